@@ -1,0 +1,1 @@
+"""vitviz: see, touch and train Vision Transformers. Importing it loads nothing heavy."""

@@ -1,0 +1,54 @@
+"""What the tokens of a sequence are: prefix tokens by name, then patches in reading order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TokenLayout:
+    """Names of the prefix tokens, (rows, cols) of the patch grid, and a patch's side in pixels."""
+
+    prefix: tuple[str, ...]
+    grid: tuple[int, int]
+    patch_px: int
+
+    @property
+    def num_prefix_tokens(self) -> int:
+        """How many tokens stand before the patches."""
+        return len(self.prefix)
+
+    @property
+    def num_patches(self) -> int:
+        """rows * cols."""
+        return self.grid[0] * self.grid[1]
+
+    @property
+    def num_tokens(self) -> int:
+        """Prefix tokens and patches together."""
+        return self.num_prefix_tokens + self.num_patches
+
+    def patch_at(self, x: float, y: float) -> tuple[int, int]:
+        """(row, col) of the patch under the normalised point (x, y); the edges belong to the picture."""
+        rows, cols = self.grid
+        return min(max(int(y * rows), 0), rows - 1), min(max(int(x * cols), 0), cols - 1)
+
+    def token_at(self, x: float, y: float) -> int:
+        """Index in the sequence of the patch under the normalised point (x, y)."""
+        row, col = self.patch_at(x, y)
+        return self.num_prefix_tokens + row * self.grid[1] + col
+
+    def token_of_pin(self, pin: str) -> int:
+        """Index of the token that a pin names: 'x,y' in [0, 1], or the name of a prefix token.
+
+        Raises:
+            ValueError: if the pin is neither.
+        """
+        if pin in self.prefix:
+            return self.prefix.index(pin)
+        try:
+            x, y = (float(part) for part in pin.split(","))
+        except ValueError:
+            names = ", ".join(self.prefix) or "none"
+            raise ValueError(f"a pin is 'x,y' or a prefix token ({names}), received {pin!r}") from None
+        return self.token_at(x, y)

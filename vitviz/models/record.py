@@ -1,0 +1,37 @@
+"""How a model hands out what it computes: by name, for those who ask, never through hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+
+from torch import Tensor
+
+Observer = Callable[[str, Tensor], None]
+RecordRequest = bool | Iterable[str] | Observer | None
+
+
+class Recorder:
+    """Keeps the intermediates that a request names; an observer is called instead, so nothing is kept."""
+
+    def __init__(self, request: RecordRequest) -> None:
+        self.tensors: dict[str, Tensor] = {}
+        self._observer: Observer | None = request if callable(request) else None
+        self._all = request is True or self._observer is not None
+        named = not (request is None or isinstance(request, bool) or callable(request))
+        self._patterns: tuple[str, ...] = (
+            ((request,) if isinstance(request, str) else tuple(request)) if named else ()  # type: ignore[arg-type]
+        )
+        self.active = self._all or bool(self._patterns)
+
+    def wants(self, name: str) -> bool:
+        """Whether somebody asked for this intermediate."""
+        return self._all or any(fnmatchcase(name, pattern) for pattern in self._patterns)
+
+    def __call__(self, name: str, tensor: Tensor) -> None:
+        if not self.active or not self.wants(name):
+            return
+        if self._observer is not None:
+            self._observer(name, tensor)
+        else:
+            self.tensors[name] = tensor

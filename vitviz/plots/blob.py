@@ -1,0 +1,37 @@
+"""Arrays packed for a client component: one message of bytes, no JSON lists, no base64."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+
+_TYPES = {"uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"}
+
+
+def pack(header: dict[str, Any], **arrays: np.ndarray[Any, Any]) -> bytes:
+    """uint32 header length | JSON header | buffers, each on an 8-byte boundary.
+
+    The header gains `arrays`: name -> {dtype, shape, offset}, the offset counted
+    from the end of the header (4 + header length).
+
+    Raises:
+        ValueError: if an array's type has no typed array in JavaScript.
+    """
+    for name, array in arrays.items():
+        if array.dtype.name not in _TYPES:
+            raise ValueError(f"{name} must be one of {', '.join(sorted(_TYPES))}, received {array.dtype.name}")
+    # The header's length depends on the offsets' digits, so offsets are counted from the end of the header.
+    offset, table = 0, {}
+    for name, array in arrays.items():
+        table[name] = {"dtype": array.dtype.name, "shape": list(array.shape), "offset": offset}
+        offset += -(-array.nbytes // 8) * 8
+    text = json.dumps({**header, "arrays": table}, separators=(",", ":"), allow_nan=False).encode()
+    text += b" " * (-(4 + len(text)) % 8)
+    parts = [struct.pack("<I", len(text)), text]
+    for array in arrays.values():
+        data = np.ascontiguousarray(array).tobytes()
+        parts.append(data + b"\0" * (-len(data) % 8))
+    return b"".join(parts)

@@ -1,0 +1,81 @@
+"""Colour roles of every picture, for readers of all colour vision, in light and in dark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Mode = Literal["light", "dark"]
+
+# Okabe and Ito (2008): the same head has the same colour on every page.
+HEADS = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#B8A800", "#7F7F7F")
+# Quantities without sign; perceptually even (matplotlib's viridis, eight stops).
+SEQUENTIAL = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
+# Signed values, centred on zero: blue, white, orange.
+DIVERGING = ("#1B4F8F", "#5B93C7", "#B7D3E8", "#F7F7F5", "#F6CFA1", "#E0913A", "#A6540B")
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The interface's colours of one mode; `query` is the warm accent that always marks the query."""
+
+    paper: str
+    panel: str
+    ink: str
+    muted: str
+    line: str
+    primary: str
+    query: str
+
+
+PALETTES: dict[Mode, Palette] = {
+    "light": Palette("#FBFAF7", "#F1EFEA", "#1B2430", "#566170", "#DAD7D0", "#2457A6", "#D9480F"),
+    "dark": Palette("#10151C", "#19212B", "#E7EBF1", "#9DA9B8", "#2C3643", "#3572D6", "#FF922B"),
+}
+
+
+def head_color(head: int, num_heads: int) -> str:
+    """The colour of one head: Okabe-Ito up to eight heads, beyond that one even ramp."""
+    if num_heads <= len(HEADS):
+        return HEADS[head]
+    return ramp(SEQUENTIAL, head / (num_heads - 1))
+
+
+def ramp(stops: tuple[str, ...], position: float) -> str:
+    """The colour at a position in [0, 1] along evenly spaced stops, as #rrggbb."""
+    place = min(max(position, 0.0), 1.0) * (len(stops) - 1)
+    low = min(int(place), len(stops) - 2)
+    ends = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops[low : low + 2]]
+    mixed = (round(a + (b - a) * (place - low)) for a, b in zip(*ends, strict=True))
+    return "#" + "".join(f"{value:02x}" for value in mixed)
+
+
+def colorscale(stops: tuple[str, ...]) -> list[tuple[float, str]]:
+    """Stops as a Plotly colour scale."""
+    return [(i / (len(stops) - 1), stop) for i, stop in enumerate(stops)]
+
+
+def layout(mode: Mode = "light") -> dict[str, object]:
+    """The Plotly layout that every figure shares: thin lines, few ticks, no box, no junk."""
+    p = PALETTES[mode]
+    axis = {
+        "showgrid": True,
+        "gridcolor": p.line,
+        "gridwidth": 1,
+        "zeroline": False,
+        "showline": False,
+        "ticks": "",
+        "automargin": True,
+        "title": {"font": {"size": 13, "color": p.muted}},
+        "tickfont": {"size": 12, "color": p.muted},
+    }
+    return {
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": '"Source Sans", "Source Sans Pro", sans-serif', "size": 13, "color": p.ink},
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "hoverlabel": {"bgcolor": p.panel, "bordercolor": p.line, "font": {"color": p.ink, "size": 13}},
+        "xaxis": axis,
+        "yaxis": axis,
+        "showlegend": False,
+    }
