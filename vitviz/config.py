@@ -6,6 +6,7 @@ Every config is hashable (it can key a cache), checked once when it is made, and
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, get_args
 
@@ -37,7 +38,7 @@ def _one_of(config: object, name: str, allowed: object) -> None:
 
 @dataclass(frozen=True)
 class ViTConfig:
-    """Shape of a Vision Transformer (Dosovitskiy et al. 2021) or of a DeiT (Touvron et al. 2021); lengths in pixels."""
+    """Shape of a Vision Transformer (Dosovitskiy et al. 2021) or a DeiT (Touvron et al. 2021); in pixels."""
 
     kind: ClassVar[str] = "vit"
 
@@ -214,7 +215,7 @@ class CNNConfig:
 
 @dataclass(frozen=True)
 class ConvAttentionConfig:
-    """Attention over convolutions: queries, keys and values are 3 x 3 convolutions of the picture (recipe G)."""
+    """Attention over convolutions: 3 x 3 convolutions give queries, keys and values (recipe G)."""
 
     kind: ClassVar[str] = "conv_attention"
 
@@ -231,7 +232,7 @@ class ConvAttentionConfig:
 
 @dataclass(frozen=True)
 class FlatAttentionConfig:
-    """The lecture's 'attention' over the flat picture (recipe E): one token, so its attention is the constant 1."""
+    """'Attention' over the flat picture (recipe E): one token, so its attention is the constant 1."""
 
     kind: ClassVar[str] = "flat_attention"
 
@@ -252,7 +253,7 @@ ModelConfig = ViTConfig | SwinConfig | CNNConfig | ConvAttentionConfig | FlatAtt
 
 @dataclass(frozen=True)
 class Preparation:
-    """How a picture becomes a model's input: aspect-preserving resize, centre crop, channels, mean and std."""
+    """How a picture becomes a model's input: aspect-preserving resize, crop, channels, mean and std."""
 
     kind: ClassVar[str] = "preparation"
 
@@ -332,7 +333,9 @@ class TrainConfig:
         if not 0 < self.train_fraction <= 1:
             raise ValueError(f"train_fraction must lie in (0, 1], received {self.train_fraction!r}")
         if not 0 < self.validation_fraction <= 0.5:
-            raise ValueError(f"validation_fraction must lie in (0, 0.5], received {self.validation_fraction!r}")
+            raise ValueError(
+                f"validation_fraction must lie in (0, 0.5], received {self.validation_fraction!r}"
+            )
         if (self.epochs is None) == (self.seconds is None):
             raise ValueError(
                 f"state exactly one of epochs and seconds, received {self.epochs!r} and {self.seconds!r}"
@@ -386,9 +389,12 @@ def from_dict(values: dict[str, Any]) -> Config:
     unknown = sorted(set(values) - known - {"kind"})
     if unknown:
         raise ValueError(f"a {kind} config has no {', '.join(unknown)}; it has {', '.join(sorted(known))}")
-    given = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "kind"}
+    given: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "kind"
+    }
+    make: Callable[..., Config] = cls
     try:
-        return cls(**given)
+        return make(**given)
     except TypeError as error:
         raise ValueError(f"a value of this {kind} config has the wrong type: {error}") from error
 

@@ -9,7 +9,7 @@ FloatArray = NDArray[np.float64]
 
 
 def sincos_1d(length: int, dim: int, base: float = 10000.0) -> FloatArray:
-    """PE[p, 2i] = sin(p / base^(2i/D)), PE[p, 2i+1] = cos(p / base^(2i/D)) (Vaswani et al. 2017, section 3.5).
+    """PE[p, 2i] = sin(p / base^(2i/D)), PE[p, 2i+1] = cos(p / base^(2i/D)) (Vaswani et al. 2017).
 
     Returns:
         (length, dim).

@@ -18,10 +18,9 @@ class Recorder:
         self.tensors: dict[str, Tensor] = {}
         self._observer: Observer | None = request if callable(request) else None
         self._all = request is True or self._observer is not None
-        named = not (request is None or isinstance(request, bool) or callable(request))
-        self._patterns: tuple[str, ...] = (
-            ((request,) if isinstance(request, str) else tuple(request)) if named else ()  # type: ignore[arg-type]
-        )
+        self._patterns: tuple[str, ...] = ()
+        if not (request is None or isinstance(request, bool) or callable(request)):
+            self._patterns = (request,) if isinstance(request, str) else tuple(request)
         self.active = self._all or bool(self._patterns)
 
     def wants(self, name: str) -> bool:

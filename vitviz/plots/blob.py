@@ -22,7 +22,9 @@ def pack(header: dict[str, Any], **arrays: np.ndarray[Any, Any]) -> bytes:
     """
     for name, array in arrays.items():
         if array.dtype.name not in _TYPES:
-            raise ValueError(f"{name} must be one of {', '.join(sorted(_TYPES))}, received {array.dtype.name}")
+            raise ValueError(
+                f"{name} must be one of {', '.join(sorted(_TYPES))}, received {array.dtype.name}"
+            )
     # The header's length depends on the offsets' digits, so offsets are counted from the end of the header.
     offset, table = 0, {}
     for name, array in arrays.items():

@@ -1,0 +1,109 @@
+"""The bridge from models to analysis: runs a model on pictures and returns plain fp32 arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vitviz.models.layout import TokenLayout
+
+FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Capture:
+    """What a model computed on a batch of pictures, by name, as arrays; integers stay integers."""
+
+    arrays: dict[str, NDArray[Any]]
+    logits: FloatArray
+    layout: TokenLayout | None
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.arrays[name]
+
+    def attention(self) -> FloatArray:
+        """Attention of every recorded block, (depth, B, heads, query, key); needs one common shape."""
+        names = sorted(
+            (n for n in self.arrays if n.startswith("blocks.") and n.endswith(".attn")),
+            key=lambda name: int(name.split(".")[1]),
+        )
+        if not names:
+            raise ValueError(
+                f"no block's attention was recorded; recorded: {', '.join(self.arrays) or 'nothing'}"
+            )
+        return np.stack([self.arrays[name] for name in names])
+
+
+def as_array(tensor: Tensor) -> NDArray[Any]:
+    """A detached array on the CPU; every floating type becomes fp32."""
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.is_floating_point() else tensor).numpy()
+
+
+def _batches(model: nn.Module, images: FloatArray, batch_size: int) -> Iterable[Tensor]:
+    if images.ndim != 4:
+        raise ValueError(f"images must be (B, C, H, W), received shape {images.shape}")
+    device = next(model.parameters()).device
+    for start in range(0, len(images), batch_size):
+        # A copy: torch must not share memory with an array that a cache may have frozen.
+        yield torch.tensor(images[start : start + batch_size], dtype=torch.float32, device=device)
+
+
+def capture(
+    model: nn.Module,
+    images: FloatArray,
+    record: bool | Iterable[str] = True,
+    batch_size: int = 32,
+    **masks: Tensor,
+) -> Capture:
+    """Run the model on pictures (B, C, H, W) and keep the named intermediates as arrays.
+
+    Intermediates are joined along the batch; those that the model names in `unbatched_records` (a position
+    table, window indices) are kept once. `masks` are the model's own `head_mask` and `token_mask`.
+
+    Raises:
+        ValueError: if images are not (B, C, H, W), or the model refuses them.
+    """
+    request = record if isinstance(record, bool) else tuple(record)
+    logits: list[NDArray[Any]] = []
+    parts: dict[str, list[NDArray[Any]]] = {}
+    with torch.inference_mode():
+        for x in _batches(model, images, batch_size):
+            out, tensors = model(x, record=request or ("logits",), **masks)
+            logits.append(as_array(out))
+            for name, tensor in tensors.items():
+                parts.setdefault(name, []).append(as_array(tensor))
+    once: tuple[str, ...] = getattr(model, "unbatched_records", ())
+    joined = {
+        name: values[0] if any(fnmatchcase(name, pattern) for pattern in once) else np.concatenate(values)
+        for name, values in parts.items()
+    }
+    find_layout: Callable[[int, int], TokenLayout] | None = getattr(model, "layout", None)
+    layout = None if find_layout is None else find_layout(*images.shape[-2:])
+    return Capture(joined, np.concatenate(logits), layout)
+
+
+def stream_attention(
+    model: nn.Module,
+    images: FloatArray,
+    observe: Callable[[int, FloatArray], None],
+    batch_size: int = 16,
+) -> FloatArray:
+    """Call `observe(layer, attention (b, heads, query, key))` block by block; only the logits are kept."""
+    logits: list[NDArray[Any]] = []
+
+    def on_record(name: str, tensor: Tensor) -> None:
+        if name.startswith("blocks.") and name.endswith(".attn"):
+            observe(int(name.split(".")[1]), as_array(tensor))
+
+    with torch.inference_mode():
+        for x in _batches(model, images, batch_size):
+            logits.append(as_array(model(x, record=on_record)[0]))
+    return np.concatenate(logits)

@@ -1,0 +1,251 @@
+"""The Vision Transformer, and DeiT as the ViT with a second token and a second head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import overload
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vitviz import positions
+from vitviz.config import ViTConfig
+from vitviz.models.hybrid import ConvStem
+from vitviz.models.layers import Block, PatchEmbed, unfold_patches
+from vitviz.models.layout import TokenLayout
+from vitviz.models.record import Observer, Recorder, RecordRequest
+
+
+class VisionTransformer(nn.Module):
+    """z0 = [x_class; x1 E; ...; xN E] + E_pos, L blocks, y = LN(zL) (ViT paper, eq. 1 to 4).
+
+    `forward(x)` gives logits; `forward(x, record=...)` also the intermediates by name, never detached.
+    """
+
+    fixed_table: Tensor | None
+
+    def __init__(self, config: ViTConfig) -> None:
+        super().__init__()
+        self.config = config
+        dim = config.embed_dim
+        self.patch_embed = (
+            ConvStem(config.in_chans, config.stem, dim, config.patch_size)
+            if config.stem
+            else PatchEmbed(
+                config.in_chans, dim, config.patch_size, config.embed_bias, config.embed == "unfold"
+            )
+        )
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, dim)) if config.readout == "cls" else None
+        self.dist_token = nn.Parameter(torch.zeros(1, 1, dim)) if config.distilled else None
+        self.reg_token = (
+            nn.Parameter(torch.zeros(1, config.num_registers, dim)) if config.num_registers else None
+        )
+        self.pos_embed = self._learned_table()
+        self.pos_proj = (
+            nn.Linear(config.in_chans * config.patch_size**2, dim) if config.positions == "pixels" else None
+        )
+        rates = torch.linspace(0, config.drop_path, config.depth).tolist()
+        self.blocks = nn.ModuleList(Block(config, rate) for rate in rates)
+        self.norm = nn.LayerNorm(dim, eps=config.norm_eps) if config.final_norm else nn.Identity()
+        self.head = nn.Linear(dim, config.num_classes) if config.num_classes else nn.Identity()
+        self.head_dist = (
+            nn.Linear(dim, config.num_classes) if config.distilled and config.num_classes else None
+        )
+        # Computed, not learned: it follows the model's device and is no part of its weights.
+        self.register_buffer("fixed_table", self._fixed_table(config.grid), persistent=False)
+        self._init_weights()
+
+    def _learned_table(self) -> nn.Parameter | None:
+        if self.config.positions != "learned":
+            return None
+        rows, cols = self.config.grid
+        prefix = len(self.config.prefix_tokens) if self.config.position_on_prefix else 0
+        return nn.Parameter(torch.zeros(1, prefix + rows * cols, self.config.embed_dim))
+
+    def _init_weights(self) -> None:
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.trunc_normal_(module.weight, std=0.02)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+        for parameter, std in (
+            (self.cls_token, 1e-6),
+            (self.dist_token, 1e-6),
+            (self.reg_token, 1e-6),
+            (self.pos_embed, 0.02),
+        ):
+            if parameter is not None:
+                nn.init.trunc_normal_(parameter, std=std)
+
+    @property
+    def unbatched_records(self) -> tuple[str, ...]:
+        """Names of the intermediates that do not depend on the pictures."""
+        return () if self.config.positions == "pixels" else ("pos_embed",)
+
+    def layout(self, height_px: int, width_px: int) -> TokenLayout:
+        """The sequence that a picture of this size becomes.
+
+        Raises:
+            ValueError: if the patch size does not divide the picture's size.
+        """
+        patch = self.config.patch_size
+        if height_px < patch or width_px < patch or height_px % patch or width_px % patch:
+            raise ValueError(
+                f"patch_size {patch} must divide the picture, received {height_px} x {width_px} px"
+            )
+        return TokenLayout(self.config.prefix_tokens, (height_px // patch, width_px // patch), patch)
+
+    def position_table(self, grid: tuple[int, int]) -> Tensor | None:
+        """(1, P + N, D) or, without positions on the prefix tokens, (1, N, D); None where nothing is added.
+
+        A learned table is resized for another grid: bicubic on the patches' positions, prefix positions kept.
+        """
+        if self.pos_embed is not None:
+            if grid == self.config.grid:
+                return self.pos_embed
+            return resize_positions(self.pos_embed, self.config.grid, grid)
+        if self.fixed_table is None or grid == self.config.grid:
+            return self.fixed_table
+        table = self._fixed_table(grid)
+        return None if table is None else table.to(self.fixed_table)
+
+    def _fixed_table(self, grid: tuple[int, int]) -> Tensor | None:
+        rows, cols = grid
+        dim = self.config.embed_dim
+        if self.config.positions == "sincos_1d":
+            table = positions.sincos_1d(rows * cols, dim)
+        elif self.config.positions == "sincos_2d_sum":
+            table = positions.sincos_2d_sum(rows, cols, dim)
+        elif self.config.positions == "sincos_2d_concat":
+            table = positions.sincos_2d_concat(rows, cols, dim)
+        else:
+            return None
+        return torch.from_numpy(table)[None].float()
+
+    def _embed(self, x: Tensor, record: Recorder) -> Tensor:
+        layout = self.layout(*x.shape[-2:])
+        if x.shape[1] != self.config.in_chans:
+            raise ValueError(f"the model takes {self.config.in_chans} channels, received {x.shape[1]}")
+        patches = self.patch_embed(x)
+        record("patch_embed", patches)
+        tokens = [t.expand(len(x), -1, -1) for t in (self.cls_token, self.dist_token) if t is not None]
+        if self.reg_token is not None:
+            tokens.append(self.reg_token.expand(len(x), -1, -1))
+        if self.pos_proj is not None:
+            table = self.pos_proj(unfold_patches(x, self.config.patch_size))
+        else:
+            table = self.position_table(layout.grid)
+        if table is None:
+            z = torch.cat([*tokens, patches], dim=1)
+        elif table.shape[1] == layout.num_patches:
+            z = torch.cat([*tokens, patches + table], dim=1)
+        else:
+            z = torch.cat([*tokens, patches], dim=1) + table
+        if table is not None:
+            record("pos_embed", table)
+        record("embedded", z)
+        return F.dropout(z, self.config.dropout, self.training) if self.config.dropout else z
+
+    def _key_mask(self, token_mask: Tensor | None, batch: int, tokens: int) -> Tensor | None:
+        if token_mask is None:
+            return None
+        prefix = len(self.config.prefix_tokens)
+        mask = token_mask.expand(batch, -1)
+        if mask.dtype != torch.bool or mask.shape[1] != tokens - prefix:
+            raise ValueError(
+                f"token_mask must be boolean with {tokens - prefix} patches,"
+                f" received {token_mask.dtype} {tuple(token_mask.shape)}"
+            )
+        return torch.cat([mask.new_ones(batch, prefix), mask], dim=1)
+
+    @overload
+    def forward(
+        self,
+        x: Tensor,
+        record: None = None,
+        *,
+        head_mask: Tensor | None = None,
+        token_mask: Tensor | None = None,
+    ) -> Tensor: ...
+
+    @overload
+    def forward(
+        self,
+        x: Tensor,
+        record: bool | Iterable[str] | Observer,
+        *,
+        head_mask: Tensor | None = None,
+        token_mask: Tensor | None = None,
+    ) -> tuple[Tensor, dict[str, Tensor]]: ...
+
+    def forward(
+        self,
+        x: Tensor,
+        record: RecordRequest = None,
+        *,
+        head_mask: Tensor | None = None,
+        token_mask: Tensor | None = None,
+    ) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
+        """Logits of pictures (B, C, H, W), and with `record` the named intermediates.
+
+        Args:
+            x: (B, C, H, W), prepared as the model's `Preparation` says.
+            record: True, names (with * and ?), or an observer called as each intermediate appears.
+            head_mask: (depth, heads), factors on the heads' outputs; 0 silences a head.
+            token_mask: (patches,) or (B, patches), boolean; dropped patches get no attention as keys.
+
+        Raises:
+            ValueError: if the picture, its channels or a mask do not fit the model.
+        """
+        recorder = Recorder(record)
+        z = self._embed(x, recorder)
+        if head_mask is not None and head_mask.shape != (self.config.depth, self.config.num_heads):
+            raise ValueError(
+                f"head_mask must be (depth, heads) = ({self.config.depth}, {self.config.num_heads}),"
+                f" received {tuple(head_mask.shape)}"
+            )
+        key_mask = self._key_mask(token_mask, len(x), z.shape[1])
+        for index, block in enumerate(self.blocks):
+            z = block(
+                z, recorder, f"blocks.{index}", None if head_mask is None else head_mask[index], key_mask
+            )
+        z = self.norm(z)
+        recorder("norm", z)
+        logits = self.readout(z, recorder)
+        recorder("logits", logits)
+        return (logits, recorder.tensors) if recorder.active else logits
+
+    def readout(self, z: Tensor, record: Recorder | None = None) -> Tensor:
+        """Class scores of the normed tokens (B, P + N, D); the mean of both heads for a DeiT.
+
+        A model without a head returns the features that a head would read, (B, D).
+        """
+        record = record or Recorder(None)
+        if self.config.readout == "mean":
+            features = z[:, len(self.config.prefix_tokens) :].mean(dim=1)
+        elif self.config.readout == "first_patch":
+            features = z[:, len(self.config.prefix_tokens)]
+        else:
+            features = z[:, 0]
+        logits: Tensor = self.head(features)
+        if self.head_dist is not None:
+            by_dist = self.head_dist(z[:, 1])
+            record("logits_cls", logits)
+            record("logits_dist", by_dist)
+            logits = (logits + by_dist) / 2
+        return logits.softmax(dim=-1) if self.config.softmax_output else logits
+
+
+def resize_positions(table: Tensor, old: tuple[int, int], new: tuple[int, int]) -> Tensor:
+    """Stretch a learned table (1, P + N, D) to another grid: bicubic, anti-aliased, prefix positions kept."""
+    prefix = table.shape[1] - old[0] * old[1]
+    if prefix < 0:
+        raise ValueError(
+            f"the table holds {table.shape[1]} positions, fewer than the {old[0]} x {old[1]} grid"
+        )
+    kept, patches = table[:, :prefix], table[:, prefix:]
+    grid = patches.reshape(1, *old, -1).permute(0, 3, 1, 2).float()
+    grid = F.interpolate(grid, size=new, mode="bicubic", antialias=True, align_corners=False)
+    stretched = grid.permute(0, 2, 3, 1).reshape(1, new[0] * new[1], -1).to(table.dtype)
+    return torch.cat([kept, stretched], dim=1)
