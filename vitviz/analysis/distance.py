@@ -1,0 +1,225 @@
+"""How far heads look: mean attention distance in pixels, streamed so that memory stays bounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+def patch_distances_px(grid: tuple[int, int], patch_px: float) -> NDArray[np.float64]:
+    """patch_px * ||pos_q - pos_k||, between the centres of all patches of a (rows, cols) grid.
+
+    Returns:
+        (N, N), in pixels; N = rows * cols in reading order.
+    """
+    row, col = np.divmod(np.arange(grid[0] * grid[1]), grid[1])
+    distance: NDArray[np.float64] = patch_px * np.hypot(row[:, None] - row, col[:, None] - col)
+    return distance
+
+
+def uniform_distance_px(grid: tuple[int, int], patch_px: float, prefix_tokens: int = 0) -> float:
+    """The mean distance of a head that spreads its attention evenly over all tokens, prefix included."""
+    patches = grid[0] * grid[1]
+    total = float(patch_distances_px(grid, patch_px).mean(axis=1).mean())
+    return total * patches / (patches + prefix_tokens)
+
+
+def corner_distance_px(grid: tuple[int, int], patch_px: float) -> float:
+    """The longest distance that a head can look: from one corner patch to the opposite one."""
+    return float(patch_px * np.hypot(grid[0] - 1, grid[1] - 1))
+
+
+def mean_attention_distance_px(
+    attn: FloatArray, grid: tuple[int, int], patch_px: float, renormalise: bool = False
+) -> NDArray[np.float64]:
+    """d[..., h] = mean_q sum_k A[q, k] * P * ||pos_q - pos_k||  (ViT paper, fig. 7 right and fig. 11).
+
+    Prefix tokens are dropped as queries and as keys and, as in the authors' code, what is left of a row is
+    not renormalised: a head with 90 % of its mass on [CLS] reads 90 % short. `renormalise` divides each row
+    by its mass on patches.
+
+    Args:
+        attn: (..., heads, T, T), rows sum to 1; the last rows * cols tokens are the patches.
+        grid: (rows, cols).
+        patch_px: a patch's side, in pixels.
+
+    Returns:
+        (..., heads), in pixels.
+
+    Raises:
+        ValueError: if there are fewer tokens than patches.
+    """
+    sums = _row_sums(attn, grid, patch_px)
+    rows = sums.reach_px / np.maximum(sums.patch_mass, 1e-12) if renormalise else sums.reach_px
+    mean: NDArray[np.float64] = rows.mean(axis=-1)
+    return mean
+
+
+@dataclass(frozen=True)
+class _RowSums:
+    """Per query patch: sum_k A * distance, and the mass on patches; both (..., heads, N)."""
+
+    reach_px: NDArray[np.float64]
+    patch_mass: NDArray[np.float64]
+
+
+def _prefix_count(tokens: int, grid: tuple[int, int]) -> int:
+    prefix = tokens - grid[0] * grid[1]
+    if prefix < 0:
+        raise ValueError(
+            f"a {grid[0]} x {grid[1]} grid needs at least {grid[0] * grid[1]} tokens, received {tokens}"
+        )
+    return prefix
+
+
+def _row_sums(attn: FloatArray, grid: tuple[int, int], patch_px: float) -> _RowSums:
+    prefix = _prefix_count(attn.shape[-1], grid)
+    distance = patch_distances_px(grid, patch_px).astype(attn.dtype)
+    patches = attn[..., prefix:, prefix:]
+    # Two passes over the rows as they lie in memory; no product of the size of the attention is ever made.
+    reach = np.einsum("...qk,qk->...q", patches, distance)
+    mass = 1.0 - attn[..., prefix:, :prefix].sum(axis=-1, dtype=np.float64)
+    return _RowSums(reach.astype(np.float64), mass)
+
+
+def entropy_bits(attn: FloatArray) -> NDArray[np.float64]:
+    """H = -sum_k A[q, k] log2 A[q, k], averaged over queries: 2^H tokens are looked at.
+
+    Returns:
+        (..., heads), in bits.
+    """
+    total = np.einsum("...qk,...qk->...", attn, np.log2(np.maximum(attn, 1e-30)))
+    mean: NDArray[np.float64] = -total / attn.shape[-2]
+    return mean
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionDistances:
+    """What a stream of attention told; every statistic by picture, so that the spread can be shown."""
+
+    distance_px: NDArray[np.float64]  # (images, depth, heads)
+    renormalised_px: NDArray[np.float64]  # (images, depth, heads)
+    prefix_mass: NDArray[np.float64]  # (images, depth, heads), mean over patch queries
+    mean_attn: NDArray[np.float32]  # (depth, heads, T, T), mean over pictures
+    entropy_bits: NDArray[np.float64] | None  # (images, depth, heads), where asked for
+
+
+class DistanceStream:
+    """Takes attention block by block, batch by batch; keeps sums and means, never the attention."""
+
+    def __init__(
+        self, depth: int, grid: tuple[int, int], patch_px: float, with_entropy: bool = False
+    ) -> None:
+        self.grid = grid
+        self.patch_px = patch_px
+        self._parts: list[list[tuple[NDArray[np.float64], ...]]] = [[] for _ in range(depth)]
+        self._total: list[NDArray[np.float32] | None] = [None] * depth
+        self._images = [0] * depth
+        self._with_entropy = with_entropy
+
+    def add(self, layer: int, attn: FloatArray) -> None:
+        """Take the attention (b, heads, T, T) of one block for the next b pictures."""
+        sums = _row_sums(attn, self.grid, self.patch_px)
+        statistics = [
+            sums.reach_px.mean(axis=-1),
+            (sums.reach_px / np.maximum(sums.patch_mass, 1e-12)).mean(axis=-1),
+            1.0 - sums.patch_mass.mean(axis=-1),
+        ]
+        if self._with_entropy:
+            statistics.append(entropy_bits(attn))
+        self._parts[layer].append(tuple(statistics))
+        batch = attn.sum(axis=0, dtype=np.float32)
+        total = self._total[layer]
+        self._total[layer] = batch if total is None else total + batch
+        self._images[layer] += len(attn)
+
+    def result(self) -> AttentionDistances:
+        """The statistics of all pictures taken so far.
+
+        Raises:
+            ValueError: if a block is missing, or blocks saw different numbers of pictures.
+        """
+        if not self._images or min(self._images) < 1 or len(set(self._images)) != 1:
+            raise ValueError(f"every block must have seen the same pictures, received {self._images} of them")
+        stacked = [
+            np.stack([np.concatenate([part[i] for part in parts]) for parts in self._parts], axis=1)
+            for i in range(4 if self._with_entropy else 3)
+        ]
+        mean = np.stack([t / n for t, n in zip(self._total, self._images, strict=True) if t is not None])
+        return AttentionDistances(
+            stacked[0],
+            stacked[1],
+            stacked[2],
+            mean.astype(np.float32),
+            stacked[3] if self._with_entropy else None,
+        )
+
+
+def offset_map(attn: FloatArray, grid: tuple[int, int]) -> NDArray[np.float64]:
+    """Mean attention by where the key lies relative to the query: M[dr, dc], the query in the middle.
+
+    Averaged over the queries for which that offset lies inside the picture, so that borders do not fade.
+
+    Args:
+        attn: (T, T) of one head.
+
+    Returns:
+        (2 rows - 1, 2 cols - 1).
+    """
+    rows, cols = grid
+    prefix = _prefix_count(attn.shape[-1], grid)
+    row, col = np.divmod(np.arange(rows * cols), cols)
+    dr = row[None, :] - row[:, None] + rows - 1
+    dc = col[None, :] - col[:, None] + cols - 1
+    flat = (dr * (2 * cols - 1) + dc).ravel()
+    size = (2 * rows - 1) * (2 * cols - 1)
+    total = np.bincount(flat, attn[prefix:, prefix:].ravel(), minlength=size)
+    count = np.bincount(flat, minlength=size)
+    return (total / np.maximum(count, 1)).reshape(2 * rows - 1, 2 * cols - 1)
+
+
+def query_distances_px(attn: FloatArray, grid: tuple[int, int], patch_px: float) -> NDArray[np.float64]:
+    """How far each query patch of one head looks; (T, T) -> (rows, cols), in pixels."""
+    return _row_sums(attn, grid, patch_px).reach_px.reshape(grid)
+
+
+def distance_distribution(
+    attn: FloatArray, grid: tuple[int, int], patch_px: float, bins: int = 24
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Share of one head's attention between patches by distance; (T, T) -> (edges in pixels, mass per bin).
+
+    The masses sum to the head's mean mass on patches: 1 less what goes to prefix tokens.
+    """
+    prefix = _prefix_count(attn.shape[-1], grid)
+    distance = patch_distances_px(grid, patch_px)
+    weights = attn[prefix:, prefix:] / len(distance)
+    highest = max(corner_distance_px(grid, patch_px), patch_px) + 1e-9
+    mass, edges = np.histogram(distance, bins=bins, range=(0.0, highest), weights=weights)
+    return edges, mass
+
+
+def window_distances_px(
+    attn: FloatArray, window_index: NDArray[np.integer[Any]], grid: tuple[int, int], patch_px: float
+) -> NDArray[np.float64]:
+    """Mean attention distance inside Swin's windows, by the tokens' true places in the picture.
+
+    Args:
+        attn: (b, windows, heads, M*M, M*M).
+        window_index: (windows, M*M), the reading-order index of each slot's patch; -1 where it is padding.
+        grid: (rows, cols) of the stage's tokens.
+        patch_px: the side of one token of this stage, in pixels.
+
+    Returns:
+        (b, heads), in pixels; padding is left out as query and as key, rows are not renormalised.
+    """
+    row, col = np.divmod(window_index, grid[1])
+    distance = patch_px * np.hypot(row[:, :, None] - row[:, None], col[:, :, None] - col[:, None])
+    real = window_index >= 0
+    distance = distance * (real[:, :, None] & real[:, None])
+    total: NDArray[np.float64] = np.einsum("bwhqk,wqk->bh", attn, distance, optimize=True)
+    return total / real.sum()
