@@ -1,0 +1,123 @@
+"""Patches, tokens and the slips, on numbers that can be checked by hand, and against the model itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from vitviz.analysis import patches
+from vitviz.capture import capture
+from vitviz.config import ViTConfig
+from vitviz.models.layers import unfold_patches
+from vitviz.models.zoo import create_model
+
+RNG = np.random.default_rng(0)
+
+
+def picture(channels: int = 3, side: int = 32) -> np.ndarray:
+    return RNG.normal(size=(channels, side, side)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("side", "patch", "channels", "count", "values"),
+    [(224, 16, 3, 196, 768), (32, 8, 3, 16, 192), (28, 4, 1, 49, 16), (28, 7, 1, 16, 49)],
+)
+def test_counts_are_the_papers(side: int, patch: int, channels: int, count: int, values: int) -> None:
+    assert patches.patchify(picture(channels, side), patch).shape == (count, values)
+
+
+def test_a_two_by_two_cut_by_hand() -> None:
+    cut = patches.patchify(np.arange(16).reshape(1, 4, 4), 2)
+    assert cut.tolist() == [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
+
+
+def test_order_is_a_convolutions_and_the_inverse_brings_it_back() -> None:
+    image = picture()
+    cut = patches.patchify(image, 8)
+    assert np.array_equal(cut, unfold_patches(torch.tensor(image)[None], 8)[0].numpy())
+    assert np.array_equal(patches.unpatchify(cut, 3, (4, 4)), image)
+
+
+def test_the_slip_cuts_runs_of_pixels() -> None:
+    shown = np.arange(32 * 32 * 3).reshape(32, 32, 3)
+    slip = patches.slip_patches(shown, 4)
+    assert slip.shape == (64, 4, 4, 3)
+    assert np.array_equal(slip[1].reshape(16, 3), shown[0, 16:32])  # half a row, not a square
+    assert patches.slip_rows(32, 4) == 1
+    assert patches.slip_rows(32, 8) == 2
+    assert patches.slip_rows(28, 7) == 3  # 49 pixels from column 21 on: rows 0, 1 and 2 of 28
+
+
+@pytest.mark.parametrize("embed", ["conv", "unfold"])
+@pytest.mark.parametrize(("channels", "side", "patch"), [(3, 32, 8), (1, 28, 7), (3, 64, 16)])
+def test_the_d_vector_is_the_models_own(embed: str, channels: int, side: int, patch: int) -> None:
+    config = ViTConfig(
+        image_size=side,
+        patch_size=patch,
+        in_chans=channels,
+        embed_dim=24,
+        depth=1,
+        num_heads=2,
+        embed=embed,  # type: ignore[arg-type]
+    )
+    model = create_model(config, seed=3).eval()
+    image = picture(channels, side)
+    own = capture(model, image[None], ["patch_embed"])["patch_embed"][0]
+    proj = model.patch_embed.proj
+    weight, bias = proj.weight.detach().flatten(1).numpy(), proj.bias.detach().numpy()
+    tokens = patches.embed(patches.patchify(image, patch), weight, bias)
+    assert patches.largest_difference(tokens, own) < 1e-5
+    spelled_out = sum(x * w for x, w in zip(patches.patchify(image, patch)[5], weight[7], strict=True))
+    assert abs(spelled_out + bias[7] - own[5, 7]) < 1e-5
+
+
+def test_without_positions_the_order_is_invisible() -> None:
+    image, order = picture(), patches.scrambled_order(16, 1.0, seed=1)
+    batch = np.stack([image, patches.scramble(image, 8, order)])
+    for positions, blind in (("none", True), ("sincos_2d_sum", False)):
+        config = ViTConfig(patch_size=8, embed_dim=24, depth=2, num_heads=2, positions=positions)
+        model = create_model(config, seed=0).eval()
+        p = patches.probabilities(capture(model, batch, ["logits"]).logits)
+        assert np.allclose(p.sum(axis=1), 1)
+        assert (patches.largest_difference(p[0], p[1]) < 1e-6) is blind
+
+
+def test_a_larger_share_moves_more_and_never_leaves_one_behind() -> None:
+    moved = [set(np.flatnonzero(patches.scrambled_order(64, s, 7) != np.arange(64))) for s in (0, 0.25, 0.5, 1)]
+    assert [len(m) for m in moved] == [0, 16, 32, 64]
+    assert moved[1] <= moved[2] <= moved[3]
+    assert np.array_equal(patches.scrambled_order(64, 0.5, 7), patches.scrambled_order(64, 0.5, 7))
+
+
+def test_sizes_that_do_not_fit_say_why() -> None:
+    reasons = {s.patch_px: s.reason for s in patches.patch_sizes(28, (8, 4, 7, 32))}
+    assert list(reasons) == [4, 7, 8, 32]
+    assert reasons[4] is None and reasons[7] is None
+    assert reasons[8] == "28 = 3 × 8 + 4: 4 px would be left over"
+    assert reasons[32] == "32 px is larger than the 28 px picture"
+    assert patches.patch_sizes(224, (2,))[0].reason == "112 × 112 = 12,544 patches are too many to show"
+
+
+def test_positions_that_skip_the_prefix_start_with_zeros() -> None:
+    rows = patches.position_rows(np.ones((4, 2), np.float32), 5, 2)
+    assert rows.tolist() == [[0, 0]] + [[1, 1]] * 4
+    assert not patches.position_rows(None, 5, 2).any()
+
+
+def test_misfits_are_refused_with_what_was_received() -> None:
+    image = picture(1, 28)
+    for call, words in (
+        (lambda: patches.patchify(image, 5), "received 5"),
+        (lambda: patches.patchify(image[0], 4), r"received shape \(28, 28\)"),
+        (lambda: patches.slip_patches(image[0], 4), "picture must be"),
+        (lambda: patches.scramble(image, 7, np.zeros(16, np.int64)), "permutation"),
+        (lambda: patches.scrambled_order(4, 1.5, 0), "1.5"),
+        (lambda: patches.patch_sizes(0, (1,)), "at least 1 px"),
+        (lambda: patches.embed(image[0], image[0, :, :5], None), "must be"),
+        (lambda: patches.largest_difference(image, image[0]), "one shape"),
+        (lambda: patches.unpatchify(image[0], 1, (2, 2)), "must be"),
+        (lambda: patches.position_rows(image[0], 3, 28), "at most"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -1,0 +1,180 @@
+"""Cutting a picture into patches, mapping them to tokens, and the ways to get it wrong: arrays in and out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float32]
+MAX_PATCHES = 1024  # a 32 x 32 grid: beyond it neither numbers nor patches can be told apart on a screen
+
+
+@dataclass(frozen=True)
+class PatchSize:
+    """A patch size for one image size, both in pixels, and the reason where it cannot be used."""
+
+    patch_px: int
+    reason: str | None
+
+
+def patch_sizes(image_px: int, candidates: tuple[int, ...]) -> list[PatchSize]:
+    """Every candidate in rising order; `reason` says why it does not fit, or is None.
+
+    Raises:
+        ValueError: if a size is below 1.
+    """
+    if image_px < 1 or any(patch < 1 for patch in candidates):
+        raise ValueError(f"sizes must be at least 1 px, received {image_px} and {candidates}")
+    sizes = []
+    for patch in sorted(set(candidates)):
+        whole, rest = divmod(image_px, patch)
+        reason = None
+        if patch > image_px:
+            reason = f"{patch} px is larger than the {image_px} px picture"
+        elif rest:
+            reason = f"{image_px} = {whole} × {patch} + {rest}: {rest} px would be left over"
+        elif whole * whole > MAX_PATCHES:
+            reason = f"{whole} × {whole} = {whole * whole:,} patches are too many to show"
+        sizes.append(PatchSize(patch, reason))
+    return sizes
+
+
+def _grid(image: NDArray[Any], patch_px: int) -> tuple[int, int, int]:
+    if image.ndim != 3:
+        raise ValueError(f"image must be (C, H, W), received shape {image.shape}")
+    channels, height, width = image.shape
+    if patch_px < 1 or height % patch_px or width % patch_px:
+        raise ValueError(f"patch_px must divide {height} x {width} px, received {patch_px}")
+    return channels, height // patch_px, width // patch_px
+
+
+def patchify(image: NDArray[Any], patch_px: int) -> NDArray[Any]:
+    """x_p of the ViT paper's eq. 1: (C, H, W) -> (N, C P^2), N = HW / P^2 patches in reading order.
+
+    Within a patch the order is a Conv2d kernel's: channel, then row, then column.
+
+    Raises:
+        ValueError: if the image is not (C, H, W) or patch_px does not divide it.
+    """
+    channels, rows, cols = _grid(image, patch_px)
+    blocks = image.reshape(channels, rows, patch_px, cols, patch_px)
+    return blocks.transpose(1, 3, 0, 2, 4).reshape(rows * cols, channels * patch_px**2)
+
+
+def unpatchify(patches: NDArray[Any], channels: int, grid: tuple[int, int]) -> NDArray[Any]:
+    """The inverse of `patchify`: (N, C P^2) -> (C, H, W).
+
+    Raises:
+        ValueError: if the patches do not fill the grid with square patches.
+    """
+    rows, cols = grid
+    patch_px = int((patches.shape[-1] / channels) ** 0.5)
+    if patches.shape != (rows * cols, channels * patch_px**2):
+        raise ValueError(f"patches must be ({rows * cols}, {channels} P^2), received {patches.shape}")
+    blocks = patches.reshape(rows, cols, channels, patch_px, patch_px)
+    return blocks.transpose(2, 0, 3, 1, 4).reshape(channels, rows * patch_px, cols * patch_px)
+
+
+def slip_patches(picture: NDArray[Any], patch_px: int) -> NDArray[Any]:
+    """What `picture.reshape(N, P * P * C)` cuts: (H, W, C) -> (N, P, P, C), runs of pixels, not squares.
+
+    Row n holds the pixels n P^2 to (n + 1) P^2 - 1 in reading order of the whole picture.
+
+    Raises:
+        ValueError: if the picture is not (H, W, C) or patch_px does not divide it.
+    """
+    if picture.ndim != 3:
+        raise ValueError(f"picture must be (H, W, C), received shape {picture.shape}")
+    channels, rows, cols = _grid(picture.transpose(2, 0, 1), patch_px)
+    flat = picture.reshape(rows * cols, patch_px * patch_px * channels)
+    return flat.reshape(rows * cols, patch_px, patch_px, channels)
+
+
+def slip_rows(width_px: int, patch_px: int) -> int:
+    """How many pixel rows of the picture one slipped 'patch' of P^2 pixels touches at most."""
+    start = np.arange(0, width_px * patch_px, patch_px**2)
+    return int(((start + patch_px**2 - 1) // width_px - start // width_px).max()) + 1
+
+
+def embed(patches: FloatArray, weight: FloatArray, bias: FloatArray | None) -> FloatArray:
+    """x_p E + b by a matrix product, E = weight^T: (N, C P^2), (D, C P^2) -> (N, D) (ViT paper, eq. 1).
+
+    Raises:
+        ValueError: if the widths of patches and weight differ.
+    """
+    if patches.ndim != 2 or weight.ndim != 2 or patches.shape[1] != weight.shape[1]:
+        raise ValueError(
+            f"patches and weight must be (N, K) and (D, K), received {patches.shape} and {weight.shape}"
+        )
+    tokens = patches @ weight.T
+    return tokens if bias is None else tokens + bias
+
+
+def largest_difference(a: FloatArray, b: FloatArray) -> float:
+    """max |a - b|.
+
+    Raises:
+        ValueError: if the shapes differ.
+    """
+    if a.shape != b.shape:
+        raise ValueError(f"both arrays must have one shape, received {a.shape} and {b.shape}")
+    return float(np.abs(a - b).max())
+
+
+def scrambled_order(num_patches: int, share: float, seed: int) -> NDArray[np.int64]:
+    """order[n] = which patch lands in place n; round(share N) patches move, each to another one's place.
+
+    One seed gives one order of patches, so a larger share moves the same patches and more.
+
+    Raises:
+        ValueError: if share lies outside [0, 1] or there is no patch.
+    """
+    if num_patches < 1 or not 0.0 <= share <= 1.0:
+        raise ValueError(f"need at least 1 patch and a share in [0, 1], received {num_patches} and {share}")
+    order = np.arange(num_patches)
+    moved = np.random.default_rng(seed).permutation(num_patches)[: round(share * num_patches)]
+    order[moved] = np.roll(moved, 1)
+    return order
+
+
+def scramble(image: NDArray[Any], patch_px: int, order: NDArray[np.int64]) -> NDArray[Any]:
+    """The picture (C, H, W) with patch order[n] in place n.
+
+    Raises:
+        ValueError: if order is not a permutation of the picture's patches.
+    """
+    channels, rows, cols = _grid(image, patch_px)
+    if not np.array_equal(np.sort(order), np.arange(rows * cols)):
+        raise ValueError(f"order must be a permutation of {rows * cols} patches, received {order.shape}")
+    return unpatchify(patchify(image, patch_px)[order], channels, (rows, cols))
+
+
+def probabilities(logits: FloatArray, already: bool = False) -> FloatArray:
+    """softmax(logits) over the last axis; `already` where the model ends in a softmax itself."""
+    if already:
+        return logits
+    exp = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(exp / exp.sum(axis=-1, keepdims=True), dtype=np.float32)
+
+
+def position_rows(table: FloatArray | None, num_tokens: int, dim: int) -> FloatArray:
+    """E_pos as (tokens, D): zeros before a table that covers the patches alone, zeros where nothing is added.
+
+    Raises:
+        ValueError: if the table is wider or longer than the sequence.
+    """
+    rows = np.zeros((num_tokens, dim), dtype=np.float32)
+    if table is None:
+        return rows
+    if table.ndim != 2 or table.shape[1] != dim or len(table) > num_tokens:
+        raise ValueError(f"the table must be at most ({num_tokens}, {dim}), received {table.shape}")
+    rows[num_tokens - len(table) :] = table
+    return rows
+
+
+def liveliest_patch(image: NDArray[Any], patch_px: int) -> int:
+    """Index of the patch whose values vary most: where a lens may start when nothing is pinned."""
+    return int(patchify(image, patch_px).std(axis=1).argmax())
