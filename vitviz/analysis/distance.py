@@ -222,4 +222,5 @@ def window_distances_px(
     real = window_index >= 0
     distance = distance * (real[:, :, None] & real[:, None])
     total: NDArray[np.float64] = np.einsum("bwhqk,wqk->bh", attn, distance, optimize=True)
-    return total / real.sum()
+    mean: NDArray[np.float64] = total / real.sum()
+    return mean
