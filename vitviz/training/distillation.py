@@ -1,0 +1,44 @@
+"""Learning from a teacher (Touvron et al. 2021, DeiT)."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vitviz.config import TrainConfig
+from vitviz.training.recipe import Mixture
+
+SOFT_WEIGHT = 0.1  # DeiT's lambda and tau
+SOFT_TEMPERATURE = 3.0
+
+
+def distillation_loss(
+    student: nn.Module, teacher: nn.Module, inputs: Tensor, targets: Mixture, config: TrainConfig
+) -> tuple[Tensor, Tensor]:
+    """(logits, loss) of a student that also learns from a teacher's view of the same pictures.
+
+    hard: L = 1/2 CE(cls, y) + 1/2 CE(dist, argmax teacher)
+    soft: L = (1 - lambda) CE(cls, y) + lambda tau^2 KL(teacher/tau || dist/tau), lambda 0.1, tau 3
+
+    A student without a distillation token uses its one head for both terms.
+    """
+    logits, record = student(inputs, record=("logits_cls", "logits_dist"))
+    logits = logits.float()
+    by_cls = record.get("logits_cls", logits).float()
+    by_dist = record.get("logits_dist", logits).float()
+    with torch.no_grad():
+        taught = teacher(inputs).float()
+    loss = F.cross_entropy(by_cls, targets.labels, label_smoothing=config.label_smoothing)
+    if targets.others is not None:
+        other = F.cross_entropy(by_cls, targets.others, label_smoothing=config.label_smoothing)
+        loss = targets.weight * loss + (1 - targets.weight) * other
+    if config.distillation == "hard":
+        return logits, (loss + F.cross_entropy(by_dist, taught.argmax(dim=1))) / 2
+    divergence = F.kl_div(
+        F.log_softmax(by_dist / SOFT_TEMPERATURE, dim=1),
+        F.log_softmax(taught / SOFT_TEMPERATURE, dim=1),
+        reduction="batchmean",
+        log_target=True,
+    )
+    return logits, (1 - SOFT_WEIGHT) * loss + SOFT_WEIGHT * SOFT_TEMPERATURE**2 * divergence

@@ -1,0 +1,369 @@
+"""Training as a generator of events; it knows no screen, no files and no processes.
+
+All randomness of an update is a function of (seed, update), so a resumed run equals an uninterrupted one and runs
+that share a process do not disturb each other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vitviz.config import ModelConfig, TrainConfig
+from vitviz.models.zoo import create_model
+from vitviz.training.distillation import distillation_loss
+from vitviz.training.pictures import Pictures, TrainingData, normaliser
+from vitviz.training.recipe import Mixture, augment, learning_rate_factor, mix
+from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
+from vitviz.training.weights import Weights, bf16_is_fast, make_optimizer
+
+MAX_RECORDS = 5000  # of a run's steps; longer runs record means over several steps
+QUICK_VALIDATION = 2048  # pictures at most while training; all of them at the end
+VALIDATION_SPACING = 8  # trained pictures per validated one: about 4 % of the time
+FIRST_SNAPSHOT_SHARE = 1 / 500  # of a run bounded by seconds, whose number of steps nobody knows
+EVALUATION_BATCH = 256
+
+
+class Diverged(Exception):
+    """The loss or the gradient stopped being a number; the weights before that update are intact."""
+
+
+class Trainer:
+    """One model in training: `advance` makes one update; `train` drives it and tells what happens.
+
+    Args:
+        model_config: of the model to train.
+        config: how.
+        data: pictures and labels, in memory.
+        device: where the model computes.
+        teacher: the distillation teacher, made for the same preparation; required by `config.distill_from`.
+
+    Raises:
+        ValueError: if model, data and config do not fit together.
+    """
+
+    def __init__(
+        self,
+        model_config: ModelConfig,
+        config: TrainConfig,
+        data: TrainingData,
+        device: str = "cpu",
+        teacher: nn.Module | None = None,
+    ) -> None:
+        self.device = torch.device(device)
+        _check(model_config, config, data, teacher)
+        self.model_config, self.config, self.data = model_config, config, data
+        fast = config.precision == "auto" and bf16_is_fast(self.device)
+        self.dtype = torch.bfloat16 if fast else torch.float32
+        self.precision = "bf16" if fast else "fp32"
+        model = create_model(model_config, seed=config.seed).to(self.device)
+        self.weights = Weights(model.train(), config.frozen, self.dtype, config.ema_decay)
+        self.optimizer = make_optimizer(self.weights, config)
+        self.teacher = None if teacher is None else teacher.to(self.device, self.dtype).eval()
+        self.normalise, self.fill = normaliser(data.preparation, self.dtype, self.device)
+        self.pictures = data.train.to(self.device)
+        self.step = 0
+        self.seconds = 0.0
+        self.learning_rate, self.weight_decay = config.learning_rate, config.weight_decay
+        count, batch = len(data.train), config.batch_size
+        self.total_steps = (
+            None if config.epochs is None else max(1, -(-round(config.epochs * count) // batch))
+        )
+        self.record_every = 1 if self.total_steps is None else -(-self.total_steps // MAX_RECORDS)
+        self.validate_every = max(
+            1, min(len(data.validation), QUICK_VALIDATION) * VALIDATION_SPACING // batch
+        )
+        self._snapshot_marks = _snapshot_marks(config.snapshots, self.total_steps)
+        self._accuracy = 0.0
+        self._order: tuple[int, Tensor] = (-1, torch.empty(0))
+        self._pending: list[tuple[float, float]] = []  # (loss, gradient norm) since the last record
+        self._speed: deque[float] = deque(maxlen=20)
+
+    @property
+    def epoch(self) -> float:
+        """How often every training picture has been seen."""
+        return self.step * self.config.batch_size / len(self.pictures)
+
+    @property
+    def progress(self) -> float:
+        """Share of the run that is over, in [0, 1]."""
+        if self.total_steps is not None:
+            return self.step / self.total_steps
+        return min(1.0, self.seconds / (self.config.seconds or 1.0))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has made all its updates or used all its seconds."""
+        return self.progress >= 1.0
+
+    def change(self, learning_rate: float | None = None, weight_decay: float | None = None) -> None:
+        """New peak learning rate or weight decay from the next update on; the schedule's shape stays.
+
+        Raises:
+            ValueError: if a value is not one that a TrainConfig allows.
+        """
+        if learning_rate is not None:
+            if not 0 < learning_rate <= 10:
+                raise ValueError(f"learning_rate must lie in (0, 10], received {learning_rate!r}")
+            self.learning_rate = float(learning_rate)
+        if weight_decay is not None:
+            if not 0 <= weight_decay <= 10:
+                raise ValueError(f"weight_decay must lie in [0, 10], received {weight_decay!r}")
+            self.weight_decay = float(weight_decay)
+
+    def advance(self) -> None:
+        """Make one update.
+
+        Raises:
+            Diverged: if loss or gradient are not finite; nothing was updated then.
+        """
+        started = perf_counter()
+        generator = torch.Generator().manual_seed(_seed(self.config.seed, self.step))
+        torch.manual_seed(_seed(self.config.seed, -1 - self.step))  # dropout draws from the global generator
+        chosen = self._batch()
+        images = augment(self.pictures.images[chosen], self.config, self.fill, generator)
+        inputs, targets = mix(self.normalise(images), self.pictures.labels[chosen], self.config, generator)
+        logits, loss = self._loss(inputs, targets)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = self.weights.collect_gradient()
+        value = loss.item()
+        if not (np.isfinite(value) and np.isfinite(norm)):
+            raise Diverged(
+                f"the {'loss' if not np.isfinite(value) else 'gradient'} was no longer a number at step"
+                f" {self.step + 1}; a smaller learning rate helps"
+            )
+        self._update(norm)
+        hits = (logits.detach().argmax(dim=1) == targets.labels).float().mean().item()
+        keep = min(self.step / (self.step + 1), 0.95)
+        self._accuracy = keep * self._accuracy + (1 - keep) * hits
+        self.step += 1
+        self._pending.append((value, norm))
+        self._speed.append(perf_counter() - started)
+
+    def _batch(self) -> Tensor:
+        """Indices of the next pictures: the epochs' shuffled orders, laid end to end."""
+        count, batch = len(self.pictures), self.config.batch_size
+        first = self.step * batch
+        parts = []
+        while batch:
+            epoch, start = divmod(first, count)
+            if self._order[0] != epoch:
+                generator = torch.Generator().manual_seed(_seed(self.config.seed + 1, epoch))
+                self._order = (epoch, torch.randperm(count, generator=generator))
+            parts.append(self._order[1][start : start + batch])
+            first, batch = first + len(parts[-1]), batch - len(parts[-1])
+        return torch.cat(parts).to(self.device)
+
+    def _loss(self, inputs: Tensor, targets: Mixture) -> tuple[Tensor, Tensor]:
+        smoothing = self.config.label_smoothing
+        if self.teacher is not None:
+            return distillation_loss(self.weights.model, self.teacher, inputs, targets, self.config)
+        logits = self.weights.model(inputs).float()
+        loss = F.cross_entropy(logits, targets.labels, label_smoothing=smoothing)
+        if targets.others is not None:
+            other = F.cross_entropy(logits, targets.others, label_smoothing=smoothing)
+            loss = targets.weight * loss + (1 - targets.weight) * other
+        return logits, loss
+
+    def _update(self, norm: float) -> None:
+        clip = self.config.gradient_clip
+        if clip is not None and norm > clip:
+            self.weights.gradient.mul_(clip / norm)
+        rate = self.learning_rate * self._factor()
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+            if group["params"][0] is self.weights.groups[0]:
+                group["weight_decay"] = self.weight_decay
+        self.optimizer.step()
+        self.weights.publish()
+
+    def _factor(self) -> float:
+        # The update that leads to step s uses the schedule at s - 1/2: neither the first nor the last is lost.
+        progress = self.progress if self.total_steps is None else (self.step + 0.5) / self.total_steps
+        return learning_rate_factor(self.config.schedule, progress, self.config.warmup_fraction)
+
+    def record(self) -> StepRecord:
+        """Sum up the updates since the last record."""
+        loss, norm = np.mean(self._pending, axis=0).tolist()
+        self._pending.clear()
+        speed = self.config.batch_size * len(self._speed) / max(sum(self._speed), 1e-9)
+        rate = self.optimizer.param_groups[0]["lr"]
+        seen = self.step * self.config.batch_size
+        return StepRecord(
+            self.step,
+            self.epoch,
+            seen,
+            loss,
+            self._accuracy,
+            float(rate),
+            self.weight_decay,
+            norm,
+            speed,
+            self.seconds,
+        )
+
+    def snapshot(self) -> Snapshot:
+        """The weights now, on the CPU and not shared."""
+        return Snapshot(self.step, self.epoch, self.seconds, self.weights.state())
+
+    @torch.no_grad()
+    def evaluate(self, split: str, limit: int | None = None, exact: bool = False) -> Evaluation:
+        """Accuracy on the validation or the test pictures.
+
+        Args:
+            split: 'validation' or 'test'.
+            limit: at most so many pictures.
+            exact: fp32 and with the confusion matrix, as the saved weights will be used.
+        """
+        pictures = self.data.validation if split == "validation" else self.data.test
+        pictures = Pictures(pictures.images[:limit], pictures.labels[:limit])
+        if exact:
+            model = create_model(self.model_config)
+            model.load_state_dict(self.weights.state())
+            normalise, _ = normaliser(self.data.preparation, torch.float32, self.device)
+            logits = predict(model.to(self.device).eval(), pictures, normalise, self.device)
+        else:
+            with self.weights.shown() as shown:
+                logits = predict(shown, pictures, self.normalise, self.device)
+        return _evaluation(self, split, logits, pictures.labels, exact)
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """What `load_state` needs to go on as if nothing had happened: tensors, and JSON values."""
+        tensors = {f"weights.{name}": tensor for name, tensor in self.weights.tensors().items()}
+        for index, slots in self.optimizer.state_dict()["state"].items():
+            for name, value in slots.items():
+                if isinstance(value, Tensor):
+                    tensors[f"optimizer.{index}.{name}"] = value.to("cpu", copy=True)
+        values = {
+            "step": self.step,
+            "seconds": self.seconds,
+            "learning_rate": self.learning_rate,
+            "weight_decay": self.weight_decay,
+            "accuracy": self._accuracy,
+        }
+        return tensors, values
+
+    def load_state(self, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
+        """Go on from where `state` was taken."""
+        prefix = "weights."
+        self.weights.load_tensors({n[len(prefix) :]: t for n, t in tensors.items() if n.startswith(prefix)})
+        saved = self.optimizer.state_dict()
+        saved["state"] = {}
+        for name, tensor in tensors.items():
+            if name.startswith("optimizer."):
+                _, index, slot = name.split(".")
+                saved["state"].setdefault(int(index), {})[slot] = tensor
+        self.optimizer.load_state_dict(saved)
+        self.step, self.seconds = int(values["step"]), float(values["seconds"])
+        self.learning_rate, self.weight_decay = float(values["learning_rate"]), float(values["weight_decay"])
+        self._accuracy = float(values["accuracy"])
+
+    def snapshot_due(self, before: float) -> bool:
+        """Whether the run passed a snapshot's moment since progress was `before`."""
+        return any(before < mark <= self.progress + 1e-12 for mark in self._snapshot_marks)
+
+
+def train(trainer: Trainer) -> Iterator[Event]:
+    """Drive a trainer to its end; whoever consumes the events may pause by waiting, and stop by stopping.
+
+    The clock (`seconds`) stands still while the consumer holds an event.
+    """
+    if trainer.step == 0:
+        yield trainer.snapshot()
+    mark = perf_counter()
+
+    def tick() -> None:
+        nonlocal mark
+        now = perf_counter()
+        trainer.seconds += now - mark
+        mark = now
+
+    while not trainer.finished:
+        before = trainer.progress
+        try:
+            trainer.advance()
+        except Diverged as error:
+            yield Ended("diverged", trainer.step, str(error))
+            return
+        tick()
+        events: list[Event] = []
+        last = trainer.finished
+        if last or trainer.step % trainer.record_every == 0:
+            events.append(trainer.record())
+        if last or trainer.step % trainer.validate_every == 0:
+            events.append(trainer.evaluate("validation", None if last else QUICK_VALIDATION, exact=last))
+        if last or trainer.snapshot_due(before):
+            events.append(trainer.snapshot())
+        if last:
+            events.append(trainer.evaluate("test", exact=True))
+            events.append(Ended("done", trainer.step, ""))
+        tick()
+        yield from events
+        mark = perf_counter()
+
+
+def predict(model: nn.Module, pictures: Pictures, normalise: Any, device: torch.device) -> Tensor:
+    """fp32 logits (N, classes) of pictures, in batches, without gradients."""
+    with torch.inference_mode():
+        parts = [
+            model(normalise(pictures.images[start : start + EVALUATION_BATCH].to(device))).float().cpu()
+            for start in range(0, len(pictures), EVALUATION_BATCH)
+        ]
+    return torch.cat(parts)
+
+
+def _evaluation(trainer: Trainer, split: str, logits: Tensor, labels: Tensor, exact: bool) -> Evaluation:
+    guesses = logits.argmax(dim=1)
+    classes = logits.shape[1]
+    confusion = torch.bincount(labels * classes + guesses, minlength=classes**2).view(classes, classes)
+    return Evaluation(
+        "test" if split == "test" else "validation",
+        trainer.step,
+        trainer.epoch,
+        (guesses == labels).double().mean().item(),
+        F.cross_entropy(logits, labels).item(),
+        len(labels),
+        trainer.seconds,
+        confusion.tolist() if exact else [],
+    )
+
+
+def _seed(seed: int, index: int) -> int:
+    """A well mixed 63-bit seed of a pair (splitmix64's finisher), so that neighbours are not alike."""
+    z = (seed * 0x9E3779B97F4A7C15 + index * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB) & (2**64 - 1)
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & (2**64 - 1)
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & (2**64 - 1)
+    return (z ^ (z >> 31)) >> 1
+
+
+def _snapshot_marks(count: int, total_steps: int | None) -> list[float]:
+    """Moments of the run in (0, 1], dense at first: at most `count` with the one before the first step."""
+    if total_steps is None:
+        return np.geomspace(FIRST_SNAPSHOT_SHARE, 1.0, max(count - 1, 1)).tolist()
+    steps = np.unique(np.geomspace(1, total_steps, max(count - 1, 1)).round().astype(int))
+    return (steps / total_steps).tolist()  # type: ignore[no-any-return]
+
+
+def _check(
+    model_config: ModelConfig, config: TrainConfig, data: TrainingData, teacher: nn.Module | None
+) -> None:
+    for name, has, needs in (
+        ("image_size", data.preparation.image_size, model_config.image_size),
+        ("in_chans", data.preparation.in_chans, model_config.in_chans),
+        ("num_classes", len(data.classes), model_config.num_classes),
+    ):
+        if has != needs:
+            raise ValueError(f"the model's {name} is {needs}, but the prepared pictures have {has}")
+    if config.batch_size > len(data.train):
+        raise ValueError(
+            f"batch_size {config.batch_size} is larger than the {len(data.train)} training pictures"
+        )
+    if (config.distill_from is None) != (teacher is None):
+        raise ValueError("distill_from and a teacher go together, received only one of them")

@@ -1,0 +1,94 @@
+"""A run's pictures in memory: bytes, prepared once, normalised batch by batch where they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vitviz.config import Preparation, TrainConfig
+from vitviz.data.datasets import Dataset, validation_split
+from vitviz.data.preparation import prepare_batch
+
+_CHUNK = 2048  # pictures prepared at a time, so that no float copy of a whole set is ever held
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """(N, C, S, S) uint8 pictures as the model's preparation shows them, and their (N,) labels."""
+
+    images: Tensor
+    labels: Tensor
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def to(self, device: torch.device) -> Pictures:
+        """The same pictures on another device."""
+        return Pictures(self.images.to(device), self.labels.to(device))
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The three disjoint parts of a dataset that a run reads; the test part only once, at the end."""
+
+    train: Pictures
+    validation: Pictures
+    test: Pictures
+    preparation: Preparation
+    classes: tuple[str, ...]
+
+
+def training_data(dataset: Dataset, preparation: Preparation, config: TrainConfig) -> TrainingData:
+    """Split and prepare a dataset as a run's config says.
+
+    Raises:
+        ValueError: if the batch is larger than what is left for training.
+    """
+    kept, held_out = validation_split(dataset.train_labels, config.validation_fraction, config.seed)
+    kept = kept[: max(1, round(len(kept) * config.train_fraction))]
+    if config.batch_size > len(kept):
+        raise ValueError(f"batch_size {config.batch_size} is larger than the {len(kept)} training pictures")
+    return TrainingData(
+        _pictures(dataset.train_images, dataset.train_labels, kept, preparation),
+        _pictures(dataset.train_images, dataset.train_labels, held_out, preparation),
+        _pictures(dataset.test_images, dataset.test_labels, slice(None), preparation),
+        preparation,
+        tuple(dataset.classes),
+    )
+
+
+def _pictures(
+    images: np.ndarray, labels: np.ndarray, chosen: np.ndarray | slice, preparation: Preparation
+) -> Pictures:
+    images = images[chosen]
+    size, channels = preparation.image_size, preparation.in_chans
+    if images.shape[1:] == (size, size, channels) and preparation.crop_fraction == 1.0:
+        prepared = torch.from_numpy(np.ascontiguousarray(images.transpose(0, 3, 1, 2)))
+    else:
+        chunks = [images[start : start + _CHUNK] for start in range(0, len(images), _CHUNK)]
+        prepared = torch.cat([_as_bytes(chunk, preparation) for chunk in chunks])
+    return Pictures(prepared, torch.from_numpy(np.ascontiguousarray(labels[chosen], dtype=np.int64)))
+
+
+def _as_bytes(images: np.ndarray, preparation: Preparation) -> Tensor:
+    inputs = torch.from_numpy(prepare_batch(images, preparation))
+    mean, std = (torch.tensor(values)[:, None, None] for values in (preparation.mean, preparation.std))
+    return ((inputs * std + mean) * 255).round_().clamp_(0, 255).to(torch.uint8)
+
+
+def normaliser(
+    preparation: Preparation, dtype: torch.dtype, device: torch.device
+) -> tuple[Callable[[Tensor], Tensor], Tensor]:
+    """(uint8 pictures -> model input) and the uint8 colour (C,) that it maps to about zero."""
+    mean = torch.tensor(preparation.mean, device=device)[:, None, None]
+    std = torch.tensor(preparation.std, device=device)[:, None, None]
+    gain, offset = 1 / (255 * std), -mean / std
+
+    def normalise(images: Tensor) -> Tensor:
+        return torch.addcmul(offset, images.to(torch.float32), gain).to(dtype)
+
+    return normalise, (mean.flatten() * 255).round().to(torch.uint8)

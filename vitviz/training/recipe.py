@@ -1,0 +1,136 @@
+"""What a training recipe does to the learning rate and to a batch: pure functions, seeded from outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import cos, pi
+
+import torch
+from scipy.special import betaincinv
+from torch import Tensor
+
+from vitviz.config import TrainConfig
+
+ONE_CYCLE_START = 1 / 25  # of the peak; Smith & Topin 2019 as PyTorch's OneCycleLR sets it
+ONE_CYCLE_END = 1e-4
+ONE_CYCLE_RISE = 0.3  # of the run, unless the config's warm-up is longer
+WARMUP_COSINE_END = 0.01
+
+
+def learning_rate_factor(schedule: str, progress: float, warmup_fraction: float) -> float:
+    """Multiplier of the peak learning rate at a moment of the run.
+
+    warmup_cosine: t/w for t < w, then end + (1 - end) (1 + cos(pi (t - w)/(1 - w))) / 2 (Loshchilov & Hutter 2017).
+    one_cycle: cosine up from 1/25 over the first 30 %, cosine down to 1e-4 (Smith & Topin 2019).
+
+    Args:
+        schedule: 'constant', 'warmup_cosine' or 'one_cycle'.
+        progress: t, the share of the run that is over, in [0, 1].
+        warmup_fraction: w, the share of the run spent warming up.
+
+    Raises:
+        ValueError: if the schedule is none of these.
+    """
+    t = min(max(progress, 0.0), 1.0)
+    if schedule == "constant":
+        return 1.0
+    if schedule == "warmup_cosine":
+        if t < warmup_fraction:
+            return t / warmup_fraction
+        return _cosine(1.0, WARMUP_COSINE_END, (t - warmup_fraction) / (1.0 - warmup_fraction))
+    if schedule == "one_cycle":
+        rise = max(ONE_CYCLE_RISE, warmup_fraction)
+        if t < rise:
+            return _cosine(ONE_CYCLE_START, 1.0, t / rise)
+        return _cosine(1.0, ONE_CYCLE_END, (t - rise) / (1.0 - rise))
+    raise ValueError(f"schedule must be constant, warmup_cosine or one_cycle, received {schedule!r}")
+
+
+def _cosine(start: float, end: float, part: float) -> float:
+    return end + (start - end) * (1.0 + cos(pi * part)) / 2.0
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Targets of mixed pictures: `weight` of `labels` and the rest of `others`."""
+
+    labels: Tensor  # (B,) int64
+    others: Tensor | None = None  # (B,) int64; None: nothing was mixed
+    weight: float = 1.0
+
+
+def augment(images: Tensor, config: TrainConfig, fill: Tensor, generator: torch.Generator) -> Tensor:
+    """Flip, shift and erase a batch of pictures, each by its own dice.
+
+    Args:
+        images: (B, C, H, W) uint8.
+        config: says which; `shift_px` fills with black, `erase_px` cuts a square of `fill`.
+        fill: (C,) uint8, the colour that normalisation maps to zero.
+        generator: on the CPU, so that every device draws the same numbers.
+
+    Returns:
+        (B, C, H, W) uint8; the input itself where nothing is asked.
+    """
+    if config.flip:
+        flipped = torch.rand(len(images), generator=generator).to(images.device) < 0.5
+        images = torch.where(flipped[:, None, None, None], images.flip(-1), images)
+    if config.shift_px:
+        images = shift(images, round(config.shift_px), generator)
+    if config.erase_px:
+        images = erase(images, round(config.erase_px), fill, generator)
+    return images
+
+
+def shift(images: Tensor, reach_px: int, generator: torch.Generator) -> Tensor:
+    """Move every picture of a (B, C, H, W) batch by up to `reach_px` in x and y; what comes in is black."""
+    batch, _, height, width = images.shape
+    padded = torch.nn.functional.pad(images, (reach_px,) * 4)
+    offsets = torch.randint(0, 2 * reach_px + 1, (2, batch), generator=generator).to(images.device)
+    windows = padded.unfold(2, height, 1).unfold(3, width, 1)  # (B, C, 2r+1, 2r+1, H, W), a view
+    picture = torch.arange(batch, device=images.device)
+    return windows[picture, :, offsets[0], offsets[1]]
+
+
+def erase(images: Tensor, side_px: int, fill: Tensor, generator: torch.Generator) -> Tensor:
+    """Cut one square of `side_px` at a random centre out of every picture (DeVries & Taylor 2017)."""
+    batch, _, height, width = images.shape
+    centres = torch.rand(2, batch, generator=generator).to(images.device)
+    top = (centres[0] * height).long() - side_px // 2
+    left = (centres[1] * width).long() - side_px // 2
+    row = torch.arange(height, device=images.device)
+    column = torch.arange(width, device=images.device)
+    rows = (row >= top[:, None]) & (row < top[:, None] + side_px)  # (B, H)
+    columns = (column >= left[:, None]) & (column < left[:, None] + side_px)  # (B, W)
+    hole = (rows[:, :, None] & columns[:, None, :])[:, None]
+    return torch.where(hole, fill[:, None, None], images)
+
+
+def mix(
+    inputs: Tensor, labels: Tensor, config: TrainConfig, generator: torch.Generator
+) -> tuple[Tensor, Mixture]:
+    """Mixup (Zhang et al. 2018) or CutMix (Yun et al. 2019) with one share per batch; both on: a coin decides.
+
+    Args:
+        inputs: (B, C, H, W) floats, normalised.
+        labels: (B,) int64.
+        config: `mixup_alpha` and `cutmix_alpha` of Beta(alpha, alpha); 0 is off.
+        generator: on the CPU.
+    """
+    if not (config.mixup_alpha or config.cutmix_alpha):
+        return inputs, Mixture(labels)
+    coin, uniform, y, x = torch.rand(4, generator=generator, dtype=torch.float64).tolist()
+    cut = config.cutmix_alpha > 0 and (config.mixup_alpha == 0 or coin < 0.5)
+    alpha = config.cutmix_alpha if cut else config.mixup_alpha
+    share = float(betaincinv(alpha, alpha, uniform))
+    partner = torch.randperm(len(labels), generator=generator).to(labels.device)
+    others = inputs[partner]
+    if not cut:
+        return torch.lerp(others, inputs, share), Mixture(labels, labels[partner], share)
+    height, width = inputs.shape[-2:]
+    half = (1.0 - share) ** 0.5 / 2.0
+    top, bottom = (round(min(max(y + side * half, 0.0), 1.0) * height) for side in (-1, 1))
+    left, right = (round(min(max(x + side * half, 0.0), 1.0) * width) for side in (-1, 1))
+    mixed = inputs.clone()
+    mixed[..., top:bottom, left:right] = others[..., top:bottom, left:right]
+    kept = 1.0 - (bottom - top) * (right - left) / (height * width)
+    return mixed, Mixture(labels, labels[partner], kept)
