@@ -1,0 +1,86 @@
+"""Data sets as .npz files: found, checked on reading, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from platformdirs import user_cache_path
+
+from vitviz.data.dataset import Dataset, DatasetError
+
+KEYS = ("train_images", "train_labels", "test_images", "test_labels", "classes")
+
+
+def data_folder() -> Path:
+    """The folder of the .npz files: $VITVIZ_DATA, or the platform's cache folder."""
+    chosen = os.environ.get("VITVIZ_DATA", "").strip()
+    return Path(chosen).expanduser() if chosen else user_cache_path("vitviz") / "data"
+
+
+def data_file(name: str) -> Path:
+    """Where the data set's .npz file lies, or would."""
+    return data_folder() / f"{name}.npz"
+
+
+def read_dataset(name: str, path: Path) -> Dataset:
+    """The data set in an .npz file, checked; nothing in it is ever executed.
+
+    Raises:
+        DatasetError: if the file cannot be read, or does not hold what design says it does.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            missing = [key for key in KEYS if key not in stored.files]
+            if missing:
+                raise ValueError(f"it has no {', '.join(missing)}")
+            arrays = {key: stored[key] for key in KEYS}
+        return _checked(name, arrays)
+    except (ValueError, OSError, EOFError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise DatasetError(
+            f"{path} cannot be used as the data set '{name}': {error}. Remove the file to have it downloaded"
+            " again, or go on with 'digits' or 'shapes', which need no file."
+        ) from error
+
+
+def write_dataset(dataset: Dataset, path: Path) -> None:
+    """Write the .npz file: to a temporary name first, then renamed, so that no reader ever sees half of it.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".npz", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(
+                file,
+                train_images=dataset.train_images,
+                train_labels=dataset.train_labels,
+                test_images=dataset.test_images,
+                test_labels=dataset.test_labels,
+                classes=np.array(dataset.classes),
+            )
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)  # mkstemp's 0600 would shut out the server's other users
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _checked(name: str, arrays: dict[str, NDArray[Any]]) -> Dataset:
+    for key in ("train_labels", "test_labels"):
+        if not np.issubdtype(arrays[key].dtype, np.integer):
+            raise ValueError(f"{key} must be integers, received {arrays[key].dtype}")
+        arrays[key] = arrays[key].astype(np.int64)
+    classes = arrays.pop("classes")
+    if classes.dtype.kind != "U" or classes.ndim != 1:
+        raise ValueError(f"classes must be a row of text, received {classes.dtype} {classes.shape}")
+    return Dataset(name=name, classes=tuple(str(label) for label in classes), **arrays)

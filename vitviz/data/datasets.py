@@ -1,0 +1,131 @@
+"""The labelled sets by name: two that are always there, four from the network, each loaded once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from vitviz.data.cache import data_file, read_dataset
+from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split, validation_split
+from vitviz.data.shapes import shapes_dataset
+
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "DatasetError",
+    "DatasetNote",
+    "available_datasets",
+    "load_dataset",
+    "stratified_split",
+    "validation_split",
+]
+
+DIGITS_PX = 32
+DIGITS_TEST_FRACTION = 0.2
+SPLIT_SEED = 0
+
+
+@dataclass(frozen=True)
+class DatasetNote:
+    """What to say about a data set before it is loaded; whether it needs a file, and so perhaps a network."""
+
+    title: str
+    summary: str
+    source: str
+    needs_file: bool
+
+
+DATASETS: dict[str, DatasetNote] = {
+    "digits": DatasetNote(
+        "Digits",
+        "1,797 real handwritten digits of 8 × 8 pixels, drawn smooth at 32 × 32, grey.",
+        "Alpaydin and Kaynak 1998, UCI; as scikit-learn installs it",
+        False,
+    ),
+    "shapes": DatasetNote(
+        "Shapes",
+        "Where does the warm object lie relative to the cool one? 14,000 pictures of 32 × 32, RGB.",
+        "drawn by this project",
+        False,
+    ),
+    "mnist": DatasetNote(
+        "MNIST", "70,000 handwritten digits of 28 × 28, grey.", "LeCun, Bottou, Bengio and Haffner 1998", True
+    ),
+    "fashion-mnist": DatasetNote(
+        "Fashion-MNIST", "70,000 pieces of clothing of 28 × 28, grey.", "Xiao, Rasul and Vollgraf 2017", True
+    ),
+    "cifar10": DatasetNote(
+        "CIFAR-10", "60,000 small photos of 32 × 32 in 10 classes, RGB.", "Krizhevsky 2009", True
+    ),
+    "cifar100": DatasetNote(
+        "CIFAR-100", "60,000 small photos of 32 × 32 in 100 classes, RGB.", "Krizhevsky 2009", True
+    ),
+}
+_locks = {name: threading.Lock() for name in DATASETS}  # two visits must not download or draw one set twice
+
+
+def available_datasets() -> tuple[str, ...]:
+    """Names of the sets that load without a network, now."""
+    return tuple(name for name, note in DATASETS.items() if not note.needs_file or data_file(name).is_file())
+
+
+def load_dataset(name: str, progress: Callable[[float, str], None] | None = None) -> Dataset:
+    """A labelled set by name, from memory, from its file, or, where that is missing, from the network.
+
+    Args:
+        name: one of `DATASETS`.
+        progress: told (share done, what is being done) while a download runs; see `download_dataset`.
+
+    Raises:
+        DatasetError: if there is no such set, its file is damaged, or it cannot be downloaded.
+    """
+    if name not in DATASETS:
+        raise DatasetError(f"There is no data set '{name}'; there are {', '.join(DATASETS)}.")
+    with _locks[name]:
+        if name == "digits":
+            return _digits()
+        if name == "shapes":
+            return _shapes()
+        path = data_file(name)
+        if not path.is_file():
+            from vitviz.data.download import download_dataset  # torch and torchvision: only where needed
+
+            download_dataset(name, progress)
+        state = path.stat()
+        return _from_file(name, path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=2)  # CIFAR and one other: 0.25 GB at most
+def _from_file(name: str, path: Path, mtime_ns: int, size_bytes: int) -> Dataset:
+    return read_dataset(name, path)
+
+
+@lru_cache(maxsize=1)
+def _shapes() -> Dataset:
+    return shapes_dataset()
+
+
+@lru_cache(maxsize=1)
+def _digits() -> Dataset:
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    images = _enlarge(np.rint(bunch.images * (255 / 16)).astype(np.uint8))  # counts of 0..16 inked pixels
+    labels = bunch.target.astype(np.int64)
+    train, test = stratified_split(labels, DIGITS_TEST_FRACTION, SPLIT_SEED)
+    names = tuple(str(digit) for digit in range(10))
+    return Dataset("digits", images[train], labels[train], images[test], labels[test], names)
+
+
+def _enlarge(small: Images) -> Images:
+    size = (DIGITS_PX, DIGITS_PX)
+    enlarged = [
+        np.array(Image.fromarray(picture).resize(size, Image.Resampling.BICUBIC)) for picture in small
+    ]
+    return np.stack(enlarged)[..., None]

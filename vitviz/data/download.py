@@ -1,0 +1,162 @@
+"""The four public data sets from the network: torchvision knows their places, checksums and formats."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vitviz.data.cache import data_file, write_dataset
+from vitviz.data.dataset import Dataset, DatasetError, Images, Labels
+from vitviz.torchvision_fix import import_torchvision
+
+Progress = Callable[[float, str], None]  # (share done in [0, 1], what is being done)
+TIMEOUT_S = 20.0  # of one connection or read, not of the whole
+CHUNK_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class _Archive:
+    urls: tuple[str, ...]  # mirrors of one file
+    path: Path
+    md5: str
+
+
+def download_dataset(name: str, progress: Progress | None = None) -> Dataset:
+    """Fetch a data set, check it, and keep it as an .npz file.
+
+    Args:
+        name: 'mnist', 'fashion-mnist', 'cifar10' or 'cifar100'.
+        progress: told the share done and what is being done; an error that it raises cancels and leaves
+            nothing behind. Without it a bar is drawn on a terminal.
+
+    Raises:
+        DatasetError: if the network, the disk or the files fail; one sentence that says what to do.
+    """
+    target = data_file(name)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _reporting(progress, name) as report, tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            source = _source(name)
+            _fetch_all(_archives(source, Path(folder)), report)
+            report(1.0, f"{name}: unpacking")
+            dataset = _assemble(name, source, folder)
+            write_dataset(dataset, target)
+    except (OSError, RuntimeError, ValueError, http.client.HTTPException) as error:
+        raise DatasetError(
+            f"The data set '{name}' could not be downloaded ({_cause(error)}): connect to the network and try"
+            f" again, put {target.name} into {target.parent} or set VITVIZ_DATA to the folder that has it,"
+            " or go on with 'digits' or 'shapes', which need no network."
+        ) from error
+    return dataset
+
+
+def _source(name: str) -> Any:
+    import_torchvision()
+    from torchvision import datasets
+
+    return {
+        "mnist": datasets.MNIST,
+        "fashion-mnist": datasets.FashionMNIST,
+        "cifar10": datasets.CIFAR10,
+        "cifar100": datasets.CIFAR100,
+    }[name]
+
+
+def _archives(source: Any, folder: Path) -> list[_Archive]:
+    """The files that torchvision would fetch, at the places where it then finds them and fetches nothing."""
+    if hasattr(source, "resources"):
+        raw = folder / source.__name__ / "raw"
+        return [
+            _Archive(tuple(mirror + file for mirror in source.mirrors), raw / file, md5)
+            for file, md5 in source.resources
+        ]
+    return [_Archive((source.url,), folder / source.filename, source.tgz_md5)]
+
+
+def _fetch_all(archives: list[_Archive], report: Progress) -> None:
+    for number, archive in enumerate(archives):
+        archive.path.parent.mkdir(parents=True, exist_ok=True)
+        failures: list[Exception] = []
+        for url in archive.urls:
+            try:
+                _fetch(url, archive, report, number, len(archives))
+                break
+            except (OSError, ValueError, http.client.HTTPException) as error:
+                failures.append(error)
+        else:
+            raise failures[0]
+
+
+def _fetch(url: str, archive: _Archive, report: Progress, number: int, count: int) -> None:
+    request = urllib.request.Request(url, headers={"User-Agent": "vitviz"})
+    digest = hashlib.md5(usedforsecurity=False)
+    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response, archive.path.open("wb") as file:
+        total = int(response.headers.get("Content-Length") or 0)
+        received = 0
+        while chunk := response.read(CHUNK_BYTES):
+            file.write(chunk)
+            digest.update(chunk)
+            received += len(chunk)
+            size = f"{received / 1e6:.1f} of {total / 1e6:.1f} MB" if total else f"{received / 1e6:.1f} MB"
+            share = min(received / total, 1.0) if total else 0.0
+            report((number + share) / count, f"{archive.path.name}: {size}")
+    if digest.hexdigest() != archive.md5:
+        raise ValueError(f"{archive.path.name} arrived damaged: expected MD5 {archive.md5}")
+
+
+def _assemble(name: str, source: Any, folder: str) -> Dataset:
+    train, test = (source(folder, train=split, download=True) for split in (True, False))
+    classes = [str(digit) for digit in range(10)] if name == "mnist" else train.classes
+    return Dataset(
+        name,
+        _images(train.data),
+        _labels(train.targets),
+        _images(test.data),
+        _labels(test.targets),
+        tuple(label.replace("_", " ") for label in classes),
+    )
+
+
+def _images(data: Any) -> Images:
+    """torchvision's (N, H, W) grey tensor or (N, H, W, 3) array as (N, H, W, C)."""
+    array = np.array(data, dtype=np.uint8)
+    return array if array.ndim == 4 else array[..., None]
+
+
+def _labels(targets: Any) -> Labels:
+    return np.array(targets, dtype=np.int64)
+
+
+@contextmanager
+def _reporting(progress: Progress | None, name: str) -> Iterator[Progress]:
+    if progress is not None:
+        yield progress
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=100, desc=name, unit="%", file=sys.stderr, disable=None) as bar:
+
+        def draw(share: float, text: str) -> None:
+            bar.set_postfix_str(text, refresh=False)
+            bar.update(int(100 * share) - bar.n)
+
+        yield draw
+
+
+def _cause(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"{error.url} answered {error.code}"
+    if isinstance(error, urllib.error.URLError):
+        return f"no connection: {error.reason}"
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,193 @@
+"""From the bytes of anyone's file to an upright RGB picture, or to one sentence that says why not.
+
+Everything that can be known from the header is checked before a pixel is decoded, and one picture is decoded at a
+time: a hostile file costs little memory, and never the visitor's page.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import (
+    BmpImagePlugin,
+    GifImagePlugin,
+    Image,
+    ImageFile,
+    JpegImagePlugin,
+    PngImagePlugin,
+    TiffImagePlugin,
+    WebPImagePlugin,
+)
+
+MAX_BYTES = 20 * 1024 * 1024
+MAX_PIXELS = 16 * 1024 * 1024  # 4096 x 4096
+MAX_JPEG_PIXELS = 64 * 1024 * 1024  # a 50-megapixel phone's, which JPEG lets us decode small
+MAX_JPEG_SCANS = 64  # a progressive JPEG has about ten; thousands in a small file are a trap
+DRAFT_SIDE_PX = 1600  # a JPEG above MAX_PIXELS is decoded at 1/2, 1/4 or 1/8, its longer side at least this
+
+ACCEPTED = "PNG, JPEG, WebP, GIF, BMP or TIFF"
+_PLUGINS: tuple[tuple[str, tuple[bytes, ...], type[ImageFile.ImageFile]], ...] = (
+    # the plugins themselves, not Image.open: that one's size check depends on a global that anyone may change
+    ("PNG", (b"\x89PNG\r\n\x1a\n",), PngImagePlugin.PngImageFile),
+    ("JPEG", (b"\xff\xd8\xff",), JpegImagePlugin.JpegImageFile),
+    ("GIF", (b"GIF87a", b"GIF89a"), GifImagePlugin.GifImageFile),
+    ("BMP", (b"BM",), BmpImagePlugin.BmpImageFile),
+    ("TIFF", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), TiffImagePlugin.TiffImageFile),
+    ("WebP", (b"RIFF",), WebPImagePlugin.WebPImageFile),
+)
+_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_ORIENTATION_TAG = 0x0112
+# One at a time: it bounds the memory of thirty uploads, and makes the silencing of warnings below safe among
+# decoders.
+_decoding = threading.BoundedSemaphore(1)
+
+
+class ImageError(ValueError):
+    """A file is not a picture that we show; the message is one sentence for the visitor."""
+
+
+def decode_image(data: bytes) -> NDArray[np.uint8]:
+    """The picture in a PNG, JPEG, WebP, GIF (first frame), BMP or TIFF file, upright, on white.
+
+    16-bit, 32-bit and float values are brought to 8 bits, palettes, CMYK, grey and black-and-white to RGB. A
+    JPEG of more than 16 megapixels is decoded at a half, a quarter or an eighth of its size.
+
+    Args:
+        data: the whole file.
+
+    Returns:
+        (H, W, 3) uint8, writable and the caller's own.
+
+    Raises:
+        ImageError: empty, too large, not a picture, or damaged. All but 'damaged' is said before any pixel
+        is decoded.
+    """
+    name, plugin = _recognise(data)
+    with _decoding, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow warns of harmless slips in a file's metadata
+        try:
+            picture = plugin(io.BytesIO(data))
+        except Exception as error:  # for hostile bytes Pillow's plugins raise nearly any kind of error
+            raise ImageError(
+                f"This file starts like a {name} but cannot be read as one ({_reason(error)})."
+            ) from error
+        try:
+            _check_size(name, picture.size)
+            if name == "JPEG" and picture.width * picture.height > MAX_PIXELS:
+                _draft(picture)
+            picture.load()
+            turn = _UPRIGHT.get(_orientation(picture))  # after load(): Pillow has turned a TIFF by then
+            colour = _rgb(picture)
+            return np.array(colour if turn is None else colour.transpose(turn))
+        except ImageError:
+            raise
+        except Exception as error:  # as above
+            raise ImageError(
+                f"This {name} is cut off or damaged: its header is fine, its pixels are not"
+                f" ({_reason(error)})."
+            ) from error
+        finally:
+            picture.close()
+
+
+def _recognise(data: bytes) -> tuple[str, type[ImageFile.ImageFile]]:
+    if not data:
+        raise ImageError("This file is empty (0 bytes).")
+    if len(data) > MAX_BYTES:
+        raise ImageError(
+            f"This file has {len(data) / 2**20:.1f} MB; a picture may have up to {MAX_BYTES // 2**20} MB."
+        )
+    for name, starts, plugin in _PLUGINS:
+        if data.startswith(starts) and (name != "WebP" or data[8:12] == b"WEBP"):
+            if name == "JPEG" and data.count(b"\xff\xda") > MAX_JPEG_SCANS:
+                raise ImageError(
+                    f"This JPEG is drawn in more than {MAX_JPEG_SCANS} passes, which only a trap would be;"
+                    " save it again as a plain JPEG."
+                )
+            return name, plugin
+    raise ImageError(f"{_other_kind(data)} A picture must be a {ACCEPTED} file.")
+
+
+def _other_kind(data: bytes) -> str:
+    head = data[:4096]
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if text.startswith((b"<svg", b"<?xml", b"<!doctype svg", b"<!--")) and b"<svg" in text:
+        return "This is an SVG drawing, made of instructions and not of pixels: export it as PNG."
+    if head[4:8] == b"ftyp":
+        kind = head[8:12]
+        if kind in (b"heic", b"heix", b"hevc", b"mif1", b"msf1"):
+            return "This is a HEIC photo, which is not supported: export it as JPEG."
+        if kind in (b"avif", b"avis"):
+            return "This is an AVIF picture, which is not supported: export it as PNG or JPEG."
+    if head.startswith(b"%PDF"):
+        return "This is a PDF document: export the page as PNG."
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return "This is a zip archive, not a picture."
+    return "This file is not a picture of a kind known here."
+
+
+def _check_size(name: str, size: tuple[int, int]) -> None:
+    width, height = size
+    limit = MAX_JPEG_PIXELS if name == "JPEG" else MAX_PIXELS
+    if width < 1 or height < 1:
+        raise ImageError(f"This {name} says that it is {width} x {height} pixels: there is nothing to show.")
+    if width * height > limit:
+        hint = "" if name == "JPEG" else f", a JPEG up to {MAX_JPEG_PIXELS // 2**20}"
+        raise ImageError(
+            f"This {name} has {width} x {height} pixels, {width * height / 1e6:,.0f} megapixels; a {name} may"
+            f" have up to {limit // 2**20}{hint}. Make it smaller first."
+        )
+
+
+def _draft(picture: ImageFile.ImageFile) -> None:
+    shrink = DRAFT_SIDE_PX / max(picture.size)
+    picture.draft(picture.mode, (max(1, int(picture.width * shrink)), max(1, int(picture.height * shrink))))
+
+
+def _orientation(picture: Image.Image) -> int:
+    try:
+        return int(picture.getexif().get(_ORIENTATION_TAG, 1))
+    except Exception:  # a broken EXIF block must not cost the picture
+        return 1
+
+
+def _rgb(picture: Image.Image) -> Image.Image:
+    if picture.mode in ("I", "F") or picture.mode.startswith("I;16"):
+        return Image.fromarray(_to_8_bits(np.asarray(picture), picture.mode)).convert("RGB")
+    if "transparency" in picture.info or picture.mode in ("RGBA", "LA", "PA", "La", "RGBa"):
+        colour = picture.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", colour.size, "white"), colour).convert("RGB")
+    return picture.convert("RGB")
+
+
+def _to_8_bits(values: NDArray[np.generic], mode: str) -> NDArray[np.uint8]:
+    """One-channel values of more than 8 bits as 8 bits.
+
+    Full scale is 65535 for 16-bit files. Wider integers are read on 0..255 or 0..65535, floats on 0..1 or
+    0..255, whichever first holds them all; what fits neither is stretched from its least to its greatest
+    value. Not-a-number is black.
+    """
+    exact = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    low, high = float(exact.min()), float(exact.max())
+    scales = {"F": (1.0, 255.0), "I": (255.0, 65535.0)}.get(mode, (65535.0,))
+    full = next((scale for scale in scales if low >= 0 and high <= scale), None)
+    if full is None:
+        exact, full = exact - low, (high - low) or 1.0
+    return np.rint(exact * (255.0 / full)).astype(np.uint8)
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 120 else text[:117] + "…"

@@ -1,0 +1,209 @@
+"""From a picture of any size to the input that a model was made for, and to what the model then sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from vitviz.config import Preparation
+
+LUMINANCE = (0.299, 0.587, 0.114)  # ITU-R BT.601
+MNIST_PX = 28
+MNIST_BOX_PX = (
+    20  # LeCun et al. 1998: digits fit a 20 x 20 box, their centre of mass in the middle of 28 x 28
+)
+UCI_GRAIN = 8  # scikit-learn's digits were counted on an 8 x 8 grid that the digit fills
+INK = 16  # a stroke is at least this many levels brighter than the ground: fainter is paper and compression
+
+_FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
+
+Uint8 = NDArray[np.uint8]
+Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """One picture as a model takes it.
+
+    input: (C, S, S) float32, normalised.
+    shown: (S, S, 3) uint8, what the model sees, for people: grey where the model sees grey.
+    box: (top, left, side) of the seen square in pixels of the source, not rounded.
+    """
+
+    input: Float32
+    shown: Uint8
+    box: tuple[float, float, float]
+
+
+def prepare(image: Uint8, preparation: Preparation, offset: tuple[float, float] = (0.5, 0.5)) -> Prepared:
+    """Cut a square from the picture, bring it to the model's size and channels, and normalise it.
+
+    The square's side is `crop_fraction` of the shorter side, so shapes keep their aspect. A model of drawn
+    digits gets the whole picture, light on dark, the digit placed as in its training set; a picture that
+    already has the model's size is taken for one of that set and left alone.
+
+    Args:
+        image: (H, W, 3) uint8.
+        preparation: what the model was made for.
+        offset: where the square lies in the room left, (x, y) in [0, 1]: (0, 0) top left, (0.5, 0.5) centred.
+
+    Raises:
+        ValueError: if the picture or the offset does not fit.
+    """
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
+        raise ValueError(f"image must be uint8 (H, W, 3) and not empty, received {image.dtype} {image.shape}")
+    size = preparation.image_size
+    if preparation.digit and image.shape[:2] != (size, size):
+        shown = np.repeat(centre_digit(luminance(image), size)[..., None], 3, axis=2)
+        box = _whole(image.shape[0], image.shape[1])
+    else:
+        box = crop_box(image.shape[0], image.shape[1], preparation.crop_fraction, offset)
+        shown = _resize(image, box, size, preparation.interpolation)
+        if preparation.in_chans == 1:
+            shown = np.repeat(luminance(shown)[..., None], 3, axis=2)
+    return Prepared(normalise(shown[None, ..., : preparation.in_chans], preparation)[0], shown, box)
+
+
+def prepare_batch(images: Uint8, preparation: Preparation) -> Float32:
+    """A data set's pictures as a model takes them, (N, C, S, S) float32; centre crop where sizes differ.
+
+    Equals `prepare` picture by picture. Pictures of the model's own size are treated all at once, without a
+    loop.
+
+    Args:
+        images: (N, H, W, 1 or 3) uint8.
+        preparation: what the model was made for.
+
+    Raises:
+        ValueError: if the pictures do not fit.
+    """
+    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] not in (1, 3) or 0 in images.shape[1:]:
+        raise ValueError(f"images must be uint8 (N, H, W, 1 or 3), received {images.dtype} {images.shape}")
+    size = preparation.image_size
+    whole = preparation.crop_fraction == 1.0 or preparation.digit
+    if images.shape[1:3] != (size, size) or not whole:
+        colour = np.broadcast_to(images, (*images.shape[:3], 3))
+        inputs = [prepare(picture, preparation).input for picture in colour]
+        return np.stack(inputs) if inputs else np.empty((0, preparation.in_chans, size, size), np.float32)
+    if images.shape[3] == 3 and preparation.in_chans == 1:
+        images = luminance(images)[..., None]
+    elif images.shape[3] == 1 and preparation.in_chans == 3:
+        images = np.broadcast_to(images, (*images.shape[:3], 3))
+    return normalise(images, preparation)
+
+
+def normalise(images: Uint8, preparation: Preparation) -> Float32:
+    """(x / 255 - mean) / std per channel: (N, H, W, C) uint8 to (N, C, H, W) float32, contiguous."""
+    mean = np.array(preparation.mean, dtype=np.float32)
+    std = np.array(preparation.std, dtype=np.float32)
+    out = np.empty((images.shape[0], images.shape[3], *images.shape[1:3]), dtype=np.float32)
+    np.multiply(images.transpose(0, 3, 1, 2), (1 / (255 * std))[:, None, None], out=out, dtype=np.float32)
+    out -= (mean / std)[:, None, None]
+    return out
+
+
+def luminance(image: Uint8) -> Uint8:
+    """Grey as the eye weighs colour, 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601): (..., 3) to (...) uint8."""
+    grey = image.astype(np.float32) @ np.array(LUMINANCE, dtype=np.float32)
+    return np.rint(grey).astype(np.uint8)
+
+
+def crop_box(
+    height_px: int, width_px: int, fraction: float, offset: tuple[float, float]
+) -> tuple[float, float, float]:
+    """(top, left, side) in px of a square, `fraction` of the shorter side, at `offset` (x, y) of the rest.
+
+    Raises:
+        ValueError: if the offset does not lie in [0, 1] x [0, 1].
+    """
+    x, y = offset
+    if not (0 <= x <= 1 and 0 <= y <= 1):
+        raise ValueError(f"offset must lie in [0, 1] x [0, 1], received {offset!r}")
+    side = fraction * min(height_px, width_px)
+    return (height_px - side) * y, (width_px - side) * x, side
+
+
+def _whole(height_px: int, width_px: int) -> tuple[float, float, float]:
+    """The smallest square around the whole picture: a drawn digit is looked for everywhere."""
+    side = max(height_px, width_px)
+    return (height_px - side) / 2, (width_px - side) / 2, float(side)
+
+
+def _resize(image: Uint8, box: tuple[float, float, float], size: int, interpolation: str) -> Uint8:
+    top, left, side = box
+    resized = Image.fromarray(image).resize(
+        (size, size),
+        _FILTERS[interpolation],
+        # rounding can put the far edge a hair outside, which Pillow refuses
+        box=(left, top, min(left + side, image.shape[1]), min(top + side, image.shape[0])),
+    )
+    return np.array(resized)
+
+
+def centre_digit(grey: Uint8, size: int) -> Uint8:
+    """A drawn digit as its training set would have it: light on dark, scaled, and put in its place.
+
+    At 28 px as MNIST (LeCun et al. 1998): the ink's box scaled to fit 20 x 20, its centre of mass in the
+    middle. At other sizes as scikit-learn's digits: the ink's box scaled to fill the frame, counted on an 8
+    x 8 grid, drawn smooth.
+
+    Args:
+        grey: (H, W) uint8, dark on light or light on dark.
+        size: side of the result, in px.
+
+    Returns:
+        (size, size) uint8, light on dark; black where there is no ink.
+    """
+    ink = _light_on_dark(grey)
+    rows, cols = np.flatnonzero(ink.max(axis=1) > 0), np.flatnonzero(ink.max(axis=0) > 0)
+    if not len(rows):
+        return np.zeros((size, size), dtype=np.uint8)
+    digit = Image.fromarray(ink[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1])
+    if size == MNIST_PX:
+        return _place_by_mass(_fit(digit, MNIST_BOX_PX), size)
+    framed = _place_centred(_fit(digit, size), size)
+    grain = Image.fromarray(framed).resize((UCI_GRAIN, UCI_GRAIN), Image.Resampling.BOX)
+    return np.array(grain.resize((size, size), Image.Resampling.BICUBIC))
+
+
+def _light_on_dark(grey: Uint8) -> Uint8:
+    """Ink as brightness over the ground, the strongest at 255; the ground is what the edge shows most."""
+    edge = np.concatenate([grey[0], grey[-1], grey[:, 0], grey[:, -1]])
+    ground = float(np.median(edge))
+    contrast = grey.astype(np.float32) - ground
+    if ground > 127:
+        contrast = -contrast
+    contrast[contrast < INK] = 0
+    strongest = float(contrast.max())
+    return np.rint(contrast * (255 / strongest)).astype(np.uint8) if strongest else np.zeros_like(grey)
+
+
+def _fit(digit: Image.Image, box_px: int) -> Uint8:
+    """The digit scaled, aspect kept, until its longer side is `box_px`."""
+    scale = box_px / max(digit.size)
+    width, height = (max(1, round(side * scale)) for side in digit.size)
+    return np.array(digit.resize((width, height), Image.Resampling.BILINEAR))
+
+
+def _place_centred(digit: Uint8, size: int) -> Uint8:
+    frame = np.zeros((size, size), dtype=np.uint8)
+    top, left = (size - digit.shape[0]) // 2, (size - digit.shape[1]) // 2
+    frame[top : top + digit.shape[0], left : left + digit.shape[1]] = digit
+    return frame
+
+
+def _place_by_mass(digit: Uint8, size: int) -> Uint8:
+    """The digit in a frame whose middle is its centre of mass, to the nearest pixel, never cut."""
+    mass = digit.astype(np.float64)
+    frame = np.zeros((size, size), dtype=np.uint8)
+    corner = []
+    for axis in (0, 1):
+        profile = mass.sum(axis=1 - axis)
+        centre = float((profile * (np.arange(len(profile)) + 0.5)).sum() / profile.sum())
+        corner.append(min(max(round(size / 2 - centre), 0), size - len(profile)))
+    top, left = corner
+    frame[top : top + digit.shape[0], left : left + digit.shape[1]] = digit
+    return frame
