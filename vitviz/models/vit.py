@@ -45,7 +45,7 @@ class VisionTransformer(nn.Module):
         self.pos_proj = (
             nn.Linear(config.in_chans * config.patch_size**2, dim) if config.positions == "pixels" else None
         )
-        rates = torch.linspace(0, config.drop_path, config.depth).tolist()
+        rates = torch.linspace(0, config.drop_path, config.depth, device="cpu").tolist()
         self.blocks = nn.ModuleList(Block(config, rate) for rate in rates)
         self.norm = nn.LayerNorm(dim, eps=config.norm_eps) if config.final_norm else nn.Identity()
         self.head = nn.Linear(dim, config.num_classes) if config.num_classes else nn.Identity()

@@ -1,0 +1,94 @@
+"""A small ResNet-like network: the baseline beside the transformers, and DeiT's teacher."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from vitviz.config import CNNConfig
+from vitviz.models.layout import TokenLayout
+from vitviz.models.record import Recorder, RecordRequest
+
+
+class ResidualBlock(nn.Module):
+    """relu(x + BN conv3(relu BN conv3 x)); a 1 x 1 convolution where the shape changes (He et al. 2016)."""
+
+    def __init__(self, in_width: int, width: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(in_width, width, 3, stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.act = nn.ReLU()
+        same = stride == 1 and in_width == width
+        self.downsample = (
+            nn.Identity()
+            if same
+            else nn.Sequential(nn.Conv2d(in_width, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.bn2(self.conv2(self.act(self.bn1(self.conv1(x)))))
+        return self.act(y + self.downsample(x))  # type: ignore[no-any-return]
+
+
+class Stage(nn.Module):
+    """Blocks of one width; every stage but the first begins by halving the picture."""
+
+    def __init__(self, in_width: int, width: int, count: int, stride: int) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(
+            ResidualBlock(width if index else in_width, width, 1 if index else stride)
+            for index in range(count)
+        )
+
+    def forward(self, x: Tensor, record: Recorder, name: str) -> Tensor:
+        for index, block in enumerate(self.blocks):
+            x = block(x)
+            record(f"{name}.blocks.{index}", x)
+        return x
+
+
+class ConvNet(nn.Module):
+    """A 3 x 3 stem, stages of residual blocks, the mean over the map, a linear head."""
+
+    def __init__(self, config: CNNConfig) -> None:
+        super().__init__()
+        self.config = config
+        widths = config.widths
+        self.stem = nn.Sequential(
+            nn.Conv2d(config.in_chans, widths[0], 3, padding=1, bias=False),
+            nn.BatchNorm2d(widths[0]),
+            nn.ReLU(),
+        )
+        self.layers = nn.ModuleList(
+            Stage(widths[max(stage - 1, 0)], width, count, 2 if stage else 1)
+            for stage, (width, count) in enumerate(zip(widths, config.blocks, strict=True))
+        )
+        self.head = nn.Linear(widths[-1], config.num_classes)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+    def layout(self, height_px: int, width_px: int) -> TokenLayout:
+        """The grid of the last feature map, whose cells step over `patch_px` pixels."""
+        step = 2 ** (len(self.config.widths) - 1)
+        return TokenLayout((), (-(-height_px // step), -(-width_px // step)), step)
+
+    def forward(self, x: Tensor, record: RecordRequest = None) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
+        """Logits of pictures (B, C, H, W), and with `record` the feature maps (B, width, H, W) by name.
+
+        Raises:
+            ValueError: if the channels do not fit.
+        """
+        if x.shape[1] != self.config.in_chans:
+            raise ValueError(f"the model takes {self.config.in_chans} channels, received {x.shape[1]}")
+        recorder = Recorder(record)
+        x = self.stem(x)
+        recorder("stem", x)
+        for stage, layer in enumerate(self.layers):
+            x = layer(x, recorder, f"layers.{stage}")
+        features = x.mean(dim=(2, 3))
+        recorder("features", features)
+        logits: Tensor = self.head(features)
+        recorder("logits", logits)
+        return (logits, recorder.tensors) if recorder.active else logits

@@ -1,0 +1,116 @@
+"""Two small nets of the lecture: attention over convolutions (recipe G), over the flat picture (recipe E)."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vitviz.config import ConvAttentionConfig, FlatAttentionConfig
+from vitviz.models.layout import TokenLayout
+from vitviz.models.record import Recorder, RecordRequest
+
+POOLED = 7  # side of the grid that the head of ConvAttention reads: whole cells of a 28 px picture
+
+
+def _check_channels(x: Tensor, expected: int) -> None:
+    if x.shape[1] != expected:
+        raise ValueError(f"the model takes {expected} channels, received {x.shape[1]}")
+
+
+class ConvAttention(nn.Module):
+    """A = softmax(Q K^T / sqrt(d)) over all pixels, with Q, K and V from 3 x 3 convolutions of the picture.
+
+    As the lecture wrote it the scores are not scaled and the value product is transposed, y = A^T V: each
+    pixel then sums over the queries that look at it, and those weights do not sum to 1. Pixels are the
+    tokens. The head reads the outputs averaged on a 7 x 7 grid.
+    """
+
+    def __init__(self, config: ConvAttentionConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.q, self.k, self.v = (nn.Conv2d(config.in_chans, config.channels, 3, padding=1) for _ in range(3))
+        self.head = nn.Linear(config.channels * POOLED**2, config.num_classes)
+
+    def layout(self, height_px: int, width_px: int) -> TokenLayout:
+        """Every pixel is a token."""
+        return TokenLayout((), (height_px, width_px), 1)
+
+    def forward(self, x: Tensor, record: RecordRequest = None) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
+        """Logits of pictures (B, C, H, W); `blocks.0.attn` is (B, 1, H W, H W).
+
+        Raises:
+            ValueError: if the channels do not fit.
+        """
+        _check_channels(x, self.config.in_chans)
+        recorder = Recorder(record)
+        height, width = x.shape[-2:]
+        q, k, v = (conv(x).flatten(2).mT[:, None] for conv in (self.q, self.k, self.v))  # (B, 1, H*W, d)
+        scores = q @ k.mT * (self.config.channels**-0.5 if self.config.scaled else 1.0)
+        attn = scores.softmax(dim=-1)
+        y = ((attn.mT if self.config.transposed_values else attn) @ v)[:, 0]  # (B, H*W, d)
+        for part, tensor in (("q", q), ("k", k), ("v", v), ("scores", scores), ("attn", attn)):
+            recorder(f"blocks.0.{part}", tensor)
+        recorder("blocks.0", y)
+        grid = F.adaptive_avg_pool2d(y.mT.unflatten(2, (height, width)), POOLED)
+        logits: Tensor = self.head(grid.relu().flatten(1))
+        recorder("logits", logits)
+        return (logits, recorder.tensors) if recorder.active else logits
+
+
+class FlatAttentionLayer(nn.Module):
+    """Self-attention of a sequence of one token: softmax of a single score is 1, so the output is V."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(dim, 3 * dim)
+
+    def forward(self, x: Tensor, record: Recorder, name: str) -> Tensor:
+        q, k, v = (part[:, None] for part in self.qkv(x).chunk(3, dim=-1))  # (B, 1, 1, d): head, token
+        scores = q @ k.mT * x.shape[-1] ** -0.5
+        attn = scores.softmax(dim=-1)
+        y: Tensor = (attn @ v)[:, 0]
+        for part, tensor in (("q", q), ("k", k), ("v", v), ("scores", scores), ("attn", attn)):
+            record(f"{name}.{part}", tensor)
+        record(name, y)
+        return y
+
+
+class FlatAttention(nn.Module):
+    """Linear, attention, Linear, attention, Linear over the flat picture: one token, A = 1 (recipe E)."""
+
+    def __init__(self, config: FlatAttentionConfig) -> None:
+        super().__init__()
+        self.config = config
+        first, second = config.widths
+        self.embed = nn.Linear(config.in_chans * config.image_size**2, first)
+        self.between = nn.Linear(first, second)
+        self.blocks = nn.ModuleList([FlatAttentionLayer(first), FlatAttentionLayer(second)])
+        self.head = nn.Linear(second, config.num_classes)
+
+    def layout(self, height_px: int, width_px: int) -> TokenLayout:
+        """One token: the whole picture.
+
+        Raises:
+            ValueError: if the picture has not the model's size, which its first layer fixes.
+        """
+        side = self.config.image_size
+        if (height_px, width_px) != (side, side):
+            raise ValueError(f"the model takes {side} x {side} px, received {height_px} x {width_px} px")
+        return TokenLayout((), (1, 1), side)
+
+    def forward(self, x: Tensor, record: RecordRequest = None) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
+        """Logits of pictures (B, C, H, W); `blocks.l.attn` is (B, 1, 1, 1) and always 1.
+
+        Raises:
+            ValueError: if the picture's size or channels do not fit.
+        """
+        _check_channels(x, self.config.in_chans)
+        self.layout(*x.shape[-2:])
+        recorder = Recorder(record)
+        x = self.embed(x.flatten(1)).relu()[:, None]  # (B, 1, D)
+        recorder("embedded", x)
+        x = self.blocks[0](x, recorder, "blocks.0")
+        x = self.blocks[1](self.between(x).relu(), recorder, "blocks.1")
+        logits: Tensor = self.head(x[:, 0])
+        recorder("logits", logits)
+        return (logits, recorder.tensors) if recorder.active else logits

@@ -1,0 +1,313 @@
+"""The Swin Transformer: attention inside windows, shifted in every second block (Liu et al. 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, overload
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vitviz import windows
+from vitviz.config import SwinConfig
+from vitviz.models.layers import Mlp, drop_path
+from vitviz.models.layout import TokenLayout
+from vitviz.models.record import Observer, Recorder, RecordRequest
+
+
+class _Rearrange(torch.autograd.Function):
+    """tokens[:, index], where -1 gives zeros; `inverse` is the way back, so the gradient is a gather too."""
+
+    @staticmethod
+    def forward(ctx: Any, tokens: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
+        ctx.save_for_backward(index, inverse)
+        y = tokens.index_select(1, index.clamp_min(0))
+        return y.masked_fill_((index < 0)[:, None], 0) if len(index) > tokens.shape[1] else y
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        index, inverse = ctx.saved_tensors
+        return _Rearrange.apply(grads[0], inverse, index), None, None  # type: ignore[no-untyped-call]
+
+
+class WindowAttention(nn.Module):
+    """A = softmax(Q K^T / sqrt(d_head) + B + mask) in each window, B by relative position (eq. 4)."""
+
+    def __init__(self, dim: int, num_heads: int, window: windows.Pair, config: SwinConfig) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.scale = (dim // num_heads) ** -0.5
+        self.attn_drop = config.attention_dropout
+        self.qkv = nn.Linear(dim, 3 * dim, bias=config.qkv_bias)
+        self.proj = nn.Linear(dim, dim)
+        rows = (2 * window[0] - 1) * (2 * window[1] - 1)
+        self.relative_position_bias_table = nn.Parameter(torch.zeros(rows, num_heads))
+        nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
+        index = torch.from_numpy(windows.relative_position_index(window))
+        self.register_buffer("relative_position_index", index, persistent=False)
+
+    def relative_position_bias(self) -> Tensor:
+        """(heads, M M, M M), the learned bias of every pair of a window."""
+        index: Tensor = self.relative_position_index  # type: ignore[assignment]
+        return self.relative_position_bias_table[index].permute(2, 0, 1)
+
+    def forward(
+        self, x: Tensor, mask: Tensor | None, record: Recorder, name: str, head_mask: Tensor | None
+    ) -> Tensor:
+        B, W, N, C = x.shape  # pictures, windows, slots of a window, channels
+        qkv = self.qkv(x).view(B, W, N, 3, self.num_heads, -1).permute(3, 0, 1, 4, 2, 5)
+        q, k, v = qkv.unbind(0)  # each (B, windows, heads, M*M, d_head)
+        bias = self.relative_position_bias()
+        if mask is not None:
+            bias = bias + mask.to(bias.dtype)[:, None]  # (windows, heads, M*M, M*M)
+        scores = (q * self.scale) @ k.mT + bias
+        attn = scores.softmax(dim=-1)
+        for part, tensor in (("q", q), ("k", k), ("v", v), ("scores", scores), ("attn", attn)):
+            record(f"{name}.{part}", tensor)
+        if self.attn_drop:
+            attn = F.dropout(attn, self.attn_drop, self.training)
+        y = attn @ v
+        if head_mask is not None:
+            y = y * head_mask[:, None, None]
+        return self.proj(y.transpose(2, 3).reshape(B, W, N, C))  # type: ignore[no-any-return]
+
+
+class SwinBlock(nn.Module):
+    """z' = (S)W-MSA(LN z) + z, z = MLP(LN z') + z' (eq. 3), on a grid (B, H, W, C)."""
+
+    def __init__(
+        self,
+        dim: int,
+        num_heads: int,
+        native_grid: windows.Pair,
+        shifted: bool,
+        rate: float,
+        config: SwinConfig,
+    ) -> None:
+        super().__init__()
+        self.native_grid = native_grid
+        self.window_size = config.window_size
+        self.shifted = shifted
+        self.convention: windows.Convention = config.convention
+        self.dropout = config.dropout
+        self.drop_path_rate = rate
+        window = self.plan(native_grid).window
+        self.norm1 = nn.LayerNorm(dim, eps=config.norm_eps)
+        self.attn = WindowAttention(dim, num_heads, window, config)
+        self.norm2 = nn.LayerNorm(dim, eps=config.norm_eps)
+        self.mlp = Mlp(dim, int(dim * config.mlp_ratio), "gelu", config.dropout)
+
+    def plan(self, grid: windows.Pair) -> windows.WindowPlan:
+        """The window bookkeeping of this block on a grid of (rows, cols) patches."""
+        return windows.plan(grid, self.native_grid, self.window_size, self.shifted, self.convention)
+
+    def _branch(self, y: Tensor) -> Tensor:
+        if self.dropout:
+            y = F.dropout(y, self.dropout, self.training)
+        return drop_path(y, self.drop_path_rate, self.training)
+
+    def _attend(self, x: Tensor, record: Recorder, name: str, head_mask: Tensor | None) -> Tensor:
+        B, H, W, C = x.shape
+        plan = self.plan((H, W))
+        # Copies: the plan's arrays are shared and frozen, a tensor may not alias them.
+        index = torch.tensor(plan.index, device=x.device)
+        inverse = torch.tensor(plan.inverse, device=x.device)
+        mask = None if plan.mask is None else torch.tensor(plan.mask, device=x.device)
+        record(f"{name}.window_index", index)
+        if mask is not None:
+            record(f"{name}.mask", mask)
+        inside: Tensor = _Rearrange.apply(x.reshape(B, H * W, C), index.view(-1), inverse)  # type: ignore[no-untyped-call]
+        y = self.attn(inside.view(B, *index.shape, C), mask, record, name, head_mask)
+        back: Tensor = _Rearrange.apply(y.flatten(1, 2), inverse, index.view(-1))  # type: ignore[no-untyped-call]
+        return back.view(B, H, W, C)
+
+    def forward(self, x: Tensor, record: Recorder, name: str, head_mask: Tensor | None = None) -> Tensor:
+        record(f"{name}.input", x)
+        y = self._attend(self.norm1(x), record, name, head_mask)
+        record(f"{name}.attn_out", y)
+        x = x + self._branch(y)
+        record(f"{name}.mid", x)
+        y = self.mlp(self.norm2(x), record, name)
+        record(f"{name}.mlp_out", y)
+        x = x + self._branch(y)
+        record(name, x)
+        return x
+
+
+class PatchMerging(nn.Module):
+    """2 x 2 neighbours become one token: concatenate to 4C, normalise, map to 2C without bias."""
+
+    def __init__(self, dim: int, norm_eps: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(4 * dim, eps=norm_eps)
+        self.reduction = nn.Linear(4 * dim, 2 * dim, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        _, H, W, _ = x.shape
+        if H % 2 or W % 2:
+            x = F.pad(x, (0, 0, 0, W % 2, 0, H % 2))
+        quads = torch.cat([x[:, r::2, c::2] for c in (0, 1) for r in (0, 1)], dim=-1)
+        return self.reduction(self.norm(quads))  # type: ignore[no-any-return]
+
+
+class SwinStage(nn.Module):
+    """Blocks of one resolution; every stage but the first begins by merging patches."""
+
+    def __init__(self, stage: int, native_grid: windows.Pair, rates: list[float], config: SwinConfig) -> None:
+        super().__init__()
+        dim = config.embed_dim * 2**stage
+        self.downsample = PatchMerging(dim // 2, config.norm_eps) if stage else nn.Identity()
+        self.blocks = nn.ModuleList(
+            SwinBlock(dim, config.num_heads[stage], native_grid, bool(index % 2), rate, config)
+            for index, rate in enumerate(rates)
+        )
+
+    def forward(self, x: Tensor, record: Recorder, name: str, head_mask: Tensor | None) -> Tensor:
+        x = self.downsample(x)
+        for index, block in enumerate(self.blocks):
+            x = block(x, record, f"{name}.blocks.{index}", None if head_mask is None else head_mask[index])
+        record(name, x)
+        return x
+
+
+class SwinPatchEmbed(nn.Module):
+    """P x P patches mapped to C values by a strided convolution, then normalised: (B, H, W, C)."""
+
+    def __init__(self, config: SwinConfig) -> None:
+        super().__init__()
+        self.proj = nn.Conv2d(config.in_chans, config.embed_dim, config.patch_size, config.patch_size)
+        self.norm = nn.LayerNorm(config.embed_dim, eps=config.norm_eps)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(self.proj(x).permute(0, 2, 3, 1))  # type: ignore[no-any-return]
+
+
+class SwinHead(nn.Module):
+    """Mean over the grid, then a linear map; without classes the mean itself."""
+
+    def __init__(self, dim: int, num_classes: int) -> None:
+        super().__init__()
+        self.fc = nn.Linear(dim, num_classes) if num_classes else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.fc(x.mean(dim=(1, 2)))  # type: ignore[no-any-return]
+
+
+class SwinTransformer(nn.Module):
+    """Patches, stages of (shifted-)window blocks with merging between them, mean, linear head.
+
+    `forward(x)` gives logits; `forward(x, record=...)` also the intermediates by name, never detached.
+    Any image size is taken; the conventions differ where windows do not tile the grid (`vitviz.windows`).
+    """
+
+    unbatched_records = ("*.window_index", "*.mask")
+
+    def __init__(self, config: SwinConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.patch_embed = SwinPatchEmbed(config)
+        rates = iter(torch.linspace(0, config.drop_path, sum(config.depths), device="cpu").tolist())
+        side = config.image_size // config.patch_size
+        stages = []
+        for stage, depth in enumerate(config.depths):
+            stages.append(SwinStage(stage, (side, side), [next(rates) for _ in range(depth)], config))
+            side = -(-side // 2)
+        self.layers = nn.ModuleList(stages)
+        dim = config.embed_dim * 2 ** (len(config.depths) - 1)
+        self.norm = nn.LayerNorm(dim, eps=config.norm_eps)
+        self.head = SwinHead(dim, config.num_classes)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.trunc_normal_(module.weight, std=0.02)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+
+    def layout(self, height_px: int, width_px: int) -> TokenLayout:
+        """The first stage's grid; torchvision's convention drops what is left beyond the last whole patch.
+
+        Raises:
+            ValueError: if the picture is smaller than a patch or, in timm's convention, not whole patches.
+        """
+        patch = self.config.patch_size
+        if height_px < patch or width_px < patch:
+            raise ValueError(
+                f"a picture of at least {patch} x {patch} px is needed, received {height_px} x {width_px}"
+            )
+        if self.config.convention == "timm" and (height_px % patch or width_px % patch):
+            raise ValueError(
+                f"patch_size {patch} must divide the picture, received {height_px} x {width_px} px"
+            )
+        return TokenLayout((), (height_px // patch, width_px // patch), patch)
+
+    @overload
+    def forward(
+        self,
+        x: Tensor,
+        record: None = None,
+        *,
+        head_mask: Tensor | None = None,
+        token_mask: Tensor | None = None,
+    ) -> Tensor: ...
+
+    @overload
+    def forward(
+        self,
+        x: Tensor,
+        record: bool | Iterable[str] | Observer,
+        *,
+        head_mask: Tensor | None = None,
+        token_mask: Tensor | None = None,
+    ) -> tuple[Tensor, dict[str, Tensor]]: ...
+
+    def forward(
+        self,
+        x: Tensor,
+        record: RecordRequest = None,
+        *,
+        head_mask: Tensor | None = None,
+        token_mask: Tensor | None = None,
+    ) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
+        """Logits of pictures (B, C, H, W), and with `record` the named intermediates.
+
+        Args:
+            x: (B, C, H, W), prepared as the model's `Preparation` says.
+            record: True, names (with * and ?), or an observer called as each intermediate appears.
+            head_mask: (all blocks, most heads), factors on the heads' outputs, blocks in order of depth; a
+                stage of fewer heads reads the first columns.
+            token_mask: refused: a merged token mixes four patches, so a patch cannot be dropped as a key.
+
+        Raises:
+            ValueError: if the picture, its channels or the head mask do not fit, or a token mask is given.
+        """
+        if token_mask is not None:
+            raise ValueError(
+                "Swin takes no token_mask: after merging, one token mixes four patches, so no key is one"
+                " patch; blank the patches in the picture instead"
+            )
+        if x.shape[1] != self.config.in_chans:
+            raise ValueError(f"the model takes {self.config.in_chans} channels, received {x.shape[1]}")
+        self.layout(*x.shape[-2:])
+        expected = (sum(self.config.depths), max(self.config.num_heads))
+        if head_mask is not None and head_mask.shape != expected:
+            raise ValueError(
+                f"head_mask must be (blocks, heads) = {expected}, received {tuple(head_mask.shape)}"
+            )
+        recorder = Recorder(record)
+        x = self.patch_embed(x)
+        recorder("patch_embed", x)
+        x = self._stages(x, recorder, head_mask)
+        x = self.norm(x)
+        recorder("norm", x)
+        logits: Tensor = self.head(x)
+        recorder("logits", logits)
+        return (logits, recorder.tensors) if recorder.active else logits
+
+    def _stages(self, x: Tensor, recorder: Recorder, head_mask: Tensor | None) -> Tensor:
+        first = 0
+        for stage, layer in enumerate(self.layers):
+            last = first + self.config.depths[stage]
+            factors = None if head_mask is None else head_mask[first:last, : self.config.num_heads[stage]]
+            x = layer(x, recorder, f"layers.{stage}", factors)
+            first = last
+        return x
