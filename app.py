@@ -1,0 +1,30 @@
+"""The app: page config, the three nouns, the pages. `streamlit run app.py`."""
+
+from itertools import groupby
+
+import streamlit as st
+
+from pages._shared import link, nouns, registry, warm
+
+st.set_page_config("vitviz", page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=320)
+st.logo("static/logo.svg", size="large", icon_image="static/favicon.svg")
+page = st.navigation(
+    {
+        group: [
+            st.Page(
+                entry.path,
+                title=entry.title,
+                icon=f":material/{entry.icon}:",
+                url_path=entry.slug,
+                default=entry.slug == "home",
+            )
+            for entry in entries
+        ]
+        for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group)
+    },
+    position="top",
+)
+with link.kept():
+    nouns.draw()
+    page.run()
+warm.begin()

@@ -1,0 +1,341 @@
+// The attention explorer: the patch under the pointer is the query. What travels once is the chosen layer with all
+// heads and the chosen head with all layers (eight bits a weight); every hover after that is drawn here.
+// How it is viewed (pin, direction, scale, ...) comes from attention_view.js, so that no weight travels for it.
+
+const SQUARES = Float32Array.from({ length: 256 }, (_, code) => (code / 255) ** 2);
+const DEFAULT_VIEW = { pin: null, direction: 'row', scale: 'shared', style: 'overlay', opacity: 0.9, smooth: false, grid: true };
+
+/** One stack of maps: n x tokens x slots codes, row maxima, and (for windows) which token sits in which slot. */
+function stack(arrays, name, tokens) {
+  const codes = arrays[`${name}_codes`], maxima = arrays[`${name}_max`].data, slots = codes.shape[2];
+  const windows = arrays[`${name}_slots`]?.data, windowOf = arrays[`${name}_window_of`]?.data, slotOf = arrays[`${name}_slot_of`]?.data;
+  const perBlock = windows ? windows.length / arrays[`${name}_slots`].shape[0] : 0;
+  const shared = windows && arrays[`${name}_slots`].shape[0] === 1;
+  /** Weights of map i for one query (row) or onto one key (column), all tokens; `seen` marks the window's tokens. */
+  function read(i, token, direction, out, seen) {
+    out.fill(0);
+    const base = i * tokens;
+    if (!windows) {
+      seen?.fill(1);
+      if (direction === 'row') {
+        const from = (base + token) * slots, max = maxima[base + token];
+        for (let k = 0; k < tokens; k++) out[k] = SQUARES[codes.data[from + k]] * max;
+      } else {
+        for (let q = 0; q < tokens; q++) out[q] = SQUARES[codes.data[(base + q) * slots + token]] * maxima[base + q];
+      }
+      return out;
+    }
+    seen?.fill(0);
+    const block = shared ? 0 : i, window = windowOf[block * tokens + token], mine = slotOf[block * tokens + token];
+    for (let s = 0; s < slots; s++) {
+      const other = windows[block * perBlock + window * slots + s];
+      if (other < 0) continue;
+      if (seen) seen[other] = 1;
+      out[other] = direction === 'row'
+        ? SQUARES[codes.data[(base + token) * slots + s]] * maxima[base + token]
+        : SQUARES[codes.data[(base + other) * slots + mine]] * maxima[base + other];
+    }
+    return out;
+  }
+  return { count: codes.shape[0], read };
+}
+
+function fuse(maps, how, out) {
+  out.fill(how === 'min' ? Infinity : 0);
+  for (const map of maps)
+    for (let k = 0; k < out.length; k++)
+      out[k] = how === 'mean' ? out[k] + map[k] / maps.length : how === 'max' ? Math.max(out[k], map[k]) : Math.min(out[k], map[k]);
+  return out;
+}
+
+/** A small map with its label; a click brings it onto the stage. */
+function thumbnail(parent, label, color, pick) {
+  const button = el(parent, 'button', { class: 'ax-thumb', type: 'button', title: label });
+  const frame = el(button, 'span', { class: 'ax-frame' });
+  const node = el(frame, 'canvas', { class: 'ax-cells', 'aria-hidden': 'true' });
+  const caption = el(button, 'span', { class: 'ax-label' }, label);
+  if (color) caption.style.setProperty('--ax-head', color);
+  button.onclick = pick;
+  return { button, frame, node };
+}
+
+const percent = (value) => `${(100 * value).toFixed(value < 0.0995 ? 1 : 0)} %`;
+const weight = (value) => (value >= 0.01 ? value.toFixed(3) : value === 0 ? '0' : value.toExponential(1));
+const TOKEN_NAMES = { cls: '[CLS]', dist: '[DIST]' };
+const tokenName = (name) => TOKEN_NAMES[name] ?? `[${name.toUpperCase()}]`;
+
+export default view(({ root, trigger, onUnmount }) => {
+  const page = el(root, 'div', { class: 'ax' });
+  const left = el(page, 'div', { class: 'ax-left' }), right = el(page, 'div', { class: 'ax-right' });
+  const tokens = el(left, 'div', { class: 'vv-row ax-tokens', role: 'group', 'aria-label': 'Tokens that are no patches' });
+  const stage = el(left, 'div', { class: 'ax-stage' });
+  const base = el(stage, 'canvas', { class: 'ax-base', 'aria-hidden': 'true' });
+  const veil = el(stage, 'canvas', { class: 'ax-cells', 'aria-hidden': 'true' });
+  const lines = el(stage, 'div', { class: 'ax-lines' });
+  const pinned = el(stage, 'div', { class: 'ax-pin' }), marker = el(stage, 'div', { class: 'ax-query' });
+  const legend = el(left, 'div', { class: 'ax-legend' });
+  const low = el(legend, 'span', { class: 'vv-muted' }, '0'), bar = el(legend, 'canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
+  const high = el(legend, 'span', { class: 'vv-muted' });
+  const inspector = el(right, 'div', { class: 'ax-inspector' });
+  const headsTitle = el(right, 'div', { class: 'ax-title' }), headsBox = el(right, 'div', { class: 'ax-thumbs ax-heads' });
+  const layersTitle = el(page, 'div', { class: 'ax-title ax-wide' }), layersBox = el(page, 'div', { class: 'ax-thumbs ax-wide ax-layers' });
+  const say = live(root);
+
+  let model = null, options = DEFAULT_VIEW, hover = null, pending = 0, built = '', shown = null;
+
+  // ------------------------------------------------------------ the query
+
+  const tokenOf = (query) => {
+    if (!model) return 0;
+    const { prefix, grid: [rows, cols] } = model.header;
+    if (query) {
+      const named = prefix.indexOf(query);
+      if (named >= 0) return named;
+      const [x, y] = query.split(',').map(Number);
+      if (Number.isFinite(x) && Number.isFinite(y)) {
+        const place = (v, n) => Math.max(0, Math.min(n - 1, Math.floor(v * n)));
+        return prefix.length + place(y, rows) * cols + place(x, cols);
+      }
+    }
+    return prefix.length && prefix[0] === 'cls' ? 0 : prefix.length + Math.floor(rows / 2) * cols + Math.floor(cols / 2);
+  };
+  const placeOf = (token) => {
+    const { prefix, grid: [rows, cols] } = model.header, patch = token - prefix.length;
+    if (patch < 0) return prefix[token];
+    return `${(((patch % cols) + 0.5) / cols).toFixed(4)},${((Math.floor(patch / cols) + 0.5) / rows).toFixed(4)}`;
+  };
+  const nameOf = (token) => {
+    const { prefix, grid: [, cols] } = model.header, patch = token - prefix.length;
+    return patch < 0 ? tokenName(prefix[token]) : `patch ${patch} (row ${Math.floor(patch / cols)}, column ${patch % cols})`;
+  };
+
+  function look(query, event) {
+    hover = query;
+    schedule();
+    window.dispatchEvent(new CustomEvent('vitviz:hover', { detail: { group: model?.header.group, query, from: root } }));
+    if (event?.type === 'keydown') say(spoken());
+  }
+  function pin(token) {
+    const place = placeOf(token);
+    options = { ...options, pin: place };
+    schedule();
+    trigger('pin', place);
+  }
+  const patches = gridNavigation(stage, {
+    label: 'Picture cut into patches: the patch under the pointer is the query',
+    rows: () => model?.header.grid[0] ?? 1,
+    cols: () => model?.header.grid[1] ?? 1,
+    hover: (index, event) => look(index < 0 ? null : placeOf(model.header.prefix.length + index), event),
+    pick: (index) => pin(model.header.prefix.length + index),
+  });
+  stage.style.touchAction = 'pan-y'; // a finger across the picture moves the query; up and down still scrolls the page
+  stage.onfocus = () => {
+    const patch = tokenOf(options.pin) - (model?.header.prefix.length ?? 0);
+    if (patches.index < 0 && patch >= 0 && stage.matches(':focus-visible')) patches.move(patch);
+  };
+
+  const onHover = ({ detail }) => {
+    if (detail.from === root || !model || detail.group !== model.header.group) return;
+    hover = detail.query;
+    schedule();
+  };
+  const onView = ({ detail }) => { if (model && detail.group === model.header.group) { options = { ...DEFAULT_VIEW, ...detail }; schedule(); } };
+  window.addEventListener('vitviz:hover', onHover);
+  window.addEventListener('vitviz:view', onView);
+  onUnmount(() => {
+    window.removeEventListener('vitviz:hover', onHover);
+    window.removeEventListener('vitviz:view', onView);
+    cancelAnimationFrame(pending);
+  });
+
+  // ------------------------------------------------------------ painting
+
+  function schedule() {
+    if (!pending && model) pending = requestAnimationFrame(() => { pending = 0; paint(); });
+  }
+
+  /** One map's patches into a canvas of one pixel per patch; CSS does the scaling. */
+  function fill(node, map, max, seen) {
+    const { grid: [rows, cols], prefix } = model.header;
+    if (node.width !== cols || node.height !== rows) { node.width = cols; node.height = rows; node.ax = null; }
+    node.ax ??= node.getContext('2d').createImageData(cols, rows);
+    const image = node.ax, words = new Uint32Array(image.data.buffer), span = max > 0 ? 255 / max : 0;
+    for (let i = 0; i < words.length; i++)
+      words[i] = seen && !seen[prefix.length + i] ? model.unseen : model.table[Math.min(255, (map[prefix.length + i] * span + 0.5) | 0)];
+    node.getContext('2d').putImageData(image, 0, 0);
+  }
+  const highest = (map) => {
+    let max = 0;
+    for (let i = model.header.prefix.length; i < map.length; i++) if (map[i] > max) max = map[i];
+    return max;
+  };
+
+  function paint() {
+    const began = performance.now();
+    const { header, layer, strip, maps, stripMaps, main, seen } = model;
+    const query = hover ?? options.pin, token = tokenOf(query), first = header.prefix.length;
+    style();
+    for (let h = 0; h < layer.count; h++) layer.read(h, token, options.direction, maps[h], h ? null : seen);
+    for (let l = 0; l < strip.count; l++) strip.read(l, token, options.direction, stripMaps[l], null);
+    const chosen = typeof header.head === 'number' ? maps[header.head] : fuse(maps, header.head, main);
+    const windowed = header.windowed ? seen : null;
+    let shared = 0;
+    for (const map of maps) shared = Math.max(shared, highest(map));
+    for (const map of stripMaps) shared = Math.max(shared, highest(map));
+    const scale = (map) => (options.scale === 'shared' ? shared : highest(map));
+    fill(veil, chosen, scale(chosen), windowed);
+    maps.forEach((map, h) => fill(model.heads[h].node, map, scale(map), windowed));
+    stripMaps.forEach((map, l) => fill(model.layers[l].node, map, scale(map), null));
+    place(marker, token - first);
+    place(pinned, options.pin && hover ? tokenOf(options.pin) - first : -1);
+    high.textContent = weight(scale(chosen));
+    header.prefix.forEach((name, i) => {
+      model.buttons[i].share.textContent = percent(chosen[i]);
+      model.buttons[i].button.classList.toggle('ax-on', i === token);
+      model.buttons[i].button.setAttribute('aria-pressed', String(options.pin === name));
+    });
+    shown = { token, chosen, query };
+    describe();
+    root.dataset.query = String(token);
+    root.dataset.repaintMs = (performance.now() - began).toFixed(2);
+    root.dataset.repaints = String(Number(root.dataset.repaints ?? 0) + 1);
+  }
+
+  function place(node, patch) {
+    const { grid: [rows, cols] } = model.header;
+    node.hidden = patch < 0;
+    if (patch < 0) return;
+    Object.assign(node.style, {
+      left: `${(100 * (patch % cols)) / cols}%`, top: `${(100 * Math.floor(patch / cols)) / rows}%`,
+      width: `${100 / cols}%`, height: `${100 / rows}%`,
+    });
+  }
+
+  /** The numbers under the query, and the formula with them put in. */
+  function numbers() {
+    const { header } = model, { token, chosen } = shown, first = header.prefix.length;
+    let best = -1, total = 0, entropy = 0, onPrefix = 0;
+    chosen.forEach((a, k) => {
+      total += a;
+      if (k < first) onPrefix += a;
+      else if (best < 0 || a > chosen[best]) best = k;
+    });
+    chosen.forEach((a) => { if (a > 0) entropy -= (a / total) * Math.log2(a / total); });
+    return { best, total, onPrefix, keys: 2 ** entropy, self: chosen[token] };
+  }
+  function describe() {
+    const { header } = model, { token, chosen } = shown, n = numbers(), row = options.direction === 'row';
+    const head = typeof header.head === 'number' ? `head ${header.head}` : `${header.head} of heads`;
+    const say = (name, value) => `<tr><th>${name}</th><td>${value}</td></tr>`;
+    const pair = row ? `${token}, ${n.best}` : `${n.best}, ${token}`;
+    // Names come from the model's own layout, numbers from here: nothing a visitor wrote is set as HTML.
+    inspector.innerHTML =
+      `<div class="ax-name"><i></i>${nameOf(token)}</div>` +
+      `<div class="vv-muted">${hover ? '' : options.pin ? 'pinned · ' : ''}token ${token} of ${chosen.length} · layer ${header.layer_name} · ${head}</div>` +
+      `<table>${say(row ? 'Looks most at' : 'Looked at most by', nameOf(n.best))}` +
+      say(row ? 'with weight' : 'its weight', weight(chosen[n.best])) +
+      (header.prefix.length ? say(row ? 'On prefix tokens' : 'From prefix tokens', row ? percent(n.onPrefix) : weight(n.onPrefix)) : '') +
+      say(row ? 'On itself' : 'From itself', row ? percent(n.self) : weight(n.self)) +
+      (row ? say('Looks at about', `${n.keys.toFixed(1)} of ${header.windowed ? header.slots : chosen.length} tokens`)
+        : say('Sum of all looks', `${n.total.toFixed(2)} (even: 1)`)) + '</table>' +
+      `<div class="vv-mono ax-formula">A[${pair}] = softmax(q·k/√${header.head_dim})<br>&nbsp;= ${weight(chosen[n.best])}` +
+      (row ? ` &nbsp; Σ<sub>k</sub> A[${token}, k] = ${n.total.toFixed(3)}` : ` &nbsp; Σ<sub>q</sub> A[q, ${token}] = ${n.total.toFixed(3)}`) + '</div>';
+  }
+  function spoken() {
+    paint();
+    const n = numbers(), verb = options.direction === 'row' ? 'looks most at' : 'is looked at most by';
+    return `${nameOf(shown.token)} ${verb} ${nameOf(n.best)}, weight ${weight(shown.chosen[n.best])}.`;
+  }
+
+  // ------------------------------------------------------------ how it is viewed
+
+  let styled = '';
+  function style() {
+    const { colors, header } = model;
+    const key = JSON.stringify([options.style, options.opacity, options.smooth, options.grid, options.direction, colors.mode, header.layer_name, header.head]);
+    if (key === styled) return;
+    styled = key;
+    const dim = options.style === 'dim', heat = options.style === 'heat';
+    const table = heat ? SEQUENTIAL_LUT : dim ? accentLut('#000000') : accentLut(colors.query);
+    // Words of four bytes: one store per patch. 'Dim' covers what is not looked at.
+    const copy = new Uint8ClampedArray(table);
+    if (dim) for (let i = 0; i < 256; i++) copy[4 * i + 3] = 255 - i;
+    model.table = new Uint32Array(copy.buffer);
+    const outside = dim ? [0, 0, 0, 255] : heat ? [...rgb(colors.panel), 255] : [...rgb(colors.mode === 'dark' ? '#10151C' : '#FBFAF7'), 150];
+    model.unseen = new Uint32Array(new Uint8ClampedArray(outside).buffer)[0];
+    root.dataset.style = options.style;
+    root.style.setProperty('--ax-opacity', options.opacity);
+    page.classList.toggle('ax-smooth', Boolean(options.smooth));
+    page.classList.toggle('ax-grid', Boolean(options.grid));
+    bar.getContext('2d').putImageData(new ImageData(new Uint8ClampedArray(copy), 256, 1), 0, 0);
+    const what = options.direction === 'row' ? 'where the query looks' : 'who looks at the query';
+    headsTitle.textContent = `All ${header.heads} heads of layer ${header.layer_name}: ${what}`;
+    layersTitle.textContent = `${typeof header.head === 'number' ? `Head ${header.head}` : `The ${header.head} of the heads`} in ${header.strip_names.length} layers`;
+  }
+
+  // ------------------------------------------------------------ building
+
+  function build({ header, arrays, colors }) {
+    const key = JSON.stringify([header.heads, header.strip_names, header.prefix, header.grid, colors.mode]);
+    if (key === built) return;
+    built = key;
+    tokens.replaceChildren(); headsBox.replaceChildren(); layersBox.replaceChildren();
+    model.buttons = header.prefix.map((name, i) => {
+      const button = el(tokens, 'button', { type: 'button', class: 'ax-token', 'data-token': name });
+      el(button, 'b', {}, tokenName(name));
+      const share = el(button, 'span', { class: 'vv-muted' });
+      button.onpointerenter = () => look(name);
+      button.onpointerleave = () => look(null);
+      button.onfocus = (event) => { if (button.matches(':focus-visible')) look(name, event); };
+      button.onblur = () => look(null);
+      button.onclick = () => pin(i);
+      return { button, share };
+    });
+    const [rows, cols] = header.grid;
+    stage.style.aspectRatio = `${cols} / ${rows}`;
+    root.style.setProperty('--ax-ratio', `${cols} / ${rows}`);
+    root.style.setProperty('--ax-cell-x', `${100 / cols}%`);
+    root.style.setProperty('--ax-cell-y', `${100 / rows}%`);
+    lines.style.backgroundSize = `calc(100% / ${cols}) calc(100% / ${rows})`;
+    model.heads = Array.from({ length: header.heads }, (_, h) =>
+      thumbnail(headsBox, `head ${h}`, headColor(h, header.heads), () => trigger('head', h)));
+    model.layers = header.strip_names.map((name, l) =>
+      thumbnail(layersBox, name, '', () => trigger('layer', header.strip_layers[l])));
+    headsBox.style.setProperty('--ax-columns', header.heads <= 4 ? header.heads : header.heads <= 8 ? 4 : 6);
+  }
+
+  function drawPicture(image) {
+    if (model.picture === image) return;
+    const source = picture(image);
+    base.width = source.width; base.height = source.height;
+    base.getContext('2d').drawImage(source, 0, 0);
+    base.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
+    root.style.setProperty('--ax-picture', `url(${source.toDataURL()})`);
+    model.picture = image;
+  }
+
+  return function update({ header, arrays, colors }) {
+    const count = header.prefix.length + header.grid[0] * header.grid[1];
+    const fresh = (n) => Array.from({ length: n }, () => new Float32Array(count));
+    if (model?.arrays !== arrays) {
+      const kept = model;
+      model = {
+        header, arrays, colors, layer: stack(arrays, 'layer', count), strip: stack(arrays, 'strip', count),
+        maps: fresh(arrays.layer_codes.shape[0]), stripMaps: fresh(arrays.strip_codes.shape[0]),
+        main: new Float32Array(count), seen: new Uint8Array(count),
+        buttons: kept?.buttons, heads: kept?.heads, layers: kept?.layers,
+      };
+      styled = '';
+    }
+    if (model.colors !== colors) styled = '';
+    model.colors = colors;
+    options = { ...DEFAULT_VIEW, ...(window.vitvizViews?.get(header.group) ?? options) };
+    build({ header, arrays, colors });
+    drawPicture(arrays.picture);
+    model.heads.forEach(({ button }, h) => button.setAttribute('aria-pressed', String(h === header.head)));
+    model.layers.forEach(({ button }, l) => button.setAttribute('aria-pressed', String(header.strip_layers[l] === header.layer)));
+    root.dataset.layer = header.layer_name;
+    root.dataset.head = String(header.head);
+    paint();
+  };
+});

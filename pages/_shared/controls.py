@@ -1,0 +1,224 @@
+"""Controls that are kept from page to page and written into the link; what a link says is checked when it is read.
+
+A key is `page.control`. A value that is not among the options (an old link, a hostile one, another model) falls back
+to the default, silently.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from pages._shared import link, state
+
+T = TypeVar("T")
+
+
+def encode(value: object) -> str:
+    """A value as it stands in a link: 1 or 0 for a switch, parts of a tuple joined by commas."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, tuple | list):
+        return ",".join(encode(part) for part in value)
+    return str(value)
+
+
+def keep(key: str, value: Any) -> None:
+    """Remembers a control's value for pages that do not draw it, and writes it into the link."""
+    st.session_state.setdefault(state.KEPT, {})[key] = value
+    link.put(key, encode(value))
+
+
+def set_value(key: str, value: Any) -> None:
+    """Sets a control from outside: before it is drawn in this run, or in a callback."""
+    st.session_state[key] = value
+    st.session_state.setdefault(state.KEPT, {})[key] = value
+
+
+def _prepare(key: str, default: T, parse: Callable[[str], T | None], valid: Callable[[Any], bool]) -> None:
+    """Puts the value that a widget must start from into the session: link, else widget, else kept, else default."""
+    said = link.take(key)
+    parsed = None if said is None else parse(said)
+    if parsed is not None and valid(parsed):
+        st.session_state[key] = parsed
+    elif key not in st.session_state:
+        st.session_state[key] = st.session_state.get(state.KEPT, {}).get(key, default)
+    if not valid(st.session_state[key]):
+        st.session_state[key] = default
+
+
+def _choice(key: str, options: Sequence[T], default: T | None) -> None:
+    if not options:
+        raise ValueError(f"{key} needs at least one option, received none")
+    start = options[0] if default is None or default not in options else default
+    by_name = {encode(option): option for option in options}
+    _prepare(key, start, by_name.get, lambda value: any(_same(value, option) for option in options))
+
+
+def _same(a: object, b: object) -> bool:
+    return type(a) is type(b) and a == b
+
+
+def select(
+    key: str,
+    label: str,
+    options: Sequence[T],
+    default: T | None = None,
+    *,
+    format_func: Callable[[Any], str] = str,
+    help: str | None = None,
+    disabled: bool = False,
+    label_visibility: str = "visible",
+) -> T:
+    """A list of options to choose one from; the default is the first."""
+    _choice(key, options, default)
+    value = st.selectbox(
+        label,
+        options,
+        key=key,
+        format_func=format_func,
+        help=help,
+        disabled=disabled,
+        label_visibility=label_visibility,
+    )
+    keep(key, value)
+    return value
+
+
+def segmented(
+    key: str,
+    label: str,
+    options: Sequence[T],
+    default: T | None = None,
+    *,
+    format_func: Callable[[Any], str] = str,
+    help: str | None = None,
+    disabled: bool = False,
+    label_visibility: str = "visible",
+    width: str = "content",
+) -> T:
+    """Two to five options side by side, of which one is always chosen."""
+    _choice(key, options, default)
+    value = st.segmented_control(
+        label,
+        options,
+        key=key,
+        required=True,
+        format_func=format_func,
+        help=help,
+        disabled=disabled,
+        label_visibility=label_visibility,
+        width=width,
+    )
+    keep(key, value)
+    return value
+
+
+def select_slider(
+    key: str,
+    label: str,
+    options: Sequence[T],
+    default: T | None = None,
+    *,
+    format_func: Callable[[Any], str] = str,
+    help: str | None = None,
+    disabled: bool = False,
+    label_visibility: str = "visible",
+) -> T:
+    """A slider over ordered options that need not be evenly spaced, such as the steps of snapshots."""
+    _choice(key, options, default)
+    if len(options) == 1:  # a slider needs two ends
+        keep(key, options[0])
+        return options[0]
+    value = st.select_slider(
+        label,
+        options,
+        key=key,
+        format_func=format_func,
+        help=help,
+        disabled=disabled,
+        label_visibility=label_visibility,
+    )
+    keep(key, value)
+    return value
+
+
+def slider(
+    key: str,
+    label: str,
+    low: float,
+    high: float,
+    default: float,
+    step: float | None = None,
+    *,
+    format: str | None = None,
+    help: str | None = None,
+    disabled: bool = False,
+) -> Any:
+    """A number between low and high; whole if low, high and default are whole."""
+    if low > high:
+        raise ValueError(f"{key} needs low <= high, received {low} and {high}")
+    kind = int if all(isinstance(number, int) for number in (low, high, default)) else float
+    start = kind(min(max(default, low), high))
+    if low == high:  # a slider needs two ends
+        keep(key, start)
+        return start
+    _prepare(key, start, _number(kind), lambda value: _within(value, kind, low, high))
+    value = st.slider(
+        label,
+        kind(low),
+        kind(high),
+        step=None if step is None else kind(step),
+        format=format,
+        key=key,
+        help=help,
+        disabled=disabled,
+    )
+    keep(key, value)
+    return value
+
+
+def number(
+    key: str,
+    label: str,
+    low: int,
+    high: int,
+    default: int,
+    *,
+    help: str | None = None,
+    disabled: bool = False,
+) -> int:
+    """A whole number between low and high that can be typed."""
+    _prepare(key, min(max(default, low), high), _number(int), lambda value: _within(value, int, low, high))
+    value = st.number_input(label, low, high, key=key, step=1, help=help, disabled=disabled)
+    keep(key, value)
+    return int(value)
+
+
+def toggle(
+    key: str, label: str, default: bool = False, *, help: str | None = None, disabled: bool = False
+) -> bool:
+    """A switch."""
+    _prepare(key, default, {"1": True, "0": False}.get, lambda value: isinstance(value, bool))
+    value = st.toggle(label, key=key, help=help, disabled=disabled)
+    keep(key, value)
+    return value
+
+
+def _number(kind: type) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        try:
+            return kind(text)
+        except (ValueError, OverflowError):
+            return None
+
+    return parse
+
+
+def _within(value: object, kind: type, low: float, high: float) -> bool:
+    return type(value) is kind and math.isfinite(value) and low <= value <= high  # type: ignore[arg-type]

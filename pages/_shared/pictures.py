@@ -1,0 +1,129 @@
+"""The sidebar's little pictures: what is chosen, drawn with numpy and Pillow alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from vitviz.config import ModelConfig
+from vitviz.plots.theme import HEADS, PALETTES, Mode
+
+_SCALE = 2  # drawn at twice the size it is shown at
+_DIMMED = 0.35
+
+
+def seen_picture(
+    picture: np.ndarray, box: tuple[int, int, int] | None, pin: str | None, mode: Mode, side_px: int = 256
+) -> np.ndarray:
+    """The picture with what the model does not see dimmed, the crop's edge, and the pin.
+
+    Args:
+        picture: (H, W, 3) uint8.
+        box: (top, left, side) of the crop, in the picture's pixels; None dims nothing.
+        pin: 'x,y' in [0, 1] of the crop; another pin is a token's name and has no place.
+        mode: light or dark.
+        side_px: the longer side as shown.
+    """
+    height, width = picture.shape[:2]
+    scale = _SCALE * side_px / max(height, width)
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    # Few pixels are shown as the squares that they are.
+    how = Image.Resampling.NEAREST if scale > 3 else Image.Resampling.LANCZOS
+    image = Image.fromarray(np.ascontiguousarray(picture)).resize(size, how)
+    if box is None:
+        return np.asarray(image)
+    top, left, side = (value * scale for value in box)
+    paper = Image.new("RGB", size, PALETTES[mode].panel)
+    frame = (round(left), round(top), round(left + side), round(top + side))
+    seen = image.crop(frame)
+    image = Image.blend(paper, image, _DIMMED)
+    image.paste(seen, frame[:2])
+    draw = ImageDraw.Draw(image)
+    if frame[2] - frame[0] < size[0] or frame[3] - frame[1] < size[1]:
+        edge = (frame[0], frame[1], min(frame[2], size[0]) - 1, min(frame[3], size[1]) - 1)
+        draw.rectangle(edge, outline=PALETTES[mode].query, width=_SCALE)
+    if pin is not None and "," in pin:
+        x, y = (float(part) for part in pin.split(","))
+        centre, radius = (left + x * side, top + y * side), 5 * _SCALE
+        dot = (centre[0] - radius, centre[1] - radius, centre[0] + radius, centre[1] + radius)
+        draw.ellipse(dot, outline="#FFFFFF", width=2 * _SCALE)
+        draw.ellipse(dot, outline=PALETTES[mode].query, width=_SCALE + 1)
+    return np.asarray(image)
+
+
+def filters_picture(filters: np.ndarray, columns: int = 4, side_px: int = 72) -> np.ndarray:
+    """The first filters of E (D, C, P, P) as tiles, each scaled to its own largest weight, grey at zero."""
+    shown = np.asarray(filters[: columns * columns], dtype=np.float32)
+    count, channels, patch, _ = shown.shape
+    peak = np.abs(shown).max(axis=(1, 2, 3), keepdims=True) + 1e-9
+    tiles = np.round(127.5 + 127.5 * shown / peak).astype(np.uint8).transpose(0, 2, 3, 1)
+    tiles = tiles if channels == 3 else np.repeat(tiles[..., :1], 3, axis=3)
+    tile_px = (side_px * _SCALE - (columns - 1) * _SCALE) // columns
+    sheet = np.zeros((columns * tile_px + (columns - 1) * _SCALE,) * 2 + (4,), np.uint8)
+    for index in range(count):
+        tile = Image.fromarray(tiles[index]).resize((tile_px, tile_px), Image.Resampling.NEAREST)
+        row, column = divmod(index, columns)
+        top, left = row * (tile_px + _SCALE), column * (tile_px + _SCALE)
+        sheet[top : top + tile_px, left : left + tile_px, :3] = np.asarray(tile)
+        sheet[top : top + tile_px, left : left + tile_px, 3] = 255
+    return sheet
+
+
+def shape_picture(config: ModelConfig, mode: Mode, side_px: int = 72) -> np.ndarray:
+    """A model without weights to show: its grid of patches, and above it one line per block or stage."""
+    palette, side = PALETTES[mode], side_px * _SCALE
+    image = Image.new("RGBA", (side, side), (0, 0, 0, 0))
+    draw = ImageDraw.Draw(image)
+    depths = getattr(config, "depths", None) or getattr(config, "blocks", None)
+    blocks = sum(depths) if depths else getattr(config, "depth", 2)
+    grid = min(8, max(1, getattr(config, "image_size", 32) // getattr(config, "patch_size", 8)))
+    base = side * 0.5
+    cell = base / grid
+    for row in range(grid):
+        for column in range(grid):
+            x, y = (side - base) / 2 + column * cell, side - base + row * cell
+            fill = palette.line if (row, column) != (grid // 2, grid // 2) else palette.query
+            draw.rectangle((x, y, x + cell - _SCALE, y + cell - _SCALE), fill=fill)
+    step = (side - base - 4 * _SCALE) / max(1, blocks)
+    for block in range(blocks):
+        y = side - base - 4 * _SCALE - (block + 0.5) * step
+        draw.line((side * 0.12, y, side * 0.88, y), fill=palette.muted, width=max(1, min(3, int(step / 2))))
+    return np.asarray(image)
+
+
+def curve_picture(
+    curve: Sequence[tuple[int, float]],
+    steps: Sequence[int],
+    step: int,
+    mode: Mode,
+    width_px: int = 256,
+    height_px: int = 40,
+) -> np.ndarray:
+    """The accuracy over the (log-spaced) snapshots with the chosen step on it; without a curve, the steps alone."""
+    palette = PALETTES[mode]
+    width, height, edge = width_px * _SCALE, height_px * _SCALE, 8 * _SCALE
+    image = Image.new("RGBA", (width, height), (0, 0, 0, 0))
+    draw = ImageDraw.Draw(image)
+    last = max(*steps, *(s for s, _ in curve), 1)
+
+    def x(at: float) -> float:
+        return edge + (width - 2 * edge) * float(np.log1p(at) / np.log1p(last))
+
+    def y(value: float) -> float:
+        return height - edge - (height - 2 * edge) * value
+
+    draw.line((edge, height - edge, width - edge, height - edge), fill=palette.line, width=_SCALE)
+    points = [(x(at), y(value)) for at, value in curve]
+    if len(points) > 1:
+        draw.line(points, fill=HEADS[1], width=2 * _SCALE, joint="curve")
+    for at in steps:
+        draw.line((x(at), height - edge - 3 * _SCALE, x(at), height - edge), fill=palette.muted, width=_SCALE)
+    level = float(np.interp(step, *zip(*curve, strict=True))) if curve else 0.0
+    radius = 5 * _SCALE
+    centre = (x(step), y(level))
+    draw.ellipse(
+        (centre[0] - radius, centre[1] - radius, centre[0] + radius, centre[1] + radius), fill=palette.query
+    )
+    return np.asarray(image)

@@ -1,0 +1,299 @@
+"""Draws the nouns: for each what is chosen, as a small picture, and the one control that changes it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import streamlit as st
+
+from pages._shared import catalogue, controls, link, nouns, pictures, state, uploads
+from pages._shared.catalogue import ModelChoice
+
+_UPLOAD = re.compile(r"upload:[\w-]{20,32}")
+_SOURCES = ("sample", "dataset", "upload", "camera")
+_SOURCE_LABELS = {"sample": "Sample", "dataset": "Data set", "upload": "Upload", "camera": "Camera"}
+GONE = "That picture is gone: an upload lives as long as its visit. Here is another one."
+
+
+def draw() -> None:
+    """Model, step, image, from top to bottom; settles what they are in this run."""
+    uploads.stay()
+    model = _model()
+    step = _step(model)
+    image = _settled_image(model)
+    pin = _settled("pin", nouns.parse_pin) or nouns.DEFAULT_PIN
+    crop = _settled_crop()
+    chosen = nouns.settle(model.key, step, image, pin, crop)
+    _image(model, chosen)
+
+
+def _kept() -> dict[str, object]:
+    return st.session_state.setdefault(state.KEPT, {})
+
+
+def _settled(key: str, parse) -> object | None:
+    """What the link newly says about a key if it can be read, else what is kept."""
+    said = link.take(key)
+    parsed = None if said is None else parse(said)
+    if parsed is not None:
+        _kept()[key] = parsed
+    return _kept().get(key)
+
+
+def _settled_crop() -> float:
+    def parse(text: str) -> float | None:
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+        return value if 0 <= value <= 1 else None
+
+    crop = _settled("crop", parse)
+    return crop if isinstance(crop, float) else 0.5
+
+
+# ---------------------------------------------------------------- model and step
+
+
+def _model() -> ModelChoice:
+    choices = catalogue.models()
+    beside, main = st.columns([1, 2.4], vertical_alignment="center", gap="small")
+    with main:
+        key = controls.select("model", "Model", list(choices), format_func=lambda name: choices[name].title)
+    choice = choices[key]
+    beside.image(_model_picture(choice), alt=f"{choice.title}, in small", width="stretch")
+    if choice.trained_on is None:
+        st.caption(f":orange[:material/casino: random weights] · {choice.note}")
+    else:
+        st.caption(choice.note)
+    return choice
+
+
+def _model_picture(choice: ModelChoice) -> np.ndarray:
+    return pictures.shape_picture(choice.config, nouns.mode())
+
+
+def _step(model: ModelChoice) -> int:
+    steps = model.steps
+    if len(steps) == 1:
+        _kept()["step"] = steps[0]
+        link.take("step")
+        return steps[0]
+    step = controls.select_slider(
+        "step", "Step", steps, steps[-1], format_func=lambda at: f"{at:,}", help="The moment in its training."
+    )
+    st.image(
+        pictures.curve_picture(model.curve, steps, step, nouns.mode()),
+        alt=f"Step {step:,} of {steps[-1]:,} on the training curve",
+        width="stretch",
+    )
+    return step
+
+
+# ---------------------------------------------------------------- image
+
+
+def _default_image(model: ModelChoice) -> str:
+    available = catalogue.datasets()
+    if model.trained_on in available:
+        return f"{model.trained_on}:0"
+    return "digits:0" if model.preparation.digit else "sample:cat"
+
+
+def _settled_image(model: ModelChoice) -> str:
+    said = link.take("image")
+    if said is not None and _UPLOAD.fullmatch(said) and not _exists(said):
+        st.session_state[state.NOTICE] = GONE
+    elif said is not None and _exists(said):
+        _kept()["image"] = said
+    image = _kept().get("image")
+    if isinstance(image, str) and not _exists(image):
+        if image.startswith("upload:"):
+            st.session_state[state.NOTICE] = GONE
+        del _kept()["image"]
+        image = None
+    return image if isinstance(image, str) else _default_image(model)
+
+
+def _exists(image: str) -> bool:
+    kind, _, name = image.partition(":")
+    if kind == "upload":
+        return uploads.STORE.get(name) is not None
+    if kind == "sample":
+        return name in catalogue.samples()
+    if kind not in catalogue.datasets() or not re.fullmatch(r"\d{1,6}", name):
+        return False
+    return int(name) < catalogue.examples(kind)
+
+
+def _image(model: ModelChoice, chosen: nouns.Nouns) -> None:
+    from pages._shared import cached
+
+    picture = cached.picture(chosen.image)
+    prepared = cached.prepared(chosen.image, model.preparation)
+    redrawn = model.preparation.digit and picture.shape[:2] != prepared.shown.shape[:2]
+    st.image(
+        pictures.seen_picture(picture, prepared.box, None if redrawn else chosen.pin, nouns.mode()),
+        alt=f"The chosen picture: {describe(chosen.image)}",
+        width="stretch",
+    )
+    st.caption(describe(chosen.image))
+    notice = st.session_state.pop(state.NOTICE, None)
+    if notice:
+        st.warning(notice, icon=":material/info:")
+    _crop(picture, model)
+    _source(chosen.image)
+
+
+def describe(image: str) -> str:
+    """What a picture is, in a few words."""
+    kind, _, name = image.partition(":")
+    if kind == "upload":
+        return "Your picture"
+    if kind == "sample":
+        return name.replace("_", " ").capitalize()
+    from pages._shared import cached
+
+    data = cached.dataset(kind)
+    label = data.classes[int(data.test_labels[int(name)])]
+    return f"{catalogue.datasets()[kind]}, test picture {int(name):,}: {label}"
+
+
+def _crop(picture: np.ndarray, model: ModelChoice) -> None:
+    if model.preparation.digit or picture.shape[0] == picture.shape[1]:
+        return
+    st.session_state.setdefault("nouns.crop", nouns.current().crop)
+    st.slider(
+        "Crop",
+        0.0,
+        1.0,
+        step=0.05,
+        key="nouns.crop",
+        format="%.2f",
+        help="Where the square that the model sees lies on the picture.",
+        on_change=lambda: _kept().update(crop=st.session_state["nouns.crop"]),
+    )
+
+
+def _source(image: str) -> None:
+    kind = image.partition(":")[0]
+    source = kind if kind in _SOURCES else "dataset"
+    if st.session_state.get("nouns.shown_image") != image:  # chosen elsewhere: by a link, by a page
+        st.session_state["nouns.shown_image"] = image
+        st.session_state["nouns.source"] = source
+    st.session_state.setdefault("nouns.source", source)
+    picked = st.segmented_control(
+        "Picture from",
+        _SOURCES,
+        key="nouns.source",
+        required=True,
+        format_func=_SOURCE_LABELS.get,
+        label_visibility="collapsed",
+        width="stretch",
+    )
+    {"sample": _samples, "dataset": _examples, "upload": _upload, "camera": _camera}[picked](image)
+
+
+def _choose(image: str) -> None:
+    _kept()["image"] = image
+
+
+def _samples(image: str) -> None:
+    names = catalogue.samples()
+    name = image.removeprefix("sample:")
+    if st.session_state.get("nouns.sample") not in names or image.startswith("sample:"):
+        st.session_state["nouns.sample"] = name if name in names else None
+    st.selectbox(
+        "Sample",
+        names,
+        key="nouns.sample",
+        placeholder="Choose a picture",
+        format_func=lambda value: describe(f"sample:{value}"),
+        label_visibility="collapsed",
+        on_change=lambda: _choose(f"sample:{st.session_state['nouns.sample']}"),
+    )
+
+
+def _examples(image: str) -> None:
+    titles = catalogue.datasets()
+    kind, _, index = image.partition(":")
+    if kind in titles:
+        st.session_state["nouns.dataset"] = kind
+    st.session_state.setdefault("nouns.dataset", next(iter(titles)))
+
+    def first() -> None:
+        _choose(f"{st.session_state['nouns.dataset']}:0")
+
+    def example() -> None:
+        _choose(f"{st.session_state['nouns.dataset']}:{st.session_state['nouns.index']}")
+
+    name = st.selectbox(
+        "Data set", list(titles), key="nouns.dataset", format_func=titles.get, on_change=first
+    )
+    if name != kind:
+        st.button("Show its first test picture", on_click=first, width="stretch")
+        return
+    st.session_state["nouns.index"] = int(index)
+    count = catalogue.examples(name)
+    st.number_input(
+        f"Test picture, 0 to {count - 1:,}", 0, count - 1, key="nouns.index", step=1, on_change=example
+    )
+
+
+def _upload(image: str) -> None:
+    turn = st.session_state.setdefault("nouns.turn", 0)
+    st.file_uploader(
+        "Your picture",
+        type=["png", "jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff"],
+        key=f"nouns.upload.{turn}",
+        max_upload_size=20,
+        label_visibility="collapsed",
+        on_change=_received,
+        args=(f"nouns.upload.{turn}",),
+    )
+    _privacy(image)
+
+
+def _camera(image: str) -> None:
+    turn = st.session_state.setdefault("nouns.turn", 0)
+    st.camera_input(
+        "Camera",
+        key=f"nouns.camera.{turn}",
+        label_visibility="collapsed",
+        on_change=_received,
+        args=(f"nouns.camera.{turn}",),
+    )
+    _privacy(image)
+
+
+def _privacy(image: str) -> None:
+    if image.startswith("upload:"):
+        st.button(
+            "Remove my picture", icon=":material/delete:", on_click=_remove, args=(image,), width="stretch"
+        )
+    st.caption(uploads.PRIVACY)
+
+
+def _received(key: str) -> None:
+    """A file has come: keep its picture, drop the file, and show an empty uploader again."""
+    from vitviz.data.images import ImageError
+
+    file = st.session_state.get(key)
+    if file is None:
+        return
+    try:
+        _choose(uploads.keep(file.getvalue()))
+    except ImageError as error:
+        st.session_state[state.NOTICE] = str(error)
+    uploads.forget_file(file)
+    st.session_state["nouns.turn"] += 1
+    st.session_state["nouns.source"] = "upload"
+
+
+def _remove(image: str) -> None:
+    from pages._shared import cached
+
+    uploads.remove(image)
+    cached.forget_uploads()
+    _kept().pop("image", None)

@@ -1,0 +1,12 @@
+"""Every session key that is not a widget's own, declared once; widget keys are `page.control`."""
+
+KEPT = "_kept"  # dict: control key -> its last value; survives pages that do not draw the control
+INCOMING = (
+    "_incoming"  # dict: query parameters of this run that the address changed, until a control takes them
+)
+OUTGOING = "_outgoing"  # dict: query parameters that this run's nouns and controls stand for
+WRITTEN = "_written"  # dict: the query parameters that this session wrote last
+SUPERSEDED = "_superseded"  # list of (time, dict): what WRITTEN was before, for a moment
+NOUNS = "_nouns"  # nouns.Nouns: what is chosen in this run
+UPLOADS = "_uploads"  # tuple of ids: the uploads of this visit, oldest first
+NOTICE = "_notice"  # str: one sentence about the picture, shown once

@@ -1,0 +1,53 @@
+"""What is heavy loads behind the first page: one thread per server, which then collects garbage once a minute.
+
+Streamlit's own full collection after every run is switched off in config.toml; with torch loaded each would hold every
+visit for a quarter of a second. What has been imported is frozen out of the collector instead.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import logging
+import threading
+import time
+
+from pages._shared import uploads
+
+_DELAY_S = 1.0  # the first page is being drawn by the browser, which asks for the rest of its files
+_PERIOD_S = 60.0
+_HEAVY = (
+    "pandas",
+    "plotly.graph_objects",
+    "torch",
+    "vitviz.models.zoo",
+    "vitviz.capture",
+    "sklearn.decomposition",
+)
+_lock = threading.Lock()
+_thread: threading.Thread | None = None
+
+
+def begin() -> None:
+    """Starts the thread, once per server; returns at once."""
+    global _thread
+    with _lock:
+        if _thread is None:
+            _thread = threading.Thread(target=_run, name="vitviz-warm", daemon=True)
+            _thread.start()
+
+
+def _run() -> None:
+    time.sleep(_DELAY_S)
+    for name in _HEAVY:
+        try:
+            importlib.import_module(name)
+        except Exception:  # a page that needs it says so; the server goes on
+            logging.getLogger(__name__).warning("%s could not be loaded in advance", name, exc_info=True)
+        time.sleep(0.01)  # visits first
+    gc.collect()
+    gc.freeze()
+    while True:
+        time.sleep(_PERIOD_S)
+        uploads.STORE.sweep()
+        gc.collect()
