@@ -1,0 +1,120 @@
+"""Gradient-weighted rollout against autograd by hand, one layer's attention at a time."""
+
+import numpy as np
+import pytest
+import torch
+
+from vitviz.config import ViTConfig
+from vitviz.models.zoo import create_model
+from vitviz.relevance import class_relevance, gradient_rollout, sum_by_patch
+
+CONFIG = ViTConfig(image_size=8, patch_size=4, in_chans=1, embed_dim=12, depth=2, num_heads=3, num_classes=4)
+
+
+def _model() -> torch.nn.Module:
+    model = create_model(CONFIG, seed=3)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(8)  # sharp enough attention for gradients that are not noise
+    return model.eval().requires_grad_(False)
+
+
+def _images(count: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(count, 1, 8, 8)).astype(np.float32)
+
+
+def _from_attention(model: torch.nn.Module, x: torch.Tensor, given: list[torch.Tensor | None]) -> tuple:
+    """The two-layer model written out, with a layer's attention replaced by a leaf where one is given."""
+    z = model(x, record=("embedded",))[1]["embedded"]
+    used = []
+    for block, leaf in zip(model.blocks, given, strict=True):
+        y = block.norm1(z)
+        B, T, D = y.shape
+        q, k, v = block.attn.qkv(y).view(B, T, 3, 3, 4).permute(2, 0, 3, 1, 4)
+        attn = torch.softmax(q @ k.transpose(-1, -2) / 4**0.5, dim=-1) if leaf is None else leaf
+        used.append(attn)
+        z = z + block.attn.proj((attn @ v).transpose(1, 2).reshape(B, T, D))
+        z = z + block.mlp.fc2(torch.nn.functional.gelu(block.mlp.fc1(block.norm2(z))))
+    return model.head(model.norm(z)[:, 0]), used
+
+
+def test_two_layers_by_hand() -> None:
+    model, images = _model(), _images(1)
+    x = torch.from_numpy(images)
+    _, attention = _from_attention(model, x, [None, None])
+    gradients = []
+    for layer in range(2):
+        leaf = attention[layer].clone().requires_grad_()
+        given = [None, None]
+        given[layer] = leaf  # later layers follow the leaf, as d score / d attention asks
+        logits, _ = _from_attention(model, x, given)
+        gradients.append(torch.autograd.grad(logits[0, 2], leaf)[0])
+    R = np.eye(5)
+    for attn, gradient in zip(attention, gradients, strict=True):
+        weighted = (gradient * attn).clamp(min=0)[0].mean(dim=0).numpy()
+        R = R + weighted @ R
+    found = class_relevance(model, images, np.array([2]))
+    np.testing.assert_allclose(found.tokens[0], R, rtol=1e-4, atol=1e-6)
+    assert np.abs(R - np.eye(5)).max() > 1e-3  # the test would see a map that is nothing but the identity
+
+
+def test_each_layer_meets_its_own_gradient() -> None:
+    # The widely copied slip pairs the first layer's attention with the last layer's gradient.
+    rng = torch.Generator().manual_seed(0)
+    attention = [torch.rand(1, 2, 3, 3, generator=rng) for _ in range(2)]
+    gradients = [torch.randn(1, 2, 3, 3, generator=rng) for _ in range(2)]
+    right = gradient_rollout(attention, gradients)
+    slip = gradient_rollout(attention, gradients[::-1])
+    steps = [(g * a).clamp(min=0).mean(dim=1)[0] for a, g in zip(attention, gradients, strict=True)]
+    eye = torch.eye(3)
+    torch.testing.assert_close(right[0], (eye + steps[1]) @ (eye + steps[0]))
+    assert not torch.allclose(right, slip)
+    with pytest.raises(ValueError):
+        gradient_rollout(attention, gradients[:1])
+
+
+def test_a_batch_explains_each_picture_by_itself() -> None:
+    model, images, classes = _model(), _images(3), np.array([0, 3, 1])
+    together = class_relevance(model, images, classes)
+    for i in range(3):
+        alone = class_relevance(model, images[[i]], classes[[i]])
+        np.testing.assert_allclose(together.tokens[i], alone.tokens[0], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(together.pixels[i], alone.pixels[0], rtol=1e-3, atol=1e-5)
+
+
+def test_gradient_times_input_against_finite_differences() -> None:
+    model, images = _model().double(), _images(1).astype(np.float64)
+    x = torch.from_numpy(images)
+    step = 1e-5
+    by_hand = np.zeros((8, 8))
+    for i in range(8):
+        for j in range(8):
+            nudge = torch.zeros_like(x)
+            nudge[0, 0, i, j] = step
+            with torch.no_grad():
+                slope = (model(x + nudge) - model(x - nudge))[0, 1] / (2 * step)
+            by_hand[i, j] = float(slope) * images[0, 0, i, j]
+    found = class_relevance(_model(), images.astype(np.float32), np.array([1]))
+    np.testing.assert_allclose(found.pixels[0, 0], by_hand, rtol=2e-2, atol=2e-4)
+
+
+def test_the_class_matters_and_the_model_stays_frozen() -> None:
+    model, images = _model(), _images(1)
+    one, two = (class_relevance(model, images, np.array([c])).tokens for c in (0, 1))
+    assert not np.allclose(one, two)
+    assert all(p.grad is None and not p.requires_grad for p in model.parameters())
+
+
+def test_values_are_summed_over_each_patch() -> None:
+    pixels = np.arange(2 * 2 * 4 * 6, dtype=np.float32).reshape(2, 2, 4, 6)
+    sums = sum_by_patch(pixels, 2)
+    assert sums.shape == (2, 6)
+    assert sums[1, 4] == pixels[1, :, 2:4, 2:4].sum()
+
+
+def test_what_is_refused() -> None:
+    model, images = _model(), _images(2)
+    with pytest.raises(ValueError, match="one class each"):
+        class_relevance(model, images, np.array([0]))
+    with pytest.raises(ValueError, match=r"classes must lie in 0\.\.3"):
+        class_relevance(model, images, np.array([0, 4]))

@@ -1,0 +1,159 @@
+"""What attention maps show: heads fused, rows quantised for the browser, mass and its mask; arrays in and out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Fusion = Literal["mean", "max", "min"]
+FloatArray = NDArray[np.floating[Any]]
+
+
+def fuse_heads(attn: FloatArray, fusion: Fusion = "mean") -> FloatArray:
+    """One map of a layer's heads; only the mean keeps rows that sum to 1.
+
+    Args:
+        attn: (..., heads, query, key).
+
+    Returns:
+        (..., query, key).
+
+    Raises:
+        ValueError: if the fusion is unknown.
+    """
+    if fusion not in get_args(Fusion):
+        raise ValueError(f"fusion must be one of {', '.join(get_args(Fusion))}, received {fusion!r}")
+    fused: FloatArray = getattr(attn, fusion)(axis=-3)
+    return fused
+
+
+def quantise_rows(attn: FloatArray) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Eight bits a weight: c = round(255 sqrt(a / rowmax)), so that small weights keep their precision.
+
+    The error of a restored weight is at most rowmax / 254; a row without weight stays zero.
+
+    Args:
+        attn: (..., query, key), not negative.
+
+    Returns:
+        codes (..., query, key) and row maxima (..., query).
+    """
+    row_max = attn.max(axis=-1, initial=0).astype(np.float32)
+    safe = np.where(row_max > 0, row_max, 1)[..., None]
+    codes = np.round(255 * np.sqrt(np.clip(attn / safe, 0, 1))).astype(np.uint8)
+    return codes, row_max
+
+
+def restore_rows(codes: NDArray[np.uint8], row_max: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The weights that the codes of `quantise_rows` stand for, a = (c / 255)^2 rowmax."""
+    return (codes.astype(np.float32) / 255) ** 2 * row_max[..., None]
+
+
+def kept_by_mass(weights: FloatArray, share: float) -> NDArray[np.bool_]:
+    """The fewest patches that hold `share` of the mass (Caron et al. 2021, DINO's display), map by map.
+
+    Args:
+        weights: (..., patches), not negative.
+        share: in (0, 1].
+
+    Returns:
+        (..., patches), True where a patch is kept.
+
+    Raises:
+        ValueError: if the share lies outside (0, 1].
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"share must lie in (0, 1], received {share!r}")
+    order = np.argsort(-weights, axis=-1, kind="stable")
+    ranked = np.take_along_axis(weights, order, axis=-1)
+    total = ranked.sum(axis=-1, keepdims=True)
+    before = np.cumsum(ranked, axis=-1) - ranked  # the mass of all patches ranked higher
+    # A tolerance, so that a share met exactly in real numbers is met in floating point as well.
+    kept_ranked = (before < share * total * (1 - 1e-6)) & (ranked > 0)
+    kept = np.zeros(weights.shape, dtype=bool)
+    np.put_along_axis(kept, order, kept_ranked, axis=-1)
+    return kept
+
+
+def readout_row(matrix: FloatArray, prefix: tuple[str, ...], readout: str) -> FloatArray:
+    """The row of a token-by-token matrix that the class scores are read from.
+
+    'cls' reads the [CLS] row, and a distilled model the mean of the [CLS] and distillation rows, as its score is
+    the mean of both heads; 'mean' averages the patches' rows; 'first_patch' reads the first patch's row.
+
+    Args:
+        matrix: (..., query, key).
+        prefix: names of the prefix tokens.
+
+    Returns:
+        (..., patches): prefix columns are dropped and nothing is re-normalised.
+
+    Raises:
+        ValueError: if the readout is unknown.
+    """
+    first = len(prefix)
+    if readout == "mean":
+        row = matrix[..., first:, :].mean(axis=-2)
+    elif readout == "first_patch":
+        row = matrix[..., first, :]
+    elif readout == "cls":
+        rows = [prefix.index(name) for name in ("cls", "dist") if name in prefix]
+        row = matrix[..., rows, :].mean(axis=-2)
+    else:
+        raise ValueError(f"readout must be cls, mean or first_patch, received {readout!r}")
+    return row[..., first:]
+
+
+def entropy_bits(rows: FloatArray) -> FloatArray:
+    """Entropy of each row of weights in bits, -sum a log2 a: 0 for one key, log2(keys) for an even look."""
+    safe = np.where(rows > 0, rows, 1)
+    return np.asarray(-(rows * np.log2(safe)).sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class WindowRows:
+    """Attention inside windows, token by token in reading order of the stage's grid.
+
+    `rows` (heads, tokens, slots) are a token's weights over the slots of its window; `slots` (windows, slots) the
+    token in each slot, -1 for padding; `window_of` and `slot_of` (tokens,) where a token sits.
+    """
+
+    rows: FloatArray
+    slots: NDArray[np.int32]
+    window_of: NDArray[np.int32]
+    slot_of: NDArray[np.int32]
+
+
+def rows_of_windows(attn: FloatArray, window_index: NDArray[np.integer[Any]]) -> WindowRows:
+    """Put a Swin block's windows (Liu et al. 2021) back onto the picture, one row of weights per token.
+
+    Args:
+        attn: (windows, heads, query slot, key slot) of one picture.
+        window_index: (windows, slots), the token of each slot in reading order, -1 for padding.
+
+    Raises:
+        ValueError: if the windows' shapes disagree.
+    """
+    windows, _, slots, _ = attn.shape
+    if window_index.shape != (windows, slots):
+        raise ValueError(f"window_index must be {(windows, slots)}, received {window_index.shape}")
+    tokens = int(window_index.max()) + 1
+    window, slot = np.nonzero(window_index >= 0)
+    token = window_index[window, slot]
+    window_of = np.zeros(tokens, dtype=np.int32)
+    slot_of = np.zeros(tokens, dtype=np.int32)
+    window_of[token], slot_of[token] = window, slot
+    rows = attn[window_of, :, slot_of].transpose(1, 0, 2)  # (tokens, heads, slots) -> (heads, tokens, slots)
+    return WindowRows(rows, window_index.astype(np.int32), window_of, slot_of)
+
+
+def map_of_token(rows: WindowRows, token: int) -> FloatArray:
+    """(heads, tokens): where one token of a windowed block looks, zero outside its window."""
+    keys = rows.slots[rows.window_of[token]]
+    inside = keys >= 0
+    weights = np.zeros((rows.rows.shape[0], len(rows.window_of)), dtype=rows.rows.dtype)
+    weights[:, keys[inside]] = rows.rows[:, token, inside]
+    return weights
