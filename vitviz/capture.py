@@ -12,6 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vitviz.analysis.distance import AttentionDistances, DistanceStream, window_distances_px
+from vitviz.config import SwinConfig
 from vitviz.models.layout import TokenLayout
 
 FloatArray = NDArray[np.float32]
@@ -107,3 +109,56 @@ def stream_attention(
         for x in _batches(model, images, batch_size):
             logits.append(as_array(model(x, record=on_record)[0]))
     return np.concatenate(logits)
+
+
+def attention_distances(
+    model: nn.Module, images: FloatArray, with_entropy: bool = False, batch_size: int = 16
+) -> AttentionDistances:
+    """Mean attention distance of every head of a ViT, streamed: no attention outlives its block.
+
+    Raises:
+        ValueError: if the model has no single patch grid, as a Swin or a CNN.
+    """
+    layout = getattr(model, "layout", lambda *size: None)(*images.shape[-2:])
+    blocks = getattr(model, "blocks", None)
+    if layout is None or blocks is None:
+        raise ValueError(f"needs a model with one grid of patches, received {type(model).__name__}")
+    stream = DistanceStream(len(blocks), layout.grid, layout.patch_px, with_entropy)
+    stream_attention(model, images, stream.add, batch_size)
+    return stream.result()
+
+
+def window_attention_distances(
+    model: nn.Module, images: FloatArray, batch_size: int = 16
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Mean attention distance of every head of a Swin, inside its windows.
+
+    Returns:
+        The blocks' names, and (images, blocks, most heads) in pixels; NaN where a stage has fewer heads.
+    """
+    config = model.config
+    if not isinstance(config, SwinConfig):
+        raise ValueError(f"needs a Swin, received {type(model).__name__}")
+    found: dict[str, list[NDArray[np.float64]]] = {}
+    place: dict[str, NDArray[Any]] = {}
+
+    def on_record(name: str, tensor: Tensor) -> None:
+        block, _, part = name.rpartition(".")
+        if part == "window_index":
+            place[block] = as_array(tensor)
+        elif part == "attn":
+            token_px = config.patch_size * 2 ** int(name.split(".")[1])
+            grid = (-(-images.shape[-2] // token_px), -(-images.shape[-1] // token_px))
+            found.setdefault(block, []).append(
+                window_distances_px(as_array(tensor), place[block], grid, token_px)
+            )
+
+    with torch.inference_mode():
+        for x in _batches(model, images, batch_size):
+            model(x, record=on_record)
+    heads = max(parts[0].shape[1] for parts in found.values())
+    table = np.full((len(images), len(found), heads), np.nan)
+    for index, parts in enumerate(found.values()):
+        joined = np.concatenate(parts)
+        table[:, index, : joined.shape[1]] = joined
+    return list(found), table

@@ -1,0 +1,33 @@
+"""How far information can have travelled: receptive fields from kernels and strides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vitviz.config import CNNConfig
+
+
+def receptive_fields_px(layers: Sequence[tuple[int, int]]) -> list[int]:
+    """r_l = r_(l-1) + (k_l - 1) * j_(l-1), j_l = j_(l-1) * s_l: the side of what one output can see, in pixels.
+
+    Args:
+        layers: (kernel, stride) of each convolution, first to last.
+    """
+    side, jump, out = 1, 1, []
+    for kernel, stride in layers:
+        side += (kernel - 1) * jump
+        jump *= stride
+        out.append(side)
+    return out
+
+
+def cnn_layers(config: CNNConfig) -> tuple[list[str], list[int]]:
+    """The recorded layers of a CNN and the side of each one's receptive field, in pixels."""
+    names, convolutions, ends = ["stem"], [(3, 1)], [1]
+    for stage, count in enumerate(config.blocks):
+        for block in range(count):
+            convolutions += [(3, 2 if stage and not block else 1), (3, 1)]
+            names.append(f"layers.{stage}.blocks.{block}")
+            ends.append(len(convolutions))
+    sides = receptive_fields_px(convolutions)
+    return names, [sides[end - 1] for end in ends]

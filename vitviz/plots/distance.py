@@ -1,0 +1,156 @@
+"""Attention distance as pictures: heads against depth, one head's distribution, reach per layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitviz.plots import theme
+from vitviz.plots.blob import pack
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class HeadSeries:
+    """One model's heads: a value and its spread over pictures for each step, layer and head."""
+
+    label: str
+    values: FloatArray  # (steps, depth, heads)
+    spread: FloatArray  # (steps, depth, heads), one standard deviation over pictures
+    offsets: FloatArray | None = None  # (depth, heads, 2 rows - 1, 2 cols - 1), of the step shown first
+
+
+@dataclass(frozen=True)
+class Line:
+    """A horizontal reference line with its label."""
+
+    value: float
+    label: str
+
+
+def heads_view(
+    series: Sequence[HeadSeries],
+    steps: Sequence[int],
+    axis: str,
+    unit: str,
+    lines: Sequence[Line],
+    patch_px: float,
+    shown_step: int,
+) -> bytes:
+    """Component data of heads against depth; the first series is filled, the others are outlined.
+
+    Raises:
+        ValueError: if a series does not have one value per step.
+    """
+    for one in series:
+        if len(one.values) != len(steps) or one.values.shape != one.spread.shape:
+            raise ValueError(
+                f"{one.label} needs {len(steps)} steps, received {one.values.shape} and {one.spread.shape}"
+            )
+    arrays: dict[str, NDArray[Any]] = {}
+    for index, one in enumerate(series):
+        arrays[f"values{index}"] = np.ascontiguousarray(one.values, np.float32)
+        arrays[f"spread{index}"] = np.ascontiguousarray(one.spread, np.float32)
+        if one.offsets is not None:
+            top = one.offsets.max(axis=(-2, -1), keepdims=True)
+            arrays[f"offsets{index}"] = np.round(255 * np.sqrt(one.offsets / np.maximum(top, 1e-12))).astype(
+                np.uint8
+            )
+            arrays[f"tops{index}"] = top[..., 0, 0].astype(np.float32)
+    header = {
+        "series": [one.label for one in series],
+        "steps": list(steps),
+        "shown": list(steps).index(shown_step),
+        "axis": axis,
+        "unit": unit,
+        "lines": [{"value": line.value, "label": line.label} for line in lines],
+        "patch_px": patch_px,
+    }
+    return pack(header, **arrays)
+
+
+def distribution_figure(
+    edges_px: FloatArray, mass: FloatArray, mean_px: float, color: str, mode: theme.Mode
+) -> go.Figure:
+    """One head's attention between patches by distance, with its mean as a line."""
+    palette = theme.PALETTES[mode]
+    figure = go.Figure(
+        go.Bar(
+            x=(edges_px[1:] + edges_px[:-1]) / 2,
+            y=100 * mass,
+            width=np.diff(edges_px) * 0.86,
+            marker={"color": color, "line": {"width": 0}},
+            hovertemplate="%{x:.1f} px: %{y:.1f} %<extra></extra>",
+        )
+    )
+    figure.add_vline(
+        x=mean_px,
+        line={"color": palette.ink, "width": 1, "dash": "dot"},
+        annotation={"text": f"mean {mean_px:.1f} px", "font": {"color": palette.muted}, "yanchor": "top"},
+    )
+    figure.update_layout(**theme.layout(mode), height=240)
+    figure.update_xaxes(title_text="distance, px", range=[0, float(edges_px[-1])])
+    figure.update_yaxes(title_text="share of attention, %", rangemode="tozero", nticks=4)
+    return figure
+
+
+def reach_figure(
+    names: Sequence[str],
+    curves: dict[str, FloatArray],
+    dashed: Sequence[str],
+    mode: theme.Mode,
+) -> go.Figure:
+    """How far information has travelled after each layer, in pixels: one line per kind of reach."""
+    palette = theme.PALETTES[mode]
+    figure = go.Figure()
+    for index, (label, values) in enumerate(curves.items()):
+        color = theme.HEADS[(index * 4 + 4) % len(theme.HEADS)]
+        figure.add_scatter(
+            x=list(range(1, len(names) + 1)),
+            y=values,
+            mode="lines+markers",
+            name=label,
+            line={"color": color, "width": 2, "dash": "dash" if label in dashed else "solid"},
+            marker={"size": 7},
+            customdata=list(names),
+            hovertemplate="%{customdata}: %{y:.1f} px<extra>" + label + "</extra>",
+        )
+    figure.update_layout(**theme.layout(mode), height=340)
+    figure.update_layout(
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"color": palette.ink}},
+    )
+    figure.update_xaxes(
+        tickvals=list(range(1, len(names) + 1)), ticktext=list(names), title_text="after layer"
+    )
+    figure.update_yaxes(title_text="distance from the centre, px", rangemode="tozero")
+    return figure
+
+
+def reach_map(distance_px: FloatArray, mode: theme.Mode) -> go.Figure:
+    """How far each query patch of one head looks, as a map with its scale."""
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.asarray(distance_px, np.float32),
+            colorscale=theme.colorscale(theme.SEQUENTIAL),
+            xgap=1,
+            ygap=1,
+            colorbar={
+                "thickness": 8,
+                "outlinewidth": 0,
+                "title": {"text": "px", "side": "right"},
+                "nticks": 4,
+            },
+            hovertemplate="row %{y}, column %{x}: %{z:.1f} px<extra></extra>",
+        )
+    )
+    figure.update_layout(**theme.layout(mode), height=240)
+    figure.update_xaxes(visible=False, constrain="domain")
+    figure.update_yaxes(visible=False, autorange="reversed", scaleanchor="x")
+    return figure
