@@ -1,0 +1,61 @@
+"""What a classifier takes for what, and which pictures it gets most wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.integer[Any]]
+
+
+def confusion_counts(labels: Integers, guesses: Integers, classes: int) -> NDArray[np.int64]:
+    """C[t, g]: how many pictures of class t were read as g.
+
+    Args:
+        labels: (N,) true classes.
+        guesses: (N,) predicted classes.
+        classes: how many there are.
+
+    Returns:
+        (classes, classes), its sum is N.
+
+    Raises:
+        ValueError: if the two do not have one shape, or a class lies outside.
+    """
+    if labels.shape != guesses.shape or labels.ndim != 1:
+        raise ValueError(f"labels and guesses must both be (N,), received {labels.shape} and {guesses.shape}")
+    both = np.concatenate([labels, guesses])
+    if both.size and not (0 <= both.min() and both.max() < classes):
+        raise ValueError(f"classes must lie in 0..{classes - 1}, received {both.min()}..{both.max()}")
+    flat = np.bincount(labels * classes + guesses, minlength=classes**2)
+    return flat.reshape(classes, classes).astype(np.int64)
+
+
+def confusion_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Each row of the counts over its sum; a class without pictures has a row of zeros."""
+    shares: NDArray[np.float64] = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return shares
+
+
+def most_confused(counts: NDArray[np.int64]) -> tuple[int, int, int] | None:
+    """(true class, read as, how many) of the largest entry off the diagonal; None where nothing is wrong."""
+    wrong = counts.copy()
+    np.fill_diagonal(wrong, 0)
+    if not wrong.any():
+        return None
+    true, guess = np.unravel_index(int(wrong.argmax()), wrong.shape)
+    return int(true), int(guess), int(wrong[true, guess])
+
+
+def most_wrong(probabilities: NDArray[np.floating[Any]], labels: Integers, count: int) -> NDArray[np.int64]:
+    """Indices of the pictures whose true class gets the least probability, worst first.
+
+    Args:
+        probabilities: (N, classes).
+        labels: (N,).
+        count: at most so many.
+    """
+    given = probabilities[np.arange(len(labels)), labels]
+    return np.argsort(given, kind="stable")[:count].astype(np.int64)

@@ -1,0 +1,55 @@
+"""The numbers of a run that a teacher points at: when it got how far, and where its parameters sit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_PARTS = (
+    ("patch_embed", "Patch embedding E"),
+    ("stem", "Convolutional stem"),
+    ("pos_embed", "Positions"),
+    ("cls_token", "Prefix tokens"),
+    ("dist_token", "Prefix tokens"),
+    ("reg_token", "Prefix tokens"),
+    (".attn.", "Attention"),
+    (".mlp.", "MLP"),
+    ("head", "Classifier head"),
+)
+
+
+def time_to(
+    levels: Sequence[float], accuracy: NDArray[np.floating[Any]], seconds: NDArray[np.floating[Any]]
+) -> list[float | None]:
+    """Seconds at which the accuracy first reached each level; None where it never did.
+
+    Args:
+        levels: in [0, 1].
+        accuracy: (n,), in the order of time.
+        seconds: (n,), of training.
+    """
+    first: list[float | None] = []
+    for level in levels:
+        reached = np.flatnonzero(accuracy >= level)
+        first.append(float(seconds[reached[0]]) if len(reached) else None)
+    return first
+
+
+def parameters_by_part(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """How many parameters each part of a model has, parts in the order of the computation.
+
+    Args:
+        shapes: parameter name (timm's names) -> shape.
+    """
+    counts: dict[str, int] = {}
+    for name, shape in shapes.items():
+        part = next((title for key, title in _PARTS if key in name), None)
+        if part is None:
+            part = "Norms" if "norm" in name else "Everything else"
+        counts[part] = counts.get(part, 0) + prod(shape)
+    order = [*dict.fromkeys(title for _, title in _PARTS), "Norms", "Everything else"]
+    return {part: counts[part] for part in order if part in counts}
