@@ -1,9 +1,9 @@
 """Import torchvision beside a torch build that its compiled operators were not made for.
 
 Beside torch's CPU build the package index's torchvision (made for CUDA) cannot load its compiled operators:
-`import torchvision`, and with it timm, stops at 'operator torchvision::nms does not exist'. Models, transforms and
-data sets need none of them, so it is enough to declare the two names that the import looks up; the operators
-themselves stay missing.
+`import torchvision`, and with it timm, stops at 'operator torchvision::nms does not exist'. Models,
+transforms and data sets need none of them, so it is enough to declare the two names that the import looks
+up; the operators themselves stay missing.
 """
 
 from __future__ import annotations

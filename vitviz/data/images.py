@@ -1,7 +1,7 @@
 """From the bytes of anyone's file to an upright RGB picture, or to one sentence that says why not.
 
-Everything that can be known from the header is checked before a pixel is decoded, and one picture is decoded at a
-time: a hostile file costs little memory, and never the visitor's page.
+Everything that can be known from the header is checked before a pixel is decoded, and one picture is
+decoded at a time: a hostile file costs little memory, and never the visitor's page.
 """
 
 from __future__ import annotations

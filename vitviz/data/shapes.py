@@ -1,10 +1,11 @@
 """`shapes`: where does the warm object lie relative to the cool one? No bag of patches can answer that.
 
 The 32 x 32 picture is a 4 x 4 board of cells of 8 px. Each object is drawn inside one cell; its form, size,
-colour and place within the cell are chosen without regard to the class. The class decides which two cells they
-are, and nothing else. So, for patches of 8, 4, 2 or 1 px, the unordered patches of a picture say nothing at all
-about its class: a model without positions is left with chance, 25 %. 'above' and 'below' use the transposed cells
-of 'left' and 'right': a position code that confuses (row, column) with (column, row) is left, at 8 px, with 50 %.
+colour and place within the cell are chosen without regard to the class. The class decides which two cells
+they are, and nothing else. So, for patches of 8, 4, 2 or 1 px, the unordered patches of a picture say
+nothing at all about its class: a model without positions is left with chance, 25 %. 'above' and 'below' use
+the transposed cells of 'left' and 'right': a position code that confuses (row, column) with (column, row)
+is left, at 8 px, with 50 %.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ TRAIN_COUNT = 12_000
 TEST_COUNT = 2_000
 WARM_DEGREES = (-15.0, 50.0)  # red to yellow
 COOL_DEGREES = (175.0, 250.0)  # cyan to blue
-BACKGROUND = (0.08, 0.30)
-NOISE_LEVELS = 5  # uniform noise of -5..5 levels: a patch of background is never quite another's copy
+GROUND_LEVELS = (20, 77)  # dark greys of 0..255
+NOISE_LEVELS = 5  # uniform noise of -5..5 levels: a patch of ground is never quite another's copy
 
 Floats = NDArray[np.float32]
 
@@ -47,24 +48,23 @@ def draw_shapes(count: int, rng: np.random.Generator) -> tuple[Images, Labels]:
     """Pictures (count, 32, 32, 3) uint8 and labels (count,) int64, classes equal up to one picture."""
     labels = rng.permutation(np.arange(count) % len(CLASSES)).astype(np.int64)
     warm, cool = choose_cells(labels, rng)
-    background = rng.uniform(*BACKGROUND, size=(count, 1, 1, 1, 1, 1)).astype(np.float32)
-    # axes: picture, cell row, cell column, row and column inside the cell, channel
-    board = np.broadcast_to(background, (count, CELLS, CELLS, CELL_PX, CELL_PX, 3)).copy()
+    ground = rng.integers(*GROUND_LEVELS, size=(count, 1, 1, 1), dtype=np.uint8)
+    images = rng.integers(2 * NOISE_LEVELS + 1, size=(count, IMAGE_PX, IMAGE_PX, 3), dtype=np.uint8)
+    images += ground - NOISE_LEVELS
+    # a view whose axes are picture, cell row, cell column, row and column inside the cell, channel
+    board = images.reshape(count, CELLS, CELL_PX, CELLS, CELL_PX, 3).transpose(0, 1, 3, 2, 4, 5)
     index = np.arange(count)
     for cells, degrees in ((warm, WARM_DEGREES), (cool, COOL_DEGREES)):
         mask = draw_masks(count, rng)[..., None]
         colour = draw_colours(count, degrees, rng)[:, None, None, :]
         rows, cols = cells[:, 0], cells[:, 1]
-        board[index, rows, cols] = mask * colour + (1 - mask) * board[index, rows, cols]
-    levels = np.rint(board * 255).astype(np.int16)
-    levels += rng.integers(-NOISE_LEVELS, NOISE_LEVELS + 1, size=levels.shape, dtype=np.int16)
-    np.clip(levels, 0, 255, out=levels)
-    images = levels.astype(np.uint8).transpose(0, 1, 3, 2, 4, 5).reshape(count, IMAGE_PX, IMAGE_PX, 3)
+        painted = board[index, rows, cols] + mask * (colour * 255 - ground)  # the ground's noise stays on top
+        board[index, rows, cols] = np.clip(np.rint(painted), 0, 255).astype(np.uint8)
     return images, labels
 
 
 def choose_cells(labels: Labels, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The (row, column) cells of the warm and the cool object, each (N, 2), uniform over the class's pairs."""
+    """The (row, column) cells of the warm and the cool object, each (N, 2), uniform over a class."""
     pairs = left_pairs()
     chosen = pairs[rng.integers(len(pairs), size=len(labels))]  # (N, warm or cool, row or column)
     name = np.array(CLASSES)[labels]

@@ -1,0 +1,256 @@
+"""A visitor's own labelled pictures: a folder, or a zip of one, with one sub-folder per class.
+
+Nothing is unpacked to disk. What is not a picture is listed and left out; only what leaves no data set at all
+is an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from vitviz.config import Preparation
+from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split
+from vitviz.data.images import MAX_BYTES, ImageError, decode_image
+from vitviz.data.preparation import prepare
+
+MAX_ENTRIES = 50_000  # names in an archive or a folder
+MAX_PICTURES = 10_000
+MAX_RESULT_BYTES = 256 * 1024 * 1024  # all pictures, at the size they are trained at
+MAX_UNPACKED_BYTES = 512 * 1024 * 1024  # pictures hardly compress: an archive that says more is a bomb
+MAX_IMAGE_SIZE_PX = 256
+_SPLITS = {"train", "training", "test", "testing", "val", "valid", "validation"}
+_JUNK = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file that was left out, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class OwnPictures:
+    """A visitor's data set, and the files that are not in it."""
+
+    dataset: Dataset
+    skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    path: PurePosixPath
+    read: Callable[[], bytes]
+
+
+def load_folder(path: Path, image_size: int = 32, test_fraction: float = 0.2, seed: int = 0) -> OwnPictures:
+    """The labelled pictures in a folder on this machine; links are not followed.
+
+    Args:
+        path: the folder with one sub-folder per class, two classes or more, two pictures or more in each.
+        image_size: side in px to which every picture's centre square is brought.
+        test_fraction: share of every class that is held out, in (0, 1).
+        seed: fixes the split.
+
+    Raises:
+        DatasetError: if no data set can be made of it.
+    """
+    if not path.is_dir():
+        raise DatasetError(f"There is no folder {path}.")
+    return _collect(path.name or "folder", _folder_entries(path), [], image_size, test_fraction, seed)
+
+
+def load_zip(
+    data: bytes, name: str = "your pictures", image_size: int = 32, test_fraction: float = 0.2, seed: int = 0
+) -> OwnPictures:
+    """The labelled pictures in a zip archive, read in memory; archives inside it are left alone.
+
+    Args:
+        data: the whole archive.
+        name: the data set's name.
+        image_size, test_fraction, seed: as in `load_folder`.
+
+    Raises:
+        DatasetError: if it is not a zip, is a bomb, or no data set can be made of it.
+    """
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+        raise DatasetError(f"This is not a zip archive that can be read ({error}).") from error
+    with archive:
+        skipped: list[Skipped] = []
+        return _collect(name, _zip_entries(archive, skipped), skipped, image_size, test_fraction, seed)
+
+
+def _folder_entries(root: Path) -> list[_Entry]:
+    entries = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not _is_junk(name))
+        for file in sorted(files):
+            path = Path(folder, file)
+            if path.is_symlink() or not path.is_file() or _is_junk(file):
+                continue
+            relative = PurePosixPath(path.relative_to(root).as_posix())
+            entries.append(_Entry(relative, lambda path=path: _read_bounded(path)))  # type: ignore[misc]
+            _check_count(len(entries))
+    return entries
+
+
+def _zip_entries(archive: zipfile.ZipFile, skipped: list[Skipped]) -> list[_Entry]:
+    infos = [info for info in archive.infolist() if not info.is_dir()]
+    _check_count(len(infos))
+    unpacked = sum(info.file_size for info in infos)
+    if unpacked > MAX_UNPACKED_BYTES:
+        raise DatasetError(
+            f"This archive would unpack to {unpacked / 2**20:,.0f} MB;"
+            f" up to {MAX_UNPACKED_BYTES // 2**20} MB are accepted."
+        )
+    entries = []
+    for info in infos:
+        path = PurePosixPath(info.filename.replace("\\", "/"))
+        if any(_is_junk(part) for part in path.parts):
+            continue
+        if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+            skipped.append(Skipped(info.filename, "its name points outside the archive"))
+        elif info.flag_bits & 1:
+            skipped.append(Skipped(info.filename, "it is encrypted"))
+        else:
+            entries.append(_Entry(path, lambda info=info: _unzip(archive, info)))  # type: ignore[misc]
+    return entries
+
+
+def _is_junk(name: str) -> bool:
+    return name in _JUNK or name.startswith("._")
+
+
+def _check_count(count: int) -> None:
+    if count > MAX_ENTRIES:
+        raise DatasetError(f"There are more than {MAX_ENTRIES:,} files; up to that many are accepted.")
+
+
+def _read_bounded(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def _unzip(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    with archive.open(info) as file:
+        return file.read(MAX_BYTES + 1)  # whatever size the archive's directory claims
+
+
+def _collect(
+    name: str, entries: list[_Entry], skipped: list[Skipped], image_size: int, test_fraction: float, seed: int
+) -> OwnPictures:
+    if not 8 <= image_size <= MAX_IMAGE_SIZE_PX:
+        raise DatasetError(
+            f"Pictures can be brought to 8 to {MAX_IMAGE_SIZE_PX} pixels, {image_size} was asked for."
+        )
+    labelled = _labelled(entries, skipped)
+    room = min(MAX_PICTURES, MAX_RESULT_BYTES // (image_size * image_size * 3))
+    if len(labelled) > room:
+        # a seeded choice over all classes: the first N would be the first classes only
+        chosen = set(np.random.default_rng(seed).permutation(len(labelled))[:room].tolist())
+        left = [label_entry[1].path for i, label_entry in enumerate(labelled) if i not in chosen]
+        skipped.extend(Skipped(str(path), f"only {room:,} pictures of this size fit") for path in left)
+        labelled = [label_entry for i, label_entry in enumerate(labelled) if i in chosen]
+    pictures = _decode_all(labelled, image_size, skipped)
+    return OwnPictures(_split(name, pictures, test_fraction, seed, skipped), tuple(skipped))
+
+
+def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[tuple[str, _Entry]]:
+    """(class, file) for every file in a class folder; a folder around all of them is passed through."""
+    depth = 0
+    while True:
+        inside = [entry for entry in entries if len(entry.path.parts) > depth + 1]
+        deeper = any(len(entry.path.parts) > depth + 2 for entry in inside)
+        if not deeper or len({entry.path.parts[depth] for entry in inside}) > 1:
+            break
+        depth += 1
+    outside = [entry for entry in entries if len(entry.path.parts) <= depth + 1]
+    skipped.extend(Skipped(str(entry.path), "it lies in no class folder") for entry in outside)
+    labelled = [(entry.path.parts[depth], entry) for entry in inside]
+    found = {label for label, _ in labelled}
+    if found and {label.lower() for label in found} <= _SPLITS:
+        raise DatasetError(
+            f"The sub-folders are {_listed(found)}, which are splits and not classes: give one of them, with one"
+            " sub-folder per class; the split is made here."
+        )
+    if len(found) < 2:
+        received = f"one class, '{next(iter(found))}'" if found else "no class folder"
+        raise DatasetError(f"One sub-folder per class is needed, two classes or more; there is {received}.")
+    return labelled
+
+
+def _decode_all(
+    labelled: list[tuple[str, _Entry]], image_size: int, skipped: list[Skipped]
+) -> dict[str, list[Images]]:
+    preparation = Preparation(image_size=image_size)
+    seen: dict[bytes, str] = {}
+    pictures: dict[str, list[Images]] = {}
+    for label, path, data in _read_all(labelled, skipped):
+        digest = hashlib.sha256(data).digest()
+        if digest in seen:  # a copy could land on both sides of the split
+            skipped.append(Skipped(path, f"it is a copy of {seen[digest]}"))
+            continue
+        try:
+            shown = prepare(decode_image(data), preparation).shown
+        except ImageError as error:
+            skipped.append(Skipped(path, str(error)))
+            continue
+        seen[digest] = path
+        pictures.setdefault(label, []).append(shown)
+    return pictures
+
+
+def _read_all(labelled: list[tuple[str, _Entry]], skipped: list[Skipped]) -> Iterator[tuple[str, str, bytes]]:
+    for label, entry in labelled:
+        try:
+            yield label, str(entry.path), entry.read()
+        except (
+            OSError,
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            NotImplementedError,
+            RuntimeError,
+        ) as error:
+            skipped.append(Skipped(str(entry.path), f"it cannot be read ({error})"))
+
+
+def _split(
+    name: str,
+    pictures: dict[str, list[Images]],
+    test_fraction: float,
+    seed: int,
+    skipped: list[Skipped],
+) -> Dataset:
+    for label in [label for label, images in pictures.items() if len(images) < 2]:
+        del pictures[label]
+        skipped.append(
+            Skipped(label, "this class has one picture; one to learn from and one to test is the least")
+        )
+    classes = tuple(sorted(pictures))
+    if len(classes) < 2:
+        first = f" The first file left out: {skipped[0].name}, {skipped[0].reason}" if skipped else ""
+        raise DatasetError(
+            "Two classes of two pictures or more are needed;"
+            f" {_listed(classes) or 'none'} can be used, {len(skipped)} files were left out.{first}"
+        )
+    images = np.stack([picture for label in classes for picture in pictures[label]])
+    labels = np.repeat(np.arange(len(classes)), [len(pictures[label]) for label in classes]).astype(np.int64)
+    train, test = stratified_split(labels, test_fraction, seed)
+    return Dataset(name, images[train], labels[train], images[test], labels[test], classes)
+
+
+def _listed(labels: set[str] | tuple[str, ...]) -> str:
+    return ", ".join(f"'{label}'" for label in sorted(labels))

@@ -1,0 +1,116 @@
+"""Pictures to begin with: scikit-image's installed photos, and examples from the data sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.data.datasets import load_dataset
+from vitviz.data.images import ImageError, decode_image
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample picture: its file in scikit-image's package, its title, its source and licence."""
+
+    name: str
+    title: str
+    file: str
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """One test picture of a data set: image (H, W, 3) uint8, its label, and the label's name."""
+
+    image: NDArray[np.uint8]
+    label: int
+    class_name: str
+
+
+_SAMPLES = (
+    Sample("cat", "Chelsea the cat", "chelsea.png", "Stéfan van der Walt, CC0"),
+    Sample("astronaut", "Astronaut Eileen Collins", "astronaut.png", "NASA, public domain"),
+    Sample("coffee", "A cup of coffee", "coffee.png", "Rachel Michetti, CC0"),
+    Sample("rocket", "Rocket on the pad", "rocket.jpg", "SpaceX, public domain"),
+    Sample("motorcycle", "Motorcycle in a garage", "motorcycle_left.png", "Middlebury Stereo 2014, CC0"),
+    Sample("cameraman", "Photographer, grey", "camera.png", "Lav Varshney, CC0"),
+    Sample("clock", "Clock, moved while taken", "clock_motion.png", "Stéfan van der Walt, public domain"),
+    Sample("coins", "Greek coins from Pompeii", "coins.png", "Brooklyn Museum, no known restrictions"),
+    Sample("horse", "Silhouette of a horse", "horse.png", "Andreas Preuss, CC0"),
+    Sample("retina", "Retina of an eye", "retina.jpg", "Häggström 2014, CC0"),
+    Sample("tissue", "Stained tissue", "ihc.png", "Human Protein Atlas, no known restrictions"),
+    Sample("galaxies", "Hubble's deep field", "hubble_deep_field.jpg", "NASA, public domain"),
+    Sample("moon", "Surface of the Moon", "moon.png", "scikit-image's own collection"),
+    Sample("colours", "Colour wheel", "color.png", "scikit-image's own collection"),
+    Sample("bricks", "Brick wall", "brick.png", "CC0Textures, CC0"),
+    Sample("grass", "Grass", "grass.png", "linolafett, CC0"),
+    Sample("page", "A scanned page", "page.png", "scikit-image's own collection"),
+    Sample("chessboard", "Chessboard", "chessboard_GRAY.png", "scikit-image's own collection"),
+)
+
+
+def _folder() -> Path | None:
+    package = find_spec("skimage")  # finds it without importing it
+    folders = package.submodule_search_locations if package else None
+    return Path(folders[0]) / "data" if folders else None
+
+
+@lru_cache(maxsize=1)
+def samples() -> tuple[Sample, ...]:
+    """The sample pictures whose files are on this machine, in the order to show them."""
+    folder = _folder()
+    return tuple(sample for sample in _SAMPLES if folder is not None and (folder / sample.file).is_file())
+
+
+def sample_names() -> tuple[str, ...]:
+    """Keys of the sample pictures on this machine; each opens with `load_sample`."""
+    return tuple(sample.name for sample in samples())
+
+
+def sample(name: str) -> Sample:
+    """Title and source of a sample picture.
+
+    Raises:
+        ImageError: if there is no such sample here.
+    """
+    for candidate in samples():
+        if candidate.name == name:
+            return candidate
+    raise ImageError(
+        f"There is no sample picture '{name}' here; there are {', '.join(sample_names()) or 'none'}."
+    )
+
+
+def load_sample(name: str) -> NDArray[np.uint8]:
+    """A sample picture, (H, W, 3) uint8.
+
+    Raises:
+        ImageError: if there is no such sample here.
+    """
+    folder = _folder()
+    file = sample(name).file
+    if folder is None:
+        raise ImageError("The sample pictures need scikit-image: install it as requirements.txt says.")
+    return decode_image((folder / file).read_bytes())
+
+
+def load_example(dataset_name: str, index: int) -> Example:
+    """The `index`-th test picture of a data set, as RGB.
+
+    Raises:
+        DatasetError: if the data set cannot be had.
+        ImageError: if it has no such picture.
+    """
+    dataset = load_dataset(dataset_name)
+    count = len(dataset.test_labels)
+    if not 0 <= index < count:
+        raise ImageError(f"'{dataset_name}' has test pictures 0 to {count - 1}; there is no {index}.")
+    label = int(dataset.test_labels[index])
+    image = np.repeat(dataset.test_images[index], 3 // dataset.picture_shape[2], axis=2)
+    return Example(image, label, dataset.classes[label])
