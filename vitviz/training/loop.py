@@ -1,7 +1,7 @@
 """Training as a generator of events; it knows no screen, no files and no processes.
 
-All randomness of an update is a function of (seed, update), so a resumed run equals an uninterrupted one and runs
-that share a process do not disturb each other.
+All randomness of an update is a function of (seed, update), so a resumed run equals an uninterrupted one, and
+runs that share a process do not disturb each other.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class Trainer:
         self.weights.publish()
 
     def _factor(self) -> float:
-        # The update that leads to step s uses the schedule at s - 1/2: neither the first nor the last is lost.
+        # Update s uses the schedule at s - 1/2: neither the first nor the last is lost.
         progress = self.progress if self.total_steps is None else (self.step + 0.5) / self.total_steps
         return learning_rate_factor(self.config.schedule, progress, self.config.warmup_fraction)
 
@@ -346,9 +346,9 @@ def _seed(seed: int, index: int) -> int:
 def _snapshot_marks(count: int, total_steps: int | None) -> list[float]:
     """Moments of the run in (0, 1], dense at first: at most `count` with the one before the first step."""
     if total_steps is None:
-        return np.geomspace(FIRST_SNAPSHOT_SHARE, 1.0, max(count - 1, 1)).tolist()
+        return [float(mark) for mark in np.geomspace(FIRST_SNAPSHOT_SHARE, 1.0, max(count - 1, 1))]
     steps = np.unique(np.geomspace(1, total_steps, max(count - 1, 1)).round().astype(int))
-    return (steps / total_steps).tolist()  # type: ignore[no-any-return]
+    return [int(step) / total_steps for step in steps]
 
 
 def _check(

@@ -13,6 +13,7 @@ from vitviz.config import Preparation, TrainConfig
 from vitviz.data.datasets import Dataset, validation_split
 from vitviz.data.preparation import prepare_batch
 
+SPLIT_SEED = 0  # not the run's seed: runs that differ in their seed are compared on the same pictures
 _CHUNK = 2048  # pictures prepared at a time, so that no float copy of a whole set is ever held
 
 
@@ -48,7 +49,7 @@ def training_data(dataset: Dataset, preparation: Preparation, config: TrainConfi
     Raises:
         ValueError: if the batch is larger than what is left for training.
     """
-    kept, held_out = validation_split(dataset.train_labels, config.validation_fraction, config.seed)
+    kept, held_out = validation_split(dataset, config.validation_fraction, SPLIT_SEED)
     kept = kept[: max(1, round(len(kept) * config.train_fraction))]
     if config.batch_size > len(kept):
         raise ValueError(f"batch_size {config.batch_size} is larger than the {len(kept)} training pictures")
@@ -66,12 +67,14 @@ def _pictures(
 ) -> Pictures:
     images = images[chosen]
     size, channels = preparation.image_size, preparation.in_chans
-    if images.shape[1:] == (size, size, channels) and preparation.crop_fraction == 1.0:
-        prepared = torch.from_numpy(np.ascontiguousarray(images.transpose(0, 3, 1, 2)))
+    if images.shape[1:] == (size, size, channels) and (preparation.crop_fraction == 1.0 or preparation.digit):
+        prepared = torch.from_numpy(
+            np.array(images.transpose(0, 3, 1, 2), order="C")
+        )  # a copy: it is read-only
     else:
         chunks = [images[start : start + _CHUNK] for start in range(0, len(images), _CHUNK)]
         prepared = torch.cat([_as_bytes(chunk, preparation) for chunk in chunks])
-    return Pictures(prepared, torch.from_numpy(np.ascontiguousarray(labels[chosen], dtype=np.int64)))
+    return Pictures(prepared, torch.from_numpy(np.array(labels[chosen], dtype=np.int64)))
 
 
 def _as_bytes(images: np.ndarray, preparation: Preparation) -> Tensor:

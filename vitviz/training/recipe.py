@@ -20,7 +20,7 @@ WARMUP_COSINE_END = 0.01
 def learning_rate_factor(schedule: str, progress: float, warmup_fraction: float) -> float:
     """Multiplier of the peak learning rate at a moment of the run.
 
-    warmup_cosine: t/w for t < w, then end + (1 - end) (1 + cos(pi (t - w)/(1 - w))) / 2 (Loshchilov & Hutter 2017).
+    warmup_cosine: t/w for t < w, then a cosine from 1 to 0.01 (Loshchilov & Hutter 2017).
     one_cycle: cosine up from 1/25 over the first 30 %, cosine down to 1e-4 (Smith & Topin 2019).
 
     Args:
@@ -108,7 +108,7 @@ def erase(images: Tensor, side_px: int, fill: Tensor, generator: torch.Generator
 def mix(
     inputs: Tensor, labels: Tensor, config: TrainConfig, generator: torch.Generator
 ) -> tuple[Tensor, Mixture]:
-    """Mixup (Zhang et al. 2018) or CutMix (Yun et al. 2019) with one share per batch; both on: a coin decides.
+    """Mixup (Zhang et al. 2018) or CutMix (Yun et al. 2019) with one share per batch; both: a coin decides.
 
     Args:
         inputs: (B, C, H, W) floats, normalised.

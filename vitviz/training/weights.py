@@ -1,7 +1,7 @@
-"""All trainable numbers of a model in one fp32 vector, which the optimiser updates, and a working copy that computes.
+"""All trainable numbers of a model in one fp32 vector for the optimiser, and a working copy that computes.
 
-A bf16 working copy saves autocast's casts at every operation, and one long vector makes the update a single fused
-loop: together about half of a small model's step on a CPU.
+A bf16 working copy saves autocast's casts at every operation, and one long vector makes the update a single
+fused loop: together about half of a small model's step on a CPU.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def decays(name: str, parameter: Tensor) -> bool:
 def bf16_is_fast(device: torch.device) -> bool:
     """Whether bf16 matrix products have hardware: any CUDA device here, or a CPU with AVX-512 bf16 or AMX."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
+        return bool(torch.cuda.is_bf16_supported())
     checks = (
         getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
     )
@@ -61,8 +61,10 @@ class Weights:
             parameter.requires_grad_(name in self._names)
         self._to_working_precision()
         self.gradient = torch.zeros_like(self.master)
-        self.groups = self.master.split([self._decayed, len(self.master) - self._decayed])
-        for part, grad in zip(self.groups, self.gradient.split([len(g) for g in self.groups]), strict=True):
+        self.groups = (self.master[: self._decayed], self.master[self._decayed :])
+        for part, grad in zip(
+            self.groups, (self.gradient[: self._decayed], self.gradient[self._decayed :]), strict=True
+        ):
             part.grad = grad
         self._statistics = {
             f"{name}.{key}": buffer
@@ -79,26 +81,28 @@ class Weights:
     def _to_working_precision(self) -> None:
         if self.dtype == torch.float32:
             self._working = self.master
-            self._slices = self.master.split([p.numel() for p in self._params])
+            self._slices = self._split(self.master)
         else:
             self.model.to(self.dtype)
             for module in self.model.modules():
                 if isinstance(module, nn.BatchNorm2d):
                     module.float()
             self._working = self.master.to(self.dtype)
-            self._slices = self._working.split([p.numel() for p in self._params])
+            self._slices = self._split(self._working)
         for parameter, values in zip(self._params, self._slices, strict=True):
             if parameter.dtype == self.dtype:
                 parameter.data = values.view(parameter.shape)
         self._odd = [  # batch norms' weights, which stay fp32 beside a bf16 working vector
             (parameter, values)
-            for parameter, values in zip(
-                self._params, self.master.split([p.numel() for p in self._params]), strict=True
-            )
+            for parameter, values in zip(self._params, self._split(self.master), strict=True)
             if parameter.dtype != self.dtype
         ]
         for parameter, values in self._odd:
             parameter.data = values.view(parameter.shape)
+
+    def _split(self, vector: Tensor) -> list[Tensor]:
+        """Views of a vector, one per parameter."""
+        return list(torch.split(vector, [p.numel() for p in self._params]))
 
     def collect_gradient(self) -> float:
         """Move the parameters' gradients into the fp32 vector; returns its L2 norm."""
@@ -151,9 +155,7 @@ class Weights:
         use_average = averaged and self.average is not None
         vector = self.average if use_average and self.average is not None else self.master
         state = {name: tensor.to("cpu", copy=True) for name, tensor in self._constants.items()}
-        for name, parameter, values in zip(
-            self._names, self._params, vector.split([p.numel() for p in self._params]), strict=True
-        ):
+        for name, parameter, values in zip(self._names, self._params, self._split(vector), strict=True):
             state[name] = values.view(parameter.shape).to("cpu", copy=True)
         for name, tensor in (self.average_statistics if use_average else self._statistics).items():
             state[name] = tensor.to("cpu", copy=True)
@@ -187,7 +189,7 @@ def make_optimizer(weights: Weights, config: TrainConfig) -> torch.optim.Optimiz
         {"params": [decayed], "weight_decay": config.weight_decay},
         {"params": [plain], "weight_decay": 0.0},
     ]
-    groups = [group for group in groups if len(group["params"][0])]  # type: ignore[index, arg-type]
+    groups = [group for group in groups if len(group["params"][0])]  # type: ignore[index]
     rate = config.learning_rate
     if config.optimizer == "adamw":
         return torch.optim.AdamW(groups, lr=rate, fused=True)

@@ -1,0 +1,47 @@
+"""How large a model a stranger's config may ask for, checked before anything is built from it."""
+
+from __future__ import annotations
+
+from vitviz.config import ModelConfig, SwinConfig, ViTConfig
+
+MAX_IMAGE_PX = 2048
+MAX_WIDTH = 8192
+MAX_TABLE = 2**26  # values of a table of positions
+
+
+def check_buildable(config: ModelConfig, tensors: int) -> None:
+    """Refuse a config whose model would not even be worth laying out.
+
+    Args:
+        config: of the model, from a file.
+        tensors: how many tensors the file holds; every layer has at least one.
+
+    Raises:
+        ValueError: stating what is out of proportion.
+    """
+    widths = [config.image_size, config.in_chans, config.num_classes]
+    layers = 1
+    if isinstance(config, ViTConfig):
+        widths += [config.embed_dim, *config.stem]
+        layers = config.depth + len(config.stem)
+        rows, cols = config.grid
+        if rows * cols * config.embed_dim > MAX_TABLE:
+            raise ValueError(
+                f"{rows} x {cols} positions of width {config.embed_dim} are more than {MAX_TABLE} values"
+            )
+        if config.mlp_ratio > 64:
+            raise ValueError(f"mlp_ratio must be at most 64, received {config.mlp_ratio:g}")
+    elif isinstance(config, SwinConfig):
+        widths += [config.embed_dim * 2 ** min(len(config.depths), 64), config.window_size]
+        layers = sum(config.depths)
+        if config.mlp_ratio > 64:
+            raise ValueError(f"mlp_ratio must be at most 64, received {config.mlp_ratio:g}")
+    else:
+        widths += [*getattr(config, "widths", ()), getattr(config, "channels", 1)]
+        layers = sum(getattr(config, "blocks", (1,)))
+    if config.image_size > MAX_IMAGE_PX:
+        raise ValueError(f"image_size must be at most {MAX_IMAGE_PX}, received {config.image_size}")
+    if max(widths) > MAX_WIDTH:
+        raise ValueError(f"widths must be at most {MAX_WIDTH}, received {max(widths)}")
+    if layers > tensors:
+        raise ValueError(f"{layers} layers cannot come from {tensors} tensors")

@@ -1,0 +1,360 @@
+"""Checkpoints: one safetensors file with several moments of a training and everything needed to read them.
+
+The file's `__metadata__` holds one JSON document under 'vitviz' (format, configs, classes, history, card)
+and a digest: sha256 over that document, the table of tensors and the tensors' bytes. Tensors are named
+'step/parameter'. Nothing is ever unpickled, and a file that does not fit is refused whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as parse_tensors
+from safetensors.torch import save as serialise_tensors
+from torch import Tensor
+
+from vitviz.checkpoint_limits import check_buildable
+from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
+from vitviz.models.zoo import create_model
+
+if TYPE_CHECKING:
+    from vitviz.models.loaded import LoadedModel
+
+FORMAT = 1
+MAX_BYTES = 64 * 2**20  # of a file; the models trained here take a few MB
+MAX_HEADER_BYTES = 4 * 2**20
+_FLOATS = {"F16", "BF16", "F32"}
+_KEY = "vitviz"
+
+
+class CheckpointError(ValueError):
+    """A file that cannot be used as a checkpoint; one sentence says why."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a checkpoint says about itself; read without its tensors, so its digest is not yet verified."""
+
+    config: ModelConfig
+    preparation: Preparation
+    train: TrainConfig | None
+    classes: tuple[str, ...]
+    history: list[dict[str, Any]]
+    card: dict[str, Any]
+    steps: tuple[int, ...]
+    digest: str
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model's config and preparation, how it was trained, and its weights at several steps."""
+
+    config: ModelConfig
+    preparation: Preparation
+    train: TrainConfig | None
+    classes: tuple[str, ...]
+    history: list[dict[str, Any]] = field(default_factory=list)
+    snapshots: dict[int, dict[str, Tensor]] = field(default_factory=dict)
+    card: dict[str, Any] = field(default_factory=dict)
+    digest: str = ""
+
+
+def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False) -> bytes:
+    """The checkpoint as the bytes of a safetensors file; `half` stores floats as fp16.
+
+    Raises:
+        CheckpointError: if a weight is not finite, or overflows fp16.
+    """
+    tensors = {}
+    for step, state in checkpoint.snapshots.items():
+        for name, tensor in state.items():
+            stored = tensor.detach().cpu().contiguous()
+            stored = stored.half() if half and stored.is_floating_point() else stored
+            _check_finite(name, step, stored)
+            tensors[f"{step}/{name}"] = stored
+    document = {
+        "format": FORMAT,
+        "config": to_dict(checkpoint.config),
+        "preparation": to_dict(checkpoint.preparation),
+        "train": None if checkpoint.train is None else to_dict(checkpoint.train),
+        "classes": list(checkpoint.classes),
+        "history": checkpoint.history,
+        "card": checkpoint.card,
+    }
+    text = json.dumps(document, sort_keys=True, allow_nan=False)
+    raw = serialise_tensors(tensors)
+    length = int.from_bytes(raw[:8], "little")
+    table, data = json.loads(raw[8 : 8 + length]), raw[8 + length :]
+    table["__metadata__"] = {_KEY: text, "digest": _digest(text, table, data)}
+    header = json.dumps(table).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + data
+
+
+def save_checkpoint(path: str | Path, checkpoint: Checkpoint, half: bool = False) -> None:
+    """Write a checkpoint beside `path`, then rename it, so that a torn one never carries its name."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(checkpoint_bytes(checkpoint, half))
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_header(source: str | Path | bytes) -> Header:
+    """Configs, history, card and steps of a checkpoint, without reading its tensors.
+
+    Raises:
+        CheckpointError: if it is no checkpoint of this project.
+    """
+    if isinstance(source, bytes):
+        return _parse_header(source[: 8 + MAX_HEADER_BYTES], len(source))[0]
+    try:
+        with open(source, "rb") as file:
+            return _parse_header(_head(file), os.fstat(file.fileno()).st_size)[0]
+    except OSError as error:
+        raise CheckpointError(f"the checkpoint cannot be read: {error.strerror or error}") from error
+
+
+def load_checkpoint(
+    source: str | Path | bytes,
+    step: int | None = None,
+    *,
+    every_step: bool = False,
+    limit_bytes: int = MAX_BYTES,
+) -> Checkpoint:
+    """A checkpoint with the weights of one step, or of every step, in fp32.
+
+    Args:
+        source: a path, or a file's bytes.
+        step: one of the header's steps; None for the last.
+        every_step: all of them instead.
+        limit_bytes: larger files are refused.
+
+    Raises:
+        CheckpointError: if the file is truncated, tampered with, too large, of another version or not
+            safetensors; if it does not fit its config (missing, unexpected and misshapen tensors are named);
+            if a weight is not finite.
+    """
+    raw = _read(source, limit_bytes)
+    header, text, table, start = _parse_header(raw, len(raw))
+    if _digest(text, table, raw[start:]) != header.digest:
+        raise CheckpointError("the checkpoint's digest does not match: the file was changed or damaged")
+    wanted = header.steps if every_step else (header.steps[-1] if step is None else step,)
+    if wanted[0] not in header.steps:
+        known = ", ".join(map(str, header.steps))
+        raise CheckpointError(f"the checkpoint has no step {wanted[0]}; it has {known}")
+    expected = _expected_tensors(header.config, len(table))
+    for moment in header.steps:
+        _check_fit(expected, {n: t for n, t in table.items() if n.startswith(f"{moment}/")}, moment)
+    try:
+        tensors = parse_tensors(raw)
+    except (SafetensorError, ValueError, RuntimeError, KeyError) as error:
+        raise CheckpointError(f"the checkpoint's tensors cannot be read: {error}") from error
+    snapshots = {moment: _state(tensors, moment, expected) for moment in wanted}
+    return Checkpoint(
+        header.config,
+        header.preparation,
+        header.train,
+        header.classes,
+        header.history,
+        snapshots,
+        header.card,
+        header.digest,
+    )
+
+
+def open_model(source: str | Path | bytes, step: int | None = None) -> LoadedModel:
+    """The model of a checkpoint at a step (None: the last), frozen and ready to be looked at.
+
+    Raises:
+        CheckpointError: as `load_checkpoint`.
+    """
+    from vitviz.models.loaded import LoadedModel
+
+    checkpoint = load_checkpoint(source, step)
+    ((moment, state),) = checkpoint.snapshots.items()
+    model = create_model(checkpoint.config)
+    model.load_state_dict(state)
+    return LoadedModel(
+        model,
+        checkpoint.config,
+        checkpoint.preparation,
+        checkpoint.classes,
+        str(checkpoint.card.get("title", "a trained model")),
+        None if checkpoint.train is None else checkpoint.train.dataset,
+        moment,
+        f"{checkpoint.digest}:{moment}",
+    )
+
+
+def _read(source: str | Path | bytes, limit_bytes: int) -> bytes:
+    if isinstance(source, bytes):
+        size = len(source)
+    else:
+        try:
+            size = os.path.getsize(source)
+        except OSError as error:
+            raise CheckpointError(f"the checkpoint cannot be read: {error.strerror or error}") from error
+    if size > limit_bytes:
+        raise CheckpointError(
+            f"the checkpoint is too large: {size / 2**20:.1f} MB, the limit is {limit_bytes / 2**20:g} MB"
+        )
+    return source if isinstance(source, bytes) else Path(source).read_bytes()
+
+
+def _head(file: BinaryIO) -> bytes:
+    lead = file.read(8)
+    length = int.from_bytes(lead, "little")
+    return lead + (file.read(length) if length <= MAX_HEADER_BYTES else b"")
+
+
+def _parse_header(raw: bytes, size: int) -> tuple[Header, str, dict[str, Any], int]:
+    """(header, its JSON text, the table of tensors, where their bytes start) of a file's beginning."""
+    length = int.from_bytes(raw[:8], "little")
+    if len(raw) < 8 or not 2 <= length <= size - 8:
+        raise CheckpointError("the file is not safetensors, or it is truncated")
+    if length > MAX_HEADER_BYTES:
+        raise CheckpointError(
+            f"the checkpoint's header is too large: {length} bytes, the limit is {MAX_HEADER_BYTES}"
+        )
+    try:
+        table = json.loads(raw[8 : 8 + length])
+        metadata = table.pop("__metadata__")
+        text, digest = metadata[_KEY], metadata["digest"]
+        document = json.loads(text)
+        version = document["format"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CheckpointError(
+            "the file is not a checkpoint of this project: its header says nothing of it"
+        ) from error
+    if version != FORMAT:
+        raise CheckpointError(f"the checkpoint has format {version!r}; this program reads format {FORMAT}")
+    _check_table(table, size - 8 - length)
+    try:
+        header = Header(
+            _model_config(document["config"]),
+            _typed(document["preparation"], Preparation),
+            None if document["train"] is None else _typed(document["train"], TrainConfig),
+            tuple(str(name) for name in document["classes"]),
+            list(document["history"]),
+            dict(document["card"]),
+            tuple(sorted({int(name.split("/", 1)[0]) for name in table})),
+            str(digest),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"the checkpoint's header cannot be used: {error}") from error
+    return header, text, table, 8 + length
+
+
+def _check_table(table: dict[str, Any], data_bytes: int) -> None:
+    """Every tensor must lie inside the data; together they must fill it."""
+    sizes = {"F16": 2, "BF16": 2, "F32": 4, "I64": 8}
+    end = 0
+    try:
+        if not table:
+            raise CheckpointError("the checkpoint holds no weights")
+        for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
+            count = 1
+            for side in entry["shape"]:
+                if not isinstance(side, int) or side < 0:
+                    raise ValueError
+                count *= side
+            start, stop = entry["data_offsets"]
+            step, _, parameter = name.partition("/")
+            if not (step.isdecimal() and len(step) < 16 and parameter):
+                raise ValueError
+            if start != end or stop - start != count * sizes[entry["dtype"]]:
+                raise ValueError
+            end = stop
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, CheckpointError):
+            raise
+        raise CheckpointError("the checkpoint's table of tensors contradicts itself") from error
+    if end != data_bytes:
+        raise CheckpointError(
+            f"the checkpoint is truncated: {data_bytes} bytes of weights, its header says {end}"
+        )
+
+
+def _model_config(values: dict[str, Any]) -> ModelConfig:
+    config = from_dict(values)
+    if isinstance(config, Preparation | TrainConfig):
+        raise ValueError(f"config must describe a model, received a {config.kind} config")
+    return config
+
+
+def _typed(values: dict[str, Any], kind: type[Any]) -> Any:
+    config = from_dict(values)
+    if not isinstance(config, kind):
+        raise ValueError(f"expected a {kind.kind} config, received {config.kind}")
+    return config
+
+
+def _expected_tensors(config: ModelConfig, tensors: int) -> dict[str, Tensor]:
+    """The config's state dict without storage; never built where the config is out of proportion."""
+    try:
+        check_buildable(config, tensors)
+        with torch.device("meta"):
+            return create_model(config).state_dict()
+    except (ValueError, RuntimeError, TypeError, OverflowError) as error:
+        raise CheckpointError(f"no model can be built from the checkpoint's config: {error}") from error
+
+
+def _check_fit(expected: dict[str, Tensor], table: dict[str, Any], step: int) -> None:
+    found = {name.partition("/")[2]: entry for name, entry in table.items()}
+    missing = sorted(set(expected) - set(found))
+    unexpected = sorted(set(found) - set(expected))
+    misshapen = [
+        f"{name} {tuple(found[name]['shape'])} instead of {tuple(expected[name].shape)}"
+        for name in sorted(set(expected) & set(found))
+        if tuple(found[name]["shape"]) != tuple(expected[name].shape)
+        or (found[name]["dtype"] in _FLOATS) != expected[name].is_floating_point()
+    ]
+    parts = [
+        f"{what}: {_listed(names)}"
+        for what, names in (("missing", missing), ("unexpected", unexpected), ("misshapen", misshapen))
+        if names
+    ]
+    if parts:
+        raise CheckpointError(f"the weights of step {step} do not fit the config; {'; '.join(parts)}")
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(name[:80] for name in names[:most]) + rest
+
+
+def _state(tensors: dict[str, Tensor], step: int, expected: dict[str, Tensor]) -> dict[str, Tensor]:
+    state = {}
+    for name, like in expected.items():
+        tensor = tensors[f"{step}/{name}"].to(like.dtype)
+        _check_finite(name, step, tensor)
+        state[name] = tensor
+    return state
+
+
+def _check_finite(name: str, step: int, tensor: Tensor) -> None:
+    if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+        raise CheckpointError(f"{name} at step {step} holds values that are not finite numbers")
+
+
+def _digest(text: str, table: dict[str, Any], data: bytes) -> str:
+    layout = {
+        name: [entry["dtype"], entry["shape"], entry["data_offsets"]]
+        for name, entry in table.items()
+        if name != "__metadata__"
+    }
+    running = hashlib.sha256(text.encode())
+    running.update(json.dumps(layout, sort_keys=True).encode())
+    running.update(data)
+    return running.hexdigest()

@@ -1,0 +1,265 @@
+"""A run is a directory: pages create, steer and read it; the trainer, in its own process, writes the rest.
+
+config.json, records.jsonl, snapshots/STEP.safetensors, resume.safetensors, status.json, control.jsonl and
+lease.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
+from vitviz.training.files import append_lines, read_json, read_lines, write_status, write_whole
+
+HEARTBEAT_LIMIT_S = (
+    20.0  # a trainer that says nothing for so long, while its process is gone or stuck, has died
+)
+ENDED = ("done", "stopped", "diverged", "failed", "interrupted")
+COMMANDS = ("pause", "resume", "step", "stop", "set")
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{3,63}")
+
+
+class RunError(ValueError):
+    """A run that does not exist or cannot be used; one sentence says why."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What is trained, on what and how; written once, when the run is created."""
+
+    model: ModelConfig
+    preparation: Preparation
+    train: TrainConfig
+    name: str = "run"
+    preset: str | None = None
+    owner: str = ""
+    lease_s: float | None = None  # stops when nobody has watched for so long; None: never
+    created: float = 0.0  # seconds since 1970
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a run stands; `state` is 'interrupted' where the trainer died without saying so."""
+
+    state: str = "new"  # new queued starting running paused done stopped diverged failed interrupted
+    step: int = 0
+    total_steps: int | None = None
+    progress: float = 0.0
+    epoch: float = 0.0
+    seconds: float = 0.0  # of training
+    seconds_left: float | None = None
+    images_per_second: float = 0.0
+    accuracy: float | None = None  # on the validation pictures, the latest
+    test_accuracy: float | None = None
+    learning_rate: float = 0.0  # the peak, as it was last set
+    weight_decay: float = 0.0
+    precision: str = ""
+    message: str = ""
+    pid: int = 0
+    heartbeat: float = 0.0
+
+    @property
+    def ended(self) -> bool:
+        """Whether no trainer works on the run."""
+        return self.state in ENDED
+
+    @property
+    def active(self) -> bool:
+        """Whether a trainer works on the run or will."""
+        return self.state in ("queued", "starting", "running", "paused")
+
+
+class Run:
+    """One run's directory.
+
+    Raises:
+        RunError: if the directory is not a run's.
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        if not (self.directory / "config.json").is_file():
+            raise RunError(f"there is no run {self.directory.name!r} here any more")
+
+    @classmethod
+    def create(cls, root: str | Path, config: RunConfig) -> Run:
+        """A new run under `root`, with an unguessable id."""
+        directory = Path(root) / f"{time.strftime('%y%m%d-%H%M%S')}-{secrets.token_hex(8)}"
+        (directory / "snapshots").mkdir(parents=True)
+        config = replace(config, created=config.created or time.time())
+        write_whole(directory / "config.json", json.dumps(_config_values(config), indent=1).encode())
+        write_status(directory / "status.json", asdict(Status()))
+        return cls(directory)
+
+    @classmethod
+    def find(cls, root: str | Path, run_id: str) -> Run:
+        """The run with this id under `root`.
+
+        Raises:
+            RunError: if there is none; an id that could leave `root` never exists.
+        """
+        if not _ID.fullmatch(run_id):
+            raise RunError("that is not the name of a run")
+        return cls(Path(root) / run_id)
+
+    @property
+    def id(self) -> str:
+        """The directory's name; whoever knows it may watch and steer the run."""
+        return self.directory.name
+
+    def config(self) -> RunConfig:
+        """What the run was created with, under its present name.
+
+        Raises:
+            RunError: if config.json is damaged.
+        """
+        values = read_json(self.directory / "config.json")
+        try:
+            return config_from_values(values)
+        except (KeyError, TypeError, ValueError) as error:
+            raise RunError(f"the run's config cannot be used: {error}") from error
+
+    def status(self) -> Status:
+        """How the run stands now."""
+        values = read_json(self.directory / "status.json")
+        known = {key: value for key, value in values.items() if key in Status.__dataclass_fields__}
+        status = Status(**known)
+        if status.state in ("starting", "running", "paused") and not _alive(status):
+            return replace(status, state="interrupted", message=_DIED)
+        return status
+
+    def records(self, after_byte: int = 0) -> tuple[list[dict[str, Any]], int]:
+        """(records after a byte, where to go on): objects with 'kind' step, evaluation, snapshot or event.
+
+        A run that resumes from an earlier step cuts its records; `after_byte` beyond the end starts anew.
+        """
+        return read_lines(self.directory / "records.jsonl", after_byte)
+
+    def snapshots(self) -> list[int]:
+        """Steps whose weights are saved, ascending."""
+        return sorted(
+            int(path.stem)
+            for path in (self.directory / "snapshots").glob("*.safetensors")
+            if path.stem.isdigit()
+        )
+
+    def snapshot_path(self, step: int | None = None) -> Path:
+        """The checkpoint file of a step (None: the newest); `checkpoints.open_model` reads it.
+
+        Raises:
+            RunError: if there is no such snapshot.
+        """
+        steps = self.snapshots()
+        if not steps or (step is not None and step not in steps):
+            raise RunError(
+                f"the run has no snapshot of step {step}; it has {', '.join(map(str, steps)) or 'none'}"
+            )
+        return self.directory / "snapshots" / f"{steps[-1] if step is None else step:08d}.safetensors"
+
+    def control(self, command: str, **values: float) -> None:
+        """Tell the trainer: 'pause', 'resume', 'step', 'stop', or 'set' with learning_rate, weight_decay.
+
+        Raises:
+            ValueError: if the command is none of these, or a value is out of range.
+        """
+        if command not in COMMANDS:
+            raise ValueError(f"command must be one of {', '.join(COMMANDS)}, received {command!r}")
+        if command == "set":
+            replace(self.config().train, **values)  # type: ignore[arg-type]
+        append_lines(self.directory / "control.jsonl", [{"command": command, "time": time.time(), **values}])
+
+    def touch_lease(self) -> None:
+        """Say that somebody watches; watching pages call this every few seconds."""
+        try:
+            os.utime(self.directory / "lease.json")
+        except FileNotFoundError:
+            write_whole(self.directory / "lease.json", b"{}")
+
+    def rename(self, name: str) -> None:
+        """Give the run another name to show (at most 80 characters); its id stays."""
+        values = read_json(self.directory / "config.json")
+        write_whole(
+            self.directory / "config.json",
+            json.dumps({**values, "name": clean_name(name)}, indent=1).encode(),
+        )
+
+    def duplicate(self, **changes: Any) -> Run:
+        """A new run beside this one, with other `RunConfig` fields; it starts from the beginning."""
+        config = replace(self.config(), created=0.0, **changes)
+        return Run.create(self.directory.parent, config)
+
+    def delete(self) -> None:
+        """Remove the directory; stop the run first.
+
+        Raises:
+            RunError: if a trainer still works on it.
+        """
+        if self.status().state in ("starting", "running", "paused"):
+            raise RunError("the run is still training: stop it before deleting it")
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def list_runs(root: str | Path) -> list[Run]:
+    """The runs under `root`, newest first."""
+    folder = Path(root)
+    found = [Run(path.parent) for path in folder.glob("*/config.json")] if folder.is_dir() else []
+    return sorted(found, key=lambda run: run.id, reverse=True)
+
+
+def clean_name(name: str) -> str:
+    """A name to show: printable, without line breaks, at most 80 characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in str(name)).split())[:80] or "run"
+
+
+def config_from_values(values: dict[str, Any]) -> RunConfig:
+    """The RunConfig of config.json's object; KeyError, TypeError or ValueError where it does not fit."""
+    model, preparation, train = (from_dict(values[key]) for key in ("model", "preparation", "train"))
+    if (
+        isinstance(model, Preparation | TrainConfig)
+        or not isinstance(preparation, Preparation)
+        or not isinstance(train, TrainConfig)
+    ):
+        raise ValueError("model, preparation and train are of the wrong kind")
+    lease = values.get("lease_s")
+    return RunConfig(
+        model,
+        preparation,
+        train,
+        clean_name(values.get("name", "run")),
+        None if values.get("preset") is None else str(values["preset"]),
+        str(values.get("owner", "")),
+        None if lease is None else float(lease),
+        float(values.get("created", 0.0)),
+    )
+
+
+def _config_values(config: RunConfig) -> dict[str, Any]:
+    values = {name: getattr(config, name) for name in ("name", "preset", "owner", "lease_s", "created")}
+    parts = {name: to_dict(getattr(config, name)) for name in ("model", "preparation", "train")}
+    return {**values, **parts}
+
+
+_DIED = (
+    "the trainer's process ended without a word (killed, or the machine stopped);"
+    " resume goes on from the last save"
+)
+
+
+def _alive(status: Status) -> bool:
+    if time.time() - status.heartbeat > HEARTBEAT_LIMIT_S:
+        return False
+    try:
+        os.kill(status.pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OSError):
+        return True
+    return True

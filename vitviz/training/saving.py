@@ -1,0 +1,78 @@
+"""The trainer's side of a run directory's large files: snapshots for viewing, and what resuming needs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as serialise_tensors
+from torch import Tensor
+
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.training.files import write_whole
+from vitviz.training.records import Snapshot
+from vitviz.training.runs import Run, RunConfig, RunError
+
+
+def save_snapshot(run: Run, config: RunConfig, classes: tuple[str, ...], snapshot: Snapshot) -> None:
+    """Write one step's weights as a checkpoint of its own, so that every lens opens it."""
+    card = {"title": config.name, "step": snapshot.step, "epoch": snapshot.epoch, "seconds": snapshot.seconds}
+    save_checkpoint(
+        run.directory / "snapshots" / f"{snapshot.step:08d}.safetensors",
+        Checkpoint(
+            config.model,
+            config.preparation,
+            config.train,
+            classes,
+            [],
+            {snapshot.step: snapshot.state},
+            card,
+        ),
+    )
+
+
+def save_resume(run: Run, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
+    """Write a trainer's state whole."""
+    data = serialise_tensors(tensors, metadata={"vitviz": json.dumps(values)})
+    write_whole(run.directory / "resume.safetensors", data)
+
+
+def load_resume(run: Run) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+    """The trainer's state as last saved, or None where none was.
+
+    Raises:
+        RunError: if the file is damaged.
+    """
+    path = run.directory / "resume.safetensors"
+    if not path.is_file():
+        return None
+    try:
+        with safe_open(path, framework="pt") as file:
+            values = json.loads((file.metadata() or {})["vitviz"])
+            return {name: file.get_tensor(name) for name in file.keys()}, values  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise RunError(f"the run's saved state is damaged, so it cannot go on: {error}") from error
+
+
+def cut_after(run: Run, step: int) -> None:
+    """Forget records and snapshots later than a step, and a torn last line: they are made anew."""
+    path = run.directory / "records.jsonl"
+    if path.is_file():
+        kept = [line for line in path.read_bytes().splitlines(keepends=True) if _keeps(line, step)]
+        write_whole(path, b"".join(kept))
+    for snapshot in run.snapshots():
+        if snapshot > step:
+            _snapshot_file(run.directory, snapshot).unlink(missing_ok=True)
+
+
+def _keeps(line: bytes, step: int) -> bool:
+    try:
+        return line.endswith(b"\n") and int(json.loads(line).get("step", 0)) <= step
+    except (ValueError, AttributeError, TypeError):
+        return False
+
+
+def _snapshot_file(directory: Path, step: int) -> Path:
+    return directory / "snapshots" / f"{step:08d}.safetensors"

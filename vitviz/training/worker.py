@@ -1,0 +1,72 @@
+"""A trainer in a process of its own: JSON lines in on stdin and out on stdout; it dies with its parent.
+
+In: {"run": DIRECTORY}. Out: {"ready": true}, {"finished": DIRECTORY, "state": STATE}.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import sys
+import threading
+from pathlib import Path
+from typing import TextIO
+
+NICENESS = 10  # pages come first
+
+
+def main() -> None:
+    """Serve runs, one after another, until stdin ends."""
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
+    sys.stdout = sys.stderr  # nothing a library prints may reach the protocol
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    orders: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+    _warm_up()
+    _reply(replies, ready=True)
+    while True:
+        directory = orders.get()
+        _reply(replies, finished=directory, state=_train(directory))
+
+
+def _listen(orders: queue.Queue[str]) -> None:
+    """Hand on orders; the end of stdin means that the server is gone, and ends this process at once."""
+    for line in sys.stdin:
+        orders.put(str(json.loads(line)["run"]))
+    os._exit(0)
+
+
+def _reply(replies: TextIO, **values: object) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        replies.write(json.dumps(values) + "\n")
+
+
+def _train(directory: str) -> str:
+    from vitviz.training.runs import Run
+    from vitviz.training.session import Session
+
+    return Session(Run(Path(directory))).perform().state
+
+
+def _warm_up() -> None:
+    """Load torch, scikit-learn and the kernels: the first record should follow the click within a second."""
+    import torch
+
+    from vitviz.config import TrainConfig, ViTConfig
+    from vitviz.data.datasets import load_dataset
+    from vitviz.models.zoo import GREY_32
+    from vitviz.training.loop import Trainer
+    from vitviz.training.pictures import training_data
+
+    torch.set_num_threads(1)
+    config = TrainConfig(dataset="digits", epochs=1, batch_size=64, shift_px=1)
+    model = ViTConfig(image_size=32, patch_size=4, in_chans=1, embed_dim=32, depth=1, num_heads=2)
+    data = training_data(load_dataset("digits"), GREY_32, config)
+    Trainer(model, config, data).advance()
+
+
+if __name__ == "__main__":
+    main()
