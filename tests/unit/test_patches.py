@@ -46,6 +46,8 @@ def test_the_slip_cuts_runs_of_pixels() -> None:
     assert np.array_equal(slip[1].reshape(16, 3), shown[0, 16:32])  # half a row, not a square
     assert patches.slip_rows(32, 4) == 1
     assert patches.slip_rows(32, 8) == 2
+    assert patches.slip_share(2, 1) == patches.slip_share(4, 4) == 1
+    assert patches.slip_share(4, 2) == 0.5  # runs of a whole row: half of it is right, twice; below the same
     assert patches.slip_rows(28, 7) == 3  # 49 pixels from column 21 on: rows 0, 1 and 2 of 28
 
 
@@ -84,7 +86,9 @@ def test_without_positions_the_order_is_invisible() -> None:
 
 
 def test_a_larger_share_moves_more_and_never_leaves_one_behind() -> None:
-    moved = [set(np.flatnonzero(patches.scrambled_order(64, s, 7) != np.arange(64))) for s in (0, 0.25, 0.5, 1)]
+    moved = [
+        set(np.flatnonzero(patches.scrambled_order(64, s, 7) != np.arange(64))) for s in (0, 0.25, 0.5, 1)
+    ]
     assert [len(m) for m in moved] == [0, 16, 32, 64]
     assert moved[1] <= moved[2] <= moved[3]
     assert np.array_equal(patches.scrambled_order(64, 0.5, 7), patches.scrambled_order(64, 0.5, 7))

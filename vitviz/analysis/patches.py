@@ -99,6 +99,17 @@ def slip_rows(width_px: int, patch_px: int) -> int:
     return int(((start + patch_px**2 - 1) // width_px - start // width_px).max()) + 1
 
 
+def slip_share(width_px: int, patch_px: int) -> float:
+    """Mean share of a slipped 'patch' whose pixels lie in the patch of the same number, on a square picture.
+
+    Raises:
+        ValueError: if patch_px does not divide width_px.
+    """
+    own = np.arange((width_px // patch_px) ** 2).repeat(patch_px**2).reshape(-1, patch_px**2)
+    places = np.arange(width_px**2).reshape(1, width_px, width_px)
+    return float(np.mean(patchify(places, patch_px) // patch_px**2 == own))
+
+
 def embed(patches: FloatArray, weight: FloatArray, bias: FloatArray | None) -> FloatArray:
     """x_p E + b by a matrix product, E = weight^T: (N, C P^2), (D, C P^2) -> (N, D) (ViT paper, eq. 1).
 
@@ -173,8 +184,3 @@ def position_rows(table: FloatArray | None, num_tokens: int, dim: int) -> FloatA
         raise ValueError(f"the table must be at most ({num_tokens}, {dim}), received {table.shape}")
     rows[num_tokens - len(table) :] = table
     return rows
-
-
-def liveliest_patch(image: NDArray[Any], patch_px: int) -> int:
-    """Index of the patch whose values vary most: where a lens may start when nothing is pinned."""
-    return int(patchify(image, patch_px).std(axis=1).argmax())

@@ -177,7 +177,7 @@ export default view(({ root, trigger }) => {
       }
       ctx.fillStyle = lit ? colors.query : colors.muted;
       ctx.font = `${lit ? 600 : 400} 12px ${colors.font}`;
-      ctx.fillText(patch < 0 ? '0' : String(patch + 1), x + THUMB / 2, THUMB + 18);
+      ctx.fillText(patch < 0 ? '' : String(patch + 1), x + THUMB / 2, THUMB + 18);
     }
   }
   function blit2(ctx, sx, sy, from, x, y, to) {

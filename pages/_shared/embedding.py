@@ -1,0 +1,124 @@
+"""The patch embedding of the chosen model at the sizes that a page asks for, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from pages._shared import cached
+from vitviz.capture import as_array, capture
+from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
+from vitviz.models.zoo import create_model
+
+SEED = 0
+FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """A picture's way into a model.
+
+    own_patch: the model's own E; False: a seeded random model stands in, for a patch size it was not made for.
+    own_size: the picture has the size that the model was made for.
+    """
+
+    model: nn.Module
+    config: ViTConfig | SwinConfig
+    own_patch: bool
+    own_size: bool
+    values: FloatArray  # (C, S, S)
+    shown: NDArray[np.uint8]  # (S, S, 3)
+    weight: FloatArray  # (D, C P^2)
+    bias: FloatArray | None  # (D,)
+    convolved: FloatArray  # (N, D), by the model's own Conv2d
+    tokens: FloatArray  # (N, D), the model's record
+    prefix: dict[str, FloatArray]
+    table: FloatArray | None  # E_pos as the model adds it, (N, D) or (P + N, D)
+
+    @property
+    def patch_px(self) -> int:
+        """P."""
+        return self.config.patch_size
+
+
+def reason_against(config: ModelConfig) -> str | None:
+    """Why a model has no patch embedding to show, in one sentence; None where it has one."""
+    if isinstance(config, ViTConfig) and config.stem:
+        return (
+            f"This hybrid reads the picture through {len(config.stem)} overlapping 3 × 3 convolutions, so its"
+            " tokens are not cut from squares and there is no single matrix E."
+        )
+    if isinstance(config, ViTConfig | SwinConfig):
+        return None
+    return {
+        "cnn": "A CNN slides small overlapping filters over the whole picture: it never cuts it into patches.",
+        "conv_attention": "Here queries, keys and values are 3 × 3 convolutions of the picture: no patches.",
+        "flat_attention": "Here the whole picture is one flat vector, so there is one token and no patch.",
+    }[config.kind]
+
+
+@st.cache_resource(max_entries=6, show_spinner="Drawing random weights for this size …")
+def _stand_in(config: ViTConfig) -> nn.Module:
+    return create_model(config, seed=SEED).eval().requires_grad_(False)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _without_positions(digest: str, config: ViTConfig, _model: nn.Module) -> nn.Module:
+    blind = create_model(replace(config, positions="none"), seed=SEED).eval().requires_grad_(False)
+    kept = {k: v for k, v in _model.state_dict().items() if not k.startswith(("pos_embed", "pos_proj"))}
+    blind.load_state_dict(kept)
+    return blind
+
+
+def embedding(model: str, step: int | None, image: str, image_px: int, patch_px: int) -> Embedding:
+    """Cut and embed a picture at this size; the caller has asked `reason_against`."""
+    loaded = cached.loaded(model, step)
+    config: Any = loaded.config
+    own_patch, own_size = patch_px == config.patch_size, image_px == config.image_size
+    network = loaded.model
+    if not own_patch:
+        config = replace(config, image_size=image_px, patch_size=patch_px)
+        network = _stand_in(config)
+    preparation: Preparation = replace(loaded.preparation, image_size=image_px)
+    prepared = cached.prepared(image, preparation)
+    proj = network.patch_embed.proj
+    with torch.inference_mode():
+        convolved = as_array(proj(torch.tensor(prepared.input)[None])[0].flatten(1).T)
+    tokens, prefix, table = convolved, {}, None
+    if isinstance(config, ViTConfig):
+        record = capture(network, prepared.input[None], ["patch_embed", "pos_embed"])
+        tokens, prefix = record["patch_embed"][0], _prefix(network, config)
+        table = record.arrays["pos_embed"][0] if "pos_embed" in record.arrays else None
+    return Embedding(
+        network,
+        config,
+        own_patch,
+        own_size,
+        prepared.input,
+        prepared.shown,
+        np.ascontiguousarray(as_array(proj.weight).reshape(len(proj.weight), -1)),
+        None if proj.bias is None else as_array(proj.bias),
+        convolved,
+        tokens,
+        prefix,
+        table,
+    )
+
+
+def _prefix(model: Any, config: ViTConfig) -> dict[str, FloatArray]:
+    learned = [t for t in (model.cls_token, model.dist_token, model.reg_token) if t is not None]
+    rows = torch.cat([t[0] for t in learned]) if learned else torch.zeros(0, config.embed_dim)
+    return dict(zip(config.prefix_tokens, as_array(rows), strict=True))
+
+
+def twin_without_positions(found: Embedding, digest: str) -> nn.Module | None:
+    """The same weights with nothing added for the position; None where the model adds none anyway."""
+    if not isinstance(found.config, ViTConfig) or found.config.positions == "none":
+        return None
+    return _without_positions(f"{digest}:{found.own_patch}:{found.own_size}", found.config, found.model)

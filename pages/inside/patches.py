@@ -1,0 +1,368 @@
+"""Patches and embedding: how a picture becomes a sequence of tokens."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from pages._shared import cached, controls, embedding, nouns, page, registry
+from pages._shared.components import patches as views
+from vitviz.analysis import patches
+from vitviz.capture import capture
+from vitviz.config import SwinConfig, ViTConfig
+from vitviz.models.layers import PatchEmbed, unfold_patches
+from vitviz.models.layout import TokenLayout
+from vitviz.models.vit import VisionTransformer
+from vitviz.plots import patches as plots
+
+IMAGE_SIZES = (28, 32, 48, 64, 96, 128, 192, 224)
+PATCH_SIZES = (2, 4, 6, 7, 8, 12, 14, 16, 28, 32)
+INSTEAD = "preset:vit_rgb_32"
+
+entry = registry.BY_SLUG["patches"]
+page.header(entry.title, entry.question)
+choice = nouns.choice()
+
+
+def offer_another(reason: str) -> None:
+    st.info(f"{reason} Choose a ViT to see patches.", icon=":material/grid_off:")
+    title = "Show a small ViT instead"
+    st.button(title, key="patches.instead", on_click=nouns.set_model, args=(INSTEAD,), type="primary")
+
+
+def size_controls() -> tuple[int, int, int]:
+    config = choice.config
+    own_image, own_patch, fixed = config.image_size, config.patch_size, isinstance(config, SwinConfig)
+    image, cut, out, filters = st.columns([1.1, 2.3, 2.3, 1.1], vertical_alignment="bottom")
+    with image:
+        image_px = controls.select(
+            "patches.image_px",
+            "Image size",
+            (own_image,) if fixed else tuple(sorted({*IMAGE_SIZES, own_image})),
+            own_image,
+            format_func=lambda px: f"{px} px" + (" · its own" if px == own_image else ""),
+            help="The side of the square that the model reads. E depends on the patch size alone, so it fits every size.",
+        )
+    sizes = patches.patch_sizes(image_px, (own_patch,) if fixed else (*PATCH_SIZES, own_patch))
+    fitting = tuple(size.patch_px for size in sizes if size.reason is None)
+    with cut:
+        patch_px = controls.segmented(
+            "patches.patch_px",
+            "Patch size P, in pixels",
+            fitting,
+            own_patch if own_patch in fitting else fitting[len(fitting) // 2],
+            help=f"{choice.title} was made for {own_patch} px. Another size needs another E: a seeded random one.",
+        )
+    misfits = {size.patch_px: size.reason for size in sizes if size.reason}
+    with out:
+        if misfits:
+            st.pills(
+                f"Do not fit {image_px} px",
+                tuple(misfits),
+                disabled=True,
+                key="patches.misfits",
+                help="  \n".join(f"{px} px: {reason}." for px, reason in misfits.items()),
+            )
+        elif fixed:
+            st.caption("A Swin is shown at the sizes it was built for: its windows depend on them.")
+    with filters:
+        column = controls.number("patches.column", "Column of E", 1, config.embed_dim, 1)
+    return image_px, patch_px, column - 1
+
+
+def say_what_stands_in(found: embedding.Embedding) -> None:
+    own = choice.config
+    if not found.own_patch:
+        st.markdown(
+            f":orange-badge[:material/casino: random E, seed {embedding.SEED}] {choice.title} was made for"
+            f" {own.patch_size} px patches. At {found.patch_px} px its E does not fit: a random model stands in."
+        )
+        return
+    page.untrained_note(choice.trained_on)
+    if not found.own_size:
+        st.markdown(
+            f":blue-badge[:material/open_in_full: resized] Its own E, on a picture of {found.values.shape[-1]} px"
+            f" instead of {own.image_size}; a learned E_pos is stretched to the new grid."
+        )
+
+
+def pinned_token(found: embedding.Embedding) -> int:
+    layout = token_layout(found)
+    try:
+        return layout.token_of_pin(nouns.current().pin)
+    except ValueError:  # another model's prefix token
+        return layout.token_at(0.5, 0.5)
+
+
+def token_layout(found: embedding.Embedding) -> TokenLayout:
+    side = found.values.shape[-1] // found.patch_px
+    return TokenLayout(tuple(found.prefix), (side, side), found.patch_px)
+
+
+def picked(layout: TokenLayout) -> None:
+    """What was clicked on the stage becomes the pin, or the column of E."""
+    said = st.session_state["patches.stage"]
+    if said.get("column") is not None:
+        controls.set_value("patches.column", int(said["column"]) + 1)
+    if said.get("pin") is None:
+        return
+    token = int(said["pin"])
+    if token < layout.num_prefix_tokens:
+        nouns.set_pin(layout.prefix[token])
+    else:
+        row, col = divmod(token - layout.num_prefix_tokens, layout.grid[1])
+        nouns.set_pin(((col + 0.5) / layout.grid[1], (row + 0.5) / layout.grid[0]))
+
+
+def draw_stage(found: embedding.Embedding, column: int) -> None:
+    layout = token_layout(found)
+    payload = plots.stage(
+        found.shown,
+        found.values,
+        found.weight,
+        found.bias,
+        found.tokens,
+        found.prefix,
+        found.patch_px,
+        pinned_token(found),
+        column,
+    )
+    views.stage(payload, key="patches.stage", on_change=partial(picked, layout))
+    channels, side = found.values.shape[:2]
+    count, values = len(found.tokens), found.weight.shape[1]
+    prefix = "".join(f" + {name.upper()}" for name in found.prefix)
+    page.caption(
+        f"{side} / {found.patch_px} = {layout.grid[0]}, so N = HW/P² = {side}²/{found.patch_px}² = {count:,} patches"
+        f" of P²C = {found.patch_px}² · {channels} = {values:,} values. E maps each of them to D = {len(found.weight):,}:"
+        f" {side * side * channels:,} pixel values become {count:,} × {len(found.weight):,} ="
+        f" {found.tokens.size:,} numbers{f', and the sequence has {layout.num_tokens:,} tokens (N{prefix})' if prefix else ''}."
+    )
+    shown = {"x": (1, channels, side, side), "x_p": (1, count, values), "E": (values, len(found.weight))}
+    page.shapes(
+        **shown, **{"x_p·E": (1, *found.tokens.shape), "z0": (1, layout.num_tokens, len(found.weight))}
+    )
+
+
+def draw_convolution(found: embedding.Embedding) -> None:
+    st.subheader("One convolution, or one matrix product", anchor=False)
+    cut = patches.patchify(found.values, found.patch_px)
+    product = patches.embed(cut, found.weight, found.bias)
+    difference = patches.largest_difference(found.convolved, product)
+    dim, values = found.weight.shape
+    channels, p = found.values.shape[0], found.patch_px
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown(f"**Conv2d, kernel = stride = {p}** · weight `({dim}, {channels}, {p}, {p})`")
+        st.code(inspect.getsource(PatchEmbed.forward), language="python", wrap_lines=True, height=260)
+    with right:
+        st.markdown(f"**Unfold, then one product** · weight as a matrix `({dim}, {values})`")
+        st.code(inspect.getsource(unfold_patches), language="python", wrap_lines=True, height=260)
+    largest = float(np.abs(found.convolved).max())
+    verdict = "rounding only" if difference < 1e-4 * max(1.0, largest) else "more than rounding"
+    page.caption(
+        f"Both ran on this picture with {'this model’s own E' if found.own_patch else 'the random E'}. Of"
+        f" {product.size:,} values the largest difference is **{difference:.1e}**, where the largest value is"
+        f" {largest:.2f}: {verdict}."
+    )
+
+
+def draw_slip(found: embedding.Embedding) -> None:
+    st.subheader("The slip that runs without an error", anchor=False)
+    slipped = patches.slip_patches(found.shown, found.patch_px)
+    views.slip(plots.slip(found.shown, slipped, found.patch_px), key="patches.slip")
+    side, p = found.shown.shape[0], found.patch_px
+    rows = patches.slip_rows(side, p)
+    page.caption(
+        f"`picture.reshape(N, P·P·C)` has the right shape, {slipped.shape[0]:,} × {p * p * slipped.shape[-1]:,}, and the"
+        f" wrong pixels: each “patch” is a run of {p * p} pixels over {rows} {'row' if rows == 1 else 'rows'} of the"
+        f" picture. On average {100 * patches.slip_share(side, p):.0f} % of them lie in the patch of the same number."
+    )
+
+
+def class_name(index: int) -> str:
+    names = cached.loaded(choice.key, nouns.current().step).classes
+    return names[index] if index < len(names) else f"class {index}"
+
+
+@st.fragment
+def draw_puzzle(found: embedding.Embedding) -> None:
+    st.subheader("The scrambled puzzle", anchor=False)
+    config = found.config
+    if not isinstance(config, ViTConfig) or not config.num_classes:
+        reason = (
+            "A Swin has no table of positions: its biases see where two patches lie inside a window."
+            if isinstance(config, SwinConfig)
+            else "This model has no head, so there are no class probabilities to compare."
+        )
+        st.markdown(f":gray[{reason} Choose a ViT with a head for the puzzle.]")
+        return
+    amount, again = st.columns([3, 1], vertical_alignment="bottom")
+    with amount:
+        share = controls.slider("patches.shuffled", "Patches shuffled", 0, 100, 100, 5, format="%d %%")
+    with again:
+        seed = controls.number("patches.seed", "Shuffle number (seed)", 0, 999, 0)
+    order = patches.scrambled_order(len(found.tokens), share / 100, seed)
+    batch = np.stack([found.values, patches.scramble(found.values, found.patch_px, order)])
+    digest = cached.loaded(choice.key, nouns.current().step).digest
+    twin = embedding.twin_without_positions(found, digest)
+    models = [("As it is" if twin is not None else "This model adds no positions", "", found.model)]
+    if twin is not None:
+        models = [
+            ("With positions", "the model as it is", found.model),
+            ("Without positions", "same weights, E_pos = 0", twin),
+        ]
+    bars, changes = [], []
+    for title, note, model in models:
+        p = patches.probabilities(capture(model, batch, ["logits"]).logits, config.softmax_output)
+        change = patches.largest_difference(p[0], p[1])
+        top = np.argsort(-p[0], kind="stable")[:5]
+        rows = [[class_name(i), float(p[0, i]), float(p[1, i])] for i in top]
+        bars.append(
+            {
+                "title": title,
+                "note": f"{note}{' · ' if note else ''}largest change {percent(change)}",
+                "rows": rows,
+            }
+        )
+        changes.append((change, p))
+    views.puzzle(plots.puzzle(found.shown, order, found.patch_px, bars), key="patches.puzzle")
+    page.caption(puzzle_caption(int((order != np.arange(len(order))).sum()), len(order), changes, config))
+
+
+def percent(p: float) -> str:
+    return f"{p:.0e}" if 0 < p < 5e-5 else f"{100 * p:.2f} %"
+
+
+def puzzle_caption(moved: int, count: int, changes: list[tuple[float, np.ndarray]], config: ViTConfig) -> str:
+    change, p = changes[0]
+    best = int(p[0].argmax())
+    text = (
+        f"{moved} of {count} patches lie in another place. Grey: in order; colour: shuffled."
+        f" {'With positions' if len(changes) > 1 else 'Here'} p({class_name(best)}) goes from"
+        f" {100 * p[0, best]:.1f} % to {100 * p[1, best]:.1f} %, and the largest change of any class is {percent(change)}."
+    )
+    if len(changes) > 1:
+        blind = changes[1][0]
+        why = (
+            "the readout is the first patch, and that has changed"
+            if config.readout == "first_patch" and blind > 1e-5
+            else "rounding: a set of tokens has no order"
+            if blind < 1e-5
+            else "more than rounding"
+        )
+        text += f" Without positions it is {percent(blind)}: {why}."
+    return text
+
+
+def draw_sequence(found: embedding.Embedding) -> None:
+    st.subheader("The sequence that enters the first block", anchor=False)
+    if isinstance(found.config, SwinConfig):
+        st.markdown(
+            ":gray[A Swin has no [CLS] and no E_pos: its sequence is x_p E, normalised, on its grid.]"
+        )
+        return
+    layout = token_layout(found)
+    positions = patches.position_rows(found.table, layout.num_tokens, len(found.weight))
+    payload = plots.sequence(
+        found.shown, found.prefix, found.tokens, positions, found.table is not None, found.patch_px
+    )
+    views.sequence(payload, key="patches.sequence")
+    content, pos = (
+        float(np.sqrt(np.mean(a**2))) for a in (found.tokens, positions[layout.num_prefix_tokens :])
+    )
+    ratio = f"{pos / content:.2f} times" if content else "–"
+    page.caption(
+        f"z₀ has {layout.num_tokens:,} rows: {layout.num_prefix_tokens} learned and {layout.num_patches:,} from patches."
+        f" Typical size (root mean square): patches {content:.3f}, positions {pos:.3f}, so where a patch lies weighs"
+        f" {ratio} as much as what it shows."
+    )
+
+
+MATH = r"""
+$$\mathbf{z}_0 = [\mathbf{x}_\text{class};\ \mathbf{x}^1_p\mathbf{E};\ \mathbf{x}^2_p\mathbf{E};\ \dots;\ \mathbf{x}^N_p\mathbf{E}] + \mathbf{E}_{pos},
+\qquad \mathbf{E} \in \mathbb{R}^{(P^2 C)\times D},\ \mathbf{E}_{pos} \in \mathbb{R}^{(N+1)\times D}$$
+
+One value of a token is one dot product, $\ (\mathbf{x}_p\mathbf{E} + \mathbf{b})_d = \sum_{k=1}^{P^2C} x_k E_{k,d} + b_d$,
+with $N = HW/P^2$. A Conv2d with kernel and stride $P$ computes the same sum at every place where the stride stops.
+
+Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, equation 1 and section 3.1.
+The order of the $N$ rows reaches the blocks through $\mathbf{E}_{pos}$ alone: attention, MLP and a [CLS] or mean readout
+treat the tokens as a set.
+"""
+TRY_THIS = """
+1. **Predict first:** you double P. By what factor does N change, and by what factor the rows of E? Then look at the shapes.
+2. Pull the patches apart and find one patch that tells you nothing. What does its token look like?
+3. Turn on *Response to this column*: which patches does the column answer to most strongly, and does its picture say why?
+4. **Predict first:** with every patch shuffled, which of the two models changes its answer? Move the slider to 5 % and see when it starts.
+5. Choose a patch as large as the picture. What is left for attention to do?
+"""
+
+
+def csv(rows: np.ndarray, head: str) -> bytes:
+    lines = [head, *(",".join([str(i + 1), *(f"{v:.6g}" for v in row)]) for i, row in enumerate(rows))]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def draw_numbers(found: embedding.Embedding) -> None:
+    dim, values = found.weight.shape
+    side = found.values.shape[-1]
+    st.markdown(
+        f"Tokens x_p E are {len(found.tokens):,} × {dim:,}; patches are {len(found.tokens):,} × {values:,}, channel by"
+        f" channel, row by row; the picture is {side} × {side} px."
+    )
+    a, b, c = st.columns(3)
+    tokens, cut = found.tokens, patches.patchify(found.values, found.patch_px)
+    a.download_button(
+        "Tokens (CSV)",
+        lambda: csv(tokens, "patch," + ",".join(f"d{d + 1}" for d in range(dim))),
+        "tokens.csv",
+        "text/csv",
+        key="patches.csv_tokens",
+        on_click="ignore",
+        icon=":material/download:",
+        width="stretch",
+    )
+    b.download_button(
+        "Flattened patches (CSV)",
+        lambda: csv(cut, "patch," + ",".join(f"k{k + 1}" for k in range(values))),
+        "patches.csv",
+        "text/csv",
+        key="patches.csv_patches",
+        on_click="ignore",
+        icon=":material/download:",
+        width="stretch",
+    )
+    c.download_button(
+        "Patches apart (PNG)",
+        lambda: plots.png(plots.apart(found.shown, found.patch_px)),
+        "patches.png",
+        "image/png",
+        key="patches.png",
+        on_click="ignore",
+        icon=":material/download:",
+        width="stretch",
+    )
+
+
+reason = embedding.reason_against(choice.config)
+if reason is not None:
+    offer_another(reason)
+else:
+    image_px, patch_px, column = size_controls()
+    now = nouns.current()
+    found = embedding.embedding(now.model, now.step, now.image, image_px, patch_px)
+    say_what_stands_in(found)
+    draw_stage(found, column)
+    draw_sequence(found)
+    draw_puzzle(found)
+    draw_convolution(found)
+    draw_slip(found)
+    page.drawers(
+        math=MATH,
+        code=inspect.getsource(VisionTransformer._embed) + "\n" + inspect.getsource(patches.patchify),
+        numbers=partial(draw_numbers, found),
+        try_this=TRY_THIS,
+    )

@@ -1,0 +1,155 @@
+"""What the patches lens draws: arrays packed for its views in the browser, and PNGs to take away."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from vitviz.analysis.patches import patchify, unpatchify
+from vitviz.plots.blob import pack
+
+FloatArray = NDArray[np.float32]
+PictureArray = NDArray[np.uint8]
+SHOWN_COLUMNS = 96
+
+
+def stage(
+    shown: PictureArray,
+    values: FloatArray,
+    weight: FloatArray,
+    bias: FloatArray | None,
+    tokens: FloatArray,
+    prefix: dict[str, FloatArray],
+    patch_px: int,
+    pin: int,
+    column: int,
+) -> bytes:
+    """The cut picture, the token strip and the patch under the glass.
+
+    Args:
+        shown: (S, S, 3), the prepared picture as the visitor sees it.
+        values: (C, S, S), what the model reads.
+        weight: (D, C P^2), E transposed, in a Conv2d kernel's order.
+        bias: (D,), or None.
+        tokens: (N, D), the model's own x_p E.
+        prefix: name -> (D,) of the tokens before the patches, in order.
+        patch_px: P.
+        pin: index of the chosen token in the sequence.
+        column: index of the chosen column of E.
+
+    Raises:
+        ValueError: if pin or column lie outside the sequence or D.
+    """
+    channels, height, width = values.shape
+    dim = len(weight)
+    if not 0 <= pin < len(prefix) + len(tokens) or not 0 <= column < dim:
+        raise ValueError(
+            f"pin must be below {len(prefix) + len(tokens)} and column below {dim}, received {pin}, {column}"
+        )
+    header = {
+        "patch": patch_px,
+        "rows": height // patch_px,
+        "cols": width // patch_px,
+        "channels": channels,
+        "dim": dim,
+        "prefix": list(prefix),
+        "pin": pin,
+        "column": column,
+        "columns": SHOWN_COLUMNS,
+    }
+    return pack(
+        header,
+        shown=shown,
+        values=values,
+        weight=weight,
+        bias=np.zeros(dim, np.float32) if bias is None else bias,
+        tokens=tokens,
+        prefix_tokens=_stack(prefix, dim),
+    )
+
+
+def _stack(prefix: dict[str, FloatArray], dim: int) -> FloatArray:
+    return np.stack(list(prefix.values())) if prefix else np.zeros((0, dim), np.float32)
+
+
+def slip(shown: PictureArray, slipped: PictureArray, patch_px: int) -> bytes:
+    """Right patches beside the slipped ones: shown (S, S, 3), slipped (N, P, P, 3)."""
+    rows, cols = shown.shape[0] // patch_px, shown.shape[1] // patch_px
+    tiles = slipped.transpose(0, 3, 1, 2).reshape(rows * cols, -1)
+    mosaic = unpatchify(tiles, 3, (rows, cols)).transpose(1, 2, 0)
+    header = {"patch": patch_px, "rows": rows, "cols": cols}
+    return pack(header, shown=shown, mosaic=np.ascontiguousarray(mosaic))
+
+
+def sequence(
+    shown: PictureArray,
+    prefix: dict[str, FloatArray],
+    tokens: FloatArray,
+    positions: FloatArray,
+    added: bool,
+    patch_px: int,
+) -> bytes:
+    """The three terms of z0 = [x_class; x1 E; ...] + E_pos as heat maps with one scale.
+
+    Args:
+        shown: (S, S, 3).
+        prefix: name -> (D,) of the tokens before the patches.
+        tokens: (N, D), the patches times E.
+        positions: (P + N, D), zeros where nothing is added.
+        added: whether the model adds positions at all.
+        patch_px: P.
+    """
+    content = np.concatenate([_stack(prefix, tokens.shape[1]), tokens])
+    # A few outliers would grey out everything else; what lies beyond is drawn in the last colour, and said so.
+    scale = float(np.percentile(np.abs(np.concatenate([content, positions, content + positions])), 99.5))
+    header = {
+        "patch": patch_px,
+        "cols": shown.shape[1] // patch_px,
+        "prefix": list(prefix),
+        "scale": scale or 1.0,
+        "added": added,
+    }
+    return pack(header, shown=shown, content=content, positions=positions)
+
+
+def puzzle(
+    shown: PictureArray,
+    order: NDArray[np.int64],
+    patch_px: int,
+    bars: list[dict[str, Any]],
+) -> bytes:
+    """The scrambled picture and probabilities before and after.
+
+    Args:
+        shown: (S, S, 3).
+        order: (N,), which patch lies in each place.
+        patch_px: P.
+        bars: one entry per model: {title, note, rows: [[class name, before, after], ...]}.
+    """
+    header = {"patch": patch_px, "cols": shown.shape[1] // patch_px, "bars": bars}
+    return pack(header, shown=shown, order=order.astype(np.int32))
+
+
+def apart(shown: PictureArray, patch_px: int, gap_px: int = 2, paper: int = 255) -> PictureArray:
+    """The picture with gaps between its patches: (S, S, 3) -> (S + (n - 1) gap, ..., 3)."""
+    rows, cols = shown.shape[0] // patch_px, shown.shape[1] // patch_px
+    step = patch_px + gap_px
+    sheet = np.full((rows * step - gap_px, cols * step - gap_px, 3), paper, dtype=np.uint8)
+    for n, patch in enumerate(patchify(shown.transpose(2, 0, 1), patch_px)):
+        top, left = (n // cols) * step, (n % cols) * step
+        sheet[top : top + patch_px, left : left + patch_px] = patch.reshape(3, patch_px, patch_px).transpose(
+            1, 2, 0
+        )
+    return sheet
+
+
+def png(picture: PictureArray, at_least_px: int = 512) -> bytes:
+    """A PNG, enlarged by a whole factor with hard pixel edges so that its side reaches at_least_px."""
+    factor = max(1, at_least_px // max(picture.shape[:2]))
+    out = BytesIO()
+    Image.fromarray(np.kron(picture, np.ones((factor, factor, 1), np.uint8))).save(out, "PNG")
+    return out.getvalue()
