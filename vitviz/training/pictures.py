@@ -56,10 +56,15 @@ def training_data(dataset: Dataset, preparation: Preparation, config: TrainConfi
     return TrainingData(
         _pictures(dataset.train_images, dataset.train_labels, kept, preparation),
         _pictures(dataset.train_images, dataset.train_labels, held_out, preparation),
-        _pictures(dataset.test_images, dataset.test_labels, slice(None), preparation),
+        test_pictures(dataset, preparation),
         preparation,
         tuple(dataset.classes),
     )
+
+
+def test_pictures(dataset: Dataset, preparation: Preparation) -> Pictures:
+    """A dataset's test part, prepared."""
+    return _pictures(dataset.test_images, dataset.test_labels, slice(None), preparation)
 
 
 def _pictures(

@@ -90,9 +90,9 @@ class Run:
             raise RunError(f"there is no run {self.directory.name!r} here any more")
 
     @classmethod
-    def create(cls, root: str | Path, config: RunConfig) -> Run:
-        """A new run under `root`, with an unguessable id."""
-        directory = Path(root) / f"{time.strftime('%y%m%d-%H%M%S')}-{secrets.token_hex(8)}"
+    def create(cls, root: str | Path, config: RunConfig, run_id: str | None = None) -> Run:
+        """A new run under `root`, with an unguessable id unless one is given."""
+        directory = Path(root) / (run_id or f"{time.strftime('%y%m%d-%H%M%S')}-{secrets.token_hex(8)}")
         (directory / "snapshots").mkdir(parents=True)
         config = replace(config, created=config.created or time.time())
         write_whole(directory / "config.json", json.dumps(_config_values(config), indent=1).encode())

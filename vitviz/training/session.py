@@ -28,6 +28,7 @@ RESUME_SAVE_S = 3.0  # at least so long between saves; a killed process loses wh
 RESUME_SAVE_SHARE = 0.02  # of the time may go into saving
 LEASE_CHECK_S = 1.0
 POLL_S = 0.05
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 class Session:
@@ -249,7 +250,8 @@ def load_teacher(config: RunConfig) -> nn.Module | None:
     """
     if config.train.distill_from is None:
         return None
-    loaded = open_model(Path(config.train.distill_from))
+    path = Path(config.train.distill_from)
+    loaded = open_model(path if path.is_absolute() else PROJECT / path)
     if loaded.preparation != config.preparation:
         raise RunError("the teacher was made for another preparation of the pictures than the student")
     return loaded.model

@@ -1,0 +1,112 @@
+"""Train a preset from the shell: python -m vitviz.train digits_vit --seed 0 --out checkpoints/digits_vit.safetensors.
+
+The run directory is resumable: the same command goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tqdm import tqdm
+
+from vitviz.checkpoints import save_checkpoint
+from vitviz.training.assembling import assemble, with_card
+from vitviz.training.loop import Trainer
+from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
+from vitviz.training.records import Evaluation, Event, StepRecord
+from vitviz.training.runs import Run, RunConfig
+from vitviz.training.session import Session
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+class _Bar:
+    """A progress bar in updates, with loss and accuracies beside it."""
+
+    def __init__(self, title: str) -> None:
+        self._bar = tqdm(desc=title, unit="step", dynamic_ncols=True, mininterval=0.5)
+        self._notes: dict[str, str] = {}
+
+    def __call__(self, event: Event, trainer: Trainer) -> None:
+        if isinstance(event, StepRecord):
+            self._bar.total = trainer.total_steps
+            self._notes |= {"loss": f"{event.loss:.3f}", "train": f"{event.accuracy:.3f}"}
+            self._bar.set_postfix(self._notes, refresh=False)
+            self._bar.update(event.step - self._bar.n)
+        elif isinstance(event, Evaluation):
+            self._notes[event.split] = f"{event.accuracy:.4f}"
+            self._bar.set_postfix(self._notes, refresh=False)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train, then write the checkpoint with its card; returns 0 when the training came to its end."""
+    options = _options(arguments)
+    preset = _configured(TRAINING_PRESETS[options.preset], options)
+    run = _run(options.run or PROJECT / "runs" / f"{preset.name}-{options.seed}", preset)
+    bar = _Bar(preset.name)
+    status = Session(run, options.device, bar).perform()
+    if status.state != "done":
+        print(f"{preset.name}: {status.state} at step {status.step}: {status.message}", file=sys.stderr)
+        return 1
+    command = shlex.join(
+        ["python", "-m", "vitviz.train", *(sys.argv[1:] if arguments is None else arguments)]
+    )
+    checkpoint = with_card(assemble(run, options.snapshots), run, preset.summary, command, _commit())
+    save_checkpoint(options.out, checkpoint, half=True)
+    card = checkpoint.card
+    print(f"{options.out}: test accuracy {card['test_accuracy']:.2%} after {card['seconds']:.0f} s")
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m vitviz.train", description=main.__doc__)
+    parser.add_argument("preset", choices=sorted(TRAINING_PRESETS))
+    parser.add_argument("--out", type=Path, required=True, help="the checkpoint to write")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--run", type=Path, help="the run's directory; resumed where it exists")
+    parser.add_argument("--device", default="auto", help="cpu, cuda or auto")
+    parser.add_argument("--epochs", type=float, help="instead of the preset's")
+    parser.add_argument("--threads", type=int, help="instead of the preset's")
+    parser.add_argument("--snapshots", type=int, help="keep at most so many in the checkpoint")
+    return parser.parse_args(arguments)
+
+
+def _configured(preset: TrainingPreset, options: argparse.Namespace) -> TrainingPreset:
+    train = replace(preset.train, seed=options.seed)
+    if options.epochs is not None:
+        train = replace(train, epochs=options.epochs, seconds=None)
+    if options.threads is not None:
+        train = replace(train, threads=options.threads)
+    return replace(preset, train=train)
+
+
+def _run(directory: Path, preset: TrainingPreset) -> Run:
+    if (directory / "config.json").is_file():
+        return Run(directory)
+    config = RunConfig(preset.model, preset.preparation, preset.train, preset.title, preset.name)
+    return Run.create(directory.parent, config, directory.name)
+
+
+def _commit() -> str:
+    """The code's commit, short; 'unknown' outside a clone."""
+    try:
+        asked = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"],
+            cwd=PROJECT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return asked.stdout.strip()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,209 @@
+"""Named trainings: a model, its preparation and its recipe, each a click in the lab and a command on the shell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from vitviz.config import ModelConfig, Preparation, SwinConfig, TrainConfig, ViTConfig
+from vitviz.models import presets as shapes
+from vitviz.models.presets import GREY_28, GREY_32, PRESETS, RGB_32
+
+
+@dataclass(frozen=True)
+class TrainingPreset:
+    """What `python -m vitviz.train NAME` trains, and what its card says of it."""
+
+    name: str
+    title: str
+    summary: str
+    model: ModelConfig
+    preparation: Preparation
+    train: TrainConfig
+
+
+# Larger first weights than the ViT paper's 0.02 would suit widths as small as these; a longer warm-up does as well.
+_DIGITS = TrainConfig(
+    dataset="digits",
+    epochs=120,
+    batch_size=64,
+    learning_rate=2e-3,
+    weight_decay=0.05,
+    label_smoothing=0.1,
+    ema_decay=0.99,
+    shift_px=3,
+)
+_SHAPES = TrainConfig(dataset="shapes", epochs=30, batch_size=64, learning_rate=1e-3, weight_decay=0.05)
+_MNIST = TrainConfig(
+    dataset="mnist",
+    epochs=30,
+    batch_size=128,
+    learning_rate=2e-3,
+    weight_decay=0.05,
+    label_smoothing=0.1,
+    ema_decay=0.999,
+    shift_px=2,
+)
+_CIFAR10 = TrainConfig(
+    dataset="cifar10",
+    epochs=100,
+    batch_size=128,
+    learning_rate=1e-3,
+    weight_decay=0.05,
+    label_smoothing=0.1,
+    ema_decay=0.999,
+    flip=True,
+    shift_px=4,
+    validation_fraction=0.04,
+    snapshots=5,
+)
+_VIT_CIFAR10 = replace(shapes.VIT_CIFAR10, drop_path=0.05)
+
+_OWN = (
+    TrainingPreset(
+        "digits_live",
+        "Digits, live",
+        "A small ViT that reads scikit-learn's digits within half a minute.",
+        ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=48, depth=3, num_heads=4),
+        GREY_32,
+        replace(
+            _DIGITS,
+            epochs=40,
+            learning_rate=3e-3,
+            label_smoothing=0.0,
+            ema_decay=None,
+            shift_px=2,
+            snapshots=40,
+        ),
+    ),
+    TrainingPreset(
+        "digits_vit",
+        "Digits ViT, patch 4",
+        "A small ViT on scikit-learn's 1,797 digits, enlarged to 32 px.",
+        shapes.VIT_DIGITS,
+        GREY_32,
+        _DIGITS,
+    ),
+    TrainingPreset(
+        "shapes_vit",
+        "Shapes ViT, patch 4",
+        "Where does the warm object lie relative to the cool one? Only positions can tell.",
+        shapes.VIT_SHAPES,
+        RGB_32,
+        _SHAPES,
+    ),
+    TrainingPreset(
+        "shapes_vit_nopos",
+        "Shapes ViT without positions",
+        "The twin that cannot know where its patches lie, so it has to guess.",
+        replace(shapes.VIT_SHAPES, positions="none"),
+        RGB_32,
+        replace(_SHAPES, epochs=10),
+    ),
+    TrainingPreset(
+        "mnist_vit",
+        "MNIST ViT, patch 4",
+        "A small ViT on MNIST: 7 x 7 patches of 4 px.",
+        shapes.VIT_MNIST,
+        GREY_28,
+        _MNIST,
+    ),
+    TrainingPreset(
+        "mnist_fast",
+        "MNIST, 98 % as fast as it goes",
+        "Patch 7, three blocks: the shortest way to 98 % on two cores.",
+        ViTConfig(image_size=28, patch_size=7, in_chans=1, embed_dim=64, depth=3, num_heads=4),
+        GREY_28,
+        replace(
+            _MNIST,
+            epochs=3,
+            batch_size=128,
+            learning_rate=3e-3,
+            label_smoothing=0.0,
+            ema_decay=None,
+            shift_px=1,
+            threads=2,
+            snapshots=24,
+        ),
+    ),
+    TrainingPreset(
+        "cifar10_fast",
+        "CIFAR-10, 57 % as fast as it goes",
+        "Lecture A's shape in a leaner loop: patch 8, two blocks.",
+        ViTConfig(patch_size=8, embed_dim=64, depth=2, num_heads=2, mlp_ratio=2.0),
+        RGB_32,
+        replace(
+            _CIFAR10,
+            epochs=6,
+            learning_rate=2e-3,
+            label_smoothing=0.0,
+            ema_decay=None,
+            shift_px=2,
+            threads=2,
+            snapshots=24,
+        ),
+    ),
+    TrainingPreset(
+        "cifar10_vit",
+        "CIFAR-10 ViT, patch 4",
+        "A plain ViT, trained on CIFAR-10 alone.",
+        _VIT_CIFAR10,
+        RGB_32,
+        _CIFAR10,
+    ),
+    TrainingPreset(
+        "cifar10_vit_p8",
+        "CIFAR-10 ViT, patch 8",
+        "Patches of 8 px: filters large enough to look at, at a price in accuracy.",
+        replace(_VIT_CIFAR10, patch_size=8),
+        RGB_32,
+        _CIFAR10,
+    ),
+    TrainingPreset(
+        "cifar10_swin",
+        "CIFAR-10 Swin",
+        "Windows of 4 x 4 tokens in two stages.",
+        SwinConfig(embed_dim=48, depths=(2, 4), num_heads=(3, 6), mlp_ratio=2.0, drop_path=0.05),
+        RGB_32,
+        _CIFAR10,
+    ),
+    TrainingPreset(
+        "cifar10_hybrid",
+        "CIFAR-10 hybrid",
+        "Three 3 x 3 convolutions make the tokens, four transformer blocks mix them.",
+        PRESETS["hybrid_cifar10"].config,
+        RGB_32,
+        replace(_CIFAR10, epochs=60),
+    ),
+    TrainingPreset(
+        "cifar10_cnn",
+        "CIFAR-10 CNN",
+        "A small ResNet: the baseline, and the teacher of the DeiT.",
+        shapes.CNN_CIFAR10,
+        RGB_32,
+        replace(
+            _CIFAR10,
+            epochs=24,
+            optimizer="sgd",
+            learning_rate=0.1,
+            weight_decay=5e-4,
+            schedule="one_cycle",
+            ema_decay=None,
+            erase_px=8,
+        ),
+    ),
+    TrainingPreset(
+        "cifar10_deit",
+        "CIFAR-10 DeiT",
+        "The ViT with a distillation token, taught by the CNN.",
+        replace(_VIT_CIFAR10, distilled=True),
+        RGB_32,
+        replace(_CIFAR10, distill_from="checkpoints/cifar10_cnn.safetensors"),
+    ),
+)
+_LECTURE = tuple(
+    TrainingPreset(preset.name, preset.title, preset.summary, preset.config, preset.preparation, preset.train)
+    for preset in PRESETS.values()
+    if preset.train is not None
+)
+
+TRAINING_PRESETS: dict[str, TrainingPreset] = {preset.name: preset for preset in (*_OWN, *_LECTURE)}
