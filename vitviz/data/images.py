@@ -185,7 +185,7 @@ def _to_8_bits(values: NDArray[np.generic], mode: str) -> NDArray[np.uint8]:
     full = next((scale for scale in scales if low >= 0 and high <= scale), None)
     if full is None:
         exact, full = exact - low, (high - low) or 1.0
-    return np.rint(exact * (255.0 / full)).astype(np.uint8)
+    return np.rint(exact * 255.0 / full).astype(np.uint8)
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,175 @@
+"""From picture to input: crops, luminance, normalisation and drawn digits, against numbers worked out by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vitviz.config import Preparation
+from vitviz.data.datasets import load_dataset
+from vitviz.data.preparation import centre_digit, crop_box, luminance, normalise, prepare, prepare_batch
+
+RGB = Preparation(image_size=4, mean=(0.5, 0.25, 0.0), std=(0.5, 0.25, 1.0))
+GREY = Preparation(image_size=4, mean=(0.0,), std=(1.0,))
+
+
+def test_a_picture_of_the_models_size_passes_unchanged():
+    image = np.random.default_rng(0).integers(0, 256, (4, 4, 3), dtype=np.uint8)
+    prepared = prepare(image, RGB)
+    assert (prepared.shown == image).all() and prepared.box == (0, 0, 4)
+    expected = (image.transpose(2, 0, 1) / 255 - np.reshape(RGB.mean, (3, 1, 1))) / np.reshape(
+        RGB.std, (3, 1, 1)
+    )
+    assert prepared.input.dtype == np.float32 and prepared.input.flags.c_contiguous
+    np.testing.assert_allclose(prepared.input, expected, atol=1e-6)
+
+
+def test_luminance_is_bt601():
+    colours = np.array([[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 255], [7, 7, 7]], np.uint8)
+    assert luminance(colours).tolist() == [76, 150, 29, 255, 7]  # 0.299, 0.587 and 0.114 of 255
+
+
+def test_grey_models_see_luminance_and_people_are_shown_it():
+    image = np.full((4, 4, 3), (0, 255, 0), np.uint8)
+    prepared = prepare(image, GREY)
+    assert prepared.input.shape == (1, 4, 4) and (prepared.shown == 150).all()
+    np.testing.assert_allclose(prepared.input, 150 / 255, rtol=1e-6)
+
+
+def test_the_crop_keeps_the_aspect_and_moves():
+    image = np.zeros((4, 12, 3), np.uint8)
+    image[:, 4:8] = 100
+    image[:, 8:] = 200
+    for x, level, left in ((0.0, 0, 0), (0.5, 100, 4), (1.0, 200, 8)):
+        prepared = prepare(image, RGB, offset=(x, 0.3))
+        assert (prepared.shown == level).all() and prepared.box == (0, left, 4)
+
+
+def test_crop_fraction_takes_the_middle():
+    assert crop_box(100, 200, 0.5, (0.5, 0.5)) == (25, 75, 50)
+    assert crop_box(100, 200, 0.5, (0, 1)) == (50, 0, 50)
+    image = np.zeros((16, 16, 3), np.uint8)
+    image[4:12, 4:12] = 255
+    cropped = prepare(image, Preparation(image_size=8, crop_fraction=0.5))
+    assert (cropped.shown[1:-1, 1:-1] == 255).all() and cropped.box == (4, 4, 8)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    height=st.integers(1, 70),
+    width=st.integers(1, 70),
+    fraction=st.floats(0.05, 1),
+    x=st.floats(0, 1),
+    y=st.floats(0, 1),
+)
+def test_any_shape_and_offset_stays_inside(height, width, fraction, x, y):
+    preparation = Preparation(image_size=8, crop_fraction=fraction)
+    prepared = prepare(np.full((height, width, 3), 90, np.uint8), preparation, offset=(x, y))
+    top, left, side = prepared.box
+    assert prepared.shown.shape == (8, 8, 3) and (prepared.shown == 90).all()
+    assert top >= 0 and left >= 0 and top + side <= height + 1e-9 and left + side <= width + 1e-9
+    assert side == pytest.approx(fraction * min(height, width))
+
+
+@pytest.mark.parametrize(
+    "preparation", [RGB, GREY, Preparation(image_size=4, digit=True, mean=(0.1,), std=(0.3,))]
+)
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("side", [4, 6])
+def test_a_batch_equals_its_pictures(preparation, channels, side):
+    images = np.random.default_rng(1).integers(0, 256, (5, side, side, channels), dtype=np.uint8)
+    one_by_one = [prepare(np.repeat(image, 3 // channels, axis=2), preparation).input for image in images]
+    batch = prepare_batch(images, preparation)
+    assert batch.shape == (5, preparation.in_chans, 4, 4) and batch.flags.c_contiguous
+    np.testing.assert_array_equal(batch, np.stack(one_by_one))
+
+
+def test_an_empty_batch():
+    assert prepare_batch(np.empty((0, 9, 9, 1), np.uint8), RGB).shape == (0, 3, 4, 4)
+    assert prepare_batch(np.empty((0, 4, 4, 3), np.uint8), RGB).shape == (0, 3, 4, 4)
+
+
+def test_normalise_is_exact_at_the_ends():
+    ends = np.array([0, 255], np.uint8).reshape(1, 1, 2, 1)
+    half = Preparation(mean=(0.5,), std=(0.5,))
+    assert normalise(ends, half).ravel().tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize(
+    "image", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)]
+)
+def test_what_is_no_picture_is_refused(image):
+    with pytest.raises(ValueError, match="uint8 \\(H, W, 3\\)"):
+        prepare(image, RGB)
+
+
+@pytest.mark.parametrize("offset", [(-0.1, 0), (0, 1.1), (float("nan"), 0)])
+def test_an_offset_outside_is_refused(offset):
+    with pytest.raises(ValueError, match="offset must lie in"):
+        prepare(np.zeros((4, 4, 3), np.uint8), RGB, offset=offset)
+
+
+def drawing(dark_on_light: bool = False) -> np.ndarray:
+    """A 40 x 20 stroke in a corner of a 200 x 280 canvas."""
+    grey = np.zeros((200, 280), np.uint8)
+    grey[10:50, 5:25] = 230
+    return 255 - grey if dark_on_light else grey
+
+
+def test_a_drawn_digit_is_placed_as_mnists_were():
+    digit = centre_digit(drawing(), 28)
+    rows, cols = np.flatnonzero(digit.max(1)), np.flatnonzero(digit.max(0))
+    assert (len(rows), len(cols)) == (20, 10)  # 40 x 20 fitted to 20 x 20
+    assert (rows[0], cols[0]) == (4, 9) and digit.max() == 255  # its centre at 14, 14
+
+
+def test_ink_is_light_whatever_it_was_drawn_with():
+    np.testing.assert_array_equal(centre_digit(drawing(), 28), centre_digit(drawing(dark_on_light=True), 28))
+
+
+def test_the_centre_of_mass_and_not_of_the_box_is_centred():
+    grey = np.zeros((100, 100), np.uint8)
+    grey[20:60, 20:30] = 255  # an upright and, at its foot, a bar: an L
+    grey[50:60, 20:60] = 255
+    digit = centre_digit(grey, 28).astype(float)
+    for axis in (0, 1):
+        profile = digit.sum(axis=1 - axis)
+        assert abs((profile * (np.arange(28) + 0.5)).sum() / profile.sum() - 14) <= 0.5
+
+
+@pytest.mark.parametrize("level", [0, 128, 255])
+def test_an_empty_canvas_is_black(level):
+    for size in (28, 32):
+        assert not centre_digit(np.full((50, 60), level, np.uint8), size).any()
+
+
+def test_specks_of_compression_are_no_ink():
+    grey = np.where(np.indices((90, 90)).sum(0) % 2, 240, 250).astype(np.uint8)
+    grey[40:60, 40:60] = 20
+    assert np.count_nonzero(centre_digit(grey, 28)) == 400  # the square alone, 20 x 20
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1), st.sampled_from([28, 32]))
+def test_any_scribble_fits(height, width, seed, size):
+    grey = np.random.default_rng(seed).integers(0, 256, (height, width), dtype=np.uint8)
+    digit = centre_digit(grey, size)
+    assert digit.shape == (size, size) and digit.dtype == np.uint8
+
+
+def test_a_digits_picture_drawn_large_comes_back_nearly_the_same():
+    digits = load_dataset("digits")
+    mask = np.kron(digits.test_images[:20, ..., 0], np.ones((8, 8), np.uint8))
+    framed = np.pad(mask, ((0, 0), (60, 60), (60, 60)))
+    drawn = np.stack([centre_digit(picture, 32) for picture in framed]).astype(float)
+    original = digits.test_images[:20, ..., 0].astype(float)
+    likeness = [np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in zip(drawn, original, strict=True)]
+    assert min(likeness) > 0.8 and np.mean(likeness) > 0.93
+
+
+def test_the_models_own_digits_are_left_alone():
+    own = np.random.default_rng(3).integers(0, 256, (28, 28, 3), dtype=np.uint8)
+    preparation = Preparation(image_size=28, mean=(0.1,), std=(0.3,), digit=True)
+    assert (prepare(own, preparation).shown[..., 0] == luminance(own)).all()
+    drawn = prepare(np.repeat(drawing()[..., None], 3, axis=2), preparation)
+    assert drawn.input.shape == (1, 28, 28) and drawn.box == (-40, 0, 280)
