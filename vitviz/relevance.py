@@ -76,7 +76,6 @@ def class_relevance(model: nn.Module, images: FloatArray, classes: IntArray) -> 
         attention = [record[name] for name in names]
         # One score per picture; pictures do not meet inside the model, so the sum's gradients are each picture's own.
         score = logits.gather(1, torch.from_numpy(classes).to(device)[:, None]).sum()
-        # The last block's [CLS] rows alone may reach the score, never no layer at all.
         *gradients, of_input = torch.autograd.grad(score, [*attention, x])
     return Relevance(
         tokens=as_array(gradient_rollout([a.detach() for a in attention], gradients)),
@@ -89,4 +88,4 @@ def sum_by_patch(pixels: FloatArray, patch_px: int) -> FloatArray:
     """(B, C, H, W) -> (B, patches): values summed over channels and over each patch's pixels."""
     B, C, H, W = pixels.shape
     cut = pixels.reshape(B, C, H // patch_px, patch_px, W // patch_px, patch_px)
-    return cut.sum(axis=(1, 3, 5)).reshape(B, -1)
+    return np.asarray(cut.sum(axis=(1, 3, 5)).reshape(B, -1), dtype=np.float32)

@@ -49,7 +49,7 @@ def quantise_rows(attn: FloatArray) -> tuple[NDArray[np.uint8], NDArray[np.float
 
 def restore_rows(codes: NDArray[np.uint8], row_max: NDArray[np.float32]) -> NDArray[np.float32]:
     """The weights that the codes of `quantise_rows` stand for, a = (c / 255)^2 rowmax."""
-    return (codes.astype(np.float32) / 255) ** 2 * row_max[..., None]
+    return np.asarray((codes.astype(np.float32) / 255) ** 2 * row_max[..., None], dtype=np.float32)
 
 
 def kept_by_mass(weights: FloatArray, share: float) -> NDArray[np.bool_]:
@@ -104,7 +104,7 @@ def readout_row(matrix: FloatArray, prefix: tuple[str, ...], readout: str) -> Fl
         row = matrix[..., rows, :].mean(axis=-2)
     else:
         raise ValueError(f"readout must be cls, mean or first_patch, received {readout!r}")
-    return row[..., first:]
+    return np.asarray(row[..., first:])
 
 
 def entropy_bits(rows: FloatArray) -> FloatArray:

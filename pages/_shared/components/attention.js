@@ -74,9 +74,14 @@ export default view(({ root, trigger, onUnmount }) => {
   const lines = el(stage, 'div', { class: 'ax-lines' });
   const pinned = el(stage, 'div', { class: 'ax-pin' }), marker = el(stage, 'div', { class: 'ax-query' });
   const legend = el(left, 'div', { class: 'ax-legend' });
-  const low = el(legend, 'span', { class: 'vv-muted' }, '0'), bar = el(legend, 'canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
+  el(legend, 'span', { class: 'vv-muted' }, 'weight 0');
+  const bar = el(legend, 'canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
   const high = el(legend, 'span', { class: 'vv-muted' });
   const inspector = el(right, 'div', { class: 'ax-inspector' });
+  const named = el(inspector, 'div', { class: 'ax-name' });
+  el(named, 'i'); el(named, 'span');
+  const subtitle = el(inspector, 'div', { class: 'vv-muted' }), facts = el(inspector, 'table');
+  const formula = el(inspector, 'div', { class: 'vv-mono ax-formula' });
   const headsTitle = el(right, 'div', { class: 'ax-title' }), headsBox = el(right, 'div', { class: 'ax-thumbs ax-heads' });
   const layersTitle = el(page, 'div', { class: 'ax-title ax-wide' }), layersBox = el(page, 'div', { class: 'ax-thumbs ax-wide ax-layers' });
   const say = live(root);
@@ -106,7 +111,7 @@ export default view(({ root, trigger, onUnmount }) => {
   };
   const nameOf = (token) => {
     const { prefix, grid: [, cols] } = model.header, patch = token - prefix.length;
-    return patch < 0 ? tokenName(prefix[token]) : `patch ${patch} (row ${Math.floor(patch / cols)}, column ${patch % cols})`;
+    return patch < 0 ? tokenName(prefix[token]) : `patch ${patch + 1} (row ${Math.floor(patch / cols) + 1}, column ${(patch % cols) + 1})`;
   };
 
   function look(query, event) {
@@ -177,7 +182,7 @@ export default view(({ root, trigger, onUnmount }) => {
     style();
     for (let h = 0; h < layer.count; h++) layer.read(h, token, options.direction, maps[h], h ? null : seen);
     for (let l = 0; l < strip.count; l++) strip.read(l, token, options.direction, stripMaps[l], null);
-    const chosen = typeof header.head === 'number' ? maps[header.head] : fuse(maps, header.head, main);
+    const chosen = typeof header.head === 'number' ? maps[header.head - 1] : fuse(maps, header.head, main);
     const windowed = header.windowed ? seen : null;
     let shared = 0;
     for (const map of maps) shared = Math.max(shared, highest(map));
@@ -226,20 +231,28 @@ export default view(({ root, trigger, onUnmount }) => {
   function describe() {
     const { header } = model, { token, chosen } = shown, n = numbers(), row = options.direction === 'row';
     const head = typeof header.head === 'number' ? `head ${header.head}` : `${header.head} of heads`;
-    const say = (name, value) => `<tr><th>${name}</th><td>${value}</td></tr>`;
+    const weightOf = row ? 'with weight' : 'its weight';
+    const rows = [
+      [row ? 'Looks most at' : 'Looked at most by', nameOf(n.best)],
+      [weightOf, weight(chosen[n.best])],
+      ...(header.prefix.length ? [[row ? 'On prefix tokens' : 'From prefix tokens', row ? percent(n.onPrefix) : weight(n.onPrefix)]] : []),
+      [row ? 'On itself' : 'From itself', row ? percent(n.self) : weight(n.self)],
+      row ? ['Looks at about', `${n.keys.toFixed(1)} of ${header.windowed ? header.slots : chosen.length} tokens`]
+        : ['Sum of all looks', `${n.total.toFixed(2)} (even: 1)`],
+    ];
     const pair = row ? `${token}, ${n.best}` : `${n.best}, ${token}`;
-    // Names come from the model's own layout, numbers from here: nothing a visitor wrote is set as HTML.
-    inspector.innerHTML =
-      `<div class="ax-name"><i></i>${nameOf(token)}</div>` +
-      `<div class="vv-muted">${hover ? '' : options.pin ? 'pinned · ' : ''}token ${token} of ${chosen.length} · layer ${header.layer_name} · ${head}</div>` +
-      `<table>${say(row ? 'Looks most at' : 'Looked at most by', nameOf(n.best))}` +
-      say(row ? 'with weight' : 'its weight', weight(chosen[n.best])) +
-      (header.prefix.length ? say(row ? 'On prefix tokens' : 'From prefix tokens', row ? percent(n.onPrefix) : weight(n.onPrefix)) : '') +
-      say(row ? 'On itself' : 'From itself', row ? percent(n.self) : weight(n.self)) +
-      (row ? say('Looks at about', `${n.keys.toFixed(1)} of ${header.windowed ? header.slots : chosen.length} tokens`)
-        : say('Sum of all looks', `${n.total.toFixed(2)} (even: 1)`)) + '</table>' +
-      `<div class="vv-mono ax-formula">A[${pair}] = softmax(q·k/√${header.head_dim})<br>&nbsp;= ${weight(chosen[n.best])}` +
-      (row ? ` &nbsp; Σ<sub>k</sub> A[${token}, k] = ${n.total.toFixed(3)}` : ` &nbsp; Σ<sub>q</sub> A[q, ${token}] = ${n.total.toFixed(3)}`) + '</div>';
+    const sum = row ? `Σₖ A[${token}, k]` : `Σ_q A[q, ${token}]`;
+    named.lastChild.textContent = nameOf(token);
+    subtitle.textContent = `${!hover && options.pin ? 'pinned · ' : ''}token ${token} of ${chosen.length} · layer ${header.layer_name} · ${head}`;
+    // Rows are made once and their text is set: a hover must not rebuild the table.
+    while (facts.rows.length > rows.length) facts.deleteRow(-1);
+    rows.forEach(([name, value], i) => {
+      const line = facts.rows[i] ?? facts.insertRow();
+      if (!line.cells.length) { el(line, 'th', { scope: 'row' }); el(line, 'td'); }
+      line.cells[0].textContent = name;
+      line.cells[1].textContent = value;
+    });
+    formula.textContent = `A[${pair}] = softmax(q·k / √${header.head_dim}) = ${weight(chosen[n.best])}\n${sum} = ${n.total.toFixed(3)}`;
   }
   function spoken() {
     paint();
@@ -294,11 +307,9 @@ export default view(({ root, trigger, onUnmount }) => {
     const [rows, cols] = header.grid;
     stage.style.aspectRatio = `${cols} / ${rows}`;
     root.style.setProperty('--ax-ratio', `${cols} / ${rows}`);
-    root.style.setProperty('--ax-cell-x', `${100 / cols}%`);
-    root.style.setProperty('--ax-cell-y', `${100 / rows}%`);
     lines.style.backgroundSize = `calc(100% / ${cols}) calc(100% / ${rows})`;
     model.heads = Array.from({ length: header.heads }, (_, h) =>
-      thumbnail(headsBox, `head ${h}`, headColor(h, header.heads), () => trigger('head', h)));
+      thumbnail(headsBox, `head ${h + 1}`, headColor(h, header.heads), () => trigger('head', h + 1)));
     model.layers = header.strip_names.map((name, l) =>
       thumbnail(layersBox, name, '', () => trigger('layer', header.strip_layers[l])));
     headsBox.style.setProperty('--ax-columns', header.heads <= 4 ? header.heads : header.heads <= 8 ? 4 : 6);
@@ -310,11 +321,13 @@ export default view(({ root, trigger, onUnmount }) => {
     base.width = source.width; base.height = source.height;
     base.getContext('2d').drawImage(source, 0, 0);
     base.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
+    root.dataset.pixelated = String(source.width < 128);
     root.style.setProperty('--ax-picture', `url(${source.toDataURL()})`);
     model.picture = image;
   }
 
-  return function update({ header, arrays, colors }) {
+  return function update({ header, arrays, colors, width }) {
+    root.classList.toggle('ax-narrow', width < 640);
     const count = header.prefix.length + header.grid[0] * header.grid[1];
     const fresh = (n) => Array.from({ length: n }, () => new Float32Array(count));
     if (model?.arrays !== arrays) {
@@ -332,7 +345,7 @@ export default view(({ root, trigger, onUnmount }) => {
     options = { ...DEFAULT_VIEW, ...(window.vitvizViews?.get(header.group) ?? options) };
     build({ header, arrays, colors });
     drawPicture(arrays.picture);
-    model.heads.forEach(({ button }, h) => button.setAttribute('aria-pressed', String(h === header.head)));
+    model.heads.forEach(({ button }, h) => button.setAttribute('aria-pressed', String(h + 1 === header.head)));
     model.layers.forEach(({ button }, l) => button.setAttribute('aria-pressed', String(header.strip_layers[l] === header.layer)));
     root.dataset.layer = header.layer_name;
     root.dataset.head = String(header.head);

@@ -1,0 +1,233 @@
+"""The explorer itself: hover is the query, click pins it; the picture never asks the server for a hover."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from pages._shared import controls, nouns, page
+from pages._shared.attention import predictions
+from pages._shared.attention.subject import Subject, pin_token, token_name
+from pages._shared.components.attention import explorer, picked, view_options
+from vitviz.analysis.attention import FloatArray, entropy_bits, fuse_heads, map_of_token
+from vitviz.config import SwinConfig
+from vitviz.plots.attention import Head, Scene, explorer_view, windows_view
+
+FUSIONS = ("mean", "max", "min")
+DIRECTIONS = {"row": "looks at", "column": "is seen by"}
+STYLES = {"overlay": "Overlay", "heat": "Heat", "dim": "Dim"}
+KEY = "attention.explorer"
+
+
+def layers_of(subject: Subject) -> list[int]:
+    """Heads of every layer in order of depth; Swin's stages differ."""
+    config = subject.model.config
+    if isinstance(config, SwinConfig):
+        return [
+            heads for heads, depth in zip(config.num_heads, config.depths, strict=True) for _ in range(depth)
+        ]
+    return [config.num_heads] * config.depth
+
+
+def head_name(head: Head) -> str:
+    """'Head 3', or 'Mean of heads'."""
+    return f"Head {head}" if isinstance(head, int) else f"{head.capitalize()} of heads"
+
+
+def choose_layer_and_head(subject: Subject) -> tuple[int, Head]:
+    """The two controls that say which maps travel; both count from 1."""
+    heads = layers_of(subject)
+    left, right = st.columns([4, 3], vertical_alignment="bottom")
+    with left:
+        layer = controls.slider("attention.layer", "Layer", 1, len(heads), len(heads))
+    with right:
+        head = controls.select(
+            "attention.head",
+            "Head",
+            [*range(1, heads[layer - 1] + 1), *FUSIONS],
+            format_func=head_name,
+            help="One head, or all heads of the layer fused by their mean, maximum or minimum.",
+        )
+    return layer, head
+
+
+def choose_view(group: str) -> str:
+    """How it is drawn; the browser redraws at once, no weight travels. Returns the direction."""
+    left, middle, right = st.columns([6, 7, 4], vertical_alignment="bottom")
+    with left:
+        direction = controls.segmented(
+            "attention.direction",
+            "The query",
+            list(DIRECTIONS),
+            format_func=DIRECTIONS.__getitem__,
+            help="A row of the attention matrix: where the query looks. A column: who looks at it.",
+        )
+    with middle:
+        style = controls.segmented(
+            "attention.style",
+            "Drawn as",
+            list(STYLES),
+            format_func=STYLES.__getitem__,
+            help="Overlay: weights over the greyed picture. Heat: weights alone. Dim: what is not looked at goes dark.",
+        )
+    with right, st.popover("Display", width="stretch"):
+        scale = controls.segmented(
+            "attention.scale",
+            "Scale",
+            ["shared", "map"],
+            format_func={"shared": "One for all maps", "map": "Each map its own"}.__getitem__,
+        )
+        opacity = controls.slider("attention.opacity", "Opacity", 0.1, 1.0, 0.9, 0.05)
+        smooth = controls.toggle(
+            "attention.smooth",
+            "Smooth between patches",
+            help="The model has one weight per patch; smooth edges are drawn, not computed.",
+        )
+        grid = controls.toggle("attention.grid", "Patch grid", True)
+    view_options(
+        group=group,
+        pin=nouns.current().pin,
+        direction=direction,
+        scale=scale,
+        style=style,
+        opacity=opacity,
+        smooth=smooth,
+        grid=grid,
+    )
+    if smooth:
+        st.caption("Smoothed between patches: the model has one weight per patch.")
+    return direction
+
+
+def view_of(subject: Subject, layer: int, head: Head, group: str = "attention") -> bytes:
+    """The bytes that the browser draws from, for a ViT or a Swin."""
+    if isinstance(subject.model.config, SwinConfig):
+        return _swin_view(subject, layer, head, group)
+    layout, attn = subject.layout, subject.attn
+    scene = Scene(
+        group=group,
+        title=subject.model.title,
+        grid=layout.grid,
+        prefix=layout.prefix,
+        patch_px=layout.patch_px,
+        layer=layer,
+        layer_name=str(layer),
+        head=head,
+        heads=attn.shape[1],
+        head_dim=subject.model.config.embed_dim // attn.shape[1],
+        strip_layers=tuple(range(1, len(attn) + 1)),
+        strip_names=tuple(f"layer {i}" for i in range(1, len(attn) + 1)),
+    )
+    return explorer_view(scene, subject.prepared.shown, attn)
+
+
+def _stage(config: SwinConfig, layer: int) -> tuple[int, int, int]:
+    """(stage, block in it, layers before the stage) of a layer that counts from 1."""
+    before = 0
+    for stage, depth in enumerate(config.depths):
+        if layer <= before + depth:
+            return stage, layer - before - 1, before
+        before += depth
+    raise ValueError(f"layer must lie in 1..{before}, received {layer}")
+
+
+def stage_grid(subject: Subject, layer: int) -> tuple[int, int]:
+    """(rows, cols) of a Swin layer's tokens."""
+    stage, _, _ = _stage(subject.model.config, layer)
+    rows, cols = subject.layout.grid
+    for _ in range(stage):
+        rows, cols = -(-rows // 2), -(-cols // 2)
+    return rows, cols
+
+
+def _swin_view(subject: Subject, layer: int, head: Head, group: str) -> bytes:
+    config = subject.model.config
+    stage, block, before = _stage(config, layer)
+    depth, heads = config.depths[stage], config.num_heads[stage]
+    blocks = [rows for _, rows in subject.windows[before : before + depth]]
+    scene = Scene(
+        group=group,
+        title=subject.model.title,
+        grid=stage_grid(subject, layer),
+        prefix=(),
+        patch_px=config.patch_size * 2**stage,
+        layer=layer,
+        layer_name=f"{layer} (stage {stage + 1}, block {block + 1})",
+        head=head,
+        heads=heads,
+        head_dim=config.embed_dim * 2**stage // heads,
+        strip_layers=tuple(range(before + 1, before + depth + 1)),
+        strip_names=tuple(f"layer {i}" for i in range(before + 1, before + depth + 1)),
+        windowed=True,
+    )
+    return windows_view(scene, subject.prepared.shown, blocks, block)
+
+
+def on_pick(key: str = KEY) -> None:
+    """What a click in the browser changes: pin, layer or head."""
+    events = picked(key)
+    if "pin" in events:
+        nouns.set_pin(str(events["pin"]))
+    if "layer" in events:
+        controls.set_value("attention.layer", int(events["layer"]))
+    if "head" in events:
+        controls.set_value("attention.head", int(events["head"]))
+
+
+def describe(subject: Subject, layer: int, head: Head, direction: str) -> str:
+    """The caption of the pinned query, from its own weights."""
+    if isinstance(subject.model.config, SwinConfig):
+        return _describe_window(subject, layer, head)
+    layout = subject.layout
+    token = pin_token(subject, nouns.current().pin)
+    heads = subject.attn[layer - 1]
+    chosen = heads[head - 1] if isinstance(head, int) else fuse_heads(heads, head)
+    first = layout.num_prefix_tokens
+    line = chosen[token] if direction == "row" else chosen[:, token]
+    best = first + int(line[first:].argmax())
+    name = token_name(layout, token)
+    where = f"Layer {layer}, {head_name(head).lower()}: {name}"
+    if direction == "column":
+        return (
+            f"{where} is looked at most by {token_name(layout, best)} ({line[best]:.3f}); all looks at it sum to"
+            f" {line.sum():.2f}, where an even model gives every token 1."
+        )
+    tops = {int(row[token, first:].argmax()) for row in heads}
+    text = (
+        f"{where} puts {np.sort(line[first:])[-5:].sum():.0%} of its attention on its five strongest patches"
+    )
+    if first:
+        text += f" and {line[:first].sum():.0%} on {' and '.join(f'[{n.upper()}]' for n in layout.prefix)}"
+    return (
+        f"{text}; an even look would give each token {1 / layout.num_tokens:.1%}. The {len(heads)} heads of this"
+        f" layer agree on the strongest patch"
+        + (" all." if len(tops) == 1 else f" less than that: they name {len(tops)} different ones.")
+    )
+
+
+def _describe_window(subject: Subject, layer: int, head: Head) -> str:
+    rows = subject.windows[layer - 1][1]
+    grid = stage_grid(subject, layer)
+    layout = type(subject.layout)((), grid, subject.layout.patch_px)
+    pin = nouns.current().pin
+    token = layout.token_at(0.5, 0.5) if pin[0].isalpha() else layout.token_of_pin(pin)
+    maps = map_of_token(rows, token)
+    chosen: FloatArray = maps[head - 1] if isinstance(head, int) else getattr(maps, head)(axis=0)
+    return (
+        f"Layer {layer}, {head_name(head).lower()}: {token_name(layout, token)} may look at the"
+        f" {int((rows.slots[rows.window_of[token]] >= 0).sum())} tokens of its window of {grid[0]} × {grid[1]}, and"
+        f" looks at about {2 ** float(entropy_bits(chosen / max(chosen.sum(), 1e-12))):.1f} of them; a token outside"
+        " is out of reach in this layer."
+    )
+
+
+def draw(subject: Subject) -> None:
+    """Controls, stage and inspector, caption, prediction."""
+    upper, lower = st.columns([4, 5], vertical_alignment="bottom")
+    with upper:
+        layer, head = choose_layer_and_head(subject)
+    with lower:
+        direction = choose_view("attention")
+    explorer(view_of(subject, layer, head), key=KEY, on_change=on_pick)
+    page.caption(describe(subject, layer, head, direction))
+    predictions.draw(subject)

@@ -1,0 +1,42 @@
+"""What the model answers for this picture, and what that answer is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from pages._shared.attention.subject import Subject
+from pages._shared.components.attention_bars import bars
+
+HEADLESS = "This model has no head for classes: it gives features, so nothing is predicted and no class is explained."
+
+
+def provenance(subject: Subject) -> str:
+    """What the model was trained on, and whether this picture is of that kind."""
+    from vitviz.data.datasets import DATASETS
+
+    trained_on = subject.model.trained_on
+    if trained_on is None:
+        return "Random weights: these probabilities mean nothing but where training starts."
+    name = DATASETS[trained_on].title if trained_on in DATASETS else trained_on
+    kind = subject.image.partition(":")[0]
+    if kind == trained_on:
+        return f"Trained on {name}; this picture is from its test set."
+    if trained_on not in DATASETS:
+        return f"Trained on {name}."
+    return (
+        f"Trained on {name} and on nothing else: it answers with one of its {len(subject.classes)} classes,"
+        " whatever the picture shows."
+    )
+
+
+def draw(subject: Subject, count: int = 5) -> None:
+    """The most probable classes as bars, with the model's provenance under them."""
+    st.markdown("**Prediction**")
+    if not subject.classes:
+        st.caption(HEADLESS)
+        return
+    chances = subject.probabilities
+    top = np.argsort(-chances, kind="stable")[:count]
+    bars([subject.classes[i] for i in top], chances[top], key="attention.predictions")
+    st.caption(provenance(subject))

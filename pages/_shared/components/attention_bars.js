@@ -1,0 +1,22 @@
+// Class probabilities as bars; with a second set, where they were and where they are.
+export default view(({ root }) => {
+  const table = el(root, 'div', { class: 'ab', role: 'table', 'aria-label': 'Class probabilities' });
+  return function update({ header, arrays }) {
+    const now = arrays.now.data, before = arrays.before?.data;
+    table.replaceChildren();
+    header.names.forEach((name, i) => {
+      const row = el(table, 'div', { class: 'ab-row', role: 'row' });
+      el(row, 'span', { class: 'ab-name', role: 'rowheader', title: name }, name);
+      const track = el(row, 'span', { class: 'ab-track', role: 'presentation' });
+      const bar = el(track, 'i', { class: i === header.strong ? 'ab-strong' : '' });
+      bar.style.width = `${100 * now[i]}%`;
+      if (before) el(track, 'b').style.left = `${100 * before[i]}%`;
+      el(row, 'span', { class: 'ab-value', role: 'cell' }, `${(100 * now[i]).toFixed(1)} %`);
+      if (before) {
+        const change = 100 * (now[i] - before[i]), text = `${change >= 0 ? '+' : '−'}${Math.abs(change).toFixed(1)}`;
+        const tone = Math.abs(change) < 0.05 ? 'vv-muted' : change < 0 ? 'ab-down' : 'ab-up';
+        el(row, 'span', { class: `ab-value ${tone}`, role: 'cell' }, text);
+      }
+    });
+  };
+});

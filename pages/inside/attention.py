@@ -1,0 +1,36 @@
+"""Lens: attention of any patch, any head, any layer, any model, on any picture."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages._shared import controls, page
+from pages._shared.attention import explore, subject
+from vitviz.config import SwinConfig, ViTConfig
+
+VIEWS = {"look": ("Look", explore.draw)}
+
+
+@st.fragment
+def draw() -> None:
+    """The chosen view; its controls rerun this part of the page alone."""
+    now = subject.current()
+    if not isinstance(now.model.config, ViTConfig | SwinConfig):
+        st.info(
+            "This model has no attention between patches of the picture. Choose a ViT or a Swin in the sidebar.",
+            icon=":material/visibility_off:",
+        )
+        return
+    page.untrained_note(now.model.trained_on)
+    view = controls.segmented(
+        "attention.view",
+        "View",
+        list(VIEWS),
+        format_func=lambda name: VIEWS[name][0],
+        label_visibility="collapsed",
+    )
+    VIEWS[view][1](now)
+
+
+page.header("Attention explorer", "What does every patch look at?")
+draw()
