@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
-from pages._shared import catalogue, nouns, uploads
+from pages._shared import catalogue, nouns, runs, uploads
 
 if TYPE_CHECKING:
     from vitviz.capture import Capture
@@ -25,17 +26,17 @@ def loaded(model: str, step: int | None = None) -> LoadedModel:
     """
     choice = catalogue.models()[model]
     at = choice.steps[-1] if step is None else step
-    stamp = choice.path.stat().st_mtime_ns if choice.path is not None else 0
-    return _loaded(model, at, stamp)
+    path = runs.snapshot_path(model.removeprefix("run:"), at) if model.startswith("run:") else choice.path
+    return _loaded(model, at, path, path.stat().st_mtime_ns if path is not None else 0)
 
 
 @st.cache_resource(max_entries=12, show_spinner="Loading the model …")
-def _loaded(model: str, step: int, stamp: int) -> LoadedModel:
+def _loaded(model: str, step: int, path: Path | None, stamp: int) -> LoadedModel:
     from vitviz.models.loaded import LoadedModel
     from vitviz.models.zoo import create_model
 
     choice = catalogue.models()[model]
-    if choice.path is None:
+    if path is None:
         classes = tuple(str(i) for i in range(getattr(choice.config, "num_classes", 0)))
         return LoadedModel(
             create_model(choice.config, seed=0),
@@ -49,7 +50,7 @@ def _loaded(model: str, step: int, stamp: int) -> LoadedModel:
         )
     from vitviz.checkpoints import open_model
 
-    return open_model(choice.path, step)
+    return open_model(path, step)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Loading the data set …")

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from vitviz.config import ModelConfig, Preparation
+import numpy as np
 
+from pages._shared import runs
+from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
+
+_MOST_MILLIONS = 100.0  # ViT-B; thirty visitors must not fill the server with ViT-H
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 
 
@@ -30,24 +34,39 @@ class ModelChoice:
 def models() -> Mapping[str, ModelChoice]:
     """Shipped checkpoints, runs of this visit, then presets with random weights, by key."""
     found = [_checkpoint(path, path.stat().st_mtime_ns) for path in sorted(CHECKPOINTS.glob("*.safetensors"))]
-    return {choice.key: choice for choice in (*[c for c in found if c is not None], *_presets())}
+    shipped = [choice for choice in found if choice is not None]
+    return {choice.key: choice for choice in (*shipped, *runs.choices(), *_presets())}
+
+
+def _millions(config: ModelConfig) -> float:
+    """Parameters of a config's blocks, in millions, to the nearest tenth of what a server can bear."""
+    if isinstance(config, ViTConfig):
+        return config.depth * (4 + 2 * config.mlp_ratio) * config.embed_dim**2 / 1e6
+    if isinstance(config, SwinConfig):
+        widths = (config.embed_dim * 2**stage for stage in range(len(config.depths)))
+        return (
+            sum(d * (4 + 2 * config.mlp_ratio) * w**2 for d, w in zip(config.depths, widths, strict=True))
+            / 1e6
+        )
+    return 1.0
 
 
 @lru_cache(maxsize=1)
 def _presets() -> tuple[ModelChoice, ...]:
-    from vitviz.models.zoo import PRESETS
+    from vitviz.models.presets import PRESETS
 
     return tuple(
         ModelChoice(
             f"preset:{name}",
             preset.title,
-            f"Random weights. {preset.summary}",
+            preset.summary,
             preset.config,
             preset.preparation,
             None,
             (0,),
         )
         for name, preset in PRESETS.items()
+        if _millions(preset.config) <= _MOST_MILLIONS
     )
 
 
@@ -78,6 +97,31 @@ def samples() -> tuple[str, ...]:
     from vitviz.data.samples import sample_names
 
     return tuple(sample_names())
+
+
+def sample_title(name: str) -> str:
+    """What a sample shows."""
+    from vitviz.data.samples import sample
+
+    return sample(name).title
+
+
+def filters(choice: ModelChoice, step: int) -> np.ndarray | None:
+    """The patch embedding's filters (D, C, P, P) at a step, from the file alone; None where it has none."""
+    return None if choice.path is None else _filters(choice.path, choice.path.stat().st_mtime_ns, step)
+
+
+@lru_cache(maxsize=128)
+def _filters(path: Path, modified_ns: int, step: int) -> np.ndarray | None:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        name = f"{step}/patch_embed.proj.weight"
+        if name not in file.keys():
+            return None
+        weights = file.get_tensor(name)
+    square = weights.ndim == 4 and weights.shape[1] in (1, 3)
+    return weights[:16].astype(np.float32) if square else None
 
 
 def datasets() -> Mapping[str, str]:

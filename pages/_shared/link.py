@@ -66,8 +66,15 @@ def _remember(link: dict[str, str]) -> None:
 
 
 def take(key: str) -> str | None:
-    """What the address newly says about a key; once, then it is the session's own."""
-    return st.session_state.get(state.INCOMING, {}).pop(key, None)
+    """What a page asked for, or the address newly says about a key; once, then it is the session's own."""
+    asked = st.session_state.get(state.WANTED, {}).pop(key, None)
+    said = st.session_state.get(state.INCOMING, {}).pop(key, None)
+    return said if asked is None else asked
+
+
+def want(key: str, value: str) -> None:
+    """Lets the next run read this value of a key, as if the address said it: for what is chosen after it was drawn."""
+    st.session_state.setdefault(state.WANTED, {})[key] = value
 
 
 def put(key: str, value: str) -> None:

@@ -92,16 +92,14 @@ def set_pin(pin: str | tuple[float, float]) -> None:
 
 def set_image(image: str) -> None:
     """Chooses another picture; takes effect with the next run (`st.rerun()`, or call it in a callback)."""
-    st.session_state.setdefault(state.KEPT, {})["image"] = image
+    link.want("image", image)
 
 
 def set_model(model: str, step: int | None = None) -> None:
     """Chooses another model and step (None: its last); takes effect with the next run, or call it in a callback."""
-    kept = st.session_state.setdefault(state.KEPT, {})
-    kept["model"] = model
-    kept.pop("step", None)
-    if step is not None:
-        kept["step"] = step
+    steps = catalogue.models()[model].steps
+    link.want("model", model)
+    link.want("step", str(steps[-1] if step is None else step))
 
 
 def link_to(slug: str, label: str | None = None, *, icon: str | None = None, **changes: object) -> None:

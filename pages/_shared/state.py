@@ -10,3 +10,6 @@ SUPERSEDED = "_superseded"  # list of (time, dict): what WRITTEN was before, for
 NOUNS = "_nouns"  # nouns.Nouns: what is chosen in this run
 UPLOADS = "_uploads"  # tuple of ids: the uploads of this visit, oldest first
 NOTICE = "_notice"  # str: one sentence about the picture, shown once
+RUNS = "_runs"  # tuple of ids: the training runs of this visit, newest first
+VISITOR = "_visitor"  # str: a random name, by which the executor shares out its places
+WANTED = "_wanted"  # dict: what a page asks of nouns and controls that this run has drawn already

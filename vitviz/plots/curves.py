@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,17 +19,17 @@ METRICS: tuple[dict[str, Any], ...] = (
     {"name": "gradient_norm", "title": "Gradient norm", "unit": "", "log": True, "splits": 1},
     {"name": "images_per_second", "title": "Images per second", "unit": "", "log": False, "splits": 1},
 )
-MOST_POINTS = 1200  # of a line: more than a screen has pixels for
+MOST_POINTS = 400  # of a series: about as many as a panel has pixels; a moving picture sends them four times a second
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
-    """One quantity of one run: `points` (4, n) holds step, epoch, seconds and the value."""
+class Series:
+    """What one run recorded on one split: `x` (3, n) holds step, epoch, seconds; `values` maps metric -> (n,)."""
 
     run: str
-    metric: str
     split: Split
-    points: NDArray[np.float64]
+    x: NDArray[np.float64]
+    values: Mapping[str, NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -44,54 +45,57 @@ class RunLabel:
 
 
 def thin(points: NDArray[np.float64], most: int = MOST_POINTS) -> NDArray[np.float64]:
-    """At most `most` of the n points (4, n), evenly picked; the first and the last always stay."""
+    """At most `most` of the n columns of (rows, n), evenly picked; the first and the last always stay."""
     if points.shape[1] <= most:
         return points
     return points[:, np.unique(np.linspace(0, points.shape[1] - 1, most).round().astype(int))]
 
 
 def payload(
-    runs: list[RunLabel],
-    lines: list[Line],
+    runs: Sequence[RunLabel],
+    series: Sequence[Series],
     focus: str | None,
     moment: float | None,
-    view: dict[str, Any],
+    view: Mapping[str, Any],
 ) -> bytes:
     """The curves' message.
 
     Args:
         runs: in the order of their labels.
-        lines: their quantities; a metric that METRICS does not name is an error.
+        series: what they recorded; a metric that METRICS does not name is an error.
         focus: the run whose moment is marked.
         moment: its marked step, None for none.
         view: axis, smoothing, log, log_x and extra, as the picture starts.
 
     Raises:
-        ValueError: if a line's metric is unknown or its points are not (4, n).
+        ValueError: if a metric is unknown, or x and values do not have one length.
     """
     known = {metric["name"] for metric in METRICS}
-    for line in lines:
-        if line.metric not in known:
-            raise ValueError(f"metric must be one of {', '.join(sorted(known))}, received {line.metric!r}")
-        if line.points.ndim != 2 or line.points.shape[0] != 4:
-            raise ValueError(f"points must be (4, n), received {line.points.shape}")
+    arrays: dict[str, NDArray[np.float32]] = {}
+    for i, part in enumerate(series):
+        if not known.issuperset(part.values):
+            raise ValueError(f"metrics must be of {', '.join(sorted(known))}, received {', '.join(part.values)}")
+        if part.x.shape[0] != 3 or any(v.shape != part.x.shape[1:] for v in part.values.values()):
+            raise ValueError(f"x must be (3, n) and every value (n,), received x {part.x.shape}")
+        rows = np.vstack([part.x, *part.values.values()])
+        arrays[f"series{i}"] = thin(rows).astype(np.float32)
     header = {
-        "runs": [
-            {
-                "id": run.id,
-                "name": run.name,
-                "color": run.color,
-                "total": run.total,
-                "best": None if run.best_step is None else {"step": run.best_step},
-                "leads": run.leads,
-            }
-            for run in runs
-        ],
-        "lines": [{"run": line.run, "metric": line.metric, "split": line.split} for line in lines],
+        "runs": [_label(run) for run in runs],
+        "series": [{"run": part.run, "split": part.split, "metrics": list(part.values)} for part in series],
         "metrics": list(METRICS),
         "focus": focus,
         "moment": moment,
-        "view": view,
+        "view": dict(view),
     }
-    arrays = {f"line{i}": thin(line.points).astype(np.float64) for i, line in enumerate(lines)}
     return pack(header, **arrays)
+
+
+def _label(run: RunLabel) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "name": run.name,
+        "color": run.color,
+        "total": run.total,
+        "best": None if run.best_step is None else {"step": run.best_step},
+        "leads": run.leads,
+    }

@@ -105,10 +105,10 @@ export default view(({ root, send, trigger, onUnmount }) => {
   };
 
   function readLines() {
-    return now.header.lines.map((line, i) => {
-      const { data, shape } = now.arrays[`line${i}`], n = shape[1];
-      return { ...line, n, rows: [0, 1, 2].map((r) => data.subarray(r * n, (r + 1) * n)), values: data.subarray(3 * n, 4 * n) };
-    }).filter((line) => line.n);
+    return now.header.series.flatMap(({ run, split, metrics }, i) => {
+      const { data, shape: [, n] } = now.arrays[`series${i}`], row = (r) => data.subarray(r * n, (r + 1) * n);
+      return n ? metrics.map((name, m) => ({ run, split, metric: name, n, rows: [0, 1, 2].map(row), values: row(3 + m) })) : [];
+    });
   }
   let lines = [];
 
