@@ -50,3 +50,20 @@ def sincos_2d_concat(rows: int, cols: int, dim: int, base: float = 10000.0) -> F
     y, x = np.divmod(np.arange(rows * cols), cols)
     xw, yw = x[:, None] * omega, y[:, None] * omega
     return np.concatenate([np.sin(xw), np.cos(xw), np.sin(yw), np.cos(yw)], axis=1)
+
+
+def sincos_1d_slip(length: int, dim: int, base: float = 10000.0) -> FloatArray:
+    """The common slip: exponent k/D for every column k, so a sine and its cosine no longer share a frequency.
+
+    PE[p, k] = sin(p / base^(k/D)) for even k, cos(p / base^(k/D)) for odd k.
+
+    Returns:
+        (length, dim).
+
+    Raises:
+        ValueError: if dim is odd.
+    """
+    if dim % 2:
+        raise ValueError(f"dim must be even, received {dim}")
+    angle = np.arange(length)[:, None] / base ** (np.arange(dim) / dim)
+    return np.where(np.arange(dim) % 2 == 0, np.sin(angle), np.cos(angle))

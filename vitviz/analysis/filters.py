@@ -1,0 +1,189 @@
+"""The patch embedding's filters: principal components, signs over time, and what the components can express."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Principal components of filters or patches, the largest variance first.
+
+    maps: (k, C, P, P), orthonormal when flattened.
+    explained: (k,), each one's share of the variance; sums to 1 over all components.
+    """
+
+    maps: FloatArray
+    explained: FloatArray
+
+
+def principal_components(samples: FloatArray, count: int | None = None) -> Components:
+    """PCA with the D filters (or patches) as samples, (D, C, P, P) flattened (ViT paper, fig. 7 left).
+
+    Args:
+        samples: (D, C, P, P).
+        count: at most so many components; None for all that D samples of C P^2 values can have.
+
+    Raises:
+        ValueError: if samples are not (D, C, P, P) with D of at least 2.
+    """
+    from sklearn.decomposition import PCA
+
+    if samples.ndim != 4 or len(samples) < 2:
+        raise ValueError(f"samples must be (D, C, P, P) with D of at least 2, received {samples.shape}")
+    flat = np.asarray(samples, dtype=np.float64).reshape(len(samples), -1)
+    most = min(len(flat) - 1, flat.shape[1])
+    fitted = PCA(n_components=most, svd_solver="full").fit(flat)
+    kept = slice(min(most, most if count is None else count))
+    share = np.nan_to_num(fitted.explained_variance_ratio_)  # samples that are all alike have no variance
+    return Components(fitted.components_[kept].reshape(-1, *samples.shape[1:]), share[kept])
+
+
+def align_signs(maps: FloatArray, previous: FloatArray) -> FloatArray:
+    """Flip each component (k, C, P, P) that points away from the same component of the previous frame.
+
+    A component's sign is arbitrary; without this a film of training flickers.
+    """
+    if maps.shape != previous.shape:
+        raise ValueError(f"expected components of shape {previous.shape}, received {maps.shape}")
+    agreement = (maps * previous).sum(axis=(1, 2, 3), keepdims=True)
+    return np.where(agreement < 0, -maps, maps)
+
+
+def components_over_time(filters: list[FloatArray], count: int) -> tuple[FloatArray, FloatArray]:
+    """Components of every snapshot, signs carried from frame to frame.
+
+    Args:
+        filters: the snapshots' (D, C, P, P), first step first.
+        count: components per snapshot.
+
+    Returns:
+        (frames, k, C, P, P) and each component's share of the variance, (frames, k).
+    """
+    frames: list[FloatArray] = []
+    shares: list[FloatArray] = []
+    for weights in filters:
+        found = principal_components(weights, count)
+        frames.append(align_signs(found.maps, frames[-1]) if frames else found.maps)
+        shares.append(found.explained)
+    return np.stack(frames), np.stack(shares)
+
+
+def to_bytes(maps: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
+    """Tiles (..., C, P, P) as uint8 (..., P, P, C), each scaled by its own least and greatest value.
+
+    Returns:
+        the tiles, and (..., 2) with the least and the greatest value: value = least + byte / 255 * (greatest - least).
+    """
+    low = maps.min(axis=(-3, -2, -1))
+    high = maps.max(axis=(-3, -2, -1))
+    span = np.where(high > low, high - low, 1.0)
+    scaled = (maps - low[..., None, None, None]) / span[..., None, None, None]
+    tiles = np.moveaxis(np.round(255 * scaled).astype(np.uint8), -3, -1)
+    return np.ascontiguousarray(tiles), np.stack([low, high], axis=-1)
+
+
+def roughness(maps: FloatArray) -> FloatArray:
+    """How fine a map's pattern is, (...): squared differences of neighbouring pixels over twice the variance.
+
+    0 for a slow ramp, about 1 for white noise, 2 for a chessboard; a constant map has 0.
+    """
+    centred = maps - maps.mean(axis=(-2, -1), keepdims=True)
+    power = (centred**2).mean(axis=(-3, -2, -1))
+    down = (np.diff(maps, axis=-2) ** 2).mean(axis=(-3, -2, -1))
+    right = (np.diff(maps, axis=-1) ** 2).mean(axis=(-3, -2, -1))
+    rough: FloatArray = np.divide((down + right) / 4, power, out=np.zeros_like(power), where=power > 1e-20)
+    return rough
+
+
+def cut_patches(picture: FloatArray, patch_px: int) -> FloatArray:
+    """A picture (C, H, W) as patches (N, C, P, P) in reading order.
+
+    Raises:
+        ValueError: if the patch size does not divide the picture.
+    """
+    channels, height, width = picture.shape
+    if height % patch_px or width % patch_px:
+        raise ValueError(f"patch_px {patch_px} must divide the picture, received {height} x {width} px")
+    cut = picture.reshape(channels, height // patch_px, patch_px, width // patch_px, patch_px)
+    return cut.transpose(1, 3, 0, 2, 4).reshape(-1, channels, patch_px, patch_px)
+
+
+def dct_basis(channels: int, patch_px: int, count: int | None = None) -> FloatArray:
+    """The orthonormal discrete cosine transform of a patch, lowest frequencies first, (k, C, P, P).
+
+    b_uv[y, x] = c_u c_v cos(pi u (2y + 1) / 2P) cos(pi v (2x + 1) / 2P) (JPEG's), with the same transform over the
+    channels: first their mean, then their differences.
+    """
+    depth, side = _dct(channels), _dct(patch_px)
+    basis = np.einsum("ac,uy,vx->auvcyx", depth, side, side)
+    a, u, v = np.indices(basis.shape[:3]).reshape(3, -1)
+    # Colour differences of a photograph are weak: they come after the grey waves of the same total frequency.
+    order = np.lexsort((v, u, a, u + v + 2 * a))
+    ordered: FloatArray = basis.reshape(-1, channels, patch_px, patch_px)[order][:count]
+    return ordered
+
+
+def _dct(length: int) -> FloatArray:
+    place = np.arange(length)
+    waves = np.cos(np.pi * place[:, None] * (2 * place + 1) / (2 * length)) * np.sqrt(2 / length)
+    waves[0] /= np.sqrt(2)
+    table: FloatArray = waves
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class Rebuilding:
+    """Patches as a mean patch and coefficients on an orthonormal basis.
+
+    rebuilt_n(k) = mean + sum over i < k of coefficients[n, i] * basis[i]
+    """
+
+    basis: FloatArray  # (k, C, P, P)
+    coefficients: FloatArray  # (N, k)
+    mean: FloatArray  # (C, P, P)
+    error: FloatArray  # (k + 1,): root mean square difference with the first 0, 1, ..., k components
+
+
+def rebuild(patches: FloatArray, basis: FloatArray) -> Rebuilding:
+    """Project patches (N, C, P, P), less their mean, onto an orthonormal basis (k, C, P, P).
+
+    The mean patch is kept as it is for every basis, so that PCA of the patches is the best that any k
+    components can do (Eckart and Young 1936).
+
+    Raises:
+        ValueError: if patches and basis differ in shape.
+    """
+    if patches.shape[1:] != basis.shape[1:]:
+        raise ValueError(f"the basis must have tiles of {patches.shape[1:]}, received {basis.shape[1:]}")
+    mean = patches.mean(axis=0)
+    rest = (patches - mean).reshape(len(patches), -1)
+    coefficients = rest @ basis.reshape(len(basis), -1).T
+    gained = np.concatenate([[0.0], np.cumsum((coefficients**2).sum(axis=0))])
+    error = np.sqrt(np.maximum(0.0, (rest**2).sum() - gained) / rest.size)
+    return Rebuilding(basis, coefficients, mean, error)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """One filter's answer to one patch, product by product: value = sum(products) + bias."""
+
+    patch: FloatArray  # (C, P, P)
+    weight: FloatArray  # (C, P, P)
+    products: FloatArray  # (C, P, P)
+    bias: float
+    value: float
+
+
+def answer(patch: FloatArray, filters: FloatArray, bias: FloatArray | None, column: int) -> Answer:
+    """(x E + b)_d of one patch (C, P, P), taken apart (ViT paper, eq. 1)."""
+    weight = np.asarray(filters[column], dtype=np.float64)
+    products = patch * weight
+    offset = 0.0 if bias is None else float(bias[column])
+    return Answer(patch, weight, products, offset, float(products.sum()) + offset)
