@@ -108,7 +108,11 @@ def sample_title(name: str) -> str:
 
 def filters(choice: ModelChoice, step: int) -> np.ndarray | None:
     """The patch embedding's filters (D, C, P, P) at a step, from the file alone; None where it has none."""
-    return None if choice.path is None else _filters(choice.path, choice.path.stat().st_mtime_ns, step)
+    if choice.path is None:
+        return None
+    run = choice.key.removeprefix("run:")
+    path = choice.path if run == choice.key else runs.snapshot_path(run, step)
+    return _filters(path, path.stat().st_mtime_ns, step)
 
 
 @lru_cache(maxsize=128)

@@ -11,16 +11,17 @@ from pages._shared import catalogue, controls, link, nouns, pictures, state, upl
 from pages._shared.catalogue import ModelChoice
 
 _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
-_SOURCES = ("sample", "dataset", "upload", "camera")
-_SOURCE_LABELS = {"sample": "Sample", "dataset": "Data set", "upload": "Upload", "camera": "Camera"}
+_SOURCES = {"sample": "Samples", "dataset": "Data sets", "own": "Yours"}
+_TYPES = ["png", "jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff"]
+_MODEL_PX = 72
+_IMAGE_PX = 148
 GONE = "That picture is gone: an upload lives as long as its visit. Here is another one."
 
 
 def draw() -> None:
     """Model, step, image, from top to bottom; settles what they are in this run."""
     uploads.stay()
-    model = _model()
-    step = _step(model)
+    model, step = _model()
     image = _settled_image(model)
     pin = _settled("pin", nouns.parse_pin) or nouns.DEFAULT_PIN
     crop = _settled_crop()
@@ -56,22 +57,27 @@ def _settled_crop() -> float:
 # ---------------------------------------------------------------- model and step
 
 
-def _model() -> ModelChoice:
+def _model() -> tuple[ModelChoice, int]:
     choices = catalogue.models()
-    beside, main = st.columns([1, 2.4], vertical_alignment="center", gap="small")
-    with main:
-        key = controls.select("model", "Model", list(choices), format_func=lambda name: choices[name].title)
+    key = controls.select("model", "Model", list(choices), format_func=lambda name: choices[name].title)
     choice = choices[key]
-    beside.image(_model_picture(choice), alt=f"{choice.title}, in small", width="stretch")
-    if choice.trained_on is None:
-        st.caption(f":orange[:material/casino: random weights] · {choice.note}")
-    else:
-        st.caption(choice.note)
-    return choice
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        # Drawn once the step is known, which stands below it.
+        slot = st.container(width=_MODEL_PX)
+        with st.container(gap="xxsmall"):
+            if choice.trained_on is None:
+                st.badge("random weights", icon=":material/casino:", color="orange")
+            st.caption(choice.note)
+    step = _step(choice)
+    slot.image(_model_picture(choice, step), alt=f"{choice.title}, in small", width=_MODEL_PX)
+    return choice, step
 
 
-def _model_picture(choice: ModelChoice) -> np.ndarray:
-    return pictures.shape_picture(choice.config, nouns.mode())
+def _model_picture(choice: ModelChoice, step: int) -> np.ndarray:
+    filters = catalogue.filters(choice, step)
+    if filters is not None:
+        return pictures.filters_picture(filters, side_px=_MODEL_PX)
+    return pictures.shape_picture(choice.config, nouns.mode(), side_px=_MODEL_PX)
 
 
 def _step(model: ModelChoice) -> int:
@@ -133,12 +139,17 @@ def _image(model: ModelChoice, chosen: nouns.Nouns) -> None:
     picture = cached.picture(chosen.image)
     prepared = cached.prepared(chosen.image, model.preparation)
     redrawn = model.preparation.digit and picture.shape[:2] != prepared.shown.shape[:2]
-    st.image(
-        pictures.seen_picture(picture, prepared.box, None if redrawn else chosen.pin, nouns.mode()),
-        alt=f"The chosen picture: {describe(chosen.image)}",
-        width="stretch",
-    )
-    st.caption(describe(chosen.image))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.image(
+            pictures.seen_picture(
+                picture, prepared.box, None if redrawn else chosen.pin, nouns.mode(), _IMAGE_PX
+            ),
+            alt=f"The chosen picture: {describe(chosen.image)}",
+            width=round(_IMAGE_PX * picture.shape[1] / max(picture.shape[:2])),
+        )
+        with st.container(gap="xxsmall"):
+            st.markdown(f"**{describe(chosen.image)}**")
+            st.caption(_seen(picture, prepared.shown, redrawn))
     notice = st.session_state.pop(state.NOTICE, None)
     if notice:
         st.warning(notice, icon=":material/info:")
@@ -152,12 +163,23 @@ def describe(image: str) -> str:
     if kind == "upload":
         return "Your picture"
     if kind == "sample":
-        return name.replace("_", " ").capitalize()
+        return catalogue.sample_title(name)
     from pages._shared import cached
 
     data = cached.dataset(kind)
     label = data.classes[int(data.test_labels[int(name)])]
-    return f"{catalogue.datasets()[kind]}, test picture {int(name):,}: {label}"
+    return f"{catalogue.datasets()[kind]} {int(name):,}: {label}"
+
+
+def _seen(picture: np.ndarray, shown: np.ndarray, redrawn: bool) -> str:
+    """What becomes of the picture on its way into the model."""
+    height, width = picture.shape[:2]
+    side = shown.shape[0]
+    if redrawn:
+        return f"{width} × {height} px, redrawn as a digit of {side} × {side} px"
+    if (height, width) == (side, side):
+        return f"{width} × {height} px, seen whole"
+    return f"{width} × {height} px; the model sees the bright square at {side} × {side} px"
 
 
 def _crop(picture: np.ndarray, model: ModelChoice) -> None:
@@ -178,21 +200,21 @@ def _crop(picture: np.ndarray, model: ModelChoice) -> None:
 
 def _source(image: str) -> None:
     kind = image.partition(":")[0]
-    source = kind if kind in _SOURCES else "dataset"
+    source = {"sample": "sample", "upload": "own"}.get(kind, "dataset")
     if st.session_state.get("nouns.shown_image") != image:  # chosen elsewhere: by a link, by a page
         st.session_state["nouns.shown_image"] = image
         st.session_state["nouns.source"] = source
     st.session_state.setdefault("nouns.source", source)
     picked = st.segmented_control(
         "Picture from",
-        _SOURCES,
+        list(_SOURCES),
         key="nouns.source",
         required=True,
-        format_func=_SOURCE_LABELS.get,
+        format_func=_SOURCES.get,
         label_visibility="collapsed",
         width="stretch",
     )
-    {"sample": _samples, "dataset": _examples, "upload": _upload, "camera": _camera}[picked](image)
+    {"sample": _samples, "dataset": _examples, "own": _own}[picked](image)
 
 
 def _choose(image: str) -> None:
@@ -241,36 +263,25 @@ def _examples(image: str) -> None:
     )
 
 
-def _upload(image: str) -> None:
+def _own(image: str) -> None:
     turn = st.session_state.setdefault("nouns.turn", 0)
-    st.file_uploader(
-        "Your picture",
-        type=["png", "jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff"],
-        key=f"nouns.upload.{turn}",
-        max_upload_size=20,
-        label_visibility="collapsed",
-        on_change=_received,
-        args=(f"nouns.upload.{turn}",),
-    )
-    _privacy(image)
-
-
-def _camera(image: str) -> None:
-    turn = st.session_state.setdefault("nouns.turn", 0)
-    st.camera_input(
-        "Camera",
-        key=f"nouns.camera.{turn}",
-        label_visibility="collapsed",
-        on_change=_received,
-        args=(f"nouns.camera.{turn}",),
-    )
-    _privacy(image)
-
-
-def _privacy(image: str) -> None:
     if image.startswith("upload:"):
         st.button(
             "Remove my picture", icon=":material/delete:", on_click=_remove, args=(image,), width="stretch"
+        )
+    camera = st.toggle("Use the camera", key="nouns.camera_on")
+    key = f"nouns.{'camera' if camera else 'upload'}.{turn}"
+    if camera:
+        st.camera_input("Camera", key=key, label_visibility="collapsed", on_change=_received, args=(key,))
+    else:
+        st.file_uploader(
+            "Your picture",
+            type=_TYPES,
+            key=key,
+            max_upload_size=20,
+            label_visibility="collapsed",
+            on_change=_received,
+            args=(key,),
         )
     st.caption(uploads.PRIVACY)
 
@@ -288,7 +299,7 @@ def _received(key: str) -> None:
         st.session_state[state.NOTICE] = str(error)
     uploads.forget_file(file)
     st.session_state["nouns.turn"] += 1
-    st.session_state["nouns.source"] = "upload"
+    st.session_state["nouns.camera_on"] = False
 
 
 def _remove(image: str) -> None:

@@ -1,13 +1,46 @@
-"""Start: what the app is, and the way to every page."""
+"""Start: what the app is, a picture that becomes a sequence, and the way to every page."""
+
+from itertools import groupby
+from pathlib import Path
 
 import streamlit as st
 
-from pages._shared import nouns, page, registry
+from pages._shared import cached, nouns, page, registry
+from pages._shared.components.hero import hero
+
+CARDS = Path(__file__).parents[2] / "static/cards"
+
+chosen, choice = nouns.current(), nouns.choice()
+shown = cached.prepared(chosen.image, choice.preparation).shown
+side_px = shown.shape[0]
+patch_px = getattr(choice.config, "patch_size", side_px // 8)
+grid = side_px // patch_px
 
 page.header(
-    "See what a Vision Transformer computes", "Cut a picture into patches, and follow them through a model."
+    "See what a Vision Transformer computes",
+    "How does a picture become a sequence, and what does the model do with it?",
 )
-for entry in registry.PAGES:
-    if entry.slug != "home":
-        nouns.link_to(entry.slug)
-st.caption("Choose a model and a picture in the sidebar; every page shows them.")
+pin = tuple(float(part) for part in chosen.pin.split(",")) if "," in chosen.pin else None
+picked = hero(shown, patch_px, pin, key="home.hero")
+if picked is not None:
+    nouns.set_pin(((picked % grid + 0.5) / grid, (picked // grid + 0.5) / grid))
+    st.rerun()
+st.caption(
+    f"Your picture, as the chosen model reads it: {side_px} × {side_px} px, cut into {grid} × {grid} patches of"
+    f" {patch_px} px, is a sequence of {grid * grid} tokens. Point at a patch to find it in the sequence;"
+    " click to pin it on every page."
+)
+
+for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group):
+    cards = [entry for entry in entries if entry.slug != "home"]
+    if not cards:
+        continue
+    st.header(group, anchor=False)
+    with st.container(horizontal=True, gap="medium"):
+        for entry in cards:
+            with st.container(border=True, width=284):
+                pictogram = CARDS / f"{entry.slug}.svg"
+                if pictogram.is_file():
+                    st.image(str(pictogram), alt="", width="stretch")
+                nouns.link_to(entry.slug)
+                st.caption(entry.question)

@@ -29,8 +29,8 @@ class Palette:
 
 
 PALETTES: dict[Mode, Palette] = {
-    "light": Palette("#FBFAF7", "#F1EFEA", "#1B2430", "#566170", "#DAD7D0", "#2457A6", "#D9480F"),
-    "dark": Palette("#10151C", "#19212B", "#E7EBF1", "#9DA9B8", "#2C3643", "#3572D6", "#FF922B"),
+    "light": Palette("#FBFAF7", "#F1EFEA", "#0F151C", "#4F5A68", "#DAD7D0", "#2457A6", "#D9480F"),
+    "dark": Palette("#10151C", "#19212B", "#E7EBF1", "#9DA9B8", "#2C3643", "#6EA3F0", "#FF922B"),
 }
 
 
