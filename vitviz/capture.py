@@ -112,7 +112,11 @@ def stream_attention(
 
 
 def attention_distances(
-    model: nn.Module, images: FloatArray, with_entropy: bool = False, batch_size: int = 16
+    model: nn.Module,
+    images: FloatArray,
+    renormalise: bool = False,
+    with_entropy: bool = False,
+    batch_size: int = 16,
 ) -> AttentionDistances:
     """Mean attention distance of every head of a ViT, streamed: no attention outlives its block.
 
@@ -123,7 +127,7 @@ def attention_distances(
     blocks = getattr(model, "blocks", None)
     if layout is None or blocks is None:
         raise ValueError(f"needs a model with one grid of patches, received {type(model).__name__}")
-    stream = DistanceStream(len(blocks), layout.grid, layout.patch_px, with_entropy)
+    stream = DistanceStream(len(blocks), layout.grid, layout.patch_px, renormalise, with_entropy)
     stream_attention(model, images, stream.add, batch_size)
     return stream.result()
 

@@ -44,18 +44,34 @@ def _untrained(_model: LoadedModel, digest: str) -> LoadedModel:
     )
 
 
-def of(model: LoadedModel, chosen: str, source: str, count: int, with_entropy: bool) -> AttentionDistances:
+def of(
+    model: LoadedModel, chosen: str, source: str, count: int, renormalise: bool, with_entropy: bool
+) -> AttentionDistances:
     """Distances of every head of a ViT; see `vitviz.capture.attention_distances`."""
     return _of(
-        model, model.digest, model.step, chosen if source == "picture" else "", source, count, with_entropy
+        model,
+        model.digest,
+        model.step,
+        chosen if source == "picture" else "",
+        source,
+        count,
+        renormalise,
+        with_entropy,
     )
 
 
 @st.cache_data(max_entries=64, show_spinner="Measuring every head …")
 def _of(
-    _model: LoadedModel, digest: str, step: int, chosen: str, source: str, count: int, with_entropy: bool
+    _model: LoadedModel,
+    digest: str,
+    step: int,
+    chosen: str,
+    source: str,
+    count: int,
+    renormalise: bool,
+    with_entropy: bool,
 ) -> AttentionDistances:
-    return attention_distances(_model.model, images(_model, chosen, source, count), with_entropy)
+    return attention_distances(_model.model, images(_model, chosen, source, count), renormalise, with_entropy)
 
 
 def of_windows(model: LoadedModel, chosen: str, source: str, count: int) -> tuple[list[str], np.ndarray]:

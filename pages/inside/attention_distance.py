@@ -18,7 +18,7 @@ from vitviz.plots import theme
 from vitviz.plots.distance import HeadSeries, Line, distribution_figure, heads_view, reach_figure, reach_map
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-MEASURES = {"distance": "distance", "entropy": "entropy", "prefix": "mass on prefix tokens"}
+MEASURES = {"distance": "distance", "entropy": "entropy", "prefix": "prefix mass"}
 LOCAL = 0.5  # a head counts as local below this share of the uniform baseline
 
 
@@ -91,12 +91,17 @@ def table(found: analysis.AttentionDistances, chosen: Choice) -> np.ndarray:
         return found.entropy_bits
     if chosen.measure == "prefix":
         return 100 * found.prefix_mass
-    return found.renormalised_px if chosen.renormalise else found.distance_px
+    return found.distance_px
 
 
 def measure(model: LoadedModel, chosen: Choice) -> analysis.AttentionDistances:
     return distances.of(
-        model, nouns.current().image, chosen.source, chosen.count, chosen.measure == "entropy"
+        model,
+        nouns.current().image,
+        chosen.source,
+        chosen.count,
+        chosen.renormalise,
+        chosen.measure == "entropy",
     )
 
 
@@ -328,8 +333,9 @@ MATHEMATICS = r"""
 $$d_{l,h} = \frac{1}{N}\sum_{q}\sum_{k} A^{(l,h)}_{q,k}\;P\,\lVert \mathrm{pos}_q - \mathrm{pos}_k \rVert_2$$
 
 $A^{(l,h)}$ is the attention of head $h$ in layer $l$, $P$ a patch's side in pixels, and $q$, $k$ run over the
-$N$ patches. Prefix tokens such as [CLS] are dropped as queries and as keys, and rows are not renormalised, as in the authors' code
-(Dosovitskiy et al. 2021, figure 7 right and figure 11). The bar through a dot is one standard deviation over pictures.
+$N$ patches. Prefix tokens such as [CLS] are dropped as queries and as keys, and rows are not renormalised, as in the
+authors' code (Dosovitskiy et al. 2021, figure 7 right and figure 11). The bar through a dot is one standard deviation
+over pictures.
 """
 REACH_MATHEMATICS = r"""
 $$\text{reach}_l = \sum_p w_p \lVert p - c \rVert_2, \qquad

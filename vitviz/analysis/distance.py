@@ -102,8 +102,7 @@ def entropy_bits(attn: FloatArray) -> NDArray[np.float64]:
 class AttentionDistances:
     """What a stream of attention told; every statistic by picture, so that the spread can be shown."""
 
-    distance_px: NDArray[np.float64]  # (images, depth, heads)
-    renormalised_px: NDArray[np.float64]  # (images, depth, heads)
+    distance_px: NDArray[np.float64]  # (images, depth, heads), renormalised where asked for
     prefix_mass: NDArray[np.float64]  # (images, depth, heads), mean over patch queries
     mean_attn: NDArray[np.float32]  # (depth, heads, T, T), mean over pictures
     entropy_bits: NDArray[np.float64] | None  # (images, depth, heads), where asked for
@@ -113,30 +112,40 @@ class DistanceStream:
     """Takes attention block by block, batch by batch; keeps sums and means, never the attention."""
 
     def __init__(
-        self, depth: int, grid: tuple[int, int], patch_px: float, with_entropy: bool = False
+        self,
+        depth: int,
+        grid: tuple[int, int],
+        patch_px: float,
+        renormalise: bool = False,
+        with_entropy: bool = False,
     ) -> None:
         self.grid = grid
         self.patch_px = patch_px
+        self._renormalise = renormalise
+        self._with_entropy = with_entropy
         self._parts: list[list[tuple[NDArray[np.float64], ...]]] = [[] for _ in range(depth)]
         self._total: list[NDArray[np.float32] | None] = [None] * depth
         self._images = [0] * depth
-        self._with_entropy = with_entropy
+        self._weights: NDArray[np.float32] | None = None
 
     def add(self, layer: int, attn: FloatArray) -> None:
         """Take the attention (b, heads, T, T) of one block for the next b pictures."""
-        sums = _row_sums(attn, self.grid, self.patch_px)
-        statistics = [
-            sums.reach_px.mean(axis=-1),
-            (sums.reach_px / np.maximum(sums.patch_mass, 1e-12)).mean(axis=-1),
-            1.0 - sums.patch_mass.mean(axis=-1),
-        ]
-        if self._with_entropy:
-            statistics.append(entropy_bits(attn))
-        self._parts[layer].append(tuple(statistics))
+        images, heads, tokens, _ = attn.shape
+        if self._weights is None or self._weights.shape[1] != tokens * tokens:
+            self._weights = _linear_weights(tokens, self.grid, self.patch_px)
+        # Both statistics are linear in the attention: two matrix-vector products over it as it lies in memory.
+        flat = attn.reshape(images * heads, -1)
+        distance, prefix = (
+            (flat @ weights).reshape(images, heads).astype(np.float64) for weights in self._weights
+        )
+        if self._renormalise:
+            distance = mean_attention_distance_px(attn, self.grid, self.patch_px, renormalise=True)
+        entropy = (entropy_bits(attn),) if self._with_entropy else ()
+        self._parts[layer].append((distance, prefix, *entropy))
         batch = attn.sum(axis=0, dtype=np.float32)
         total = self._total[layer]
-        self._total[layer] = batch if total is None else total + batch
-        self._images[layer] += len(attn)
+        self._total[layer] = batch if total is None else np.add(total, batch, out=total)
+        self._images[layer] += images
 
     def result(self) -> AttentionDistances:
         """The statistics of all pictures taken so far.
@@ -148,16 +157,21 @@ class DistanceStream:
             raise ValueError(f"every block must have seen the same pictures, received {self._images} of them")
         stacked = [
             np.stack([np.concatenate([part[i] for part in parts]) for parts in self._parts], axis=1)
-            for i in range(4 if self._with_entropy else 3)
+            for i in range(3 if self._with_entropy else 2)
         ]
         mean = np.stack([t / n for t, n in zip(self._total, self._images, strict=True) if t is not None])
-        return AttentionDistances(
-            stacked[0],
-            stacked[1],
-            stacked[2],
-            mean.astype(np.float32),
-            stacked[3] if self._with_entropy else None,
-        )
+        entropy = stacked[2] if self._with_entropy else None
+        return AttentionDistances(stacked[0], stacked[1], mean.astype(np.float32), entropy)
+
+
+def _linear_weights(tokens: int, grid: tuple[int, int], patch_px: float) -> NDArray[np.float32]:
+    """(2, T * T): what each attention weight adds to the mean distance, and to the mean mass on prefix tokens."""
+    prefix = _prefix_count(tokens, grid)
+    weights = np.zeros((2, tokens, tokens), np.float32)
+    patches = tokens - prefix
+    weights[0, prefix:, prefix:] = patch_distances_px(grid, patch_px) / patches
+    weights[1, prefix:, :prefix] = 1 / patches
+    return weights.reshape(2, -1)
 
 
 def offset_map(attn: FloatArray, grid: tuple[int, int]) -> NDArray[np.float64]:

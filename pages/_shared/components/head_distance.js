@@ -13,7 +13,7 @@ export default view(({ root, trigger, onUnmount }) => {
   const slider = el(time, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Training step' });
   const stepText = el(time, 'output', { class: 'hd-step' });
   const say = live(root);
-  let now = null, step = 0, place = 0, picked = null, stopMotion = () => {}, dots = [], playing = 0, message = null;
+  let now = null, step = 0, place = 0, picked = { series: 0, layer: 0, head: 0 }, stopMotion = () => {}, dots = [], playing = 0, message = null;
 
   const shape = () => now.arrays.values0.shape;               // steps, layers, heads
   const at = (name, s, layer, head) => {
@@ -55,18 +55,20 @@ export default view(({ root, trigger, onUnmount }) => {
       ctx.fillText(String(layer + 1), left + (w * (layer + 0.5)) / layers, height - bottom + 16);
     ctx.fillText('layer', left + w / 2, height - 8);
     ctx.save(); ctx.translate(12, top + h / 2); ctx.rotate(-Math.PI / 2); ctx.fillText(header.axis, 0, 0); ctx.restore();
+    const labels = [];
     for (const line of header.lines) {
       ctx.strokeStyle = colors.muted; ctx.setLineDash([4, 4]);
       ctx.beginPath(); ctx.moveTo(left, y(line.value)); ctx.lineTo(width - right, y(line.value)); ctx.stroke(); ctx.setLineDash([]);
-      ctx.fillStyle = colors.muted; ctx.textAlign = 'right'; ctx.fillText(line.label, width - right, y(line.value) - 9);
+      labels.push([line.label, y(line.value) - 9]);
     }
     dots = [];
     for (let s = header.series.length - 1; s >= 0; s--)
       for (let layer = 0; layer < layers; layer++)
         for (let head = 0; head < heads; head++) {
           const v = value(`values${s}`, layer, head), d = value(`spread${s}`, layer, head);
+          if (Number.isNaN(v)) continue; // a stage with fewer heads
           const px = x(layer, head), py = y(v), color = headColor(head, heads);
-          const chosen = picked && picked.series === s && picked.layer === layer && picked.head === head;
+          const chosen = picked.series === s && picked.layer === layer && picked.head === head;
           ctx.strokeStyle = color; ctx.fillStyle = color;
           if (s === 0) {
             ctx.globalAlpha = 0.35; ctx.lineWidth = 3;
@@ -79,6 +81,12 @@ export default view(({ root, trigger, onUnmount }) => {
           if (chosen) { ctx.strokeStyle = colors.ink; ctx.lineWidth = 2; ctx.beginPath(); ctx.arc(px, py, 9, 0, 7); ctx.stroke(); }
           dots.push({ series: s, layer, head, x: px, y: py });
         }
+    ctx.textAlign = 'left';
+    for (const [text, place] of labels) { // over the dots, on paper, so that it can be read
+      ctx.globalAlpha = 0.8; ctx.fillStyle = colors.paper;
+      ctx.fillRect(left + 2, place - 8, ctx.measureText(text).width + 8, 16);
+      ctx.globalAlpha = 1; ctx.fillStyle = colors.muted; ctx.fillText(text, left + 6, place);
+    }
     inspect(narrow ? Math.min(now.width, 280) : now.width - width - 32);
   }
 
@@ -86,26 +94,24 @@ export default view(({ root, trigger, onUnmount }) => {
     const { header, colors, arrays } = now, p = picked;
     side.style.flexBasis = `${width}px`;
     const size = Math.max(60, Math.min(width, 260));
+    map.node.style.display = arrays[`offsets${p.series}`] ? 'block' : 'none';
     const ctx = map.size(size, size);
-    if (!p) { title.textContent = 'Point at a head'; note.textContent = 'Its attention around the query appears here, averaged over every query and picture.'; }
-    else {
-      const v = value(`values${p.series}`, p.layer, p.head), d = value(`spread${p.series}`, p.layer, p.head);
-      title.textContent = `Layer ${p.layer + 1}, head ${p.head + 1} · ${header.series[p.series]}`;
-      const text = `${v.toFixed(v < 10 ? 2 : 1)} ${header.unit} (± ${d.toFixed(d < 10 ? 2 : 1)} over pictures)`;
-      const offsets = arrays[`offsets${p.series}`];
-      const shown = place === header.shown && offsets;
-      note.textContent = shown
-        ? `${text}. Middle: the query. Brightest place: ${(100 * arrays[`tops${p.series}`].data[p.layer * shape()[2] + p.head]).toFixed(1)} % of its attention.`
-        : `${text}. The map belongs to step ${header.steps[header.shown]}.`;
-      say(`${title.textContent}: ${text}`);
-      if (shown) {
-        const [, heads, rows, cols] = offsets.shape, start = (p.layer * heads + p.head) * rows * cols;
-        const table = SEQUENTIAL_LUT, side = size / Math.max(rows, cols);
-        blit(ctx, heat(offsets.data, rows, cols, table, 0, 255, start), 0, 0, side * cols, side * rows);
-        ctx.strokeStyle = colors.query; ctx.lineWidth = 2;
-        ctx.strokeRect(side * ((cols - 1) / 2), side * ((rows - 1) / 2), side, side);
-        return;
-      }
+    const v = value(`values${p.series}`, p.layer, p.head), d = value(`spread${p.series}`, p.layer, p.head);
+    title.textContent = `Layer ${p.layer + 1}, head ${p.head + 1} · ${header.series[p.series]}`;
+    const text = `${v.toFixed(v < 10 ? 2 : 1)} ${header.unit} (± ${d.toFixed(d < 10 ? 2 : 1)} over pictures)`;
+    const offsets = arrays[`offsets${p.series}`];
+    const shown = place === header.shown && offsets;
+    note.textContent = shown
+      ? `${text}. Middle: the query. Brightest place: ${(100 * arrays[`tops${p.series}`].data[p.layer * shape()[2] + p.head]).toFixed(1)} % of its attention.`
+      : offsets ? `${text}. The map belongs to step ${header.steps[header.shown]}.` : `${text}.`;
+    say(`${title.textContent}: ${text}`);
+    if (shown) {
+      const [, heads, rows, cols] = offsets.shape, start = (p.layer * heads + p.head) * rows * cols;
+      const table = SEQUENTIAL_LUT, side = size / Math.max(rows, cols);
+      blit(ctx, heat(offsets.data, rows, cols, table, 0, 255, start), 0, 0, side * cols, side * rows);
+      ctx.strokeStyle = colors.query; ctx.lineWidth = 2;
+      ctx.strokeRect(side * ((cols - 1) / 2), side * ((rows - 1) / 2), side, side);
+      return;
     }
     ctx.fillStyle = colors.panel; ctx.fillRect(0, 0, size, size);
   }
@@ -125,15 +131,15 @@ export default view(({ root, trigger, onUnmount }) => {
   plot.node.setAttribute('aria-label', 'Heads against depth. Left and right change the layer, up and down the head, Enter pins the head.');
   plot.node.onpointermove = (event) => choose(nearest(event));
   plot.node.onpointerdown = (event) => choose(nearest(event));
-  plot.node.onclick = () => { if (picked) trigger('pick', [picked.layer, picked.head]); };
+  plot.node.onclick = (event) => { if (nearest(event)) trigger('pick', [picked.layer, picked.head]); };
   plot.node.onkeydown = (event) => {
-    const [, layers, heads] = shape(), p = picked ?? { series: 0, layer: 0, head: 0 };
+    const [, layers, heads] = shape(), p = picked;
     const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
     if (moves[event.key]) {
       event.preventDefault();
-      const [dl, dh] = picked ? moves[event.key] : [0, 0];
+      const [dl, dh] = moves[event.key];
       choose({ series: p.series, layer: Math.min(layers - 1, Math.max(0, p.layer + dl)), head: Math.min(heads - 1, Math.max(0, p.head + dh)) });
-    } else if (event.key === 'Enter' && picked) { event.preventDefault(); trigger('pick', [picked.layer, picked.head]); }
+    } else if (event.key === 'Enter') { event.preventDefault(); trigger('pick', [picked.layer, picked.head]); }
   };
 
   function show(target, ms) {
@@ -168,7 +174,8 @@ export default view(({ root, trigger, onUnmount }) => {
       const [steps, layers, heads] = shape();
       slider.max = String(steps - 1);
       time.style.display = steps > 1 ? 'flex' : 'none';
-      if (picked && (picked.layer >= layers || picked.head >= heads || picked.series >= now.header.series.length)) picked = null;
+      if (picked.layer >= layers || picked.head >= heads || picked.series >= now.header.series.length)
+        picked = { series: 0, layer: 0, head: 0 };
       stopMotion(); place = now.header.shown;
       show(now.header.shown, 0);
     }
