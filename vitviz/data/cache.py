@@ -35,7 +35,7 @@ def read_dataset(name: str, path: Path) -> Dataset:
         DatasetError: if the file cannot be read, or does not hold what design says it does.
     """
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             missing = [key for key in KEYS if key not in stored.files]
             if missing:
                 raise ValueError(f"it has no {', '.join(missing)}")

@@ -93,6 +93,8 @@ def _fetch_all(archives: list[_Archive], report: Progress) -> None:
                 _fetch(url, archive, report, number, len(archives))
                 break
             except (OSError, ValueError, http.client.HTTPException) as error:
+                if isinstance(error, urllib.error.HTTPError):
+                    error.close()  # it is also the answer, and holds the connection
                 failures.append(error)
         else:
             raise failures[0]
@@ -130,12 +132,12 @@ def _assemble(name: str, source: Any, folder: str) -> Dataset:
 
 def _images(data: Any) -> Images:
     """torchvision's (N, H, W) grey tensor or (N, H, W, 3) array as (N, H, W, C)."""
-    array = np.array(data, dtype=np.uint8)
+    array: Images = np.array(data.numpy() if hasattr(data, "numpy") else data, dtype=np.uint8)
     return array if array.ndim == 4 else array[..., None]
 
 
 def _labels(targets: Any) -> Labels:
-    return np.array(targets, dtype=np.int64)
+    return np.array(targets.numpy() if hasattr(targets, "numpy") else targets, dtype=np.int64)
 
 
 @contextmanager
