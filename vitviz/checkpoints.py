@@ -12,7 +12,7 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
@@ -20,36 +20,27 @@ from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as serialise_tensors
 from torch import Tensor
 
+from vitviz.checkpoint_header import FORMAT, KEY, CheckpointError, Header, parse_header, read_header
 from vitviz.checkpoint_limits import check_buildable
-from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
+from vitviz.config import ModelConfig, Preparation, TrainConfig, to_dict
 from vitviz.models.zoo import create_model
 
 if TYPE_CHECKING:
     from vitviz.models.loaded import LoadedModel
 
-FORMAT = 1
+__all__ = [
+    "Checkpoint",
+    "CheckpointError",
+    "Header",
+    "checkpoint_bytes",
+    "load_checkpoint",
+    "open_model",
+    "read_header",
+    "save_checkpoint",
+]
+
 MAX_BYTES = 64 * 2**20  # of a file; the models trained here take a few MB
-MAX_HEADER_BYTES = 4 * 2**20
 _FLOATS = {"F16", "BF16", "F32"}
-_KEY = "vitviz"
-
-
-class CheckpointError(ValueError):
-    """A file that cannot be used as a checkpoint; one sentence says why."""
-
-
-@dataclass(frozen=True)
-class Header:
-    """What a checkpoint says about itself; read without its tensors, so its digest is not yet verified."""
-
-    config: ModelConfig
-    preparation: Preparation
-    train: TrainConfig | None
-    classes: tuple[str, ...]
-    history: list[dict[str, Any]]
-    card: dict[str, Any]
-    steps: tuple[int, ...]
-    digest: str
 
 
 @dataclass(frozen=True)
@@ -92,7 +83,7 @@ def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False) -> bytes:
     raw = serialise_tensors(tensors)
     length = int.from_bytes(raw[:8], "little")
     table, data = json.loads(raw[8 : 8 + length]), raw[8 + length :]
-    table["__metadata__"] = {_KEY: text, "digest": _digest(text, table, data)}
+    table["__metadata__"] = {KEY: text, "digest": _digest(text, table, data)}
     header = json.dumps(table).encode()
     header += b" " * (-len(header) % 8)
     return len(header).to_bytes(8, "little") + header + data
@@ -108,21 +99,6 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint, half: bool = False
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def read_header(source: str | Path | bytes) -> Header:
-    """Configs, history, card and steps of a checkpoint, without reading its tensors.
-
-    Raises:
-        CheckpointError: if it is no checkpoint of this project.
-    """
-    if isinstance(source, bytes):
-        return _parse_header(source[: 8 + MAX_HEADER_BYTES], len(source))[0]
-    try:
-        with open(source, "rb") as file:
-            return _parse_header(_head(file), os.fstat(file.fileno()).st_size)[0]
-    except OSError as error:
-        raise CheckpointError(f"the checkpoint cannot be read: {error.strerror or error}") from error
 
 
 def load_checkpoint(
@@ -146,7 +122,7 @@ def load_checkpoint(
             if a weight is not finite.
     """
     raw = _read(source, limit_bytes)
-    header, text, table, start = _parse_header(raw, len(raw))
+    header, text, table, start = parse_header(raw, len(raw))
     if _digest(text, table, raw[start:]) != header.digest:
         raise CheckpointError("the checkpoint's digest does not match: the file was changed or damaged")
     wanted = header.steps if every_step else (header.steps[-1] if step is None else step,)
@@ -210,94 +186,6 @@ def _read(source: str | Path | bytes, limit_bytes: int) -> bytes:
             f"the checkpoint is too large: {size / 2**20:.1f} MB, the limit is {limit_bytes / 2**20:g} MB"
         )
     return source if isinstance(source, bytes) else Path(source).read_bytes()
-
-
-def _head(file: BinaryIO) -> bytes:
-    lead = file.read(8)
-    length = int.from_bytes(lead, "little")
-    return lead + (file.read(length) if length <= MAX_HEADER_BYTES else b"")
-
-
-def _parse_header(raw: bytes, size: int) -> tuple[Header, str, dict[str, Any], int]:
-    """(header, its JSON text, the table of tensors, where their bytes start) of a file's beginning."""
-    length = int.from_bytes(raw[:8], "little")
-    if len(raw) < 8 or not 2 <= length <= size - 8:
-        raise CheckpointError("the file is not safetensors, or it is truncated")
-    if length > MAX_HEADER_BYTES:
-        raise CheckpointError(
-            f"the checkpoint's header is too large: {length} bytes, the limit is {MAX_HEADER_BYTES}"
-        )
-    try:
-        table = json.loads(raw[8 : 8 + length])
-        metadata = table.pop("__metadata__")
-        text, digest = metadata[_KEY], metadata["digest"]
-        document = json.loads(text)
-        version = document["format"]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise CheckpointError(
-            "the file is not a checkpoint of this project: its header says nothing of it"
-        ) from error
-    if version != FORMAT:
-        raise CheckpointError(f"the checkpoint has format {version!r}; this program reads format {FORMAT}")
-    _check_table(table, size - 8 - length)
-    try:
-        header = Header(
-            _model_config(document["config"]),
-            _typed(document["preparation"], Preparation),
-            None if document["train"] is None else _typed(document["train"], TrainConfig),
-            tuple(str(name) for name in document["classes"]),
-            list(document["history"]),
-            dict(document["card"]),
-            tuple(sorted({int(name.split("/", 1)[0]) for name in table})),
-            str(digest),
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"the checkpoint's header cannot be used: {error}") from error
-    return header, text, table, 8 + length
-
-
-def _check_table(table: dict[str, Any], data_bytes: int) -> None:
-    """Every tensor must lie inside the data; together they must fill it."""
-    sizes = {"F16": 2, "BF16": 2, "F32": 4, "I64": 8}
-    end = 0
-    try:
-        if not table:
-            raise CheckpointError("the checkpoint holds no weights")
-        for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
-            count = 1
-            for side in entry["shape"]:
-                if not isinstance(side, int) or side < 0:
-                    raise ValueError
-                count *= side
-            start, stop = entry["data_offsets"]
-            step, _, parameter = name.partition("/")
-            if not (step.isdecimal() and len(step) < 16 and parameter):
-                raise ValueError
-            if start != end or stop - start != count * sizes[entry["dtype"]]:
-                raise ValueError
-            end = stop
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, CheckpointError):
-            raise
-        raise CheckpointError("the checkpoint's table of tensors contradicts itself") from error
-    if end != data_bytes:
-        raise CheckpointError(
-            f"the checkpoint is truncated: {data_bytes} bytes of weights, its header says {end}"
-        )
-
-
-def _model_config(values: dict[str, Any]) -> ModelConfig:
-    config = from_dict(values)
-    if isinstance(config, Preparation | TrainConfig):
-        raise ValueError(f"config must describe a model, received a {config.kind} config")
-    return config
-
-
-def _typed(values: dict[str, Any], kind: type[Any]) -> Any:
-    config = from_dict(values)
-    if not isinstance(config, kind):
-        raise ValueError(f"expected a {kind.kind} config, received {config.kind}")
-    return config
 
 
 def _expected_tensors(config: ModelConfig, tensors: int) -> dict[str, Tensor]:

@@ -73,7 +73,7 @@ def _presets() -> tuple[ModelChoice, ...]:
 @lru_cache(maxsize=64)
 def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
     """None for a file that is no checkpoint of this version; `modified_ns` keys the cache."""
-    from vitviz.checkpoints import read_header
+    from vitviz.checkpoint_header import read_header
 
     try:
         header = read_header(path)
