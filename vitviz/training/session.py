@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from vitviz.checkpoints import CheckpointError, open_model
+from vitviz.checkpoints import open_model
 from vitviz.data.datasets import DatasetError, load_dataset
 from vitviz.training.files import append_lines, read_lines, write_status
 from vitviz.training.loop import Trainer, train
@@ -72,7 +72,7 @@ class Session:
             self._say(
                 "failed", f"{reason}; everything up to the last save is whole, and resume goes on from there"
             )
-        except (ValueError, DatasetError, CheckpointError) as error:
+        except (ValueError, KeyError, DatasetError) as error:
             self._say("failed", str(error))
         except MemoryError:
             self._say("failed", "there was not enough memory for this model and batch")
@@ -88,7 +88,11 @@ class Session:
             load_dataset(self.config.train.dataset), self.config.preparation, self.config.train
         )
         trainer = self.trainer = Trainer(
-            self.config.model, self.config.train, data, self.device, load_teacher(self.config)
+            self.config.model,
+            self.config.train,
+            data,
+            self.device,
+            load_teacher(self.config, self.run.directory.parent),
         )
         self._resume(trainer)
         state, message = "done", ""
@@ -241,17 +245,19 @@ def default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def load_teacher(config: RunConfig) -> nn.Module | None:
+def load_teacher(config: RunConfig, runs_folder: Path) -> nn.Module | None:
     """The distillation teacher that a run names, or None.
 
     Raises:
         CheckpointError: if its file cannot be used.
-        RunError: if it was made for other pictures.
+        RunError: if it lies elsewhere, or was made for other pictures.
     """
     if config.train.distill_from is None:
         return None
-    path = Path(config.train.distill_from)
-    loaded = open_model(path if path.is_absolute() else PROJECT / path)
+    path = (PROJECT / config.train.distill_from).resolve()  # an absolute path stays one
+    if not any(path.is_relative_to(folder) for folder in (PROJECT / "checkpoints", runs_folder.resolve())):
+        raise RunError("a teacher must be one of the project's checkpoints or of the runs' snapshots")
+    loaded = open_model(path)
     if loaded.preparation != config.preparation:
         raise RunError("the teacher was made for another preparation of the pictures than the student")
     return loaded.model
