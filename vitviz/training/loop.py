@@ -103,6 +103,11 @@ class Trainer:
         """Whether the run has made all its updates or used all its seconds."""
         return self.progress >= 1.0
 
+    @property
+    def has_news(self) -> bool:
+        """Whether updates were made since the last record."""
+        return bool(self._pending)
+
     def change(self, learning_rate: float | None = None, weight_decay: float | None = None) -> None:
         """New peak learning rate or weight decay from the next update on; the schedule's shape stays.
 
@@ -285,17 +290,19 @@ def train(trainer: Trainer) -> Iterator[Event]:
         trainer.seconds += now - mark
         mark = now
 
-    while not trainer.finished:
+    last = False
+    while not last:
         before = trainer.progress
-        try:
-            trainer.advance()
-        except Diverged as error:
-            yield Ended("diverged", trainer.step, str(error))
-            return
+        if not trainer.finished:  # seconds may run out in an evaluation, and a run may be resumed at its end
+            try:
+                trainer.advance()
+            except Diverged as error:
+                yield Ended("diverged", trainer.step, str(error))
+                return
         tick()
         events: list[Event] = []
         last = trainer.finished
-        if last or trainer.step % trainer.record_every == 0:
+        if trainer.has_news and (last or trainer.step % trainer.record_every == 0):
             events.append(trainer.record())
         if last or trainer.step % trainer.validate_every == 0:
             events.append(trainer.evaluate("validation", None if last else QUICK_VALIDATION, exact=last))

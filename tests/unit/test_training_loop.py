@@ -1,0 +1,188 @@
+"""The loop learns, repeats itself, resumes exactly, and stops where numbers end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from training_helpers import MODEL, TRAIN, toy_data
+
+from vitviz.config import CNNConfig, TrainConfig
+from vitviz.models.zoo import create_model
+from vitviz.training.loop import Trainer, train
+from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
+
+DATA = toy_data()
+LIVELY = replace(TRAIN, shift_px=1, flip=False, mixup_alpha=0.2, gradient_clip=1.0, ema_decay=0.9)
+DROPPING = replace(MODEL, dropout=0.1)
+
+
+def run(config: TrainConfig = TRAIN, **more: object) -> tuple[Trainer, list[Event]]:
+    trainer = Trainer(MODEL, config, DATA, **more)  # type: ignore[arg-type]
+    return trainer, list(train(trainer))
+
+
+def steps(events: list[Event]) -> list[StepRecord]:
+    return [event for event in events if isinstance(event, StepRecord)]
+
+
+def numbers(record: StepRecord) -> tuple[float, ...]:
+    return record.step, record.loss, record.accuracy, record.learning_rate, record.gradient_norm
+
+
+def test_a_run_learns_and_tells_its_story_in_order() -> None:
+    trainer, events = run()
+    assert [event.step for event in steps(events)] == list(range(1, 26))
+    tested = [event for event in events if isinstance(event, Evaluation) and event.split == "test"]
+    assert len(tested) == 1 and tested[0].accuracy > 0.95
+    assert sum(map(sum, tested[0].confusion)) == 40
+    assert isinstance(events[0], Snapshot) and events[0].step == 0
+    assert events[-1] == Ended("done", 25, "")
+    assert steps(events)[-1].seen == 400 and steps(events)[-1].epoch == 4.0
+
+
+def test_snapshots_are_dense_at_first_bounded_and_hold_the_last_step() -> None:
+    _, events = run()
+    moments = [event.step for event in events if isinstance(event, Snapshot)]
+    assert moments == [0, 1, 3, 9, 25]
+
+
+def test_snapshots_are_not_shared_with_the_model_in_training() -> None:
+    trainer = Trainer(MODEL, TRAIN, DATA)
+    before = trainer.snapshot().state
+    trainer.advance()
+    after = trainer.snapshot().state
+    assert not torch.equal(before["head.weight"], after["head.weight"])
+
+
+@pytest.mark.parametrize("precision", ["fp32", "auto"])
+@pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd"])
+def test_the_same_seed_gives_the_same_numbers(optimizer: str, precision: str) -> None:
+    config = replace(LIVELY, optimizer=optimizer, precision=precision, epochs=1)
+    first, second = (list(map(numbers, steps(run(config)[1]))) for _ in range(2))
+    assert first == second
+    assert first != list(map(numbers, steps(run(replace(config, seed=1))[1])))
+
+
+@pytest.mark.parametrize(
+    "model", [DROPPING, CNNConfig(image_size=8, in_chans=1, num_classes=2, widths=(8,), blocks=(1,))]
+)
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+def test_a_resumed_run_equals_an_uninterrupted_one(model: object, optimizer: str) -> None:
+    config = replace(LIVELY, optimizer=optimizer, epochs=3)
+    whole = Trainer(model, config, DATA)  # type: ignore[arg-type]
+    uninterrupted = steps(list(train(whole)))
+    first = Trainer(model, config, DATA)  # type: ignore[arg-type]
+    events = train(first)
+    for event in events:
+        if isinstance(event, StepRecord) and event.step == 7:
+            break
+    tensors, values = first.state()
+    first.change(learning_rate=9.0)
+    second = Trainer(model, config, DATA)  # type: ignore[arg-type]
+    second.load_state(tensors, values)
+    resumed = steps(list(train(second)))
+    assert [numbers(r) for r in resumed] == [numbers(r) for r in uninterrupted[7:]]
+    for name, tensor in whole.weights.state().items():
+        assert torch.equal(tensor, second.weights.state()[name]), name
+
+
+def test_every_picture_is_seen_once_an_epoch() -> None:
+    trainer = Trainer(MODEL, replace(TRAIN, batch_size=20), DATA)
+    seen = []
+    for _ in range(5):
+        seen += trainer._batch().tolist()
+        trainer.step += 1
+    assert sorted(seen) == list(range(100))
+
+
+def test_a_loss_that_is_no_number_stops_the_run_and_leaves_the_weights() -> None:
+    trainer = Trainer(MODEL, replace(TRAIN, optimizer="sgd", learning_rate=10.0, schedule="constant"), DATA)
+    trainer.weights.master.mul_(1e18)
+    trainer.weights.publish()
+    before = trainer.weights.master.clone()
+    *_, end = train(trainer)
+    assert isinstance(end, Ended) and end.reason == "diverged" and "step 1" in end.message
+    assert torch.equal(before, trainer.weights.master)
+
+
+def test_frozen_parameters_and_their_prefix_stay_as_they_were() -> None:
+    trainer, _ = run(replace(TRAIN, frozen=("patch_embed",), epochs=1))
+    fresh, trained = create_model(MODEL, seed=0).state_dict(), trainer.weights.state()
+    assert torch.equal(fresh["patch_embed.proj.weight"], trained["patch_embed.proj.weight"])
+    assert not torch.equal(fresh["head.weight"], trained["head.weight"])
+
+
+def test_weight_decay_spares_norms_biases_positions_and_tokens() -> None:
+    trainer = Trainer(MODEL, TRAIN, DATA)
+    decayed = sum(
+        p.numel() for n, p in trainer.weights.model.named_parameters() if n.endswith("weight") and p.ndim > 1
+    )
+    assert len(trainer.weights.groups[0]) == decayed
+    assert sum(map(len, trainer.weights.groups)) == sum(p.numel() for p in create_model(MODEL).parameters())
+
+
+def test_changes_apply_from_the_next_update_and_nonsense_is_refused() -> None:
+    trainer = Trainer(MODEL, replace(TRAIN, schedule="constant"), DATA)
+    trainer.advance()
+    trainer.change(learning_rate=1e-4, weight_decay=0.5)
+    trainer.advance()
+    record = trainer.record()
+    assert (record.learning_rate, record.weight_decay) == (1e-4, 0.5)
+    with pytest.raises(ValueError, match="received 1000000000.0"):
+        trainer.change(learning_rate=1e9)
+
+
+def test_a_run_bounded_by_seconds_ends_by_itself() -> None:
+    trainer, events = run(replace(TRAIN, epochs=None, seconds=0.2))
+    assert events[-1] == Ended("done", trainer.step, "") and trainer.seconds >= 0.2
+    assert len([event for event in events if isinstance(event, Snapshot)]) <= TRAIN.snapshots + 1
+
+
+def test_averaged_weights_are_what_is_shown_and_saved() -> None:
+    trainer = Trainer(MODEL, replace(TRAIN, ema_decay=0.5), DATA)
+    trainer.advance()
+    averaged, live = trainer.weights.state(), trainer.weights.state(averaged=False)
+    start = create_model(MODEL, seed=0).state_dict()
+    expected = (start["head.weight"] + live["head.weight"]) / 2
+    torch.testing.assert_close(averaged["head.weight"], expected)
+    with trainer.weights.shown() as model:
+        torch.testing.assert_close(model.state_dict()["head.weight"], expected)
+    torch.testing.assert_close(trainer.weights.model.state_dict()["head.weight"], live["head.weight"])
+
+
+@pytest.mark.parametrize("kind", ["hard", "soft"])
+@pytest.mark.parametrize("student", [MODEL, replace(MODEL, distilled=True)])
+def test_a_student_learns_from_its_teacher(kind: str, student: object) -> None:
+    teacher = create_model(MODEL, seed=3)
+    config = replace(TRAIN, distill_from="teacher", distillation=kind, epochs=1)
+    trainer = Trainer(student, config, DATA, teacher=teacher)  # type: ignore[arg-type]
+    for _ in range(3):
+        trainer.advance()
+    assert trainer.record().loss > 0
+
+
+@pytest.mark.parametrize(
+    ("model", "config", "reason"),
+    [
+        (replace(MODEL, num_classes=3), TRAIN, "num_classes is 3"),
+        (replace(MODEL, image_size=12), TRAIN, "image_size is 12"),
+        (MODEL, replace(TRAIN, batch_size=101), "batch_size 101 is larger than the 100"),
+        (MODEL, replace(TRAIN, distill_from="x"), "teacher"),
+        (MODEL, replace(TRAIN, frozen=("patch", "cls", "pos", "block", "norm", "head")), "nothing is left"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_the_start(
+    model: object, config: TrainConfig, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Trainer(model, config, DATA)  # type: ignore[arg-type]
+
+
+def test_a_run_resumed_at_its_end_only_finishes() -> None:
+    trainer, _ = run()
+    again = Trainer(MODEL, TRAIN, DATA)
+    again.load_state(*trainer.state())
+    events = list(train(again))
+    assert steps(events) == [] and events[-1] == Ended("done", 25, "")

@@ -1,0 +1,39 @@
+"""Small runs for the training tests: a toy set that a tiny ViT learns in a second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from vitviz.config import Preparation, TrainConfig, ViTConfig
+from vitviz.training.pictures import Pictures, TrainingData
+from vitviz.training.runs import Run, RunConfig
+
+MODEL = ViTConfig(image_size=8, patch_size=4, in_chans=1, num_classes=2, embed_dim=16, depth=1, num_heads=2)
+PREPARATION = Preparation(image_size=8, mean=(0.5,), std=(0.5,))
+TRAIN = TrainConfig(epochs=4, batch_size=16, learning_rate=3e-2, snapshots=5, precision="fp32")
+
+TINY = ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2)
+GREY = Preparation(image_size=32, mean=(0.5,), std=(0.5,), digit=True)
+
+
+def toy_data(count: int = 100) -> TrainingData:
+    """Bright left half or bright right half."""
+    dice = torch.Generator().manual_seed(0)
+
+    def part(size: int) -> Pictures:
+        labels = torch.randint(0, 2, (size,), generator=dice)
+        images = torch.randint(0, 100, (size, 1, 8, 8), generator=dice)
+        images[labels == 0, :, :, :4] += 120
+        images[labels == 1, :, :, 4:] += 120
+        return Pictures(images.to(torch.uint8), labels)
+
+    return TrainingData(part(count), part(40), part(40), PREPARATION, ("left", "right"))
+
+
+def digits_run(root: Path, **changes: object) -> Run:
+    """A run on a tenth of the digits: some ten updates."""
+    values = {"epochs": 4, "batch_size": 32, "train_fraction": 0.1, "snapshots": 4, "learning_rate": 3e-3}
+    train = TrainConfig(**(values | changes))  # type: ignore[arg-type]
+    return Run.create(root, RunConfig(TINY, GREY, train, name="tiny"))
