@@ -8,32 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
+
+from vitviz.config_checks import as_tuples, fraction, is_integer, numbers, one_of, positive, typed
 
 Positions = Literal["none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned", "pixels"]
 Readout = Literal["cls", "mean", "first_patch"]
 Activation = Literal["gelu", "relu", "silu"]
 AttentionScale = Literal["head", "width", "none"]
-
-
-def _positive(config: object, *names: str) -> None:
-    for name in names:
-        value = getattr(config, name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be an integer of at least 1, received {value!r}")
-
-
-def _fraction(config: object, *names: str) -> None:
-    for name in names:
-        value = getattr(config, name)
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 <= value < 1.0:
-            raise ValueError(f"{name} must lie in [0, 1), received {value!r}")
-
-
-def _one_of(config: object, name: str, allowed: object) -> None:
-    options = get_args(allowed)
-    if getattr(config, name) not in options:
-        raise ValueError(f"{name} must be one of {', '.join(options)}, received {getattr(config, name)!r}")
 
 
 @dataclass(frozen=True)
@@ -73,9 +55,10 @@ class ViTConfig:
     softmax_output: bool = False  # recipes C and D put a softmax before the cross-entropy
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "stem", tuple(self.stem))
-        _positive(self, "image_size", "patch_size", "in_chans", "embed_dim", "depth", "num_heads")
-        _fraction(self, "dropout", "attention_dropout", "drop_path")
+        as_tuples(self, "stem")
+        positive(self, "image_size", "patch_size", "in_chans", "embed_dim", "depth", "num_heads")
+        typed(self)
+        fraction(self, "dropout", "attention_dropout", "drop_path")
         for name, allowed in (
             ("head_input", Literal["all", "slice"]),
             ("attention_scale", AttentionScale),
@@ -85,7 +68,7 @@ class ViTConfig:
             ("readout", Readout),
             ("embed", Literal["conv", "unfold"]),
         ):
-            _one_of(self, name, allowed)
+            one_of(self, name, allowed)
         if self.image_size % self.patch_size:
             raise ValueError(f"patch_size {self.patch_size} does not divide image_size {self.image_size}")
         if self.embed_dim % self.num_heads:
@@ -119,8 +102,13 @@ class ViTConfig:
                 f"a stem for patch_size {self.patch_size} needs at least {max(1, halvings)} layers,"
                 f" received {len(self.stem)}"
             )
-        if any(not isinstance(width, int) or width < 1 for width in self.stem):
+        if any(not is_integer(width) or width < 1 for width in self.stem):
             raise ValueError(f"stem widths must be integers of at least 1, received {self.stem!r}")
+        if self.embed != "conv" or not self.embed_bias:
+            raise ValueError(
+                "a stem is made of convolutions with a bias at the end,"
+                f" received embed {self.embed!r} and embed_bias {self.embed_bias}"
+            )
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -159,19 +147,21 @@ class SwinConfig:
     convention: Literal["torchvision", "timm"] = "torchvision"  # they differ where the window does not divide
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "depths", tuple(self.depths))
-        object.__setattr__(self, "num_heads", tuple(self.num_heads))
-        _positive(self, "image_size", "patch_size", "in_chans", "embed_dim", "window_size")
-        _fraction(self, "dropout", "attention_dropout", "drop_path")
-        _one_of(self, "convention", Literal["torchvision", "timm"])
+        as_tuples(self, "depths", "num_heads")
+        positive(self, "image_size", "patch_size", "in_chans", "embed_dim", "window_size")
+        typed(self)
+        fraction(self, "dropout", "attention_dropout", "drop_path")
+        one_of(self, "convention", Literal["torchvision", "timm"])
         if self.num_classes < 0:
             raise ValueError(f"num_classes must be at least 0, received {self.num_classes}")
+        if not 0 < self.norm_eps < 1:
+            raise ValueError(f"norm_eps must lie between 0 and 1, received {self.norm_eps!r}")
         if not self.depths or len(self.depths) != len(self.num_heads):
             raise ValueError(
                 "depths and num_heads must have one entry per stage, received"
                 f" {self.depths!r} and {self.num_heads!r}"
             )
-        if any(not isinstance(n, int) or n < 1 for n in (*self.depths, *self.num_heads)):
+        if any(not is_integer(n) or n < 1 for n in (*self.depths, *self.num_heads)):
             raise ValueError(
                 f"depths and num_heads must be at least 1, received {self.depths!r} and {self.num_heads!r}"
             )
@@ -199,15 +189,15 @@ class CNNConfig:
     blocks: tuple[int, ...] = (1, 1, 1)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "widths", tuple(self.widths))
-        object.__setattr__(self, "blocks", tuple(self.blocks))
-        _positive(self, "image_size", "in_chans", "num_classes")
+        as_tuples(self, "widths", "blocks")
+        positive(self, "image_size", "in_chans", "num_classes")
+        typed(self)
         if not self.widths or len(self.widths) != len(self.blocks):
             raise ValueError(
                 "widths and blocks must have one entry per stage,"
                 f" received {self.widths!r} and {self.blocks!r}"
             )
-        if any(not isinstance(n, int) or n < 1 for n in (*self.widths, *self.blocks)):
+        if any(not is_integer(n) or n < 1 for n in (*self.widths, *self.blocks)):
             raise ValueError(
                 f"widths and blocks must be at least 1, received {self.widths!r} and {self.blocks!r}"
             )
@@ -227,7 +217,8 @@ class ConvAttentionConfig:
     transposed_values: bool = False  # the lecture's slip: the value product transposed
 
     def __post_init__(self) -> None:
-        _positive(self, "image_size", "in_chans", "num_classes", "channels")
+        positive(self, "image_size", "in_chans", "num_classes", "channels")
+        typed(self)
 
 
 @dataclass(frozen=True)
@@ -242,9 +233,10 @@ class FlatAttentionConfig:
     widths: tuple[int, int] = (128, 64)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "widths", tuple(self.widths))
-        _positive(self, "image_size", "in_chans", "num_classes")
-        if len(self.widths) != 2 or any(not isinstance(n, int) or n < 1 for n in self.widths):
+        as_tuples(self, "widths")
+        positive(self, "image_size", "in_chans", "num_classes")
+        typed(self)
+        if len(self.widths) != 2 or any(not is_integer(n) or n < 1 for n in self.widths):
             raise ValueError(f"widths must be two integers of at least 1, received {self.widths!r}")
 
 
@@ -265,10 +257,11 @@ class Preparation:
     digit: bool = False  # a drawn digit: light on dark, centred by its mass, as MNIST's were
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", tuple(self.mean))
-        object.__setattr__(self, "std", tuple(self.std))
-        _positive(self, "image_size")
-        _one_of(self, "interpolation", Literal["bilinear", "bicubic"])
+        as_tuples(self, "mean", "std")
+        positive(self, "image_size")
+        typed(self)
+        numbers(self, "mean", "std")
+        one_of(self, "interpolation", Literal["bilinear", "bicubic"])
         if len(self.mean) != len(self.std) or len(self.mean) not in (1, 3):
             raise ValueError(
                 "mean and std must both have 1 (grey) or 3 (RGB) values,"
@@ -320,16 +313,19 @@ class TrainConfig:
     snapshots: int = 12
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "frozen", tuple(self.frozen))
-        _positive(self, "batch_size", "threads", "snapshots")
+        as_tuples(self, "frozen")
+        if not all(isinstance(name, str) for name in self.frozen):
+            raise ValueError(f"frozen must hold texts, received {self.frozen!r}")
+        positive(self, "batch_size", "threads", "snapshots")
+        typed(self)
         for name, allowed in (
             ("optimizer", Literal["adamw", "adam", "sgd"]),
             ("schedule", Literal["constant", "warmup_cosine", "one_cycle"]),
             ("distillation", Literal["hard", "soft"]),
             ("precision", Literal["auto", "fp32"]),
         ):
-            _one_of(self, name, allowed)
-        _fraction(self, "momentum", "warmup_fraction", "label_smoothing")
+            one_of(self, name, allowed)
+        fraction(self, "momentum", "warmup_fraction", "label_smoothing")
         if not 0 < self.train_fraction <= 1:
             raise ValueError(f"train_fraction must lie in (0, 1], received {self.train_fraction!r}")
         if not 0 < self.validation_fraction <= 0.5:
@@ -382,7 +378,7 @@ def from_dict(values: dict[str, Any]) -> Config:
     if not isinstance(values, dict):
         raise ValueError(f"a config is an object, received {type(values).__name__}")
     kind = values.get("kind")
-    if kind not in _CLASSES:
+    if not isinstance(kind, str) or kind not in _CLASSES:
         raise ValueError(f"kind must be one of {', '.join(_CLASSES)}, received {kind!r}")
     cls = _CLASSES[kind]
     known = {field.name for field in fields(cls)}

@@ -1,0 +1,63 @@
+"""ViT against torchvision with the same random weights."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from parity_compare import FORWARD, check_gradients, shake
+from torch import Tensor, nn
+from torchvision.models.vision_transformer import VisionTransformer as TorchvisionViT
+
+from vitviz.config import Preparation, ViTConfig
+from vitviz.models.pretrained_keys import rename
+from vitviz.models.pretrained_list import Pretrained
+from vitviz.models.zoo import create_model
+
+
+def attention_of(model: nn.Module, x: Tensor) -> list[Tensor]:
+    """Every layer's attention, by asking torch's own MultiheadAttention for its weights."""
+    tokens = model._process_input(x)
+    z = torch.cat([model.class_token.expand(len(x), -1, -1), tokens], dim=1) + model.encoder.pos_embedding
+    attention = []
+    for layer in model.encoder.layers:
+        normed = layer.ln_1(z)
+        attention.append(
+            layer.self_attention(normed, normed, normed, need_weights=True, average_attn_weights=False)[1]
+        )
+        z = layer(z)
+    return attention
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_vit_equals_torchvision(seed: int) -> None:
+    patch, heads, depth = (4, 8, 4, 7)[seed], (1, 2, 3, 4)[seed], (2, 1, 3, 2)[seed]
+    config = ViTConfig(
+        image_size=patch * 3,
+        patch_size=patch,
+        num_classes=6,
+        embed_dim=8 * heads,
+        depth=depth,
+        num_heads=heads,
+        mlp_ratio=3.0,
+    )
+    theirs = shake(
+        TorchvisionViT(
+            image_size=config.image_size,
+            patch_size=patch,
+            num_layers=depth,
+            num_heads=heads,
+            hidden_dim=config.embed_dim,
+            mlp_dim=3 * config.embed_dim,
+            num_classes=6,
+        ),
+        seed,
+    )
+    entry = Pretrained("vit", "torchvision", "", config, 224, Preparation(), "", "")
+    ours = create_model(config).eval()
+    ours.load_state_dict(rename(theirs.state_dict(), entry))
+    x = torch.randn(2, 3, config.image_size, config.image_size)
+    logits, record = ours(x, record=["*.attn"])
+    torch.testing.assert_close(logits, theirs(x), **FORWARD)
+    for layer, attn in enumerate(attention_of(theirs, x)):
+        torch.testing.assert_close(record[f"blocks.{layer}.attn"], attn, **FORWARD)
+    check_gradients(ours, theirs, x, lambda gradients: rename(gradients, entry))

@@ -1,0 +1,97 @@
+"""Fetching a published file once: with progress, cancellable, checked, and whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from http.client import HTTPException
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from vitviz.models.pretrained_list import PretrainedError
+
+Progress = Callable[[int, int | None], None]  # bytes so far, and of the whole where the server tells
+
+CHUNK_BYTES = 1 << 20
+MAX_BYTES = 2 << 30  # ViT-L/16 is 1.2 GB
+TIMEOUT_S = 20.0
+
+
+class NoNetworkError(PretrainedError):
+    """The file's host cannot be reached."""
+
+
+class DownloadCancelled(PretrainedError):
+    """The visitor stopped the download."""
+
+
+def download(
+    url: str,
+    target: Path,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    sha256_start: str = "",
+) -> Path:
+    """Fetch `url` into `target` unless it is there; a partial file never carries that name.
+
+    Raises:
+        NoNetworkError: if the host cannot be reached, or stops answering.
+        DownloadCancelled: if `cancelled()` becomes true.
+        PretrainedError: if the host refuses, or the file is too large, cut short or not the published one.
+    """
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as part:
+        try:
+            digest = _fetch(url, part.write, progress, cancelled)
+            if not digest.startswith(sha256_start):
+                raise PretrainedError(f"{url} is not the published file: its sha256 starts {digest[:8]}")
+            part.flush()
+            os.replace(part.name, target)
+        finally:
+            Path(part.name).unlink(missing_ok=True)
+    return target
+
+
+def _fetch(
+    url: str,
+    write: Callable[[bytes], object],
+    progress: Progress | None,
+    cancelled: Callable[[], bool] | None,
+) -> str:
+    if not url.startswith(("https://", "http://")):
+        raise PretrainedError(f"weights are fetched over http or https, received {url}")
+    host = url.split("/")[2]
+    digest = hashlib.sha256()
+    done = 0
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
+            stated = answer.headers.get("Content-Length")
+            total = int(stated) if stated else None
+            if total is not None and total > MAX_BYTES:
+                raise PretrainedError(f"{url} has {total} bytes, more than the {MAX_BYTES} that are taken")
+            while chunk := answer.read(CHUNK_BYTES):
+                if cancelled is not None and cancelled():
+                    raise DownloadCancelled(f"the download from {host} was stopped")
+                done += len(chunk)
+                if done > MAX_BYTES:
+                    raise PretrainedError(f"{url} has more than the {MAX_BYTES} bytes that are taken")
+                write(chunk)
+                digest.update(chunk)
+                if progress is not None:
+                    progress(done, total)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise PretrainedError(f"{host} does not give {url}: {error.code} {error.reason}") from error
+    except (OSError, HTTPException) as error:
+        raise NoNetworkError(
+            f"the weights could not be fetched because {host} cannot be reached;"
+            " everything else in the app works without them"
+        ) from error
+    if total is not None and done != total:
+        raise NoNetworkError(f"{host} stopped after {done} of {total} bytes; try again")
+    return digest.hexdigest()

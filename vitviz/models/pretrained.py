@@ -1,0 +1,137 @@
+"""Published weights in this project's models: by name from their publisher, or from a local safetensors file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from platformdirs import user_cache_path
+from safetensors import SafetensorError
+from safetensors.torch import load as parse_tensors
+
+from vitviz.config import SwinConfig, ViTConfig
+from vitviz.models.download import MAX_BYTES, Progress, download
+from vitviz.models.loaded import LoadedModel
+from vitviz.models.pretrained_keys import State, fit_positions, load_into, rename
+from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError, find
+from vitviz.models.zoo import create_model
+from vitviz.torchvision_fix import import_torchvision
+
+__all__ = ["PRETRAINED", "Pretrained", "PretrainedError", "find", "load_pretrained", "weights_folder"]
+
+
+def weights_folder() -> Path:
+    """Where published weights are kept: $VITVIZ_WEIGHTS, or the platform's cache folder."""
+    chosen = os.environ.get("VITVIZ_WEIGHTS")
+    return Path(chosen) if chosen else user_cache_path("vitviz") / "weights"
+
+
+def load_pretrained(
+    name: str,
+    source: Path | bytes | None = None,
+    *,
+    image_size: int | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> LoadedModel:
+    """Published weights in one of this project's models, with their own preparation and class names.
+
+    Args:
+        name: timm's 'architecture.tag' or architecture, or torchvision's model name, from `PRETRAINED`.
+        source: a local safetensors file (or its bytes) of this architecture; None fetches the published file
+            once into `weights_folder()`.
+        image_size: another resolution in px; learned positions are resized, a Swin keeps its windows.
+        progress: called with (bytes so far, bytes in all or None) while fetching.
+        cancelled: asked between chunks while fetching.
+
+    Raises:
+        UnknownArchitectureError: if the name is outside the list.
+        NoNetworkError, DownloadCancelled: if the file cannot be fetched, or the visitor stopped it.
+        WeightsMismatchError: if the tensors are not the model's.
+        PretrainedError: if the file cannot be read, or the resolution does not fit.
+    """
+    entry = find(name)
+    side = image_size or entry.opens_at_px
+    config = _config_at(entry, side)
+    state, digest = _fetched(entry, progress, cancelled) if source is None else _local(source)
+    state = rename(state, entry)
+    if isinstance(config, ViTConfig) and isinstance(entry.config, ViTConfig):
+        state = fit_positions(state, entry.config, config.grid)
+    with torch.device("meta"):  # no time for random weights that are replaced at once
+        model = create_model(config)
+    load_into(model, state, entry.name)
+    return LoadedModel(
+        model,
+        config,
+        replace(entry.preparation, image_size=side),
+        imagenet_classes() if config.num_classes == 1000 else (),
+        entry.title,
+        entry.trained_on,
+        0,
+        digest,
+    )
+
+
+def _config_at(entry: Pretrained, side: int) -> ViTConfig | SwinConfig:
+    config = entry.config
+    if side < config.patch_size or side % config.patch_size:
+        raise PretrainedError(
+            f"{entry.name} cuts patches of {config.patch_size} px, which do not divide {side} px"
+        )
+    return replace(config, image_size=side) if isinstance(config, ViTConfig) else config
+
+
+def _local(source: Path | bytes) -> tuple[State, str]:
+    try:
+        size = len(source) if isinstance(source, bytes) else source.stat().st_size
+        if size > MAX_BYTES:
+            raise PretrainedError(f"the file has {size} bytes, more than the {MAX_BYTES} that are taken")
+        raw = source if isinstance(source, bytes) else source.read_bytes()
+        return parse_tensors(raw), hashlib.sha256(raw).hexdigest()
+    except OSError as error:
+        raise PretrainedError(f"the weights cannot be read: {error.strerror or error}") from error
+    except (SafetensorError, ValueError, KeyError) as error:
+        if isinstance(error, PretrainedError):
+            raise
+        raise PretrainedError(f"the file is not a whole safetensors file: {error}") from error
+
+
+def _fetched(
+    entry: Pretrained, progress: Progress | None, cancelled: Callable[[], bool] | None
+) -> tuple[State, str]:
+    folder = weights_folder() / entry.name
+    target = folder / entry.url.rpartition("/")[2]
+    download(_mirrored(entry.url), target, progress, cancelled, entry.sha256_start)
+    if target.suffix == ".safetensors":
+        return _local(target)
+    # torchvision publishes torch's own format; its digest was checked above, and only tensors are unpickled.
+    state = torch.hub.load_state_dict_from_url(
+        entry.url, model_dir=str(folder), map_location="cpu", progress=False, weights_only=True
+    )
+    return state, hashlib.sha256(target.read_bytes()).hexdigest()
+
+
+def _mirrored(url: str) -> str:
+    """The same file at the mirror that HF_ENDPOINT or VITVIZ_TORCHVISION_ENDPOINT names, if any."""
+    for host, variable in (
+        ("https://huggingface.co", "HF_ENDPOINT"),
+        ("https://download.pytorch.org", "VITVIZ_TORCHVISION_ENDPOINT"),
+    ):
+        mirror = os.environ.get(variable)
+        if mirror and url.startswith(f"{host}/"):
+            return mirror.rstrip("/") + url.removeprefix(host)
+    return url
+
+
+@lru_cache(maxsize=1)
+def imagenet_classes() -> tuple[str, ...]:
+    """The 1000 class names of ImageNet-1k, as torchvision spells them."""
+    import_torchvision()
+    from torchvision.models import ViT_B_16_Weights
+
+    return tuple(ViT_B_16_Weights.DEFAULT.meta["categories"])

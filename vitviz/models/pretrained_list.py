@@ -1,0 +1,226 @@
+"""Which published weights this project reads: names as timm and torchvision give them, and how each sees pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from vitviz.config import Preparation, SwinConfig, ViTConfig
+
+Interpolation = Literal["bilinear", "bicubic"]
+
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+HALF = (0.5, 0.5, 0.5)
+IN1K, IN21K = "ImageNet-1k", "ImageNet-21k, then ImageNet-1k"
+
+
+class PretrainedError(ValueError):
+    """Published weights that cannot be used; the message is one sentence for the visitor."""
+
+
+class UnknownArchitectureError(PretrainedError):
+    """A name outside the list of families; the message gives the reason."""
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """Published weights of one architecture: where they are, and the config and preparation that they need.
+
+    Attributes:
+        name: timm's 'architecture.tag', or torchvision's model name.
+        format: whose names the tensors carry.
+        config: the shape, at the image size that the weights were trained for.
+        opens_at_px: the image size that the app opens them with.
+        preparation: at `opens_at_px`.
+        url: of the file; its host may be replaced by a mirror (see `pretrained`).
+        sha256_start: the first digits of the file's digest, where its publisher states them.
+    """
+
+    name: str
+    format: Literal["timm", "torchvision"]
+    title: str
+    config: ViTConfig | SwinConfig
+    opens_at_px: int
+    preparation: Preparation
+    trained_on: str
+    url: str
+    sha256_start: str = ""
+
+
+_WIDTHS = {"tiny": (192, 12, 3), "small": (384, 12, 6), "base": (768, 12, 12), "large": (1024, 24, 16)}
+_LETTERS = {"tiny": "Ti", "small": "S", "base": "B", "large": "L"}
+
+
+def _vit(size: str, patch: int, side: int, classes: int = 1000) -> ViTConfig:
+    dim, depth, heads = _WIDTHS[size]
+    return ViTConfig(
+        image_size=side, patch_size=patch, num_classes=classes, embed_dim=dim, depth=depth, num_heads=heads
+    )
+
+
+def _from_timm(
+    name: str,
+    title: str,
+    config: ViTConfig | SwinConfig,
+    trained_on: str,
+    crop: float,
+    mean: tuple[float, ...] = IMAGENET_MEAN,
+    std: tuple[float, ...] = IMAGENET_STD,
+    opens_at_px: int | None = None,
+) -> Pretrained:
+    side = opens_at_px or config.image_size
+    url = f"https://huggingface.co/timm/{name}/resolve/main/model.safetensors"
+    return Pretrained(name, "timm", title, config, side, Preparation(side, mean, std, crop), trained_on, url)
+
+
+def _augreg() -> Iterator[Pretrained]:
+    shapes = (
+        ("tiny", 16, 224),
+        ("small", 16, 224),
+        ("small", 32, 224),
+        ("base", 8, 224),
+        ("base", 16, 224),
+        ("base", 32, 224),
+        ("large", 16, 224),
+        ("tiny", 16, 384),
+        ("small", 16, 384),
+        ("small", 32, 384),
+        ("base", 16, 384),
+        ("base", 32, 384),
+        ("large", 16, 384),
+    )
+    only_1k = {("small", 16), ("base", 16), ("base", 32)}
+    for size, patch, side in shapes:
+        architecture = f"vit_{size}_patch{patch}_{side}"
+        title = f"ViT-{_LETTERS[size]}/{patch}, {side} px"
+        crop = 0.9 if side == 224 else 1.0
+        config = _vit(size, patch, side)
+        yield _from_timm(f"{architecture}.augreg_in21k_ft_in1k", title, config, IN21K, crop, HALF, HALF)
+        if (size, patch) in only_1k:
+            yield _from_timm(
+                f"{architecture}.augreg_in1k", f"{title}, ImageNet-1k", config, IN1K, crop, HALF, HALF
+            )
+
+
+def _deit() -> Iterator[Pretrained]:
+    for size, side in (("tiny", 224), ("small", 224), ("base", 224), ("base", 384)):
+        crop = 0.9 if side == 224 else 1.0
+        plain = _vit(size, 16, side)
+        for part, words, config in (
+            ("", "", plain),
+            ("_distilled", "distilled ", replace(plain, distilled=True)),
+        ):
+            title = f"{words}DeiT-{_LETTERS[size]}/16, {side} px"
+            name = f"deit_{size}{part}_patch16_{side}.fb_in1k"
+            yield _from_timm(name, title[0].upper() + title[1:], config, IN1K, crop)
+
+
+def _dino() -> Iterator[Pretrained]:
+    for size in ("small", "base"):
+        for patch in (16, 8):
+            yield _from_timm(
+                f"vit_{size}_patch{patch}_224.dino",
+                f"DINO ViT-{_LETTERS[size]}/{patch}, 224 px",
+                _vit(size, patch, 224, classes=0),
+                "ImageNet-1k, without labels",
+                0.9,
+            )
+        plain = replace(_vit(size, 14, 518, classes=0), layer_scale=1e-5)
+        registers = replace(plain, num_registers=4, position_on_prefix=False)
+        for part, words, config in (("", "", plain), ("_reg4", " with registers", registers)):
+            # 518 px are 1369 patches, and all of their attention a gigabyte; 224 px are 256.
+            yield _from_timm(
+                f"vit_{size}_patch14{part}_dinov2.lvd142m",
+                f"DINOv2 ViT-{_LETTERS[size]}/14{words}, 224 px",
+                config,
+                "LVD-142M, without labels",
+                1.0,
+                opens_at_px=224,
+            )
+
+
+def _swin_config(size: str, window: int, side: int, convention: Literal["timm", "torchvision"]) -> SwinConfig:
+    dim, deep, heads = {"tiny": (96, 6, 3), "small": (96, 18, 3), "base": (128, 18, 4)}[size]
+    return SwinConfig(
+        image_size=side,
+        patch_size=4,
+        num_classes=1000,
+        embed_dim=dim,
+        depths=(2, 2, deep, 2),
+        num_heads=(heads, 2 * heads, 4 * heads, 8 * heads),
+        window_size=window,
+        convention=convention,
+    )
+
+
+def _swin() -> Iterator[Pretrained]:
+    shapes = (("tiny", 7, 224), ("small", 7, 224), ("base", 7, 224), ("base", 12, 384))
+    for size, window, side in shapes:
+        config = _swin_config(size, window, side, "timm")
+        for tag, data, words in (("ms_in1k", IN1K, ""), ("ms_in22k_ft_in1k", IN21K, ", from ImageNet-21k")):
+            name = f"swin_{size}_patch4_window{window}_{side}.{tag}"
+            title = f"Swin-{_LETTERS[size][0]}, {side} px{words}"
+            yield _from_timm(name, title, config, data, 0.9 if side == 224 else 1.0)
+
+
+def _torchvision() -> Iterator[Pretrained]:
+    rows: tuple[tuple[str, str, ViTConfig | SwinConfig, int, Interpolation, str], ...] = (
+        ("vit_b_16", "ViT-B/16", _vit("base", 16, 224), 256, "bilinear", "c867db91"),
+        ("vit_b_32", "ViT-B/32", _vit("base", 32, 224), 256, "bilinear", "d86f8d99"),
+        ("vit_l_16", "ViT-L/16", _vit("large", 16, 224), 242, "bilinear", "852ce7e3"),
+        ("swin_t", "Swin-T", _swin_config("tiny", 7, 224, "torchvision"), 232, "bicubic", "704ceda3"),
+        ("swin_s", "Swin-S", _swin_config("small", 7, 224, "torchvision"), 246, "bicubic", "5e29d889"),
+        ("swin_b", "Swin-B", _swin_config("base", 7, 224, "torchvision"), 238, "bicubic", "68c6b09e"),
+    )
+    for name, title, config, resized_px, interpolation, digest in rows:
+        preparation = Preparation(224, IMAGENET_MEAN, IMAGENET_STD, 224 / resized_px, interpolation)
+        yield Pretrained(
+            name,
+            "torchvision",
+            f"{title}, 224 px (torchvision)",
+            config,
+            224,
+            preparation,
+            IN1K,
+            f"https://download.pytorch.org/models/{name}-{digest}.pth",
+            digest,
+        )
+
+
+PRETRAINED: dict[str, Pretrained] = {
+    entry.name: entry for family in (_augreg, _deit, _dino, _swin, _torchvision) for entry in family()
+}
+
+# Patterns of names, in the order of looking, and why their weights do not fit these classes.
+_REASONS = (
+    (r"swinv2|swin_v2", "Swin V2 has cosine attention and computes its position bias by a network"),
+    (r"swin_large", "Swin-L is larger than what this app is made to show"),
+    (r"beit|vit_relpos", "it has a relative position bias in every block, which this ViT has not"),
+    (r"clip|siglip", "it normalises the tokens before the first block or pools them by attention"),
+    (r"dinov3|eva|rope|vit_so|naflex", "it rotates queries and keys by position, which this ViT does not"),
+    (r"dinov2", "only DINOv2's S and B have the plain MLP and the size that this app shows"),
+    (r"deit3|cait|xcit", "its blocks or its [CLS] token work differently from DeiT's"),
+    (r"in21k$|in22k$", "its head names 21,000 classes, for which this app has no names"),
+    (r"resnet|convnext|efficientnet|regnet|vgg|densenet|mobilenet", "it is a convolutional network"),
+    (r"mixer|mlp", "it has no attention"),
+)
+
+
+def find(name: str) -> Pretrained:
+    """The entry of a name 'architecture.tag', or of an architecture alone (its first tag in the list).
+
+    Raises:
+        UnknownArchitectureError: if it is outside the list, with the reason.
+    """
+    if name in PRETRAINED:
+        return PRETRAINED[name]
+    for entry in PRETRAINED.values():
+        if entry.name.partition(".")[0] == name:
+            return entry
+    reason = next((why for pattern, why in _REASONS if re.search(pattern, name)), "it is none of these")
+    raise UnknownArchitectureError(
+        f"{name!r} cannot be loaded: {reason}; the app reads ViT augreg, DeiT, DINO, DINOv2 S and B, Swin, and"
+        " torchvision's vit_b_16, vit_b_32, vit_l_16, swin_t, swin_s and swin_b"
+    )
