@@ -95,19 +95,21 @@ def maps_view(
     shared_scale: bool = False,
     kept: NDArray[np.bool_] | None = None,
     notes: Sequence[str] = (),
+    lines: Sequence[str] = (),
 ) -> bytes:
     """Maps of one picture side by side, each over the same grid, one pointer over all.
 
     Args:
         maps: (maps, patches), not negative.
         kept: (maps, patches): the patches that a mask keeps; the others are dimmed instead.
-        notes: one line under each map.
+        notes: one line under each map; `lines`: one or two over it, under the title.
     """
     top = maps.max(axis=-1)
     scale = np.full_like(top, top.max()) if shared_scale else top
-    header = {
+    header: dict[str, Any] = {
         "titles": list(titles),
         "notes": list(notes),
+        "lines": list(lines) or None,
         "grid": list(grid),
         "scale": [float(value) for value in scale],
         "mask": kept is not None,

@@ -241,6 +241,8 @@ export default view(({ root, trigger, onUnmount }) => {
         : ['Sum of all looks', `${n.total.toFixed(2)} (even: 1)`],
     ];
     const pair = row ? `${token}, ${n.best}` : `${n.best}, ${token}`;
+    // A softmax sums to 1; what eight bits a weight sum to would only look like an error of the model.
+    const exact = row && (typeof header.head === 'number' || header.head === 'mean');
     const sum = row ? `Σₖ A[${token}, k]` : `Σ_q A[q, ${token}]`;
     named.lastChild.textContent = nameOf(token);
     subtitle.textContent = `${!hover && options.pin ? 'pinned · ' : ''}token ${token} of ${chosen.length} · layer ${header.layer_name} · ${head}`;
@@ -252,7 +254,7 @@ export default view(({ root, trigger, onUnmount }) => {
       line.cells[0].textContent = name;
       line.cells[1].textContent = value;
     });
-    formula.textContent = `A[${pair}] = softmax(q·k / √${header.head_dim}) = ${weight(chosen[n.best])}\n${sum} = ${n.total.toFixed(3)}`;
+    formula.textContent = `A[${pair}] = softmax(q·k / √${header.head_dim}) = ${weight(chosen[n.best])}\n${sum} = ${exact ? '1' : n.total.toFixed(2)}`;
   }
   function spoken() {
     paint();

@@ -13,7 +13,7 @@ _bars = register(
     "attention_bars",
     css="""
 .vv .ab-row { display: flex; align-items: center; gap: 8px; min-height: 24px; }
-.vv .ab-name { flex: 0 0 34%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.vv .ab-name { flex: 0 0 min(34%, 160px); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .vv .ab-track { position: relative; flex: 1; height: 12px; background: var(--vv-panel); border-radius: 2px; }
 .vv .ab-track i { position: absolute; inset: 0 auto 0 0; background: var(--vv-muted); border-radius: 2px; }
 .vv .ab-track i.ab-strong { background: var(--st-primary-color); }

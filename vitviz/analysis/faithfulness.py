@@ -1,0 +1,129 @@
+"""Is a map true to the model? Patches blanked and shown in the map's order; arrays in and out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis.attention import FloatArray
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Which patches stand after every step: `deletion` and `insertion` (steps + 1, patches), True = shown.
+
+    `fraction` (steps + 1,) is the share of patches blanked, or shown again.
+    """
+
+    deletion: BoolArray
+    insertion: BoolArray
+    fraction: FloatArray
+
+
+def schedule(relevance: FloatArray, steps: int) -> Schedule:
+    """Blank patches from the most relevant on (deletion), or show them on a blank picture (insertion).
+
+    Petsiuk et al. 2018 (RISE), with a ViT's own patches as the units. Ties keep reading order.
+
+    Args:
+        relevance: (patches,); higher is blanked earlier.
+        steps: at most the number of patches.
+
+    Raises:
+        ValueError: if relevance is not one map, or the steps do not fit it.
+    """
+    if relevance.ndim != 1:
+        raise ValueError(f"relevance must be (patches,), received {relevance.shape}")
+    patches = len(relevance)
+    if not 1 <= steps <= patches:
+        raise ValueError(f"steps must lie in 1..{patches}, received {steps}")
+    rank = np.empty(patches, dtype=np.int64)
+    rank[np.argsort(-relevance, kind="stable")] = np.arange(patches)
+    counts = np.round(np.linspace(0, patches, steps + 1)).astype(np.int64)
+    first = rank[None, :] < counts[:, None]
+    return Schedule(~first, first, counts / patches)
+
+
+def blank_patches(image: FloatArray, shown: BoolArray, grid: tuple[int, int]) -> NDArray[np.float32]:
+    """Copies of one prepared picture with patches blanked: set to 0, the mean colour of the training pictures.
+
+    Args:
+        image: (C, H, W), prepared, so that 0 is the mean.
+        shown: (copies, patches), False where a patch is blanked.
+
+    Returns:
+        (copies, C, H, W).
+
+    Raises:
+        ValueError: if the masks do not have one entry per patch.
+    """
+    rows, cols = grid
+    if shown.shape[1] != rows * cols:
+        raise ValueError(f"shown must have {rows * cols} patches, received {shown.shape[1]}")
+    C, H, W = image.shape
+    cut = image.reshape(1, C, rows, H // rows, cols, W // cols)
+    mask = shown.reshape(-1, 1, rows, 1, cols, 1)
+    return np.asarray((cut * mask).reshape(len(shown), C, H, W), dtype=np.float32)
+
+
+def area(fraction: FloatArray, probability: FloatArray) -> float:
+    """Area under a deletion or insertion curve, by trapezia; both axes run from 0 to 1."""
+    return float(np.trapezoid(probability, fraction))
+
+
+def random_orders(patches: int, count: int, seed: int = 0) -> NDArray[np.float64]:
+    """(count, patches) relevance maps that are noise: the order every method must beat."""
+    return np.random.default_rng(seed).random((count, patches))
+
+
+@dataclass(frozen=True)
+class Score:
+    """Areas of one method on one picture; `gap` is insertion minus deletion, higher is truer."""
+
+    method: str
+    deletion: float
+    insertion: float
+
+    @property
+    def gap(self) -> float:
+        """Insertion area minus deletion area."""
+        return self.insertion - self.deletion
+
+
+def describe_scores(scores: list[Score], random: Score, random_spread: float) -> str:
+    """Which method explains this prediction best and by how much, in words computed from the areas.
+
+    Args:
+        random_spread: the largest distance of a single random order's gap from the mean of the random orders.
+    """
+    best, *others = sorted(scores, key=lambda score: -score.gap)
+    lead = best.gap - random.gap
+    if lead <= random_spread:
+        return (
+            f"No method beats a random order here: the best, {best.method}, has a gap of {best.gap:.2f};"
+            f" single random orders reach {random.gap + random_spread:.2f}."
+        )
+    text = (
+        f"{best.method} explains this prediction best: its insertion area exceeds its deletion area by"
+        f" {best.gap:.2f}, against {random.gap:.2f} for random orders"
+    )
+    if others:
+        text += f"; next comes {others[0].method.lower()} with {others[0].gap:.2f}"
+    return text + "."
+
+
+def curves(probabilities: NDArray[Any], steps: int, maps: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Split the class probabilities of one batched pass, deletions then insertions, into (maps, steps + 1) each.
+
+    Raises:
+        ValueError: if their number is not 2 maps (steps + 1).
+    """
+    if probabilities.shape != (2 * maps * (steps + 1),):
+        raise ValueError(f"expected {2 * maps * (steps + 1)} probabilities, received {probabilities.shape}")
+    deletion, insertion = probabilities.reshape(2, maps, steps + 1)
+    return deletion, insertion

@@ -1,0 +1,99 @@
+"""The readout applied after every layer (nostalgebraist 2020, 'logit lens'); arrays in and out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis.attention import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ReadoutWeights:
+    """A model's last LayerNorm (gain, shift, eps; None without one) and its linear heads.
+
+    `weight` (classes, D) and `bias` (classes,); `dist_weight` and `dist_bias` are a DeiT's second head.
+    """
+
+    gain: FloatArray | None
+    shift: FloatArray | None
+    eps: float
+    weight: FloatArray
+    bias: FloatArray
+    dist_weight: FloatArray | None = None
+    dist_bias: FloatArray | None = None
+
+
+def layer_norm(tokens: FloatArray, gain: FloatArray, shift: FloatArray, eps: float) -> FloatArray:
+    """LN(x) = gain (x - mean) / sqrt(var + eps) + shift, over the last axis (Ba et al. 2016)."""
+    centred = tokens - tokens.mean(axis=-1, keepdims=True)
+    return np.asarray(gain * centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps) + shift)
+
+
+def softmax(scores: FloatArray) -> FloatArray:
+    """exp(s) / sum exp(s) over the last axis."""
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def _normed(tokens: FloatArray, readout: ReadoutWeights) -> FloatArray:
+    if readout.gain is None or readout.shift is None:
+        return tokens
+    return layer_norm(tokens, readout.gain, readout.shift, readout.eps)
+
+
+def lens_of_token(tokens: FloatArray, readout: ReadoutWeights, head: str = "cls") -> FloatArray:
+    """Class probabilities if the head read one token after every layer: softmax(W LN(z_l) + b).
+
+    Args:
+        tokens: (depth + 1, D), the token before the first block and after every block.
+        head: 'dist' reads with a DeiT's second head.
+
+    Returns:
+        (depth + 1, classes).
+
+    Raises:
+        ValueError: if a second head is asked for and there is none.
+    """
+    weight, bias = readout.weight, readout.bias
+    if head == "dist":
+        if readout.dist_weight is None or readout.dist_bias is None:
+            raise ValueError("the model has no distillation head")
+        weight, bias = readout.dist_weight, readout.dist_bias
+    return softmax(_normed(tokens, readout) @ weight.T + bias)
+
+
+def lens_of_readout(
+    tokens: FloatArray, readout: ReadoutWeights, kind: str, prefix: tuple[str, ...]
+) -> FloatArray:
+    """Class probabilities if the model stopped after every layer; the last row is the model's own answer.
+
+    Args:
+        tokens: (depth + 1, tokens, D).
+        kind: the config's readout, 'cls', 'mean' or 'first_patch'.
+
+    Returns:
+        (depth + 1, classes).
+    """
+    normed = _normed(tokens, readout)
+    first = len(prefix)
+    if kind == "mean":
+        features = normed[:, first:].mean(axis=1)
+    elif kind == "first_patch":
+        features = normed[:, first]
+    else:
+        features = normed[:, prefix.index("cls")]
+    logits = features @ readout.weight.T + readout.bias
+    if readout.dist_weight is not None and "dist" in prefix:
+        logits = (logits + normed[:, prefix.index("dist")] @ readout.dist_weight.T + readout.dist_bias) / 2
+    return softmax(logits)
+
+
+def settling_layer(probabilities: NDArray[Any]) -> int:
+    """The first row from which on the last row's favourite class stays the favourite; 0 = before any block."""
+    favourite = probabilities.argmax(axis=-1)
+    wrong = np.flatnonzero(favourite != favourite[-1])
+    return int(wrong[-1]) + 1 if len(wrong) else 0

@@ -1,0 +1,76 @@
+"""Deletion and insertion curves of several methods, against random orders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitviz.plots.theme import HEADS, PALETTES, Mode, layout
+
+Curves = Mapping[str, tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]]
+
+
+def curves_figure(
+    fraction: NDArray[np.floating[Any]],
+    curves: Curves,
+    random: tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]],
+    class_name: str,
+    mode: Mode = "light",
+) -> go.Figure:
+    """Class probability while patches are blanked (left) and while they are shown on a blank picture (right).
+
+    Args:
+        fraction: (steps + 1,), share of patches blanked or shown.
+        curves: title -> (deletion, insertion), each (steps + 1,).
+        random: the same of random orders, each (orders, steps + 1): drawn as their range and mean.
+    """
+    palette = PALETTES[mode]
+    figure = go.Figure(layout=layout(mode))
+    percent = 100 * fraction
+    for side, (x, y) in enumerate((("x", "y"), ("x2", "y2"))):
+        noise = random[side]
+        figure.add_scatter(
+            x=np.concatenate([percent, percent[::-1]]),
+            y=np.concatenate([noise.max(axis=0), noise.min(axis=0)[::-1]]),
+            fill="toself",
+            fillcolor=palette.line,
+            opacity=0.6,
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+            xaxis=x,
+            yaxis=y,
+        )
+        lines = {"random order": (noise.mean(axis=0), palette.muted, "dot")} | {
+            title: (pair[side], HEADS[(3, 4, 5, 2)[i % 4]], "solid")
+            for i, (title, pair) in enumerate(curves.items())
+        }
+        for title, (values, color, dash) in lines.items():
+            figure.add_scatter(
+                x=percent,
+                y=values,
+                name=title,
+                mode="lines",
+                line={"color": color, "width": 2, "dash": dash},
+                legendgroup=title,
+                showlegend=side == 0,
+                hovertemplate="%{y:.2f} at %{x:.0f} %<extra>" + title + "</extra>",
+                xaxis=x,
+                yaxis=y,
+            )
+    axis: dict[str, Any] = dict(layout(mode)["xaxis"])  # type: ignore[call-overload]
+    title = axis["title"]
+    figure.update_layout(
+        xaxis={**axis, "domain": [0, 0.47], "title": {**title, "text": "patches blanked, %"}},
+        xaxis2={**axis, "domain": [0.53, 1], "title": {**title, "text": "patches shown, %"}},
+        yaxis={**axis, "range": [0, 1.02], "title": {**title, "text": f"probability of {class_name}"}},
+        yaxis2={**axis, "range": [0, 1.02], "anchor": "x2", "showticklabels": False},
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        height=340,
+    )
+    return figure
