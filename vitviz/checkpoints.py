@@ -123,7 +123,10 @@ def load_checkpoint(
     """
     raw = _read(source, limit_bytes)
     header, text, table, start = parse_header(raw, len(raw))
-    if _digest(text, table, raw[start:]) != header.digest:
+    # The digest covers what the header means; comparing its bytes leaves no second way to write the same.
+    if _digest(text, table, raw[start:]) != header.digest or raw[8:start] != _encode_header(
+        table, text, header.digest
+    ):
         raise CheckpointError("the checkpoint's digest does not match: the file was changed or damaged")
     wanted = header.steps if every_step else (header.steps[-1] if step is None else step,)
     if wanted[0] not in header.steps:
@@ -234,6 +237,11 @@ def _state(tensors: dict[str, Tensor], step: int, expected: dict[str, Tensor]) -
 def _check_finite(name: str, step: int, tensor: Tensor) -> None:
     if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
         raise CheckpointError(f"{name} at step {step} holds values that are not finite numbers")
+
+
+def _encode_header(table: dict[str, Any], text: str, digest: str) -> bytes:
+    header = json.dumps({**table, "__metadata__": {_KEY: text, "digest": digest}}).encode()
+    return header + b" " * (-len(header) % 8)
 
 
 def _digest(text: str, table: dict[str, Any], data: bytes) -> str:

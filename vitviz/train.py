@@ -54,9 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if status.state != "done":
         print(f"{preset.name}: {status.state} at step {status.step}: {status.message}", file=sys.stderr)
         return 1
-    command = shlex.join(
-        ["python", "-m", "vitviz.train", *(sys.argv[1:] if arguments is None else arguments)]
-    )
+    command = _command(options)
     checkpoint = with_card(assemble(run, options.snapshots), run, preset.summary, command, _commit())
     save_checkpoint(options.out, checkpoint, half=True)
     card = checkpoint.card
@@ -75,6 +73,15 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, help="instead of the preset's")
     parser.add_argument("--snapshots", type=int, help="keep at most so many in the checkpoint")
     return parser.parse_args(arguments)
+
+
+def _command(options: argparse.Namespace) -> str:
+    """What to type to train it again, from the project's folder."""
+    words = ["python", "-m", "vitviz.train", options.preset, "--seed", str(options.seed)]
+    for name in ("epochs", "snapshots"):
+        if getattr(options, name) is not None:
+            words += [f"--{name}", f"{getattr(options, name):g}"]
+    return shlex.join([*words, "--out", f"checkpoints/{options.out.name}"])
 
 
 def _configured(preset: TrainingPreset, options: argparse.Namespace) -> TrainingPreset:

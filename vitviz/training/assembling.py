@@ -115,7 +115,7 @@ def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str, comm
         "commit": commit,
         "date": time.strftime("%Y-%m-%d"),
         "seconds": round(status.seconds, 1),
-        "machine": f"{_processor()}, {config.train.threads} thread(s), {status.precision}, torch {torch.__version__}",
+        "machine": f"{_processor()}, {_threads(config.train.threads)}, {status.precision}, torch {torch.__version__}",
         "parameters": sum(tensor.numel() for tensor in last.values() if tensor.is_floating_point()),
         "test_accuracy": measured.accuracy,
         "test_loss": measured.loss,
@@ -141,6 +141,10 @@ def _halved(state: dict[str, Tensor]) -> dict[str, Tensor]:
         name: tensor.half().float() if tensor.is_floating_point() else tensor
         for name, tensor in state.items()
     }
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread" + ("s" if count > 1 else "")
 
 
 def _short(value: Any) -> Any:

@@ -1,0 +1,207 @@
+"""Checkpoints that a stranger, a broken disk or another version made: refused whole, in one sentence."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vitviz.checkpoints import Checkpoint, CheckpointError, checkpoint_bytes, load_checkpoint, read_header
+from vitviz.checkpoints import _digest as digest
+from vitviz.config import Preparation, TrainConfig, ViTConfig
+from vitviz.models.zoo import create_model
+
+MODEL = ViTConfig(image_size=8, patch_size=4, in_chans=1, num_classes=2, embed_dim=8, depth=1, num_heads=2)
+GOOD = checkpoint_bytes(
+    Checkpoint(
+        MODEL,
+        Preparation(image_size=8, mean=(0.5,), std=(0.5,)),
+        TrainConfig(),
+        ("left", "right"),
+        [],
+        {3: create_model(MODEL, seed=0).state_dict()},
+        {"title": "a toy"},
+    )
+)
+
+
+def parts(data: bytes = GOOD) -> tuple[dict[str, Any], bytes]:
+    length = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + length]), data[8 + length :]
+
+
+def build(table: dict[str, Any], data: bytes, signed: bool = True) -> bytes:
+    if signed:
+        table["__metadata__"]["digest"] = digest(table["__metadata__"]["vitviz"], table, data)
+    header = json.dumps(table).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + data
+
+
+def with_document(change: Callable[[dict[str, Any]], None]) -> bytes:
+    table, data = parts()
+    document = json.loads(table["__metadata__"]["vitviz"])
+    change(document)
+    table["__metadata__"]["vitviz"] = json.dumps(document)
+    return build(table, data)
+
+
+def with_table(change: Callable[[dict[str, Any]], None], signed: bool = True) -> bytes:
+    table, data = parts()
+    change(table)
+    return build(table, data, signed)
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(CheckpointError) as caught:
+        load_checkpoint(data)
+    return str(caught.value)
+
+
+def test_the_rebuilt_good_file_loads() -> None:
+    assert list(load_checkpoint(build(*parts())).snapshots) == [3]
+
+
+@pytest.mark.parametrize("kept", [0, 5, 8, 200, len(GOOD) - 1])
+def test_truncated_files_are_refused(kept: int) -> None:
+    assert "truncated" in refusal(GOOD[:kept])
+
+
+@pytest.mark.parametrize("place", [9, 700, len(GOOD) // 2, len(GOOD) - 1])
+def test_a_changed_byte_is_noticed(place: int) -> None:
+    refusal(GOOD[:place] + bytes([GOOD[place] ^ 1]) + GOOD[place + 1 :])
+
+
+def test_a_changed_weight_is_named_as_tampering() -> None:
+    assert "digest" in refusal(GOOD[:-1] + bytes([GOOD[-1] ^ 64]))
+
+
+def test_pickles_and_other_files_are_not_even_opened() -> None:
+    for data in (pickle.dumps({"a": 1}), b"PK\x03\x04" + bytes(100), b"\x89PNG" + bytes(64), bytes(64)):
+        refusal(data)
+
+
+def test_too_large_a_file_is_refused_by_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "big.safetensors"
+    with open(path, "wb") as file:
+        file.truncate(2**40)  # sparse
+    with pytest.raises(CheckpointError, match="too large"):
+        load_checkpoint(path)
+    with pytest.raises(CheckpointError, match="too large"):
+        load_checkpoint(GOOD, limit_bytes=100)
+
+
+def test_a_missing_file_is_said_in_a_sentence(tmp_path: Path) -> None:
+    for read in (load_checkpoint, read_header):
+        with pytest.raises(CheckpointError, match="cannot be read"):
+            read(tmp_path / "none.safetensors")
+
+
+@pytest.mark.parametrize("length", [0, 1, 2**32, 2**63, 2**64 - 1])
+def test_a_header_length_that_lies_is_refused(length: int) -> None:
+    refusal(length.to_bytes(8, "little") + GOOD[8:])
+
+
+def test_a_deeply_nested_header_is_refused() -> None:
+    header = (b"[" * 200_000).ljust(200_000)
+    assert "not a checkpoint" in refusal(len(header).to_bytes(8, "little") + header + bytes(16))
+
+
+def test_a_deeply_nested_document_is_refused() -> None:
+    table, data = parts()
+    table["__metadata__"]["vitviz"] = '{"format":' + "[" * 100_000
+    assert "not a checkpoint" in refusal(build(table, data))
+
+
+def test_another_version_is_named() -> None:
+    assert "format 99" in refusal(with_document(lambda document: document.update(format=99)))
+
+
+def test_missing_unexpected_and_misshapen_weights_are_named() -> None:
+    reason = refusal(
+        with_document(
+            lambda d: d["config"].update(embed_dim=16, positions="none", readout="mean", num_registers=1)
+        )
+    )
+    assert "missing: reg_token" in reason
+    assert "unexpected: cls_token, pos_embed" in reason
+    assert "misshapen" in reason and "instead of" in reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"depth": 10**9},
+        {"embed_dim": 2**40, "num_heads": 1},
+        {"image_size": 2**20},
+        {"mlp_ratio": 1e300},
+        {"mlp_ratio": "wide"},
+        {"image_size": 2048, "patch_size": 1, "embed_dim": 4096},
+        {"num_heads": 0},
+        {"kind": "train"},
+        {"kind": "os.system"},
+        {"surprise": 1},
+    ],
+)
+def test_configs_out_of_proportion_are_never_built(change: dict[str, Any]) -> None:
+    refusal(with_document(lambda document: document["config"].update(change)))
+
+
+def test_overlapping_and_gaping_tensors_are_refused() -> None:
+    def overlap(table: dict[str, Any]) -> None:
+        table["3/head.bias"]["data_offsets"] = table["3/cls_token"]["data_offsets"]
+
+    assert "contradicts itself" in refusal(with_table(overlap))
+
+
+def test_a_type_that_lies_is_refused() -> None:
+    def lie(table: dict[str, Any]) -> None:
+        table["3/head.bias"]["dtype"] = "F16"
+
+    assert "contradicts itself" in refusal(with_table(lie))
+    reason = refusal(with_table(lambda table: table["3/head.bias"].update(dtype="I64", shape=[1])))
+    assert "misshapen: head.bias" in reason
+
+
+@pytest.mark.parametrize("shape", [[-2], [2.0], "2", [True, 2], None, [2**70]])
+def test_shapes_that_are_none_are_refused(shape: object) -> None:
+    refusal(with_table(lambda table: table["3/head.bias"].update(shape=shape)))
+
+
+@pytest.mark.parametrize("name", ["x/head.bias", "head.bias", "-1/head.bias", "3/", "9" * 5000 + "/a"])
+def test_tensor_names_without_a_step_are_refused(name: str) -> None:
+    def rename(table: dict[str, Any]) -> None:
+        table[name] = table.pop("3/head.bias")
+
+    refusal(with_table(rename))
+
+
+def test_weights_that_are_not_numbers_are_refused() -> None:
+    table, data = parts()
+    start, _ = table["3/head.bias"]["data_offsets"]
+    for poison in (b"\x00\x00\xc0\x7f", b"\x00\x00\x80\x7f"):
+        assert "not finite" in refusal(build(*parts()[:1], data[:start] + poison + data[start + 4 :]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=400))
+def test_noise_is_always_refused(noise: bytes) -> None:
+    refusal(noise)
+    refusal(GOOD[:8] + noise)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, len(GOOD) - 1), st.integers(1, 255))
+def test_any_changed_byte_is_refused(place: int, flip: int) -> None:
+    refusal(GOOD[:place] + bytes([GOOD[place] ^ flip]) + GOOD[place + 1 :])
+
+
+def test_even_white_space_in_the_header_counts() -> None:
+    place = GOOD.index(b", ") + 1
+    assert "digest" in refusal(GOOD[:place] + b"\t" + GOOD[place + 1 :])
