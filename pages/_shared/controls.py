@@ -200,6 +200,16 @@ def number(
     return int(value)
 
 
+def real(
+    key: str, label: str, default: float, step: float, *, help: str | None = None, disabled: bool = False
+) -> float:
+    """Any finite number that can be typed; what makes no sense is refused, with the reason, where it is used."""
+    _prepare(key, float(default), _number(float), lambda value: type(value) is float and math.isfinite(value))
+    value = st.number_input(label, key=key, step=step, format="%g", help=help, disabled=disabled)
+    keep(key, value)
+    return float(value)
+
+
 def toggle(
     key: str, label: str, default: bool = False, *, help: str | None = None, disabled: bool = False
 ) -> bool:

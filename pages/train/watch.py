@@ -1,0 +1,226 @@
+"""The lab's stage: curves of the shown runs, and beside them how the chosen run stands and what steers it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from pages._shared import runs
+from pages._shared.components.curves import curves
+from vitviz.analysis.milestones import time_to
+from vitviz.plots.curves import RunLabel, Series, payload
+
+if TYPE_CHECKING:
+    from vitviz.training.runs import Run, Status
+
+POLL_S = 0.25
+LEVELS = (0.90, 0.95, 0.98)
+VIEW = {"axis": "step", "smoothing": 0.6, "log": False, "log_x": False, "extra": 0}
+MOMENT = "live_lab._moment"  # {run, step, follow}: where the timeline stands
+STATES = {
+    "new": (":gray-badge[:material/hourglass_empty: new]", ""),
+    "queued": (":orange-badge[:material/hourglass: waiting]", ""),
+    "starting": (":blue-badge[:material/sync: starting]", "The pictures are being prepared."),
+    "running": (":green-badge[:material/play_arrow: training]", ""),
+    "paused": (":orange-badge[:material/pause: paused]", ""),
+    "done": (":green-badge[:material/check: done]", ""),
+    "stopped": (":gray-badge[:material/stop: stopped]", ""),
+    "diverged": (":red-badge[:material/error: diverged]", ""),
+    "failed": (":red-badge[:material/error: failed]", ""),
+    "interrupted": (":red-badge[:material/power_off: interrupted]", ""),
+}
+
+
+def draw_curves(shown: list[Run], focus: Run | None) -> None:
+    """The curves of these runs; a mark on them moves the timeline."""
+    moment = st.session_state.get(MOMENT)
+    at = None
+    if focus is not None and moment and moment["run"] == focus.id and not moment["follow"]:
+        at = moment["step"]
+    view, marked = curves(
+        payload(
+            _labels(shown),
+            [series for run in shown for series in _series(run)],
+            None if focus is None else focus.id,
+            at,
+            st.session_state.get("live_lab._view", VIEW),
+        ),
+        key="live_lab.curves",
+    )
+    if view:
+        st.session_state["live_lab._view"] = view
+    if marked is not None and focus is not None:
+        st.session_state[MOMENT] = {"run": focus.id, "step": int(marked), "follow": False}
+
+
+def _series(run: Run) -> list[Series]:
+    log = runs.log(run.id).read()
+    training, validation = log.training(), log.validation()
+    return [
+        Series(run.id, "train", training[:3], dict(zip(runs.STEP_METRICS, training[3:], strict=True))),
+        Series(
+            run.id, "validation", validation[:3], dict(zip(runs.EVALUATION_METRICS, validation[3:], strict=True))
+        ),
+    ]
+
+
+def _labels(shown: list[Run]) -> list[RunLabel]:
+    best = {run.id: runs.log(run.id).best() for run in shown}
+    top = max((value[1] for value in best.values() if value), default=None)
+    labels = []
+    for i, run in enumerate(shown):
+        status, config, found = run.status(), run.config(), best[run.id]
+        total: dict[str, float] = {}
+        if status.total_steps and config.train.epochs:
+            total = {"step": status.total_steps, "epoch": config.train.epochs}
+        if config.train.seconds:
+            total = {"seconds": config.train.seconds}
+        labels.append(
+            RunLabel(
+                run.id,
+                config.name,
+                i,
+                total,
+                None if found is None else found[0],
+                found is not None and found[1] == top,
+            )
+        )
+    return labels
+
+
+def draw_inspector(run: Run) -> None:
+    """How the run stands, in words and numbers, and the buttons that steer it."""
+    status, log = runs.status(run), runs.log(run.id)
+    badge, note = STATES.get(status.state, (status.state, ""))
+    st.markdown(f"**{_plain(run.config().name)}** {badge}")
+    st.progress(min(max(status.progress, 0.0), 1.0), text=_progress_words(run, status))
+    _numbers(status, log)
+    _buttons(run, status)
+    message = status.message or note
+    if status.state in ("failed", "diverged", "interrupted"):
+        st.error(_sentence(message), icon=":material/info:")
+    else:
+        st.caption(_sentence(message) if message else _reached(log, status))
+
+
+def _plain(text: str) -> str:
+    """A visitor's text without Markdown's meaning."""
+    return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>:$~^&" else c for c in text)
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return _plain(text[:1].upper() + text[1:] + ("" if text.endswith(".") else "."))
+
+
+def _progress_words(run: Run, status: Status) -> str:
+    if status.state == "queued":
+        place = runs.executor().place(run)
+        return "Starting …" if place is None else f"Waiting for a free place: number {place} in the queue"
+    of = f" of {status.total_steps:,}" if status.total_steps else ""
+    words = f"step {status.step:,}{of} · epoch {status.epoch:.1f}"
+    if status.state == "running" and status.seconds_left is not None:
+        return f"{words} · {clock(status.seconds_left)} left"
+    return f"{words} · {clock(status.seconds)} of training"
+
+
+def clock(seconds: float) -> str:
+    """Seconds below two minutes, then minutes and seconds."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60:02d} s"
+
+
+def _numbers(status: Status, log: runs.Log) -> None:
+    training, validation = log.training(), log.validation()
+    accuracy = f"{validation[-1, -1]:.1%}" if validation.shape[1] else "–"
+    loss = f"{_recent(training[3]):.3f}" if training.shape[1] else "–"
+    test = "–" if log.test is None else f"{log.test['accuracy']:.1%}"
+    left, right = st.columns(2)
+    left.metric("Validation accuracy", accuracy.replace("%", " %"), help="On pictures held out of training.")
+    right.metric("Training loss", loss, help="Cross-entropy, mean of the last ten records.")
+    left.metric("Images per second", f"{status.images_per_second:,.0f}" if status.images_per_second else "–")
+    right.metric(
+        "Test accuracy", test.replace("%", " %"), help="Read once, at the end: nothing was chosen by it."
+    )
+
+
+def _recent(loss: np.ndarray) -> float:
+    return float(np.nanmean(loss[-10:])) if np.isfinite(loss[-10:]).any() else float("nan")
+
+
+def _reached(log: runs.Log, status: Status) -> str:
+    table = log.validation()
+    if not table.shape[1]:
+        return "The first record comes within a second or two."
+    times = time_to(LEVELS, table[-1], table[2])
+    said = [f"{level:.0%} after {clock(at)}" for level, at in zip(LEVELS, times, strict=True) if at is not None]
+    best = log.best()
+    words = f"Best validation accuracy {best[1]:.1%} at step {best[0]:,}." if best else ""
+    reached = f" It reached {', '.join(said)}." if said else " It has not reached 90% yet."
+    precision = f" Computed in {status.precision}." if status.precision else ""
+    return (words + reached + precision).replace("%", " %")
+
+
+def _buttons(run: Run, status: Status) -> None:
+    executor = runs.executor()
+    with st.container(horizontal=True, gap="small"):
+        if status.active:
+            if status.state == "paused":
+                _button(run, "Resume", "play_arrow", executor.resume)
+            else:
+                _button(run, "Pause", "pause", executor.pause, disabled=status.state == "queued")
+            _button(run, "Step", "skip_next", executor.step, disabled=status.state == "queued")
+            _button(run, "Stop", "stop", executor.stop)
+        elif status.state != "done":
+            _button(run, "Resume", "play_arrow", executor.resume, disabled=status.state == "diverged")
+    if status.active and status.state != "queued":
+        _change(run, status)
+
+
+def _button(run: Run, label: str, icon: str, act: Any, disabled: bool = False) -> None:
+    pressed = st.button(
+        label, key=f"live_lab._{label.lower()}", icon=f":material/{icon}:", disabled=disabled, width="stretch"
+    )
+    if pressed:
+        from vitviz.training.executor import ExecutorError
+
+        try:
+            act(run)
+        except ExecutorError as error:
+            st.session_state["live_lab._notice"] = _sentence(str(error))
+        st.rerun()
+
+
+def _change(run: Run, status: Status) -> None:
+    """Learning rate and weight decay of a run that is under way."""
+    with st.popover("Change while it trains", icon=":material/tune:", width="stretch"):
+        st.caption("These two apply from the next step on. Anything else is structure: start a new run with it.")
+        for name, label, step in (
+            ("learning_rate", "Peak learning rate", 5e-4),
+            ("weight_decay", "Weight decay", 0.01),
+        ):
+            st.number_input(
+                label,
+                value=getattr(status, name),
+                step=step,
+                format="%g",
+                key=f"live_lab._set_{name}_{run.id}",
+                on_change=_apply,
+                args=(run, name),
+            )
+        if refusal := st.session_state.get("live_lab._refusal"):
+            st.error(refusal)
+
+
+def _apply(run: Run, name: str) -> None:
+    value = st.session_state[f"live_lab._set_{name}_{run.id}"]
+    try:
+        run.control("set", **{name: float(value)})
+    except ValueError as error:
+        st.session_state["live_lab._refusal"] = _sentence(str(error))
+    else:
+        st.session_state.pop("live_lab._refusal", None)
