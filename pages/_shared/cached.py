@@ -66,7 +66,7 @@ def dataset(name: str) -> Dataset:
 
 
 def picture(image: str) -> np.ndarray:
-    """The picture of a key such as 'sample:cat', 'digits:17' (an index into the test set) or 'upload:ID', (H, W, 3) uint8.
+    """The picture (H, W, 3) uint8 of a key: 'sample:cat', 'digits:17' (the data set's test picture) or 'upload:ID'.
 
     Raises:
         KeyError: if the picture is not, or no longer, there.

@@ -79,17 +79,32 @@ def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
         header = read_header(path)
     except (ValueError, OSError):
         return None
-    train = header.train
+    card = header.card
+    validated = [
+        r for r in header.history if r.get("kind") == "evaluation" and r.get("split") == "validation"
+    ]
+    accuracy = card.get("test_accuracy")
+    measured = f", {accuracy:.1%} of its test pictures right" if isinstance(accuracy, float) else ""
+    dataset = None if header.train is None else header.train.dataset
     return ModelChoice(
         f"checkpoint:{path.stem}",
-        path.stem,
-        "",
+        str(card.get("title", path.stem)),
+        f"Trained on {dataset}{measured}.",
         header.config,
         header.preparation,
-        None if train is None else train.dataset,
-        tuple(header.steps) or (0,),
-        path=path,
+        dataset,
+        header.steps,
+        tuple((int(record["step"]), float(record["accuracy"])) for record in validated),
+        path,
     )
+
+
+def default_model() -> str:
+    """A shipped ViT for digits, else any shipped model, else a preset with random weights."""
+    keys = list(models())
+    shipped = [choice for choice in models().values() if choice.key.startswith("checkpoint:")]
+    digits = [c for c in shipped if c.trained_on == "digits" and isinstance(c.config, ViTConfig)]
+    return next((choice.key for choice in (*digits, *shipped)), keys[0])
 
 
 def samples() -> tuple[str, ...]:

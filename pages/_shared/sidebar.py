@@ -59,7 +59,13 @@ def _settled_crop() -> float:
 
 def _model() -> tuple[ModelChoice, int]:
     choices = catalogue.models()
-    key = controls.select("model", "Model", list(choices), format_func=lambda name: choices[name].title)
+    key = controls.select(
+        "model",
+        "Model",
+        list(choices),
+        catalogue.default_model(),
+        format_func=lambda name: choices[name].title,
+    )
     choice = choices[key]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         # Drawn once the step is known, which stands below it.
@@ -128,7 +134,7 @@ def _exists(image: str) -> bool:
         return uploads.STORE.get(name) is not None
     if kind == "sample":
         return name in catalogue.samples()
-    if kind not in catalogue.datasets() or not re.fullmatch(r"\d{1,6}", name):
+    if kind not in catalogue.datasets() or not re.fullmatch(r"0|[1-9][0-9]{0,5}", name):
         return False
     return int(name) < catalogue.examples(kind)
 

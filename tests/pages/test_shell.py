@@ -1,0 +1,290 @@
+"""The shell: nouns in the sidebar, the link, uploads, controls."""
+
+from __future__ import annotations
+
+import io
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from pages._shared import catalogue, controls, nouns, pictures, registry, sidebar, uploads
+from vitviz.plots.theme import HEADS, PALETTES
+
+ROOT = Path(__file__).parents[2]
+NOUNS = ("model", "step", "image", "pin", "crop")
+
+
+def query(app: AppTest) -> dict[str, str]:
+    return {
+        key: values[0] if isinstance(values, list) else values for key, values in app.query_params.items()
+    }
+
+
+def png(height: int = 40, width: int = 64, colour: tuple[int, int, int] = (200, 30, 30)) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (width, height), colour).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def upload(app: AppTest, name: str, data: bytes) -> AppTest:
+    app.session_state["nouns.source"] = "own"
+    app.run()
+    return app.file_uploader[0].upload(name, data, "image/png").run()
+
+
+def test_first_visit_shows_every_noun_and_writes_the_link_in_full(open_app):
+    app = open_app()
+    link = query(app)
+    assert [link[key] for key in NOUNS] == ["preset:vit_digits", "0", "digits:0", "0.500,0.500", "0.5"]
+    assert len(app.sidebar.get("image")) >= 2
+    assert any("random weights" in text.value for text in app.sidebar.markdown)
+
+
+def test_a_link_shows_the_same_again(open_app):
+    first = open_app(model="preset:vit_tiny_16", image="sample:coffee", pin="0.250,0.750", crop="0.2")
+    again = open_app(**{key: query(first)[key] for key in NOUNS})
+    assert query(again) == query(first)
+    assert query(again)["image"] == "sample:coffee"
+    assert any("cup of coffee" in text.value for text in again.sidebar.markdown)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("model", "checkpoint:../../etc/passwd"),
+        ("model", "<script>alert(1)</script>"),
+        ("step", "-1"),
+        ("step", "1e999"),
+        ("image", "digits:-1"),
+        ("image", "digits:99999"),
+        ("image", "digits:٣"),
+        ("image", "sample:../cat"),
+        ("image", "upload:"),
+        ("image", "x" * 10_000),
+        ("pin", "nan,nan"),
+        ("pin", "1,2,3"),
+        ("pin", "javascript"),
+        ("crop", "inf"),
+    ],
+)
+def test_hostile_values_fall_back_silently(open_app, key, value):
+    plain = open_app()
+    app = open_app(**{key: value})
+    assert query(app) == query(plain)
+    assert not app.warning
+
+
+def test_unknown_parameters_are_dropped(open_app):
+    assert set(query(open_app(nonsense="1"))) == set(NOUNS)
+
+
+def test_changing_the_model_changes_the_link_and_the_default_picture(open_app):
+    app = open_app()
+    app.sidebar.selectbox(key="model").set_value("preset:vit_tiny_16").run()
+    assert query(app)["model"] == "preset:vit_tiny_16"
+    assert query(app)["image"] == "sample:cat"
+
+
+def test_a_chosen_picture_stays_when_the_model_changes(open_app):
+    app = open_app()
+    app.sidebar.number_input(key="nouns.index").set_value(7).run()
+    assert query(app)["image"] == "digits:7"
+    app.sidebar.selectbox(key="model").set_value("preset:vit_tiny_16").run()
+    assert query(app)["image"] == "digits:7"
+
+
+def test_another_data_set_starts_at_its_first_picture(open_app):
+    app = open_app()
+    app.sidebar.selectbox(key="nouns.dataset").set_value("shapes").run()
+    assert query(app)["image"] == "shapes:0"
+
+
+def test_nouns_are_kept_from_page_to_page(open_app):
+    other = next(entry for entry in registry.PAGES if entry.slug != "home")
+    app = open_app(pin="0.100,0.900", image="digits:5")
+    app.switch_page(other.path).run()
+    link = query(app)
+    assert (link["pin"], link["image"]) == ("0.100,0.900", "digits:5")
+
+
+def test_an_upload_is_shown_and_removed(open_app):
+    app = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
+    image = query(app)["image"]
+    assert re.fullmatch(r"upload:[\w-]{22}", image)
+    assert not app.exception and not app.warning
+    assert any(uploads.PRIVACY in text.value for text in app.sidebar.caption)
+    np.testing.assert_array_equal(uploads.STORE.get(image.removeprefix("upload:"))[0, 0], (200, 30, 30))
+
+    next(button for button in app.sidebar.button if "Remove" in button.label).click().run()
+    assert query(app)["image"] == "sample:cat"
+    assert uploads.STORE.get(image.removeprefix("upload:")) is None
+    assert not app.exception
+
+
+def test_a_bad_file_says_why_and_the_previous_picture_stays(open_app):
+    app = open_app(image="digits:3")
+    upload(app, "not-a-picture.png", b"hello")
+    assert query(app)["image"] == "digits:3"
+    assert len(app.sidebar.warning) == 1
+    assert not app.exception
+
+
+def test_a_link_to_a_vanished_upload_says_so(open_app):
+    app = open_app(image="upload:abcdefghijklmnopqrstuv")
+    assert app.sidebar.warning[0].value == sidebar.GONE
+    assert query(app)["image"] == "digits:0"
+
+
+def test_the_store_is_bounded_per_visit():
+    store = uploads.Store()
+    keys = [store.add(np.zeros((4, 4, 3), np.uint8), "visit") for _ in range(6)]
+    assert [store.get(key) is not None for key in keys] == [False, False, True, True, True, True]
+    assert len(set(keys)) == 6
+
+
+def test_the_store_is_bounded_altogether(monkeypatch):
+    monkeypatch.setattr(uploads, "_TOTAL_BYTES", 200)
+    store = uploads.Store()
+    keys = [store.add(np.zeros((6, 4, 3), np.uint8), str(visit)) for visit in range(4)]
+    assert [store.get(key) is not None for key in keys] == [False, False, True, True]
+
+
+def test_a_visit_that_ended_leaves_nothing(monkeypatch):
+    monkeypatch.setattr(uploads, "_GRACE_S", -1.0)
+    store = uploads.Store()
+    gone, here = (store.add(np.zeros((4, 4, 3), np.uint8), visit) for visit in ("gone", "here"))
+    store.release("gone")
+    store.release("here")
+    store.touch("here")
+    store.sweep()
+    assert store.get(gone) is None
+    assert store.get(here) is not None
+
+
+def test_a_checkpoint_offers_its_steps_and_comes_first(open_app, no_shipped_checkpoints):
+    write_checkpoint(no_shipped_checkpoints / "digits_vit.safetensors")
+    app = open_app()
+    assert query(app)["model"] == "checkpoint:digits_vit"
+    assert query(app)["step"] == "40"
+    app.sidebar.select_slider(key="step").set_value(0).run()
+    assert query(app)["step"] == "0"
+    assert query(open_app(step="40"))["step"] == "40"
+    assert query(open_app(step="41"))["step"] == "40"
+    assert any("Trained on digits" in text.value for text in app.sidebar.caption)
+
+
+def test_a_damaged_checkpoint_is_not_offered(open_app, no_shipped_checkpoints):
+    (no_shipped_checkpoints / "torn.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}")
+    assert "checkpoint:torn" not in catalogue.models()
+    open_app()
+
+
+def write_checkpoint(path: Path) -> None:
+    from vitviz.checkpoints import Checkpoint, save_checkpoint
+    from vitviz.config import TrainConfig
+    from vitviz.models.presets import PRESETS
+    from vitviz.models.zoo import create_model
+
+    preset = PRESETS["vit_digits"]
+    states = {step: create_model(preset.config, seed=step).state_dict() for step in (0, 10, 40)}
+    classes = tuple(str(digit) for digit in range(10))
+    history = [{"kind": "evaluation", "split": "validation", "step": 10, "accuracy": 0.5}]
+    save_checkpoint(
+        path, Checkpoint(preset.config, preset.preparation, TrainConfig(), classes, history, states)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "pin"),
+    [
+        ("cls", "cls"),
+        ("reg1", "reg1"),
+        ("0.5,1", "0.500,1.000"),
+        ("-0.1,0", None),
+        ("", None),
+        ("reg0", None),
+    ],
+)
+def test_a_pin_is_read_or_refused(text, pin):
+    assert nouns.parse_pin(text) == pin
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(True, "1"), (0.1, "0.1"), (3, "3"), ((1, 0.5), "1,0.5"), ("mean", "mean")]
+)
+def test_values_in_a_link_are_short(value, text):
+    assert controls.encode(value) == text
+
+
+def test_every_listed_page_has_its_script_and_its_group():
+    assert registry.PAGES[0].slug == "home"
+    for entry in registry.PAGES:
+        assert (ROOT / entry.path).is_file()
+        assert entry.group in registry.GROUPS
+        assert entry.question.endswith("?")
+
+
+def test_what_the_model_does_not_see_is_dimmed():
+    picture = np.full((40, 80, 3), 255, np.uint8)
+    shown = pictures.seen_picture(picture, (0.0, 20.0, 40.0), None, "dark", side_px=80)
+    assert shown.shape == (80, 160, 3)
+    assert (shown[40, 80] == 255).all()
+    assert (shown[40, 10] < 200).all()
+
+
+def test_few_pixels_stay_squares():
+    picture = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    shown = pictures.seen_picture(picture, (0.0, 0.0, 8.0), None, "light", side_px=80)
+    np.testing.assert_array_equal(shown[10::20, 10::20], picture)
+
+
+def test_filters_are_tiles_with_grey_at_zero():
+    filters = np.zeros((3, 1, 4, 4), np.float32)
+    filters[1, 0, 0, 0] = 2.0
+    sheet = pictures.filters_picture(filters, columns=2, side_px=40)
+    assert sheet.shape == (80, 80, 4)
+    assert tuple(sheet[20, 20]) == (128, 128, 128, 255)
+    assert sheet[0, 42, 0] == 255
+    assert sheet[60, 60, 3] == 0  # there is no fourth filter
+
+
+def test_every_preset_has_a_picture():
+    for choice in catalogue.models().values():
+        assert pictures.shape_picture(choice.config, "light").shape == (144, 144, 4)
+    big = replace(next(iter(catalogue.models().values())).config, embed_dim=64 * 24, depth=32)
+    assert catalogue._millions(big) > catalogue._MOST_MILLIONS
+
+
+def test_the_config_has_the_palette_of_the_plots():
+    theme = tomllib.loads((ROOT / ".streamlit/config.toml").read_text("utf-8"))["theme"]
+    assert tuple(theme["chartCategoricalColors"]) == HEADS
+    for mode, palette in PALETTES.items():
+        colours = theme[mode]
+        assert colours["primaryColor"] == palette.primary
+        assert colours["backgroundColor"] == palette.paper
+        assert colours["secondaryBackgroundColor"] == palette.panel
+        assert colours["textColor"] == palette.ink
+        assert colours["grayTextColor"] == palette.muted
+        assert colours["borderColor"] == palette.line
+
+
+def test_the_first_paint_imports_nothing_heavy():
+    import subprocess
+    import sys
+
+    script = (
+        "import sys; from streamlit.testing.v1 import AppTest; from pages._shared import warm;"
+        " warm.begin = lambda: None;"
+        " app = AppTest.from_file('app.py', default_timeout=60).run(); assert not app.exception;"
+        " print([name for name in ('torch', 'sklearn', 'skimage', 'timm') if name in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert run.stdout.strip() == "[]"
