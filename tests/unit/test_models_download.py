@@ -1,0 +1,180 @@
+"""Fetching published weights from a server on this machine: progress, cancelling, and what can go wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save
+
+from vitviz.config import ViTConfig
+from vitviz.models.download import DownloadCancelled, NoNetworkError, download
+from vitviz.models.pretrained import PRETRAINED, find, load_pretrained
+from vitviz.models.pretrained_list import PretrainedError
+from vitviz.models.zoo import create_model
+
+BODY = bytes(range(256)) * 12_000  # three chunks
+SMALL = ViTConfig(image_size=16, patch_size=8, num_classes=3, embed_dim=8, depth=1, num_heads=2)
+
+
+class Server(ThreadingHTTPServer):
+    """Serves `files` by path; a path under /short/ states more bytes than it sends."""
+
+    files: dict[str, bytes]
+    asked: list[str]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        body = self.server.files.get(self.path)
+        if body is None:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        length = {"/short/file": len(body) + 1, "/large/file": 1 << 40}.get(self.path, len(body))
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(("127.0.0.1", 0), Handler) as running:
+        running.files = {f"/{folder}file": BODY for folder in ("", "short/", "large/")}
+        running.asked = []
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def test_a_file_is_fetched_once_with_progress(server: Server, tmp_path: Path) -> None:
+    seen: list[tuple[int, int | None]] = []
+    digest = hashlib.sha256(BODY).hexdigest()[:8]
+    target = tmp_path / "deep" / "file"
+    for _ in range(2):
+        download(
+            f"{server.url}/file", target, lambda done, total: seen.append((done, total)), sha256_start=digest
+        )
+    assert target.read_bytes() == BODY
+    assert server.asked == ["/file"]
+    assert seen[-1] == (len(BODY), len(BODY))
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+@pytest.mark.parametrize(
+    ("path", "digest", "error", "message"),
+    [
+        ("/absent", "", PretrainedError, "does not give .*/absent: 404"),
+        ("/short/file", "", NoNetworkError, "stopped after 3072000 of 3072001 bytes|cannot be reached"),
+        ("/large/file", "", PretrainedError, "more than the 2147483648"),
+        ("/file", "00000000", PretrainedError, "not the published file: its sha256 starts"),
+    ],
+)
+def test_what_goes_wrong_is_said_and_leaves_nothing(
+    server: Server, tmp_path: Path, path: str, digest: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        download(server.url + path, tmp_path / "file", sha256_start=digest)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_download_can_be_stopped(server: Server, tmp_path: Path) -> None:
+    done: list[int] = []
+    with pytest.raises(DownloadCancelled, match="was stopped"):
+        download(
+            f"{server.url}/file",
+            tmp_path / "file",
+            lambda count, _: done.append(count),
+            cancelled=lambda: bool(done),
+        )
+    assert 0 < done[-1] < len(BODY)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_network_one_sentence(tmp_path: Path) -> None:
+    with Server(("127.0.0.1", 0), Handler) as closed:
+        url = closed.url
+    with pytest.raises(
+        NoNetworkError, match="cannot be reached; everything else in the app works without them"
+    ):
+        download(f"{url}/file", tmp_path / "file")
+
+
+def test_only_http_is_fetched(tmp_path: Path) -> None:
+    with pytest.raises(PretrainedError, match="over http or https, received file:"):
+        download("file:///etc/hostname", tmp_path / "file")
+
+
+@pytest.fixture
+def mirrored(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    monkeypatch.setenv("VITVIZ_TORCHVISION_ENDPOINT", f"{server.url}/")
+    monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path))
+    return server
+
+
+def test_a_named_architecture_comes_from_the_hub_once(
+    mirrored: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = replace(find("deit_tiny_patch16_224"), config=SMALL, opens_at_px=16)
+    monkeypatch.setitem(PRETRAINED, entry.name, entry)
+    path = f"/timm/{entry.name}/resolve/main/model.safetensors"
+    theirs = create_model(SMALL, seed=1).eval()
+    mirrored.files[path] = save(theirs.state_dict())
+    loaded = [load_pretrained("deit_tiny_patch16_224") for _ in range(2)]
+    assert mirrored.asked == [path]
+    assert (tmp_path / entry.name / "model.safetensors").exists()
+    assert loaded[0].digest == loaded[1].digest == hashlib.sha256(mirrored.files[path]).hexdigest()
+    x = torch.randn(2, 3, 16, 16)
+    torch.testing.assert_close(loaded[1].model(x), theirs(x))
+    assert loaded[0].trained_on == "ImageNet-1k"
+
+
+def test_torchvisions_file_is_checked_and_read_without_unpickling_objects(
+    mirrored: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {
+        "blocks.0.": "encoder.layers.encoder_layer_0.",
+        "norm": "ln_",
+        "fc1": "linear_1",
+        "fc2": "linear_2",
+    }
+    exact = {"cls_token": "class_token", "pos_embed": "encoder.pos_embedding"}
+    names |= {"attn.qkv.": "self_attention.in_proj_", "attn.proj": "self_attention.out_proj"}
+    theirs = create_model(SMALL, seed=1).eval()
+    state = {}
+    for key, tensor in theirs.state_dict().items():
+        if key.startswith("blocks"):
+            for ours, other in names.items():
+                key = key.replace(ours, other)
+        for ours, other in (("patch_embed.proj", "conv_proj"), ("head", "heads.head")):
+            key = other + key.removeprefix(ours) if key.startswith(ours) else key
+        key = key.replace("norm.", "encoder.ln.") if key.startswith("norm.") else key
+        state[exact.get(key, key)] = tensor
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    digest = hashlib.sha256(buffer.getvalue()).hexdigest()[:8]
+    entry = replace(find("vit_b_16"), config=SMALL, opens_at_px=16, sha256_start=digest)
+    monkeypatch.setitem(PRETRAINED, "vit_b_16", entry)
+    mirrored.files["/models/vit_b_16-c867db91.pth"] = buffer.getvalue()
+    x = torch.randn(2, 3, 16, 16)
+    torch.testing.assert_close(load_pretrained("vit_b_16").model(x), theirs(x))
