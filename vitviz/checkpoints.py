@@ -83,9 +83,7 @@ def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False) -> bytes:
     raw = serialise_tensors(tensors)
     length = int.from_bytes(raw[:8], "little")
     table, data = json.loads(raw[8 : 8 + length]), raw[8 + length :]
-    table["__metadata__"] = {KEY: text, "digest": _digest(text, table, data)}
-    header = json.dumps(table).encode()
-    header += b" " * (-len(header) % 8)
+    header = _encode_header(table, text, _digest(text, table, data))
     return len(header).to_bytes(8, "little") + header + data
 
 
@@ -240,7 +238,7 @@ def _check_finite(name: str, step: int, tensor: Tensor) -> None:
 
 
 def _encode_header(table: dict[str, Any], text: str, digest: str) -> bytes:
-    header = json.dumps({**table, "__metadata__": {_KEY: text, "digest": digest}}).encode()
+    header = json.dumps({**table, "__metadata__": {KEY: text, "digest": digest}}).encode()
     return header + b" " * (-len(header) % 8)
 
 
