@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pages._shared import cached
+from pages._shared import cached, catalogue
+from vitviz.analysis import patches
 from vitviz.capture import as_array, capture
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.zoo import create_model
@@ -117,8 +118,57 @@ def _prefix(model: Any, config: ViTConfig) -> dict[str, FloatArray]:
     return dict(zip(config.prefix_tokens, as_array(rows), strict=True))
 
 
-def twin_without_positions(found: Embedding, digest: str) -> nn.Module | None:
-    """The same weights with nothing added for the position; None where the model adds none anyway."""
-    if not isinstance(found.config, ViTConfig) or found.config.positions == "none":
-        return None
-    return _without_positions(f"{digest}:{found.own_patch}:{found.own_size}", found.config, found.model)
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A model that solves, or does not notice, the puzzle."""
+
+    title: str
+    note: str
+    model: nn.Module
+    softmax_output: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Puzzle:
+    """Class probabilities (classes,) of the picture in order and shuffled, and the largest change of a class."""
+
+    contender: Contender
+    before: FloatArray
+    after: FloatArray
+    change: float
+
+
+def contenders(choice: catalogue.ModelChoice, step: int, found: Embedding) -> list[Contender]:
+    """The model, its twin without positions, and one that was trained without them where one is shipped."""
+    config = found.config
+    if not isinstance(config, ViTConfig):
+        return []
+    ends = config.softmax_output
+    if config.positions == "none":
+        return [Contender("Without positions", "the model as it is", found.model, ends)]
+    digest = f"{cached.loaded(choice.key, step).digest}:{found.own_patch}"
+    twin = _without_positions(digest, config, found.model)
+    models = [
+        Contender("With positions", "the model as it is", found.model, ends),
+        Contender("Without positions", "the same weights, E_pos = 0", twin, ends),
+    ]
+    if not (found.own_patch and found.own_size and choice.trained_on):
+        return models
+    for key, other in catalogue.models().items():
+        same_but_blind = other.config == replace(config, positions="none")
+        if same_but_blind and (other.trained_on, other.preparation) == (
+            choice.trained_on,
+            choice.preparation,
+        ):
+            model = cached.loaded(key).model
+            models.append(Contender("Trained without positions", other.title, model, ends))
+            break
+    return models
+
+
+def puzzle(found: Embedding, order: NDArray[np.int64], contender: Contender) -> Puzzle:
+    """Both pictures through one model."""
+    batch = np.stack([found.values, patches.scramble(found.values, found.patch_px, order)])
+    logits = capture(contender.model, batch, ["logits"]).logits
+    before, after = patches.probabilities(logits, contender.softmax_output)
+    return Puzzle(contender, before, after, patches.largest_difference(before, after))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from functools import partial
+from math import floor, log10
+from textwrap import dedent
 
 import numpy as np
 import streamlit as st
@@ -11,7 +13,6 @@ import streamlit as st
 from pages._shared import cached, controls, embedding, nouns, page, registry
 from pages._shared.components import patches as views
 from vitviz.analysis import patches
-from vitviz.capture import capture
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.layers import PatchEmbed, unfold_patches
 from vitviz.models.layout import TokenLayout
@@ -20,7 +21,6 @@ from vitviz.plots import patches as plots
 
 IMAGE_SIZES = (28, 32, 48, 64, 96, 128, 192, 224)
 PATCH_SIZES = (2, 4, 6, 7, 8, 12, 14, 16, 28, 32)
-INSTEAD = "preset:vit_rgb_32"
 
 entry = registry.BY_SLUG["patches"]
 page.header(entry.title, entry.question)
@@ -29,14 +29,21 @@ choice = nouns.choice()
 
 def offer_another(reason: str) -> None:
     st.info(f"{reason} Choose a ViT to see patches.", icon=":material/grid_off:")
-    title = "Show a small ViT instead"
-    st.button(title, key="patches.instead", on_click=nouns.set_model, args=(INSTEAD,), type="primary")
+    grey = choice.preparation.in_chans == 1
+    key = "preset:vit_digits" if grey else "preset:vit_cifar10"
+    st.button(
+        "Show a small ViT instead",
+        key="patches.instead",
+        on_click=nouns.set_model,
+        args=(key,),
+        type="primary",
+    )
 
 
 def size_controls() -> tuple[int, int, int]:
     config = choice.config
     own_image, own_patch, fixed = config.image_size, config.patch_size, isinstance(config, SwinConfig)
-    image, cut, out, filters = st.columns([1.1, 2.3, 2.3, 1.1], vertical_alignment="bottom")
+    image, cut, out, filters = st.columns([1.1, 2.3, 2.3, 1.1], vertical_alignment="top")
     with image:
         image_px = controls.select(
             "patches.image_px",
@@ -44,7 +51,7 @@ def size_controls() -> tuple[int, int, int]:
             (own_image,) if fixed else tuple(sorted({*IMAGE_SIZES, own_image})),
             own_image,
             format_func=lambda px: f"{px} px" + (" · its own" if px == own_image else ""),
-            help="The side of the square that the model reads. E depends on the patch size alone, so it fits every size.",
+            help="Side of the square that the model reads. E depends on the patch size alone: it fits every size.",
         )
     sizes = patches.patch_sizes(image_px, (own_patch,) if fixed else (*PATCH_SIZES, own_patch))
     fitting = tuple(size.patch_px for size in sizes if size.reason is None)
@@ -59,13 +66,13 @@ def size_controls() -> tuple[int, int, int]:
     misfits = {size.patch_px: size.reason for size in sizes if size.reason}
     with out:
         if misfits:
-            st.pills(
-                f"Do not fit {image_px} px",
-                tuple(misfits),
-                disabled=True,
-                key="patches.misfits",
-                help="  \n".join(f"{px} px: {reason}." for px, reason in misfits.items()),
-            )
+            reasons = "  \n".join(f"{px} px: {reason}." for px, reason in misfits.items())
+            label = f"Patch sizes that do not fit {image_px} px"
+            with st.container(gap="xxsmall"):
+                st.markdown(f":small[Do not fit {image_px} px]", help=reasons)
+                st.pills(
+                    label, tuple(misfits), disabled=True, key="patches.misfits", label_visibility="collapsed"
+                )
         elif fixed:
             st.caption("A Swin is shown at the sizes it was built for: its windows depend on them.")
     with filters:
@@ -132,18 +139,17 @@ def draw_stage(found: embedding.Embedding, column: int) -> None:
     )
     views.stage(payload, key="patches.stage", on_change=partial(picked, layout))
     channels, side = found.values.shape[:2]
-    count, values = len(found.tokens), found.weight.shape[1]
+    count, values, dim = len(found.tokens), found.weight.shape[1], len(found.weight)
+    p, tokens = found.patch_px, layout.num_tokens
     prefix = "".join(f" + {name.upper()}" for name in found.prefix)
     page.caption(
-        f"{side} / {found.patch_px} = {layout.grid[0]}, so N = HW/P² = {side}²/{found.patch_px}² = {count:,} patches"
-        f" of P²C = {found.patch_px}² · {channels} = {values:,} values. E maps each of them to D = {len(found.weight):,}:"
-        f" {side * side * channels:,} pixel values become {count:,} × {len(found.weight):,} ="
-        f" {found.tokens.size:,} numbers{f', and the sequence has {layout.num_tokens:,} tokens (N{prefix})' if prefix else ''}."
+        f"{side} / {p} = {layout.grid[0]}, so N = HW/P² = {side}²/{p}² = {count:,} patches of P²C = {p}² · {channels}"
+        f" = {values:,} values. E maps each of them to D = {dim:,}: {side * side * channels:,} pixel values become"
+        f" {count:,} × {dim:,} = {found.tokens.size:,} numbers"
+        + (f", and the sequence has {tokens:,} tokens (N{prefix})." if prefix else ".")
     )
-    shown = {"x": (1, channels, side, side), "x_p": (1, count, values), "E": (values, len(found.weight))}
-    page.shapes(
-        **shown, **{"x_p·E": (1, *found.tokens.shape), "z0": (1, layout.num_tokens, len(found.weight))}
-    )
+    shown = {"x": (1, channels, side, side), "x_p": (1, count, values), "E": (values, dim)}
+    page.shapes(**shown, **{"x_p·E": (1, *found.tokens.shape), "z0": (1, tokens, dim)})
 
 
 def draw_convolution(found: embedding.Embedding) -> None:
@@ -156,10 +162,10 @@ def draw_convolution(found: embedding.Embedding) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown(f"**Conv2d, kernel = stride = {p}** · weight `({dim}, {channels}, {p}, {p})`")
-        st.code(inspect.getsource(PatchEmbed.forward), language="python", wrap_lines=True, height=260)
+        st.code(dedent(inspect.getsource(PatchEmbed.forward)), language="python", wrap_lines=True, height=300)
     with right:
         st.markdown(f"**Unfold, then one product** · weight as a matrix `({dim}, {values})`")
-        st.code(inspect.getsource(unfold_patches), language="python", wrap_lines=True, height=260)
+        st.code(inspect.getsource(unfold_patches), language="python", wrap_lines=True, height=300)
     largest = float(np.abs(found.convolved).max())
     verdict = "rounding only" if difference < 1e-4 * max(1.0, largest) else "more than rounding"
     page.caption(
@@ -176,7 +182,7 @@ def draw_slip(found: embedding.Embedding) -> None:
     side, p = found.shown.shape[0], found.patch_px
     rows = patches.slip_rows(side, p)
     page.caption(
-        f"`picture.reshape(N, P·P·C)` has the right shape, {slipped.shape[0]:,} × {p * p * slipped.shape[-1]:,}, and the"
+        f"`picture.reshape(N, P·P·C)` has the right shape, {len(slipped):,} × {p * p * len(found.values):,}, and the"
         f" wrong pixels: each “patch” is a run of {p * p} pixels over {rows} {'row' if rows == 1 else 'rows'} of the"
         f" picture. On average {100 * patches.slip_share(side, p):.0f} % of them lie in the patch of the same number."
     )
@@ -184,7 +190,8 @@ def draw_slip(found: embedding.Embedding) -> None:
 
 def class_name(index: int) -> str:
     names = cached.loaded(choice.key, nouns.current().step).classes
-    return names[index] if index < len(names) else f"class {index}"
+    name = names[index] if index < len(names) else str(index)
+    return f"class {name}" if name.isdigit() else name
 
 
 @st.fragment
@@ -205,55 +212,49 @@ def draw_puzzle(found: embedding.Embedding) -> None:
     with again:
         seed = controls.number("patches.seed", "Shuffle number (seed)", 0, 999, 0)
     order = patches.scrambled_order(len(found.tokens), share / 100, seed)
-    batch = np.stack([found.values, patches.scramble(found.values, found.patch_px, order)])
-    digest = cached.loaded(choice.key, nouns.current().step).digest
-    twin = embedding.twin_without_positions(found, digest)
-    models = [("As it is" if twin is not None else "This model adds no positions", "", found.model)]
-    if twin is not None:
-        models = [
-            ("With positions", "the model as it is", found.model),
-            ("Without positions", "same weights, E_pos = 0", twin),
-        ]
-    bars, changes = [], []
-    for title, note, model in models:
-        p = patches.probabilities(capture(model, batch, ["logits"]).logits, config.softmax_output)
-        change = patches.largest_difference(p[0], p[1])
-        top = np.argsort(-p[0], kind="stable")[:5]
-        rows = [[class_name(i), float(p[0, i]), float(p[1, i])] for i in top]
-        bars.append(
-            {
-                "title": title,
-                "note": f"{note}{' · ' if note else ''}largest change {percent(change)}",
-                "rows": rows,
-            }
-        )
-        changes.append((change, p))
+    contenders = embedding.contenders(choice, nouns.current().step, found)
+    results = [embedding.puzzle(found, order, contender) for contender in contenders]
+    bars = []
+    for result in results:
+        top = np.argsort(-result.before, kind="stable")[:5]
+        rows = [[class_name(i), float(result.before[i]), float(result.after[i])] for i in top]
+        note = f"{result.contender.note} · largest change {chance(result.change)}"
+        bars.append({"title": result.contender.title, "note": note, "rows": rows})
     views.puzzle(plots.puzzle(found.shown, order, found.patch_px, bars), key="patches.puzzle")
-    page.caption(puzzle_caption(int((order != np.arange(len(order))).sum()), len(order), changes, config))
+    page.caption(puzzle_caption(int((order != np.arange(len(order))).sum()), results, config))
 
 
-def percent(p: float) -> str:
-    return f"{p:.0e}" if 0 < p < 5e-5 else f"{100 * p:.2f} %"
+def chance(p: float) -> str:
+    """A probability for people: percent, or a power of ten where percent would read 0."""
+    if p == 0:
+        return "0"
+    if p >= 5e-5:
+        return f"{100 * p:.3g} %"
+    power = floor(log10(p))
+    raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{p / 10**power:.0f}·10{raised}"
 
 
-def puzzle_caption(moved: int, count: int, changes: list[tuple[float, np.ndarray]], config: ViTConfig) -> str:
-    change, p = changes[0]
-    best = int(p[0].argmax())
+def puzzle_caption(moved: int, results: list[embedding.Puzzle], config: ViTConfig) -> str:
+    own = results[0]
+    best = int(own.before.argmax())
     text = (
-        f"{moved} of {count} patches lie in another place. Grey: in order; colour: shuffled."
-        f" {'With positions' if len(changes) > 1 else 'Here'} p({class_name(best)}) goes from"
-        f" {100 * p[0, best]:.1f} % to {100 * p[1, best]:.1f} %, and the largest change of any class is {percent(change)}."
+        f"{moved} of {len(found.tokens)} patches lie elsewhere; grey bars: in order, coloured: shuffled."
+        f" {own.contender.title}, p({class_name(best)}) goes from {chance(float(own.before[best]))} to"
+        f" {chance(float(own.after[best]))}."
     )
-    if len(changes) > 1:
-        blind = changes[1][0]
-        why = (
-            "the readout is the first patch, and that has changed"
-            if config.readout == "first_patch" and blind > 1e-5
-            else "rounding: a set of tokens has no order"
-            if blind < 1e-5
-            else "more than rounding"
+    for other in results[1:]:
+        text += f" {other.contender.title}, no class changes by more than {chance(other.change)}"
+        if other.change < 1e-5:
+            text += ", which is rounding: to this model the tokens are a set."
+        elif config.readout == "first_patch":
+            text += ": the readout is the first patch, and another one stands there now."
+        else:
+            text += "."
+    if choice.trained_on is None or not found.own_patch:
+        text += (
+            " The weights are random, so their small positions matter little yet: compare a trained model."
         )
-        text += f" Without positions it is {percent(blind)}: {why}."
     return text
 
 
@@ -275,28 +276,32 @@ def draw_sequence(found: embedding.Embedding) -> None:
     )
     ratio = f"{pos / content:.2f} times" if content else "–"
     page.caption(
-        f"z₀ has {layout.num_tokens:,} rows: {layout.num_prefix_tokens} learned and {layout.num_patches:,} from patches."
+        f"z₀ has {layout.num_tokens:,} rows: {layout.num_prefix_tokens} learned, {layout.num_patches:,} from patches."
         f" Typical size (root mean square): patches {content:.3f}, positions {pos:.3f}, so where a patch lies weighs"
         f" {ratio} as much as what it shows."
     )
 
 
 MATH = r"""
-$$\mathbf{z}_0 = [\mathbf{x}_\text{class};\ \mathbf{x}^1_p\mathbf{E};\ \mathbf{x}^2_p\mathbf{E};\ \dots;\ \mathbf{x}^N_p\mathbf{E}] + \mathbf{E}_{pos},
-\qquad \mathbf{E} \in \mathbb{R}^{(P^2 C)\times D},\ \mathbf{E}_{pos} \in \mathbb{R}^{(N+1)\times D}$$
+$$\mathbf{z}_0 = [\mathbf{x}_\text{class};\ \mathbf{x}^1_p\mathbf{E};\ \dots;\ \mathbf{x}^N_p\mathbf{E}]
++ \mathbf{E}_{pos}, \qquad \mathbf{E} \in \mathbb{R}^{(P^2 C)\times D},
+\quad \mathbf{E}_{pos} \in \mathbb{R}^{(N+1)\times D}$$
 
-One value of a token is one dot product, $\ (\mathbf{x}_p\mathbf{E} + \mathbf{b})_d = \sum_{k=1}^{P^2C} x_k E_{k,d} + b_d$,
-with $N = HW/P^2$. A Conv2d with kernel and stride $P$ computes the same sum at every place where the stride stops.
+One value of a token is one dot product,
+$$(\mathbf{x}_p\mathbf{E} + \mathbf{b})_d = \sum_{k=1}^{P^2C} x_k E_{k,d} + b_d, \qquad N = HW/P^2.$$
+A Conv2d with kernel and stride $P$ computes the same sum at every place where it stops.
 
 Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, equation 1 and section 3.1.
-The order of the $N$ rows reaches the blocks through $\mathbf{E}_{pos}$ alone: attention, MLP and a [CLS] or mean readout
-treat the tokens as a set.
+The order of the rows reaches the blocks through $\mathbf{E}_{pos}$ alone: attention, the MLP and a [CLS] or mean
+readout treat the tokens as a set.
 """
 TRY_THIS = """
-1. **Predict first:** you double P. By what factor does N change, and by what factor the rows of E? Then look at the shapes.
-2. Pull the patches apart and find one patch that tells you nothing. What does its token look like?
-3. Turn on *Response to this column*: which patches does the column answer to most strongly, and does its picture say why?
-4. **Predict first:** with every patch shuffled, which of the two models changes its answer? Move the slider to 5 % and see when it starts.
+1. **Predict first:** you double P. By what factor does N change, and by what factor the rows of E?
+   Then look at the shapes.
+2. Pull the patches apart and find one that tells you nothing. What does its token look like?
+3. Turn on *Response*: which patches answer to the column most strongly, and does its picture say why?
+4. **Predict first:** with every patch shuffled, which model changes its answer?
+   Then move the slider to 5 % and see when it starts.
 5. Choose a patch as large as the picture. What is left for attention to do?
 """
 
@@ -362,7 +367,7 @@ else:
     draw_slip(found)
     page.drawers(
         math=MATH,
-        code=inspect.getsource(VisionTransformer._embed) + "\n" + inspect.getsource(patches.patchify),
+        code=dedent(inspect.getsource(VisionTransformer._embed)) + "\n" + inspect.getsource(patches.patchify),
         numbers=partial(draw_numbers, found),
         try_this=TRY_THIS,
     )

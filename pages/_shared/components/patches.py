@@ -31,7 +31,8 @@ _PAIR = """
 .pt-pair figure { margin: 0; }
 .pt-pair figcaption { margin-bottom: 8px; }
 .pt-strong { font-weight: 600; }
-.pt-note { margin-top: 8px; min-height: 40px; }
+.pt-note { margin-top: 8px; min-height: 24px; }
+.pt-below { margin-top: 8px; gap: 24px; }
 .pt-bars { flex: 1; min-width: 264px; }
 .pt-bars canvas { margin-top: 8px; }
 """

@@ -17,7 +17,7 @@ export default view(({ root }) => {
       ctx.drawImage(image, (patch % cols) * P, Math.floor(patch / cols) * P, P, P, x, y, cell + 0.5, cell + 0.5);
     });
   }
-  function drawBars(part, { title, note, rows }, width) {
+  function drawBars(part, { title, note, rows }, width, most) {
     part.title.textContent = title;
     part.note.textContent = note;
     const ctx = part.view.size(width, rows.length * 44), { colors } = now, name = Math.min(110, width * 0.32), room = width - name - 72;
@@ -28,9 +28,9 @@ export default view(({ root }) => {
       ctx.fillText(fit(ctx, label, name - 8), 0, y + 16);
       for (const [k, p, colour] of [[0, before, colors.muted], [1, after, colors.query]]) {
         ctx.fillStyle = colour;
-        ctx.fillRect(name, y + k * 16 + 2, Math.max(1, room * p), 12);
+        ctx.fillRect(name, y + k * 16 + 2, Math.max(2, (room * p) / most), 12);
         ctx.fillStyle = k ? colors.ink : colors.muted;
-        ctx.fillText(percent(p), name + Math.max(1, room * p) + 6, y + k * 16 + 9);
+        ctx.fillText(percent(p), name + Math.max(2, (room * p) / most) + 6, y + k * 16 + 9);
       }
     });
     part.view.node.setAttribute('aria-label', rows.map(([l, b, a]) => `${l}: in order ${percent(b)}, shuffled ${percent(a)}`).join('; '));
@@ -62,9 +62,11 @@ export default view(({ root }) => {
       bars.push({ box, title: el(box, 'div', { class: 'pt-strong' }), note: el(box, 'div', { class: 'vv-muted' }), view: canvas(box, { role: 'img' }) });
     }
     const columns = width - side >= 2 * 264 + 48 ? (width - side - 24 * (header.bars.length)) / header.bars.length : wide ? width - side - 24 : width;
+    // One scale for every bar, so that models can be compared; a thousand classes would vanish on a scale to 100 %.
+    const most = Math.max(...header.bars.flatMap(({ rows }) => rows.flatMap(([, before, after]) => [before, after])));
     bars.forEach((part, i) => {
       part.box.hidden = i >= header.bars.length;
-      if (!part.box.hidden) drawBars(part, header.bars[i], Math.floor(columns));
+      if (!part.box.hidden) drawBars(part, header.bars[i], Math.floor(columns), most);
     });
   };
 });

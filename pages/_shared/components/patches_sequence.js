@@ -2,18 +2,32 @@
 // header: {patch, cols, prefix, scale, added}; arrays: shown (S, S, 3) uint8, content (T, D), positions (T, D)
 
 export default view(({ root }) => {
-  let now = null, hover = -1, sum = null, maps = [], image = null, box = { width: 0, height: 0 };
+  let now = null, hover = -1, sum = null, tops = [], maps = [], image = null, box = { width: 0, height: 0 };
   const pair = el(root, 'div', { class: 'pt-pair' }), parts = [];
   for (const label of ['Tokens', 'Positions', 'Sum']) {
     const figure = el(pair, 'figure'), head = el(figure, 'figcaption');
     parts.push({ name: el(head, 'div', { class: 'pt-strong' }), shape: el(head, 'div', { class: 'vv-muted' }), view: canvas(figure), label });
   }
-  const scale = canvas(root, { 'aria-hidden': 'true' });
+  const below = el(root, 'div', { class: 'vv-row pt-below' }), scale = canvas(below, { 'aria-hidden': 'true' });
+  const own = el(below, 'button', { type: 'button', 'aria-pressed': 'false' }, 'Each its own scale');
+  own.onclick = () => {
+    own.setAttribute('aria-pressed', String(own.getAttribute('aria-pressed') === 'false'));
+    paint(); draw(); drawScale();
+  };
   const note = el(root, 'div', { class: 'pt-note', 'data-role': 'sequence' }), say = live(root);
   const number = (v) => v.toFixed(3).replace('-', '−');
   const tokens = () => now.arrays.content.shape[0], dim = () => now.arrays.content.shape[1];
   const signed = (v) => (v < 0 ? `− ${number(-v)}` : `+ ${number(v)}`);
 
+  const apart = () => own.getAttribute('aria-pressed') === 'true';
+
+  function paint() {
+    maps = terms().map((values, i) => {
+      const top = apart() ? tops[i] : now.header.scale;
+      return heat(values, tokens(), dim(), DIVERGING_LUT, -top, top);
+    });
+  }
+  const terms = () => [now.arrays.content.data, now.arrays.positions.data, sum];
   function describe(token) {
     const patch = token - now.header.prefix.length, { cols } = now.header;
     return patch < 0 ? `[${now.header.prefix[token].toUpperCase()}]`
@@ -52,15 +66,14 @@ export default view(({ root }) => {
     }
   }
   function drawScale() {
-    const width = Math.min(240, now.width), ctx = scale.size(now.width, 40), { scale: top } = now.header;
-    const ramp = Float32Array.from({ length: 256 }, (_, i) => i / 127.5 - 1);
-    blit(ctx, heat(ramp, 1, 256, DIVERGING_LUT, -1, 1), 0, 12, width, 8);
+    const width = Math.min(240, now.width), ctx = scale.size(width, 36), { scale: top } = now.header;
+    blit(ctx, heat(Float32Array.from({ length: 256 }, (_, i) => i / 127.5 - 1), 1, 256, DIVERGING_LUT, -1, 1), 0, 4, width, 8);
     ctx.fillStyle = now.colors.muted; ctx.font = `13px ${now.colors.font}`; ctx.textBaseline = 'top';
-    for (const [x, align, value] of [[0, 'left', -top], [width / 2, 'center', 0], [width, 'right', top]]) {
+    const ends = apart() ? ['− its largest', '0', '+ its largest'] : [number(-top), '0', number(top)];
+    ['left', 'center', 'right'].forEach((align, i) => {
       ctx.textAlign = align;
-      ctx.fillText(number(value), x, 24);
-    }
-    if (now.width > 480) { ctx.textAlign = 'left'; ctx.fillText('one scale for all three; the largest 0.5 % saturate', width + 16, 10); }
+      ctx.fillText(ends[i], (i * width) / 2, 18);
+    });
   }
   parts.forEach((part, i) => gridNavigation(part.view.node, {
     label: part.label, rows: tokens, cols: dim, pick: () => {},
@@ -78,8 +91,9 @@ export default view(({ root }) => {
     if (fresh) {
       hover = -1;
       sum = arrays.content.data.map((v, i) => v + arrays.positions.data[i]);
+      tops = terms().map((values) => values.reduce((m, v) => Math.max(m, Math.abs(v)), 0));
       image = picture(arrays.shown);
-      maps = [arrays.content.data, arrays.positions.data, sum].map((values) => heat(values, T, D, DIVERGING_LUT, -header.scale, header.scale));
+      paint();
     }
     const first = header.prefix.map((name) => (name === 'cls' ? 'x_class' : `x_${name}`));
     const list = first.length < 3 ? first : [first[0], '…', first[first.length - 1]];
@@ -87,9 +101,9 @@ export default view(({ root }) => {
     parts[0].name.textContent = `[${[...list, 'x¹E', '…', `xᴺE`].join('; ')}]`;
     parts[1].name.textContent = header.added ? '+ E_pos' : '+ nothing: no positions';
     parts[2].name.textContent = '= z₀';
-    parts.forEach((part, i) => { part.shape.textContent = shape + (i ? '' : extra); });
+    parts.forEach((part, i) => { part.shape.textContent = `${shape}${i ? '' : extra}, within ±${number(tops[i])}`; });
     box.width = Math.floor(now.width >= 720 ? (now.width - 48) / 3 : now.width);
-    box.height = Math.max(200, Math.min(400, T * 6));
+    box.height = now.width >= 720 ? Math.max(200, Math.min(400, T * 6)) : 200;
     draw(); drawScale();
   };
 });

@@ -2,7 +2,7 @@
 // header: {patch, rows, cols, channels, dim, prefix, pin, column, columns, label}
 // arrays: shown (S, S, 3) uint8, values (C, S, S), weight (D, C P P), bias (D), tokens (N, D), prefix_tokens (p, D)
 
-const THUMB = 36, STEP = 40, TILE = 36, GAP_SHARE = 0.34;
+const THUMB = 36, STEP = 40, TILE = 36, GAP_SHARE = 0.3;
 const number = (v, digits = 3) => v.toFixed(digits).replace('-', '−');
 const factor = (v) => (v < 0 ? `(${number(v)})` : number(v));
 const peak = (values) => values.reduce((m, v) => Math.max(m, Math.abs(v)), 0) || 1;
@@ -22,7 +22,8 @@ export default view(({ root, trigger }) => {
   const gap = el(bar, 'input', { type: 'range', min: 0, max: 100, value: 0, 'aria-label': 'Gap between the patches, percent' });
   gap.oninput = () => { stop(); setApart(gap.value / 100); };
   const numbers = toggle('Numbers', (node) => switchOn('numbers', node));
-  const response = toggle('Response to this column', (node) => switchOn('response', node));
+  const response = toggle('Response', (node) => switchOn('response', node));
+  response.title = 'Colour every patch by its dot product with the chosen column of E';
   const map = canvas(left, { class: 'pt-map' });
   const glass = {};
   glass.title = el(right, 'div', { class: 'pt-title', 'data-role': 'title' });
@@ -53,15 +54,15 @@ export default view(({ root, trigger }) => {
       : now.arrays.tokens.data.subarray(patch * dim, (patch + 1) * dim);
   };
   const cellBox = (index) => {
-    const { rows, cols } = now.header, side = last.side, total = side * (0.88 + 0.12 * apart);
-    const step = total / Math.max(rows, cols), space = step * GAP_SHARE * apart;
-    const x0 = (last.mapWidth - step * cols + space) / 2, y0 = (side - step * rows + space) / 2;
+    const { rows, cols } = now.header, side = last.side;
+    const step = side / Math.max(rows, cols), space = step * GAP_SHARE * apart;
+    const x0 = space / 2, y0 = space / 2;
     return { x: x0 + (index % cols) * step, y: y0 + Math.floor(index / cols) * step, side: step - space };
   };
   const patchAt = (x, y) => {
-    const first = cellBox(0), { rows, cols } = now.header;
-    const step = (last.side * (0.88 + 0.12 * apart)) / Math.max(rows, cols);
-    const col = Math.floor((x - first.x) / step), row = Math.floor((y - first.y) / step);
+    const { rows, cols } = now.header;
+    const step = last.side / Math.max(rows, cols);
+    const col = Math.floor(x / step), row = Math.floor(y / step);
     return col >= 0 && row >= 0 && col < cols && row < rows ? row * cols + col : -1;
   };
   const patchValues = (patch) => {
@@ -139,13 +140,13 @@ export default view(({ root, trigger }) => {
         ctx.strokeStyle = 'rgba(0,0,0,0.35)'; ctx.lineWidth = 0.5;
         ctx.strokeRect(box.x, box.y, box.side, box.side);
       }
-      if (on.numbers && box.side >= 21) label(ctx, box, i + 1);
+      if (on.numbers && box.side >= 18) label(ctx, box, i + 1);
     }
     for (const [index, colour, width] of [[hold, colors.ink, 2], [chosen, colors.query, 3]]) {
       if (index < 0) continue;
       const box = cellBox(index);
       ctx.strokeStyle = colour; ctx.lineWidth = width;
-      ctx.strokeRect(box.x, box.y, box.side, box.side);
+      ctx.strokeRect(box.x + width / 2, box.y + width / 2, box.side - width, box.side - width);
     }
   }
   function label(ctx, box, text) {
@@ -270,11 +271,11 @@ export default view(({ root, trigger }) => {
     glass.outNote.textContent = `value ${column + 1} is ${number(vector[column], 4)} · all within ±${number(top, 3)} · ‖·‖ = ${number(Math.hypot(...vector), 3)}`;
   }
   const shownFilters = () => Math.min(now.header.dim, now.header.columns);
-  const perRow = () => Math.max(1, Math.floor((now.width + 2) / (TILE + 2)));
+  const perRow = () => Math.max(1, Math.floor((now.width + 4) / (TILE + 4)));
   function drawFilters() {
-    const across = perRow(), total = shownFilters(), ctx = filters.size(now.width, Math.ceil(total / across) * (TILE + 2));
+    const across = perRow(), total = shownFilters(), ctx = filters.size(now.width, Math.ceil(total / across) * (TILE + 4));
     last.filters.slice(0, total).forEach((image, d) => {
-      const x = (d % across) * (TILE + 2), y = Math.floor(d / across) * (TILE + 2);
+      const x = (d % across) * (TILE + 4), y = Math.floor(d / across) * (TILE + 4);
       blit(ctx, image, x, y, TILE, TILE);
       if (d !== column) return;
       ctx.strokeStyle = now.colors.query; ctx.lineWidth = 3;
@@ -327,14 +328,14 @@ export default view(({ root, trigger }) => {
   gridNavigation(filters.node, {
     label: 'Columns of E as pictures; Enter chooses one', rows: () => Math.ceil(shownFilters() / perRow()), cols: perRow,
     cellAt(x, y) {
-      const d = Math.floor(y / (TILE + 2)) * perRow() + Math.floor(x / (TILE + 2));
-      return Math.floor(x / (TILE + 2)) < perRow() && d < shownFilters() ? d : -1;
+      const d = Math.floor(y / (TILE + 4)) * perRow() + Math.floor(x / (TILE + 4));
+      return Math.floor(x / (TILE + 4)) < perRow() && d < shownFilters() ? d : -1;
     },
     hover(d) {
       if (d < 0 || d >= shownFilters()) return tip.hide();
       const text = `column ${d + 1} · answer of this patch ${number(vectorOf(active())[d])}`;
       say(text);
-      tip.show(filters.node.offsetLeft + (d % perRow()) * (TILE + 2), filters.node.offsetTop + Math.floor(d / perRow()) * (TILE + 2), text);
+      tip.show(filters.node.offsetLeft + (d % perRow()) * (TILE + 4), filters.node.offsetTop + Math.floor(d / perRow()) * (TILE + 4), text);
     },
     pick: (d) => d < shownFilters() && choose(d),
   });
@@ -346,12 +347,11 @@ export default view(({ root, trigger }) => {
     layout.classList.toggle('pt-wide', wide);
     const leftWidth = wide ? Math.min(480, Math.floor((width - 32) * 0.47)) : width;
     left.style.width = `${leftWidth}px`;
-    last.mapWidth = leftWidth;
-    last.side = Math.min(leftWidth, 460);
+    last.mapWidth = last.side = Math.min(leftWidth, 460);
     last.rightWidth = wide ? width - leftWidth - 32 : width;
     const rows = header.channels, big = rows > 1;
     // Four pictures in a row for grey; for colour one large one and three columns of planes.
-    last.tile = big ? Math.min(64, Math.floor((last.rightWidth - 32) / 6.2)) : Math.min(104, Math.floor((last.rightWidth - 24) / 4));
+    last.tile = big ? Math.min(72, Math.floor((last.rightWidth - 32) / 6.2)) : Math.min(104, Math.floor((last.rightWidth - 24) / 4));
     last.tileLeft = (big ? last.tile * rows + 4 * (rows - 1) : last.tile) + (big ? 16 : 8);
     if (fresh) {
       hover = value = -1;
@@ -367,8 +367,8 @@ export default view(({ root, trigger }) => {
     const named = header.prefix.map((name) => `[${name.toUpperCase()}]`).join(', ');
     stripLabel.textContent = `The sequence: ${named ? `${named}, then ` : ''}${count()} patches in reading order`;
     filterLabel.textContent = shownFilters() < header.dim
-      ? `E’s first ${shownFilters()} of ${header.dim} columns as pictures: click one, or give its number above`
-      : `E’s ${header.dim} columns as pictures: click one to put it under the glass`;
+      ? `E’s first ${shownFilters()} of ${header.dim} columns as pictures, each stretched to its own range: click one, or give its number above`
+      : `E’s ${header.dim} columns as pictures, each stretched to its own range: click one`;
     spacer.style.width = `${(prefixes() + count()) * STEP}px`;
     drawMap(); drawStrip(); drawGlass(); drawFilters();
     if (fresh) { reveal(pinned); drawStrip(); }
