@@ -5,13 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from pages._shared import controls, page
-from pages._shared.attention import explore, methods, subject
+from pages._shared.attention import ablate, depth, explore, methods, subject
 from vitviz.config import SwinConfig, ViTConfig
 
 VIEWS = {
     "look": ("Look", explore.draw),
     "methods": ("Methods", methods.draw),
     "truth": ("Is it true?", methods.draw_truth),
+    "ablate": ("Leave out", ablate.draw),
+    "depth": ("Over depth", depth.draw),
 }
 
 

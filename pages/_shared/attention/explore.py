@@ -15,7 +15,7 @@ from vitviz.plots.attention import Head, Scene, explorer_view, windows_view
 
 FUSIONS = ("mean", "max", "min")
 DIRECTIONS = {"row": "looks at", "column": "is seen by"}
-STYLES = {"overlay": "Overlay", "heat": "Heat", "dim": "Dim"}
+STYLES = {"overlay": "Overlay", "heat": "Heat", "dim": "Dim", "mask": "Mask"}
 KEY = "attention.explorer"
 
 
@@ -68,7 +68,8 @@ def choose_view(group: str) -> str:
             "Drawn as",
             list(STYLES),
             format_func=STYLES.__getitem__,
-            help="Overlay: weights over the greyed picture. Heat: weights alone. Dim: what is not looked at goes dark.",
+            help="Overlay: weights over the greyed picture. Heat: weights alone. Dim: what is not looked at goes dark."
+            " Mask: the fewest patches that hold a share of the mass, as DINO shows them.",
         )
     with right, st.popover("Display", width="stretch"):
         scale = controls.segmented(
@@ -76,6 +77,15 @@ def choose_view(group: str) -> str:
             "Scale",
             ["shared", "map"],
             format_func={"shared": "One for all maps", "map": "Each map its own"}.__getitem__,
+        )
+        share = controls.slider(
+            "attention.share",
+            "Mask keeps this share of the mass",
+            0.1,
+            0.95,
+            0.6,
+            0.05,
+            disabled=style != "mask",
         )
         opacity = controls.slider("attention.opacity", "Opacity", 0.1, 1.0, 0.9, 0.05)
         smooth = controls.toggle(
@@ -90,6 +100,7 @@ def choose_view(group: str) -> str:
         direction=direction,
         scale=scale,
         style=style,
+        share=share,
         opacity=opacity,
         smooth=smooth,
         grid=grid,

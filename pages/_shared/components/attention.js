@@ -3,7 +3,7 @@
 // How it is viewed (pin, direction, scale, ...) comes from attention_view.js, so that no weight travels for it.
 
 const SQUARES = Float32Array.from({ length: 256 }, (_, code) => (code / 255) ** 2);
-const DEFAULT_VIEW = { pin: null, direction: 'row', scale: 'shared', style: 'overlay', opacity: 0.9, smooth: false, grid: true };
+const DEFAULT_VIEW = { pin: null, direction: 'row', scale: 'shared', style: 'overlay', share: 0.6, opacity: 0.9, smooth: false, grid: true };
 
 /** One stack of maps: n x tokens x slots codes, row maxima, and (for windows) which token sits in which slot. */
 function stack(arrays, name, tokens) {
@@ -159,14 +159,28 @@ export default view(({ root, trigger, onUnmount }) => {
     if (!pending && model) pending = requestAnimationFrame(() => { pending = 0; paint(); });
   }
 
+  /** The weight below which a patch is left out when the strongest hold `share` of the patches' mass (as kept_by_mass). */
+  function threshold(map) {
+    const first = model.header.prefix.length, ranked = map.slice(first).sort().reverse();
+    const enough = ranked.reduce((sum, value) => sum + value, 0) * options.share * (1 - 1e-6);
+    let sum = 0;
+    for (const value of ranked) {
+      sum += value;
+      if (sum >= enough) return value;
+    }
+    return 0;
+  }
+
   /** One map's patches into a canvas of one pixel per patch; CSS does the scaling. */
   function fill(node, map, max, seen) {
     const { grid: [rows, cols], prefix } = model.header;
     if (node.width !== cols || node.height !== rows) { node.width = cols; node.height = rows; node.ax = null; }
     node.ax ??= node.getContext('2d').createImageData(cols, rows);
     const image = node.ax, words = new Uint32Array(image.data.buffer), span = max > 0 ? 255 / max : 0;
+    const least = options.style === 'mask' ? threshold(map) : -1;
     for (let i = 0; i < words.length; i++)
-      words[i] = seen && !seen[prefix.length + i] ? model.unseen : model.table[Math.min(255, (map[prefix.length + i] * span + 0.5) | 0)];
+      if (least >= 0) words[i] = map[prefix.length + i] >= least && map[prefix.length + i] > 0 ? 0 : model.covered;
+      else words[i] = seen && !seen[prefix.length + i] ? model.unseen : model.table[Math.min(255, (map[prefix.length + i] * span + 0.5) | 0)];
     node.getContext('2d').putImageData(image, 0, 0);
   }
   const highest = (map) => {
@@ -270,7 +284,7 @@ export default view(({ root, trigger, onUnmount }) => {
     const key = JSON.stringify([options.style, options.opacity, options.smooth, options.grid, options.direction, colors.mode, header.layer_name, header.head]);
     if (key === styled) return;
     styled = key;
-    const dim = options.style === 'dim', heat = options.style === 'heat';
+    const mask = options.style === 'mask', dim = options.style === 'dim', heat = options.style === 'heat';
     const table = heat ? SEQUENTIAL_LUT : dim ? accentLut('#000000') : accentLut(colors.query);
     // Words of four bytes: one store per patch. 'Dim' covers what is not looked at.
     const copy = new Uint8ClampedArray(table);
@@ -278,6 +292,8 @@ export default view(({ root, trigger, onUnmount }) => {
     model.table = new Uint32Array(copy.buffer);
     const outside = dim ? [0, 0, 0, 255] : heat ? [...rgb(colors.panel), 255] : [...rgb(colors.mode === 'dark' ? '#10151C' : '#FBFAF7'), 150];
     model.unseen = new Uint32Array(new Uint8ClampedArray(outside).buffer)[0];
+    model.covered = new Uint32Array(new Uint8ClampedArray([0, 0, 0, 255]).buffer)[0];
+    legend.style.visibility = mask ? 'hidden' : '';
     root.dataset.style = options.style;
     root.style.setProperty('--ax-opacity', options.opacity);
     page.classList.toggle('ax-smooth', Boolean(options.smooth));

@@ -22,7 +22,7 @@ _CSS = """
 .vv .ax-smooth .ax-cells { image-rendering: auto; }
 .vv[data-style="heat"] .ax-stage .ax-cells, .vv[data-style="heat"] .ax-frame .ax-cells { opacity: 1; }
 .vv .ax-base { filter: grayscale(1) brightness(0.92) contrast(0.8); }
-.vv[data-style="dim"] .ax-base { filter: none; }
+.vv:is([data-style="dim"], [data-style="mask"]) .ax-base { filter: none; }
 .vv .ax-lines { pointer-events: none; display: none; }
 .vv .ax-grid .ax-lines {
   display: block;
@@ -69,7 +69,7 @@ _CSS = """
   filter: grayscale(1) brightness(0.92) contrast(0.8);
 }
 .vv[data-pixelated="true"] .ax-frame::before { image-rendering: pixelated; }
-.vv[data-style="dim"] .ax-frame::before { filter: none; }
+.vv:is([data-style="dim"], [data-style="mask"]) .ax-frame::before { filter: none; }
 .vv .ax-frame canvas { position: absolute; inset: 0; width: 100%; height: 100%; border-radius: 0; }
 .vv .ax-label { display: block; margin-top: 2px; font-size: 0.8125rem; color: var(--vv-muted); }
 .vv .ax-label[style]::before {
@@ -99,7 +99,16 @@ def picked(key: str) -> dict[str, Any]:
 
 
 def view_options(
-    *, group: str, pin: str, direction: str, scale: str, style: str, opacity: float, smooth: bool, grid: bool
+    *,
+    group: str,
+    pin: str,
+    direction: str,
+    scale: str,
+    style: str,
+    share: float,
+    opacity: float,
+    smooth: bool,
+    grid: bool,
 ) -> None:
     """Tells the explorers of a group how to draw, in a message of a few bytes."""
     header = {
@@ -108,6 +117,7 @@ def view_options(
         "direction": direction,
         "scale": scale,
         "style": style,
+        "share": share,
         "opacity": opacity,
         "smooth": smooth,
         "grid": grid,
