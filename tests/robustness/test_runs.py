@@ -1,0 +1,229 @@
+"""Runs that meet a full disk, a torn file or a stranger's zip."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vitviz.checkpoints import open_model
+from vitviz.config import Preparation, TrainConfig, ViTConfig
+from vitviz.training import archive, files, session
+from vitviz.training.archive import export_run, import_run
+from vitviz.training.files import read_json, read_lines, write_status
+from vitviz.training.runs import Run, RunConfig, RunError, list_runs
+from vitviz.training.session import Session
+
+MODEL = ViTConfig(image_size=32, patch_size=16, in_chans=1, embed_dim=8, depth=1, num_heads=1)
+GREY = Preparation(image_size=32, mean=(0.5,), std=(0.5,), digit=True)
+TRAIN = TrainConfig(epochs=2, batch_size=32, train_fraction=0.1, snapshots=3)
+
+
+def new_run(root: Path) -> Run:
+    return Run.create(root, RunConfig(MODEL, GREY, TRAIN, name="tiny", owner="me"))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    run = new_run(tmp_path_factory.mktemp("runs"))
+    assert Session(run, "cpu").perform().state == "done"
+    return run
+
+
+def full_disk(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("what", ["save_snapshot", "append_lines", "save_resume"])
+def test_a_full_disk_stops_the_run_and_leaves_the_files_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    run = new_run(tmp_path)
+    Session(
+        run, "cpu", lambda event, _: run.control("stop") if getattr(event, "step", 0) == 2 else None
+    ).perform()
+    before = {path: path.read_bytes() for path in run.directory.rglob("*.safetensors")}
+    with monkeypatch.context() as patched:
+        patched.setattr(session, what, full_disk)
+        patched.setattr(files, "write_whole", full_disk)
+        status = Session(run, "cpu").perform()
+    assert status.state == "failed" and "disk is full" in status.message
+    assert run.status().message == status.message
+    assert (
+        before.items() <= {path: path.read_bytes() for path in run.directory.rglob("*.safetensors")}.items()
+    )
+    assert Session(run, "cpu").perform().state == "done"
+
+
+def test_a_draft_is_not_left_where_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "replace", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        files.write_whole(tmp_path / "a.json", b"{}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_status_is_reported_over_the_old_one_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "status.json"
+    write_status(path, {"state": "running", "message": "x" * 500})
+    size = path.stat().st_size
+    monkeypatch.setattr(files, "write_whole", full_disk)
+    write_status(path, {"state": "failed"})
+    assert read_json(path) == {"state": "failed"} and path.stat().st_size == size
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"\xff\xfe", b'{"model": 3}', b"null"])
+def test_damaged_files_are_said_not_raised_into_pages(tmp_path: Path, damage: bytes) -> None:
+    run = new_run(tmp_path)
+    (run.directory / "status.json").write_bytes(damage)
+    assert run.status().state == "new"
+    (run.directory / "config.json").write_bytes(damage)
+    with pytest.raises(RunError, match="config cannot be used"):
+        run.config()
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([b'{"step": 1}\n', b"garbage\n", b"[1]\n", b"\n", b'{"st', b"\xff\n"]), max_size=8
+    )
+)
+def test_reading_lines_survives_everything(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / "records.jsonl"
+    path.write_bytes(b"".join(lines))
+    values, end = read_lines(path)
+    assert all(isinstance(value, dict) for value in values) and end <= path.stat().st_size
+
+
+def test_a_torn_record_is_cut_when_the_run_goes_on(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    Session(
+        run, "cpu", lambda event, _: run.control("stop") if getattr(event, "step", 0) == 2 else None
+    ).perform()
+    with (run.directory / "records.jsonl").open("ab") as file:
+        file.write(b'{"kind": "step", "step": 3, "lo')
+    Session(run, "cpu").perform()
+    lines = (run.directory / "records.jsonl").read_bytes().splitlines()
+    steps = [record["step"] for record in map(json.loads, lines) if record["kind"] == "step"]
+    assert steps == list(range(1, len(steps) + 1))
+
+
+def test_a_damaged_resume_is_said(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    (run.directory / "resume.safetensors").write_bytes(b"broken")
+    status = Session(run, "cpu").perform()
+    assert status.state == "failed" and "saved state is damaged" in status.message
+
+
+def test_a_resume_of_another_model_is_said(tmp_path: Path, finished: Run) -> None:
+    other = Run.create(tmp_path, RunConfig(ViTConfig(in_chans=1, depth=1, patch_size=16), GREY, TRAIN))
+    (other.directory / "resume.safetensors").write_bytes(
+        (finished.directory / "resume.safetensors").read_bytes()
+    )
+    assert Session(other, "cpu").perform().state == "failed"
+
+
+def test_a_run_travels_as_a_zip(tmp_path: Path, finished: Run) -> None:
+    arrived = import_run(tmp_path, export_run(finished), owner="you", lease_s=90.0)
+    assert arrived.id != finished.id and arrived.config().owner == "you"
+    assert arrived.snapshots() == finished.snapshots()
+    assert arrived.records()[0] == finished.records()[0]
+    assert (
+        arrived.status().state == "done" and arrived.status().test_accuracy == finished.status().test_accuracy
+    )
+    first, last = arrived.snapshots()[0], arrived.snapshots()[-1]
+    assert (open_model(arrived.snapshot_path(first)).step, open_model(arrived.snapshot_path(last)).step) == (
+        first,
+        last,
+    )
+
+
+def rezipped(run: Run, **changes: bytes | None) -> bytes:
+    """The run's zip with members replaced, added, or (None) left out; '__' in a name stands for '/'."""
+    members: dict[str, bytes | None] = {}
+    with zipfile.ZipFile(io.BytesIO(export_run(run))) as archive:
+        members.update({name: archive.read(name) for name in archive.namelist()})
+    for name, data in changes.items():
+        members[name.replace("__", "/").replace("_json", ".json").replace("_st", ".safetensors")] = data
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in members.items():
+            if data is not None:
+                archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def json_of(**values: Any) -> bytes:
+    return json.dumps(values).encode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"..__evil_json": b"{}"}, "not a run"),
+        ({"__etc__passwd": b""}, "not a run"),
+        ({"snapshots__x_st": b""}, "not a run"),
+        ({"snapshots__00000009_st": b"junk"}, "00000009"),
+        ({"config_json": None}, "config"),
+        ({"config_json": b"[]"}, "config"),
+        ({"config_json": b"[" * 100_000}, "config"),
+        ({"config_json": json_of(model={"kind": "vit", "num_heads": 0}, preparation={}, train={})}, "config"),
+        ({"status_json": None}, "status"),
+        ({"status_json": json_of(state="done", step=1, progress="NaN")}, "status"),
+        ({"resume_st": b"junk"}, "saved state"),
+    ],
+)
+def test_zips_that_are_no_runs_leave_nothing_behind(
+    tmp_path: Path, finished: Run, changes: dict[str, bytes | None], reason: str
+) -> None:
+    with pytest.raises(RunError, match=reason):
+        import_run(tmp_path, rezipped(finished, **changes))
+    assert list_runs(tmp_path) == []
+
+
+def test_a_zip_without_snapshots_or_of_another_model_is_refused(tmp_path: Path, finished: Run) -> None:
+    gone = {f"snapshots__{step:08d}_st": None for step in finished.snapshots()}
+    with pytest.raises(RunError, match="no snapshot"):
+        import_run(tmp_path, rezipped(finished, **gone))
+    config = json.loads((finished.directory / "config.json").read_bytes())
+    config["model"]["num_heads"] = 2
+    with pytest.raises(RunError, match="another model"):
+        import_run(tmp_path, rezipped(finished, config_json=json.dumps(config).encode()))
+
+
+def test_a_bomb_is_stopped_while_unpacking(
+    tmp_path: Path, finished: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 10_000)
+    with pytest.raises(RunError, match="unpacks to more"):
+        import_run(tmp_path, rezipped(finished))
+    monkeypatch.setattr(archive, "MAX_ZIP_BYTES", 10)
+    with pytest.raises(RunError, match="too large"):
+        import_run(tmp_path, rezipped(finished))
+
+
+def test_records_of_a_stranger_are_filtered(tmp_path: Path, finished: Run) -> None:
+    lines = (
+        b'{"kind": "step", "step": 1, "loss": NaN}\n{"kind": "evil", "step": 1}\n[]\nx\n{"kind": "step"}\n'
+        b'{"kind": "step", "step": 2, "loss": 0.5}\n'
+    )
+    members = {"records.jsonl": lines}
+    arrived = import_run(tmp_path, rezipped(finished, **members))
+    assert arrived.records()[0] == [{"kind": "step", "step": 2, "loss": 0.5}]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.binary(max_size=300))
+def test_noise_is_no_run(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
+    with pytest.raises(RunError):
+        import_run(tmp_path_factory.mktemp("noise"), noise)
