@@ -85,7 +85,8 @@ def cosine_similarity(table: FloatArray) -> FloatArray:
     rows = np.asarray(table, dtype=np.float64)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     unit = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
-    return np.clip(unit @ unit.T, -1.0, 1.0)
+    cosines: FloatArray = np.clip(unit @ unit.T, -1.0, 1.0)
+    return cosines
 
 
 def offsets(grid: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

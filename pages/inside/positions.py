@@ -1,0 +1,24 @@
+"""Positional encodings: how a token knows where it comes from."""
+
+from __future__ import annotations
+
+from pages._shared import controls, page, registry
+from pages._shared.position_lens import lecture, similarity, table
+
+VIEWS = {
+    "similarity": ("Similarity", similarity.draw),
+    "table": ("The table", table.draw),
+    "lecture": ("The lecture's numbers", lecture.draw),
+}
+
+entry = registry.BY_SLUG["positions"]
+page.header(entry.title, entry.question)
+view = controls.segmented(
+    "positions.view",
+    "What to look at",
+    tuple(VIEWS),
+    "similarity",
+    format_func=lambda name: VIEWS[name][0],
+    label_visibility="collapsed",
+)
+VIEWS[view][1]()

@@ -1,0 +1,338 @@
+"""Position tables as pictures: the similarity mosaic, the table itself, similarity by distance, measured races."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitviz.plots import theme
+from vitviz.plots.blob import pack
+
+FloatArray = NDArray[np.floating[Any]]
+BYTE_RANGE, SHORT_RANGE = 255, 65535
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One encoding of the mosaic: a similarity matrix per moment."""
+
+    title: str
+    note: str
+    grid: tuple[int, int]
+    similarity: FloatArray  # (moments, N, N)
+    moments: Sequence[str] = ("",)
+    told: Sequence[str] = ("",)  # one computed sentence per moment
+
+
+def mosaic(
+    panels: Sequence[Panel],
+    shown: NDArray[np.uint8],
+    pin: tuple[float, float],
+    frame: int = 0,
+    *,
+    raw: bool = False,
+    compact: bool = False,
+    active: int = 0,
+) -> bytes:
+    """Component data of one or two similarity mosaics on one scale.
+
+    A film of training travels as bytes (0.008 per level of a cosine), a single moment as 16 bits, so that its
+    numbers are exact to four decimals.
+
+    Args:
+        panels: one or two encodings.
+        shown: (S, S, 3) uint8, the picture on which positions are lit.
+        pin: (x, y) in [0, 1], the position enlarged at first.
+        frame: the moment shown at first.
+        raw: values are dot products, not cosines; the scale is symmetric about zero and spans them all.
+        compact: only the mosaics, for places with little room.
+        active: the panel that is enlarged at first.
+
+    Raises:
+        ValueError: if a matrix does not fit its grid.
+    """
+    limit = 1.0
+    if raw:
+        limit = max(float(np.abs(panel.similarity).max()) for panel in panels) or 1.0
+    described, arrays = [], {"shown": np.ascontiguousarray(shown, np.uint8)}
+    for index, panel in enumerate(panels):
+        count = panel.grid[0] * panel.grid[1]
+        if panel.similarity.shape[1:] != (count, count):
+            raise ValueError(
+                f"{panel.title} needs similarities ({count}, {count}), received {panel.similarity.shape[1:]}"
+            )
+        levels = SHORT_RANGE if len(panel.similarity) == 1 else BYTE_RANGE
+        stored = np.round((panel.similarity / limit + 1) / 2 * levels)
+        arrays[f"similarity{index}"] = stored.astype(np.uint16 if levels == SHORT_RANGE else np.uint8)
+        described.append(
+            {
+                "title": panel.title,
+                "note": panel.note,
+                "grid": list(panel.grid),
+                "gain": 2 * limit / levels,
+                "start": -limit,
+                "moments": list(panel.moments),
+                "told": list(panel.told),
+            }
+        )
+    header = {
+        "panels": described,
+        "lo": -limit,
+        "hi": limit,
+        "unit": "dot product" if raw else "cosine",
+        "raw": raw,
+        "pin": list(pin),
+        "frame": frame,
+        "compact": compact,
+        "active": active,
+    }
+    return pack(header, **arrays)
+
+
+def table(
+    values: FloatArray,
+    kind: str,
+    grid: tuple[int, int],
+    base: float,
+    exponents: FloatArray,
+    shown: NDArray[np.uint8],
+    position: int,
+) -> bytes:
+    """Component data of a table (N, D): heat map, one column's wave, and the formula of each cell.
+
+    Args:
+        values: (N, D).
+        kind: how the formula reads: sincos_1d, slip, sincos_2d_sum, sincos_2d_concat, learned, pixels, random, none.
+        grid: (rows, cols) of the N positions.
+        base: of the wavelengths.
+        exponents: (D,), column k turns as base^-e_k; NaN where it is no wave.
+        shown: (S, S, 3) uint8.
+        position: the row marked at first.
+    """
+    peak = float(np.abs(values).max()) or 1.0
+    header = {"kind": kind, "grid": list(grid), "base": base, "peak": peak, "position": position}
+    return pack(
+        header,
+        values=np.ascontiguousarray(values, np.float32),
+        exponents=np.nan_to_num(np.asarray(exponents, np.float32), nan=-1.0),
+        shown=np.ascontiguousarray(shown, np.uint8),
+    )
+
+
+LINE_STYLES = ("solid", "dot")
+
+
+def by_distance_figure(
+    curves: Mapping[str, tuple[FloatArray, FloatArray]], mode: theme.Mode = "light"
+) -> go.Figure:
+    """Mean similarity against distance in patches, along rows and along columns, for each encoding by name."""
+    palette = theme.PALETTES[mode]
+    figure = go.Figure(layout=theme.layout(mode))
+    colours = (palette.query, palette.primary)
+    for (name, lines), colour in zip(curves.items(), colours, strict=False):
+        for line, direction, dash in zip(lines, ("along rows", "along columns"), LINE_STYLES, strict=True):
+            distance = np.arange(1, len(line))
+            if not len(distance):
+                continue
+            figure.add_scatter(
+                x=distance,
+                y=line[1:],
+                mode="lines+markers",
+                name=name,
+                showlegend=dash == LINE_STYLES[0],
+                line={"color": colour, "width": 2, "dash": dash},
+                marker={"size": 5, "color": colour},
+                hovertemplate=f"{name}<br>%{{x}} {direction}: %{{y:.3f}}<extra></extra>",
+            )
+    figure.add_hline(y=0, line={"color": palette.line, "width": 1})
+    figure.update_layout(
+        height=288,
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
+        xaxis={
+            "title": {"text": "distance, patches (solid: along rows, dotted: along columns)"},
+            "dtick": 1 if _longest(curves) < 12 else 2,
+        },
+        yaxis={"title": {"text": "mean cosine"}, "range": [_least(curves), 1.05]},
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+    )
+    return figure
+
+
+def _longest(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> int:
+    return max(len(line) for lines in curves.values() for line in lines)
+
+
+def _least(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> float:
+    lows = [float(np.nanmin(line)) for lines in curves.values() for line in lines]
+    return min(-0.05, min(lows) - 0.05)
+
+
+RACE_COLOURS = {
+    "none": theme.HEADS[7],
+    "sincos_1d": theme.HEADS[1],
+    "sincos_2d_sum": theme.HEADS[0],
+    "sincos_2d_concat": theme.HEADS[2],
+    "learned": theme.HEADS[3],
+}
+
+
+def race_figure(
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    names: Mapping[str, str],
+    chance: float,
+    mode: theme.Mode = "light",
+) -> go.Figure:
+    """Validation accuracy against epochs, one line per position code, with chance as a line.
+
+    Args:
+        curves: code -> (epoch, accuracy in [0, 1]) in order.
+        names: code -> how it is called.
+        chance: accuracy of guessing, in [0, 1].
+        mode: light or dark.
+    """
+    palette = theme.PALETTES[mode]
+    figure = go.Figure(layout=theme.layout(mode))
+    for code, points in curves.items():
+        x, y = ([point[i] for point in points] for i in (0, 1))
+        figure.add_scatter(
+            x=x,
+            y=[100 * value for value in y],
+            mode="lines",
+            name=names[code],
+            line={"color": RACE_COLOURS[code], "width": 2.5},
+            hovertemplate=f"{names[code]}<br>epoch %{{x:.1f}}: %{{y:.1f}} %<extra></extra>",
+        )
+    figure.add_hline(
+        y=100 * chance,
+        line={"color": palette.muted, "width": 1, "dash": "dot"},
+        annotation={"text": f"chance {100 * chance:g} %", "font": {"size": 12, "color": palette.muted}},
+        annotation_position="bottom right",
+    )
+    figure.update_layout(
+        height=360,
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
+        xaxis={"title": {"text": "epochs of training"}},
+        yaxis={"title": {"text": "validation accuracy, %"}, "range": [0, 102]},
+    )
+    return figure
+
+
+def shuffled_figure(
+    accuracies: Mapping[str, tuple[float, float]],
+    names: Mapping[str, str],
+    chance: float,
+    mode: theme.Mode = "light",
+) -> go.Figure:
+    """Test accuracy on whole pictures (filled) and on the same pictures with shuffled patches (hollow).
+
+    Args:
+        accuracies: code -> (as they are, shuffled), in [0, 1].
+        names: code -> how it is called.
+        chance: accuracy of guessing, in [0, 1].
+        mode: light or dark.
+    """
+    palette = theme.PALETTES[mode]
+    figure = go.Figure(layout=theme.layout(mode))
+    for code, (whole, mixed) in accuracies.items():
+        colour, name = RACE_COLOURS[code], names[code]
+        figure.add_scatter(
+            x=[100 * mixed, 100 * whole],
+            y=[name, name],
+            mode="lines",
+            line={"color": palette.line, "width": 3},
+            hoverinfo="skip",
+        )
+        for value, fill, what in ((mixed, palette.paper, "patches shuffled"), (whole, colour, "as they are")):
+            figure.add_scatter(
+                x=[100 * value],
+                y=[name],
+                mode="markers",
+                marker={"size": 13, "color": fill, "line": {"color": colour, "width": 3}},
+                hovertemplate=f"{name}, {what}: %{{x:.1f}} %<extra></extra>",
+            )
+    figure.add_vline(x=100 * chance, line={"color": palette.muted, "width": 1, "dash": "dot"})
+    figure.update_layout(
+        height=360,
+        xaxis={"title": {"text": "test accuracy, %   ○ patches shuffled   ● as they are"}, "range": [0, 104]},
+        yaxis={"autorange": "reversed", "showgrid": False},
+    )
+    return figure
+
+
+def resize_figure(
+    sizes: Sequence[int], accuracy: Mapping[str, Sequence[float]], native_px: int, mode: theme.Mode = "light"
+) -> go.Figure:
+    """Accuracy in [0, 1] against the picture's side in pixels, one line per way to stretch the positions."""
+    palette = theme.PALETTES[mode]
+    figure = go.Figure(layout=theme.layout(mode))
+    for (name, values), colour in zip(accuracy.items(), (palette.query, palette.muted), strict=False):
+        figure.add_scatter(
+            x=list(sizes),
+            y=[100 * value for value in values],
+            mode="lines+markers",
+            name=name,
+            line={"color": colour, "width": 2.5},
+            marker={"size": 7},
+            hovertemplate=f"{name}<br>%{{x}} px: %{{y:.1f}} %<extra></extra>",
+        )
+    figure.add_vline(
+        x=native_px,
+        line={"color": palette.muted, "width": 1, "dash": "dot"},
+        annotation={"text": f"trained at {native_px} px", "font": {"size": 12, "color": palette.muted}},
+        annotation_position="bottom right",
+    )
+    figure.update_layout(
+        height=288,
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
+        xaxis={"title": {"text": "side of the picture, pixels"}, "tickvals": list(sizes)},
+        yaxis={"title": {"text": "test accuracy, %"}, "range": [0, 102]},
+    )
+    return figure
+
+
+def slip_figure(
+    right: FloatArray, slipped: FloatArray, distances: Sequence[int], mode: theme.Mode = "light"
+) -> go.Figure:
+    """Similarity of positions p and p + d against p, for the right formula (lines) and for the slip (dots).
+
+    Args:
+        right, slipped: (N, N) cosines.
+        distances: the values of d, one colour each.
+        mode: light or dark.
+    """
+    palette = theme.PALETTES[mode]
+    figure = go.Figure(layout=theme.layout(mode))
+    for d, colour in zip(distances, theme.HEADS, strict=False):
+        for matrix, name in ((right, "right formula"), (slipped, "slip")):
+            line = np.diagonal(matrix, d)
+            dots = name == "slip"
+            figure.add_scatter(
+                x=np.arange(len(line)),
+                y=line,
+                mode="markers+lines" if dots else "lines",
+                line={"color": colour, "width": 1 if dots else 3, "dash": "dot" if dots else "solid"},
+                marker={"size": 5, "color": colour},
+                hovertemplate=f"{name}: %{{x}} and {d} further, %{{y:.4f}}<extra></extra>",
+            )
+        figure.add_annotation(
+            x=len(right) - 1,
+            y=float(right[0, d]),
+            text=f"d = {d}",
+            showarrow=False,
+            xanchor="left",
+            font={"size": 12, "color": palette.muted},
+        )
+    figure.update_layout(
+        height=320,
+        xaxis={"title": {"text": "position p   ▬ right formula   ⋯ slip"}, "range": [0, len(right) + 2]},
+        yaxis={"title": {"text": "cosine of p and p + d"}},
+    )
+    return figure
