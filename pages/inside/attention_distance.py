@@ -71,7 +71,7 @@ def read_controls(model: LoadedModel) -> Choice:
         training = controls.toggle(
             "attention_distance.training",
             "Through training",
-            True,
+            model.model.layout(*2 * (model.preparation.image_size,)).num_tokens <= 100,
             disabled=len(nouns.choice().steps) < 2,
             help="Measures every snapshot, so that the heads can be dragged through time.",
         )

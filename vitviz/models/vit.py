@@ -66,9 +66,15 @@ class VisionTransformer(nn.Module):
     def _init_weights(self) -> None:
         for module in self.modules():
             if isinstance(module, nn.Linear):
-                nn.init.trunc_normal_(module.weight, std=0.02)
+                # The authors' own choice; at widths as small as ours it learns in half the steps of std 0.02.
+                nn.init.xavier_uniform_(module.weight)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
+        if isinstance(self.patch_embed, PatchEmbed):
+            # Small, so that what training writes into E is not hidden under the noise that it started from.
+            nn.init.trunc_normal_(self.patch_embed.proj.weight, std=0.02)
+            if self.patch_embed.proj.bias is not None:
+                nn.init.zeros_(self.patch_embed.proj.bias)
         for parameter, std in (
             (self.cls_token, 1e-6),
             (self.dist_token, 1e-6),
