@@ -1,0 +1,134 @@
+"""A real server and a real Chromium: one of each per session, a fresh visit per test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-sync",
+]
+START_S = 60
+Visit = Callable[..., Page]
+
+
+def chromium_path() -> str | None:
+    """$VITVIZ_CHROMIUM, or a Chromium on the path."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return os.environ.get("VITVIZ_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start_server(
+    script: str, port: int, log: Path, env: dict[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """`streamlit run script`, once it answers; raises RuntimeError with its log where it ends or stays silent."""
+    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
+    with log.open("wb") as out:
+        server = subprocess.Popen(
+            command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}
+        )
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1).close()
+            return server
+        except OSError:
+            time.sleep(0.05)
+    stop_server(server)
+    raise RuntimeError(f"the server did not answer within {START_S} s:\n{log.read_text(errors='replace')}")
+
+
+def stop_server(server: subprocess.Popen[bytes]) -> None:
+    """Ends the server that this session started."""
+    server.terminate()
+    try:
+        server.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = chromium_path()
+    if path is None:
+        reason = "no Chromium on this machine: install one, or name it in VITVIZ_CHROMIUM"
+        if os.environ.get("VITVIZ_REQUIRE_BROWSER") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def server_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app's address; runs go to a folder of this session."""
+    folder = tmp_path_factory.mktemp("server")
+    port = free_port()
+    server = start_server("app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "runs")})
+    yield f"http://127.0.0.1:{port}"
+    stop_server(server)
+
+
+@pytest.fixture
+def visit(browser: Browser, server_url: str) -> Iterator[Visit]:
+    """`visit("patches?image=sample:cat")`: a fresh visit, settled; console errors and exceptions fail the test."""
+    problems: list[str] = []
+    contexts = []
+
+    def open_page(address: str = "", *, width: int = 1400, height: int = 900, **context: object) -> Page:
+        fresh = browser.new_context(viewport={"width": width, "height": height}, **context)  # type: ignore[arg-type]
+        contexts.append(fresh)
+        page = fresh.new_page()
+        page.set_default_timeout(30_000)
+        page.on("pageerror", lambda error: problems.append(f"exception: {error}"))
+        # A deep link makes Streamlit's client probe for the server below the page's own address first: a 404.
+        page.on(
+            "console",
+            lambda message: (
+                problems.append(message.text)
+                if message.type == "error" and "Failed to load resource" not in message.text
+                else None
+            ),
+        )
+        page.goto(f"{server_url}/{address}")
+        settle(page)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not problems, problems
+
+
+def settle(page: Page) -> None:
+    """Waits until the script has run and every view on the screen has drawn."""
+    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+    page.locator('[data-testid="stMain"] h1').first.wait_for()
+    for view in page.locator(".vv[data-component]:visible").all():
+        view.and_(page.locator('[data-ready="true"]')).wait_for()
+    assert page.locator('[data-testid="stException"]').count() == 0

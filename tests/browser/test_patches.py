@@ -1,0 +1,134 @@
+"""The patches page under a real pointer, a finger and the keyboard."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+
+import pytest
+import skimage.data
+from PIL import Image
+from playwright.sync_api import Locator, Page, expect
+
+pytestmark = pytest.mark.browser
+OpenPage = Callable[..., Page]
+DIGIT = "patches?model=preset:vit_digits&image=digits:3&pin=0.5,0.5"
+
+
+def stage(page: Page) -> Locator:
+    view = page.locator("[data-component=patches_stage]")
+    expect(view).to_have_attribute("data-ready", "true")
+    return view
+
+
+def part(view: Locator, role: str) -> Locator:
+    return view.locator(f"[data-role={role}]")
+
+
+def over(canvas: Locator, x: float, y: float) -> dict[str, float]:
+    """A place inside a canvas, from fractions of its width and height."""
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    return {"x": box["width"] * x, "y": box["height"] * y}
+
+
+def numbers(text: str) -> list[float]:
+    return [float(found) for found in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))]
+
+
+def test_a_photo_of_the_visitors_own_is_cut_and_read(open_page: OpenPage) -> None:
+    page = open_page("patches?model=preset:vit_cifar10")
+    file = io.BytesIO()
+    Image.fromarray(skimage.data.astronaut()).save(file, "JPEG")
+    page.get_by_text("Yours", exact=True).click()
+    page.locator("input[type=file]").first.set_input_files(
+        {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": file.getvalue()}
+    )
+    expect(page).to_have_url(re.compile("image=upload"))
+    view = stage(page)
+    picture = view.locator("canvas").first
+    picture.hover(position=over(picture, 1.5 / 8, 2.5 / 8))
+    expect(part(view, "title")).to_have_text("Patch 18 of 64 · row 3, column 2")
+    expect(part(view, "place")).to_have_text("pixels x 4–7, y 8–11")
+    own, computed = numbers(part(view, "sum").inner_text())[-1], numbers(part(view, "dot").inner_text())[0]
+    assert abs(own - computed) <= 1e-4
+
+
+def test_the_strip_and_the_picture_light_each_other(open_page: OpenPage) -> None:
+    page = open_page(DIGIT)
+    view = stage(page)
+    title, strip = part(view, "title"), view.locator(".pt-scroll canvas")
+    expect(title).to_have_text("Patch 37 of 64 · row 5, column 5")
+    strip.hover(position=over(strip, 0.02, 0.3))
+    expect(title).not_to_have_text("Patch 37 of 64 · row 5, column 5")
+    lit = title.inner_text()
+    page.mouse.move(5, 5)
+    expect(title).to_have_text("Patch 37 of 64 · row 5, column 5")
+    assert re.fullmatch(r"Patch \d+ of 64 · row \d, column \d", lit)
+
+
+def test_a_click_pins_and_choosing_a_filter_keeps_the_number(open_page: OpenPage) -> None:
+    page = open_page(DIGIT)
+    view = stage(page)
+    picture, filters = view.locator("canvas").first, view.locator("canvas").last
+    picture.click(position=over(picture, 0.5 / 8, 0.5 / 8))
+    expect(page).to_have_url(re.compile(r"pin=0\.06"))
+    filters.click(position=over(filters, 100 / 930, 0.1))
+    column = page.get_by_label("Column of E", exact=True)
+    expect(column).to_have_value("3")
+    expect(part(view, "title")).to_have_text("Patch 1 of 64 · row 1, column 1")
+    expect(part(view, "token")).to_contain_text("value 3 is")
+
+
+def test_the_keyboard_walks_pulls_apart_and_pins(open_page: OpenPage) -> None:
+    page = open_page(DIGIT, reduced_motion="reduce")
+    view = stage(page)
+    picture = view.locator("canvas").first
+    picture.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(part(view, "title")).to_have_text("Patch 10 of 64 · row 2, column 2")
+    page.keyboard.press("e")
+    expect(view.get_by_role("button", name="Put together")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("e")
+    expect(view.get_by_role("button", name="Pull apart")).to_have_attribute("aria-pressed", "false")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"pin=0\.188"))
+
+
+def test_a_patch_glides_and_turns_back_when_asked_midway(open_page: OpenPage) -> None:
+    page = open_page(DIGIT)
+    view = stage(page)
+    gap = view.get_by_label("Gap between the patches, percent")
+    view.get_by_role("button", name="Pull apart").click()
+    expect(gap).to_have_value("100")
+    gap.fill("30")
+    expect(view.get_by_role("button", name="Pull apart")).to_be_visible()
+
+
+def test_a_finger_reads_a_patch_on_a_phone(open_page: OpenPage) -> None:
+    page = open_page(DIGIT, width=420, has_touch=True, is_mobile=True)
+    view = stage(page)
+    picture = view.locator("canvas").first
+    picture.tap(position=over(picture, 2.5 / 8, 0.5 / 8))
+    expect(part(view, "title")).to_have_text("Patch 3 of 64 · row 1, column 3")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_slip_and_the_sum_follow_the_pointer(open_page: OpenPage) -> None:
+    page = open_page(DIGIT)
+    slip = page.locator("[data-component=patches_slip]")
+    expect(slip).to_have_attribute("data-ready", "true")
+    wrong = slip.locator("canvas").last
+    wrong.hover(position=over(wrong, 1.5 / 8, 0.5 / 8))
+    expect(part(slip, "slip")).to_contain_text(
+        "Reshape: 16 pixels in a run, from row 0, column 16 to row 0, column 31"
+    )
+    sequence = page.locator("[data-component=patches_sequence]")
+    total = sequence.locator("canvas").nth(2)
+    total.hover(position=over(total, 0.5, 0.5))
+    expect(part(sequence, "sequence")).to_contain_text("token 32: patch 32 (row 4, column 8)")
+    content, position, result = numbers(part(sequence, "sequence").inner_text().replace("− ", "-"))[-3:]
+    assert abs(content + position - result) < 2e-3

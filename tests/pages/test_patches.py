@@ -1,0 +1,143 @@
+"""The patches page: its numbers follow its controls, for every kind of model."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+PAGE = "pages/inside/patches.py"
+OpenApp = Callable[..., AppTest]
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(caption.value for caption in app.main.caption)
+
+
+def text(app: AppTest) -> str:
+    return "\n".join(part.value for part in (*app.main.markdown, *app.main.info))
+
+
+def payloads(app: AppTest) -> list[tuple[dict[str, Any], bytes]]:
+    """(header, message) of every client view, in the page's order."""
+    found = []
+    for view in app.main.get("bidi_component"):
+        message = view.proto.bytes
+        (length,) = struct.unpack_from("<I", message)
+        found.append((json.loads(message[4 : 4 + length]), message[4 + length :]))
+    return found
+
+
+def array(payload: tuple[dict[str, Any], bytes], name: str) -> np.ndarray:
+    header, buffers = payload
+    entry = header["arrays"][name]
+    count = int(np.prod(entry["shape"]))
+    return np.frombuffer(buffers, entry["dtype"], count, entry["offset"]).reshape(entry["shape"])
+
+
+def test_the_counts_are_computed_from_the_sizes(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits")
+    assert app.title[0].value == "Patches and embedding"
+    assert "N = HW/P² = 32²/4² = 64 patches of P²C = 4² · 1 = 16 values" in captions(app)
+    (sizes,) = (group for group in app.main.get("button_group") if group.key == "patches.patch_px")
+    sizes.set_value(8).run()
+    assert not app.exception
+    assert "N = HW/P² = 32²/8² = 16 patches of P²C = 8² · 1 = 64 values" in captions(app)
+    assert "random E, seed 0" in text(app)
+
+
+def test_the_stage_holds_the_models_own_tokens(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", image="digits:3", patches__column="7")
+    stage = payloads(app)[0]
+    header = stage[0]
+    assert (header["rows"], header["cols"], header["dim"], header["column"]) == (8, 8, 64, 6)
+    assert header["prefix"] == ["cls"] and header["pin"] == 1 + 4 * 8 + 4
+    values, weight = array(stage, "values"), array(stage, "weight")
+    patch = values[:, 16:20, 16:20].reshape(-1)
+    token = patch @ weight.T + array(stage, "bias")
+    assert np.abs(token - array(stage, "tokens")[36]).max() < 1e-5
+
+
+def test_both_ways_of_embedding_agree_and_the_slip_does_not(open_app: OpenApp) -> None:
+    said = captions(open_app(PAGE, model="preset:vit_cifar10"))
+    difference = re.search(r"largest difference is \*\*([\d.e+-]+)\*\*", said)
+    assert difference is not None and float(difference[1]) < 1e-5
+    assert "rounding only" in said
+    assert "a run of 16 pixels over 1 row" in said
+
+
+def test_the_puzzle_moves_only_the_model_with_positions(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:recipe_f_good", patches__shuffled="50")
+    puzzle = payloads(app)[2][0]
+    (own, blind) = puzzle["bars"]
+    changes = [max(abs(before - after) for _, before, after in bars["rows"]) for bars in (own, blind)]
+    assert changes[1] < 1e-6 < changes[0]
+    assert "which is rounding: to this model the tokens are a set" in captions(app)
+    app.slider(key="patches.shuffled").set_value(0).run()
+    assert all(before == after for bars in payloads(app)[2][0]["bars"] for _, before, after in bars["rows"])
+
+
+def test_a_pinned_prefix_token_is_under_the_glass(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", pin="cls")
+    assert payloads(app)[0][0]["pin"] == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "image_px", "patch_px", "count"),
+    [("preset:vit_tiny_16", "224", "16", "196"), ("preset:vit_tiny_16", "224", "8", "784")],
+)
+def test_full_size_grids(open_app: OpenApp, model: str, image_px: str, patch_px: str, count: str) -> None:
+    app = open_app(PAGE, model=model, patches__image_px=image_px, patches__patch_px=patch_px)
+    assert f"= {count} patches" in captions(app)
+
+
+def test_another_image_size_keeps_e_and_says_that_positions_are_stretched(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_cifar10", patches__image_px="64")
+    assert "64 px instead of 32" in text(app)
+    assert "random E" not in text(app)
+    assert "= 256 patches" in captions(app)
+
+
+def test_a_patch_size_that_does_not_divide_falls_back(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", patches__patch_px="7")
+    assert "= 64 patches" in captions(app)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("preset:cnn_digits", "never cuts it into patches"),
+        ("preset:hybrid_cifar10", "overlapping 3 × 3 convolutions"),
+        ("preset:recipe_e", "one flat vector"),
+        ("preset:recipe_g", "convolutions of the picture"),
+    ],
+)
+def test_models_without_patches_offer_one_with(open_app: OpenApp, model: str, words: str) -> None:
+    app = open_app(PAGE, model=model)
+    assert words in text(app)
+    app.button(key="patches.instead").click().run()
+    assert not app.exception
+    assert "= 64 patches" in captions(app)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("preset:swin_digits", "A Swin has no [CLS] and no E_pos"),
+        ("preset:deit_cifar10", ""),
+        ("preset:recipe_a", ""),
+        ("preset:recipe_b", ""),
+        ("preset:recipe_c", ""),
+        ("preset:recipe_d", ""),
+    ],
+)
+def test_every_family_has_its_page(open_app: OpenApp, model: str, words: str) -> None:
+    app = open_app(PAGE, model=model)
+    assert words in text(app)
+    assert "rounding only" in captions(app)
