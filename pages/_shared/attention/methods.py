@@ -171,8 +171,8 @@ def draw_truth(subject: Subject) -> None:
             ],
             hide_index=True,
             column_config={
-                name: st.column_config.NumberColumn(format="%.3f")
-                for name in ("Deletion ↓", "Insertion ↑", "Gap ↑")
+                name: st.column_config.NumberColumn(format="%.2f", width=72, help=text)
+                for name, text in AREAS.items()
             },
         )
     spread = max(abs(gap - noise.gap) for gap in gaps)

@@ -1,0 +1,166 @@
+"""Lens: one token through one head and one block, with its real numbers."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import streamlit as st
+
+from pages._shared import controls, nouns, page
+from pages._shared.attention import subject
+from pages._shared.attention.subject import Subject, pin_token, token_name
+from pages._shared.components.attention_block import block as draw_block
+from vitviz.analysis import block as analysis
+from vitviz.config import ViTConfig
+from vitviz.models.layers import Block
+from vitviz.plots.block import norm_figure, stream_figure
+
+KEY = "block.flow"
+PARTS = (
+    *("input", "norm1", "q", "k", "v", "scores", "attn", "heads"),
+    *("attn_out", "mid", "norm2", "mlp_hidden", "mlp_out"),
+)
+
+
+def record_of(now: Subject, layer: int) -> dict[str, np.ndarray]:
+    """One block's intermediates of the picture, by short name; layer counts from 1."""
+    name = f"blocks.{layer - 1}"
+    found = now.capture((f"{name}.*", name))
+    return {part: found[f"{name}.{part}"][0] for part in PARTS} | {"output": found[name][0]}
+
+
+def scale_of(config: ViTConfig) -> float:
+    """What q·k is multiplied by."""
+    width = config.embed_dim // config.num_heads
+    return {"head": width**-0.5, "width": config.embed_dim**-0.5, "none": 1.0}[config.attention_scale]
+
+
+def on_pick() -> None:
+    """A click on a key pins it; one on a channel chooses it for the norms."""
+    events = st.session_state.get(KEY) or {}
+    if events.get("pin"):
+        nouns.set_pin(str(events["pin"]))
+    if events.get("channel") is not None:
+        controls.set_value("block.channel", int(events["channel"]) + 1)
+
+
+def choose(config: ViTConfig) -> tuple[int, int]:
+    """Layer and head, both from 1."""
+    left, right, rest = st.columns([4, 4, 4], vertical_alignment="bottom")
+    with left:
+        layer = controls.slider("block.layer", "Block", 1, config.depth, 1)
+    with right:
+        head = controls.slider("block.head", "Head", 1, config.num_heads, 1)
+    with rest:
+        nouns.link_to("attention", "Choose the token", **{"attention.layer": layer, "attention.head": head})
+    return layer, head
+
+
+def describe(now: Subject, steps: list[analysis.Step], layer: int, head: int, token: int) -> str:
+    """How far each branch moves the token, from the norms."""
+    record = record_of(now, layer)
+    x, attention, mlp = (np.linalg.norm(record[part][token]) for part in ("input", "attn_out", "mlp_out"))
+    stronger = "attention" if attention > mlp else "the MLP"
+    ratio = max(attention, mlp) / max(min(attention, mlp), 1e-12)
+    name, width = token_name(now.layout, token), now.model.config.embed_dim // now.model.config.num_heads
+    return (
+        f"{name[0].upper()}{name[1:]} enters block {layer} with length {x:.1f}; attention adds a vector of length"
+        f" {attention:.1f}, the MLP one of {mlp:.1f}: in this block {stronger} moves it {ratio:.1f} times as far. Head"
+        f" {head} is one of {now.model.config.num_heads}, and writes {width} of the {now.model.config.embed_dim} values"
+        " that are projected."
+    )
+
+
+def norms(now: Subject, config: ViTConfig, layer: int, token: int) -> None:
+    """What LayerNorm averages over, what BatchNorm would, and how the stream grows with depth."""
+    record = record_of(now, layer)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**LayerNorm averages a row, BatchNorm a column**")
+        channel = controls.slider("block.channel", "Channel", 1, config.embed_dim, 1)
+        st.plotly_chart(
+            norm_figure(record["input"], token, channel - 1, nouns.mode()),
+            theme=None,
+            config={"displayModeBar": False},
+            key="block.norms",
+        )
+        found = analysis.norm_numbers(record["input"], token, channel - 1)
+        page.caption(
+            f"LayerNorm reads this token's {config.embed_dim} channels: mean {found.token_mean:.3f}, deviation"
+            f" {found.token_std:.3f}. BatchNorm would read channel {channel} of all {len(record['input'])} tokens, and"
+            f" of every picture in the batch: here {found.channel_mean:.3f} and {found.channel_std:.3f}. So LayerNorm does"
+            " not depend on the other pictures, and is the same in training and afterwards."
+        )
+    with right:
+        st.markdown(
+            f"**{'Pre' if config.norm == 'pre' else 'Post'}-norm: the length of the stream over depth**"
+        )
+        names = ("embedded", *(f"blocks.{i}" for i in range(config.depth)))
+        capture = now.capture(names)
+        lengths = np.stack([np.linalg.norm(capture[name][0], axis=-1) for name in names])
+        st.plotly_chart(
+            stream_figure(lengths, token, nouns.mode()),
+            theme=None,
+            config={"displayModeBar": False},
+            key="block.stream",
+        )
+        page.caption(
+            f"From {lengths[0].mean():.1f} before the first block to {lengths[-1].mean():.1f} after the last, on average."
+            + (
+                " Pre-norm leaves the stream itself alone: branches add to it, and gradients pass straight through."
+                if config.norm == "pre"
+                else " Post-norm normalises the stream itself after every sum, so its length is set anew by γ and β."
+            )
+        )
+
+
+@st.fragment
+def draw() -> None:
+    """Controls, the token's way, its caption, and the norms."""
+    now = subject.current()
+    config = now.model.config
+    if not isinstance(config, ViTConfig):
+        st.info(
+            "This page follows a token through a ViT's block. Choose a ViT in the sidebar.",
+            icon=":material/block:",
+        )
+        return
+    page.untrained_note(now.model.trained_on)
+    layer, head = choose(config)
+    token = pin_token(now, nouns.current().pin)
+    st.markdown(
+        f"The token is **{token_name(now.layout, token)}**; a click on a key in a map takes that one instead."
+    )
+    steps = analysis.steps_of_block(
+        record_of(now, layer), token, head - 1, scale_of(config), config.norm == "pre"
+    )
+    draw_block(
+        steps, now.prepared.shown, now.layout, token, head, config.num_heads, key=KEY, on_change=on_pick
+    )
+    page.caption(describe(now, steps, layer, head, token))
+    norms(now, config, layer, token)
+    page.drawers(math=MATHEMATICS, code=inspect.getsource(Block.forward), try_this=TRY_THIS)
+
+
+MATHEMATICS = r"""
+**Pre-norm** (ViT paper, eq. 2 and 3): $z' = \mathrm{MSA}(\mathrm{LN}(z)) + z$, $z = \mathrm{MLP}(\mathrm{LN}(z')) + z'$.
+**Post-norm** (Vaswani et al. 2017): $z' = \mathrm{LN}(\mathrm{MSA}(z) + z)$, $z = \mathrm{LN}(\mathrm{MLP}(z') + z')$.
+
+$$\mathrm{head}_h = \mathrm{softmax}\Bigl(\frac{Q_h K_h^\top}{\sqrt{d}}\Bigr) V_h,\qquad
+\mathrm{MSA}(z) = W_o\,[\mathrm{head}_1;\dots;\mathrm{head}_H] + b_o$$
+
+**Why** $\sqrt d$: if the entries of $q$ and $k$ are independent with variance 1, $q\cdot k$ has variance $d$. Without
+the division the softmax gets scores of size $\sqrt d$, puts nearly all weight on one key, and its gradient vanishes.
+
+**LayerNorm** (Ba et al. 2016) takes mean and variance over a token's channels; **BatchNorm** (Ioffe and Szegedy 2015)
+takes them over the batch and all positions, channel by channel.
+"""
+TRY_THIS = """
+- Predict first: which is longer in the last block, what attention adds or what the MLP adds?
+- Compare the two softmax maps: at which step of training does the scale begin to matter?
+- Pin [CLS] and walk through the blocks: from which block on does it look at single patches?
+"""
+
+page.header("Inside one block", "What happens to one token in one block?")
+draw()

@@ -1,0 +1,76 @@
+"""What LayerNorm and BatchNorm average over, and the length of the residual stream over depth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale, layout
+
+
+def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "light") -> go.Figure:
+    """A block's input (tokens, D), the row that LayerNorm reads and the column that BatchNorm reads outlined."""
+    palette = PALETTES[mode]
+    top = float(np.quantile(np.abs(tokens), 0.99)) or 1.0
+    rows, cols = tokens.shape
+    figure = go.Figure(layout=layout(mode))
+    figure.add_heatmap(
+        z=tokens.astype(np.float32),
+        x=np.arange(1, cols + 1),
+        y=np.arange(1, rows + 1),
+        zmin=-top,
+        zmax=top,
+        colorscale=colorscale(DIVERGING),
+        colorbar={"thickness": 8, "outlinewidth": 0},
+        hovertemplate="token %{y}, channel %{x}: %{z:.3f}<extra></extra>",
+    )
+    for box, color in (
+        ((0.5, token + 0.5, cols + 0.5, token + 1.5), palette.query),
+        ((channel + 0.5, 0.5, channel + 1.5, rows + 0.5), palette.primary),
+    ):
+        figure.add_shape(
+            type="rect", x0=box[0], y0=box[1], x1=box[2], y1=box[3], line={"color": color, "width": 2.5}
+        )
+    figure.update_xaxes(title_text="channel (blue: what BatchNorm reads)", showgrid=False)
+    figure.update_yaxes(title_text="token (orange: LayerNorm)", autorange="reversed", showgrid=False)
+    figure.update_layout(height=300)
+    return figure
+
+
+def stream_figure(lengths: NDArray[Any], token: int, mode: Mode = "light") -> go.Figure:
+    """Length of the residual stream, (depth + 1, tokens): this token, the mean, and the range of all tokens."""
+    palette = PALETTES[mode]
+    depth = np.arange(len(lengths))
+    figure = go.Figure(layout=layout(mode))
+    figure.add_scatter(
+        x=np.concatenate([depth, depth[::-1]]),
+        y=np.concatenate([lengths.max(axis=1), lengths.min(axis=1)[::-1]]),
+        fill="toself",
+        fillcolor=palette.line,
+        opacity=0.6,
+        mode="lines",
+        line={"width": 0},
+        hoverinfo="skip",
+        name="all tokens",
+    )
+    for name, values, color in (
+        ("mean", lengths.mean(axis=1), palette.muted),
+        ("this token", lengths[:, token], palette.query),
+    ):
+        figure.add_scatter(
+            x=depth,
+            y=values,
+            name=name,
+            mode="lines+markers",
+            line={"color": color, "width": 2},
+            hovertemplate="%{y:.2f} after block %{x}<extra>" + name + "</extra>",
+        )
+    figure.update_xaxes(title_text="blocks passed", dtick=1 if len(depth) <= 13 else 4)
+    figure.update_yaxes(title_text="length of the token", rangemode="tozero")
+    figure.update_layout(
+        height=360, showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    )
+    return figure
