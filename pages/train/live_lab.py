@@ -6,20 +6,23 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages._shared import controls, nouns, page, runs
-from pages.train import recipe_form, watch
+from pages._shared import controls, link, nouns, page, registry, runs
+from pages._shared.components.life import life
+from pages.train import drawing, evolving, lessons, recipe_form, table, watch
 from vitviz.training.executor import ExecutorError
 from vitviz.training.runs import Run, RunConfig
 
 FOCUS = "live_lab.run"
 BESIDE = "live_lab._beside"
 NOTICE = "live_lab._notice"
-ENDED = "live_lab._ended"  # ids of this visit's runs that were seen to end
+WATCHED = "live_lab._watched"  # whether the last run of the script saw a run under way
+LIFE_POLL_S = 0.5
+DRAW_POLL_S = 1.0
 
 
 def start(config: RunConfig) -> None:
     """Starts a run of this visit and brings it onto the stage."""
-    config = replace(config, owner=runs.visitor(), lease_s=runs.LEASE_S, name=_fresh_name(config.name))
+    config = replace(table.fresh(config), owner=runs.visitor(), lease_s=runs.LEASE_S)
     try:
         run = runs.executor().start(config)
     except (ExecutorError, OSError) as error:
@@ -30,19 +33,13 @@ def start(config: RunConfig) -> None:
 
 
 def show(run_id: str) -> None:
-    """Brings a run onto the stage."""
-    controls.set_value(FOCUS, run_id)
+    """Brings a run onto the stage; takes effect with the next run of the script."""
+    link.want(FOCUS, run_id)
     st.session_state.pop(watch.MOMENT, None)
 
 
-def _fresh_name(name: str) -> str:
-    taken = {run.config().name for run in runs.mine()}
-    names = (name if i == 1 else f"{name} {i}" for i in range(1, 1000))
-    return next(candidate for candidate in names if candidate not in taken)
-
-
-def _start_row(config: RunConfig | ValueError) -> None:
-    button, words = st.columns([1, 4], vertical_alignment="center")
+def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
+    button, run, beside = st.columns([1.2, 1.6, 2], vertical_alignment="bottom")
     with button:
         st.button(
             "Start a new run",
@@ -54,31 +51,45 @@ def _start_row(config: RunConfig | ValueError) -> None:
             on_click=start,
             args=(config,),
         )
-    with words:
-        if isinstance(config, ValueError):
-            st.error(f"This cannot be trained: {config}.", icon=":material/block:")
-        else:
-            st.caption(describe(config))
+    names = {other.id: other.config().name for other in mine}
+    focus = None
+    with run:
+        if mine:
+            chosen = controls.select(FOCUS, "Run on the stage", list(names), format_func=names.get)
+            focus = next(other for other in mine if other.id == chosen)
+    with beside:
+        others = [name for name in names if focus is None or name != focus.id]
+        if others:
+            kept = [name for name in st.session_state.get(BESIDE, []) if name in others]
+            st.session_state[BESIDE] = kept
+            st.multiselect(
+                "Curves beside it",
+                others,
+                key=BESIDE,
+                format_func=names.get,
+                max_selections=5,
+                placeholder="none",
+            )
+    if isinstance(config, ValueError):
+        st.error(f"This cannot be trained: {config}.", icon=":material/block:")
+    else:
+        st.caption(f"A new run would train: {describe(config)}.")
     if notice := st.session_state.pop(NOTICE, None):
         st.warning(notice, icon=":material/info:")
+    return focus
 
 
 def describe(config: RunConfig) -> str:
-    """One line about what will be trained."""
+    """One line about what a config trains."""
     train = config.train
     length = f"{train.epochs:g} epochs" if train.epochs else f"{train.seconds:g} s"
-    return f"{recipe_form.model_words(config.model)} · {train.optimizer} at {train.learning_rate:g} · {length}"
+    count = sum(table.parameters_by_part(table.parameter_shapes(config.model)).values())
+    optimizer = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"}[train.optimizer]
+    words = recipe_form.model_words(config.model)
+    return f"{words}; {count:,} parameters; {optimizer} at {train.learning_rate:g}, batch {train.batch_size}, {length}"
 
 
-def _focus(mine: list[Run]) -> Run | None:
-    if not mine:
-        return None
-    names = {run.id: run.config().name for run in mine}
-    chosen = controls.select(FOCUS, "Run", list(names), format_func=names.get)
-    return next(run for run in mine if run.id == chosen)
-
-
-def _poll(shown: list[Run], focus: Run) -> None:
+def _stage(shown: list[Run], focus: Run) -> None:
     """Curves and inspector; when the last of the shown runs ends, the page runs once more, without polling."""
     for run in shown:
         runs.watch(run)
@@ -87,31 +98,84 @@ def _poll(shown: list[Run], focus: Run) -> None:
         watch.draw_curves(shown, focus)
     with side:
         watch.draw_inspector(focus)
-    if not any(runs.status(run).active for run in shown) and st.session_state.get(ENDED) != focus.id:
-        st.session_state[ENDED] = focus.id
+    under_way = any(runs.status(run).active for run in shown)
+    if st.session_state.get(WATCHED) and not under_way:
+        st.session_state[WATCHED] = False
         if focus.snapshots():
             nouns.set_model(f"run:{focus.id}")
         st.rerun()
+    if under_way and not st.session_state.get(WATCHED):  # resumed from the inspector: begin to poll
+        st.session_state[WATCHED] = True
+        st.rerun()
+
+
+def _life(focus: Run) -> None:
+    """The timeline and every lens in small; in a fragment of its own, so that dragging disturbs nothing."""
+    moment = st.session_state.get(watch.MOMENT)
+    at = moment["step"] if moment and moment["run"] == focus.id and not moment["follow"] else None
+    message, _ = evolving.flip_book(focus, at)
+    settled, opened = life(message, key="live_lab.life")
+    if settled and settled.get("run") == focus.id:
+        st.session_state[watch.MOMENT] = settled
+    if opened:
+        nouns.set_model(f"run:{focus.id}", int(opened["step"]))
+        entry = registry.BY_SLUG.get(opened["page"])
+        if entry is not None:
+            st.switch_page(entry.path)
+
+
+def _draw(focus: Run) -> None:
+    moment = st.session_state.get(watch.MOMENT)
+    at = moment["step"] if moment and moment["run"] == focus.id and not moment["follow"] else None
+    drawing.draw(focus, focus.config(), at)
 
 
 def main() -> None:
+    """The page, from top to bottom."""
     page.header("Live lab", "How does attention come into being?")
     said = st.session_state.get("_incoming", {}).get(FOCUS)
     if said:
         runs.adopt(said)
     runs.executor()
     config = recipe_form.draw()
-    _start_row(config)
     mine = runs.mine()
-    focus = _focus(mine)
+    focus = _start_row(config, mine)
     if focus is None:
-        st.info("No run yet. Start one: the first curve appears within two seconds.", icon=":material/science:")
+        _empty()
         return
-    shown = [focus]
+    others = [run for run in mine if run.id in st.session_state.get(BESIDE, [])]
+    shown = [focus, *others]
     active = any(runs.status(run).active for run in shown)
-    if active:
-        st.session_state.pop(ENDED, None)
-    st.fragment(_poll, run_every=watch.POLL_S if active else None)(shown, focus)
+    st.session_state[WATCHED] = active
+    st.fragment(_stage, run_every=watch.POLL_S if active else None)(shown, focus)
+    page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
+    st.fragment(_life, run_every=LIFE_POLL_S if active else None)(focus)
+    digit = focus.config().preparation.digit
+    st.subheader("Draw a digit" if digit else "Your picture", anchor=False)
+    if not digit:
+        page.caption(
+            "Choose, upload or photograph a picture in the sidebar: the model reads it as it is at this moment."
+        )
+    st.fragment(_draw, run_every=DRAW_POLL_S if active else None)(focus)
+    st.subheader("Runs of this visit", anchor=False)
+    table.draw(mine)
+    table.manage(focus, show)
+    page.drawers(
+        math=lessons.MATHEMATICS,
+        code=lessons.code(),
+        numbers=lambda: table.numbers(focus),
+        try_this=lessons.TRY_THIS,
+    )
+
+
+def _empty() -> None:
+    st.info(
+        "Nothing has been trained in this visit. Start a run: the first curve appears within two seconds,"
+        " and the pictures of what the model learns follow it.",
+        icon=":material/science:",
+    )
+    table.upload_only(show)
+    page.drawers(math=lessons.MATHEMATICS, code=lessons.code(), try_this=lessons.TRY_THIS)
 
 
 main()

@@ -181,8 +181,11 @@ def _recipe() -> TrainingPreset:
     return preset
 
 
-def fill(model: ModelConfig, train: TrainConfig) -> None:
+def fill(model: ModelConfig, train: TrainConfig, recipe: str | None = None) -> None:
     """Sets every control to these configs; call it before they are drawn, or in a callback."""
+    if recipe in TRAINING_PRESETS:
+        controls.set_value(PREFIX + "recipe", recipe)
+        st.session_state[LOADED] = recipe
     controls.set_value(PREFIX + "dataset", train.dataset)
     for field in (*DATA_FIELDS, *OPTIMISER_FIELDS, *PICTURE_FIELDS):
         controls.set_value(PREFIX + field.name, _start(field, train))

@@ -61,7 +61,10 @@ def _series(run: Run) -> list[Series]:
     return [
         Series(run.id, "train", training[:3], dict(zip(runs.STEP_METRICS, training[3:], strict=True))),
         Series(
-            run.id, "validation", validation[:3], dict(zip(runs.EVALUATION_METRICS, validation[3:], strict=True))
+            run.id,
+            "validation",
+            validation[:3],
+            dict(zip(runs.EVALUATION_METRICS, validation[3:], strict=True)),
         ),
     ]
 
@@ -157,7 +160,9 @@ def _reached(log: runs.Log, status: Status) -> str:
     if not table.shape[1]:
         return "The first record comes within a second or two."
     times = time_to(LEVELS, table[-1], table[2])
-    said = [f"{level:.0%} after {clock(at)}" for level, at in zip(LEVELS, times, strict=True) if at is not None]
+    said = [
+        f"{level:.0%} after {clock(at)}" for level, at in zip(LEVELS, times, strict=True) if at is not None
+    ]
     best = log.best()
     words = f"Best validation accuracy {best[1]:.1%} at step {best[0]:,}." if best else ""
     reached = f" It reached {', '.join(said)}." if said else " It has not reached 90% yet."
@@ -198,7 +203,9 @@ def _button(run: Run, label: str, icon: str, act: Any, disabled: bool = False) -
 def _change(run: Run, status: Status) -> None:
     """Learning rate and weight decay of a run that is under way."""
     with st.popover("Change while it trains", icon=":material/tune:", width="stretch"):
-        st.caption("These two apply from the next step on. Anything else is structure: start a new run with it.")
+        st.caption(
+            "These two apply from the next step on. Anything else is structure: start a new run with it."
+        )
         for name, label, step in (
             ("learning_rate", "Peak learning rate", 5e-4),
             ("weight_decay", "Weight decay", 0.01),

@@ -9,7 +9,7 @@ const AXES = [
   { name: 'epoch', row: 1, title: 'epoch' },
   { name: 'seconds', row: 2, title: 'seconds of training' },
 ];
-const PANEL_HEIGHT = 264, LEFT = 40, RIGHT = 84, TOP = 30, BOTTOM = 40;
+const PANEL_HEIGHT = { 1: 212, 2: 264 }, WIDE = 820, LEFT = 40, RIGHT = 84, TOP = 30, BOTTOM = 40;
 
 /** Three significant digits for a number on an axis or in a label. */
 function brief(value) {
@@ -88,7 +88,7 @@ export default view(({ root, send, trigger, onUnmount }) => {
   smooth.onchange = () => changed();
   const extra = el(bar, 'select', { 'aria-label': 'Third curve', title: 'A third curve under the two' });
   extra.onchange = () => { state.extra = Number(extra.value); changed(); };
-  const whole = el(bar, 'button', { type: 'button', title: 'Show the whole run (Escape)' }, 'whole run');
+  const whole = el(root, 'button', { type: 'button', class: 'curves-whole', title: 'Show the whole run (Escape)' }, 'whole run');
   whole.onclick = () => { state.zoom = null; draw(); };
 
   function changed() {
@@ -159,13 +159,13 @@ export default view(({ root, send, trigger, onUnmount }) => {
     AXES.forEach((_, i) => axisButtons[i].setAttribute('aria-pressed', String(i === state.axis)));
     logButton.setAttribute('aria-pressed', String(state.log));
     logXButton.setAttribute('aria-pressed', String(state.logX));
-    smoothText.textContent = `smoothing ${state.smoothing.toFixed(2)}`;
+    smoothText.textContent = `smooth ${state.smoothing.toFixed(2)}`;
     smooth.value = String(state.smoothing);
     extra.value = String(state.extra);
-    whole.disabled = !state.zoom;
-    const shown = shownMetrics(), columns = now.width >= 560 ? 2 : 1;
-    const rows = Math.ceil(shown.length / columns);
-    const ctx = chart.size(now.width, rows * PANEL_HEIGHT);
+    whole.hidden = !state.zoom;
+    const shown = shownMetrics(), columns = now.width >= WIDE ? 2 : 1;
+    const tall = PANEL_HEIGHT[columns], rows = Math.ceil(shown.length / columns);
+    const ctx = chart.size(now.width, rows * tall);
     ctx.textBaseline = 'middle';
     for (const line of lines) line.drawn = smoothed(line.values, line.split === 'train' ? state.smoothing : 0);
     const range = state.zoom ?? xRange();
@@ -173,7 +173,7 @@ export default view(({ root, send, trigger, onUnmount }) => {
       const wide = columns === 1 || (i === shown.length - 1 && i % columns === 0 && shown.length > 2);
       const column = wide ? 0 : i % columns, width = wide ? now.width : (now.width - 24) / 2;
       const left = column * (width + 24);
-      return { metric: m, x: left + LEFT, y: Math.floor(i / columns) * PANEL_HEIGHT + TOP, w: width - LEFT - RIGHT, h: PANEL_HEIGHT - TOP - BOTTOM, left };
+      return { metric: m, x: left + LEFT, y: Math.floor(i / columns) * tall + TOP, w: width - LEFT - RIGHT, h: tall - TOP - BOTTOM, left };
     });
     for (const panel of panels) drawPanel(ctx, panel, range);
     chart.node.setAttribute('aria-label', summary());
@@ -425,7 +425,7 @@ export default view(({ root, send, trigger, onUnmount }) => {
       if (extra.dataset.names !== names.join()) {
         extra.dataset.names = names.join();
         extra.replaceChildren();
-        ['no third curve', ...names].forEach((name, i) => el(extra, 'option', { value: String(i) }, name.toLowerCase()));
+        ['+ a third curve', ...names].forEach((name, i) => el(extra, 'option', { value: String(i) }, name.toLowerCase()));
       }
     }
     draw();

@@ -14,11 +14,13 @@ _CSS = """
 .vv .curves-group button:last-child { border-radius: 0 8px 8px 0; }
 .vv .curves-bar button { padding: 2px 10px; }
 .curves-smooth { display: inline-flex; align-items: center; gap: 8px; min-height: 32px; }
-.vv .curves-smooth input { width: 96px; }
-.curves-smooth span { min-width: 104px; }
+.vv .curves-smooth input { width: 72px; }
+.curves-smooth span { min-width: 76px; }
+.vv .curves-whole { position: absolute; right: 0; top: 40px; padding: 2px 10px; z-index: 5; }
+.vv .curves-whole[hidden] { display: none; }
 .vv select {
   font: inherit; color: inherit; background: var(--vv-panel); border: 1px solid var(--vv-line);
-  border-radius: 8px; min-height: 32px; padding: 2px 8px; max-width: 160px;
+  border-radius: 8px; min-height: 32px; padding: 2px 8px; max-width: 136px;
 }
 .vv .curves-canvas { cursor: crosshair; touch-action: pan-y; width: 100%; }
 """

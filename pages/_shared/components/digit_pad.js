@@ -1,6 +1,6 @@
 // A pad to draw a digit on; the strokes travel as a small grey picture, the answer comes back as bars and attention.
 
-const SIDE = 56, INK = 5.2, SEND_MS = 250;
+const SIDE = 56, INK = 5.2, SEND_MS = 250, SEEN = 168;
 
 export default view(({ root, send }) => {
   const wrap = el(root, 'div', { class: 'pad-wrap' });
@@ -9,14 +9,16 @@ export default view(({ root, send }) => {
   pad.node.setAttribute('aria-label', 'Drawing pad. Draw a digit with the mouse or a finger; arrow keys move a pen, space sets it down, Delete clears.');
   const buttons = el(left, 'div', { class: 'vv-row pad-buttons' });
   const clear = el(buttons, 'button', { type: 'button' }, 'clear');
-  const reading = el(buttons, 'button', { type: 'button', 'aria-pressed': 'true', title: 'Where the readout looks, last block, mean of the heads' }, 'attention');
+  const middle = el(wrap, 'figure', { class: 'pad-middle' });
+  const seen = canvas(middle, { role: 'img', 'aria-label': 'What the model sees, with the attention of its readout' });
+  const seenNote = el(middle, 'figcaption', { class: 'vv-muted' });
   const right = el(wrap, 'div', { class: 'pad-right' });
   const head = el(right, 'div', { class: 'pad-head' }), bars = el(right, 'div', { class: 'pad-bars' });
   const say = live(root);
   const ink = document.createElement('canvas');
   ink.width = ink.height = SIDE;
   const pen = ink.getContext('2d', { willReadFrequently: true });
-  const state = { drawing: false, empty: true, sent: 0, timer: 0, x: SIDE / 2, y: SIDE / 2, down: false, attention: true, key: false };
+  const state = { drawing: false, empty: true, sent: 0, timer: 0, x: SIDE / 2, y: SIDE / 2, down: false, key: false };
   let now = null, rows = [];
   wipe();
 
@@ -82,21 +84,28 @@ export default view(({ root, send }) => {
     } else if (event.key === 'Delete' || event.key === 'Backspace') { event.preventDefault(); clear.onclick(); }
   };
   clear.onclick = () => { wipe(); state.down = false; draw(); clearTimeout(state.timer); deliver(); };
-  reading.onclick = () => { state.attention = !state.attention; draw(); };
 
   function draw() {
     if (!now) return;
-    const side = Math.min(232, left.clientWidth || 232), { header, colors } = now;
-    const ctx = pad.size(side, side);
-    const attention = !state.empty && state.attention && now.arrays.attention;
-    ctx.globalAlpha = attention ? 0.8 : 1;
-    blit(ctx, ink, 0, 0, side, side, true);
-    ctx.globalAlpha = 1;
-    if (attention) {
-      const { data, shape: [h, w] } = now.arrays.attention, [top, l, size] = header.box;
-      const unit = side / SIDE;
-      blit(ctx, heat(data, h, w, accentLut(colors.query), 0, 255), l * unit, top * unit, size * unit, size * unit);
+    const { header, colors } = now;
+    left.hidden = !header.pad;
+    if (header.pad) drawPad(colors);
+    const { shown, attention } = now.arrays, there = shown && !(header.pad && state.empty);
+    const ctx = seen.size(SEEN, SEEN);
+    ctx.fillStyle = colors.panel; ctx.fillRect(0, 0, SEEN, SEEN);
+    if (there) {
+      if (attention) ctx.globalAlpha = 0.7;
+      blit(ctx, picture(shown), 0, 0, SEEN, SEEN);
+      ctx.globalAlpha = 1;
+      if (attention) blit(ctx, heat(attention.data, ...attention.shape, accentLut(colors.query), 0, 255), 0, 0, SEEN, SEEN);
     }
+    seenNote.textContent = there && header.note ? header.note : 'What the model sees';
+    fill();
+  }
+
+  function drawPad(colors) {
+    const side = Math.min(232, left.clientWidth || 232), ctx = pad.size(side, side);
+    blit(ctx, ink, 0, 0, side, side, true);
     if (state.empty) {
       ctx.fillStyle = '#9DA9B8'; ctx.font = `14px ${colors.font}`; ctx.textAlign = 'center'; ctx.textBaseline = 'middle';
       ctx.fillText('draw here', side / 2, side / 2);
@@ -105,10 +114,6 @@ export default view(({ root, send }) => {
       ctx.strokeStyle = colors.query; ctx.lineWidth = 2; ctx.beginPath();
       ctx.arc((state.x * side) / SIDE, (state.y * side) / SIDE, state.down ? 4 : 7, 0, 7); ctx.stroke();
     }
-    reading.setAttribute('aria-pressed', String(state.attention));
-    reading.disabled = !now.arrays.attention;
-    reading.title = header.attention_note ?? '';
-    fill();
   }
 
   function fill() {
@@ -123,7 +128,7 @@ export default view(({ root, send }) => {
         return { row, bar, value: el(row, 'span', { class: 'pad-value' }) };
       });
     }
-    const shown = p && !state.empty ? p : null;
+    const shown = p && !(header.pad && state.empty) ? p : null;
     let best = 0;
     rows.forEach((row, i) => {
       if (shown && shown[i] > shown[best]) best = i;
@@ -131,7 +136,7 @@ export default view(({ root, send }) => {
       row.value.textContent = shown ? `${(100 * shown[i]).toFixed(shown[i] > 0.0995 ? 0 : 1)} %` : '';
     });
     rows.forEach((row, i) => row.row.classList.toggle('pad-best', Boolean(shown) && i === best));
-    head.textContent = shown ? `${names[best]} with ${(100 * shown[best]).toFixed(1)} %, by ${header.model}` : header.model ? `Answered by ${header.model}` : header.waiting;
+    head.textContent = shown ? `${names[best]} with ${(100 * shown[best]).toFixed(1)} %, by ${header.model}` : header.model ? `Draw a digit: ${header.model} answers` : header.waiting;
     if (shown) say(head.textContent);
   }
 

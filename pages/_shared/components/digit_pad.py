@@ -16,9 +16,15 @@ _CSS = """
 .pad-left { width: 232px; }
 .vv .pad-canvas { border-radius: 8px; cursor: crosshair; touch-action: none; background: #000; }
 .pad-buttons { margin-top: 8px; }
+.pad-left[hidden] { display: none; }
+.pad-middle { margin: 0; width: 168px; }
+.pad-middle figcaption { margin-top: 8px; }
 .pad-right { flex: 1 1 200px; min-width: 200px; max-width: 420px; }
 .pad-head { min-height: 24px; margin-bottom: 8px; }
-.pad-row { display: grid; grid-template-columns: minmax(16px, max-content) 1fr 48px; gap: 8px; align-items: center; min-height: 21px; }
+.pad-row {
+  display: grid; grid-template-columns: minmax(16px, max-content) 1fr 48px; gap: 8px;
+  align-items: center; min-height: 21px;
+}
 .pad-rail { height: 10px; background: var(--vv-panel); border-radius: 2px; overflow: hidden; }
 .pad-bar { display: block; height: 100%; background: var(--vv-muted); transition: width 200ms ease-out; }
 .pad-best .pad-bar { background: var(--st-primary-color); }

@@ -1,0 +1,74 @@
+"""Your own picture, read by the model as it is at this moment of its training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from pages._shared import cached, nouns
+from pages._shared.components.digit_pad import decode, digit_pad
+from pages.train import evolving
+from vitviz.analysis.attention import readout_row
+from vitviz.analysis.patches import probabilities
+from vitviz.plots.blob import pack
+
+if TYPE_CHECKING:
+    from vitviz.data.preparation import Prepared
+    from vitviz.models.loaded import LoadedModel
+    from vitviz.training.runs import Run, RunConfig
+
+KEY = "live_lab.pad"
+
+
+def draw(run: Run, config: RunConfig, step: int | None) -> None:
+    """A pad for digits, the sidebar's picture for everything else, and the class probabilities beside it."""
+    steps = run.snapshots()
+    header: dict[str, object] = {
+        "pad": config.preparation.digit,
+        "waiting": "The first snapshot is on its way.",
+        "model": "",
+        "classes": [],
+    }
+    arrays: dict[str, np.ndarray] = {}
+    if steps:
+        at = steps[-1] if step not in steps else step
+        subject = evolving.model_at(run.id, at)
+        header |= {"model": f"step {at:,}", "classes": list(subject.classes)[:20]}
+        seen = _seen(config)
+        if seen is not None:
+            arrays, note = _answer(subject, seen)
+            header["note"] = note
+    digit_pad(pack(header, **arrays), key=KEY)
+
+
+def _seen(config: RunConfig) -> Prepared | None:
+    from vitviz.data.preparation import prepare
+
+    if not config.preparation.digit:
+        return cached.prepared(nouns.current().image, config.preparation)
+    state = st.session_state.get(KEY)
+    drawing = decode(state.get("drawing")) if state else None
+    if drawing is None or not drawing.any():
+        return None
+    return prepare(np.repeat(drawing[..., None], 3, axis=2), config.preparation)
+
+
+def _answer(subject: LoadedModel, seen: Prepared) -> tuple[dict[str, np.ndarray], str]:
+    from vitviz.capture import capture
+
+    config = subject.config
+    record = (f"blocks.{config.depth - 1}.attn",) if config.kind == "vit" else ("logits",)
+    found = capture(subject.model, seen.input[None], record=record)
+    given = probabilities(found.logits, getattr(config, "softmax_output", False))[0]
+    arrays = {"probabilities": given[:20].astype(np.float32), "shown": seen.shown}
+    if config.kind != "vit":
+        return arrays, "What the model sees; this model has no attention to show."
+    row = readout_row(found[record[0]].mean(axis=1), found.layout.prefix, config.readout)[0]
+    top = float(row.max()) or 1.0
+    arrays["attention"] = np.round(255 * row / top).astype(np.uint8).reshape(found.layout.grid)
+    return (
+        arrays,
+        f"What the model sees, and where its readout looks: last block, mean of the heads, 0 to {top:.2f}.",
+    )
