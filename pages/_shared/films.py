@@ -15,7 +15,7 @@ FloatArray = NDArray[np.float32]
 
 
 def parameter(choice: ModelChoice, name: str) -> list[tuple[int, FloatArray]]:
-    """(step, values) of a parameter at every snapshot of a model's file; empty where there is no file or no such name."""
+    """(step, values) of a parameter at every snapshot; empty where there is no file or no such name."""
     if choice.path is None:
         return []
     run = choice.key.removeprefix("run:")

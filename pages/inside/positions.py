@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pages._shared import controls, page, registry
-from pages._shared.position_lens import lecture, similarity, table
+from pages._shared.position_lens import lecture, matter, resize, similarity, table
 
 VIEWS = {
     "similarity": ("Similarity", similarity.draw),
     "table": ("The table", table.draw),
     "lecture": ("The lecture's numbers", lecture.draw),
+    "resize": ("Resize", resize.draw),
+    "matter": ("Do they matter?", matter.draw),
 }
 
 entry = registry.BY_SLUG["positions"]

@@ -129,3 +129,14 @@ def test_resizing_keeps_prefix_and_structure() -> None:
     # twice as many patches on the same picture: two new steps are about one old one
     assert after.along_row[1] > before.along_row[1]
     assert after.along_row[4] == pytest.approx(before.along_row[2], abs=0.1)
+
+
+def test_stretching_as_a_list_forgets_the_rows() -> None:
+    table = positions.encode("sincos_2d_concat", (4, 4), 32)
+    np.testing.assert_allclose(positions.stretch_as_list(table, 16), table)
+    ramp = np.arange(5.0)[:, None]
+    np.testing.assert_allclose(positions.stretch_as_list(ramp, 9)[:, 0], np.arange(9) / 2)
+    grid = resize_positions(torch.tensor(table)[None].float(), (4, 4), (8, 8))[0].numpy()
+    flat = positions.stretch_as_list(table, 64)
+    right, slip = (positions.wishes(t, (8, 8)).near for t in (grid, flat))
+    assert right > slip + 0.2

@@ -70,6 +70,19 @@ def patch_rows(table: FloatArray, grid: Grid) -> FloatArray:
     return rows[len(rows) - count :]
 
 
+def stretch_as_list(table: FloatArray, count: int) -> FloatArray:
+    """The slip of resizing: the table (N, D) stretched along its reading order to (count, D), rows ignored.
+
+    Linear; row ends then run into the next row's beginnings. `models.vit.resize_positions` is the right way.
+    """
+    rows = np.asarray(table, dtype=np.float64)
+    place = np.linspace(0, len(rows) - 1, count)
+    low = np.minimum(place.astype(int), max(0, len(rows) - 2))
+    share = (place - low)[:, None]
+    stretched: FloatArray = rows[low] * (1 - share) + rows[np.minimum(low + 1, len(rows) - 1)] * share
+    return stretched
+
+
 def dot_products(table: FloatArray) -> FloatArray:
     """Raw dot products of all pairs, (N, N)."""
     rows = np.asarray(table, dtype=np.float64)

@@ -25,8 +25,9 @@ LENGTH, DIM = 40, 64
 SQUARE = (4, 4)
 
 MATH = r"""
-Right: columns $2i$ and $2i+1$ share the exponent $2i/D$. Then $p_i \cdot p_j = \sum_k \big[\sin \omega_k i \sin \omega_k j +
-\cos \omega_k i \cos \omega_k j\big] = \sum_k \cos \omega_k (i - j)$ and $\lVert p_i \rVert^2 = D/2$: the distance alone counts.
+Right: columns $2i$ and $2i+1$ share the exponent $2i/D$. Then
+$p_i \cdot p_j = \sum_k \big[\sin \omega_k i \sin \omega_k j + \cos \omega_k i \cos \omega_k j\big]
+= \sum_k \cos \omega_k (i - j)$ and $\lVert p_i \rVert^2 = D/2$: the distance alone counts.
 
 The slip: exponent $k/D$ for every column $k$, a sine for even and a cosine for odd $k$. A sine and the cosine beside it
 no longer share a frequency, the identity above fails, and two pairs at the same distance differ.
@@ -96,9 +97,9 @@ def _flat() -> None:
     )
     page.caption(
         f"In reading order 3 ends the first row and 4 begins the second, three columns away. 1-D gives the pair"
-        f" {number(flat[3, 4])}, exactly as 2 and 3 that touch ({number(flat[2, 3])}); 2-D gives it {number(square[3, 4])}"
-        f" against {number(square[2, 3])}. And 0 and 4, one above the other: 1-D {number(flat[0, 4])}, 2-D"
-        f" {number(square[0, 4])}, the same as 0 and 1."
+        f" {number(flat[3, 4])}, exactly as 2 and 3 that touch ({number(flat[2, 3])}); 2-D gives it"
+        f" {number(square[3, 4])} against {number(square[2, 3])}. And 0 and 4, one above the other: 1-D {number(flat[0, 4])},"
+        f" 2-D {number(square[0, 4])}, the same as 0 and 1."
     )
 
 
@@ -110,7 +111,8 @@ def _sum() -> None:
     )
     distinct = positions.wishes(positions.encode("sincos_2d_sum", SQUARE, DIM), SQUARE).distinct
     page.caption(
-        f"PE(1) + PE(2) = PE(2) + PE(1): summed, (1, 2) and (2, 1) have cosine {number(summed[6, 9])}, one and the same code;"
-        f" concatenated {number(joined[6, 9])}. Only {100 * distinct:.0f} % of the 16 codes are unique, the diagonal. A model can"
-        " still tell {left, above} from {right, below}, and no more: 50 % where there are four answers."
+        f"PE(1) + PE(2) = PE(2) + PE(1): summed, (1, 2) and (2, 1) have cosine {number(summed[6, 9])}, one and the"
+        f" same code; concatenated {number(joined[6, 9])}. Only {100 * distinct:.0f} % of the 16 codes are unique,"
+        " the diagonal. A model can still tell {left, above} from {right, below}, and no more:"
+        " 50 % where there are four answers."
     )

@@ -25,7 +25,8 @@ $p_i \cdot p_j = \sum_k \cos(\omega_k (i - j))$ depends on the distance alone.
 $(r, c)$ and $(c, r)$ are one code.
 
 **2-D, concatenated** (big_vision, SimpleViT): $[\sin \omega_k c,\ \cos \omega_k c,\ \sin \omega_k r,\
-\cos \omega_k r]$ with $\omega_k = b^{-k/(D/4 - 1)}$: half of $D$ for the column, half for the row, $\lVert p\rVert^2 = D/2$.
+\cos \omega_k r]$ with $\omega_k = b^{-k/(D/4 - 1)}$: half of $D$ for the column, half for the row,
+$\lVert p\rVert^2 = D/2$.
 
 **Learned** (Dosovitskiy et al. 2021, eq. 1): $\mathbf{E}_{pos} \in \mathbb{R}^{(N+1)\times D}$, weights like any other.
 """
