@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages._shared import controls, page
-from pages._shared.attention import ablate, depth, explore, methods, subject
+from pages._shared.attention import ablate, compare, depth, explore, methods, subject
 from vitviz.config import SwinConfig, ViTConfig
 
 VIEWS = {
@@ -14,6 +14,7 @@ VIEWS = {
     "truth": ("Is it true?", methods.draw_truth),
     "ablate": ("Leave out", ablate.draw),
     "depth": ("Over depth", depth.draw),
+    "compare": ("Side by side", compare.draw),
 }
 
 

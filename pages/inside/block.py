@@ -89,8 +89,8 @@ def norms(now: Subject, config: ViTConfig, layer: int, token: int) -> None:
         page.caption(
             f"LayerNorm reads this token's {config.embed_dim} channels: mean {found.token_mean:.3f}, deviation"
             f" {found.token_std:.3f}. BatchNorm would read channel {channel} of all {len(record['input'])} tokens, and"
-            f" of every picture in the batch: here {found.channel_mean:.3f} and {found.channel_std:.3f}. So LayerNorm does"
-            " not depend on the other pictures, and is the same in training and afterwards."
+            f" of every picture in the batch: here {found.channel_mean:.3f} and {found.channel_std:.3f}. So LayerNorm"
+            " does not depend on the other pictures, and is the same in training and afterwards."
         )
     with right:
         st.markdown(
@@ -106,7 +106,7 @@ def norms(now: Subject, config: ViTConfig, layer: int, token: int) -> None:
             key="block.stream",
         )
         page.caption(
-            f"From {lengths[0].mean():.1f} before the first block to {lengths[-1].mean():.1f} after the last, on average."
+            f"{lengths[0].mean():.1f} before the first block, {lengths[-1].mean():.1f} after the last, on average."
             + (
                 " Pre-norm leaves the stream itself alone: branches add to it, and gradients pass straight through."
                 if config.norm == "pre"
@@ -144,7 +144,7 @@ def draw() -> None:
 
 
 MATHEMATICS = r"""
-**Pre-norm** (ViT paper, eq. 2 and 3): $z' = \mathrm{MSA}(\mathrm{LN}(z)) + z$, $z = \mathrm{MLP}(\mathrm{LN}(z')) + z'$.
+**Pre-norm** (ViT paper, eq. 2, 3): $z' = \mathrm{MSA}(\mathrm{LN}(z)) + z$, $z = \mathrm{MLP}(\mathrm{LN}(z')) + z'$.
 **Post-norm** (Vaswani et al. 2017): $z' = \mathrm{LN}(\mathrm{MSA}(z) + z)$, $z = \mathrm{LN}(\mathrm{MLP}(z') + z')$.
 
 $$\mathrm{head}_h = \mathrm{softmax}\Bigl(\frac{Q_h K_h^\top}{\sqrt{d}}\Bigr) V_h,\qquad

@@ -1,0 +1,161 @@
+"""The attention explorer and the block page, on every kind of model."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+PAGE = "pages/inside/attention.py"
+BLOCK = "pages/inside/block.py"
+VIEWS = ("look", "methods", "truth", "ablate", "depth", "compare")
+MODELS = (
+    "preset:vit_digits",
+    "preset:deit_digits",
+    "preset:hybrid_cifar10",  # averages its patches, no [CLS]
+    "preset:swin_digits",
+    "preset:recipe_a",  # post-norm
+    "preset:recipe_c",  # heads on slices, softmax inside
+    "preset:recipe_d",  # reads the first patch
+)
+
+
+def message(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
+    """Header and arrays of the component whose key begins so."""
+    for node in app.get("bidi_component"):
+        proto = node.proto
+        if name in proto.id and proto.bytes:
+            data = proto.bytes
+            (length,) = struct.unpack("<I", data[:4])
+            header = json.loads(data[4 : 4 + length])
+            arrays = {
+                key: np.frombuffer(
+                    data,
+                    spec["dtype"],
+                    int(np.prod(spec["shape"])),
+                    4 + length + spec["offset"],
+                ).reshape(spec["shape"])
+                for key, spec in header["arrays"].items()
+            }
+            return header, arrays
+    raise AssertionError(f"no component {name}: {[n.proto.id for n in app.get('bidi_component')]}")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_view_of_every_kind_of_model(open_app, model):
+    for view in VIEWS:
+        app = open_app(PAGE, model=model, image="digits:0", attention__view=view)
+        assert app.title[0].value == "Attention explorer"
+        assert app.caption or app.info
+
+
+def test_no_attention_is_said(open_app):
+    app = open_app(PAGE, model="preset:cnn_digits")
+    assert "no attention between patches" in app.info[0].value
+
+
+def test_one_layer_and_one_head_travel_never_all(open_app):
+    app = open_app(PAGE, model="preset:vit_digits", attention__layer="2", attention__head="3")
+    header, arrays = message(app, "attention.explorer")
+    assert (header["layer"], header["head"], header["heads"]) == (2, 3, 4)
+    assert arrays["layer_codes"].shape == (4, 65, 65) and arrays["strip_codes"].shape == (4, 65, 65)
+    assert arrays["layer_codes"].dtype == np.uint8
+    # The chosen head of the layer, and the chosen layer of the head, are one and the same map.
+    np.testing.assert_array_equal(arrays["layer_codes"][2], arrays["strip_codes"][1])
+
+
+def test_what_travels_is_the_models_attention(open_app):
+    from pages._shared import cached
+    from vitviz.analysis.attention import restore_rows
+
+    app = open_app(PAGE, model="preset:vit_digits", attention__layer="4", attention__head="mean")
+    _, arrays = message(app, "attention.explorer")
+    subject = cached.loaded("preset:vit_digits")
+    image = cached.prepared("digits:0", subject.preparation, (0.5, 0.5)).input
+    from vitviz.capture import capture
+
+    attn = capture(subject.model, image[None]).attention()[:, 0]
+    restored = restore_rows(arrays["layer_codes"], arrays["layer_max"])
+    np.testing.assert_allclose(restored, attn[3], atol=float(attn.max()) / 254)
+    fused = restore_rows(arrays["strip_codes"], arrays["strip_max"])
+    np.testing.assert_allclose(fused, attn.mean(axis=1), atol=float(attn.max()) / 254)
+
+
+def test_a_change_of_view_sends_no_weights(open_app):
+    app = open_app(PAGE, model="preset:vit_digits")
+    _, before = message(app, "attention.explorer")
+    sent = [n.proto.bytes for n in app.get("bidi_component") if "attention.explorer" in n.proto.id]
+    app.session_state["attention.style"] = "heat"
+    app.session_state["attention.opacity"] = 0.5
+    app.run()
+    again = [n.proto.bytes for n in app.get("bidi_component") if "attention.explorer" in n.proto.id]
+    assert again == sent
+    header, _ = message(app, "attention.options")
+    assert (header["style"], header["opacity"]) == ("heat", 0.5)
+
+
+def test_a_swin_shows_its_windows_and_refuses_rollout(open_app):
+    app = open_app(PAGE, model="preset:swin_digits", attention__layer="2")
+    header, arrays = message(app, "attention.explorer")
+    assert header["windowed"] and header["slots"] == 16
+    assert sorted(arrays["layer_slots"][0].ravel().tolist()) == list(range(256))
+    assert "window" in app.caption[0].value
+    refused = open_app(PAGE, model="preset:swin_digits", attention__view="methods")
+    assert "rollout is not defined" in refused.info[0].value
+
+
+def test_a_layer_that_the_model_lacks_falls_back(open_app):
+    app = open_app(PAGE, model="preset:vit_digits", attention__layer="99", attention__head="nine")
+    header, _ = message(app, "attention.explorer")
+    assert (header["layer"], header["head"]) == (4, 1)
+
+
+def test_the_class_changes_what_is_explained(open_app):
+    maps = []
+    for chosen in ("0", "1"):
+        app = open_app(PAGE, model="preset:vit_digits", attention__view="methods", attention__class=chosen)
+        maps.append(message(app, "attention.methods")[1]["maps"])
+    np.testing.assert_array_equal(maps[0][:2], maps[1][:2])  # raw attention and rollout know no class
+    assert not np.allclose(maps[0][2], maps[1][2])
+
+
+def test_silenced_heads_move_the_probabilities_and_undo_restores_them(open_app):
+    app = open_app(PAGE, model="preset:vit_digits", attention__view="ablate")
+    _, whole = message(app, "attention.after")
+    app.session_state["attention.ablate"] = {
+        "ablation": {"patches": [0, 1, 9], "heads": [[3, 0], [3, 1], [3, 2], [3, 3]]}
+    }
+    app.run()
+    header, without = message(app, "attention.after")
+    np.testing.assert_allclose(without["before"], _by_name(app, without, "before"))
+    assert not np.allclose(without["now"], without["before"], atol=1e-5)
+    assert any("Without 3 of 64 patches and 4 of 16 heads" in c.value for c in app.caption)
+    np.testing.assert_allclose(whole["now"], whole["before"], rtol=1e-5)
+    app.session_state["attention.ablate"] = {"ablation": {"patches": [], "heads": []}}
+    app.run()
+    np.testing.assert_allclose(message(app, "attention.after")[1]["now"], whole["now"], rtol=1e-6)
+
+
+def _by_name(app: AppTest, arrays: dict[str, np.ndarray], name: str) -> np.ndarray:
+    assert 0 < arrays[name].sum() <= 1 + 1e-5
+    return arrays[name]
+
+
+@pytest.mark.parametrize("model", [m for m in MODELS if "swin" not in m])
+def test_the_block_page_walks_through_every_kind_of_vit(open_app, model):
+    app = open_app(BLOCK, model=model, image="digits:0", pin="cls")
+    header, arrays = message(app, "block.flow")
+    titles = [step["title"] for step in header["steps"]]
+    assert titles[0] == "Into the block" and len(titles) == 13
+    # Every sum is the stream plus the branch before it.
+    steps = {i: arrays[f"s{i}"] for i in range(len(titles))}
+    total = titles.index("Residual sum")
+    branch = titles.index("Output projection")
+    np.testing.assert_allclose(steps[total], steps[0] + steps[branch], atol=1e-5)
+
+
+def test_the_block_page_says_what_it_needs(open_app):
+    assert "Choose a ViT" in open_app(BLOCK, model="preset:swin_digits").info[0].value
