@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.zoo import create_model
 
 SEED = 0
+STAND_IN_DEPTH = 4  # what stands in shows a random E; the depth of a large model would only cost memory
 FloatArray = NDArray[np.float32]
 
 
@@ -69,12 +71,15 @@ def _stand_in(config: ViTConfig) -> nn.Module:
     return create_model(config, seed=SEED).eval().requires_grad_(False)
 
 
-@st.cache_resource(max_entries=6, show_spinner=False)
-def _without_positions(digest: str, config: ViTConfig, _model: nn.Module) -> nn.Module:
-    blind = create_model(replace(config, positions="none"), seed=SEED).eval().requires_grad_(False)
-    kept = {k: v for k, v in _model.state_dict().items() if not k.startswith(("pos_embed", "pos_proj"))}
-    blind.load_state_dict(kept)
-    return blind
+def _without_positions(model: nn.Module, config: ViTConfig) -> nn.Module:
+    """The same weights, shared and not copied, with nothing added for the position."""
+    twin = copy(model)
+    for store in ("_parameters", "_buffers", "_modules"):
+        twin.__dict__[store] = dict(model.__dict__[store])
+    for name in ("pos_embed", "pos_proj", "fixed_table"):
+        setattr(twin, name, None)
+    twin.config = replace(config, positions="none")
+    return twin
 
 
 def embedding(model: str, step: int | None, image: str, image_px: int, patch_px: int) -> Embedding:
@@ -84,7 +89,8 @@ def embedding(model: str, step: int | None, image: str, image_px: int, patch_px:
     own_patch, own_size = patch_px == config.patch_size, image_px == config.image_size
     network = loaded.model
     if not own_patch:
-        config = replace(config, image_size=image_px, patch_size=patch_px)
+        depth = min(config.depth, STAND_IN_DEPTH)
+        config = replace(config, image_size=image_px, patch_size=patch_px, depth=depth)
         network = _stand_in(config)
     preparation: Preparation = replace(loaded.preparation, image_size=image_px)
     prepared = cached.prepared(image, preparation)
@@ -138,7 +144,7 @@ class Puzzle:
     change: float
 
 
-def contenders(choice: catalogue.ModelChoice, step: int, found: Embedding) -> list[Contender]:
+def contenders(choice: catalogue.ModelChoice, found: Embedding) -> list[Contender]:
     """The model, its twin without positions, and one that was trained without them where one is shipped."""
     config = found.config
     if not isinstance(config, ViTConfig):
@@ -146,8 +152,7 @@ def contenders(choice: catalogue.ModelChoice, step: int, found: Embedding) -> li
     ends = config.softmax_output
     if config.positions == "none":
         return [Contender("Without positions", "the model as it is", found.model, ends)]
-    digest = f"{cached.loaded(choice.key, step).digest}:{found.own_patch}"
-    twin = _without_positions(digest, config, found.model)
+    twin = _without_positions(found.model, config)
     models = [
         Contender("With positions", "the model as it is", found.model, ends),
         Contender("Without positions", "the same weights, E_pos = 0", twin, ends),

@@ -82,10 +82,11 @@ def size_controls() -> tuple[int, int, int]:
 
 def say_what_stands_in(found: embedding.Embedding) -> None:
     own = choice.config
-    if not found.own_patch:
+    if not found.own_patch and isinstance(found.config, ViTConfig):
         st.markdown(
             f":orange-badge[:material/casino: random E, seed {embedding.SEED}] {choice.title} was made for"
-            f" {own.patch_size} px patches. At {found.patch_px} px its E does not fit: a random model stands in."
+            f" {own.patch_size} px patches. At {found.patch_px} px its E does not fit: a random model of"
+            f" {found.config.depth} blocks stands in."
         )
         return
     page.untrained_note(choice.trained_on)
@@ -212,7 +213,7 @@ def draw_puzzle(found: embedding.Embedding) -> None:
     with again:
         seed = controls.number("patches.seed", "Shuffle number (seed)", 0, 999, 0)
     order = patches.scrambled_order(len(found.tokens), share / 100, seed)
-    contenders = embedding.contenders(choice, nouns.current().step, found)
+    contenders = embedding.contenders(choice, found)
     results = [embedding.puzzle(found, order, contender) for contender in contenders]
     bars = []
     for result in results:

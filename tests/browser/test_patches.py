@@ -9,11 +9,22 @@ from collections.abc import Callable
 import pytest
 import skimage.data
 from PIL import Image
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 pytestmark = pytest.mark.browser
-OpenPage = Callable[..., Page]
+expect.set_options(timeout=20_000)
+Visit = Callable[..., Page]
 DIGIT = "patches?model=preset:vit_digits&image=digits:3&pin=0.5,0.5"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pages_are_declared(browser: Browser, server_url: str) -> None:
+    """Streamlit answers a page's own address once a first visit to the server has declared the pages."""
+    page = browser.new_page()
+    page.goto(server_url)
+    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+    page.locator('[data-testid="stMain"] h1').first.wait_for()
+    page.close()
 
 
 def stage(page: Page) -> Locator:
@@ -38,8 +49,8 @@ def numbers(text: str) -> list[float]:
     return [float(found) for found in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))]
 
 
-def test_a_photo_of_the_visitors_own_is_cut_and_read(open_page: OpenPage) -> None:
-    page = open_page("patches?model=preset:vit_cifar10")
+def test_a_photo_of_the_visitors_own_is_cut_and_read(visit: Visit) -> None:
+    page = visit("patches?model=preset:vit_cifar10")
     file = io.BytesIO()
     Image.fromarray(skimage.data.astronaut()).save(file, "JPEG")
     page.get_by_text("Yours", exact=True).click()
@@ -56,8 +67,8 @@ def test_a_photo_of_the_visitors_own_is_cut_and_read(open_page: OpenPage) -> Non
     assert abs(own - computed) <= 1e-4
 
 
-def test_the_strip_and_the_picture_light_each_other(open_page: OpenPage) -> None:
-    page = open_page(DIGIT)
+def test_the_strip_and_the_picture_light_each_other(visit: Visit) -> None:
+    page = visit(DIGIT)
     view = stage(page)
     title, strip = part(view, "title"), view.locator(".pt-scroll canvas")
     expect(title).to_have_text("Patch 37 of 64 · row 5, column 5")
@@ -69,8 +80,8 @@ def test_the_strip_and_the_picture_light_each_other(open_page: OpenPage) -> None
     assert re.fullmatch(r"Patch \d+ of 64 · row \d, column \d", lit)
 
 
-def test_a_click_pins_and_choosing_a_filter_keeps_the_number(open_page: OpenPage) -> None:
-    page = open_page(DIGIT)
+def test_a_click_pins_and_choosing_a_filter_keeps_the_number(visit: Visit) -> None:
+    page = visit(DIGIT)
     view = stage(page)
     picture, filters = view.locator("canvas").first, view.locator("canvas").last
     picture.click(position=over(picture, 0.5 / 8, 0.5 / 8))
@@ -82,8 +93,8 @@ def test_a_click_pins_and_choosing_a_filter_keeps_the_number(open_page: OpenPage
     expect(part(view, "token")).to_contain_text("value 3 is")
 
 
-def test_the_keyboard_walks_pulls_apart_and_pins(open_page: OpenPage) -> None:
-    page = open_page(DIGIT, reduced_motion="reduce")
+def test_the_keyboard_walks_pulls_apart_and_pins(visit: Visit) -> None:
+    page = visit(DIGIT, reduced_motion="reduce")
     view = stage(page)
     picture = view.locator("canvas").first
     picture.focus()
@@ -98,8 +109,8 @@ def test_the_keyboard_walks_pulls_apart_and_pins(open_page: OpenPage) -> None:
     expect(page).to_have_url(re.compile(r"pin=0\.188"))
 
 
-def test_a_patch_glides_and_turns_back_when_asked_midway(open_page: OpenPage) -> None:
-    page = open_page(DIGIT)
+def test_a_patch_glides_and_turns_back_when_asked_midway(visit: Visit) -> None:
+    page = visit(DIGIT)
     view = stage(page)
     gap = view.get_by_label("Gap between the patches, percent")
     view.get_by_role("button", name="Pull apart").click()
@@ -108,8 +119,8 @@ def test_a_patch_glides_and_turns_back_when_asked_midway(open_page: OpenPage) ->
     expect(view.get_by_role("button", name="Pull apart")).to_be_visible()
 
 
-def test_a_finger_reads_a_patch_on_a_phone(open_page: OpenPage) -> None:
-    page = open_page(DIGIT, width=420, has_touch=True, is_mobile=True)
+def test_a_finger_reads_a_patch_on_a_phone(visit: Visit) -> None:
+    page = visit(DIGIT, width=420, has_touch=True, is_mobile=True)
     view = stage(page)
     picture = view.locator("canvas").first
     picture.tap(position=over(picture, 2.5 / 8, 0.5 / 8))
@@ -117,8 +128,8 @@ def test_a_finger_reads_a_patch_on_a_phone(open_page: OpenPage) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_the_slip_and_the_sum_follow_the_pointer(open_page: OpenPage) -> None:
-    page = open_page(DIGIT)
+def test_the_slip_and_the_sum_follow_the_pointer(visit: Visit) -> None:
+    page = visit(DIGIT)
     slip = page.locator("[data-component=patches_slip]")
     expect(slip).to_have_attribute("data-ready", "true")
     wrong = slip.locator("canvas").last

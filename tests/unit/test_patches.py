@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import json
+import struct
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from vitviz.analysis import patches
 from vitviz.capture import capture
 from vitviz.config import ViTConfig
 from vitviz.models.layers import unfold_patches
 from vitviz.models.zoo import create_model
+from vitviz.plots import patches as plots
 
 RNG = np.random.default_rng(0)
 
@@ -125,3 +132,59 @@ def test_misfits_are_refused_with_what_was_received() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def unpacked(message: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    (length,) = struct.unpack_from("<I", message)
+    header = json.loads(message[4 : 4 + length])
+    arrays = {
+        name: np.frombuffer(
+            message, entry["dtype"], int(np.prod(entry["shape"])), 4 + length + entry["offset"]
+        ).reshape(entry["shape"])
+        for name, entry in header["arrays"].items()
+    }
+    return header, arrays
+
+
+SHOWN = RNG.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+WEIGHT = RNG.normal(size=(6, 48)).astype(np.float32)
+TOKENS = RNG.normal(size=(4, 6)).astype(np.float32)
+
+
+def test_the_stage_carries_one_sequence() -> None:
+    cls = np.arange(6, dtype=np.float32)
+    message = plots.stage(SHOWN, picture(3, 8), WEIGHT, None, TOKENS, {"cls": cls}, 4, pin=4, column=5)
+    header, arrays = unpacked(message)
+    assert (header["rows"], header["cols"], header["prefix"], header["pin"]) == (2, 2, ["cls"], 4)
+    assert np.array_equal(arrays["prefix_tokens"], cls[None]) and not arrays["bias"].any()
+    for pin, column in ((5, 0), (0, 6)):
+        with pytest.raises(ValueError, match="must be below"):
+            plots.stage(SHOWN, picture(3, 8), WEIGHT, None, TOKENS, {"cls": cls}, 4, pin, column)
+
+
+def test_the_slips_mosaic_lays_each_run_in_its_patchs_place() -> None:
+    header, arrays = unpacked(plots.slip(SHOWN, patches.slip_patches(SHOWN, 4), 4))
+    assert header["rows"] == 2
+    assert np.array_equal(arrays["mosaic"][:4, 4:].reshape(16, 3), SHOWN.reshape(64, 3)[16:32])
+
+
+def test_the_terms_of_the_sequence_share_one_scale() -> None:
+    positions = np.full((4, 6), 0.5, np.float32)
+    header, arrays = unpacked(plots.sequence(SHOWN, {}, TOKENS, positions, True, 4))
+    assert arrays["content"].shape == arrays["positions"].shape == (4, 6)
+    assert 0 < header["scale"] <= np.abs(TOKENS).max() + 0.5
+    empty = np.zeros((4, 6), np.float32)
+    assert unpacked(plots.sequence(SHOWN, {}, empty, empty, False, 4))[0]["scale"] == 1.0
+
+
+def test_patches_apart_leave_the_paper_between_them() -> None:
+    sheet = plots.apart(SHOWN, 4, gap_px=2)
+    assert sheet.shape == (10, 10, 3) and (sheet[4:6] == 255).all()
+    assert np.array_equal(sheet[6:, 6:], SHOWN[4:, 4:])
+    with Image.open(io.BytesIO(plots.png(sheet))) as image:
+        assert image.size == (510, 510)
+
+
+def test_the_puzzle_keeps_its_order() -> None:
+    order = patches.scrambled_order(4, 1.0, 0)
+    assert np.array_equal(unpacked(plots.puzzle(SHOWN, order, 4, []))[1]["order"], order)
