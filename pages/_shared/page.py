@@ -25,6 +25,11 @@ def shapes(**terms: tuple[int, ...]) -> None:
     st.markdown(" ".join(f"`{name} ({', '.join(map(str, shape))})`" for name, shape in terms.items()))
 
 
+def source(code: str) -> None:
+    """Python source, plain: Streamlit's fixed colours for code fall short of WCAG AA on every light ground."""
+    st.code(code, language=None)
+
+
 def untrained_note(trained_on: str | None) -> None:
     """Says that a picture shows random weights, where it does."""
     if trained_on is None:
@@ -52,6 +57,6 @@ def drawers(
             if callable(content):
                 content()
             elif title == "The code that ran":
-                st.code(content, language="python")
+                source(content)
             else:
                 st.markdown(content)

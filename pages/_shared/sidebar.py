@@ -14,7 +14,7 @@ _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _SOURCES = {"sample": "Samples", "dataset": "Data sets", "own": "Yours"}
 _TYPES = ["png", "jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff"]
 _MODEL_PX = 72
-_IMAGE_PX = 148
+_IMAGE_PX = 136
 GONE = "That picture is gone: an upload lives as long as its visit. Here is another one."
 
 
@@ -146,7 +146,7 @@ def _image(model: ModelChoice, chosen: nouns.Nouns) -> None:
     prepared = cached.prepared(chosen.image, model.preparation)
     redrawn = model.preparation.digit and picture.shape[:2] != prepared.shown.shape[:2]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.image(
+        st.container(width=_IMAGE_PX).image(
             pictures.seen_picture(
                 picture, prepared.box, None if redrawn else chosen.pin, nouns.mode(), _IMAGE_PX
             ),

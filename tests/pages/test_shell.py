@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from pages._shared import catalogue, controls, nouns, pictures, registry, sidebar, uploads
+from pages._shared import catalogue, controls, link, nouns, pictures, registry, sidebar, uploads
 from vitviz.plots.theme import HEADS, PALETTES
 
 ROOT = Path(__file__).parents[2]
@@ -40,8 +40,8 @@ def upload(app: AppTest, name: str, data: bytes) -> AppTest:
 
 def test_first_visit_shows_every_noun_and_writes_the_link_in_full(open_app):
     app = open_app()
-    link = query(app)
-    assert [link[key] for key in NOUNS] == ["preset:vit_digits", "0", "digits:0", "0.500,0.500", "0.5"]
+    said = query(app)
+    assert [said[key] for key in NOUNS] == ["preset:vit_digits", "0", "digits:0", "0.500,0.500", "0.5"]
     assert len(app.sidebar.get("image")) >= 2
     assert any("random weights" in text.value for text in app.sidebar.markdown)
 
@@ -99,6 +99,26 @@ def test_a_chosen_picture_stays_when_the_model_changes(open_app):
     assert query(app)["image"] == "digits:7"
 
 
+def test_an_address_that_was_under_way_does_not_undo_a_choice(open_app):
+    app = open_app(image="digits:3")
+    before = query(app)
+    app.sidebar.number_input(key="nouns.index").set_value(5).run()
+    app.query_params.update(before)  # what a browser sends that has not heard of the new address
+    app.run()
+    assert query(app)["image"] == "digits:5"
+
+
+def test_going_back_shows_the_picture_before(open_app, monkeypatch):
+    app = open_app(image="digits:3")
+    before = query(app)
+    app.sidebar.number_input(key="nouns.index").set_value(5).run()
+    monkeypatch.setattr(link, "_STALE_S", 0.0)  # the choice is long ago
+    app.query_params.update(before)
+    app.run()
+    assert query(app)["image"] == "digits:3"
+    assert app.sidebar.number_input(key="nouns.index").value == 3
+
+
 def test_another_data_set_starts_at_its_first_picture(open_app):
     app = open_app()
     app.sidebar.selectbox(key="nouns.dataset").set_value("shapes").run()
@@ -109,8 +129,8 @@ def test_nouns_are_kept_from_page_to_page(open_app):
     other = next(entry for entry in registry.PAGES if entry.slug != "home")
     app = open_app(pin="0.100,0.900", image="digits:5")
     app.switch_page(other.path).run()
-    link = query(app)
-    assert (link["pin"], link["image"]) == ("0.100,0.900", "digits:5")
+    said = query(app)
+    assert (said["pin"], said["image"]) == ("0.100,0.900", "digits:5")
 
 
 def test_an_upload_is_shown_and_removed(open_app):

@@ -1,0 +1,162 @@
+"""How soon the app answers, in a real Chromium: the first visit of a cold server beside a two-line Streamlit script's,
+a switch of pages, and a control until its repaint.
+
+    python benchmarks/first_paint.py [--starts 7] [--switches 40] [--changes 40]
+
+Both servers are started anew for every first visit, in turn, in one run; each visit is a fresh browser context. Its
+table goes to benchmarks/first_paint.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.browser.conftest import FLAGS, chromium_path, free_port, start_server, stop_server  # noqa: E402
+
+TWO_LINES = 'import streamlit as st\nst.title("Hello")\n'
+READY = """() => document.querySelector('[data-testid="stMain"] h1')
+    && document.querySelector('[data-testid="stApp"]')?.getAttribute('data-test-script-state') === 'notRunning'"""
+# Acts, then looks once per frame until the page shows what it should; resolves with milliseconds.
+TIMED = """([act, done]) => new Promise((resolve) => {
+    const isDone = new Function('return ' + done), began = performance.now();
+    new Function(act)();
+    const look = () => isDone() ? resolve(performance.now() - began) : requestAnimationFrame(look);
+    requestAnimationFrame(look);
+})"""
+
+
+def first_visit(browser: Browser, script: str, folder: Path) -> float:
+    """Seconds from the request to a finished page, on a server that has just answered its health check."""
+    port = free_port()
+    server = start_server(script, port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "runs")})
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    try:
+        page = context.new_page()
+        began = time.perf_counter()
+        page.goto(f"http://127.0.0.1:{port}/", wait_until="commit")
+        page.wait_for_function(READY, polling="raf", timeout=60_000)
+        return time.perf_counter() - began
+    finally:
+        context.close()
+        stop_server(server)
+
+
+def settled(page: Page) -> None:
+    page.wait_for_function(READY, polling="raf", timeout=60_000)
+    page.wait_for_timeout(300)
+
+
+def page_switches(page: Page, count: int) -> list[float]:
+    """Milliseconds from a click in the navigation to the other page's finished script; each was visited before."""
+    groups = page.locator('[data-testid="stTopNavSection"]')
+    titles: list[tuple[int, str]] = []
+    for index in range(groups.count()):
+        groups.nth(index).click()
+        links = page.locator('[data-testid="stTopNavDropdownLink"]')
+        links.first.wait_for()
+        titles += [(index, text.strip().split("\n")[-1]) for text in links.all_inner_texts()]
+        page.keyboard.press("Escape")
+    times = []
+    for turn in range(len(titles) + count):
+        index, title = titles[turn % len(titles)]
+        groups.nth(index).click()
+        link = page.locator('[data-testid="stTopNavDropdownLink"]').filter(has_text=title).first
+        link.evaluate("node => { window.__link = node; }")
+        page.evaluate(
+            "() => { window.__title = document.querySelector('[data-testid=\"stMain\"] h1')?.innerText; }"
+        )
+        done = (
+            "document.querySelector('[data-testid=\"stMain\"] h1')?.innerText !== window.__title"
+            " && document.querySelector('[data-testid=\"stApp\"]').dataset.testScriptState === 'notRunning'"
+        )
+        elapsed = page.evaluate(TIMED, ["window.__link.click()", done])
+        if turn >= len(titles):
+            times.append(elapsed)
+        settled(page)
+    return times
+
+
+def control_changes(page: Page, count: int) -> list[float]:
+    """Milliseconds from a click on the sidebar's next picture to its name on the page."""
+    times = []
+    for turn in range(1, count + 1):
+        done = f"document.querySelector('[data-testid=\"stSidebar\"]').innerText.includes('Digits {turn}:')"
+        act = "document.querySelector('[data-testid=\"stNumberInputStepUp\"]').click()"
+        times.append(page.evaluate(TIMED, [act, done]))
+        settled(page)
+    return times
+
+
+def p95(values: list[float]) -> float:
+    return statistics.quantiles(values, n=20, method="inclusive")[-1] if len(values) > 1 else values[0]
+
+
+def row(name: str, values: list[float], unit: str, digits: int) -> str:
+    numbers = (min(values), statistics.median(values), p95(values))
+    return f"| {name} | {' | '.join(f'{number:.{digits}f}' for number in numbers)} | {unit} | {len(values)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--starts", type=int, default=7)
+    parser.add_argument("--switches", type=int, default=40)
+    parser.add_argument("--changes", type=int, default=40)
+    args = parser.parse_args()
+    path = chromium_path()
+    if path is None:
+        sys.exit("no Chromium on this machine: install one, or name it in VITVIZ_CHROMIUM")
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        hello = folder / "hello.py"
+        hello.write_text(TWO_LINES)
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        plain, ours = [], []
+        for _ in range(args.starts):
+            plain.append(first_visit(browser, str(hello), folder))
+            ours.append(first_visit(browser, "app.py", folder))
+        port = free_port()
+        server = start_server("app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "runs")})
+        try:
+            page = browser.new_page(viewport={"width": 1400, "height": 900})
+            page.goto(f"http://127.0.0.1:{port}/?image=digits:0")
+            settled(page)
+            changes = control_changes(page, args.changes)
+            switches = page_switches(page, args.switches)
+        finally:
+            browser.close()
+            stop_server(server)
+    ratio = statistics.median(ours) / statistics.median(plain)
+    table = "\n".join(
+        [
+            "| what | min | median | p95 | unit | n |",
+            "|---|---|---|---|---|---|",
+            row("first visit of a cold server: two-line script", plain, "s", 2),
+            row("first visit of a cold server: this app", ours, "s", 2),
+            row("switch of pages, warm", switches, "ms", 0),
+            row("control to repaint (the picture's number)", changes, "ms", 0),
+        ]
+    )
+    load = os.getloadavg()[0]
+    text = (
+        f"# First paint\n\n`python benchmarks/first_paint.py`, {time.strftime('%Y-%m-%d')},"
+        f" Python {platform.python_version()}, {os.cpu_count()} cores, load {load:.1f} at the end.\n\n{table}\n\n"
+        f"First visit, ratio of medians: **{ratio:.2f}** (wanted: at most 1.6).\n"
+    )
+    (ROOT / "benchmarks/first_paint.md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

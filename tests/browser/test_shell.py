@@ -1,0 +1,113 @@
+"""The shell in a real browser: deep links, the start page's picture, uploads, both themes."""
+
+from __future__ import annotations
+
+import io
+import re
+from urllib.parse import parse_qs, urlparse
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settle
+
+pytestmark = pytest.mark.browser
+
+
+def link(page: Page) -> dict[str, str]:
+    return {key: values[0] for key, values in parse_qs(urlparse(page.url).query).items()}
+
+
+def photo() -> bytes:
+    """A real photo's worth of detail, as a phone's JPEG: wide, with noise and a gradient."""
+    rng = np.random.default_rng(0)
+    ramp = np.linspace(0, 200, 320)[None, :, None] + rng.normal(0, 20, (200, 320, 3))
+    buffer = io.BytesIO()
+    Image.fromarray(ramp.clip(0, 255).astype(np.uint8)).save(buffer, "JPEG")
+    return buffer.getvalue()
+
+
+def test_a_deep_link_shows_what_it_says(visit):
+    page = visit("attention_distance?model=preset:vit_tiny_16&image=sample:coffee&pin=0.100,0.900&crop=0")
+    expect(page.get_by_text("A cup of coffee").first).to_be_visible()
+    said = {"model": "preset:vit_tiny_16", "step": "0", "image": "sample:coffee", "pin": "0.100,0.900", "crop": "0"}
+    assert {key: value for key, value in link(page).items() if "." not in key} == said
+
+
+def test_the_link_is_full_and_survives_a_reload(visit):
+    page = visit()
+    page.wait_for_function("() => location.search.includes('image')")
+    first = link(page)
+    assert set(first) == {"model", "step", "image", "pin", "crop"}
+    page.reload()
+    settle(page)
+    assert link(page) == first
+
+
+def test_pointing_at_a_patch_names_it_and_a_click_pins_it(visit):
+    page = visit("?model=preset:vit_digits&image=digits:3")
+    board = page.locator('[data-component="hero"] canvas')
+    box = board.bounding_box()
+    side = box["height"]
+    board.hover(position={"x": side / 16, "y": side * 3 / 16})
+    tip = page.locator('[data-component="hero"] .vv-tip')
+    expect(tip).to_have_text("patch 9 of 64: row 2, column 1")
+    board.click(position={"x": side / 16, "y": side * 3 / 16})
+    page.wait_for_function("() => location.search.includes('0.062') || location.search.includes('0.063')")
+    assert link(page)["pin"] in ("0.062,0.188", "0.063,0.188")
+
+
+def test_the_picture_answers_to_keys(visit):
+    page = visit("?model=preset:vit_digits&image=digits:3")
+    page.locator('[data-component="hero"] canvas').focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(page.locator('[data-component="hero"] .vv-live')).to_have_text("patch 10 of 64: row 2, column 2")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => /pin=0.18[78]/.test(location.search)")
+
+
+def test_a_photo_is_uploaded_and_removed(visit):
+    page = visit("?model=preset:vit_tiny_16")
+    page.get_by_text("Yours", exact=True).click()
+    page.locator('input[type="file"]').set_input_files(
+        {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": photo()}
+    )
+    expect(page.get_by_text("Your picture", exact=True).first).to_be_visible()
+    page.wait_for_function("() => location.search.includes('upload')")
+    assert re.fullmatch(r"upload:[\w-]{22}", link(page)["image"])
+    page.get_by_role("button", name="Remove my picture").click()
+    page.wait_for_function("() => location.search.includes('sample')")
+    assert link(page)["image"] == "sample:cat"
+
+
+def test_a_file_that_is_no_picture_changes_nothing(visit):
+    page = visit("?model=preset:vit_digits&image=digits:3")
+    page.get_by_text("Yours", exact=True).click()
+    page.locator('input[type="file"]').set_input_files(
+        {"name": "photo.png", "mimeType": "image/png", "buffer": b"not a picture"}
+    )
+    expect(page.locator('[data-testid="stSidebar"] [data-testid="stAlert"]')).to_be_visible()
+    assert link(page)["image"] == "digits:3"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_both_themes_are_the_projects(visit, scheme):
+    from vitviz.plots.theme import PALETTES
+
+    page = visit(color_scheme=scheme)
+    colour = page.locator('[data-testid="stApp"]').evaluate("node => getComputedStyle(node).backgroundColor")
+    channels = [int(channel) for channel in re.findall(r"\d+", colour)[:3]]
+    assert "#" + "".join(f"{channel:02X}" for channel in channels) == PALETTES[scheme].paper
+
+
+def test_narrow_screens_do_not_scroll_sideways(visit):
+    page = visit(width=420)
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth + 1")
+
+
+def test_reduced_motion_shows_the_sequence_at_once(visit):
+    page = visit(reduced_motion="reduce")
+    expect(page.locator('[data-component="hero"]')).to_have_attribute("data-ready", "true")
