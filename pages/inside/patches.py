@@ -14,7 +14,7 @@ from pages._shared import cached, controls, embedding, nouns, page, registry
 from pages._shared.components import patches as views
 from vitviz.analysis import patches
 from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models.layers import PatchEmbed, unfold_patches
+from vitviz.models.layers import unfold_patches
 from vitviz.models.layout import TokenLayout
 from vitviz.models.vit import VisionTransformer
 from vitviz.plots import patches as plots
@@ -163,7 +163,12 @@ def draw_convolution(found: embedding.Embedding) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown(f"**Conv2d, kernel = stride = {p}** · weight `({dim}, {channels}, {p}, {p})`")
-        st.code(dedent(inspect.getsource(PatchEmbed.forward)), language="python", wrap_lines=True, height=300)
+        st.code(
+            dedent(inspect.getsource(type(found.model.patch_embed).forward)),
+            language="python",
+            wrap_lines=True,
+            height=300,
+        )
     with right:
         st.markdown(f"**Unfold, then one product** · weight as a matrix `({dim}, {values})`")
         st.code(inspect.getsource(unfold_patches), language="python", wrap_lines=True, height=300)
@@ -171,7 +176,7 @@ def draw_convolution(found: embedding.Embedding) -> None:
     verdict = "rounding only" if difference < 1e-4 * max(1.0, largest) else "more than rounding"
     page.caption(
         f"Both ran on this picture with {'this model’s own E' if found.own_patch else 'the random E'}. Of"
-        f" {product.size:,} values the largest difference is **{difference:.1e}**, where the largest value is"
+        f" {product.size:,} values the largest difference is **{difference:.1g}**, where the largest value is"
         f" {largest:.2f}: {verdict}."
     )
 

@@ -3,7 +3,7 @@
 // arrays: shown (S, S, 3) uint8, values (C, S, S), weight (D, C P P), bias (D), tokens (N, D), prefix_tokens (p, D)
 
 const THUMB = 36, STEP = 40, TILE = 36, GAP_SHARE = 0.3;
-const number = (v, digits = 3) => v.toFixed(digits).replace('-', '−');
+const number = (v, digits = 3) => (v && Math.abs(v) < 0.5 / 10 ** digits ? v.toExponential(1) : v.toFixed(digits)).replaceAll('-', '−');
 const factor = (v) => (v < 0 ? `(${number(v)})` : number(v));
 const peak = (values) => values.reduce((m, v) => Math.max(m, Math.abs(v)), 0) || 1;
 
@@ -191,11 +191,10 @@ export default view(({ root, trigger }) => {
     if (patch < 0) {
       glass.title.textContent = `[${now.header.prefix[token].toUpperCase()}] · no patch`;
       glass.place.textContent = 'a learned vector: it is cut from no pixel';
-      glass.tiles.size(last.rightWidth, tall + 20);
-      glass.scale.textContent = ' ';
-      glass.flatLabel.textContent = 'Nothing is flattened: the same vector for every picture';
-      glass.flat.size(last.rightWidth, 10 * channels);
-      glass.sum.textContent = ' ';
+      drawLearned(token, tall);
+      glass.flatLabel.textContent = 'Nothing is cut, flattened or multiplied by E';
+      glass.flat.size(last.rightWidth, 12 * channels);
+      glass.sum.textContent = 'The same vector stands here for every picture.\nIt is learned like any other weight.';
     } else {
       const row = Math.floor(patch / cols), col = patch % cols, flat = patchValues(patch), K = flat.length;
       const filter = now.arrays.weight.data.subarray(column * K, (column + 1) * K);
@@ -208,6 +207,14 @@ export default view(({ root, trigger }) => {
     }
     drawOut(token);
   }
+  function drawLearned(token, tall) { // the vector in rows, as large as a patch's pictures
+    const vector = vectorOf(token), dim = vector.length, ctx = glass.tiles.size(last.rightWidth, tall + 20);
+    const rows = [8, 6, 4, 3, 2].find((n) => dim % n === 0) ?? 1;
+    ctx.font = `13px ${now.colors.font}`; ctx.fillStyle = now.colors.muted; ctx.textAlign = 'left';
+    ctx.fillText(`its ${dim} values, in ${rows} rows`, 0, 12);
+    blit(ctx, heat(vector, rows, dim / rows, DIVERGING_LUT, -peak(vector), peak(vector)), 0, 20, last.rightWidth, tall);
+    glass.scale.textContent = `blue − · white 0 · orange +   ±${number(peak(vector))}`;
+  }
   function drawTiles(patch, flat, filter, product, tall) {
     const { patch: P, cols, channels } = now.header, ctx = glass.tiles.size(last.rightWidth, tall + 20), t = last.tile;
     ctx.font = `13px ${now.colors.font}`; ctx.fillStyle = now.colors.muted; ctx.textBaseline = 'alphabetic';
@@ -215,8 +222,8 @@ export default view(({ root, trigger }) => {
     blit2(ctx, (patch % cols) * P, Math.floor(patch / cols) * P, P, 0, 20, tall > 110 ? tall : t);
     ctx.fillText('pixels', 0, 12);
     const planes = [['x', flat, last.valuePeak], [`E, column ${column + 1}`, filter, peak(filter)], ['x ⊙ E', product, peak(product)]];
-    planes.forEach(([name, values, top], i) => {
-      const x = last.tileLeft + i * (t + 8);
+    planes.forEach(([title, values, top], i) => {
+      const x = last.tileLeft + i * (t + 8), name = ctx.measureText(title).width > t + 2 ? title.split(',')[0] : title;
       ctx.fillStyle = now.colors.muted;
       ctx.fillText(name, x, 12);
       for (let c = 0; c < channels; c++)
@@ -242,7 +249,7 @@ export default view(({ root, trigger }) => {
   }
   function spell(flat, filter, product, patch) {
     const { dim } = now.header, bias = now.arrays.bias.data[column], sum = product.reduce((a, v) => a + v, 0);
-    const own = now.arrays.tokens.data[patch * dim + column], middle = value >= 0 ? value : 1;
+    const own = now.arrays.tokens.data[patch * dim + column], middle = value >= 0 ? value : last.rightWidth < 520 ? 0 : 1;
     const shown = [...new Set([0, middle, flat.length - 1])].filter((k) => k < flat.length).sort((a, b) => a - b);
     glass.sum.replaceChildren();
     el(glass.sum, 'div', {}, `x·E + b = Σ xₖ Eₖ + b,  k = 1 … ${flat.length.toLocaleString('en')}`);
@@ -268,9 +275,13 @@ export default view(({ root, trigger }) => {
     ctx.strokeStyle = now.colors.query; ctx.lineWidth = 2;
     ctx.strokeRect(column * width, 3, Math.max(3, width), 18);
     glass.outLabel.textContent = `The token that comes out: D = ${dim} values, before positions`;
-    glass.outNote.textContent = `value ${column + 1} is ${number(vector[column], 4)} · all within ±${number(top, 3)} · ‖·‖ = ${number(Math.hypot(...vector), 3)}`;
+    glass.outNote.textContent = `value ${column + 1} is ${number(vector[column], 4)} · all within ±${number(top)} · length ‖·‖ = ${number(Math.hypot(...vector))}`;
   }
-  const shownFilters = () => Math.min(now.header.dim, now.header.columns);
+  // Full rows where not every column has room.
+  const shownFilters = () => {
+    const { dim, columns } = now.header;
+    return dim <= columns ? dim : Math.floor(columns / perRow()) * perRow();
+  };
   const perRow = () => Math.max(1, Math.floor((now.width + 4) / (TILE + 4)));
   function drawFilters() {
     const across = perRow(), total = shownFilters(), ctx = filters.size(now.width, Math.ceil(total / across) * (TILE + 4));
@@ -358,7 +369,7 @@ export default view(({ root, trigger }) => {
       pinned = header.pin; column = header.column;
       last.image = picture(arrays.shown);
       last.valuePeak = peak(arrays.values.data);
-      last.filters = Array.from({ length: shownFilters() }, (_, d) => filterImage(d));
+      last.filters = Array.from({ length: Math.min(header.dim, header.columns) }, (_, d) => filterImage(d));
       const peaks = {};
       last.columnPeak = (d) => (peaks[d] ??= Math.max(1e-9, ...Array.from({ length: count() }, (_, i) => Math.abs(arrays.tokens.data[i * header.dim + d]))));
     }
