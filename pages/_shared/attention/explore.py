@@ -53,7 +53,7 @@ def choose_layer_and_head(subject: Subject) -> tuple[int, Head]:
 
 def choose_view(group: str) -> str:
     """How it is drawn; the browser redraws at once, no weight travels. Returns the direction."""
-    left, middle, right = st.columns([6, 7, 4], vertical_alignment="bottom")
+    left, middle, right = st.columns([10, 14, 6], vertical_alignment="bottom")
     with left:
         direction = controls.segmented(
             "attention.direction",
@@ -74,9 +74,9 @@ def choose_view(group: str) -> str:
     with right, st.popover("Display", width="stretch"):
         scale = controls.segmented(
             "attention.scale",
-            "Scale",
+            "Scale of the small maps",
             ["shared", "map"],
-            format_func={"shared": "One for all maps", "map": "Each map its own"}.__getitem__,
+            format_func={"shared": "One for all", "map": "Each its own"}.__getitem__,
         )
         share = controls.slider(
             "attention.share",
@@ -234,7 +234,7 @@ def _describe_window(subject: Subject, layer: int, head: Head) -> str:
 
 def draw(subject: Subject) -> None:
     """Controls, stage and inspector, caption, prediction."""
-    upper, lower = st.columns([4, 5], vertical_alignment="bottom")
+    upper, lower = st.columns([3, 5], vertical_alignment="bottom")
     with upper:
         layer, head = choose_layer_and_head(subject)
     with lower:

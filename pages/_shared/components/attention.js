@@ -82,8 +82,10 @@ export default view(({ root, trigger, onUnmount }) => {
   el(named, 'i'); el(named, 'span');
   const subtitle = el(inspector, 'div', { class: 'vv-muted' }), facts = el(inspector, 'table');
   const formula = el(inspector, 'div', { class: 'vv-mono ax-formula' });
-  const headsTitle = el(right, 'div', { class: 'ax-title' }), headsBox = el(right, 'div', { class: 'ax-thumbs ax-heads' });
-  const layersTitle = el(page, 'div', { class: 'ax-title ax-wide' }), layersBox = el(page, 'div', { class: 'ax-thumbs ax-wide ax-layers' });
+  const headsHead = el(right, 'div', { class: 'ax-title' }), headsTitle = el(headsHead, 'span'), headsScale = el(headsHead, 'small');
+  const headsBox = el(right, 'div', { class: 'ax-thumbs ax-heads' });
+  const layersHead = el(page, 'div', { class: 'ax-title ax-wide' }), layersTitle = el(layersHead, 'span'), layersScale = el(layersHead, 'small');
+  const layersBox = el(page, 'div', { class: 'ax-thumbs ax-wide ax-layers' });
   const say = live(root);
 
   let model = null, options = DEFAULT_VIEW, hover = null, pending = 0, built = '', shown = null;
@@ -201,13 +203,16 @@ export default view(({ root, trigger, onUnmount }) => {
     let shared = 0;
     for (const map of maps) shared = Math.max(shared, highest(map));
     for (const map of stripMaps) shared = Math.max(shared, highest(map));
-    const scale = (map) => (options.scale === 'shared' ? shared : highest(map));
-    fill(veil, chosen, scale(chosen), windowed);
+    // The stage is read by its own legend; the small maps are read against each other.
+    const scale = (map) => (options.scale === 'shared' ? shared : highest(map)), top = highest(chosen);
+    fill(veil, chosen, top, windowed);
     maps.forEach((map, h) => fill(model.heads[h].node, map, scale(map), windowed));
     stripMaps.forEach((map, l) => fill(model.layers[l].node, map, scale(map), null));
     place(marker, token - first);
     place(pinned, options.pin && hover ? tokenOf(options.pin) - first : -1);
-    high.textContent = weight(scale(chosen));
+    high.textContent = weight(top);
+    const scaled = options.scale === 'shared' ? `scale 0 to ${weight(shared)}` : 'each its own scale';
+    headsScale.textContent = layersScale.textContent = options.style === 'mask' ? '' : scaled;
     header.prefix.forEach((name, i) => {
       model.buttons[i].share.textContent = percent(chosen[i]);
       model.buttons[i].button.classList.toggle('ax-on', i === token);
@@ -300,7 +305,7 @@ export default view(({ root, trigger, onUnmount }) => {
     page.classList.toggle('ax-grid', Boolean(options.grid));
     bar.getContext('2d').putImageData(new ImageData(new Uint8ClampedArray(copy), 256, 1), 0, 0);
     const what = options.direction === 'row' ? 'where the query looks' : 'who looks at the query';
-    headsTitle.textContent = `All ${header.heads} heads of layer ${header.layer_name}: ${what}`;
+    headsTitle.textContent = `${header.heads} heads of layer ${header.layer_name}: ${what}`;
     layersTitle.textContent = `${typeof header.head === 'number' ? `Head ${header.head}` : `The ${header.head} of the heads`} in ${header.strip_names.length} layers`;
   }
 
@@ -330,7 +335,8 @@ export default view(({ root, trigger, onUnmount }) => {
       thumbnail(headsBox, `head ${h + 1}`, headColor(h, header.heads), () => trigger('head', h + 1)));
     model.layers = header.strip_names.map((name, l) =>
       thumbnail(layersBox, name, '', () => trigger('layer', header.strip_layers[l])));
-    headsBox.style.setProperty('--ax-columns', header.heads <= 4 ? header.heads : header.heads <= 8 ? 4 : 6);
+    headsBox.style.setProperty('--ax-columns', Math.max(4, header.heads <= 8 ? 4 : 6));
+    layersBox.style.setProperty('--ax-columns', Math.max(8, Math.min(12, header.strip_names.length)));
   }
 
   function drawPicture(image) {

@@ -51,7 +51,9 @@ _CSS = """
 .vv .ax-right .ax-title { margin: 16px 0 8px; }
 .vv .ax-thumbs { display: grid; gap: 8px; }
 .vv .ax-heads { grid-template-columns: repeat(var(--ax-columns, 4), minmax(0, 112px)); }
-.vv .ax-layers { grid-template-columns: repeat(auto-fill, minmax(72px, 1fr)); }
+.vv .ax-layers { grid-template-columns: repeat(var(--ax-columns, 8), minmax(0, 112px)); }
+.vv.ax-narrow .ax-layers { grid-template-columns: repeat(auto-fill, minmax(72px, 1fr)); }
+.vv .ax-title small { margin-left: 8px; font-weight: 400; color: var(--vv-muted); font-size: 0.8125rem; }
 .vv button.ax-thumb {
   padding: 0; border: 0; background: none; min-height: 0; border-radius: 4px; display: block; max-width: 112px;
   width: 100%; text-align: left; line-height: 1.3;

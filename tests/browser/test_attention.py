@@ -1,0 +1,190 @@
+"""The attention explorer under a real pointer, a finger and the keyboard; the repaint is measured, not judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+pytestmark = pytest.mark.browser
+expect.set_options(timeout=20_000)
+Visit = Callable[..., Page]
+DIGIT = "attention?model=preset:vit_digits&image=digits:0&pin=0.5,0.5&attention.layer=4&attention.head=1"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pages_are_declared(browser: Browser, server_url: str) -> None:
+    """Streamlit answers a page's own address once a first visit to the server has declared the pages."""
+    page = browser.new_page()
+    page.goto(server_url)
+    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+    page.locator('[data-testid="stMain"] h1').first.wait_for()
+    page.close()
+
+
+def explorer(page: Page) -> Locator:
+    view = page.locator("[data-component=attention]").first
+    expect(view).to_have_attribute("data-ready", "true")
+    return view
+
+
+def cell(stage: Locator, row: int, col: int, side: int = 8) -> dict[str, float]:
+    """A place inside the stage: the middle of a patch."""
+    stage.scroll_into_view_if_needed()
+    box = stage.bounding_box()
+    assert box is not None
+    return {"x": box["width"] * (col + 0.5) / side, "y": box["height"] * (row + 0.5) / side}
+
+
+def pixels(canvas: Locator) -> list[int]:
+    """The map itself: a canvas of one pixel per patch."""
+    return canvas.evaluate(
+        "node => [...node.getContext('2d').getImageData(0, 0, node.width, node.height).data]"
+    )
+
+
+def test_hover_is_the_query_in_every_map_without_the_server(visit: Visit) -> None:
+    page = visit(DIGIT)
+    view = explorer(page)
+    stage, cells = view.locator(".ax-stage"), view.locator(".ax-stage canvas.ax-cells")
+    sent: list[object] = []
+    page.on("websocket", lambda socket: sent.append(socket))
+    before = pixels(cells)
+    heads = [pixels(view.locator(".ax-heads canvas").nth(i)) for i in range(4)]
+    stage.hover(position=cell(stage, 1, 6))
+    expect(view).to_have_attribute("data-query", str(1 + 8 + 6))
+    expect(view.locator(".ax-name")).to_contain_text("row 2, column 7")
+    assert pixels(cells) != before
+    assert [pixels(view.locator(".ax-heads canvas").nth(i)) for i in range(4)] != heads
+    # The chosen head's map of the chosen layer stands in both small rows and is one and the same.
+    head, layer = view.locator(".ax-heads canvas").nth(0), view.locator(".ax-layers canvas").nth(3)
+    assert pixels(head) == pixels(layer)
+    page.mouse.move(5, 5)
+    expect(view).to_have_attribute("data-query", str(1 + 4 * 8 + 4))
+    assert pixels(cells) == before
+    assert "pin=0.500%2C0.500" in page.url and not sent
+
+
+def test_arrow_keys_move_the_query_and_enter_pins_it(visit: Visit) -> None:
+    page = visit(DIGIT)
+    view = explorer(page)
+    stage = view.locator(".ax-stage")
+    stage.focus()
+    stage.press("ArrowRight")
+    stage.press("ArrowDown")
+    query = int(view.get_attribute("data-query") or 0)
+    expect(view.locator(".vv-live")).to_contain_text("looks most at")
+    stage.press("Enter")
+    expect(page).not_to_have_url(re.compile(r"pin=0\.500%2C0\.500"))
+    expect(view).to_have_attribute("data-query", str(query))
+
+
+def test_a_click_pins_and_the_pin_survives_layer_head_and_page(visit: Visit) -> None:
+    page = visit(DIGIT)
+    view = explorer(page)
+    stage = view.locator(".ax-stage")
+    stage.click(position=cell(stage, 2, 5))
+    expect(page).to_have_url(re.compile(r"pin=0\.68[78]%2C0\.31[23]"))
+    page.mouse.move(5, 5)
+    query = str(1 + 2 * 8 + 5)
+    expect(view).to_have_attribute("data-query", query)
+    view.locator(".ax-layers button").nth(1).click()
+    expect(view).to_have_attribute("data-layer", "2")
+    view.locator(".ax-heads button").nth(2).click()
+    expect(view).to_have_attribute("data-head", "3")
+    page.mouse.move(5, 5)
+    expect(view).to_have_attribute("data-query", query)
+    expect(page).to_have_url(re.compile(r"attention\.head=3"))
+    expect(page).to_have_url(re.compile(r"attention\.layer=2"))
+    page.goto(page.url.replace("/attention?", "/block?"))
+    expect(page.locator('[data-testid="stMain"]')).to_contain_text("the patch in row 3, column 6")
+
+
+def test_prefix_tokens_are_queries_with_their_share(visit: Visit) -> None:
+    page = visit("attention?model=preset:deit_digits&image=digits:0&pin=0.5,0.5")
+    view = explorer(page)
+    tokens = view.locator("[data-token]")
+    expect(tokens).to_have_count(2)
+    for i in range(2):
+        expect(tokens.nth(i)).to_contain_text(re.compile(r"\d+(\.\d)? %"))
+    tokens.nth(1).hover()
+    expect(view).to_have_attribute("data-query", "1")
+    tokens.nth(0).click()
+    expect(page).to_have_url(re.compile("pin=cls"))
+    expect(tokens.nth(0)).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_finger_pins_on_a_phone(visit: Visit) -> None:
+    page = visit(DIGIT, width=390, height=844, has_touch=True, is_mobile=True)
+    view = explorer(page)
+    stage = view.locator(".ax-stage")
+    stage.tap(position=cell(stage, 6, 1))
+    expect(view).to_have_attribute("data-query", str(1 + 6 * 8 + 1))
+    expect(page).to_have_url(re.compile(r"pin=0\.18[78]%2C0\.81[23]"))
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_column_is_another_picture_than_the_row(visit: Visit) -> None:
+    page = visit(DIGIT)
+    view = explorer(page)
+    row = pixels(view.locator(".ax-stage canvas.ax-cells"))
+    page.get_by_text("is seen by", exact=True).click()
+    expect(view.locator(".ax-inspector")).to_contain_text("Looked at most by")
+    assert pixels(view.locator(".ax-stage canvas.ax-cells")) != row
+
+
+def test_painting_patches_and_silencing_a_layer_can_be_undone(visit: Visit) -> None:
+    page = visit(DIGIT + "&attention.view=ablate")
+    view = page.locator("[data-component=attention_ablate]")
+    expect(view).to_have_attribute("data-ready", "true")
+    stage = view.locator(".aa-stage")
+    stage.scroll_into_view_if_needed()
+    box = stage.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 10, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 10, box["y"] + 10, steps=24)
+    page.mouse.up()
+    expect(view).to_have_attribute("data-patches", "8")
+    view.get_by_role("button", name="layer 2", exact=True).click()
+    expect(view).to_have_attribute("data-heads", "4")
+    main = page.locator('[data-testid="stMain"]')
+    expect(main).to_contain_text("Without 8 of 64 patches and 4 of 16 heads")
+    view.get_by_role("button", name="Undo").click()
+    expect(main).to_contain_text("Without 8 of 64 patches, the probability")
+    view.get_by_role("button", name="Restore all").click()
+    expect(main).to_contain_text("With everything in place")
+
+
+def test_two_explorers_follow_one_pointer(visit: Visit) -> None:
+    page = visit(
+        "attention?model=preset:vit_digits&image=digits:0&attention.view=compare&attention.beside=model"
+        "&attention.beside_model=preset:vit_shapes"
+    )
+    both = page.locator("[data-component=attention]")
+    expect(both).to_have_count(2)
+    stage = both.nth(0).locator(".ax-stage")
+    stage.hover(position=cell(stage, 5, 2))
+    for i in range(2):
+        expect(both.nth(i)).to_have_attribute("data-query", str(1 + 5 * 8 + 2))
+
+
+def test_the_repaint_is_measured(visit: Visit, record_property: Callable[[str, object], None]) -> None:
+    page = visit(DIGIT)
+    view = explorer(page)
+    stage = view.locator(".ax-stage")
+    stage.scroll_into_view_if_needed()
+    box = stage.bounding_box()
+    assert box is not None
+    start, measured = int(view.get_attribute("data-repaints") or 0), []
+    for i in range(24):
+        page.mouse.move(
+            box["x"] + box["width"] * (i % 8 + 0.5) / 8, box["y"] + box["height"] * (i % 7 + 0.5) / 8
+        )
+        expect(view).to_have_attribute("data-query", str(1 + (i % 7) * 8 + i % 8))
+        measured.append(float(view.get_attribute("data-repaint-ms") or "nan"))
+    assert int(view.get_attribute("data-repaints") or 0) >= start + 24
+    record_property("repaint_ms", sorted(measured))
+    assert len(measured) == 24 and all(ms >= 0 for ms in measured)
