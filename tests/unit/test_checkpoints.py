@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from training_helpers import MODEL, PREPARATION, TRAIN
 
+from tests.unit.training_helpers import MODEL, PREPARATION, TRAIN
 from vitviz.checkpoints import (
     Checkpoint,
     CheckpointError,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from training_helpers import MODEL, TRAIN, toy_data
 
+from tests.unit.training_helpers import MODEL, TRAIN, toy_data
 from vitviz.config import CNNConfig, TrainConfig
 from vitviz.models.zoo import create_model
 from vitviz.training.loop import Trainer, train
@@ -145,7 +145,7 @@ def test_averaged_weights_are_what_is_shown_and_saved() -> None:
     trainer.advance()
     averaged, live = trainer.weights.state(), trainer.weights.state(averaged=False)
     start = create_model(MODEL, seed=0).state_dict()
-    expected = (start["head.weight"] + live["head.weight"]) / 2
+    expected = 0.1 * start["head.weight"] + 0.9 * live["head.weight"]  # the first update's decay is 1/10
     torch.testing.assert_close(averaged["head.weight"], expected)
     with trainer.weights.shown() as model:
         torch.testing.assert_close(model.state_dict()["head.weight"], expected)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-from training_helpers import TINY, digits_run
 
+from tests.unit.training_helpers import TINY, digits_run
 from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.training.loop import Trainer
 from vitviz.training.records import Event, StepRecord

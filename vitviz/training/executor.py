@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from vitviz.training.files import write_status
@@ -31,6 +31,7 @@ class ExecutorError(Exception):
 @dataclass
 class _Worker:
     process: subprocess.Popen[str]
+    follower: threading.Thread = field(default_factory=threading.Thread)  # reads its replies
     ready: bool = False
     directory: Path | None = None  # of the run that it trains
     owner: str = ""
@@ -169,7 +170,8 @@ class LocalExecutor:
             workers = list(self._workers)
         for worker in workers:
             worker.process.kill()
-            worker.process.wait()
+        for worker in workers:
+            worker.follower.join()
 
     def _known(self, directory: Path) -> bool:
         return self._worker_of(directory) is not None or any(e.directory == directory for e in self._queue)
@@ -218,7 +220,8 @@ class LocalExecutor:
         )
         worker = _Worker(process)
         self._workers.append(worker)
-        threading.Thread(target=self._follow, args=(worker,), name="vitviz-worker", daemon=True).start()
+        worker.follower = threading.Thread(target=self._follow, args=(worker,), daemon=True)
+        worker.follower.start()
         return worker
 
     def _follow(self, worker: _Worker) -> None:
@@ -234,6 +237,7 @@ class LocalExecutor:
                         self._retire_surplus(worker)
                         self._dispatch()
         code = worker.process.wait()
+        _close_pipes(worker.process)
         with self._lock:
             left, worker.directory = worker.directory, None
             if worker in self._workers:
@@ -257,6 +261,13 @@ class LocalExecutor:
         with self._lock:
             if worker.directory == directory:
                 worker.process.kill()
+
+
+def _close_pipes(process: subprocess.Popen[str]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(BrokenPipeError):  # what was still to be written is for nobody
+                pipe.close()
 
 
 def _paths() -> list[str]:

@@ -77,6 +77,7 @@ class Trainer:
             None if config.epochs is None else max(1, -(-round(config.epochs * count) // batch))
         )
         self.record_every = 1 if self.total_steps is None else -(-self.total_steps // MAX_RECORDS)
+        self.record_all = False  # somebody watches single updates
         self.validate_every = max(
             1, min(len(data.validation), QUICK_VALIDATION) * VALIDATION_SPACING // batch
         )
@@ -187,7 +188,7 @@ class Trainer:
             if group["params"][0] is self.weights.groups[0]:
                 group["weight_decay"] = self.weight_decay
         self.optimizer.step()
-        self.weights.publish()
+        self.weights.publish(self.step)
 
     def _factor(self) -> float:
         # Update s uses the schedule at s - 1/2: neither the first nor the last is lost.
@@ -302,7 +303,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
         tick()
         events: list[Event] = []
         last = trainer.finished
-        if trainer.has_news and (last or trainer.step % trainer.record_every == 0):
+        if trainer.has_news and (last or trainer.record_all or trainer.step % trainer.record_every == 0):
             events.append(trainer.record())
         if last or trainer.step % trainer.validate_every == 0:
             events.append(trainer.evaluate("validation", None if last else QUICK_VALIDATION, exact=last))

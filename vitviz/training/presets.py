@@ -35,7 +35,7 @@ _DIGITS = TrainConfig(
 _SHAPES = TrainConfig(dataset="shapes", epochs=30, batch_size=64, learning_rate=1e-3, weight_decay=0.05)
 _MNIST = TrainConfig(
     dataset="mnist",
-    epochs=30,
+    epochs=20,
     batch_size=128,
     learning_rate=2e-3,
     weight_decay=0.05,

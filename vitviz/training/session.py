@@ -200,9 +200,10 @@ class Session:
             if command == "pause":
                 self._paused = True
             elif command == "resume":
-                self._paused = False
+                self._paused = trainer.record_all = False
             elif command == "step":
-                self._paused, self._steps_wanted = True, self._steps_wanted + 1
+                self._paused = trainer.record_all = True
+                self._steps_wanted += 1
             elif command == "stop":
                 self._stopping, self._message = True, "stopped; resume goes on from here"
             elif command == "set":

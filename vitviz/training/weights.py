@@ -116,15 +116,19 @@ class Weights:
         )
         return float(self.gradient.norm())
 
-    def publish(self) -> None:
-        """After an update of the master: renew the working copy and the average."""
+    def publish(self, update: int = 0) -> None:
+        """After an update of the master: renew the working copy and the average.
+
+        The average forgets its start: its decay is at most (1 + update) / (10 + update).
+        """
         if self._working is not self.master:
             self._working.copy_(self.master)
         if self.average is not None and self._ema_decay is not None:
-            self.average.lerp_(self.master, 1.0 - self._ema_decay)
+            share = 1.0 - min(self._ema_decay, (1 + update) / (10 + update))
+            self.average.lerp_(self.master, share)
             for name, tensor in self._statistics.items():
                 if tensor.is_floating_point():
-                    self.average_statistics[name].lerp_(tensor, 1.0 - self._ema_decay)
+                    self.average_statistics[name].lerp_(tensor, share)
                 else:
                     self.average_statistics[name].copy_(tensor)
 

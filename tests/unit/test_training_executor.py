@@ -1,0 +1,150 @@
+"""Worker processes: warm, queued, shared fairly, restarted, and never orphaned."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.unit.training_helpers import GREY, TINY
+from vitviz.config import TrainConfig
+from vitviz.training.executor import QUEUED_PER_OWNER, ExecutorError, LocalExecutor
+from vitviz.training.runs import Run, RunConfig
+
+LONG = TrainConfig(epochs=1000, batch_size=32, train_fraction=0.1, snapshots=4)
+SHORT = replace(LONG, epochs=2)
+WAIT_S = 240
+
+
+def eventually(true: Callable[[], object]) -> None:
+    """Wait until it is true; a test that waits for nothing fails in the end."""
+    beat = threading.Event()
+    for _ in range(WAIT_S * 100):
+        if true():
+            return
+        beat.wait(0.01)
+    raise AssertionError("it never became true")
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended; a zombie has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def config(owner: str, train: TrainConfig = LONG) -> RunConfig:
+    return RunConfig(TINY, GREY, train, owner=owner)
+
+
+@pytest.fixture(scope="module")
+def executor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalExecutor]:
+    made = LocalExecutor(tmp_path_factory.mktemp("runs"), slots=2)
+    yield made
+    made.close()
+    assert all(gone(pid) for pid in made.process_ids())
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(executor: LocalExecutor) -> Iterator[None]:
+    yield
+    for path in executor.root.iterdir():
+        executor.stop(Run(path))
+    eventually(lambda: not executor.running())
+
+
+def training(run: Run) -> bool:
+    return run.status().state == "running" and run.status().step > 0
+
+
+def test_a_run_is_trained_to_its_end_in_another_process(executor: LocalExecutor) -> None:
+    run = executor.start(config("ann", SHORT))
+    eventually(lambda: run.status().state == "done")
+    assert run.status().pid != os.getpid()
+    assert run.records()[0][-1]["split"] == "test"
+
+
+def test_runs_wait_in_order_and_nobody_takes_every_place(executor: LocalExecutor) -> None:
+    first, second = executor.start(config("ann")), executor.start(config("ann"))
+    assert (executor.place(first), executor.place(second)) == (None, 1)
+    other = executor.start(config("bob"))
+    assert executor.place(other) is None
+    eventually(lambda: training(first) and training(other))
+    assert len(executor.process_ids()) == 2
+    third = executor.start(config("cem", SHORT))
+    assert (second.status().state, executor.place(second), executor.place(third)) == ("queued", 1, 2)
+    executor.stop(second)
+    assert second.status().state == "stopped" and executor.place(third) == 1
+    executor.stop(first)
+    eventually(lambda: third.status().state == "done")
+    assert first.status().state == "stopped"
+
+
+def test_a_visitor_cannot_fill_the_queue(executor: LocalExecutor) -> None:
+    runs = [executor.start(config("ann")) for _ in range(1 + QUEUED_PER_OWNER)]
+    with pytest.raises(ExecutorError, match="4 runs waiting"):
+        executor.start(config("ann"))
+    with pytest.raises(ExecutorError, match="already being trained"):
+        executor.submit(runs[0])
+
+
+def test_pause_step_and_resume_reach_the_trainer(executor: LocalExecutor) -> None:
+    run = executor.start(config("ann"))
+    eventually(lambda: training(run))
+    executor.pause(run)
+    eventually(lambda: run.status().state == "paused")
+    step = run.status().step
+    executor.step(run)
+    eventually(lambda: run.status().step == step + 1)
+    executor.resume(run)
+    eventually(lambda: run.status().step > step + 1)
+
+
+def test_a_killed_worker_is_noticed_and_its_run_goes_on(executor: LocalExecutor) -> None:
+    run = executor.start(config("ann"))
+    eventually(lambda: training(run))
+    executor.pause(run)
+    eventually(lambda: run.status().state == "paused")  # pausing saves
+    step = run.status().step
+    os.kill(run.status().pid, signal.SIGKILL)
+    eventually(lambda: run.status().state == "interrupted")
+    assert "signal 9" in run.status().message
+    executor.resume(run)
+    eventually(lambda: training(run) and run.status().step > step)
+    steps = [record["step"] for record in run.records()[0] if record["kind"] == "step"]
+    assert steps == list(range(1, len(steps) + 1))
+
+
+SERVER = """
+import sys, json
+from vitviz.training.executor import LocalExecutor
+executor = LocalExecutor(sys.argv[1], slots=1)
+print(json.dumps(executor.process_ids()), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_no_worker_outlives_a_killed_server(tmp_path: Path) -> None:
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert server.stdin is not None and server.stdout is not None
+    with server.stdin, server.stdout:
+        workers = json.loads(server.stdout.readline())
+        server.kill()
+        server.wait()
+    assert workers
+    eventually(lambda: all(gone(pid) for pid in workers))
