@@ -18,6 +18,7 @@ NOTICE = "live_lab._notice"
 WATCHED = "live_lab._watched"  # whether the last run of the script saw a run under way
 LIFE_POLL_S = 0.5
 DRAW_POLL_S = 1.0
+TABLE_POLL_S = 2.0
 
 
 def start(config: RunConfig) -> None:
@@ -158,7 +159,7 @@ def main() -> None:
         )
     st.fragment(_draw, run_every=DRAW_POLL_S if active else None)(focus)
     st.subheader("Runs of this visit", anchor=False)
-    table.draw(mine)
+    st.fragment(table.draw, run_every=TABLE_POLL_S if active else None)(mine)
     table.manage(focus, show)
     page.drawers(
         math=lessons.MATHEMATICS,

@@ -246,6 +246,7 @@ const instances = new WeakMap();
 function view(setup) {
   return ({ parentElement, data, setStateValue, setTriggerValue }) => {
     let self = instances.get(parentElement);
+    clearTimeout(self?.farewell);
     if (!self) {
       const root = parentElement.querySelector('.vv') ?? el(parentElement, 'div', { class: 'vv' });
       self = { root, unmounts: [] };
@@ -273,9 +274,13 @@ function view(setup) {
     self.setTriggerValue = setTriggerValue;
     if (self.data !== data) { self.data = data; self.message = unpack(data); }
     self.draw();
+    // Streamlit also cleans up when it is about to run the view again in its old place: zoom and time must outlive that.
     return () => {
-      for (const callback of self.unmounts) callback();
-      instances.delete(parentElement);
+      self.farewell = setTimeout(() => {
+        for (const callback of self.unmounts) callback();
+        self.root.replaceChildren();
+        instances.delete(parentElement);
+      });
     };
   };
 }

@@ -79,8 +79,8 @@ export default view(({ root, send, trigger, onUnmount }) => {
     button.onclick = () => { state[name] = !state[name]; state.zoom = null; changed(); };
     return button;
   };
-  const logButton = toggle('log loss', 'log', 'Logarithmic axis for the loss and the gradient norm');
-  const logXButton = toggle('log time', 'logX', 'Logarithmic horizontal axis: the first steps are the eventful ones');
+  const logButton = toggle('log y', 'log', 'Logarithmic axis for the loss and the gradient norm');
+  const logXButton = toggle('log x', 'logX', 'Logarithmic horizontal axis: the first steps are the eventful ones');
   const smoothLabel = el(bar, 'label', { class: 'curves-smooth' });
   const smoothText = el(smoothLabel, 'span', {}, 'smoothing');
   const smooth = el(smoothLabel, 'input', { type: 'range', min: '0', max: '0.98', step: '0.02', 'aria-label': 'Smoothing' });
@@ -425,7 +425,7 @@ export default view(({ root, send, trigger, onUnmount }) => {
       if (extra.dataset.names !== names.join()) {
         extra.dataset.names = names.join();
         extra.replaceChildren();
-        ['+ a third curve', ...names].forEach((name, i) => el(extra, 'option', { value: String(i) }, name.toLowerCase()));
+        ['+ curve', ...names].forEach((name, i) => el(extra, 'option', { value: String(i) }, name.toLowerCase()));
       }
     }
     draw();

@@ -20,7 +20,7 @@ _CSS = """
 .vv .curves-whole[hidden] { display: none; }
 .vv select {
   font: inherit; color: inherit; background: var(--vv-panel); border: 1px solid var(--vv-line);
-  border-radius: 8px; min-height: 32px; padding: 2px 8px; max-width: 136px;
+  border-radius: 8px; min-height: 32px; padding: 2px 8px; max-width: 108px;
 }
 .vv .curves-canvas { cursor: crosshair; touch-action: pan-y; width: 100%; }
 """

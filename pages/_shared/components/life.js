@@ -121,10 +121,7 @@ export default view(({ root, send, trigger, onUnmount }) => {
 
   function drawCard(i) {
     const card = cards[i];
-    // The first pixel of width is the grid's: a canvas must not hold its own column open.
-    const node = card.map.node;
-    node.style.width = '1px';
-    card.width = Math.max(80, Math.floor(node.parentElement.clientWidth));
+    card.width = Math.max(80, Math.floor(card.map.node.parentElement.clientWidth));
     if (now.header.pictures[i].kind === 'dots') { drawDots(card, now.header.pictures[i]); return; }
     const g = geometry(i), { p, colors = now.colors } = g;
     const ctx = card.map.size(card.width, g.height), { data } = now.arrays[p.name];

@@ -12,7 +12,7 @@ _CSS = """
 .vv .life-bar .life-track { flex: 1 1 200px; width: auto; min-height: 32px; }
 .life-where { margin: 4px 0 16px; min-height: 20px; }
 .life-grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(232px, 1fr)); gap: 24px; }
-.life-card { margin: 0; min-width: 0; }
+.life-card { margin: 0; min-width: 0; overflow: hidden; }
 .life-wide { grid-column: span 2; }
 @media (max-width: 640px) { .life-wide { grid-column: span 1; } }
 .life-head { display: flex; align-items: center; gap: 8px; min-height: 32px; margin-bottom: 4px; }
