@@ -34,7 +34,7 @@ _ALL = (
         "Patches and embedding",
         "grid_view",
         "Inside a ViT",
-        "How does a picture become a sequence of tokens?",
+        "How does a picture become tokens?",
     ),
     PageEntry(
         "inside/positions.py",

@@ -14,7 +14,7 @@ _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _SOURCES = {"sample": "Samples", "dataset": "Data sets", "own": "Yours"}
 _TYPES = ["png", "jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff"]
 _MODEL_PX = 72
-_IMAGE_PX = 136
+_IMAGE_PX = 112
 GONE = "That picture is gone: an upload lives as long as its visit. Here is another one."
 
 

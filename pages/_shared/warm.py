@@ -14,7 +14,7 @@ import time
 
 from pages._shared import uploads
 
-_DELAY_S = 1.0  # the first page is being drawn by the browser, which asks for the rest of its files
+_DELAY_S = 2.0  # the browser is still drawing the first page, and asks for the rest of its files
 _PERIOD_S = 60.0
 _HEAVY = (
     "pandas",
