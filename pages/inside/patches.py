@@ -189,7 +189,7 @@ def draw_slip(found: embedding.Embedding) -> None:
     rows = patches.slip_rows(side, p)
     page.caption(
         f"`picture.reshape(N, P·P·C)` has the right shape, {len(slipped):,} × {p * p * len(found.values):,}, and the"
-        f" wrong pixels: each “patch” is a run of {p * p} pixels over {rows} {'row' if rows == 1 else 'rows'} of the"
+        f" wrong pixels: each “patch” is a run of {p * p} pixels over {'1 row' if rows == 1 else f'up to {rows} rows'} of the"
         f" picture. On average {100 * patches.slip_share(side, p):.0f} % of them lie in the patch of the same number."
     )
 
@@ -289,12 +289,18 @@ def draw_sequence(found: embedding.Embedding) -> None:
 
 
 MATH = r"""
-$$\mathbf{z}_0 = [\mathbf{x}_\text{class};\ \mathbf{x}^1_p\mathbf{E};\ \dots;\ \mathbf{x}^N_p\mathbf{E}]
-+ \mathbf{E}_{pos}, \qquad \mathbf{E} \in \mathbb{R}^{(P^2 C)\times D},
-\quad \mathbf{E}_{pos} \in \mathbb{R}^{(N+1)\times D}$$
+$$
+\mathbf{z}_0 = [\mathbf{x}_\text{class};\ \mathbf{x}^1_p\mathbf{E};\ \dots;\ \mathbf{x}^N_p\mathbf{E}]
++ \mathbf{E}_{pos}
+$$
 
-One value of a token is one dot product,
-$$(\mathbf{x}_p\mathbf{E} + \mathbf{b})_d = \sum_{k=1}^{P^2C} x_k E_{k,d} + b_d, \qquad N = HW/P^2.$$
+with $\mathbf{E} \in \mathbb{R}^{(P^2 C)\times D}$, $\mathbf{E}_{pos} \in \mathbb{R}^{(N+1)\times D}$ and $N = HW/P^2$.
+One value of a token is one dot product:
+
+$$
+(\mathbf{x}_p\mathbf{E} + \mathbf{b})_d = \sum_{k=1}^{P^2C} x_k\, E_{k,d} + b_d
+$$
+
 A Conv2d with kernel and stride $P$ computes the same sum at every place where it stops.
 
 Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, equation 1 and section 3.1.
@@ -373,7 +379,9 @@ else:
     draw_slip(found)
     page.drawers(
         math=MATH,
-        code=dedent(inspect.getsource(VisionTransformer._embed)) + "\n" + inspect.getsource(patches.patchify),
+        code=dedent(inspect.getsource(VisionTransformer._embed))
+        + "\n\n"
+        + inspect.getsource(patches.patchify),
         numbers=partial(draw_numbers, found),
         try_this=TRY_THIS,
     )

@@ -41,7 +41,7 @@ export default view(({ root }) => {
     for (const [view, image, colour] of [[right, images[0], now.colors.primary], [wrong, images[1], now.colors.query]]) {
       const ctx = view.size(side, side);
       blit(ctx, image, 0, 0, side, side);
-      ctx.strokeStyle = 'rgba(255,255,255,0.35)'; ctx.lineWidth = 0.75;
+      ctx.strokeStyle = 'rgba(255,255,255,0.35)'; ctx.lineWidth = side / Math.max(rows, cols) < 14 ? 0.3 : 0.75;
       for (let i = 1; i < rows; i++) { ctx.beginPath(); ctx.moveTo(0, (i * side) / rows); ctx.lineTo(side, (i * side) / rows); ctx.stroke(); }
       for (let i = 1; i < cols; i++) { ctx.beginPath(); ctx.moveTo((i * side) / cols, 0); ctx.lineTo((i * side) / cols, side); ctx.stroke(); }
       outline(ctx, n, colour);
