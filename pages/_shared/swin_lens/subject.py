@@ -1,0 +1,90 @@
+"""What the Swin page looks at: the chosen Swin, or one that stands in for it, and the picture as it is seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+from PIL import Image
+
+from pages._shared import cached, catalogue, nouns
+from pages._shared.catalogue import ModelChoice
+from vitviz.config import SwinConfig
+from vitviz.models.layout import TokenLayout
+
+PICTURE_PX = 384
+
+
+def swin() -> tuple[ModelChoice, int]:
+    """The sidebar's model and step if it is a Swin; else a shipped Swin of its channels, or a preset."""
+    chosen = nouns.choice()
+    if isinstance(chosen.config, SwinConfig):
+        return chosen, nouns.current().step
+    fitting = [
+        choice
+        for choice in catalogue.models().values()
+        if isinstance(choice.config, SwinConfig)
+        and choice.preparation.in_chans == chosen.preparation.in_chans
+        and choice.config.image_size <= 64
+    ]
+    trained = [choice for choice in fitting if choice.trained_on is not None]
+    named = [choice for choice in fitting if choice.trained_on is None and "mnist" not in choice.key]
+    found = (trained or named or fitting)[0]
+    return found, found.steps[-1]
+
+
+def stands_in() -> bool:
+    """True where the sidebar's model is no Swin."""
+    return not isinstance(nouns.choice().config, SwinConfig)
+
+
+def say_which(choice: ModelChoice) -> None:
+    """Says which Swin is shown, and that its weights are random where they are."""
+    random = (
+        " :orange-badge[:material/casino: random weights] It has not been trained."
+        if choice.trained_on is None
+        else ""
+    )
+    if not stands_in():
+        if random:
+            st.markdown(random.strip())
+        return
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    left.markdown(f":gray[{nouns.choice().title} has no windows; this is] {choice.title}.{random}")
+    right.button(
+        "Choose this Swin",
+        key="swin.choose",
+        on_click=nouns.set_model,
+        args=(choice.key,),
+        width="stretch",
+    )
+
+
+def picture() -> np.ndarray:
+    """The square that the chosen model sees, (S, S, 3) uint8, from the source's own pixels where they are finer."""
+    choice, image = nouns.choice(), nouns.current().image
+    prepared = cached.prepared(image, choice.preparation)
+    if choice.preparation.digit:
+        return prepared.shown
+    top, left, side = prepared.box
+    if side <= PICTURE_PX / 2:
+        return prepared.shown
+    source = Image.fromarray(np.ascontiguousarray(cached.picture(image)))
+    box = (left, top, left + side, top + side)
+    px = min(PICTURE_PX, round(side))
+    return np.asarray(source.resize((px, px), Image.Resampling.BICUBIC, box=box))
+
+
+def pinned_patch(grid: tuple[int, int]) -> int:
+    """The patch under the pin on a grid, the centre's where a prefix token is pinned."""
+    layout = TokenLayout((), grid, 1)
+    try:
+        return layout.token_of_pin(nouns.current().pin)
+    except ValueError:
+        return layout.token_at(0.5, 0.5)
+
+
+def keep_pin(key: str) -> None:
+    """Makes the point that a view was clicked at the pin of every page."""
+    point = st.session_state[key].get("pin")
+    if point is not None:
+        nouns.set_pin((float(point[0]), float(point[1])))
