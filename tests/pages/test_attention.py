@@ -159,3 +159,19 @@ def test_the_block_page_walks_through_every_kind_of_vit(open_app, model):
 
 def test_the_block_page_says_what_it_needs(open_app):
     assert "Choose a ViT" in open_app(BLOCK, model="preset:swin_digits").info[0].value
+
+
+@pytest.mark.parametrize("model", ["preset:vit_digits", "preset:swin_digits"])
+@pytest.mark.parametrize("direction", ["row", "column"])
+def test_what_can_be_kept_is_what_is_shown(open_app, model, direction):
+    from pages._shared.attention import export
+
+    app = open_app(PAGE, model=model, image="digits:0", attention__layer="2", attention__direction=direction)
+    table = app.dataframe[0].value
+    assert list(table.columns[:3]) == ["token", "place", "head 1"]
+    if direction == "row":
+        assert table["head 1"].sum() == pytest.approx(1, abs=1e-4)
+    text = export._csv(table.to_dict("records"))
+    assert len(text.splitlines()) == len(table) + 1
+    labels = [button.label for button in app.get("download_button")]
+    assert labels[:3] == ["View, PNG", "All heads, PNG", "Through layers, WebP"]

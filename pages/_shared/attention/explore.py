@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import streamlit as st
 
 from pages._shared import controls, nouns, page
-from pages._shared.attention import predictions
+from pages._shared.attention import export, predictions
 from pages._shared.attention.subject import Subject, pin_token, token_name
 from pages._shared.components.attention import explorer, picked, view_options
 from vitviz.analysis.attention import FloatArray, entropy_bits, fuse_heads, map_of_token
 from vitviz.config import SwinConfig
+from vitviz.models.layers import Attention
 from vitviz.plots.attention import Head, Scene, explorer_view, windows_view
 
 FUSIONS = ("mean", "max", "min")
@@ -241,4 +244,47 @@ def draw(subject: Subject) -> None:
         direction = choose_view("attention")
     explorer(view_of(subject, layer, head), key=KEY, on_change=on_pick)
     page.caption(describe(subject, layer, head, direction))
-    predictions.draw(subject)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        predictions.draw(subject)
+    with right:
+        st.markdown("**Go on**")
+        inside = (
+            {"block.layer": layer, "block.head": head} if isinstance(head, int) else {"block.layer": layer}
+        )
+        nouns.link_to("block", "Follow this token through the block", **inside)
+        nouns.link_to("attention_distance", "How far does every head look?")
+        nouns.link_to("swin", "How Swin's windows work")
+    page.drawers(
+        math=MATHEMATICS,
+        code=_code(subject),
+        numbers=lambda: export.draw(subject, layer, head, direction),
+        try_this=TRY_THIS,
+    )
+
+
+def _code(subject: Subject) -> str:
+    if isinstance(subject.model.config, SwinConfig):
+        from vitviz.models.swin import WindowAttention
+
+        return inspect.getsource(WindowAttention.forward)
+    return inspect.getsource(Attention.forward)
+
+
+MATHEMATICS = r"""
+$$A^{(l,h)} = \mathrm{softmax}\Bigl(\frac{Q_h K_h^\top}{\sqrt{d}}\Bigr),\qquad \sum_k A_{q,k} = 1$$
+
+The picture shows one row of this matrix, $A_{q,\cdot}$: how the query $q$ shares itself out over all keys (*looks at*),
+or one column, $A_{\cdot,k}$: how much every token takes from this one (*is seen by*). Columns need not sum to 1.
+Heads are fused by their mean, maximum or minimum, key by key; only the mean keeps rows that sum to 1.
+
+The mask keeps the fewest patches that hold the chosen share of the patches' mass (Caron et al. 2021). *Looks at about
+n tokens* is $2^{H}$ with the row's entropy $H$ in bits. Weights travel in eight bits,
+$\mathrm{round}(255\sqrt{a/a_{\max}})$ per row: what is written is exact to $a_{\max}/254$. A layer's attention moves
+values between the tokens of that layer; after the first layer, a token is no longer its patch alone.
+"""
+TRY_THIS = """
+- Predict first: where will [CLS] look in the last layer? Then hover its button.
+- Which head of the first layer depends on position only? Move the pointer and watch whose pattern moves along.
+- Choose *is seen by*: is there a patch that everybody looks at? Drag the step back: when did it become one?
+"""
