@@ -90,6 +90,12 @@ def server_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> It
     folder = tmp_path_factory.mktemp("server")
     port = free_port()
     server = start_server("app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "runs")})
+    # A server's very first run takes the folder `pages` for Streamlit's old navigation and answers a link to a page
+    # with 'page not found'; from the second run on it asks st.navigation.
+    first = browser.new_page()
+    first.goto(f"http://127.0.0.1:{port}")
+    settle(first)
+    first.close()
     yield f"http://127.0.0.1:{port}"
     stop_server(server)
 

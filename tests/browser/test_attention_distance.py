@@ -1,0 +1,43 @@
+"""The attention distance page in a real browser: point at a head, key through heads, drag through training."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_heads_follow_pointer_and_keys(visit: Callable[..., Page]) -> None:
+    page = visit("attention_distance?model=preset:vit_digits&attention_distance.count=4")
+    view = page.locator('[data-component="head_distance"]')
+    title = view.locator(".hd-title")
+    expect(title).to_contain_text("Layer 1, head 1")
+    plot = view.locator(".hd-plot canvas")
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowUp")
+    expect(title).to_contain_text("Layer 2, head 2")
+    expect(view.locator(".hd-note")).to_have_text(
+        re.compile(r"^1[56]\.\d px \(± 0\.\d\d over pictures\)\. Middle: the query")
+    )
+    page.keyboard.press("Enter")  # pins the head: the detail below follows
+    expect(page.get_by_label("Layer", exact=True)).to_have_value("2")
+    expect(page.get_by_label("Head", exact=True)).to_have_value("2")
+
+
+def test_a_shipped_model_is_dragged_through_training(visit: Callable[..., Page]) -> None:
+    page = visit("attention_distance?model=checkpoint:digits_vit&attention_distance.count=4")
+    view = page.locator('[data-component="head_distance"]')
+    step = view.locator(".hd-step")
+    expect(step).not_to_have_text("step 0")
+    note = view.locator(".hd-note")
+    last = note.inner_text()
+    slider = view.get_by_label("Training step")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(step).to_have_text("step 0")
+    expect(note).not_to_have_text(last)

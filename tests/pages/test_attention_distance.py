@@ -1,0 +1,117 @@
+"""The attention distance page: its caption says what its numbers say, for every kind of model."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from vitviz.analysis.distance import uniform_distance_px
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.config import TrainConfig
+from vitviz.models.zoo import PRESETS, create_model
+
+PAGE = "pages/inside/attention_distance.py"
+OpenApp = Callable[..., AppTest]
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(caption.value for caption in app.main.caption)
+
+
+def heads(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays of the heads' picture."""
+    message = app.main.get("bidi_component")[0].proto.bytes
+    (length,) = struct.unpack_from("<I", message)
+    header = json.loads(message[4 : 4 + length])
+    arrays = {
+        name: np.frombuffer(
+            message, entry["dtype"], int(np.prod(entry["shape"])), 4 + length + entry["offset"]
+        ).reshape(entry["shape"])
+        for name, entry in header["arrays"].items()
+    }
+    return header, arrays
+
+
+def test_untrained_heads_look_evenly_and_the_page_says_so(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", attention_distance__count="4")
+    assert app.title[0].value == "Attention distance"
+    assert any("random weights" in part.value for part in app.main.markdown)
+    header, arrays = heads(app)
+    even = uniform_distance_px((8, 8), 4, prefix_tokens=1)
+    assert header["lines"][1]["value"] == pytest.approx(even)
+    assert arrays["values0"].shape == (1, 4, 4)
+    np.testing.assert_allclose(arrays["values0"], even, rtol=0.1)
+    assert "Over 4 pictures" in captions(app)
+    assert f"even attention: {even:.1f} px" in captions(app)
+
+
+def test_the_measure_changes_the_picture(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", attention_distance__count="2")
+    (measure,) = (g for g in app.main.get("button_group") if g.key == "attention_distance.measure")
+    measure.set_value("prefix").run()
+    assert not app.exception
+    header, arrays = heads(app)
+    assert header["unit"] == "%" and header["lines"][0]["value"] == pytest.approx(100 / 65)
+    assert 0 < arrays["values0"].min() and arrays["values0"].max() < 10
+    measure.set_value("entropy").run()
+    header, arrays = heads(app)
+    assert header["unit"] == "bits"
+    assert (arrays["values0"] <= np.log2(65) + 1e-3).all()
+
+
+def test_a_trained_model_stands_beside_random_weights_and_drags_through_time(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    preset = PRESETS["vit_digits"]
+    states = {}
+    for step, scale in ((0, 1.0), (7, 6.0)):
+        model = create_model(preset.config, seed=1)
+        for block in model.blocks:
+            block.attn.qkv.weight.data[:128] *= scale  # sharper scores: what training does to these heads
+        states[step] = model.state_dict()
+    checkpoint = Checkpoint(
+        config=preset.config,
+        preparation=preset.preparation,
+        train=TrainConfig(dataset="digits"),
+        classes=tuple("0123456789"),
+        history=(),
+        snapshots=states,
+        card={},
+    )
+    save_checkpoint(no_shipped_checkpoints / "sharp.safetensors", checkpoint)
+    app = open_app(PAGE, model="checkpoint:sharp", step="7", attention_distance__count="4")
+    header, arrays = heads(app)
+    assert header["steps"] == [0, 7] and header["shown"] == 1 and len(header["series"]) == 2
+    spread = np.ptp(arrays["values0"], axis=(1, 2))
+    assert spread[1] > spread[0]
+    said = re.search(r"training spread them over ([\d.]+) px", captions(app))
+    assert said is not None and float(said[1]) == pytest.approx(spread[1], abs=0.05)
+
+
+def test_a_cnn_shows_its_reach_and_other_models_their_limits(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:cnn_cifar10", attention_distance__count="2")
+    assert "A CNN has no heads" in captions(app)
+    app = open_app(PAGE, model="preset:recipe_e")
+    assert "no grid of patches" in app.main.info[0].value
+
+
+def test_swin_looks_inside_its_windows(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:swin_digits", attention_distance__count="2")
+    _, arrays = heads(app)
+    assert np.nanmax(arrays["values0"][:, :2]) < 2**0.5 * 32
+    assert "Inside its windows" in captions(app)
+
+
+def test_your_own_picture_is_one_picture(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", attention_distance__set="picture")
+    assert "Over this picture" in captions(app)
+    _, arrays = heads(app)
+    np.testing.assert_array_equal(arrays["spread0"], 0)
