@@ -134,7 +134,7 @@ class Trainer:
         generator = torch.Generator().manual_seed(_seed(self.config.seed, self.step))
         torch.manual_seed(_seed(self.config.seed, -1 - self.step))  # dropout draws from the global generator
         chosen = self._batch()
-        images = augment(self.pictures.images[chosen], self.config, self.fill, generator)
+        images = augment(self.pictures.images.index_select(0, chosen), self.config, self.fill, generator)
         inputs, targets = mix(self.normalise(images), self.pictures.labels[chosen], self.config, generator)
         logits, loss = self._loss(inputs, targets)
         loss.backward()  # type: ignore[no-untyped-call]

@@ -97,6 +97,6 @@ def normaliser(
     gain, offset = 1 / (255 * std), -mean / std
 
     def normalise(images: Tensor) -> Tensor:
-        return torch.addcmul(offset, images.to(torch.float32), gain).to(dtype)
+        return images.to(torch.float32).mul_(gain).add_(offset).to(dtype)
 
     return normalise, (mean.flatten() * 255).round().to(torch.uint8)
