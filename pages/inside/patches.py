@@ -190,7 +190,8 @@ def draw_slip(found: embedding.Embedding) -> None:
     page.caption(
         f"`picture.reshape(N, P·P·C)` has the right shape, {len(slipped):,} × {p * p * len(found.values):,}, and the"
         f" wrong pixels: each “patch” is a run of {p * p} pixels over"
-        f" {'1 row' if rows == 1 else f'up to {rows} rows'} of the picture. On average {100 * patches.slip_share(side, p):.0f} % of them lie in the patch of the same number."
+        f" {'1 row' if rows == 1 else f'up to {rows} rows'} of the picture. On average"
+        f" {100 * patches.slip_share(side, p):.0f} % of them lie in the patch of the same number."
     )
 
 
