@@ -151,11 +151,17 @@ class Rebuilding:
     error: FloatArray  # (k + 1,): root mean square difference with the first 0, 1, ..., k components
 
 
-def rebuild(patches: FloatArray, basis: FloatArray) -> Rebuilding:
+def rebuild(patches: FloatArray, basis: FloatArray, scale: FloatArray | None = None) -> Rebuilding:
     """Project patches (N, C, P, P), less their mean, onto an orthonormal basis (k, C, P, P).
 
     The mean patch is kept as it is for every basis, so that PCA of the patches is the best that any k
     components can do (Eckart and Young 1936).
+
+    Args:
+        patches: (N, C, P, P).
+        basis: (k, C, P, P).
+        scale: (C,), differences of a channel are multiplied by it before the error is taken: 255 * std gives
+            grey levels of a normalised picture. None: 1.
 
     Raises:
         ValueError: if patches and basis differ in shape.
@@ -164,10 +170,16 @@ def rebuild(patches: FloatArray, basis: FloatArray) -> Rebuilding:
         raise ValueError(f"the basis must have tiles of {patches.shape[1:]}, received {basis.shape[1:]}")
     mean = patches.mean(axis=0)
     rest = (patches - mean).reshape(len(patches), -1)
-    coefficients = rest @ basis.reshape(len(basis), -1).T
-    gained = np.concatenate([[0.0], np.cumsum((coefficients**2).sum(axis=0))])
-    error = np.sqrt(np.maximum(0.0, (rest**2).sum() - gained) / rest.size)
-    return Rebuilding(basis, coefficients, mean, error)
+    flat = basis.reshape(len(basis), -1)
+    coefficients = rest @ flat.T
+    weight = np.ones(flat.shape[1])
+    if scale is not None:
+        weight = np.repeat(np.asarray(scale, dtype=np.float64), flat.shape[1] // len(scale))
+    error = [np.sqrt(np.mean((rest * weight) ** 2))]
+    for k in range(len(flat)):
+        rest = rest - coefficients[:, k : k + 1] * flat[k]
+        error.append(np.sqrt(np.mean((rest * weight) ** 2)))
+    return Rebuilding(basis, coefficients, mean, np.array(error))
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,7 @@ def mosaic(
     raw: bool = False,
     compact: bool = False,
     active: int = 0,
+    key: tuple[float, float] | None = None,
 ) -> bytes:
     """Component data of one or two similarity mosaics on one scale.
 
@@ -52,6 +53,7 @@ def mosaic(
         raw: values are dot products, not cosines; the scale is symmetric about zero and spans them all.
         compact: only the mosaics, for places with little room.
         active: the panel that is enlarged at first.
+        key: (x, y) of the position that is compared with the pinned one at first; None for the most alike.
 
     Raises:
         ValueError: if a matrix does not fit its grid.
@@ -90,6 +92,7 @@ def mosaic(
         "frame": frame,
         "compact": compact,
         "active": active,
+        "key": None if key is None else list(key),
     }
     return pack(header, **arrays)
 

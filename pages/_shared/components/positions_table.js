@@ -1,7 +1,7 @@
 // A table of positions: rows are positions, columns are dimensions. The hovered cell's formula, with its numbers, stands
 // beside it; below, its column as a wave over the positions; above, the wavelength of every column.
 
-const AXIS = 34, STRIP = 56, WAVE = 96;
+const AXIS = 34, STRIP = 68, WAVE = 96;
 
 function number(value, digits = 3) {
   if (value === 0) return '0';
@@ -81,9 +81,9 @@ export default view(({ root }) => {
     const { colors } = now, width = map.wanted[0], ctx = strip.size(width, STRIP), k = cell[1], w = (width - AXIS) / D();
     const all = Array.from({ length: D() }, (_, i) => Math.log10(wavelength(i)));
     const low = Math.min(...all), high = Math.max(...all, low + 1e-6);
-    const y = (v) => STRIP - 8 - ((v - low) / (high - low)) * (STRIP - 20);
+    const y = (v) => STRIP - 20 - ((v - low) / (high - low)) * (STRIP - 32);
     ctx.font = `12px ${colors.font}`; ctx.fillStyle = colors.muted; ctx.textAlign = 'right'; ctx.textBaseline = 'middle';
-    ctx.fillText(number(10 ** low, 2), AXIS - 6, STRIP - 8);
+    ctx.fillText(number(10 ** low, 2), AXIS - 6, STRIP - 20);
     ctx.fillText(10 ** high >= 1000 ? `${Math.round(10 ** high / 1000)}k` : number(10 ** high, 2), AXIS - 6, 12);
     ctx.fillStyle = colors.primary;
     for (let i = 0; i < D(); i++) ctx.fillRect(AXIS + i * w, y(all[i]) - 1.5, Math.max(1, w - 0.5), 3);

@@ -44,10 +44,10 @@ export default view(({ root, trigger, onUnmount }) => {
     const n = count(p), { data } = now.arrays[`similarity${p}`];
     return data[(frameOf(p) * n + i) * n + j] * panels()[p].gain + panels()[p].start;
   };
-  const digits = () => (now.header.raw ? 2 : 2);
-  const queryOf = (p) => indexAt(panels()[p].grid, query ?? pinned);
+    const queryOf = (p) => indexAt(panels()[p].grid, query ?? pinned);
   const keyOf = (p) => {
-    if (key) return indexAt(panels()[p].grid, key);
+    const wanted = key ?? (query ? null : now.header.key);
+    if (wanted) return indexAt(panels()[p].grid, wanted);
     const i = queryOf(p);
     let best = -1;
     for (let j = 0; j < count(p); j++) if (j !== i && (best < 0 || value(p, i, j) > value(p, i, best))) best = j;
@@ -150,8 +150,8 @@ export default view(({ root, trigger, onUnmount }) => {
     const i = queryOf(active), j = keyOf(active), [, cols] = panels()[active].grid;
     const step = [Math.floor(j / cols) - Math.floor(i / cols), (j % cols) - (i % cols)];
     const apart = Math.hypot(...step);
-    const of = (p) => valueText(value(p, queryOf(p), indexAt(panels()[p].grid, centre(panels()[active].grid, j))), digits());
-    lines[0].textContent = `${place(active, i)} and ${place(active, j)}: ${key ? '' : 'most alike, '}${apart.toFixed(apart % 1 ? 2 : 0)} ${apart === 1 ? 'patch' : 'patches'} apart`;
+    const of = (p) => valueText(value(p, queryOf(p), indexAt(panels()[p].grid, centre(panels()[active].grid, j))));
+    lines[0].textContent = `${place(active, i)} and ${place(active, j)}: ${key || (!query && now.header.key) ? '' : 'most alike, '}${apart.toFixed(apart % 1 ? 2 : 0)} ${apart === 1 ? 'patch' : 'patches'} apart`;
     lines[1].className = lines[2].className = '';
     for (const p of [0, 1]) {
       const line = lines[1 + p];
@@ -202,7 +202,7 @@ export default view(({ root, trigger, onUnmount }) => {
     return { tile: r * cols + c, key: [inside(x), inside(y)] };
   }
   function pin(place) {
-    pinned = place; query = null; key = null;
+    pinned = place; query = null; key = null; now.header.key = null;
     drawAll();
     if (!now.header.compact) trigger('pin', place);
   }

@@ -80,17 +80,17 @@ def _slip() -> None:
     )
 
 
-def _mosaic(first: str, second: str, pin: tuple[float, float], key: str) -> None:
+def _mosaic(first: str, second: str, pin: tuple[float, float], beside: tuple[float, float], key: str) -> None:
     panels = []
     for kind in (first, second):
         table = encodings.find(kind, SQUARE, DIM, 10000.0)
         matrix = positions.cosine_similarity(table.now)[None]
         panels.append(plots.Panel(table.title, table.note, SQUARE, matrix))
-    mosaic_view(plots.mosaic(panels, encodings.picture(), pin), key=key)
+    mosaic_view(plots.mosaic(panels, encodings.picture(), pin, key=beside), key=key)
 
 
 def _flat() -> None:
-    _mosaic("sincos_1d", "sincos_2d_concat", (3.5 / 4, 0.5 / 4), "positions.flat")
+    _mosaic("sincos_1d", "sincos_2d_concat", (3.5 / 4, 0.5 / 4), (0.5 / 4, 1.5 / 4), "positions.flat")
     flat, square = (
         positions.cosine_similarity(positions.encode(kind, SQUARE, DIM))
         for kind in ("sincos_1d", "sincos_2d_concat")
@@ -104,7 +104,7 @@ def _flat() -> None:
 
 
 def _sum() -> None:
-    _mosaic("sincos_2d_sum", "sincos_2d_concat", (2.5 / 4, 1.5 / 4), "positions.sum")
+    _mosaic("sincos_2d_sum", "sincos_2d_concat", (2.5 / 4, 1.5 / 4), (1.5 / 4, 2.5 / 4), "positions.sum")
     summed, joined = (
         positions.cosine_similarity(positions.encode(kind, SQUARE, DIM))
         for kind in ("sincos_2d_sum", "sincos_2d_concat")

@@ -22,9 +22,9 @@ NAMES = {
 DATASETS = {"shapes": "Shapes", "digits": "Digits", "mnist": "MNIST"}
 WHY = {
     "shapes": (
-        "The class is where a warm object lies relative to a cool one: left, right, above or below. A bag of patches holds"
-        " no answer, so without positions chance is left. Summed positions cannot tell (row, column) from (column, row):"
-        " *left* and *above* stay one answer, *right* and *below* the other, so half of the pictures are right."
+        "The class is where a warm object lies relative to a cool one: left, right, above or below. A bag of patches"
+        " holds no answer, so without positions chance is left. Summed positions cannot tell (row, column) from (column,"
+        " row): *left* and *above* stay one answer, *right* and *below* the other, so half of the pictures are right."
     ),
     "digits": (
         "Large patches of a digit say much by themselves: strokes, corners, loops. The bag of patches is nearly enough."

@@ -20,12 +20,12 @@ from vitviz.plots import positions as plots
 MEASURED = catalogue.CHECKPOINTS / "resize_accuracy.json"
 LARGEST = 20
 MATH = """
-A ViT of 32 px and patch 4 has a table for 8 × 8 positions. A picture of 64 px has 16 × 16 patches. Before fine-tuning at
-higher resolution the table is *interpolated according to its places in the original picture* (Dosovitskiy et al. 2021,
+A ViT of 32 px and patch 4 has a table for 8 × 8 positions. A picture of 64 px has 16 × 16 patches. Before
+fine-tuning at higher resolution the table is *interpolated according to its places in the original picture* (Dosovitskiy et al. 2021,
 section 3.2): folded to 8 × 8 × D, stretched bicubically to 16 × 16 × D, unfolded. Prefix positions ([CLS]) are kept.
 
-Along the reading order (the slip): the 64 rows are stretched to 256 as a list. The end of one row of patches runs into the
-beginning of the next, and what was a column is one no more.
+Along the reading order (the slip): the 64 rows are stretched to 256 as a list. The end of one row of patches runs
+into the beginning of the next, and what was a column is one no more.
 """
 TRY_THIS = """
 1. **Predict first:** at twice the side, how similar are two new neighbours? Compare *one step away* before and after.

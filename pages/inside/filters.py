@@ -1,0 +1,32 @@
+"""Filters of E: what the first linear map looks for."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages._shared import controls, nouns, page, registry
+from pages._shared.filter_lens import components, express, sources, where
+
+VIEWS = {
+    "components": ("Components", components.draw),
+    "express": ("What they can express", express.draw),
+    "where": ("Where is E?", where.draw),
+}
+
+entry = registry.BY_SLUG["filters"]
+page.header(entry.title, entry.question)
+if sources.parameter_name(nouns.choice().config) is None:
+    st.info(
+        "This model's first map reads the whole picture at once: there are no filters to draw. Choose a ViT.",
+        icon=":material/grid_off:",
+    )
+else:
+    view = controls.segmented(
+        "filters.view",
+        "What to look at",
+        tuple(VIEWS),
+        "components",
+        format_func=lambda name: VIEWS[name][0],
+        label_visibility="collapsed",
+    )
+    VIEWS[view][1]()

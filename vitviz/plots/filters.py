@@ -1,0 +1,98 @@
+"""Filters as pictures: tiles through training, patches rebuilt from components, variance and error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis.filters import Rebuilding, to_bytes
+from vitviz.plots.blob import pack
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """One model's tiles: components or filters per moment, with each component's share of the variance."""
+
+    title: str
+    note: str
+    maps: FloatArray  # (moments, k, C, P, P)
+    shares: FloatArray | None = None  # (moments, k); None for raw filters
+    moments: Sequence[str] = ("",)
+    told: Sequence[str] = ("",)  # one computed sentence per moment
+
+
+def tiles(
+    sheets: Sequence[Sheet], columns: int, frame: int = 0, word: str = "component", active: int = 0
+) -> bytes:
+    """Component data of one or more sheets of tiles; every tile is scaled by its own least and greatest value.
+
+    Args:
+        sheets: the models, each with its tiles over time.
+        columns: tiles in a row.
+        frame: the moment shown at first.
+        word: what a tile is called.
+        active: the sheet whose first tile is enlarged at first.
+    """
+    described: list[dict[str, Any]] = []
+    arrays: dict[str, NDArray[Any]] = {}
+    for index, sheet in enumerate(sheets):
+        arrays[f"tiles{index}"], ends = to_bytes(sheet.maps)
+        arrays[f"ends{index}"] = np.ascontiguousarray(ends, np.float32)
+        if sheet.shares is not None:
+            arrays[f"shares{index}"] = np.ascontiguousarray(sheet.shares, np.float32)
+        described.append(
+            {
+                "title": sheet.title,
+                "note": sheet.note,
+                "moments": list(sheet.moments),
+                "told": list(sheet.told),
+            }
+        )
+    return pack(
+        {"sheets": described, "columns": columns, "frame": frame, "word": word, "active": active}, **arrays
+    )
+
+
+def rebuilding(
+    shown: NDArray[np.uint8],
+    patch_px: int,
+    rebuilt: Sequence[tuple[str, str, Rebuilding]],
+    scale: FloatArray,
+    shift: FloatArray,
+    k: int,
+    patch: int,
+) -> bytes:
+    """Component data of a picture rebuilt from the first k components of several bases; k moves in the browser.
+
+    Args:
+        shown: (S, S, 3) uint8, the picture.
+        patch_px: P.
+        rebuilt: (title, note, rebuilding) of each basis.
+        scale, shift: (C,), a normalised value v of channel c is the level 255 * (v * scale + shift).
+        k: components used at first.
+        patch: the patch enlarged at first.
+    """
+    arrays: dict[str, NDArray[Any]] = {"shown": np.ascontiguousarray(shown, np.uint8)}
+    described = []
+    for index, (title, note, found) in enumerate(rebuilt):
+        arrays[f"basis{index}"] = found.basis.reshape(len(found.basis), -1).astype(np.float32)
+        arrays[f"coefficients{index}"] = found.coefficients.astype(np.float32)
+        arrays[f"error{index}"] = found.error.astype(np.float32)
+        described.append({"title": title, "note": note})
+    arrays["mean"] = rebuilt[0][2].mean.astype(np.float32).ravel()
+    header = {
+        "patch": patch_px,
+        "bases": described,
+        "scale": [float(v) for v in scale],
+        "shift": [float(v) for v in shift],
+        "k": k,
+        "most": max(len(found.basis) for _, _, found in rebuilt),
+        "pin": patch,
+    }
+    return pack(header, **arrays)
