@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ HELD_OUT = 200  # validation pictures that are classified at every snapshot
 MEASURED = 24  # of them for the attention distance
 WORST = 6
 COMPONENTS = 16
-NEW_PER_POLL = 2  # frames computed per poll: a page that watches must not stand still
+BUDGET_S = 0.25  # for new frames per poll: a page that watches must not stand still
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,25 +42,34 @@ class Frame:
     patch_px: int
 
 
-def flip_book(run: Run, moment: int | None) -> tuple[bytes, bool]:
-    """The run's flip-book as far as it is computed, and whether frames are still missing."""
+def complete(run: Run) -> bool:
+    """Whether every snapshot of the run has its frame."""
+    return all((run.id, step) in _computed() for step in run.snapshots())
+
+
+def flip_book(run: Run, moment: int | None) -> bytes:
+    """The run's flip-book as far as it is computed; each call computes a little more, the newest snapshot first."""
+    ready = _advance(run)
     image, pin = nouns.current().image, nouns.current().pin
-    steps = tuple(run.snapshots())
-    ready, missing = [], []
-    for step in steps:
-        (ready if (run.id, step) in _computed() else missing).append(step)
-    for step in [*missing[-1:], *missing[:-1]][:NEW_PER_POLL]:
-        _frame(run.id, step)
-        _computed().add((run.id, step))
-        ready.append(step)
     book = _book_of_upload if image.startswith("upload:") else _book
-    done = book(run.id, tuple(sorted(ready)), image, pin, nouns.current().offset)
+    pictures = book(run.id, tuple(ready), image, pin, nouns.current().offset)
     log = runs.log(run.id)
     table = log.read().validation()
-    moments = [_moment(step, log, table) for step in sorted(ready)]
+    moments = [_moment(step, log, table) for step in ready]
     waiting = "The first snapshot is on its way." if run.status().active else "This run has no snapshot."
-    message = payload(run.id, sorted(ready), moments, done, moment, waiting)
-    return message, len(missing) > NEW_PER_POLL
+    return payload(run.id, ready, moments, pictures, moment, waiting)
+
+
+def _advance(run: Run) -> list[int]:
+    """Compute missing frames for a moment; the steps that have one, ascending."""
+    began, steps, done = time.monotonic(), run.snapshots(), _computed()
+    missing = [step for step in steps if (run.id, step) not in done]
+    for step in [*missing[-1:], *missing[:-1]]:
+        _frame(run.id, step)
+        done.add((run.id, step))
+        if time.monotonic() - began > BUDGET_S:
+            break
+    return [step for step in steps if (run.id, step) in done]
 
 
 @st.cache_resource(show_spinner=False)
@@ -224,7 +234,7 @@ def _attention_picture(
     peaks = maps.max(axis=(2, 3, 4))
     captions = [
         f"The strongest weight, {frame.max():.2f}, is in layer {int(frame.argmax()) + 1}; even attention would give"
-        f" {1 / (rows * cols + len(config.model.prefix_tokens)):.2f}. One scale: 0 to {top:.2f}."
+        f" {1 / (rows * cols + len(config.model.prefix_tokens)):.2f}."
         for frame in peaks
     ]
     extra: dict[str, Any] = {

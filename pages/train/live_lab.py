@@ -16,6 +16,7 @@ FOCUS = "live_lab.run"
 BESIDE = "live_lab._beside"
 NOTICE = "live_lab._notice"
 WATCHED = "live_lab._watched"  # whether the last run of the script saw a run under way
+GROWING = "live_lab._growing"  # whether the timeline polls only because frames are missing
 LIFE_POLL_S = 0.5
 DRAW_POLL_S = 1.0
 TABLE_POLL_S = 2.0
@@ -114,8 +115,7 @@ def _life(focus: Run) -> None:
     """The timeline and every lens in small; in a fragment of its own, so that dragging disturbs nothing."""
     moment = st.session_state.get(watch.MOMENT)
     at = moment["step"] if moment and moment["run"] == focus.id and not moment["follow"] else None
-    message, _ = evolving.flip_book(focus, at)
-    settled, opened = life(message, key="live_lab.life")
+    settled, opened = life(evolving.flip_book(focus, at), key="live_lab.life")
     if settled and settled.get("run") == focus.id:
         st.session_state[watch.MOMENT] = settled
     if opened:
@@ -123,6 +123,9 @@ def _life(focus: Run) -> None:
         entry = registry.BY_SLUG.get(opened["page"])
         if entry is not None:
             st.switch_page(entry.path)
+    if st.session_state.get(GROWING) and evolving.complete(focus):
+        st.session_state[GROWING] = False
+        st.rerun()
 
 
 def _draw(focus: Run) -> None:
@@ -150,7 +153,9 @@ def main() -> None:
     st.session_state[WATCHED] = active
     st.fragment(_stage, run_every=watch.POLL_S if active else None)(shown, focus)
     page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
-    st.fragment(_life, run_every=LIFE_POLL_S if active else None)(focus)
+    growing = active or not evolving.complete(focus)
+    st.session_state[GROWING] = growing and not active
+    st.fragment(_life, run_every=LIFE_POLL_S if growing else None)(focus)
     digit = focus.config().preparation.digit
     st.subheader("Draw a digit" if digit else "Your picture", anchor=False)
     if not digit:

@@ -37,6 +37,7 @@ def draw(mine: list[Run]) -> None:
         pd.DataFrame(rows),
         hide_index=True,
         width="stretch",
+        placeholder="–",
         column_config={
             "validation": st.column_config.NumberColumn("Best validation", format="percent"),
             "test": st.column_config.NumberColumn("Test", format="percent"),

@@ -1,6 +1,7 @@
 // A run's life: a timeline of its snapshots, and pictures that are redrawn from one flip-book without the server.
 
 const GUTTER = 2, FRAME_MS = 220;
+const RAMP = Uint8Array.from({ length: 256 }, (_, i) => i);
 const TABLES = { diverging: DIVERGING_LUT, sequential: SEQUENTIAL_LUT };
 
 const counted = (value) => Math.round(value).toLocaleString('en').replaceAll(',', '\u202f');
@@ -102,13 +103,18 @@ export default view(({ root, send, trigger, onUnmount }) => {
     tip.show(node.offsetLeft + event.offsetX, node.offsetTop + event.offsetY, parts.filter(Boolean).join('\n'));
   }
 
+  const short = (p) => p.names.every((name) => name.length <= 3);
+  const named = (p) => (short(p) ? 22 : 0);
+
   function geometry(i) {
     const p = now.header.pictures[i], [, R, C, h, w] = now.arrays[p.name].shape;
-    const width = cards[i].width, left = p.rows ? 30 : 0, top = p.cols ? 18 : 0;
+    const width = cards[i].width, left = p.rows ? 30 : p.names ? named(p) : 0, top = p.cols || p.names ? 18 : 0;
+    const scale = p.kind === 'rgb' ? 0 : 24;
     const gutter = R * C > 1 ? (p.kind === 'rgb' || p.rows || R * C <= 24 ? GUTTER : 1) : 0;
     const side = (width - left - gutter * (C - 1)) / C;
     const tall = (side * h) / w, label = p.kind === 'rgb' && p.tiles ? 18 : 0;
-    return { p, R, C, h, w, left, top, gutter, side, tall, label, height: top + R * (tall + label) + gutter * (R - 1) };
+    const bottom = top + R * (tall + label) + gutter * (R - 1);
+    return { p, R, C, h, w, left, top, gutter, side, tall, label, bottom, height: bottom + scale };
   }
 
   function cellAt(i, px, py) {
@@ -142,12 +148,27 @@ export default view(({ root, send, trigger, onUnmount }) => {
       }
     if (p.rows) { ctx.textAlign = 'left'; p.rows.forEach((name, R) => ctx.fillText(name, 0, g.top + R * (g.tall + g.gutter) + g.tall / 2)); }
     if (p.cols) { ctx.textAlign = 'center'; p.cols.forEach((name, C) => ctx.fillText(name, g.left + C * (g.side + g.gutter) + g.side / 2, 8, g.side)); }
+    if (p.names) {
+      ctx.textAlign = 'left'; ctx.fillText('true ↓  read as →', 0, 8);
+      if (short(p)) p.names.forEach((name, r) => ctx.fillText(name, 4, g.top + ((r + 0.5) * g.tall) / g.h));
+    }
+    if (p.kind !== 'rgb') drawScale(ctx, g, table);
     if (p.mark) { // the pinned query, on every map
       ctx.strokeStyle = colors.query; ctx.lineWidth = 1.5;
       for (let R = 0; R < g.R; R++)
         for (let C = 0; C < g.C; C++)
           ctx.strokeRect(g.left + C * (g.side + g.gutter) + (p.mark[1] * g.side) / g.w, g.top + R * (g.tall + g.gutter) + (p.mark[0] * g.tall) / g.h, g.side / g.w, g.tall / g.h);
     }
+  }
+
+  /** The one scale of all maps of a picture, at all steps. */
+  function drawScale(ctx, g, table) {
+    const y = g.bottom + 14, unit = g.p.names ? ' %' : '', lo = `${g.p.lo}`, hi = `${Number(g.p.hi.toPrecision(2))}${unit}`;
+    const width = 96, x = g.left + ctx.measureText(lo).width + 6;
+    ctx.textAlign = 'left'; ctx.fillStyle = now.colors.muted;
+    ctx.fillText(lo, g.left, y);
+    ctx.fillText(hi, x + width + 6, y);
+    blit(ctx, heat(RAMP, 1, 256, table, 0, 255), x, y - 4, width, 8);
   }
 
   /** Values (layers x heads) as dots over the layers: one colour per head. */

@@ -1,0 +1,266 @@
+"""The live lab over real run directories; the executor is a stand-in, so that no process is started."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from vitviz.config import TrainConfig, ViTConfig
+from vitviz.models.presets import GREY_32
+from vitviz.training.files import write_status
+from vitviz.training.runs import Run, RunConfig, Status
+from vitviz.training.session import Session
+
+PAGE = "pages/train/live_lab.py"
+OpenApp = Callable[..., AppTest]
+CONFIG = RunConfig(
+    ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=2, num_heads=2, mlp_ratio=1.0),
+    GREY_32,
+    TrainConfig(dataset="digits", epochs=1, batch_size=64, learning_rate=3e-3, snapshots=5),
+    "A tiny one",
+    "digits_live",
+)
+
+
+@dataclass
+class FakeExecutor:
+    """Takes orders and does nothing."""
+
+    folder: Path
+    orders: list[tuple[str, Any]] = field(default_factory=list)
+
+    def start(self, config: RunConfig) -> Run:
+        self.orders.append(("start", config))
+        run = Run.create(self.folder, config)
+        write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=9e9)))
+        return run
+
+    def place(self, run: Run) -> int | None:
+        return 2 if run.status().state == "queued" else None
+
+    def running(self) -> list[str]:
+        return []
+
+    def __getattr__(self, name: str) -> Callable[[Run], None]:
+        return lambda run: self.orders.append((name, run.id))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of one epoch, trained once for this file."""
+    run = Run.create(tmp_path_factory.mktemp("trained"), CONFIG)
+    assert Session(run, device="cpu").perform().state == "done"
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path, no_shipped_checkpoints: Path) -> Iterator[Path]:
+    st.cache_resource.clear()
+    path = tmp_path / "runs"
+    path.mkdir()
+    yield path
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def executor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
+    from pages._shared import runs
+
+    fake = FakeExecutor(folder)
+    monkeypatch.setattr(runs, "executor", lambda: fake)
+    return fake
+
+
+@pytest.fixture
+def run(trained: Run, folder: Path, executor: FakeExecutor) -> Run:
+    """The trained run in this test's folder."""
+    return Run(shutil.copytree(trained.directory, folder / trained.id))
+
+
+def view(app: AppTest, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of the client view with this key."""
+    (message,) = [
+        part.proto.bytes for part in app.main.get("bidi_component") if f"-live_lab.{key}" in part.proto.id
+    ]
+    (length,) = struct.unpack_from("<I", message)
+    header = json.loads(message[4 : 4 + length])
+    arrays = {}
+    for name, entry in header["arrays"].items():
+        count = int(np.prod(entry["shape"]))
+        flat = np.frombuffer(message, entry["dtype"], count, 4 + length + entry["offset"])
+        arrays[name] = flat.reshape(entry["shape"])
+    return header, arrays
+
+
+def start_button(app: AppTest) -> Any:
+    return app.main.button(key="live_lab._start")
+
+
+def errors(app: AppTest) -> str:
+    return "\n".join(error.value for error in app.main.error)
+
+
+def test_an_empty_lab_says_what_to_do(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = open_app(PAGE)
+    assert app.title[0].value == "Live lab"
+    assert "Start a run" in app.main.info[0].value
+    assert not start_button(app).proto.disabled
+    assert any("4 × 4 patches of 8 px, width 48" in caption.value for caption in app.main.caption)
+
+
+@pytest.mark.parametrize(
+    ("nonsense", "reason"),
+    [
+        ({"num_heads": "0"}, "num_heads must be an integer of at least 1, received 0"),
+        ({"num_heads": "5"}, "num_heads 5 does not divide embed_dim 48"),
+        ({"patch_size": "7"}, "patch_size 7 does not divide image_size 32"),
+        ({"batch_size": "4000"}, "larger than the 1294 training pictures"),
+        ({"learning_rate": "1e9"}, "learning_rate must lie in (0, 10]"),
+        ({"length": "0"}, "epochs must lie in (0, 10000], received 0.0"),
+        ({"positions": "sincos_1d", "embed_dim": "33", "num_heads": "3"}, "needs an even embed_dim"),
+    ],
+)
+def test_nonsense_is_refused_before_the_start(
+    open_app: OpenApp, executor: FakeExecutor, nonsense: dict[str, str], reason: str
+) -> None:
+    app = open_app(PAGE, **{f"live_lab__{key}": value for key, value in nonsense.items()})
+    assert reason in errors(app)
+    assert start_button(app).proto.disabled
+    assert executor.orders == []
+
+
+def test_a_recipe_sets_every_control(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = open_app(PAGE)
+    app.main.selectbox(key="live_lab.recipe").set_value("shapes_vit_nopos").run()
+    assert not app.exception
+    assert app.main.selectbox(key="live_lab.dataset").value == "shapes"
+    assert app.main.selectbox(key="live_lab.positions").value == "none"
+    assert app.main.number_input(key="live_lab.length").value == 10
+
+
+def test_start_hands_over_what_the_controls_say(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = open_app(PAGE, live_lab__depth="5", live_lab__positions="none")
+    start_button(app).click().run()
+    assert not app.exception, app.exception[0].message
+    ((order, config),) = executor.orders
+    assert order == "start"
+    assert (config.model.depth, config.model.positions, config.name) == (5, "none", "Digits, live")
+    assert config.owner and config.lease_s
+    (progress,) = app.main.get("progress")
+    assert progress.proto.text == "Waiting for a free place: number 2 in the queue"
+    start_button(app).click().run()
+    assert executor.orders[-1][1].name == "Digits, live 2"
+
+
+def test_a_run_in_the_link_is_shown_whole(open_app: OpenApp, run: Run) -> None:
+    app = open_app(PAGE, live_lab__run=run.id)
+    header, arrays = view(app, "curves")
+    assert {(part["run"], part["split"]) for part in header["series"]} == {
+        (run.id, "train"),
+        (run.id, "validation"),
+    }
+    assert arrays["series0"].shape[1] == run.status().step
+    metrics = {metric.label: metric.value for metric in app.main.metric}
+    assert metrics["Validation accuracy"] == f"{100 * run.status().accuracy:.1f} %"
+    assert metrics["Test accuracy"] == f"{100 * run.status().test_accuracy:.1f} %"
+    assert any("**Parameters: " in text.value for text in app.main.markdown)
+    assert app.main.dataframe[0].value["State"].tolist() == ["done"]
+
+
+def test_the_flip_book_grows_until_every_snapshot_is_there(open_app: OpenApp, run: Run) -> None:
+    app = open_app(PAGE, live_lab__run=run.id)
+    first, _ = view(app, "life")
+    assert run.snapshots()[-1] in first["steps"]
+    for _ in run.snapshots():
+        app.run()
+    header, arrays = view(app, "life")
+    assert header["steps"] == run.snapshots()
+    steps = len(header["steps"])
+    assert arrays["attention"].shape == (steps, 2, 2, 4, 4)
+    assert arrays["similarity"].shape == (steps, 4, 4, 4, 4)
+    assert arrays["filters"].shape == (steps, 3, 3, 8, 8, 3)  # 16 filters have 15 components
+    assert arrays["distance"].shape == (steps, 2, 2)
+    assert arrays["confusion"].shape == (steps, 1, 1, 10, 10)
+    assert (arrays["similarity"][:, 0, 0, 0, 0] == 255).all()  # a position is like itself
+    assert "Neighbours" in header["pictures"][1]["captions"][0]
+
+
+def test_a_drawn_digit_is_read_by_the_newest_snapshot(open_app: OpenApp, run: Run) -> None:
+    app = open_app(PAGE, live_lab__run=run.id)
+    drawing = np.zeros((56, 56), np.uint8)
+    drawing[8:48, 26:31] = 255
+    app.session_state["live_lab.pad"] = {"drawing": base64.b64encode(drawing.tobytes()).decode()}
+    app.run()
+    header, arrays = view(app, "pad")
+    assert header["model"] == f"step {run.snapshots()[-1]:,}"
+    assert arrays["probabilities"].sum() == pytest.approx(1, abs=1e-5)
+    assert arrays["attention"].shape == (4, 4)
+
+
+def test_what_happened_after_a_kill_is_said_and_resume_is_offered(
+    open_app: OpenApp, run: Run, executor: FakeExecutor
+) -> None:
+    status = replace(run.status(), state="interrupted", message="the trainer's process is gone")
+    write_status(run.directory / "status.json", asdict(status))
+    app = open_app(PAGE, live_lab__run=run.id)
+    assert "The trainer's process is gone" in errors(app)
+    app.main.button(key="live_lab._resume").click().run()
+    assert executor.orders == [("resume", run.id)]
+
+
+def test_a_run_that_waited_on_a_dead_server_is_not_called_waiting(
+    open_app: OpenApp, run: Run, executor: FakeExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "place", lambda run: None)
+    write_status(run.directory / "status.json", asdict(replace(run.status(), state="queued", heartbeat=0.0)))
+    app = open_app(PAGE, live_lab__run=run.id)
+    assert "The server was restarted while this run waited" in errors(app)
+
+
+def test_runs_are_compared_by_their_differences_only(open_app: OpenApp, run: Run) -> None:
+    twin = run.duplicate(model=replace(CONFIG.model, positions="none"), name="No positions")
+    app = open_app(PAGE, live_lab__run=run.id)
+    app.session_state["_runs"] = (run.id, twin.id)
+    app.run()
+    shown = app.main.dataframe[0].value
+    assert shown["positions"].tolist() == ["learned", "none"]
+    assert "depth" not in shown
+    app.main.multiselect(key="live_lab._beside").set_value([twin.id]).run()
+    header, _ = view(app, "curves")
+    assert [label["name"] for label in header["runs"]] == ["A tiny one", "No positions"]
+
+
+def test_rename_copy_and_delete(open_app: OpenApp, run: Run) -> None:
+    app = open_app(PAGE, live_lab__run=run.id)
+    app.main.text_input(key=f"live_lab._name_{run.id}").set_value("Renamed").run()
+    assert run.config().name == "Renamed"
+    (copy,) = [button for button in app.main.button if button.label == "Copy settings"]
+    copy.click().run()
+    assert app.main.number_input(key="live_lab.embed_dim").value == 16
+    app.main.button(key="live_lab._delete").click().run()
+    assert not app.exception
+    assert not run.directory.exists()
+    assert "Start a run" in app.main.info[0].value
+
+
+def test_every_step_of_a_run_opens_in_a_lens(open_app: OpenApp, run: Run) -> None:
+    for step in (0, run.snapshots()[-1]):
+        app = open_app("pages/inside/patches.py", model=f"run:{run.id}", step=str(step))
+        assert app.sidebar.selectbox(key="model").value == f"run:{run.id}"
+        assert not app.exception
+
+
+def test_a_hostile_run_id_is_no_run(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = open_app(PAGE, live_lab__run="../../etc", model="run:../../etc")
+    assert "Start a run" in app.main.info[0].value
