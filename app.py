@@ -4,7 +4,9 @@ from itertools import groupby
 
 import streamlit as st
 
-from pages._shared import link, nouns, registry, warm
+from pages._shared import first_link, link, nouns, registry, warm
+
+first = first_link.is_first()
 
 st.set_page_config("vitviz", page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=320)
 st.logo("static/logo.svg", size="large", icon_image="static/favicon.svg")
@@ -27,4 +29,6 @@ page = st.navigation(
 with link.kept():
     nouns.draw()
     page.run()
+if first:
+    first_link.dismiss()
 warm.begin()
