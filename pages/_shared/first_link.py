@@ -13,7 +13,8 @@ _SCRIPT = """
 export default () => {
   let tries = 0;
   const timer = setInterval(() => {
-    const dialog = [...document.querySelectorAll('[role="dialog"]')].find((d) => d.textContent.includes('Page not found'));
+    const dialogs = [...document.querySelectorAll('[role="dialog"]')];
+    const dialog = dialogs.find((one) => one.textContent.includes('Page not found'));
     dialog?.querySelector('button[aria-label="Close"]')?.click();
     if (dialog || ++tries > 40) clearInterval(timer);
   }, 50);
