@@ -171,7 +171,7 @@ def test_what_can_be_kept_is_what_is_shown(open_app, model, direction):
     assert list(table.columns[:3]) == ["token", "place", "head 1"]
     if direction == "row":
         assert table["head 1"].sum() == pytest.approx(1, abs=1e-4)
-    text = export._csv(table.to_dict("records"))
+    text = export.csv(table.to_dict("records"))
     assert len(text.splitlines()) == len(table) + 1
     labels = [button.label for button in app.get("download_button")]
     assert labels[:3] == ["View, PNG", "All heads, PNG", "Through layers, WebP"]

@@ -80,17 +80,11 @@ _curve_kept = st.cache_data(max_entries=256, show_spinner=False)(_curve)
 _curve_upload = st.cache_data(max_entries=64, show_spinner=False, scope="session")(_curve)
 
 
-def _offset() -> tuple[float, float]:
-    from pages._shared import nouns
-
-    return nouns.current().offset
-
-
 def maps(subject: Subject, recipe: Recipe, twin: bool = False) -> dict[str, np.ndarray]:
     """Method -> (patches,); `twin`: of the same shape with random weights, for the same class."""
     model = distances.untrained(subject.model) if twin else subject.model
     find = _maps_upload if subject.image.startswith("upload:") else _maps_kept
-    return find(model.digest, model, subject.image, _offset(), recipe)
+    return find(model.digest, model, subject.image, subject.offset, recipe)
 
 
 def check(subject: Subject, found: dict[str, np.ndarray], target: int) -> Check:
@@ -103,7 +97,7 @@ def check(subject: Subject, found: dict[str, np.ndarray], target: int) -> Check:
     for i, order in enumerate(orders):
         key = np.ascontiguousarray(order, dtype=np.float64).tobytes()
         model = subject.model
-        results.append(find(model.digest, model, subject.image, _offset(), key, target))
+        results.append(find(model.digest, model, subject.image, subject.offset, key, target))
         bar.progress((i + 1) / len(orders), "Blanking patches, method by method …")
     bar.empty()
     count = len(found)

@@ -258,8 +258,25 @@ def draw(subject: Subject) -> None:
     page.drawers(
         math=MATHEMATICS,
         code=_code(subject),
-        numbers=lambda: export.draw(subject, layer, head, direction),
+        numbers=lambda: export.draw(subject, look_now(layer, head, direction)),
         try_this=TRY_THIS,
+    )
+
+
+def look_now(layer: int, head: Head, direction: str) -> export.Look:
+    """The controls of this run, for what is made after it."""
+    said = st.session_state
+    return export.Look(
+        layer=layer,
+        head=head,
+        direction=direction,
+        pin=nouns.current().pin,
+        style=said["attention.style"],
+        share=said["attention.share"],
+        opacity=said["attention.opacity"],
+        smooth=said["attention.smooth"],
+        shared_scale=said["attention.scale"] == "shared",
+        mode=nouns.mode(),
     )
 
 

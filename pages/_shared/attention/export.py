@@ -1,20 +1,44 @@
-"""What a visitor takes along: the view and the sheet of heads as PNG, the numbers, an animation."""
+"""What a visitor takes along: the view and the sheet of heads as PNG, the numbers, an animation.
+
+A download is made when it is asked for, after the script has run and outside of it: everything that it needs stands in
+a `Look`, and nothing here reads the session.
+"""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
 
-from pages._shared import catalogue, nouns
-from pages._shared.attention import subject as subjects
-from pages._shared.attention.subject import Subject, pin_token
+from pages._shared import cached, catalogue
+from pages._shared.attention.subject import ATTENTION, WINDOWS, Subject, pin_token
 from vitviz.analysis.attention import FloatArray, fuse_heads, map_of_token
+from vitviz.capture import capture
 from vitviz.config import SwinConfig
 from vitviz.models.layout import TokenLayout
 from vitviz.plots.attention import Head
-from vitviz.plots.attention_images import attention_image, png, sheet, webp
+from vitviz.plots.attention_images import Style, attention_image, png, sheet, webp
+from vitviz.plots.theme import Mode
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is looked at and how, when the page was drawn."""
+
+    layer: int
+    head: Head
+    direction: str
+    pin: str
+    style: Style
+    share: float
+    opacity: float
+    smooth: bool
+    shared_scale: bool
+    mode: Mode
+
 
 VIEW_PX = 1120  # twice the stage
 TILE_PX = 280
@@ -29,25 +53,25 @@ def layout_of(subject: Subject, layer: int) -> TokenLayout:
     return TokenLayout((), stage_grid(subject, layer), subject.layout.patch_px)
 
 
-def token_of(subject: Subject, layer: int) -> int:
+def token_of(subject: Subject, look: Look) -> int:
     """The pinned token in a layer's own grid."""
     if not isinstance(subject.model.config, SwinConfig):
-        return pin_token(subject, nouns.current().pin)
-    layout, pin = layout_of(subject, layer), nouns.current().pin
-    return layout.token_at(0.5, 0.5) if pin[0].isalpha() else layout.token_of_pin(pin)
+        return pin_token(subject, look.pin)
+    layout = layout_of(subject, look.layer)
+    return layout.token_at(0.5, 0.5) if look.pin[0].isalpha() else layout.token_of_pin(look.pin)
 
 
-def lines_of(subject: Subject, layer: int, direction: str) -> np.ndarray:
+def lines_of(subject: Subject, look: Look) -> np.ndarray:
     """(heads, tokens): the pinned token's row or column in every head of a layer."""
-    token = token_of(subject, layer)
+    token = token_of(subject, look)
     if isinstance(subject.model.config, SwinConfig):
-        rows = subject.windows[layer - 1][1]
-        if direction == "row":
+        rows = subject.windows[look.layer - 1][1]
+        if look.direction == "row":
             return map_of_token(rows, token)
         every = [map_of_token(rows, query)[:, token] for query in range(len(rows.window_of))]
         return np.stack(every, axis=1)
-    heads = subject.attn[layer - 1]
-    return heads[:, token] if direction == "row" else heads[:, :, token]
+    heads = subject.attn[look.layer - 1]
+    return heads[:, token] if look.direction == "row" else heads[:, :, token]
 
 
 def _chosen(lines: FloatArray, head: Head) -> FloatArray:
@@ -55,60 +79,74 @@ def _chosen(lines: FloatArray, head: Head) -> FloatArray:
 
 
 def _drawn(
-    subject: Subject, line: FloatArray, layer: int, size_px: int, top: float | None = None
+    subject: Subject, line: FloatArray, look: Look, size_px: int, top: float | None = None
 ) -> np.ndarray:
-    layout, token = layout_of(subject, layer), token_of(subject, layer)
-    patch = token - layout.num_prefix_tokens
-    said = st.session_state
+    layout = layout_of(subject, look.layer)
+    patch = token_of(subject, look) - layout.num_prefix_tokens
     return attention_image(
         subject.prepared.shown,
         line[layout.num_prefix_tokens :],
         layout.grid,
         size_px=size_px,
-        style=said.get("attention.style", "overlay"),
+        style=look.style,
         top=top,
         query=divmod(patch, layout.grid[1]) if patch >= 0 else None,
-        share=said.get("attention.share", 0.6),
-        opacity=said.get("attention.opacity", 0.9),
-        smooth=said.get("attention.smooth", False),
-        mode=nouns.mode(),
+        share=look.share,
+        opacity=look.opacity,
+        smooth=look.smooth,
+        mode=look.mode,
     )
 
 
-def _layers(subject: Subject, head: Head, direction: str) -> bytes:
+def view_png(subject: Subject, look: Look) -> bytes:
+    """The stage at twice its size."""
+    return png(_drawn(subject, _chosen(lines_of(subject, look), look.head), look, VIEW_PX))
+
+
+def _frame(subject: Subject, look: Look, label: str) -> np.ndarray:
+    image = _drawn(subject, _chosen(lines_of(subject, look), look.head), look, VIEW_PX // 2)
+    return sheet([image], [label], 1, look.mode)
+
+
+def layers_webp(subject: Subject, look: Look) -> bytes:
     """The chosen head through the layers; of a Swin through all of its blocks."""
     from pages._shared.attention.explore import layers_of
 
     frames = []
     for layer, heads in enumerate(layers_of(subject), start=1):
-        own = min(head, heads) if isinstance(head, int) else head
-        line = _chosen(lines_of(subject, layer, direction), own)
-        frames.append(
-            sheet([_drawn(subject, line, layer, VIEW_PX // 2)], [f"layer {layer}"], 1, nouns.mode())
-        )
+        own = min(look.head, heads) if isinstance(look.head, int) else look.head
+        frames.append(_frame(subject, replace(look, layer=layer, head=own), f"layer {layer}"))
     return webp(frames)
 
 
-def _training(subject: Subject, layer: int, head: Head, direction: str) -> bytes:
+def training_webp(subject: Subject, look: Look) -> bytes:
     """The chosen head of the chosen layer at every snapshot."""
     frames = []
     for step in catalogue.models()[subject.key].steps:
-        at = subjects.of(subject.key, step, subject.image)
-        line = _chosen(lines_of(at, layer, direction), head)
-        frames.append(sheet([_drawn(at, line, layer, VIEW_PX // 2)], [f"step {step:,}"], 1, nouns.mode()))
+        model = cached.loaded(subject.key, step)
+        at = replace(subject, step=step, model=model)
+        # Not from the visit's cache: an upload's lives in the session, which is not at hand here.
+        patterns = WINDOWS if isinstance(model.config, SwinConfig) else ATTENTION
+        found = capture(model.model, subject.prepared.input[None], record=patterns)
+        if isinstance(model.config, SwinConfig):
+            at.__dict__["windows"] = at.windows_of(found)
+        else:
+            at.__dict__["attn"] = found.attention()[:, 0]
+        frames.append(_frame(at, look, f"step {step:,}"))
     return webp(frames, 400)
 
 
-def _sheet(subject: Subject, layer: int, direction: str) -> bytes:
-    lines = lines_of(subject, layer, direction)
-    top = float(lines[:, layout_of(subject, layer).num_prefix_tokens :].max())
-    shared = top if st.session_state.get("attention.scale", "shared") == "shared" else None
-    tiles = [_drawn(subject, line, layer, TILE_PX, shared) for line in lines]
-    labels = [f"layer {layer}, head {i}" for i in range(1, len(lines) + 1)]
-    return png(sheet(tiles, labels, min(4, len(tiles)), nouns.mode()))
+def sheet_png(subject: Subject, look: Look) -> bytes:
+    """All heads of the layer, on one scale where the small maps share one."""
+    lines = lines_of(subject, look)
+    top = float(lines[:, layout_of(subject, look.layer).num_prefix_tokens :].max())
+    tiles = [_drawn(subject, line, look, TILE_PX, top if look.shared_scale else None) for line in lines]
+    labels = [f"layer {look.layer}, head {i}" for i in range(1, len(lines) + 1)]
+    return png(sheet(tiles, labels, min(4, len(tiles)), look.mode))
 
 
-def _npz(subject: Subject, layer: int) -> bytes:
+def layer_npz(subject: Subject, layer: int) -> bytes:
+    """A layer's attention, all heads and queries; of a Swin its windows' rows and where they lie."""
     out = io.BytesIO()
     if isinstance(subject.model.config, SwinConfig):
         rows = subject.windows[layer - 1][1]
@@ -122,9 +160,9 @@ def _npz(subject: Subject, layer: int) -> bytes:
     return out.getvalue()
 
 
-def rows_of_table(subject: Subject, layer: int, direction: str) -> list[dict[str, object]]:
+def rows_of_table(subject: Subject, look: Look) -> list[dict[str, object]]:
     """One line per token: its place and its weight in every head."""
-    layout, lines = layout_of(subject, layer), lines_of(subject, layer, direction)
+    layout, lines = layout_of(subject, look.layer), lines_of(subject, look)
     table = []
     for token in range(lines.shape[1]):
         patch = token - layout.num_prefix_tokens
@@ -135,54 +173,49 @@ def rows_of_table(subject: Subject, layer: int, direction: str) -> list[dict[str
     return table
 
 
-def _csv(table: list[dict[str, object]]) -> str:
+def csv(table: list[dict[str, object]]) -> str:
+    """The table as comma-separated lines; places are quoted."""
     lines = [",".join(table[0])]
     lines += [",".join(f'"{v}"' if isinstance(v, str) else str(v) for v in row.values()) for row in table]
     return "\n".join(lines)
 
 
-def draw(subject: Subject, layer: int, head: Head, direction: str) -> None:
+def draw(subject: Subject, look: Look) -> None:
     """The drawer of the numbers: the table, and what can be kept."""
-    table = rows_of_table(subject, layer, direction)
+    table = rows_of_table(subject, look)
     st.dataframe(table, hide_index=True, height=240)
-    name = f"attention_layer{layer}"
-    line = _chosen(lines_of(subject, layer, direction), head)
-    steps = catalogue.models()[subject.key].steps
+    name = f"attention_layer{look.layer}"
+    one_step = len(catalogue.models()[subject.key].steps) == 1
+    downloads: list[tuple[str, Callable[[], bytes], str, str, bool]] = [
+        ("View, PNG", lambda: view_png(subject, look), f"{name}.png", "image/png", False),
+        ("All heads, PNG", lambda: sheet_png(subject, look), f"{name}_heads.png", "image/png", False),
+        ("Through layers, WebP", lambda: layers_webp(subject, look), "layers.webp", "image/webp", False),
+        (
+            "Through training, WebP",
+            lambda: training_webp(subject, look),
+            "training.webp",
+            "image/webp",
+            one_step,
+        ),
+        ("Weights, CSV", lambda: csv(table).encode(), f"{name}.csv", "text/csv", False),
+        (
+            "Layer, NPZ",
+            lambda: layer_npz(subject, look.layer),
+            f"{name}.npz",
+            "application/octet-stream",
+            False,
+        ),
+    ]
     with st.container(horizontal=True):
-        for label, data, file, mime, off in (
-            ("View, PNG", lambda: png(_drawn(subject, line, layer, VIEW_PX)), f"{name}.png", "image/png", ""),
-            (
-                "All heads, PNG",
-                lambda: _sheet(subject, layer, direction),
-                f"{name}_heads.png",
-                "image/png",
-                "",
-            ),
-            (
-                "Through layers, WebP",
-                lambda: _layers(subject, head, direction),
-                "layers.webp",
-                "image/webp",
-                "",
-            ),
-            (
-                "Through training, WebP",
-                lambda: _training(subject, layer, head, direction),
-                "training.webp",
-                "image/webp",
-                "" if len(steps) > 1 else "This model has one step only.",
-            ),
-            ("CSV", lambda: _csv(table), f"{name}.csv", "text/csv", ""),
-            ("Whole layer, NPZ", lambda: _npz(subject, layer), f"{name}.npz", "application/octet-stream", ""),
-        ):
+        for label, make, file, mime, off in downloads:
             st.download_button(
                 label,
-                data,
+                make,
                 file,
                 mime,
                 key=f"attention.export.{label}",
                 on_click="ignore",
                 icon=":material/download:",
-                disabled=bool(off),
-                help=off or None,
+                disabled=off,
+                help="This model has one step only." if off else None,
             )

@@ -27,6 +27,7 @@ class Subject:
     key: str
     step: int
     image: str
+    offset: tuple[float, float]
     model: LoadedModel
     prepared: Prepared
 
@@ -47,7 +48,7 @@ class Subject:
 
     def capture(self, patterns: tuple[str, ...]) -> Capture:
         """Named intermediates of the picture, from one cached pass."""
-        return cached.captured(self.key, self.step, self.image, patterns)
+        return cached.captured(self.key, self.step, self.image, patterns, self.offset)
 
     @cached_property
     def attn(self) -> np.ndarray:
@@ -68,7 +69,10 @@ class Subject:
     @cached_property
     def windows(self) -> list[tuple[str, WindowRows]]:
         """Swin's blocks in order of depth: name such as 'layers.0.blocks.1', and its rows on the stage's grid."""
-        found = self.capture(WINDOWS)
+        return self.windows_of(self.capture(WINDOWS))
+
+    def windows_of(self, found: Capture) -> list[tuple[str, WindowRows]]:
+        """The blocks of a capture that recorded `WINDOWS`."""
         names = [
             f"layers.{stage}.blocks.{block}"
             for stage, depth in enumerate(self.model.config.depths)
@@ -88,7 +92,8 @@ def of(key: str, step: int | None, image: str) -> Subject:
     """The subject of any model, step and picture."""
     model = cached.loaded(key, step)
     at = catalogue.models()[key].steps[-1] if step is None else step
-    return Subject(key, at, image, model, cached.prepared(image, model.preparation))
+    offset = nouns.current().offset
+    return Subject(key, at, image, offset, model, cached.prepared(image, model.preparation, offset))
 
 
 def current() -> Subject:
