@@ -46,3 +46,29 @@ _stepper = register("swin_stepper", css=_STEPPER)
 def stepper(payload: bytes, *, key: str, on_change: Callable[[], None]) -> Any:
     """Mounts `plots.swin.stepper`; `.pin` is the point [x, y] in [0, 1] that was picked in this run."""
     return _stepper(payload, key=key, triggers=("pin",), on_change=on_change)
+
+
+_PANELS = """
+.sw-panels { display: flex; flex-wrap: wrap; gap: 16px; margin-top: 12px; }
+.sw-head { font-weight: 600; margin-bottom: 4px; min-height: 20px; white-space: nowrap; overflow: hidden;
+  text-overflow: ellipsis; }
+.sw-above { margin-top: 16px; }
+.sw-why { font-size: 0.8125rem; }
+.sw-counted { min-width: 112px; }
+.sw-foot { margin-top: 12px; }
+.vv .sw-cross { cursor: crosshair; touch-action: pan-y; }
+.vv input[type="range"] { flex: 1; min-width: 96px; width: auto; }
+.vv .vv-row button { min-width: 40px; }
+"""
+_reach = register("swin_reach", css=_PANELS)
+_gradient = register("swin_gradient", css=_PANELS)
+
+
+def reach(payload: bytes, *, key: str, on_change: Callable[[], None]) -> Any:
+    """Mounts `plots.swin.reach`; `.pin` is the point [x, y] in [0, 1] that was picked in this run."""
+    return _reach(payload, key=key, triggers=("pin",), on_change=on_change)
+
+
+def gradient(payload: bytes, *, key: str) -> None:
+    """Mounts `plots.swin.gradient`."""
+    _gradient(payload, key=key)

@@ -1,0 +1,134 @@
+"""The Swin lens on numbers that are known, and its reachable sets against real gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from vitviz import windows
+from vitviz.analysis import reachability
+from vitviz.analysis import windows as analysis
+from vitviz.config import SwinConfig
+from vitviz.models.layout import TokenLayout
+from vitviz.models.zoo import create_model
+from vitviz.window_reach import NOTHING, patch_gradients
+
+SMALL = SwinConfig(image_size=16, in_chans=1, embed_dim=8, depths=(2, 2), num_heads=(1, 2), window_size=2)
+UNEVEN = SwinConfig(image_size=20, in_chans=1, embed_dim=8, depths=(2, 2), num_heads=(1, 2), window_size=4)
+
+
+def wake(model: torch.nn.Module) -> torch.nn.Module:
+    """Weights large enough that no path's gradient is small by chance."""
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+    return model.eval().requires_grad_(False)
+
+
+@pytest.mark.parametrize(
+    ("side", "window", "shift", "masked", "pairs", "touched", "count"),
+    [
+        (4, 2, 1, 28, 64, 3, 4),
+        (56, 7, 3, 18_240, 153_664, 15, 64),
+        (14, 7, 3, 4_128, 9_604, 3, 4),
+        (8, 4, 2, 448, 1_024, 3, 4),
+    ],
+)
+def test_the_layout_masks_what_the_roll_brings_together(
+    side: int, window: int, shift: int, masked: int, pairs: int, touched: int, count: int
+) -> None:
+    """Counted independently from the slices (0, -M), (-M, -s), (-s, end); the last by hand: 3 of 4 windows."""
+    found = analysis.layout((side, side), window, shift)
+    assert (found.masked_pairs, found.mask.size) == (masked, pairs)
+    assert (found.masked_windows, len(found.index)) == (touched, count)
+    plan = windows.plan((side, side), (side, side), window, True)
+    assert np.array_equal(found.index, plan.index) and np.array_equal(found.ids, plan.ids)
+
+
+def test_no_shift_masks_nothing() -> None:
+    found = analysis.layout((8, 8), 4, 0)
+    assert found.masked_pairs == 0 and np.array_equal(found.index, found.plain)
+
+
+@pytest.mark.parametrize("shift", [-1, 4])
+def test_a_shift_lies_inside_a_window(shift: int) -> None:
+    with pytest.raises(ValueError, match="shift must lie in 0 to 3"):
+        analysis.layout((8, 8), 4, shift)
+
+
+def test_without_the_mask_attention_crosses_the_edge() -> None:
+    picture = np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8)
+    found = analysis.layout((8, 8), 4, 2)
+    masked, bare = (analysis.colour_attention(picture, found, mask) for mask in (True, False))
+    assert np.allclose(masked.sum(-1), 1, atol=1e-5) and np.allclose(bare.sum(-1), 1, atol=1e-5)
+    assert masked[found.mask < 0].max() < 1e-30
+    leak = analysis.leaked_share(found, bare)
+    assert (leak > 0).sum() == 48  # three windows of sixteen hold more than one region
+    assert leak[found.index[0]].max() == 0  # the first window holds one region
+    assert analysis.leaked_share(found, masked).max() < 1e-30
+
+
+def test_mean_colours_by_hand() -> None:
+    picture = np.zeros((4, 4, 3), np.uint8)
+    picture[:2, 2:] = (8, 16, 24)
+    assert analysis.mean_colours(picture, 2, 2).tolist() == [[0, 0, 0], [8, 16, 24], [0, 0, 0], [0, 0, 0]]
+
+
+def test_merging_concatenates_and_normalises() -> None:
+    joined, normed = analysis.merging(np.arange(8.0).reshape(4, 2), np.ones(8), np.zeros(8), 0.0)
+    assert joined.tolist() == list(range(8))
+    assert np.allclose([normed.mean(), normed.std()], [0, 1], atol=1e-6)
+
+
+def test_reach_by_hand() -> None:
+    """4 x 4 patches, M = 2, s = 1: patch 0 fills its window, then the middle window adds nothing for a corner."""
+    found = analysis.layout((4, 4), 2, 1)
+    plain = reachability.window_links(found.plain, None, 16)
+    shifted = reachability.window_links(found.index, found.mask, 16)
+    assert np.flatnonzero(plain[0]).tolist() == [0, 1, 4, 5]
+    assert np.flatnonzero(shifted[0]).tolist() == [0]  # the corner is alone in its region
+    assert np.flatnonzero(shifted[5]).tolist() == [5, 6, 9, 10]
+    hops = reachability.first_block(reachability.alternate(plain, shifted, 3))
+    # From patch 0: its window, then what 1, 4 and 5 touch in the shifted one, then their windows: everything.
+    assert (hops[:, 0] == 0).sum() == 1 and (hops[:, 0] <= 1).sum() == 4
+    assert np.flatnonzero(hops[:, 0] <= 2).tolist() == [0, 1, 2, 4, 5, 6, 8, 9, 10]
+    assert hops[:, 0].max() == 3
+    never = reachability.first_block(reachability.alternate(plain, plain, 3))
+    assert (never[:, 0] == reachability.NEVER).sum() == 12
+
+
+def test_a_convolution_reaches_its_radius_and_a_merge_its_four() -> None:
+    assert reachability.convolution_links((5, 5), 1)[12].sum() == 9
+    assert np.flatnonzero(reachability.merge_links((4, 4))[1]).tolist() == [2, 3, 6, 7]
+    assert reachability.merge_links((3, 3)).sum(axis=1).tolist() == [4, 2, 2, 1]
+
+
+@pytest.mark.parametrize("config", [SMALL, UNEVEN])
+@pytest.mark.parametrize("point", [(0.05, 0.05), (0.45, 0.55), (0.95, 0.3)])
+def test_the_reachable_set_is_where_a_real_gradient_is_not_zero(
+    config: SwinConfig, point: tuple[float, float]
+) -> None:
+    model = wake(create_model(config, seed=0))
+    side = config.image_size
+    image = np.random.default_rng(1).normal(size=(1, side, side)).astype(np.float32)
+    blocks = reachability.swin_reach(config, (side // 2, side // 2))
+    found = patch_gradients(model, image, [block.name for block in blocks], point)
+    for block, gradient in zip(blocks, found, strict=True):
+        token = TokenLayout((), block.grid, 1).token_at(*point)
+        assert np.array_equal(gradient > NOTHING * gradient.max(), block.reach[token]), block.name
+
+
+def test_a_model_without_its_mask_is_caught() -> None:
+    """Gradients through unmasked windows touch patches that the masks do not allow."""
+    allowed = reachability.swin_reach(SMALL, (8, 8))
+    leaking = reachability.swin_reach(SMALL, (8, 8), masked=False)
+    model = wake(create_model(SMALL, seed=0))
+    image = np.random.default_rng(1).normal(size=(1, 16, 16)).astype(np.float32)
+    (measured,) = patch_gradients(model, image, [allowed[1].name], (0.05, 0.05))
+    seen = measured > NOTHING * measured.max()
+    assert np.array_equal(seen, allowed[1].reach[0])
+    assert not np.array_equal(seen, leaking[1].reach[0])
+    assert leaking[1].reach[0].sum() == 16 > allowed[1].reach[0].sum() == 4
