@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.config import ViTConfig
+from vitviz.models.fast import attend, can_attend, dropout
 from vitviz.models.record import Recorder
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU, "silu": nn.SiLU}
@@ -94,8 +95,11 @@ class Attention(nn.Module):
         key_mask: Tensor | None = None,
     ) -> Tensor:
         B, N, _ = x.shape
-        qkv = self.qkv(x).view(B, N, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4)
-        q, k, v = qkv.unbind(0)  # each (B, heads, N, d_head)
+        qkv = self.qkv(x)  # (B, N, 3 D)
+        plain = not (record.active or self.attn_drop and self.training) and head_mask is None
+        if plain and key_mask is None and can_attend(qkv):
+            return self.proj(attend(qkv, self.num_heads, self.scale))  # type: ignore[no-any-return]
+        q, k, v = qkv.view(B, N, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)  # (B, heads, N, d)
         # Scaling q costs N*d products instead of scaling the scores' N*N.
         scores = (q * self.scale) @ k.mT
         if key_mask is not None:
@@ -104,8 +108,7 @@ class Attention(nn.Module):
         if record.active:
             for part, tensor in (("q", q), ("k", k), ("v", v), ("scores", scores), ("attn", attn)):
                 record(f"{name}.{part}", tensor)
-        if self.attn_drop:
-            attn = F.dropout(attn, self.attn_drop, self.training)
+        attn = dropout(attn, self.attn_drop, self.training)
         y = attn @ v
         if head_mask is not None:
             y = y * head_mask[None, :, None, None]
@@ -127,9 +130,7 @@ class Mlp(nn.Module):
     def forward(self, x: Tensor, record: Recorder, name: str) -> Tensor:
         hidden = self.act(self.fc1(x))
         record(f"{name}.mlp_hidden", hidden)
-        if self.dropout:
-            hidden = F.dropout(hidden, self.dropout, self.training)
-        return self.fc2(hidden)  # type: ignore[no-any-return]
+        return self.fc2(dropout(hidden, self.dropout, self.training))  # type: ignore[no-any-return]
 
 
 class LayerScale(nn.Module):
@@ -161,8 +162,7 @@ class Block(nn.Module):
         self.drop_path_rate = drop_path_rate
 
     def _branch(self, y: Tensor, scale: nn.Module) -> Tensor:
-        if self.dropout:
-            y = F.dropout(y, self.dropout, self.training)
+        y = dropout(y, self.dropout, self.training)
         return drop_path(scale(y), self.drop_path_rate, self.training)
 
     def forward(

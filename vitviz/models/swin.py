@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from vitviz import windows
 from vitviz.config import SwinConfig
+from vitviz.models.fast import dropout
 from vitviz.models.layers import Mlp, drop_path
 from vitviz.models.layout import TokenLayout
 from vitviz.models.record import Observer, Recorder, RecordRequest
@@ -65,8 +66,7 @@ class WindowAttention(nn.Module):
         attn = scores.softmax(dim=-1)
         for part, tensor in (("q", q), ("k", k), ("v", v), ("scores", scores), ("attn", attn)):
             record(f"{name}.{part}", tensor)
-        if self.attn_drop:
-            attn = F.dropout(attn, self.attn_drop, self.training)
+        attn = dropout(attn, self.attn_drop, self.training)
         y = attn @ v
         if head_mask is not None:
             y = y * head_mask[:, None, None]
@@ -103,8 +103,7 @@ class SwinBlock(nn.Module):
         return windows.plan(grid, self.native_grid, self.window_size, self.shifted, self.convention)
 
     def _branch(self, y: Tensor) -> Tensor:
-        if self.dropout:
-            y = F.dropout(y, self.dropout, self.training)
+        y = dropout(y, self.dropout, self.training)
         return drop_path(y, self.drop_path_rate, self.training)
 
     def _attend(self, x: Tensor, record: Recorder, name: str, head_mask: Tensor | None) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from vitviz import positions
 from vitviz.config import ViTConfig
+from vitviz.models.fast import dropout
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.layers import Block, PatchEmbed, unfold_patches
 from vitviz.models.layout import TokenLayout
@@ -151,7 +152,7 @@ class VisionTransformer(nn.Module):
         if table is not None:
             record("pos_embed", table)
         record("embedded", z)
-        return F.dropout(z, self.config.dropout, self.training) if self.config.dropout else z
+        return dropout(z, self.config.dropout, self.training)
 
     def _key_mask(self, token_mask: Tensor | None, batch: int, tokens: int) -> Tensor | None:
         if token_mask is None:

@@ -1,0 +1,235 @@
+"""One training step of recipe B (MNIST, patch 4, D 64, 4 heads, 2 layers, batch 256), side by side.
+
+    python benchmarks/train_step.py [--rounds 20] [--epochs 1] [--threads 2] [--dropout 0.1]
+
+Every side trains the same shape on the same batches: this project's models and optimiser as its training loop uses
+them, and timm, vit-pytorch and nn.TransformerEncoder as their READMEs run them, each in fp32 and under bf16 autocast.
+The sides take turns, so that a busy moment strikes all of them; medians. Then each trains from the same start of the
+dice, and its test accuracy is shown, because speed must not cost accuracy. Writes benchmarks/train_step.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vitviz.config import TrainConfig
+from vitviz.data.datasets import load_dataset
+from vitviz.models.zoo import PRESETS, create_model
+from vitviz.torchvision_fix import import_torchvision
+from vitviz.training.weights import Weights, make_optimizer
+
+import_torchvision()
+from timm.models.vision_transformer import VisionTransformer as TimmViT  # noqa: E402
+from vit_pytorch import ViT as VitPytorch  # noqa: E402
+
+BATCH, RATE, DECAY = 256, 1e-3, 0.01
+RECIPE = PRESETS["recipe_b"]
+Step = Callable[[Tensor, Tensor], None]
+
+
+class EncoderClassifier(nn.Module):
+    """nn.TransformerEncoder with a patch convolution, a [CLS] token and learned positions."""
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.embed = nn.Conv2d(1, 64, 4, 4)
+        self.cls = nn.Parameter(torch.zeros(1, 1, 64))
+        self.positions = nn.Parameter(torch.randn(1, 50, 64) * 0.02)
+        layer = nn.TransformerEncoderLayer(
+            64, 4, 256, dropout, activation="gelu", batch_first=True, norm_first=True
+        )
+        self.encoder = nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(64), enable_nested_tensor=False)
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        tokens = self.embed(x).flatten(2).mT
+        z = torch.cat([self.cls.expand(len(x), -1, -1), tokens], dim=1) + self.positions
+        return self.head(self.encoder(z)[:, 0])
+
+
+def peers(dropout: float) -> dict[str, Callable[[], nn.Module]]:
+    return {
+        "timm": lambda: TimmViT(
+            img_size=28,
+            patch_size=4,
+            in_chans=1,
+            num_classes=10,
+            embed_dim=64,
+            depth=2,
+            num_heads=4,
+            proj_drop_rate=dropout,
+            pos_drop_rate=dropout,
+        ),
+        "vit-pytorch": lambda: VitPytorch(
+            image_size=28,
+            patch_size=4,
+            channels=1,
+            num_classes=10,
+            dim=64,
+            depth=2,
+            heads=4,
+            dim_head=16,
+            mlp_dim=256,
+            dropout=dropout,
+            emb_dropout=dropout,
+        ),
+        "nn.TransformerEncoder": lambda: EncoderClassifier(dropout),
+    }
+
+
+class Peer:
+    """A peer's model with AdamW, stepped as every tutorial steps it."""
+
+    def __init__(self, build: Callable[[], nn.Module], autocast: bool) -> None:
+        torch.manual_seed(0)
+        self.model = build().train()
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=RATE, weight_decay=DECAY)
+        self.autocast = autocast
+
+    def logits(self, x: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16) if self.autocast else nullcontext():
+            return self.model(x)
+
+    def step(self, x: Tensor, y: Tensor) -> None:
+        self.optimizer.zero_grad()
+        F.cross_entropy(self.logits(x).float(), y).backward()
+        self.optimizer.step()
+
+
+class Ours:
+    """This project's model, weights and optimiser, stepped as vitviz.training.loop does."""
+
+    def __init__(self, dropout: float, dtype: torch.dtype) -> None:
+        config = TrainConfig(dataset="mnist", learning_rate=RATE, weight_decay=DECAY)
+        torch.manual_seed(0)
+        self.model = create_model(replace(RECIPE.config, dropout=dropout)).train()
+        self.weights = Weights(self.model, (), dtype, None)
+        self.optimizer = make_optimizer(self.weights, config)
+        self.dtype = dtype
+
+    def logits(self, x: Tensor) -> Tensor:
+        return self.weights.model(x.to(self.dtype))
+
+    def step(self, x: Tensor, y: Tensor) -> None:
+        F.cross_entropy(self.logits(x).float(), y).backward()
+        self.weights.collect_gradient()
+        self.optimizer.step()
+        self.weights.publish()
+
+
+Side = Peer | Ours
+
+
+def sides(dropout: float) -> dict[str, Side]:
+    made: dict[str, Side] = {
+        "vitviz, bf16": Ours(dropout, torch.bfloat16),
+        "vitviz, fp32": Ours(dropout, torch.float32),
+    }
+    for name, build in peers(dropout).items():
+        made[f"{name}, fp32"] = Peer(build, autocast=False)
+        made[f"{name}, bf16 autocast"] = Peer(build, autocast=True)
+    return made
+
+
+def timed(rounds: int, dropout: float, images: Tensor, labels: Tensor) -> dict[str, float]:
+    """Median ms per step, the sides taking turns."""
+    made = sides(dropout)
+    seconds: dict[str, list[float]] = {name: [] for name in made}
+    for index in range(rounds + 2):
+        start = index * BATCH % (len(labels) - BATCH)
+        x, y = images[start : start + BATCH], labels[start : start + BATCH]
+        for name, side in made.items():
+            begin = time.perf_counter()
+            side.step(x, y)
+            if index >= 2:  # the first two warm up
+                seconds[name].append(time.perf_counter() - begin)
+    return {name: 1e3 * statistics.median(values) for name, values in seconds.items()}
+
+
+def trained(side: Side, epochs: int, train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]) -> float:
+    """Test accuracy after a few epochs, in percent; the order of pictures is the same for every side."""
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(epochs):
+        order = torch.randperm(len(train[1]), generator=generator)
+        for chosen in order.split(BATCH)[:-1]:
+            side.step(train[0][chosen], train[1][chosen])
+    side.model.eval()
+    with torch.no_grad():
+        hits = [
+            (side.logits(x).argmax(1) == y).sum().item()
+            for x, y in zip(test[0].split(1000), test[1].split(1000), strict=True)
+        ]
+    return 100 * sum(hits) / len(test[1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--dropout", type=float, default=0.1)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    dataset = load_dataset("mnist")
+    mean, std = RECIPE.preparation.mean[0], RECIPE.preparation.std[0]
+
+    def prepared(pictures: object, labels: object) -> tuple[Tensor, Tensor]:
+        x = torch.tensor(pictures).permute(0, 3, 1, 2).float().div(255)
+        return x.sub(mean).div(std).contiguous(), torch.tensor(labels)
+
+    train = prepared(dataset.train_images, dataset.train_labels)
+    test = prepared(dataset.test_images, dataset.test_labels)
+    times = {rate: timed(arguments.rounds, rate, *train) for rate in (0.0, arguments.dropout)}
+    accuracy = {
+        name: trained(side, arguments.epochs, train, test) if arguments.epochs else float("nan")
+        for name, side in sides(arguments.dropout).items()
+    }
+    table = report(times, accuracy, arguments)
+    Path(__file__).with_suffix(".md").write_text(table)
+    print(table)
+
+
+def report(
+    times: dict[float, dict[str, float]], accuracy: dict[str, float], arguments: argparse.Namespace
+) -> str:
+    rates = list(times)
+    lines = [
+        f"# One training step of recipe B, batch {BATCH}, {arguments.threads} threads",
+        "",
+        f"{platform.machine()}, torch {torch.__version__}, medians of {arguments.rounds} interleaved rounds.",
+        "",
+        f"| | {' | '.join(f'ms, dropout {rate:g}' for rate in rates)} |"
+        f" test accuracy after {arguments.epochs} epochs |",
+        f"|---|{'---|' * (len(rates) + 1)}",
+    ]
+    for name in times[rates[0]]:
+        cells = " | ".join(f"{times[rate][name]:.1f}" for rate in rates)
+        lines.append(f"| {name} | {cells} | {accuracy[name]:.2f} % |")
+    lines += ["", *(ratio(times[rate], rate) for rate in rates)]
+    return "\n".join(lines) + "\n"
+
+
+def ratio(times: dict[str, float], rate: float) -> str:
+    ours = times["vitviz, bf16"]
+    plain = {name: ms for name, ms in times.items() if name.endswith("fp32") and "vitviz" not in name}
+    cast = {name: ms for name, ms in times.items() if name.endswith("autocast")}
+    best, best_cast = min(plain, key=plain.__getitem__), min(cast, key=cast.__getitem__)
+    return (
+        f"Dropout {rate:g}: {plain[best] / ours:.2f} times faster than the fastest fp32 peer ({best}),"
+        f" {cast[best_cast] / ours:.2f} times faster than the fastest under autocast ({best_cast}).\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The faster forms give what the plain ones give."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from vitviz.config import ViTConfig
+from vitviz.models.fast import attend, can_attend, dropout
+from vitviz.models.zoo import create_model
+
+
+def plain(qkv: Tensor, num_heads: int, scale: float) -> Tensor:
+    B, N, _ = qkv.shape
+    q, k, v = qkv.view(B, N, 3, num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+    return (((q * scale) @ k.mT).softmax(-1) @ v).transpose(1, 2).reshape(B, N, -1)
+
+
+@pytest.mark.parametrize(
+    ("heads", "tokens", "spread"), [(1, 1, 1.0), (2, 7, 1.0), (4, 50, 3.0), (2, 9, 40.0)]
+)
+def test_attend_is_softmax_attention_and_so_is_its_gradient(heads: int, tokens: int, spread: float) -> None:
+    """In double precision, so that only the mathematics is compared; a spread of 40 needs the row maximum."""
+    torch.manual_seed(heads)
+    qkv = (spread * torch.randn(3, tokens, 24 * heads, dtype=torch.float64)).requires_grad_()
+    scale = 8**-0.5
+    y, expected = attend(qkv, heads, scale), plain(qkv, heads, scale)
+    torch.testing.assert_close(y, expected)
+    noise = torch.randn_like(y)
+    gradients = [torch.autograd.grad((out * noise).sum(), qkv)[0] for out in (y, expected)]
+    torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("score", [500.0, -500.0])
+def test_scores_that_would_overflow_do_not(score: float) -> None:
+    qkv = torch.ones(1, 4, 24, dtype=torch.bfloat16)
+    qkv[..., :8] *= score / 8
+    qkv.requires_grad_()
+    y = attend(qkv, 1, 1.0)
+    y.sum().backward()
+    assert torch.isfinite(y).all() and torch.isfinite(qkv.grad).all()
+    torch.testing.assert_close(y, torch.ones_like(y))
+
+
+def test_training_in_bf16_takes_the_fast_form_and_recording_the_plain_one() -> None:
+    torch.manual_seed(0)
+    model = create_model(ViTConfig(image_size=16, embed_dim=32, depth=2, num_heads=2)).bfloat16()
+    x = torch.randn(4, 3, 16, 16, dtype=torch.bfloat16)
+    assert can_attend(x) and not can_attend(x.float())
+    fast = model(x)
+    explicit, record = model(x, record=["*.attn"])
+    assert len(record) == 2
+    torch.testing.assert_close(fast, explicit, atol=0.03, rtol=0.03)
+    exact = model.float()(x.float())
+    assert (fast - exact).abs().mean() < 2 * (explicit - exact).abs().mean() + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("rate", "dtype"), [(0.1, torch.bfloat16), (0.5, torch.float32), (0.9, torch.float32)]
+)
+def test_dropout_keeps_the_mean_and_the_rate(rate: float, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    x = torch.ones(501, 333, dtype=dtype)
+    y = dropout(x, rate, training=True)
+    assert (y == 0).float().mean() == pytest.approx(rate, abs=0.005)
+    assert y.float().mean() == pytest.approx(1.0, abs=0.02)
+    assert len(y.unique()) == 2
+    assert dropout(x, rate, training=False) is x
+    assert dropout(x, 0.0, training=True) is x
+
+
+def test_dropouts_gradient_is_its_mask_and_the_seed_decides() -> None:
+    x = torch.randn(40, 30, requires_grad=True)
+    torch.manual_seed(3)
+    y = dropout(x, 0.3, training=True)
+    y.sum().backward()
+    assert torch.equal(x.grad == 0, y == 0)
+    torch.manual_seed(3)
+    assert torch.equal(dropout(x, 0.3, training=True), y)

@@ -1,0 +1,86 @@
+"""Faster forms, for training on a processor, of what the layers write out plainly; the same mathematics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+# exp(80) = 6e34 and exp(-80) = 2e-35 are both ordinary bf16 numbers, and so is a row's sum of either.
+SAFE_SCORE = 80.0
+
+
+def can_attend(qkv: Tensor) -> bool:
+    """Whether `attend` pays: bf16 on a processor, where torch's softmax and dtype changes are the slow part."""
+    return qkv.device.type == "cpu" and qkv.dtype == torch.bfloat16
+
+
+def attend(qkv: Tensor, num_heads: int, scale: float) -> Tensor:
+    """Concatenated head outputs softmax(scale Q K^T) V of (B, N, 3 D): (B, N, D).
+
+    The softmax is split: E = exp(scale Q K^T), y = (E V) / rowsum(E), which divides N d_head numbers instead of
+    N N and needs no row maximum. Scores beyond +-80 go through torch's softmax, so nothing overflows.
+    """
+    y: Tensor = _Attend.apply(qkv, num_heads, scale)  # type: ignore[no-untyped-call]
+    return y
+
+
+class _Attend(torch.autograd.Function):
+    """dE = E * (dy/r V^T - rowsum(dy/r * y)), the gradient of a softmax that was never normalised."""
+
+    @staticmethod
+    def forward(ctx: Any, qkv: Tensor, num_heads: int, scale: float) -> Tensor:
+        B, N, width = qkv.shape
+        split = qkv.view(B, N, 3, num_heads, -1).permute(2, 0, 3, 1, 4)
+        # A copy even where a reshape would do without: q is scaled in place.
+        parts = split.clone(memory_format=torch.contiguous_format).view(3, B * num_heads, N, -1)
+        q, k, v = parts.unbind(0)
+        q.mul_(scale)
+        scores = torch.bmm(q, k.mT)
+        low, high = torch.aminmax(scores)
+        if -SAFE_SCORE < low and high < SAFE_SCORE:
+            weights = scores.exp_()
+        else:
+            weights = scores.softmax(dim=-1)
+        total = weights.sum(dim=-1, keepdim=True)  # accumulated in fp32
+        y = torch.bmm(weights, v) / total
+        ctx.save_for_backward(parts, weights, total, y)
+        ctx.scale, ctx.num_heads = scale, num_heads
+        return y.view(B, num_heads, N, -1).transpose(1, 2).reshape(B, N, width // 3)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        parts, weights, total, y = ctx.saved_tensors
+        q, k, v = parts.unbind(0)  # q is scaled
+        heads: int = ctx.num_heads
+        B, N, width = grads[0].shape
+        dy = grads[0].view(B, N, heads, -1).transpose(1, 2).reshape(B * heads, N, -1)
+        dy = dy / total
+        gradient = torch.empty_like(parts)
+        torch.bmm(weights.mT, dy, out=gradient[2])
+        # One column more subtracts the row's own part inside the product, where it costs nothing.
+        own = (dy * y).sum(dim=-1, keepdim=True)
+        d_scores = torch.bmm(torch.cat([dy, -own], -1), torch.cat([v, torch.ones_like(own)], -1).mT)
+        d_scores.mul_(weights)
+        torch.bmm(d_scores, k, out=gradient[0])
+        gradient[0].mul_(ctx.scale)
+        torch.bmm(d_scores.mT, q, out=gradient[1])
+        d_qkv = gradient.view(3, B, heads, N, -1).permute(1, 3, 0, 2, 4).reshape(B, N, 3 * width)
+        return d_qkv, None, None
+
+
+def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
+    """Zero each value with the given rate and scale the rest up; on a processor the rate is in steps of 1/256.
+
+    torch draws one number per value, which there costs more than the layer; one random byte decides as well.
+    """
+    if not training or rate == 0.0:
+        return x
+    if x.device.type != "cpu":
+        return F.dropout(x, rate)
+    cut = min(max(round(rate * 256), 1), 255)
+    words = torch.empty(-(-x.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
+    kept = words.view(torch.uint8)[: x.numel()].view(x.shape) >= cut
+    return x * kept.to(x.dtype).mul_(256 / (256 - cut))
