@@ -86,9 +86,10 @@ def describe(one: Subject, other: Subject, layer: int) -> str | None:
 
 def draw(subject: Subject) -> None:
     """Two explorers that follow one pointer."""
-    layer, head = explore.choose_layer_and_head(subject)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        layer, head = explore.choose_layer_and_head(subject)
+        explore.choose_view("attention")
     other = choose_other(subject)
-    explore.choose_view("attention")
     if other is None:
         return
     left, right = st.columns(2, gap="medium")

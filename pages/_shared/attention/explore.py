@@ -40,10 +40,9 @@ def head_name(head: Head) -> str:
 def choose_layer_and_head(subject: Subject) -> tuple[int, Head]:
     """The two controls that say which maps travel; both count from 1."""
     heads = layers_of(subject)
-    left, right = st.columns([4, 3], vertical_alignment="bottom")
-    with left:
+    with st.container(width=168):
         layer = controls.slider("attention.layer", "Layer", 1, len(heads), len(heads))
-    with right:
+    with st.container(width=168):
         head = controls.select(
             "attention.head",
             "Head",
@@ -56,8 +55,7 @@ def choose_layer_and_head(subject: Subject) -> tuple[int, Head]:
 
 def choose_view(group: str) -> str:
     """How it is drawn; the browser redraws at once, no weight travels. Returns the direction."""
-    left, middle, right = st.columns([10, 14, 6], vertical_alignment="bottom")
-    with left:
+    with st.container(width="content"):
         direction = controls.segmented(
             "attention.direction",
             "The query",
@@ -65,7 +63,7 @@ def choose_view(group: str) -> str:
             format_func=DIRECTIONS.__getitem__,
             help="A row of the attention matrix: where the query looks. A column: who looks at it.",
         )
-    with middle:
+    with st.container(width="content"):
         style = controls.segmented(
             "attention.style",
             "Drawn as",
@@ -74,7 +72,7 @@ def choose_view(group: str) -> str:
             help="Overlay: weights over the greyed picture. Heat: weights alone. Dim: what is not looked at goes dark."
             " Mask: the fewest patches that hold a share of the mass, as DINO shows them.",
         )
-    with right, st.popover("Display", width="stretch"):
+    with st.popover("Display", width="content"):
         scale = controls.segmented(
             "attention.scale",
             "Scale of the small maps",
@@ -108,8 +106,6 @@ def choose_view(group: str) -> str:
         smooth=smooth,
         grid=grid,
     )
-    if smooth:
-        st.caption("Smoothed between patches: the model has one weight per patch.")
     return direction
 
 
@@ -212,11 +208,12 @@ def describe(subject: Subject, layer: int, head: Head, direction: str) -> str:
     )
     if first:
         text += f" and {line[:first].sum():.0%} on {' and '.join(f'[{n.upper()}]' for n in layout.prefix)}"
-    return (
-        f"{text}; an even look would give each token {1 / layout.num_tokens:.1%}. The {len(heads)} heads of this"
-        f" layer agree on the strongest patch"
-        + (" all." if len(tops) == 1 else f" less than that: they name {len(tops)} different ones.")
+    agree = (
+        f"All {len(heads)} heads of this layer agree on the strongest patch."
+        if len(tops) == 1
+        else f"The {len(heads)} heads of this layer name {len(tops)} different patches as their strongest."
     )
+    return f"{text}; an even look would give each token {1 / layout.num_tokens:.1%}. {agree}"
 
 
 def _describe_window(subject: Subject, layer: int, head: Head) -> str:
@@ -237,13 +234,16 @@ def _describe_window(subject: Subject, layer: int, head: Head) -> str:
 
 def draw(subject: Subject) -> None:
     """Controls, stage and inspector, caption, prediction."""
-    upper, lower = st.columns([3, 5], vertical_alignment="bottom")
-    with upper:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         layer, head = choose_layer_and_head(subject)
-    with lower:
         direction = choose_view("attention")
     explorer(view_of(subject, layer, head), key=KEY, on_change=on_pick)
-    page.caption(describe(subject, layer, head, direction))
+    smoothed = (
+        " Smoothed between patches, which have one weight each."
+        if st.session_state["attention.smooth"]
+        else ""
+    )
+    page.caption(describe(subject, layer, head, direction) + smoothed)
     left, right = st.columns([3, 2], gap="medium")
     with left:
         predictions.draw(subject)

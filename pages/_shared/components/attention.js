@@ -264,7 +264,7 @@ export default view(({ root, trigger, onUnmount }) => {
     const exact = row && (typeof header.head === 'number' || header.head === 'mean');
     const sum = row ? `Σₖ A[${token}, k]` : `Σ_q A[q, ${token}]`;
     named.lastChild.textContent = nameOf(token);
-    subtitle.textContent = `${!hover && options.pin ? 'pinned · ' : ''}token ${token} of ${chosen.length} · layer ${header.layer_name} · ${head}`;
+    subtitle.textContent = `${!hover && options.pin ? 'pinned · ' : ''}index ${token} of 0 to ${chosen.length - 1} · layer ${header.layer_name} · ${head}`;
     // Rows are made once and their text is set: a hover must not rebuild the table.
     while (facts.rows.length > rows.length) facts.deleteRow(-1);
     rows.forEach(([name, value], i) => {
@@ -335,8 +335,13 @@ export default view(({ root, trigger, onUnmount }) => {
       thumbnail(headsBox, `head ${h + 1}`, headColor(h, header.heads), () => trigger('head', h + 1)));
     model.layers = header.strip_names.map((name, l) =>
       thumbnail(layersBox, name, '', () => trigger('layer', header.strip_layers[l])));
+    // Few layers stand under the heads, many need the whole width.
+    const few = header.strip_names.length <= 6;
+    (few ? right : page).append(layersHead, layersBox);
+    layersHead.classList.toggle('ax-wide', !few);
+    layersBox.classList.toggle('ax-wide', !few);
     headsBox.style.setProperty('--ax-columns', Math.max(4, header.heads <= 8 ? 4 : 6));
-    layersBox.style.setProperty('--ax-columns', Math.max(8, Math.min(12, header.strip_names.length)));
+    layersBox.style.setProperty('--ax-columns', few ? 4 : Math.min(12, Math.max(8, header.strip_names.length)));
   }
 
   function drawPicture(image) {
