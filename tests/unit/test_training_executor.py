@@ -116,8 +116,8 @@ def test_a_killed_worker_is_noticed_and_its_run_goes_on(executor: LocalExecutor)
     eventually(lambda: run.status().state == "paused")  # pausing saves
     step = run.status().step
     os.kill(run.status().pid, signal.SIGKILL)
-    eventually(lambda: run.status().state == "interrupted")
-    assert "signal 9" in run.status().message
+    eventually(lambda: "signal 9" in run.status().message)
+    assert run.status().state == "interrupted"
     executor.resume(run)
     eventually(lambda: training(run) and run.status().step > step)
     steps = [record["step"] for record in run.records()[0] if record["kind"] == "step"]
@@ -148,3 +148,10 @@ def test_no_worker_outlives_a_killed_server(tmp_path: Path) -> None:
         server.wait()
     assert workers
     eventually(lambda: all(gone(pid) for pid in workers))
+
+
+def test_a_stop_before_the_trainer_listens_is_not_lost(executor: LocalExecutor) -> None:
+    run = executor.start(config("ann"))
+    executor.stop(run)
+    eventually(lambda: run.status().state == "stopped")
+    assert run.status().step <= 1 and "resume" in run.status().message

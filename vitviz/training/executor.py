@@ -41,6 +41,7 @@ class _Worker:
 class _Waiting:
     directory: Path
     owner: str
+    control_at: int  # commands before this byte were for an earlier trainer
 
 
 class LocalExecutor:
@@ -105,7 +106,7 @@ class LocalExecutor:
             self._check_owner(owner)
             run.touch_lease()
             _mark(run, "queued", "")
-            self._queue.append(_Waiting(run.directory, owner))
+            self._queue.append(_Waiting(run.directory, owner, run.control_end()))
             self._dispatch()
 
     def stop(self, run: Run) -> None:
@@ -205,7 +206,7 @@ class LocalExecutor:
         with contextlib.suppress(BrokenPipeError, OSError):  # its death is seen by its reader
             pipe = worker.process.stdin
             if pipe is not None:
-                pipe.write(json.dumps({"run": str(entry.directory)}) + "\n")
+                pipe.write(json.dumps({"run": str(entry.directory), "control_at": entry.control_at}) + "\n")
                 pipe.flush()
 
     def _spawn(self) -> _Worker:

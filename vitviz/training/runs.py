@@ -176,6 +176,11 @@ class Run:
             replace(self.config().train, **values)  # type: ignore[arg-type]
         append_lines(self.directory / "control.jsonl", [{"command": command, "time": time.time(), **values}])
 
+    def control_end(self) -> int:
+        """The byte after the last command: where a trainer that starts now begins to listen."""
+        path = self.directory / "control.jsonl"
+        return path.stat().st_size if path.exists() else 0
+
     def touch_lease(self) -> None:
         """Say that somebody watches; watching pages call this every few seconds."""
         try:

@@ -38,17 +38,22 @@ class Session:
         run: where everything is written.
         device: 'auto', or a torch device.
         listen: told every event, beside the files.
+        control_at: commands before this byte are old; None: all that are there now.
     """
 
     def __init__(
-        self, run: Run, device: str = "auto", listen: Callable[[Event, Trainer], None] | None = None
+        self,
+        run: Run,
+        device: str = "auto",
+        listen: Callable[[Event, Trainer], None] | None = None,
+        control_at: int | None = None,
     ) -> None:
         self.run = run
         self.config: RunConfig = run.config()
         self.device = default_device() if device == "auto" else device
         self._listen = listen
         self._control = run.directory / "control.jsonl"
-        self._control_at = self._control.stat().st_size if self._control.exists() else 0
+        self._control_at = run.control_end() if control_at is None else control_at
         self._lines: list[dict[str, Any]] = []
         self._flushed = self._said = self._leased = 0.0
         self._saved, self._save_pause = time.monotonic(), RESUME_SAVE_S

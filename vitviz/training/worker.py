@@ -1,6 +1,6 @@
 """A trainer in a process of its own: JSON lines in on stdin and out on stdout; it dies with its parent.
 
-In: {"run": DIRECTORY}. Out: {"ready": true}, {"finished": DIRECTORY, "state": STATE}.
+In: {"run": DIRECTORY, "control_at": BYTE}. Out: {"ready": true}, {"finished": DIRECTORY, "state": STATE}.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import queue
 import sys
 import threading
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 NICENESS = 10  # pages come first
 
@@ -23,19 +23,19 @@ def main() -> None:
     sys.stdout = sys.stderr  # nothing a library prints may reach the protocol
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    orders: queue.Queue[str] = queue.Queue()
+    orders: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()
     _warm_up()
     _reply(replies, ready=True)
     while True:
-        directory = orders.get()
-        _reply(replies, finished=directory, state=_train(directory))
+        order = orders.get()
+        _reply(replies, finished=order["run"], state=_train(order["run"], order["control_at"]))
 
 
-def _listen(orders: queue.Queue[str]) -> None:
+def _listen(orders: queue.Queue[dict[str, Any]]) -> None:
     """Hand on orders; the end of stdin means that the server is gone, and ends this process at once."""
     for line in sys.stdin:
-        orders.put(str(json.loads(line)["run"]))
+        orders.put(json.loads(line))
     os._exit(0)
 
 
@@ -44,11 +44,11 @@ def _reply(replies: TextIO, **values: object) -> None:
         replies.write(json.dumps(values) + "\n")
 
 
-def _train(directory: str) -> str:
+def _train(directory: str, control_at: int) -> str:
     from vitviz.training.runs import Run
     from vitviz.training.session import Session
 
-    return Session(Run(Path(directory))).perform().state
+    return Session(Run(Path(directory)), control_at=control_at).perform().state
 
 
 def _warm_up() -> None:
