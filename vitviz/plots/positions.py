@@ -36,6 +36,7 @@ def mosaic(
     frame: int = 0,
     *,
     raw: bool = False,
+    stretched: bool = False,
     compact: bool = False,
     active: int = 0,
     key: tuple[float, float] | None = None,
@@ -51,6 +52,7 @@ def mosaic(
         pin: (x, y) in [0, 1], the position enlarged at first.
         frame: the moment shown at first.
         raw: values are dot products, not cosines; the scale is symmetric about zero and spans them all.
+        stretched: the scale spans the values of different positions alone, on the ramp without a zero.
         compact: only the mosaics, for places with little room.
         active: the panel that is enlarged at first.
         key: (x, y) of the position that is compared with the pinned one at first; None for the most alike.
@@ -82,10 +84,12 @@ def mosaic(
                 "told": list(panel.told),
             }
         )
+    low, high = _span(panels) if stretched else (-limit, limit)
     header = {
         "panels": described,
-        "lo": -limit,
-        "hi": limit,
+        "lo": low,
+        "hi": high,
+        "stretched": stretched,
         "unit": "dot product" if raw else "cosine",
         "raw": raw,
         "pin": list(pin),
@@ -95,6 +99,12 @@ def mosaic(
         "key": None if key is None else list(key),
     }
     return pack(header, **arrays)
+
+
+def _span(panels: Sequence[Panel]) -> tuple[float, float]:
+    """Least and greatest similarity of two different positions, over all panels and moments."""
+    values = [panel.similarity[:, ~np.eye(panel.similarity.shape[1], dtype=bool)] for panel in panels]
+    return float(min(v.min() for v in values)), float(max(v.max() for v in values))
 
 
 def table(

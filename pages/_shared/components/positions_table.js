@@ -148,7 +148,7 @@ export default view(({ root }) => {
       cell = [Math.min(header.position, N() - 1), Math.min(cell?.[1] ?? 2, D() - 1)];
     }
     const wide = now.width >= 720, rightWidth = wide ? Math.floor((now.width - 24) / 3) : now.width;
-    const width = wide ? now.width - rightWidth - 24 : now.width;
+    const width = wide ? now.width - rightWidth - 25 : now.width; // 25: the root's width may be a fraction less
     const height = Math.round(Math.min(392, Math.max(160, (N() * (width - AXIS)) / D())));
     map.wanted = [width, height];
     left.style.width = `${width}px`; right.style.width = `${rightWidth}px`; right.wanted = rightWidth;

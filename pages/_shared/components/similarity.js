@@ -55,13 +55,15 @@ export default view(({ root, trigger, onUnmount }) => {
   };
   const place = (p, i) => `(${Math.floor(i / panels()[p].grid[1])}, ${i % panels()[p].grid[1]})`;
 
+  const table = () => (now.header.stretched ? SEQUENTIAL_LUT : DIVERGING_LUT);
+
   // ---- drawing
   function imageOf(p) {
     const at = frameOf(p), n = count(p), [rows, cols] = panels()[p].grid, name = `${p}:${at}`;
     if (images[p]?.name === name) return images[p].image;
     const { data } = now.arrays[`similarity${p}`], { gain, start } = panels()[p], { lo, hi } = now.header;
     // Row i of the matrix becomes a rows x cols map; the maps are stacked, one below the other.
-    const image = heat(data.subarray(at * n * n, (at + 1) * n * n), n * rows, cols, DIVERGING_LUT, (lo - start) / gain, (hi - start) / gain);
+    const image = heat(data.subarray(at * n * n, (at + 1) * n * n), n * rows, cols, table(), (lo - start) / gain, (hi - start) / gain);
     images[p] = { name, image };
     return image;
   }
@@ -81,8 +83,10 @@ export default view(({ root, trigger, onUnmount }) => {
     }
     const frameAt = (i, color, width) => {
       const x = HEADINGS + (i % cols) * (tile + GUTTER), y = HEADINGS + Math.floor(i / cols) * (tile + GUTTER);
-      ctx.strokeStyle = color; ctx.lineWidth = width;
-      ctx.strokeRect(x - width / 2, y - width / 2, tile + width, tile + width);
+      for (const [stroke, wide] of [[colors.paper, width + 3], [color, width]]) {
+        ctx.strokeStyle = stroke; ctx.lineWidth = wide;
+        ctx.strokeRect(x - width / 2, y - width / 2, tile + width, tile + width);
+      }
     };
     if (key) frameAt(keyOf(p), colors.ink, 1.5);
     frameAt(queryOf(p), colors.query, 2.5);
@@ -102,8 +106,8 @@ export default view(({ root, trigger, onUnmount }) => {
     ctx.font = `${size}px ${colors.font}`;
     const span = now.header.hi - now.header.lo;
     for (let k = 0; numbers && k < rows * cols; k++) {
-      const v = value(p, i, k), shade = Math.abs((v - now.header.lo) / span - 0.5);
-      ctx.fillStyle = shade > 0.34 ? '#FFFFFF' : '#1B2430';
+      const v = value(p, i, k), level = (v - now.header.lo) / span;
+      ctx.fillStyle = (now.header.stretched ? level < 0.6 : Math.abs(level - 0.5) > 0.34) ? '#FFFFFF' : '#1B2430';
       const text = valueText(v, cell >= 30 ? 2 : 1).replace(/^(−?)0\./, '$1.');
       ctx.fillText(text, HEADINGS + ((k % cols) + 0.5) * cell, HEADINGS + (Math.floor(k / cols) + 0.5) * cell);
     }
@@ -134,16 +138,16 @@ export default view(({ root, trigger, onUnmount }) => {
 
   function drawScale() {
     const { header, colors } = now, width = scale.wanted, ctx = scale.size(width, 34);
-    const ramp = heat(Float32Array.from({ length: 256 }, (_, i) => i), 1, 256, DIVERGING_LUT, 0, 255);
+    const ramp = heat(Float32Array.from({ length: 256 }, (_, i) => i), 1, 256, table(), 0, 255);
     blit(ctx, ramp, 0, 0, width, 10, true);
     ctx.font = `12px ${colors.font}`; ctx.fillStyle = colors.muted; ctx.textBaseline = 'top';
     const middle = (header.lo + header.hi) / 2;
     for (const [v, x, align] of [[header.lo, 0, 'left'], [middle, width / 2, 'center'], [header.hi, width, 'right']]) {
       ctx.textAlign = align;
-      const text = header.raw ? v.toPrecision(2) : `${v < 0 ? '−' : ''}${Math.abs(v)}`;
+      const text = header.raw ? v.toPrecision(2) : header.stretched ? valueText(v) : `${v < 0 ? '−' : ''}${Math.abs(v)}`;
       ctx.fillText(v === header.hi ? `${header.unit} ${text}` : text, x, 16);
     }
-    scale.node.setAttribute('aria-label', `Colour scale: ${header.unit} from ${header.lo} to ${header.hi}, white at zero`);
+    scale.node.setAttribute('aria-label', `Colour scale: ${header.unit} from ${header.lo} to ${header.hi}${header.stretched ? '' : ', white at zero'}`);
   }
 
   function drawRead() {
@@ -272,7 +276,7 @@ export default view(({ root, trigger, onUnmount }) => {
     }
     const shown = panels().length, { compact } = now.header, wide = now.width >= 720;
     const columns = compact ? shown : wide ? shown + (shown > 1 ? 1 : 0.5) : 1;
-    const column = Math.floor((now.width - GAP * (Math.ceil(columns) - 1)) / columns);
+    const column = Math.floor((now.width - 1 - GAP * (Math.ceil(columns) - 1)) / columns);
     mosaics.forEach((m, p) => {
       m.box.style.display = p < shown ? '' : 'none';
       if (p >= shown) return;
@@ -281,9 +285,9 @@ export default view(({ root, trigger, onUnmount }) => {
       m.box.style.width = `${wide || compact ? column : now.width}px`;
     });
     lens.box.style.display = right.style.display = compact ? 'none' : '';
-    lens.width = wide ? (shown > 1 ? column : Math.min(now.width - column - GAP, 420)) : now.width;
+    lens.width = wide ? (shown > 1 ? column : Math.min(now.width - column - GAP - 1, 420)) : now.width;
     lens.box.style.width = `${lens.width}px`;
-    left.style.width = `${wide && !compact ? now.width - lens.width - GAP : now.width}px`;
+    left.style.width = `${wide && !compact ? now.width - lens.width - GAP - 1 : now.width}px`;
     right.style.width = `${lens.width}px`;
     scale.wanted = Math.min(320, now.width);
     photo.wanted = Math.min(144, Math.floor(lens.width * 0.45));

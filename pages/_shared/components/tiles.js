@@ -150,7 +150,7 @@ export default view(({ root, onUnmount }) => {
       tile = Math.min(tile, shape(active)[1] - 1);
     }
     const wide = now.width >= 460, rightWidth = wide ? Math.max(216, Math.floor((now.width - 24) * 0.29)) : now.width;
-    const leftWidth = wide ? now.width - rightWidth - 24 : now.width;
+    const leftWidth = wide ? now.width - rightWidth - 25 : now.width; // 25: the root's width may be a fraction less
     left.style.width = `${leftWidth}px`; right.style.width = `${rightWidth}px`; right.wanted = rightWidth;
     const across = now.width >= 720 && count > 1 ? 2 : 1, column = Math.floor((leftWidth - 24 * (across - 1)) / across);
     area.style.gridTemplateColumns = `repeat(${across}, ${column}px)`;

@@ -68,9 +68,7 @@ def draw() -> None:
 
 def _controls() -> tuple[bool, int, bool, list[str]]:
     choice = nouns.choice()
-    kind_box, count_box, other_box, cnn_box, more = st.columns(
-        [2.1, 1.1, 2, 2, 1], vertical_alignment="bottom"
-    )
+    kind_box, other_box, cnn_box, more = st.columns([2.1, 2, 2, 1.2], vertical_alignment="bottom")
     with kind_box:
         kind = controls.segmented(
             "filters.kind",
@@ -79,8 +77,6 @@ def _controls() -> tuple[bool, int, bool, list[str]]:
             "components",
             format_func={"components": "Components", "raw": "Raw filters"}.__getitem__,
         )
-    with count_box:
-        count = controls.select("filters.count", "How many", COUNTS, 28)
     with_filters = {
         key: model
         for key, model in catalogue.models().items()
@@ -116,7 +112,8 @@ def _controls() -> tuple[bool, int, bool, list[str]]:
             )
         )
     channels = getattr(choice.config, "in_chans", 3)
-    with more, st.popover("More", width="stretch"):
+    with more, st.popover("Tiles", width="stretch", icon=":material/tune:"):
+        count = controls.select("filters.count", "How many tiles", COUNTS, 28)
         grey = controls.toggle(
             "filters.grey",
             "Grey: mean of the channels",

@@ -19,8 +19,9 @@ MOST = 96  # components at most: more would make the message larger than the pic
 MATH = r"""
 Every patch less the picture's mean patch is projected on the first $k$ vectors of an orthonormal basis:
 $\hat x = \bar x + \sum_{i<k} \langle x - \bar x, b_i\rangle\, b_i$. Three bases of the same size:
-the principal components of E, the principal components of *these patches* (no basis can do better, Eckart and Young 1936), and the discrete cosine
-transform, lowest frequencies first (JPEG's). The mean patch is kept for all three and does not count.
+the principal components of E, the principal components of *these patches* (no basis can do better, Eckart and Young
+1936), and the discrete cosine transform, lowest frequencies first (JPEG's). The mean patch is kept for all
+three and does not count.
 
 The model does not rebuild anything: the question is only which directions of a patch E weighs, and in which order. What
 lies outside the span of E's filters, no later block can see.

@@ -18,8 +18,8 @@ from vitviz.models.loaded import LoadedModel
 from vitviz.plots import filters as plots
 
 MATH = r"""
-$z_{n,d} = \sum_{c, y, x} W_{d,c,y,x}\, x^n_{c,y,x} + b_d$: the patch $n$ and the filter $d$, multiplied weight by weight
-and summed.
+$z_{n,d} = \sum_{c, y, x} W_{d,c,y,x}\, x^n_{c,y,x} + b_d$: the patch $n$ and the filter $d$, multiplied weight
+by weight and summed.
 As a matrix, $\mathbf{E} = W$ folded to $(D, C P^2)$ and transposed,
 $\mathbf{E} \in \mathbb{R}^{(P^2 C) \times D}$, and
 $\mathbf{z}_n = \mathbf{x}^n_p \mathbf{E} + \mathbf{b}$ (Dosovitskiy et al. 2021, eq. 1).

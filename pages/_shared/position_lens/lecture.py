@@ -86,7 +86,7 @@ def _mosaic(first: str, second: str, pin: tuple[float, float], beside: tuple[flo
         table = encodings.find(kind, SQUARE, DIM, 10000.0)
         matrix = positions.cosine_similarity(table.now)[None]
         panels.append(plots.Panel(table.title, table.note, SQUARE, matrix))
-    mosaic_view(plots.mosaic(panels, encodings.picture(), pin, key=beside), key=key)
+    mosaic_view(plots.mosaic(panels, encodings.picture(), pin, key=beside, stretched=True), key=key)
 
 
 def _flat() -> None:
@@ -98,8 +98,8 @@ def _flat() -> None:
     page.caption(
         f"In reading order 3 ends the first row and 4 begins the second, three columns away. 1-D gives the pair"
         f" {number(flat[3, 4])}, exactly as 2 and 3 that touch ({number(flat[2, 3])}); 2-D gives it"
-        f" {number(square[3, 4])} against {number(square[2, 3])}. And 0 and 4, one above the other: 1-D {number(flat[0, 4])},"
-        f" 2-D {number(square[0, 4])}, the same as 0 and 1."
+        f" {number(square[3, 4])} against {number(square[2, 3])}. And 0 and 4, one above the other: 1-D"
+        f" {number(flat[0, 4])}, 2-D {number(square[0, 4])}, the same as 0 and 1."
     )
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from pages._shared import catalogue, controls, nouns, page
 from vitviz.plots import positions as plots
 
-MEASURED = catalogue.CHECKPOINTS / "positions_race.json"
+MEASURED = "positions_race.json"
 NAMES = {
     "none": "None",
     "sincos_1d": "1-D sinusoidal",
@@ -23,8 +23,9 @@ DATASETS = {"shapes": "Shapes", "digits": "Digits", "mnist": "MNIST"}
 WHY = {
     "shapes": (
         "The class is where a warm object lies relative to a cool one: left, right, above or below. A bag of patches"
-        " holds no answer, so without positions chance is left. Summed positions cannot tell (row, column) from (column,"
-        " row): *left* and *above* stay one answer, *right* and *below* the other, so half of the pictures are right."
+        " holds no answer, so without positions chance is left. Summed positions cannot tell (row, column) from"
+        " (column, row): *left* and *above* stay one answer, *right* and *below* the other, so half of the"
+        " pictures are right."
     ),
     "digits": (
         "Large patches of a digit say much by themselves: strokes, corners, loops. The bag of patches is nearly enough."
@@ -47,13 +48,14 @@ TRY_THIS = """
 
 def draw() -> None:
     """The whole view: data set, curves, shuffled patches, caption, drawers."""
-    if not MEASURED.is_file():
+    file = catalogue.CHECKPOINTS / MEASURED
+    if not file.is_file():
         st.info(
             "No measured race lies here. `python benchmarks/positions_race.py` makes one.",
             icon=":material/timer:",
         )
         return
-    stored = json.loads(MEASURED.read_text("utf-8"))
+    stored = json.loads(file.read_text("utf-8"))
     races = stored["races"]
     name = controls.segmented(
         "positions.dataset",

@@ -17,15 +17,16 @@ from vitviz.analysis import positions
 from vitviz.models.vit import resize_positions
 from vitviz.plots import positions as plots
 
-MEASURED = catalogue.CHECKPOINTS / "resize_accuracy.json"
+MEASURED = "resize_accuracy.json"
 LARGEST = 20
 MATH = """
 A ViT of 32 px and patch 4 has a table for 8 × 8 positions. A picture of 64 px has 16 × 16 patches. Before
-fine-tuning at higher resolution the table is *interpolated according to its places in the original picture* (Dosovitskiy et al. 2021,
-section 3.2): folded to 8 × 8 × D, stretched bicubically to 16 × 16 × D, unfolded. Prefix positions ([CLS]) are kept.
+fine-tuning at higher resolution the table is *interpolated according to its places in the original picture*
+(Dosovitskiy et al. 2021, section 3.2): folded to 8 × 8 × D, stretched bicubically to 16 × 16 × D, unfolded.
+Prefix positions ([CLS]) are kept.
 
-Along the reading order (the slip): the 64 rows are stretched to 256 as a list. The end of one row of patches runs
-into the beginning of the next, and what was a column is one no more.
+Along the reading order (the slip): the 64 rows are stretched to 256 as a list. The end of one row of patches
+runs into the beginning of the next, and what was a column is one no more.
 """
 TRY_THIS = """
 1. **Predict first:** at twice the side, how similar are two new neighbours? Compare *one step away* before and after.
@@ -123,11 +124,12 @@ def _accuracy(size_px: int) -> None:
 def _measured() -> dict[str, Any] | None:
     """What was measured for exactly these weights; None where they have changed since, or never were."""
     choice = nouns.choice()
-    if not MEASURED.is_file() or choice.path is None or not choice.key.startswith("checkpoint:"):
+    file = catalogue.CHECKPOINTS / MEASURED
+    if not file.is_file() or choice.path is None or not choice.key.startswith("checkpoint:"):
         return None
     from vitviz.checkpoint_header import read_header
 
-    stored = json.loads(MEASURED.read_text("utf-8"))
+    stored = json.loads(file.read_text("utf-8"))
     entry = stored["models"].get(choice.path.stem)
     if entry is None or entry["digest"] != read_header(choice.path).digest:
         return None

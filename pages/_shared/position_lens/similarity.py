@@ -38,7 +38,7 @@ The first two pull against the last two: codes that are all orthogonal say nothi
 """
 TRY_THIS = """
 1. **Predict first:** the tile of the corner position (0, 0), in 1-D and in 2-D. Where is it dark? Then look.
-2. Set the base to 10 (under *More*): the maps gain contrast. Then why do far positions become similar again?
+2. Set the base to 10 (under *Grid, D, scale*): the maps gain contrast. Then why do far positions become similar again?
 3. Set D to 8. Which wish suffers most?
 4. Choose a trained model on one side and press *Play*: rows and columns first, or neighbours first?
 5. Compare *Random* with *Learned at step 0*: could you tell them apart?
@@ -47,7 +47,7 @@ TRY_THIS = """
 
 def draw() -> None:
     """The whole view: controls, mosaics, caption, structure and wishes, drawers."""
-    chosen, raw = _controls()
+    chosen, raw, stretched = _controls()
     panels = [_panel(table, raw) for table in chosen]
     payload = plots.mosaic(
         panels,
@@ -55,6 +55,7 @@ def draw() -> None:
         encodings.pin_place(),
         max(table.frame for table in chosen),
         raw=raw,
+        stretched=stretched,
         active=len(panels) - 1,
     )
     if not encodings.has_own():
@@ -83,10 +84,10 @@ def draw() -> None:
     )
 
 
-def _controls() -> tuple[list[Table], bool]:
+def _controls() -> tuple[list[Table], bool, bool]:
     names = encodings.options()
     own = encodings.OWN if encodings.has_own() else "sincos_1d"
-    first, second, grid_box, dim_box, more = st.columns([2.6, 2.6, 1.1, 1.1, 1], vertical_alignment="bottom")
+    first, second, more = st.columns([2.6, 2.6, 1.4], vertical_alignment="bottom")
     with first:
         left = controls.select(
             "positions.left", "Encoding", tuple(names), "sincos_2d_concat", format_func=names.__getitem__
@@ -99,7 +100,7 @@ def _controls() -> tuple[list[Table], bool]:
     own_grid, own_dim = encodings.own_grid(), encodings.own_dim()
     computed = {left, right} & set(encodings.COMPUTED)
     help_computed = "Of computed encodings; a model's table has its own."
-    with grid_box:
+    with more, st.popover("Grid, D, scale", width="stretch", icon=":material/tune:"):
         grid = controls.select(
             "positions.grid",
             "Grid, patches",
@@ -109,7 +110,6 @@ def _controls() -> tuple[list[Table], bool]:
             help=help_computed,
             disabled=not computed,
         )
-    with dim_box:
         dim = controls.select(
             "positions.dim",
             "Width D",
@@ -118,16 +118,20 @@ def _controls() -> tuple[list[Table], bool]:
             help=help_computed,
             disabled=not computed,
         )
-    with more, st.popover("More", width="stretch"):
         base = controls.select("positions.base", "Base", BASES, 10000.0, format_func=lambda b: f"{b:,.0f}")
         raw = controls.toggle(
             "positions.raw",
             "Raw dot products",
             help="Some tools plot these: long codes then look similar to everything. The scale spans all values.",
         )
+        stretched = controls.toggle(
+            "positions.stretched",
+            "Stretch the scale to the values",
+            help="Off: −1 to 1 with white at zero, comparable everywhere. On: small differences show.",
+        )
         seed = controls.number("positions.seed", "Seed of the random codes", 0, 999, 0)
     keys = (left,) if right == NOTHING else (left, right)
-    return [encodings.find(key, grid, dim, base, seed) for key in keys], raw
+    return [encodings.find(key, grid, dim, base, seed) for key in keys], raw, stretched
 
 
 def _panel(table: Table, raw: bool) -> plots.Panel:

@@ -41,14 +41,14 @@ TRY_THIS = """
 def draw() -> None:
     """The whole view: controls, heat map with its inspector, caption, drawers."""
     names = encodings.options()
-    first, grid_box, dim_box, base_box = st.columns([2.6, 1.1, 1.1, 1.1], vertical_alignment="bottom")
+    first, base_box, more = st.columns([2.6, 1.4, 1.4], vertical_alignment="bottom")
     with first:
         option = controls.select(
             "positions.encoding", "Encoding", tuple(names), "sincos_1d", format_func=names.__getitem__
         )
     computed = option in encodings.COMPUTED
     own_grid, own_dim = encodings.own_grid(), encodings.own_dim()
-    with grid_box:
+    with more, st.popover("Grid and D", width="stretch", icon=":material/tune:"):
         grid = controls.select(
             "positions.grid",
             "Grid, patches",
@@ -57,7 +57,6 @@ def draw() -> None:
             format_func=lambda g: f"{g[0]} × {g[1]}",
             disabled=not computed,
         )
-    with dim_box:
         dims = tuple(sorted({*similarity.DIMS, own_dim}))
         dim = controls.select("positions.dim", "Width D", dims, own_dim, disabled=not computed)
     with base_box:

@@ -1,0 +1,116 @@
+"""The similarity mosaic and the table under a real pointer, a finger and the keyboard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from vitviz.analysis import positions
+
+pytestmark = pytest.mark.browser
+expect.set_options(timeout=20_000)
+Visit = Callable[..., Page]
+MOSAIC = (
+    "positions?model=preset:vit_digits&image=digits:3&pin=0.5,0.5"
+    "&positions.left=sincos_1d&positions.right=sincos_2d_concat"
+)
+HEADINGS, GUTTER = 18, 2
+
+
+def view(page: Page, name: str) -> Locator:
+    found = page.locator(f"[data-component={name}]")
+    expect(found).to_have_attribute("data-ready", "true")
+    return found
+
+
+def tile_place(canvas: Locator, grid: int, row: int, col: int, key: tuple[float, float]) -> dict[str, float]:
+    """Where in a mosaic the cell at `key` (x, y in [0, 1]) of tile (row, col) lies, in CSS pixels."""
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    tile = (box["width"] - HEADINGS - GUTTER * (grid - 1)) / grid
+    return {
+        "x": HEADINGS + col * (tile + GUTTER) + key[0] * tile,
+        "y": HEADINGS + row * (tile + GUTTER) + key[1] * tile,
+    }
+
+
+def numbers(text: str) -> list[float]:
+    return [float(found) for found in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))]
+
+
+def test_hover_lights_a_pair_and_tells_both_similarities(visit: Visit) -> None:
+    page = visit(MOSAIC)
+    stage = view(page, "similarity")
+    first = stage.locator("canvas.sim-map").nth(0)
+    first.hover(position=tile_place(first, 8, 2, 3, (3.5 / 8, 4.5 / 8)))  # position (2, 3) and (4, 3)
+    read = stage.locator(".sim-read")
+    expect(read).to_contain_text("(2, 3) and (4, 3): 2 patches apart")
+    shown = numbers(" ".join(read.locator(".sim-big").all_text_contents()))
+    expected = [
+        positions.cosine_similarity(positions.encode(kind, (8, 8), 64))[19, 35]
+        for kind in ("sincos_1d", "sincos_2d_concat")
+    ]
+    assert shown == pytest.approx(expected, abs=0.006)
+    expect(stage.locator(".sim-title").last).to_have_text("Position (2, 3), enlarged")
+
+
+def test_hover_asks_the_server_nothing_and_a_click_pins(visit: Visit) -> None:
+    page = visit(MOSAIC)
+    stage = view(page, "similarity")
+    second = stage.locator("canvas.sim-map").nth(1)
+    runs = page.locator('[data-testid="stApp"]')
+    for col in range(8):
+        second.hover(position=tile_place(second, 8, 1, col, (0.5, 0.5)))
+        expect(runs).to_have_attribute("data-test-script-state", "notRunning")
+    expect(page).to_have_url(re.compile(r"pin=0.5"))
+    second.click(position=tile_place(second, 8, 1, 6, (0.5, 0.5)))
+    expect(page).to_have_url(re.compile(r"pin=0\.812(,|%2C)0\.188"))
+    expect(stage.locator(".sim-title").last).to_have_text("Position (1, 6), enlarged")
+
+
+def test_the_keyboard_moves_over_tiles_and_cells(visit: Visit) -> None:
+    page = visit(MOSAIC)
+    stage = view(page, "similarity")
+    first = stage.locator("canvas.sim-map").nth(0)
+    first.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        first.press(key)
+    expect(stage.locator(".sim-title").last).to_have_text("Position (1, 1), enlarged")
+    expect(stage.locator(".vv-live")).to_contain_text("(1, 1)")
+
+
+def test_a_finger_reads_a_cell_and_nothing_is_too_wide(visit: Visit) -> None:
+    page = visit(MOSAIC, width=420, has_touch=True)
+    stage = view(page, "similarity")
+    first = stage.locator("canvas.sim-map").nth(0)
+    first.tap(position=tile_place(first, 8, 0, 2, (0.5, 0.5)))
+    expect(stage.locator(".sim-title").last).to_have_text("Position (0, 2), enlarged")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_tables_formula_has_the_hovered_cells_numbers(visit: Visit) -> None:
+    page = visit(
+        "positions?model=preset:vit_digits&image=digits:3&positions.view=table&positions.encoding=sincos_1d"
+    )
+    stage = view(page, "positions_table")
+    heat = stage.locator("canvas.pt-map")
+    heat.focus()
+    heat.press("ArrowRight")  # from nothing to the first cell
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"):
+        heat.press(key)
+    expect(stage.locator(".pt-head")).to_have_text("Position 1, dimension 3")
+    expect(stage.locator(".pt-formula")).to_contain_text("cos(1 / 10000^(2/64))")
+    value = positions.encode("sincos_1d", (8, 8), 64)[1, 3]
+    assert numbers(stage.locator(".pt-formula").text_content() or "")[-1] == pytest.approx(value, abs=1e-3)
+
+
+def test_every_view_draws_in_the_dark(visit: Visit) -> None:
+    for name in ("lecture", "lecture&positions.case=flat", "resize", "matter"):
+        page = visit(
+            f"positions?model=preset:vit_digits&image=digits:3&positions.view={name}", color_scheme="dark"
+        )
+        expect(page.get_by_text("The mathematics")).to_be_visible()

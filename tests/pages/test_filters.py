@@ -1,0 +1,150 @@
+"""The page on E's filters: tiles, rebuilding and the product by hand, for every kind of model."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from vitviz.analysis import filters
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.config import TrainConfig
+from vitviz.models.presets import RGB_32, VIT_DIGITS, VIT_SHAPES
+from vitviz.models.zoo import create_model
+
+PAGE = "pages/inside/filters.py"
+OpenApp = Callable[..., AppTest]
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(caption.value for caption in app.main.caption)
+
+
+def text(app: AppTest) -> str:
+    return "\n".join(part.value for part in (*app.main.markdown, *app.main.info, *app.main.code))
+
+
+def payload(app: AppTest) -> tuple[dict[str, Any], bytes]:
+    """(header, buffers) of the page's client view."""
+    message = app.main.get("bidi_component")[0].proto.bytes
+    (length,) = struct.unpack_from("<I", message)
+    return json.loads(message[4 : 4 + length]), message[4 + length :]
+
+
+def array(found: tuple[dict[str, Any], bytes], name: str) -> np.ndarray:
+    header, buffers = found
+    entry = header["arrays"][name]
+    count = int(np.prod(entry["shape"]))
+    return np.frombuffer(buffers, entry["dtype"], count, entry["offset"]).reshape(entry["shape"])
+
+
+@pytest.fixture
+def trained(no_shipped_checkpoints: Path) -> str:
+    """A checkpoint of three moments whose E turns from noise into cosine waves."""
+    state = create_model(VIT_SHAPES, seed=1).state_dict()
+    name = "patch_embed.proj.weight"
+    noise = state[name].numpy().copy()
+    waves = filters.dct_basis(3, 4, 8)
+    mixing = np.random.default_rng(0).standard_normal((len(noise), 8)) * np.linspace(3, 1, 8)
+    snapshots = {}
+    for step, share in ((0, 0.0), (5, 0.2), (50, 1.0)):
+        snapshots[step] = {key: tensor.clone() for key, tensor in state.items()}
+        mixed = noise + share * np.einsum("dk,kcyx->dcyx", mixing, waves)
+        snapshots[step][name] = state[name].new_tensor(mixed)
+    checkpoint = Checkpoint(
+        VIT_SHAPES, RGB_32, TrainConfig(dataset="shapes"), ("a", "b", "c", "d"), [], snapshots
+    )
+    save_checkpoint(no_shipped_checkpoints / "test_vit.safetensors", checkpoint)
+    return "checkpoint:test_vit"
+
+
+def test_random_trained_and_film_stand_side_by_side(open_app: OpenApp, trained: str) -> None:
+    app = open_app(PAGE, model=trained, image="sample:cat")
+    found = payload(app)
+    assert [sheet["title"] for sheet in found[0]["sheets"]][0] == "Random weights"
+    assert array(found, "tiles0").shape == (1, 28, 4, 4, 3)
+    assert array(found, "tiles1").shape == (3, 28, 4, 4, 3)
+    shares = array(found, "shares1")
+    assert shares[0].sum() < shares[2].sum()
+    assert found[0]["frame"] == 2 and found[0]["active"] == 1
+    said = captions(app)
+    assert "no structure: as rough as noise" in said and "the first are slow waves" in said
+
+
+def test_tiles_are_the_components_of_the_weights(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", filters__count="7")
+    found = payload(app)
+    weights = create_model(VIT_DIGITS, seed=0)
+    expected, ends = filters.to_bytes(
+        filters.principal_components(
+            weights.get_parameter("patch_embed.proj.weight").detach().numpy(), 7
+        ).maps
+    )
+    np.testing.assert_array_equal(array(found, "tiles0")[0], expected)
+    np.testing.assert_allclose(array(found, "ends0")[0], ends, atol=1e-6)
+    assert "random weights" in text(app)
+
+
+def test_raw_and_grey(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_cifar10", filters__kind="raw", filters__grey="1")
+    found = payload(app)
+    assert array(found, "tiles0").shape == (1, 28, 4, 4, 1)
+    assert found[0]["word"] == "filter" and "shares0" not in found[0]["arrays"]
+    grey = open_app(PAGE, model="preset:vit_digits")
+    (toggle,) = (switch for switch in grey.main.toggle if switch.key == "filters.grey")
+    assert toggle.disabled and "one channel" in toggle.help
+
+
+def test_rebuilding_sends_three_bases_and_the_best_is_the_pictures_own(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_cifar10", filters__view="express", image="sample:cat")
+    found = payload(app)
+    own, best, waves = (array(found, f"error{i}") for i in range(3))
+    assert len(own) == len(best) == len(waves) == 49
+    assert (best <= own + 1e-3).all() and (best <= waves + 1e-3).all()
+    assert best[-1] < 1e-3 and waves[-1] < 1e-3
+    basis, coefficients = array(found, "basis1"), array(found, "coefficients1")
+    rebuilt = array(found, "mean") + coefficients @ basis
+    shown = array(found, "shown").transpose(2, 0, 1) / 255
+    patches = filters.cut_patches(shown, 4).reshape(64, -1)
+    np.testing.assert_allclose(rebuilt * 0.5 + 0.5, patches, atol=1e-4)
+    halves = re.findall(r"To halve it takes (\d+) components of E, (\d+) of the patches' own", captions(app))
+    assert int(halves[0][1]) <= int(halves[0][0])
+
+
+def test_e_is_found_in_the_tree_and_taken_apart(open_app: OpenApp) -> None:
+    app = open_app(
+        PAGE, model="preset:vit_digits", filters__view="where", image="digits:3", filters__column="5"
+    )
+    said = text(app)
+    (line,) = [line for line in said.splitlines() if "◀ E" in line]
+    assert "64 × 1 × 4 × 4" in line
+    assert "P²C · D = 4² · 1 · 64 = 1,024 weights" in said
+    by_hand, model = re.findall(r"= \*\*([−\d.-]+)\*\*\..*?has ([−\d.-]+) in dimension 5", captions(app))[0]
+    assert float(by_hand.replace("−", "-")) == pytest.approx(float(model.replace("−", "-")), abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("model", "word"),
+    [
+        ("preset:cnn_digits", "3 × 3 filters of its first convolution"),
+        ("preset:hybrid_cifar10", "3 × 3 filters of its first convolution"),
+        ("preset:recipe_e", "no filters to draw"),
+        ("preset:swin_digits", "This model has not been trained"),
+    ],
+)
+@pytest.mark.parametrize("view", ["components", "express", "where"])
+def test_every_kind_of_model_has_its_picture_or_a_reason(
+    open_app: OpenApp, model: str, word: str, view: str
+) -> None:
+    app = open_app(PAGE, model=model, filters__view=view)
+    if view == "components" or model == "preset:recipe_e":
+        assert word in text(app)
+    else:
+        assert app.main.info or app.main.get("bidi_component")

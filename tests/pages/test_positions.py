@@ -1,0 +1,209 @@
+"""The page on positional encodings: every view's numbers follow its controls, for every kind of model."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from vitviz.analysis import positions
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.config import TrainConfig
+from vitviz.models.presets import GREY_32, VIT_DIGITS
+from vitviz.models.zoo import create_model
+
+PAGE = "pages/inside/positions.py"
+ROOT = Path(__file__).parents[2]
+OpenApp = Callable[..., AppTest]
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(caption.value for caption in app.main.caption)
+
+
+def text(app: AppTest) -> str:
+    return "\n".join(part.value for part in (*app.main.markdown, *app.main.info))
+
+
+def payload(app: AppTest) -> tuple[dict[str, Any], bytes]:
+    """(header, buffers) of the page's client view."""
+    message = app.main.get("bidi_component")[0].proto.bytes
+    (length,) = struct.unpack_from("<I", message)
+    return json.loads(message[4 : 4 + length]), message[4 + length :]
+
+
+def array(found: tuple[dict[str, Any], bytes], name: str) -> np.ndarray:
+    header, buffers = found
+    entry = header["arrays"][name]
+    count = int(np.prod(entry["shape"]))
+    return np.frombuffer(buffers, entry["dtype"], count, entry["offset"]).reshape(entry["shape"])
+
+
+def cosines(found: tuple[dict[str, Any], bytes], panel: int) -> np.ndarray:
+    described = found[0]["panels"][panel]
+    return array(found, f"similarity{panel}") * described["gain"] + described["start"]
+
+
+@pytest.fixture
+def trained(no_shipped_checkpoints: Path) -> str:
+    """A checkpoint of three moments whose table turns from noise into concatenated sines."""
+    model = create_model(VIT_DIGITS, seed=1)
+    state = model.state_dict()
+    noise = state["pos_embed"].numpy().copy()
+    waves = positions.encode("sincos_2d_concat", (8, 8), 64, base=10.0)
+    snapshots = {}
+    for step, share in ((0, 0.0), (10, 0.02), (100, 1.0)):
+        table = noise.copy()
+        table[0, 1:] += share * (waves - waves.mean(axis=0))
+        copied = {name: tensor.clone() for name, tensor in state.items()}
+        snapshots[step] = copied | {"pos_embed": state["pos_embed"].new_tensor(table)}
+    classes = tuple("0123456789")
+    history = [{"kind": "evaluation", "split": "validation", "step": 100, "epoch": 2.0, "accuracy": 0.9}]
+    checkpoint = Checkpoint(
+        VIT_DIGITS, GREY_32, TrainConfig(), classes, history, snapshots, {"title": "A test ViT"}
+    )
+    save_checkpoint(no_shipped_checkpoints / "test_vit.safetensors", checkpoint)
+    return "checkpoint:test_vit"
+
+
+def test_the_mosaic_holds_the_cosines_of_both_encodings(open_app: OpenApp) -> None:
+    app = open_app(
+        PAGE, model="preset:vit_digits", positions__left="sincos_1d", positions__right="sincos_2d_sum"
+    )
+    found = payload(app)
+    assert [panel["grid"] for panel in found[0]["panels"]] == [[8, 8], [8, 8]]
+    for panel, kind in enumerate(("sincos_1d", "sincos_2d_sum")):
+        expected = positions.cosine_similarity(positions.encode(kind, (8, 8), 64))
+        np.testing.assert_allclose(cosines(found, panel)[0], expected, atol=2e-5)
+    assert (found[0]["lo"], found[0]["hi"], found[0]["unit"]) == (-1.0, 1.0, "cosine")
+
+
+def test_the_caption_is_computed(open_app: OpenApp) -> None:
+    app = open_app(
+        PAGE, model="preset:vit_digits", positions__left="sincos_2d_concat", positions__right="none"
+    )
+    step = positions.structure(
+        positions.cosine_similarity(positions.encode("sincos_2d_concat", (8, 8), 64)), (8, 8)
+    ).either_step
+    assert f"patches one step away {step:.2f}" in captions(app)
+    assert "nothing is added" in captions(app)
+
+
+def test_a_base_and_a_grid_change_the_picture(open_app: OpenApp) -> None:
+    link = {"positions__right": "nothing", "positions__left": "sincos_1d"}
+    app = open_app(PAGE, model="preset:vit_digits", positions__grid="14,14", positions__base="10", **link)
+    found = payload(app)
+    expected = positions.cosine_similarity(positions.encode("sincos_1d", (14, 14), 64, base=10.0))
+    np.testing.assert_allclose(cosines(found, 0)[0], expected, atol=2e-5)
+    (toggle,) = (switch for switch in app.main.toggle if switch.key == "positions.raw")
+    toggle.set_value(True).run()
+    assert payload(app)[0]["unit"] == "dot product" and payload(app)[0]["hi"] == pytest.approx(32, abs=1e-6)
+
+
+def test_random_weights_are_called_so(open_app: OpenApp) -> None:
+    said = captions(open_app(PAGE, model="preset:vit_digits"))
+    assert "no structure yet (random weights)" in said
+
+
+def test_training_is_one_film_and_the_caption_follows_the_step(open_app: OpenApp, trained: str) -> None:
+    last = open_app(PAGE, model=trained, step="100")
+    film = array(payload(last), "similarity1")
+    assert film.shape == (3, 64, 64) and film.dtype == np.uint8
+    panel = payload(last)[0]["panels"][1]
+    assert panel["moments"] == ["step 0 · epoch 0", "step 10 · epoch 0.2", "step 100 · epoch 2"]
+    assert len(panel["told"]) == 3 and "one step away" in panel["told"][0]
+    assert payload(last)[0]["frame"] == 2
+    assert "clear structure" in captions(last)
+    first = open_app(PAGE, model=trained, step="0")
+    assert payload(first)[0]["frame"] == 0
+    assert "no structure yet (at step 0 · epoch 0 its training has taught it no more)" in captions(first)
+
+
+def test_two_models_can_stand_side_by_side(open_app: OpenApp, trained: str) -> None:
+    app = open_app(PAGE, model="preset:vit_mnist", positions__left=trained, positions__right="model")
+    panels = payload(app)[0]["panels"]
+    assert [panel["grid"] for panel in panels] == [[8, 8], [7, 7]]
+    assert len(panels[0]["moments"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "word"),
+    [
+        ("preset:swin_digits", "a bias for each offset"),
+        ("preset:cnn_digits", "A CNN needs no positions"),
+        ("preset:recipe_e", "one token"),
+        ("preset:recipe_a", "2-D sinusoidal, summed"),
+        ("preset:recipe_d", "From the pixels"),
+        ("preset:recipe_f_poor", "nothing is added"),
+    ],
+)
+def test_every_kind_of_model_has_its_picture_or_a_reason(open_app: OpenApp, model: str, word: str) -> None:
+    app = open_app(PAGE, model=model)
+    assert word in text(app) + captions(app)
+    assert app.main.get("bidi_component")
+
+
+@pytest.mark.parametrize("encoding", ["sincos_1d", "sincos_2d_concat", "slip", "random", "none", "model"])
+def test_the_table_holds_the_encodings_numbers(open_app: OpenApp, encoding: str) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", positions__view="table", positions__encoding=encoding)
+    found = payload(app)
+    values = array(found, "values")
+    assert values.shape == (64, 64)
+    if encoding == "model":
+        assert found[0]["kind"] == "learned" and "not trained" in captions(app)
+    elif encoding != "random":
+        np.testing.assert_allclose(values, positions.encode(encoding, (8, 8), 64), atol=1e-6)
+
+
+def test_the_lectures_numbers_are_there(open_app: OpenApp) -> None:
+    slip = text(open_app(PAGE, model="preset:vit_digits", positions__view="lecture"))
+    for line in (
+        "| 5 and 6 | 0.9662 | 0.9671 |",
+        "| 5 and 8 | 0.7996 | 0.8084 |",
+        "| 7 and 8 | 0.9662 | 0.9784 |",
+    ):
+        assert line in slip
+    flat = open_app(PAGE, model="preset:vit_digits", positions__view="lecture", positions__case="flat")
+    assert "1-D gives the pair 0.97, exactly as 2 and 3 that touch (0.97)" in captions(flat)
+    summed = open_app(PAGE, model="preset:vit_digits", positions__view="lecture", positions__case="sum")
+    assert "have cosine 1.00" in captions(summed) and "25 % of the 16 codes" in captions(summed)
+
+
+def test_resizing_stretches_the_models_own_table(open_app: OpenApp, trained: str) -> None:
+    app = open_app(PAGE, model=trained, positions__view="resize", positions__side="12")
+    assert [panel["grid"] for panel in payload(app)[0]["panels"]] == [[8, 8], [12, 12]]
+    said = captions(app)
+    before, after = map(float, re.findall(r"one step away had (\S+) and have (\S+);", said)[0])
+    assert after > before
+    assert "this model is none of them" in text(app)
+    fixed = open_app(PAGE, model="preset:recipe_a", positions__view="resize")
+    assert "Only a learned table is stretched" in text(fixed)
+
+
+def test_the_race_is_shown_as_measured(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
+    none = open_app(PAGE, model="preset:vit_digits", positions__view="matter")
+    assert "No measured race" in text(none)
+    shutil.copy(ROOT / "checkpoints" / "positions_race.json", no_shipped_checkpoints)
+    app = open_app(PAGE, model="preset:vit_digits", positions__view="matter", positions__dataset="shapes")
+    assert "chance is 25 %" in captions(app)
+    assert "not live" in text(app) and "benchmarks/positions_race.py" in text(app)
+
+
+def test_the_measured_race_says_what_the_page_says() -> None:
+    races = json.loads((ROOT / "checkpoints" / "positions_race.json").read_text())["races"]
+    ends = {run["positions"]: run for run in races["shapes"]["runs"]}
+    assert abs(ends["none"]["test"] - 0.25) < 0.04
+    assert abs(ends["sincos_2d_sum"]["test"] - 0.5) < 0.05
+    for code in ("sincos_1d", "sincos_2d_concat", "learned"):
+        assert ends[code]["test"] > 0.9
+    for race in races.values():  # a set of patches has no order
+        blind = next(run for run in race["runs"] if run["positions"] == "none")
+        assert abs(blind["test"] - blind["shuffled"]) < 0.002
