@@ -44,7 +44,8 @@ def merge_links(grid: Pair) -> BoolArray:
 def convolution_links(grid: Pair, radius: int) -> BoolArray:
     """links[output, input] of convolutions that together reach `radius` cells: a CNN's receptive field."""
     row, col = np.divmod(np.arange(grid[0] * grid[1]), grid[1])
-    return (np.abs(row[:, None] - row) <= radius) & (np.abs(col[:, None] - col) <= radius)
+    near: BoolArray = (np.abs(row[:, None] - row) <= radius) & (np.abs(col[:, None] - col) <= radius)
+    return near
 
 
 def follow(steps: Sequence[BoolArray]) -> list[BoolArray]:

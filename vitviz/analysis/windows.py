@@ -85,7 +85,8 @@ def colour_attention(picture: NDArray[np.uint8], found: Layout, masked: bool = T
     if masked:
         scores = scores + found.mask
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return (weights / weights.sum(axis=-1, keepdims=True)).astype(np.float32)
+    attn: FloatArray = (weights / weights.sum(axis=-1, keepdims=True)).astype(np.float32)
+    return attn
 
 
 def mean_colours(picture: NDArray[np.uint8], rows: int, cols: int) -> NDArray[np.float64]:

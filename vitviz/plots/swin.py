@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.analysis.reachability import NEVER, BlockReach
 from vitviz.analysis.windows import Layout
+from vitviz.config import SwinConfig
+from vitviz.plots import theme
 from vitviz.plots.blob import pack
-from vitviz.windows import FloatArray, Pair
+from vitviz.windows import FloatArray, Pair, relative_position_index
 
 PictureArray = NDArray[np.uint8]
 
@@ -100,3 +104,104 @@ def block_title(name: str) -> str:
     """'Stage 1, block 2' for 'layers.0.blocks.1'."""
     _, stage, _, block = name.split(".")
     return f"Stage {int(stage) + 1}, block {int(block) + 1}" + (" · shifted" if int(block) % 2 else "")
+
+
+def bias(tables: FloatArray, window: Pair, steps: Sequence[int], at: int) -> bytes:
+    """Relative position bias of one block, over the moments of its training.
+
+    Args:
+        tables: (steps, heads, (2 Mh - 1)(2 Mw - 1)).
+        window: (rows, cols).
+        steps: of the snapshots, ascending.
+        at: index of the one that is shown first.
+    """
+    header = {
+        "rows": window[0],
+        "cols": window[1],
+        "heads": tables.shape[1],
+        "steps": list(steps),
+        "at": at,
+    }
+    index = relative_position_index(window).astype(np.int32)
+    return pack(header, table=tables.astype(np.float32), index=index)
+
+
+@dataclass(frozen=True, eq=False)
+class Merge:
+    """One merging: into which stage (from 1), the four tokens (row, col), the one they become, and the values."""
+
+    stage: int
+    four_at: Sequence[Pair]
+    token: Pair
+    four: FloatArray
+    normed: FloatArray
+    merged: FloatArray
+
+
+def pyramid(
+    shown: PictureArray, config: SwinConfig, grid: Pair, pin: tuple[float, float], merge: Merge | None
+) -> bytes:
+    """The stages' grids on the picture, and one merging spelled out."""
+    stages = []
+    for stage, depth in enumerate(config.depths):
+        stages.append(
+            {
+                "rows": grid[0],
+                "cols": grid[1],
+                "dim": config.embed_dim * 2**stage,
+                "px": config.patch_size * 2**stage,
+                "blocks": depth,
+                "heads": config.num_heads[stage],
+            }
+        )
+        grid = (-(-grid[0] // 2), -(-grid[1] // 2))
+    header: dict[str, object] = {"pin": list(pin), "stages": stages, "merge": None}
+    if merge is None:
+        return pack(header, shown=shown)
+    header["merge"] = {
+        "stage": merge.stage,
+        "four": [list(place) for place in merge.four_at],
+        "token": list(merge.token),
+    }
+    values = {"four": merge.four, "normed": merge.normed, "merged": merge.merged}
+    return pack(header, shown=shown, **{name: array.astype(np.float32) for name, array in values.items()})
+
+
+def cost_figure(
+    x: Sequence[float],
+    curves: Mapping[str, Sequence[float]],
+    x_title: str,
+    y_title: str,
+    unit: str,
+    mode: theme.Mode,
+    marker: float | None = None,
+) -> go.Figure:
+    """Two costs against size, log-log; each line carries its name, its end its slope."""
+    palette = theme.PALETTES[mode]
+    figure = go.Figure()
+    for color, (name, values) in zip((theme.HEADS[4], theme.HEADS[5]), curves.items(), strict=True):
+        figure.add_scatter(
+            x=list(x),
+            y=list(values),
+            mode="lines+markers",
+            line={"color": color, "width": 2},
+            marker={"size": 6},
+            name=name,
+            hovertemplate="%{x}: %{y:.3s}" + f"{unit}<extra>{name}</extra>",
+        )
+        figure.add_annotation(
+            x=np.log10(x[-1]),
+            y=np.log10(values[-1]),
+            text=name,
+            showarrow=False,
+            xanchor="right",
+            yanchor="bottom" if name.startswith("global") else "top",
+            yshift=8 if name.startswith("global") else -8,
+            font={"color": palette.ink, "size": 13},
+        )
+    figure.update_layout(**theme.layout(mode), height=320)
+    figure.update_xaxes(type="log", title_text=x_title, tickvals=list(x), ticktext=[f"{v:,g}" for v in x])
+    figure.update_yaxes(type="log", title_text=y_title, dtick=1, exponentformat="SI", ticksuffix=unit)
+    if marker is not None:
+        figure.add_vline(x=marker, line={"color": palette.query, "width": 1, "dash": "dot"})
+    return figure

@@ -72,3 +72,40 @@ def reach(payload: bytes, *, key: str, on_change: Callable[[], None]) -> Any:
 def gradient(payload: bytes, *, key: str) -> None:
     """Mounts `plots.swin.gradient`."""
     _gradient(payload, key=key)
+
+
+_BIAS = """
+.sw-stage { display: flex; flex-wrap: wrap; gap: 24px; align-items: flex-start; }
+.sw-head { font-weight: 600; margin-bottom: 4px; min-height: 20px; }
+.sw-above { margin-top: 16px; }
+.sw-read { flex: 1; min-width: 176px; }
+.sw-read div { min-height: 24px; margin-bottom: 4px; }
+.sw-big { font-size: 1.25rem; font-weight: 600; }
+.sw-foot { margin-top: 12px; }
+.sw-time { margin-top: 8px; }
+.vv .sw-time input[type="range"] { flex: 1; min-width: 96px; max-width: 480px; }
+.vv .sw-cross { cursor: crosshair; touch-action: pan-y; }
+"""
+_PYRAMID = """
+.sw-panels { display: flex; flex-wrap: wrap; gap: 24px; align-items: flex-end; }
+.sw-head { font-weight: 600; margin-bottom: 4px; min-height: 20px; }
+.sw-above { margin-top: 24px; }
+.sw-why, .sw-small { font-size: 0.8125rem; }
+.sw-channels { height: 6px; margin: 4px 0; background: var(--vv-query); border-radius: 2px; }
+.sw-strips { display: grid; gap: 6px; }
+.sw-strip { display: grid; grid-template-columns: minmax(96px, 224px) auto 1fr; gap: 12px; align-items: center; }
+.sw-label { font-size: 0.8125rem; }
+.vv .sw-cross { cursor: crosshair; touch-action: pan-y; }
+"""
+_bias = register("swin_bias", css=_BIAS)
+_pyramid = register("swin_pyramid", css=_PYRAMID)
+
+
+def bias(payload: bytes, *, key: str) -> None:
+    """Mounts `plots.swin.bias`."""
+    _bias(payload, key=key)
+
+
+def pyramid(payload: bytes, *, key: str, on_change: Callable[[], None]) -> Any:
+    """Mounts `plots.swin.pyramid`; `.pin` is the point [x, y] in [0, 1] that was picked in this run."""
+    return _pyramid(payload, key=key, triggers=("pin",), on_change=on_change)

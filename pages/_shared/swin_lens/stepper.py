@@ -71,3 +71,57 @@ def describe(found: analysis.Layout, leak: np.ndarray) -> str:
         f" ({found.masked_pairs / found.mask.size:.1%}). Without the mask, {len(touched):,} patches would read across"
         f" the edge, with {touched.mean():.0%} of their attention on average."
     )
+
+
+def chosen() -> analysis.Layout:
+    """The layout of the controls, as they stand in this run."""
+    said = st.session_state
+    grid = said["swin.grid"]
+    return analysis.layout((grid, grid), said["swin.window"], said["swin.shift"])
+
+
+def numbers() -> None:
+    """The windows as tables, to take away."""
+    found = chosen()
+    cells = found.index.shape[1]
+    st.markdown(
+        f"The rolled grid's region ids, and {len(found.index):,} windows of {cells:,} slots with the patch in each"
+        " (patches count from 1)."
+    )
+    left, middle, right = st.columns(3)
+    rows = [",".join(str(value) for value in row) for row in found.ids]
+    left.download_button(
+        "Region ids (CSV)",
+        "\n".join(rows) + "\n",
+        "region_ids.csv",
+        "text/csv",
+        key="swin.csv_ids",
+        on_click="ignore",
+        icon=":material/download:",
+        width="stretch",
+    )
+    rows = [",".join(str(value + 1) for value in row) for row in found.index]
+    middle.download_button(
+        "Patch of every slot (CSV)",
+        "\n".join(rows) + "\n",
+        "windows.csv",
+        "text/csv",
+        key="swin.csv_windows",
+        on_click="ignore",
+        icon=":material/download:",
+        width="stretch",
+    )
+    right.download_button(
+        "Masks (CSV)",
+        lambda: (
+            "window,query,key\n"
+            + "\n".join(f"{w + 1},{q + 1},{k + 1}" for w, q, k in np.argwhere(found.mask < 0))
+        ),
+        "masked_pairs.csv",
+        "text/csv",
+        key="swin.csv_masks",
+        on_click="ignore",
+        icon=":material/download:",
+        width="stretch",
+    )
+    st.dataframe(found.ids, height=240)

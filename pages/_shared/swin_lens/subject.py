@@ -37,8 +37,8 @@ def stands_in() -> bool:
     return not isinstance(nouns.choice().config, SwinConfig)
 
 
-def say_which(choice: ModelChoice) -> None:
-    """Says which Swin is shown, and that its weights are random where they are."""
+def say_which(choice: ModelChoice, short: bool = False) -> None:
+    """Says which Swin is shown, and that its weights are random where they are; once on a page with the offer."""
     random = (
         " :orange-badge[:material/casino: random weights] It has not been trained."
         if choice.trained_on is None
@@ -47,6 +47,9 @@ def say_which(choice: ModelChoice) -> None:
     if not stands_in():
         if random:
             st.markdown(random.strip())
+        return
+    if short:
+        st.markdown(f":gray[{choice.title}]{random}")
         return
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.markdown(f":gray[{nouns.choice().title} has no windows; this is] {choice.title}.{random}")
@@ -81,6 +84,15 @@ def pinned_patch(grid: tuple[int, int]) -> int:
         return layout.token_of_pin(nouns.current().pin)
     except ValueError:
         return layout.token_at(0.5, 0.5)
+
+
+def pin_point() -> tuple[float, float]:
+    """The pin as a point; the centre where a prefix token is pinned."""
+    try:
+        x, y = (float(part) for part in nouns.current().pin.split(","))
+    except ValueError:
+        return 0.5, 0.5
+    return x, y
 
 
 def keep_pin(key: str) -> None:

@@ -71,7 +71,7 @@ def describe(hops: dict[str, tuple[str, np.ndarray]], pin: int, shift: int) -> s
         return text + f" With a shift of 0 it stays in its window: {full('Swin, shifted')}."
     return (
         text
-        + f" Windows that shift reach {full('Swin, shifted')}; windows that never shift {full('Swin, never shifted')}."
+        + f" Windows that shift reach {full('Swin, shifted')}; windows that never shift: {full('Swin, never shifted')}."
     )
 
 
@@ -87,7 +87,7 @@ def draw_measured(choice: ModelChoice, step: int) -> None:
     if len(blocks) > 12:
         first = controls.slider("swin.first", "First block shown", 1, len(blocks) - 11, 1)
         blocks = blocks[first - 1 : first + 11]
-    point = pin_point()
+    point = subject.pin_point()
     found = gradients(model, prepared.input, tuple(block.name for block in blocks), point)
     tokens = [TokenLayout((), block.grid, 1).token_at(*point) for block in blocks]
     payload = plots.gradient(prepared.shown, grid, blocks, tokens, found)
@@ -101,15 +101,6 @@ def draw_measured(choice: ModelChoice, step: int) -> None:
         f" they grow from {allowed[0].sum():,} to {allowed[-1].sum():,} of {allowed.shape[1]:,}."
         f" Below {NOTHING:.0e} of the largest counts as zero."
     )
-
-
-def pin_point() -> tuple[float, float]:
-    """The pin as a point; the centre where a prefix token is pinned."""
-    try:
-        x, y = (float(part) for part in nouns.current().pin.split(","))
-    except ValueError:
-        return 0.5, 0.5
-    return x, y
 
 
 def gradients(

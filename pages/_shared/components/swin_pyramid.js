@@ -1,0 +1,129 @@
+// The stages' grids as a pyramid on the picture, and one merging of four tokens spelled out.
+// header: {pin: [x, y], stages: [{rows, cols, dim, px, blocks, heads}], merge: {stage, four: [[row, col]...], token: [row, col]} | null}
+// arrays: shown (S, S, 3) uint8; four (4, C), normed (4C), merged (2C) float32
+
+const QUAD = [0, 1, 2, 3];
+
+export default view(({ root, trigger }) => {
+  let now = null, image = null, hover = null, small = [];
+  const grid = el(root, 'div', { class: 'sw-panels' }), panels = [];
+  const mergeHead = el(root, 'div', { class: 'sw-head sw-above', 'data-role': 'merge' });
+  const strips = el(root, 'div', { class: 'sw-strips' });
+  const row = (role) => {
+    const box = el(strips, 'div', { class: 'sw-strip' });
+    return { box, label: el(box, 'div', { class: 'sw-label' }), map: canvas(box, { role: 'img' }), shape: el(box, 'div', { class: 'vv-mono vv-muted', 'data-role': role }) };
+  };
+  const rows = [...QUAD.map((i) => row(`token${i}`)), row('joined'), row('normed'), row('merged')];
+  const note = el(root, 'div', { class: 'vv-muted sw-small' });
+  const tip = tooltip(root), say = live(root);
+  const colors4 = () => [PALETTE.HEADS[1], PALETTE.HEADS[2], PALETTE.HEADS[3], PALETTE.HEADS[0]];
+
+  const point = () => hover ?? now.header.pin;
+  const tokenAt = ({ rows: r, cols: c }, [x, y]) => [Math.min(r - 1, Math.floor(y * r)), Math.min(c - 1, Math.floor(x * c))];
+  /** The picture at a stage's own resolution: what a token's area looks like on average. */
+  function averaged({ rows: r, cols: c }) {
+    const node = document.createElement('canvas');
+    node.width = c; node.height = r;
+    const ctx = node.getContext('2d');
+    ctx.imageSmoothingQuality = 'high';
+    // Halve until the last step, so that smoothing sees every pixel.
+    let source = image;
+    while (source.width > 2 * c) {
+      const half = document.createElement('canvas');
+      half.width = Math.max(c, source.width >> 1); half.height = Math.max(r, source.height >> 1);
+      half.getContext('2d').drawImage(source, 0, 0, half.width, half.height);
+      source = half;
+    }
+    ctx.drawImage(source, 0, 0, c, r);
+    return node;
+  }
+  function drawPanel(s) {
+    const stage = now.header.stages[s], self = panels[s], w = self.side, h = (w * stage.rows) / stage.cols, ctx = self.map.size(w, h), { colors } = now;
+    const step = w / stage.cols;
+    blit(ctx, small[s], 0, 0, w, h);
+    if (step >= 4) {
+      ctx.strokeStyle = 'rgba(255,255,255,0.4)'; ctx.lineWidth = 0.5; ctx.beginPath();
+      for (let i = 1; i < stage.cols; i++) { ctx.moveTo(i * step, 0); ctx.lineTo(i * step, h); }
+      for (let i = 1; i < stage.rows; i++) { ctx.moveTo(0, i * step); ctx.lineTo(w, i * step); }
+      ctx.stroke();
+    }
+    const merge = now.header.merge;
+    if (merge && !hover && s === merge.stage - 1) merge.four.forEach(([r, c], i) => {
+      ctx.strokeStyle = '#fff'; ctx.lineWidth = 4; ctx.strokeRect(c * step + 1, r * step + 1, step - 2, step - 2);
+      ctx.strokeStyle = colors4()[i]; ctx.lineWidth = 2.5; ctx.strokeRect(c * step + 1, r * step + 1, step - 2, step - 2);
+    });
+    // The area of the token under the pointer in the last stage that shows it whole.
+    const level = hover ? self.level ?? s : merge ? merge.stage : s, frame = now.header.stages[Math.max(level, s)];
+    const [r, c] = tokenAt(frame, point()), bw = w / frame.cols, bh = h / frame.rows;
+    if (!(merge && !hover && s === merge.stage - 1)) {
+      ctx.strokeStyle = '#fff'; ctx.lineWidth = 4; ctx.strokeRect(c * bw + 1, r * bh + 1, bw - 2, bh - 2);
+      ctx.strokeStyle = colors.query; ctx.lineWidth = 2.5; ctx.strokeRect(c * bw + 1, r * bh + 1, bw - 2, bh - 2);
+    }
+    self.bar.style.width = `${(w * stage.dim) / Math.max(...now.header.stages.map((one) => one.dim))}px`;
+  }
+  function strip(k, values, width, top, borders) {
+    const { map } = rows[k], ctx = map.size(width, 14);
+    blit(ctx, heat(values, 1, values.length, DIVERGING_LUT, -top, top), 0, 0, width, 14);
+    borders.forEach((color, i) => { const part = width / borders.length; ctx.fillStyle = color; ctx.fillRect(i * part, 11, part - (borders.length > 1 ? 1 : 0), 3); });
+  }
+  function drawMerge() {
+    const { merge, stages } = now.header;
+    strips.style.display = merge ? '' : 'none';
+    if (!merge) { mergeHead.textContent = 'One stage: nothing is merged'; note.textContent = ''; return; }
+    const { four, normed, merged } = now.arrays, C = four.shape[1], room = Math.max(80, Math.min(640, now.width - (now.width >= 640 ? 320 : 150)));
+    const peakOf = (data) => data.reduce((m, v) => Math.max(m, Math.abs(v)), 1e-9), top = peakOf(four.data);
+    mergeHead.textContent = `Merging into stage ${merge.stage + 1}: token (${merge.token.join(', ')}) from these four`;
+    QUAD.forEach((i) => {
+      strip(i, four.data.subarray(i * C, (i + 1) * C), room / 4, top, [colors4()[i]]);
+      rows[i].label.textContent = `x[${i % 2}::2, ${i >> 1}::2]: token (${merge.four[i].join(', ')})`;
+      rows[i].shape.textContent = `${C}`;
+    });
+    strip(4, four.data, room, top, colors4()); rows[4].label.textContent = 'concatenated, 4C'; rows[4].shape.textContent = `${4 * C}`;
+    strip(5, normed.data, room, peakOf(normed.data), colors4()); rows[5].label.textContent = 'LayerNorm'; rows[5].shape.textContent = `${4 * C}`;
+    strip(6, merged.data, room / 2, peakOf(merged.data), [now.colors.query]); rows[6].label.textContent = '· W, no bias: 2C'; rows[6].shape.textContent = `${2 * C}`;
+    const before = stages[merge.stage - 1];
+    note.textContent = `W is ${4 * C} × ${2 * C}. ${before.rows} × ${before.cols} tokens of ${C} values become ${stages[merge.stage].rows} × ${stages[merge.stage].cols} of ${2 * C}: half as many numbers.`;
+  }
+  function drawAll() { panels.forEach((_, s) => { if (s < now.header.stages.length) drawPanel(s); }); }
+  function add(s) {
+    const box = el(grid, 'div');
+    const self = { box, head: el(box, 'div', { class: 'sw-head' }), map: canvas(box, { class: 'sw-cross' }), bar: el(box, 'div', { class: 'sw-channels' }), note: el(box, 'div', { 'data-role': `stage${s}` }), why: el(box, 'div', { class: 'vv-muted sw-why' }), side: 100, level: null };
+    panels[s] = self;
+    const stage = () => now.header.stages[s];
+    gridNavigation(self.map.node, {
+      label: `Tokens of stage ${s + 1}`, rows: () => stage().rows, cols: () => stage().cols,
+      hover(i, event) {
+        if (i < 0) { hover = null; tip.hide(); panels.forEach((p) => { p.level = null; }); drawAll(); return; }
+        const r = Math.floor(i / stage().cols), c = i % stage().cols;
+        hover = [(c + 0.5) / stage().cols, (r + 0.5) / stage().rows];
+        panels.forEach((p) => { p.level = s; });
+        drawAll();
+        const from = now.header.stages[0], share = (from.rows / stage().rows) * (from.cols / stage().cols);
+        const text = `Stage ${s + 1}, token (${r}, ${c}): ${stage().px} × ${stage().px} px${s ? `, made of ${share} patches` : ''}`;
+        if (event?.type === 'keydown') say(text);
+        tip.show(self.map.node.offsetLeft + ((c + 1) * self.side) / stage().cols, self.map.node.offsetTop + (r * self.side) / stage().cols, text);
+      },
+      pick(i) { trigger('pin', [((i % stage().cols) + 0.5) / stage().cols, (Math.floor(i / stage().cols) + 0.5) / stage().rows]); },
+    });
+  }
+  return (message) => {
+    const fresh = now?.arrays !== message.arrays;
+    now = message;
+    const { stages } = now.header, total = stages.length;
+    if (fresh) { image = picture(now.arrays.shown); small = stages.map(averaged); hover = null; }
+    while (panels.length < total) add(panels.length);
+    // Side by side, each stage smaller than the one before: all fit in the width.
+    const shares = stages.map((_, s) => 0.62 ** s), sum = shares.reduce((a, b) => a + b, 0);
+    const narrow = now.width < 640, first = narrow ? Math.min(now.width, 320) : Math.min(360, (now.width - 24 * (total - 1)) / sum);
+    panels.forEach((self, s) => {
+      self.box.style.display = s < total ? '' : 'none';
+      if (s >= total) return;
+      const stage = stages[s];
+      self.side = Math.floor(first * shares[s]); self.box.style.width = `${Math.max(self.side, 148)}px`;
+      self.head.textContent = `Stage ${s + 1}`;
+      self.note.textContent = `${stage.rows} × ${stage.cols} × ${stage.dim.toLocaleString('en')}`;
+      self.why.textContent = `${stage.px} px tokens · ${stage.blocks} blocks · ${stage.heads} heads`;
+    });
+    drawAll(); drawMerge();
+  };
+});

@@ -1,0 +1,88 @@
+"""What global and windowed attention cost on this machine: seconds and bytes of the same multiply-adds."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vitviz import windows
+
+HEAD_DIM = 32  # as in Swin
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One size: tokens per side, and (seconds, peak bytes) of the attention over all tokens and in windows."""
+
+    side: int
+    global_s: float
+    window_s: float
+    global_bytes: int
+    window_bytes: int
+
+
+def attention_layer(dim: int, seed: int = 0) -> Callable[[Tensor], Tensor]:
+    """softmax(Q K^T / sqrt(d)) V with its four linear maps, on (groups, tokens, dim): the formula's terms, no more."""
+    generator = torch.Generator().manual_seed(seed)
+    qkv = torch.randn(3 * dim, dim, generator=generator) / dim**0.5
+    proj = torch.randn(dim, dim, generator=generator) / dim**0.5
+    heads = max(1, dim // HEAD_DIM)
+
+    def attend(x: Tensor) -> Tensor:
+        groups, tokens, _ = x.shape
+        q, k, v = (x @ qkv.T).view(groups, tokens, 3, heads, -1).permute(2, 0, 3, 1, 4)
+        scores = (q * (dim // heads) ** -0.5) @ k.mT
+        y = scores.softmax(dim=-1) @ v
+        out: Tensor = y.transpose(1, 2).reshape(groups, tokens, dim) @ proj.T
+        return out
+
+    return attend
+
+
+def measure(sides: Sequence[int], dim: int, window: int, repeats: int = 3) -> list[Measurement]:
+    """Time and memory of both forms on grids of side x side tokens; the median of the repeats, after one warm-up.
+
+    Raises:
+        ValueError: if the windows do not tile a grid.
+    """
+    attend, found = attention_layer(dim), []
+    with torch.inference_mode():
+        for side in sides:
+            index = windows.partition(np.arange(side * side).reshape(side, side), (window, window))
+            x = torch.randn(1, side * side, dim, generator=torch.Generator().manual_seed(1))
+            inside = x[0, torch.from_numpy(index)]
+            results = [(_seconds(attend, part, repeats), _peak_bytes(attend, part)) for part in (x, inside)]
+            (global_s, global_bytes), (window_s, window_bytes) = results
+            found.append(Measurement(side, global_s, window_s, global_bytes, window_bytes))
+    return found
+
+
+def _seconds(attend: Callable[[Tensor], Tensor], x: Tensor, repeats: int) -> float:
+    attend(x)
+    taken = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        attend(x)
+        taken.append(time.perf_counter() - begin)
+    return statistics.median(taken)
+
+
+def _peak_bytes(attend: Callable[[Tensor], Tensor], x: Tensor) -> int:
+    """The most that the call holds at once beyond its input, from PyTorch's own allocations."""
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+    ) as trace:
+        y = attend(x)
+    held = peak = 0
+    events = trace.profiler.kineto_results.events()
+    for event in sorted((e for e in events if e.name() == "[memory]"), key=lambda e: e.start_ns()):
+        held += event.nbytes()
+        peak = max(peak, held)
+    del y
+    return int(peak)
