@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from vitviz.config import ViTConfig
-from vitviz.models.fast import attend, can_attend, dropout
+from vitviz.config import ModelConfig, SwinConfig, ViTConfig
+from vitviz.models.fast import attend, can_attend, dropout, linear
 from vitviz.models.zoo import create_model
 
 
@@ -78,3 +78,31 @@ def test_dropouts_gradient_is_its_mask_and_the_seed_decides() -> None:
     assert torch.equal(x.grad == 0, y == 0)
     torch.manual_seed(3)
     assert torch.equal(dropout(x, 0.3, training=True), y)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("gelu", [True, False])
+def test_linear_without_gradients_equals_linear_with(bias: bool, gelu: bool) -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(24, 40, bias=bias)
+    for x in (torch.randn(3, 7, 24), torch.randn(24, 5).mT, torch.randn(2, 3, 4, 24)):
+        expected = linear(layer, x, gelu)
+        with torch.inference_mode():
+            torch.testing.assert_close(linear(layer, x, gelu), expected, atol=2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        ViTConfig(image_size=16, embed_dim=48, depth=3, num_heads=3),
+        SwinConfig(image_size=32, embed_dim=24, depths=(2, 2)),
+    ],
+)
+def test_models_show_the_same_with_and_without_gradients(config: ModelConfig) -> None:
+    model = create_model(config, seed=0).eval()
+    x = torch.randn(2, 3, config.image_size, config.image_size)
+    _, expected = model(x, record=True)
+    with torch.inference_mode():
+        _, record = model(x, record=True)
+    for name, tensor in record.items():
+        torch.testing.assert_close(tensor, expected[name], atol=1e-5, rtol=1e-5)

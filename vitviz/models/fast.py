@@ -1,4 +1,4 @@
-"""Faster forms, for training on a processor, of what the layers write out plainly; the same mathematics."""
+"""Faster forms, on a processor, of what the layers write out plainly; the same mathematics."""
 
 from __future__ import annotations
 
@@ -6,10 +6,30 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 # exp(80) = 6e34 and exp(-80) = 2e-35 are both ordinary bf16 numbers, and so is a row's sum of either.
 SAFE_SCORE = 80.0
+
+
+def _can_use_onednn(x: Tensor) -> bool:
+    return (
+        x.device.type == "cpu"
+        and x.dtype == torch.float32
+        and not torch.is_grad_enabled()  # this form has no gradient
+        and not torch.is_autocast_enabled("cpu")
+        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    )
+
+
+def linear(layer: nn.Module, x: Tensor, gelu: bool = False) -> Tensor:
+    """layer(x), and GELU of it: without gradients in fp32 by oneDNN, on an AMD processor twice MKL's speed."""
+    if isinstance(layer, nn.Linear) and _can_use_onednn(x):
+        after, variant = ("gelu", "none") if gelu else ("none", "")
+        shown: Tensor = torch.ops.mkldnn._linear_pointwise(x, layer.weight, layer.bias, after, [], variant)
+        return shown
+    y: Tensor = layer(x)
+    return F.gelu(y) if gelu else y
 
 
 def can_attend(qkv: Tensor) -> bool:

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.config import ViTConfig
-from vitviz.models.fast import attend, can_attend, dropout
+from vitviz.models.fast import attend, can_attend, dropout, linear
 from vitviz.models.record import Recorder
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU, "silu": nn.SiLU}
@@ -95,10 +95,10 @@ class Attention(nn.Module):
         key_mask: Tensor | None = None,
     ) -> Tensor:
         B, N, _ = x.shape
-        qkv = self.qkv(x)  # (B, N, 3 D)
+        qkv = linear(self.qkv, x)  # (B, N, 3 D)
         plain = not (record.active or self.attn_drop and self.training) and head_mask is None
         if plain and key_mask is None and can_attend(qkv):
-            return self.proj(attend(qkv, self.num_heads, self.scale))  # type: ignore[no-any-return]
+            return linear(self.proj, attend(qkv, self.num_heads, self.scale))
         q, k, v = qkv.view(B, N, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)  # (B, heads, N, d)
         # Scaling q costs N*d products instead of scaling the scores' N*N.
         scores = (q * self.scale) @ k.mT
@@ -114,7 +114,7 @@ class Attention(nn.Module):
             y = y * head_mask[None, :, None, None]
         y = y.transpose(1, 2).reshape(B, N, -1)
         record(f"{name}.heads", y)
-        return self.proj(y)  # type: ignore[no-any-return]
+        return linear(self.proj, y)
 
 
 class Mlp(nn.Module):
@@ -128,9 +128,11 @@ class Mlp(nn.Module):
         self.dropout = dropout
 
     def forward(self, x: Tensor, record: Recorder, name: str) -> Tensor:
-        hidden = self.act(self.fc1(x))
+        gelu = isinstance(self.act, nn.GELU)
+        hidden = linear(self.fc1, x, gelu)
+        hidden = hidden if gelu else self.act(hidden)
         record(f"{name}.mlp_hidden", hidden)
-        return self.fc2(dropout(hidden, self.dropout, self.training))  # type: ignore[no-any-return]
+        return linear(self.fc2, dropout(hidden, self.dropout, self.training))
 
 
 class LayerScale(nn.Module):

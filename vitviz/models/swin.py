@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from vitviz import windows
 from vitviz.config import SwinConfig
-from vitviz.models.fast import dropout
+from vitviz.models.fast import dropout, linear
 from vitviz.models.layers import Mlp, drop_path
 from vitviz.models.layout import TokenLayout
 from vitviz.models.record import Observer, Recorder, RecordRequest
@@ -57,7 +57,7 @@ class WindowAttention(nn.Module):
         self, x: Tensor, mask: Tensor | None, record: Recorder, name: str, head_mask: Tensor | None
     ) -> Tensor:
         B, W, N, C = x.shape  # pictures, windows, slots of a window, channels
-        qkv = self.qkv(x).view(B, W, N, 3, self.num_heads, -1).permute(3, 0, 1, 4, 2, 5)
+        qkv = linear(self.qkv, x).view(B, W, N, 3, self.num_heads, -1).permute(3, 0, 1, 4, 2, 5)
         q, k, v = qkv.unbind(0)  # each (B, windows, heads, M*M, d_head)
         bias = self.relative_position_bias()
         if mask is not None:
@@ -70,7 +70,7 @@ class WindowAttention(nn.Module):
         y = attn @ v
         if head_mask is not None:
             y = y * head_mask[:, None, None]
-        return self.proj(y.transpose(2, 3).reshape(B, W, N, C))  # type: ignore[no-any-return]
+        return linear(self.proj, y.transpose(2, 3).reshape(B, W, N, C))
 
 
 class SwinBlock(nn.Module):
@@ -147,7 +147,7 @@ class PatchMerging(nn.Module):
         if H % 2 or W % 2:
             x = F.pad(x, (0, 0, 0, W % 2, 0, H % 2))
         quads = torch.cat([x[:, r::2, c::2] for c in (0, 1) for r in (0, 1)], dim=-1)
-        return self.reduction(self.norm(quads))  # type: ignore[no-any-return]
+        return linear(self.reduction, self.norm(quads))
 
 
 class SwinStage(nn.Module):
