@@ -83,6 +83,22 @@ _OWN = (
         _DIGITS,
     ),
     TrainingPreset(
+        "digits_swin",
+        "Digits Swin",
+        "Windows of 4 x 4 tokens in two stages read scikit-learn's digits.",
+        PRESETS["swin_digits"].config,
+        GREY_32,
+        replace(_DIGITS, epochs=40),
+    ),
+    TrainingPreset(
+        "digits_cnn",
+        "Digits CNN",
+        "A small residual network reads scikit-learn's digits.",
+        PRESETS["cnn_digits"].config,
+        GREY_32,
+        replace(_DIGITS, epochs=40),
+    ),
+    TrainingPreset(
         "shapes_vit",
         "Shapes ViT, patch 4",
         "Where does the warm object lie relative to the cool one? Only positions can tell.",
