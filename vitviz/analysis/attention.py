@@ -42,9 +42,13 @@ def quantise_rows(attn: FloatArray) -> tuple[NDArray[np.uint8], NDArray[np.float
         codes (..., query, key) and row maxima (..., query).
     """
     row_max = attn.max(axis=-1, initial=0).astype(np.float32)
-    safe = np.where(row_max > 0, row_max, 1)[..., None]
-    codes = np.round(255 * np.sqrt(np.clip(attn / safe, 0, 1))).astype(np.uint8)
-    return codes, row_max
+    scale = 255**2 / np.where(row_max > 0, row_max, 1)
+    # In place, and rounded by truncation: an explorer of 28 x 28 patches quantises eleven million weights.
+    codes = np.multiply(attn, scale[..., None], dtype=np.float32)
+    np.sqrt(codes, out=codes)
+    codes += 0.5
+    np.minimum(codes, 255, out=codes)
+    return codes.astype(np.uint8), row_max
 
 
 def restore_rows(codes: NDArray[np.uint8], row_max: NDArray[np.float32]) -> NDArray[np.float32]:

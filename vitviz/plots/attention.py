@@ -43,36 +43,47 @@ def _chosen(attn: FloatArray, head: Head) -> FloatArray:
     return attn[..., head - 1, :, :] if isinstance(head, int) else fuse_heads(attn, head)
 
 
-def explorer_view(scene: Scene, picture: NDArray[np.uint8], attn: FloatArray) -> bytes:
+Quantised = tuple[NDArray[np.uint8], NDArray[np.float32]]
+
+
+def layer_codes(attn: FloatArray, layer: int) -> Quantised:
+    """All heads of one layer (from 1) of attn (depth, heads, query, key), quantised."""
+    return quantise_rows(attn[layer - 1])
+
+
+def strip_codes(attn: FloatArray, head: Head) -> Quantised:
+    """One head of all layers, or all heads fused, quantised."""
+    return quantise_rows(_chosen(attn, head))
+
+
+def explorer_view(scene: Scene, picture: NDArray[np.uint8], layer: Quantised, strip: Quantised) -> bytes:
     """The chosen layer with all heads, and the chosen head with all layers: never all of it.
 
     Args:
         picture: (S, S, 3) uint8, what the model sees.
-        attn: (depth, heads, query, key) of one picture.
+        layer: of `layer_codes`, strip: of `strip_codes`.
     """
-    layer_codes, layer_max = quantise_rows(attn[scene.layer - 1])
-    strip_codes, strip_max = quantise_rows(_chosen(attn, scene.head))
     return pack(
         asdict(scene),
         picture=picture,
-        layer_codes=layer_codes,
-        layer_max=layer_max,
-        strip_codes=strip_codes,
-        strip_max=strip_max,
+        layer_codes=layer[0],
+        layer_max=layer[1],
+        strip_codes=strip[0],
+        strip_max=strip[1],
     )
 
 
 def windows_view(scene: Scene, picture: NDArray[np.uint8], blocks: Sequence[WindowRows], index: int) -> bytes:
     """The same of a Swin stage: `blocks` are the stage's, of which `blocks[index]` is on the stage."""
-    layer_codes, layer_max = quantise_rows(blocks[index].rows)
-    strip_codes, strip_max = quantise_rows(np.stack([_chosen(block.rows, scene.head) for block in blocks]))
+    layer = quantise_rows(blocks[index].rows)
+    strip = quantise_rows(np.stack([_chosen(block.rows, scene.head) for block in blocks]))
     return pack(
         asdict(scene) | {"slots": int(blocks[index].slots.shape[1])},
         picture=picture,
-        layer_codes=layer_codes,
-        layer_max=layer_max,
-        strip_codes=strip_codes,
-        strip_max=strip_max,
+        layer_codes=layer[0],
+        layer_max=layer[1],
+        strip_codes=strip[0],
+        strip_max=strip[1],
         **_windows("layer", blocks[index : index + 1]),
         **_windows("strip", blocks),
     )

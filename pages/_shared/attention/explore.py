@@ -128,7 +128,7 @@ def view_of(subject: Subject, layer: int, head: Head, group: str = "attention") 
         strip_layers=tuple(range(1, len(attn) + 1)),
         strip_names=tuple(f"layer {i}" for i in range(1, len(attn) + 1)),
     )
-    return explorer_view(scene, subject.prepared.shown, attn)
+    return explorer_view(scene, subject.prepared.shown, *subject.quantised(layer, head))
 
 
 def _stage(config: SwinConfig, layer: int) -> tuple[int, int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,7 +16,10 @@ from vitviz.config import SwinConfig, ViTConfig
 from vitviz.data.preparation import Prepared
 from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded import LoadedModel
+from vitviz.plots.attention import Head, Quantised, layer_codes, strip_codes
 
+# What the browser gets of a capture, quantised; gone with the capture, so an upload's goes with its visit.
+_QUANTISED: WeakKeyDictionary[Capture, dict[tuple[str, int | str], Quantised]] = WeakKeyDictionary()
 ATTENTION = ("blocks.*.attn",)
 WINDOWS = ("layers.*.attn", "layers.*.window_index")
 
@@ -54,6 +58,15 @@ class Subject:
     def attn(self) -> np.ndarray:
         """(depth, heads, query, key)."""
         return self.capture(ATTENTION).attention()[:, 0]
+
+    def quantised(self, layer: int, head: Head) -> tuple[Quantised, Quantised]:
+        """The chosen layer with all heads, and the chosen head with all layers, in eight bits; made once."""
+        kept = _QUANTISED.setdefault(self.capture(ATTENTION), {})
+        if ("layer", layer) not in kept:
+            kept["layer", layer] = layer_codes(self.attn, layer)
+        if ("head", head) not in kept:
+            kept["head", head] = strip_codes(self.attn, head)
+        return kept["layer", layer], kept["head", head]
 
     @cached_property
     def logits(self) -> np.ndarray:

@@ -1,0 +1,158 @@
+"""What a hover costs in the browser: the attention explorer on 14 x 14 and 28 x 28 grids, all heads and all layers.
+
+    python benchmarks/attention_repaint.py [--moves 200] [--out benchmarks/attention_repaint.md]
+
+A real server and a real Chromium (software rendering). 'Drawing' is the time of one repaint of the stage, 6 heads and
+12 layers; 'to the screen' runs from the pointer event to the second animation frame after it, when the picture
+stands. Aim: at most 16 ms of drawing at the 95th percentile. Layer change: from the click on a small map to the
+drawn layer, the weights travelling over loopback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+import numpy as np
+import streamlit as st
+from pages._shared.components.attention import explorer, picked, view_options
+from vitviz.plots.attention import Scene, explorer_view, layer_codes, strip_codes
+
+side = int(st.query_params.get("side", "14"))
+
+@st.cache_resource
+def weights(side):
+    tokens = side * side + 1
+    scores = np.random.default_rng(0).normal(scale=2, size=(12, 6, tokens, tokens)).astype(np.float32)
+    weights = np.exp(scores)
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+def on_pick():
+    events = picked("bench")
+    if "layer" in events:
+        st.session_state.layer = int(events["layer"])
+
+layer = st.session_state.setdefault("layer", 1)
+scene = Scene("bench", "bench", (side, side), ("cls",), 16, layer, str(layer), 1, 6, 64,
+              tuple(range(1, 13)), tuple(f"layer {{i}}" for i in range(1, 13)))
+picture = np.random.default_rng(1).integers(0, 255, (224, 224, 3), dtype=np.uint8)
+view_options(group="bench", pin="0.5,0.5", direction="row", scale="shared", style="overlay", share=0.6, opacity=0.9,
+             smooth=False, grid=True)
+attn = weights(side)
+explorer(explorer_view(scene, picture, layer_codes(attn, layer), strip_codes(attn, 1)), key="bench", on_change=on_pick)
+"""
+MEASURE = """
+(node) => new Promise((resolve) => {
+  const view = node.closest('.vv'), stage = view.querySelector('.ax-stage'), found = { draw: [], shown: [] };
+  let left = MOVES;
+  const next = () => {
+    if (!left--) return resolve(found);
+    const box = stage.getBoundingClientRect(), began = performance.now();
+    const place = { clientX: box.left + Math.random() * box.width, clientY: box.top + Math.random() * box.height };
+    stage.dispatchEvent(new PointerEvent('pointermove', { ...place, pointerType: 'mouse', bubbles: true }));
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      found.draw.push(Number(view.dataset.repaintMs));
+      found.shown.push(performance.now() - began);
+      setTimeout(next, 5);
+    }));
+  };
+  next();
+})
+"""
+
+
+def p95(values: list[float]) -> float:
+    return statistics.quantiles(values, n=20)[-1]
+
+
+def layer_changes(page: Page, count: int) -> list[float]:
+    """ms from the click on another layer's small map to its weights on the stage."""
+    view = page.locator("[data-component=attention]")
+    found = []
+    for i in range(count):
+        layer = 2 + i % 11
+        began = time.perf_counter()
+        view.locator(".ax-layers button").nth(layer - 1).click()
+        page.locator(f"[data-component=attention][data-layer='{layer}']").wait_for()
+        found.append(1e3 * (time.perf_counter() - began))
+    return found
+
+
+def measure(page: Page, address: str, moves: int) -> list[str]:
+    lines = []
+    for side in (14, 28):
+        page.goto(f"{address}/?side={side}")
+        page.locator("[data-component=attention][data-ready=true]").wait_for(timeout=60_000)
+        found = page.locator(".ax-stage").evaluate(MEASURE.replace("MOVES", str(moves)))
+        changes = layer_changes(page, max(5, moves // 20))
+        lines.append(
+            f"| {side} × {side} | {statistics.median(found['draw']):.1f} | {p95(found['draw']):.1f} |"
+            f" {statistics.median(found['shown']):.1f} | {p95(found['shown']):.1f} |"
+            f" {statistics.median(changes):.0f} | {max(changes):.0f} |"
+        )
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--moves", type=int, default=200)
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "attention_repaint.md")
+    arguments = parser.parse_args()
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        script = Path(folder) / "bench.py"
+        script.write_text(SCRIPT)
+        command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
+        server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            address = f"http://127.0.0.1:{port}"
+            for _ in range(300):
+                try:
+                    urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).close()
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            browser = playwright.chromium.launch(
+                executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+            )
+            rows = measure(
+                browser.new_page(viewport={"width": 1400, "height": 900}), address, arguments.moves
+            )
+            browser.close()
+        finally:
+            server.terminate()
+            server.wait()
+    lines = [
+        "# The attention explorer's hover",
+        "",
+        f"{platform.machine()}, headless Chromium, 6 heads and 12 layers, {arguments.moves} moves, ms.",
+        "",
+        "| grid | drawing, median | p95 | to the screen, median | p95 | layer change, median | worst |",
+        "|---|---|---|---|---|---|---|",
+        *rows,
+        "",
+    ]
+    arguments.out.write_text("\n".join(lines))
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
