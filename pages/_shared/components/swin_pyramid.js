@@ -5,7 +5,7 @@
 const QUAD = [0, 1, 2, 3];
 
 export default view(({ root, trigger }) => {
-  let now = null, image = null, hover = null, small = [];
+  let now = null, image = null, hover = null;
   const grid = el(root, 'div', { class: 'sw-panels' }), panels = [];
   const mergeHead = el(root, 'div', { class: 'sw-head sw-above', 'data-role': 'merge' });
   const strips = el(root, 'div', { class: 'sw-strips' });
@@ -20,29 +20,12 @@ export default view(({ root, trigger }) => {
 
   const point = () => hover ?? now.header.pin;
   const tokenAt = ({ rows: r, cols: c }, [x, y]) => [Math.min(r - 1, Math.floor(y * r)), Math.min(c - 1, Math.floor(x * c))];
-  /** The picture at a stage's own resolution: what a token's area looks like on average. */
-  function averaged({ rows: r, cols: c }) {
-    const node = document.createElement('canvas');
-    node.width = c; node.height = r;
-    const ctx = node.getContext('2d');
-    ctx.imageSmoothingQuality = 'high';
-    // Halve until the last step, so that smoothing sees every pixel.
-    let source = image;
-    while (source.width > 2 * c) {
-      const half = document.createElement('canvas');
-      half.width = Math.max(c, source.width >> 1); half.height = Math.max(r, source.height >> 1);
-      half.getContext('2d').drawImage(source, 0, 0, half.width, half.height);
-      source = half;
-    }
-    ctx.drawImage(source, 0, 0, c, r);
-    return node;
-  }
   function drawPanel(s) {
     const stage = now.header.stages[s], self = panels[s], w = self.side, h = (w * stage.rows) / stage.cols, ctx = self.map.size(w, h), { colors } = now;
     const step = w / stage.cols;
-    blit(ctx, small[s], 0, 0, w, h);
+    blit(ctx, image, 0, 0, w, h, image.width > w);
     if (step >= 4) {
-      ctx.strokeStyle = 'rgba(255,255,255,0.4)'; ctx.lineWidth = 0.5; ctx.beginPath();
+      ctx.strokeStyle = 'rgba(255,255,255,0.6)'; ctx.lineWidth = 0.75; ctx.beginPath();
       for (let i = 1; i < stage.cols; i++) { ctx.moveTo(i * step, 0); ctx.lineTo(i * step, h); }
       for (let i = 1; i < stage.rows; i++) { ctx.moveTo(0, i * step); ctx.lineTo(w, i * step); }
       ctx.stroke();
@@ -110,7 +93,7 @@ export default view(({ root, trigger }) => {
     const fresh = now?.arrays !== message.arrays;
     now = message;
     const { stages } = now.header, total = stages.length;
-    if (fresh) { image = picture(now.arrays.shown); small = stages.map(averaged); hover = null; }
+    if (fresh) { image = picture(now.arrays.shown); hover = null; }
     while (panels.length < total) add(panels.length);
     // Side by side, each stage smaller than the one before: all fit in the width.
     const shares = stages.map((_, s) => 0.62 ** s), sum = shares.reduce((a, b) => a + b, 0);

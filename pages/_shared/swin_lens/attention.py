@@ -19,7 +19,7 @@ FUSED = "mean"
 def draw(choice: ModelChoice, step: int) -> None:
     """The explorer of the attention page, on one layer of the Swin."""
     st.subheader("Attention of a real Swin, inside its windows", anchor=False)
-    subject.say_which(choice, short=True)
+    subject.remind(choice)
     now = explorer_subject.of(choice.key, step, nouns.current().image)
     heads = explore.layers_of(now)
     names = [name for name, _ in now.windows]

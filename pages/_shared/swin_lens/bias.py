@@ -56,7 +56,7 @@ def tables_of(paths: tuple[tuple[Path, int], ...], stage: int, block: int) -> np
 def draw(choice: ModelChoice, step: int) -> None:
     """Tables, index and matrix of one block."""
     st.subheader("Relative position bias", anchor=False)
-    subject.say_which(choice, short=True)
+    subject.remind(choice)
     config = choice.config
     assert isinstance(config, SwinConfig)
     left, _ = st.columns([2, 5])
@@ -87,7 +87,7 @@ def describe(table: np.ndarray, window: tuple[int, int]) -> str:
     side = "above" if centre > 0 else "below"
     return (
         f"(2·{window[0]} − 1)(2·{window[1]} − 1) = {rows:,} numbers a head stand for all {pairs:,} pairs of a window,"
-        f" {rows * heads:,} in this block. The largest is {table[head, entry]:.3f}, in head {head + 1}, for a query"
+        f" {rows * heads:,} in this block. The largest is {signed(table[head, entry])}, in head {head + 1}, for a query"
         f" {offset(dr, 'below', 'above')} and {offset(dc, 'right of', 'left of')} its key; a token’s bias to itself"
         f" lies {abs(centre):.3f} {side} the mean."
     )
@@ -96,3 +96,8 @@ def describe(table: np.ndarray, window: tuple[int, int]) -> str:
 def offset(by: int, plus: str, minus: str) -> str:
     """'2 below', 'level with' where there is no difference."""
     return f"{abs(by)} {plus if by > 0 else minus}" if by else "level with"
+
+
+def signed(value: float) -> str:
+    """Three decimals, with a true minus sign."""
+    return f"{value:.3f}".replace("-", "−")

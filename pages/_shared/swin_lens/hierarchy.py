@@ -24,7 +24,7 @@ ORDER = ((0, 0), (1, 0), (0, 1), (1, 1))  # (row, column) in the group, as the m
 def draw(choice: ModelChoice, step: int) -> None:
     """The pyramid and the merging into one of its stages."""
     st.subheader("Hierarchy: four tokens become one", anchor=False)
-    subject.say_which(choice, short=True)
+    subject.remind(choice)
     model, config = cached.loaded(choice.key, step), choice.config
     assert isinstance(config, SwinConfig)
     into = 1
@@ -44,7 +44,7 @@ def draw(choice: ModelChoice, step: int) -> None:
             found[names[0]][0], found[names[1]][0], into, point, merging_norm(model.model, into)
         )  # type: ignore[arg-type]
     views.pyramid(
-        plots.pyramid(prepared.shown, config, grid, point, merge),
+        plots.pyramid(subject.picture(model.preparation), config, grid, point, merge),
         key=KEY,
         on_change=partial(subject.keep_pin, KEY),
     )

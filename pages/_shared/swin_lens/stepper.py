@@ -16,6 +16,7 @@ from vitviz.plots import swin as plots
 GRIDS = (4, 6, 8, 12, 14, 16)
 WINDOWS = (2, 3, 4, 6, 7, 8)
 KEY = "swin.stepper"
+LAST_WINDOW = "swin.last_window"
 
 
 def read_controls() -> tuple[int, int, int]:
@@ -34,6 +35,10 @@ def read_controls() -> tuple[int, int, int]:
             4 if 4 in fitting else fitting[-1],
             help=f"Windows that tile a grid of {grid}. The paper uses M = 7.",
         )
+    # Another window brings the paper's own shift with it; a link's first word stands.
+    if st.session_state.get(LAST_WINDOW, window) != window:
+        controls.set_value("swin.shift", window // 2)
+    st.session_state[LAST_WINDOW] = window
     with right:
         shift = controls.segmented(
             "swin.shift",

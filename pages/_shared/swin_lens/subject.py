@@ -8,7 +8,7 @@ from PIL import Image
 
 from pages._shared import cached, catalogue, nouns
 from pages._shared.catalogue import ModelChoice
-from vitviz.config import SwinConfig
+from vitviz.config import Preparation, SwinConfig
 from vitviz.models.layout import TokenLayout
 
 PICTURE_PX = 384
@@ -37,8 +37,8 @@ def stands_in() -> bool:
     return not isinstance(nouns.choice().config, SwinConfig)
 
 
-def say_which(choice: ModelChoice, short: bool = False) -> None:
-    """Says which Swin is shown, and that its weights are random where they are; once on a page with the offer."""
+def say_which(choice: ModelChoice) -> None:
+    """Says which Swin is shown where the sidebar's model is none, and offers it; says where weights are random."""
     random = (
         " :orange-badge[:material/casino: random weights] It has not been trained."
         if choice.trained_on is None
@@ -47,9 +47,6 @@ def say_which(choice: ModelChoice, short: bool = False) -> None:
     if not stands_in():
         if random:
             st.markdown(random.strip())
-        return
-    if short:
-        st.markdown(f":gray[{choice.title}]{random}")
         return
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.markdown(f":gray[{nouns.choice().title} has no windows; this is] {choice.title}.{random}")
@@ -62,11 +59,17 @@ def say_which(choice: ModelChoice, short: bool = False) -> None:
     )
 
 
-def picture() -> np.ndarray:
-    """The square that the chosen model sees, (S, S, 3) uint8, from the source's own pixels where they are finer."""
-    choice, image = nouns.choice(), nouns.current().image
-    prepared = cached.prepared(image, choice.preparation)
-    if choice.preparation.digit:
+def remind(choice: ModelChoice) -> None:
+    """One quiet line: which Swin a further part of the page shows."""
+    weights = "random weights" if choice.trained_on is None else f"trained on {choice.trained_on}"
+    st.markdown(f":small[:gray[{choice.title} · {weights}]]")
+
+
+def picture(preparation: Preparation | None = None) -> np.ndarray:
+    """The square that a model sees (None: the sidebar's), (S, S, 3) uint8, from the source's pixels if finer."""
+    image, how = nouns.current().image, preparation or nouns.choice().preparation
+    prepared = cached.prepared(image, how)
+    if how.digit:
         return prepared.shown
     top, left, side = prepared.box
     if side <= PICTURE_PX / 2:

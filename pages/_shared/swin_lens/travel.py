@@ -90,7 +90,7 @@ def draw_measured(choice: ModelChoice, step: int) -> None:
     point = subject.pin_point()
     found = gradients(model, prepared.input, tuple(block.name for block in blocks), point)
     tokens = [TokenLayout((), block.grid, 1).token_at(*point) for block in blocks]
-    payload = plots.gradient(prepared.shown, grid, blocks, tokens, found)
+    payload = plots.gradient(subject.picture(model.preparation), grid, blocks, tokens, found)
     views.gradient(payload, key="swin.gradient")
     allowed = np.stack([block.reach[token] for block, token in zip(blocks, tokens, strict=True)])
     measured = found > NOTHING * found.max(axis=1, keepdims=True)

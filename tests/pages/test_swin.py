@@ -1,0 +1,160 @@
+"""The Swin page: its numbers follow its controls, for every kind of model."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.config import SwinConfig, TrainConfig
+from vitviz.models.presets import GREY_32
+from vitviz.models.zoo import create_model
+
+PAGE = "pages/beyond/swin.py"
+OpenApp = Callable[..., AppTest]
+Payload = tuple[dict[str, Any], bytes]
+STEPPER, REACH, GRADIENT, BIAS, PYRAMID = "ids", "hops", "gradient", "index", "normed"
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(caption.value for caption in app.main.caption)
+
+
+def text(app: AppTest) -> str:
+    return "\n".join(part.value for part in app.main.markdown)
+
+
+def payload(app: AppTest, holds: str, without: str = "\0") -> Payload:
+    """(header, buffers) of the client view that carries an array of this name."""
+    for view in app.main.get("bidi_component"):
+        message = view.proto.bytes
+        (length,) = struct.unpack_from("<I", message)
+        header = json.loads(message[4 : 4 + length])
+        if holds in header["arrays"] and without not in header["arrays"]:
+            return header, message[4 + length :]
+    raise AssertionError(f"no view carries {holds}")
+
+
+def array(found: Payload, name: str) -> np.ndarray:
+    header, buffers = found
+    entry = header["arrays"][name]
+    count = int(np.prod(entry["shape"]))
+    return np.frombuffer(buffers, entry["dtype"], count, entry["offset"]).reshape(entry["shape"])
+
+
+def choose(app: AppTest, key: str, value: Any) -> None:
+    (group,) = (group for group in app.main.get("button_group") if group.key == key)
+    group.set_value(value).run()
+    assert not app.exception, [error.message for error in app.exception]
+
+
+def test_the_stepper_follows_grid_window_and_shift(open_app: OpenApp) -> None:
+    """14 / 7 / 3: 4,128 of 9,604 pairs in 3 of 4 windows; 4 / 2 / 1: the ids counted by hand."""
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:3")
+    assert app.title[0].value == "Swin windows"
+    choose(app, "swin.grid", 14)
+    choose(app, "swin.window", 7)
+    assert "3 of them hold patches" in captions(app)
+    assert "4,128 of 9,604 query–key pairs are masked" in captions(app)
+    choose(app, "swin.grid", 4)
+    choose(app, "swin.window", 2)
+    found = payload(app, STEPPER)
+    assert array(found, "ids").tolist() == [[0, 0, 1, 2], [0, 0, 1, 2], [3, 3, 4, 5], [6, 6, 7, 8]]
+    assert int((array(found, "allowed") == 0).sum()) == 28
+    choose(app, "swin.shift", 0)
+    assert int((array(payload(app, STEPPER), "allowed") == 0).sum()) == 0
+    assert "no window ever hears of another" in captions(app)
+
+
+def test_what_is_reached_and_what_is_measured_agree(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", pin="0.100,0.100")
+    hops = array(payload(app, REACH), "hops")
+    assert hops.shape == (4, 64, 64)
+    assert (hops[2] <= 1).all()  # a ViT: everywhere at once
+    assert (hops[1] == 255).any() and not (hops[0] == 255).any()  # never shifted; shifted
+    found = payload(app, GRADIENT)
+    gradient, reach = array(found, "gradient"), array(found, "reach")
+    assert np.array_equal(gradient > 1e-20, reach == 1)
+    assert "In 4 of 4 blocks the gradient is non-zero on exactly the patches" in captions(app)
+
+
+def test_the_bias_and_the_merging_are_the_models_own(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__bias_block="2.1")
+    found = payload(app, "table")
+    assert array(found, "table").shape == (1, 4, 49) and array(found, "index").shape == (16, 16)
+    assert "(2·4 − 1)(2·4 − 1) = 49 numbers a head stand for all 256 pairs" in captions(app)
+    pyramid = payload(app, PYRAMID)
+    model = create_model(
+        SwinConfig(in_chans=1, embed_dim=32, depths=(2, 2), num_heads=(2, 4), mlp_ratio=2.0), 0
+    )
+    weight = model.layers[1].downsample.reduction.weight.detach().numpy()  # type: ignore[union-attr]
+    assert np.allclose(weight @ array(pyramid, "normed"), array(pyramid, "merged"), atol=1e-5)
+    assert [stage["rows"] for stage in pyramid[0]["stages"]] == [16, 8]
+
+
+@pytest.mark.parametrize("model", ["preset:vit_cifar10", "preset:cnn_digits", "preset:vit_digits"])
+def test_a_swin_stands_in_and_says_so(open_app: OpenApp, model: str) -> None:
+    app = open_app(PAGE, model=model, image="digits:3")
+    assert "has no windows; this is" in text(app) and "random weights" in text(app)
+    (button,) = (button for button in app.main.button if button.key == "swin.choose")
+    button.click().run()
+    assert not app.exception
+    assert "has no windows" not in text(app)
+
+
+def test_the_bias_is_shown_over_a_training(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
+    config = SwinConfig(in_chans=1, embed_dim=8, depths=(2, 2), num_heads=(1, 2), mlp_ratio=1.0)
+    state = create_model(config, seed=0).state_dict()
+    later = {name: tensor + 1 if "bias_table" in name else tensor.clone() for name, tensor in state.items()}
+    checkpoint = Checkpoint(
+        config=config,
+        preparation=GREY_32,
+        train=TrainConfig(dataset="digits"),
+        classes=tuple("0123456789"),
+        snapshots={0: state, 40: later},
+        card={"title": "Tiny Swin", "dataset": "digits"},
+    )
+    save_checkpoint(no_shipped_checkpoints / "tiny_swin.safetensors", checkpoint)
+    app = open_app(PAGE, model="checkpoint:tiny_swin", image="digits:3")
+    tables = array(payload(app, "table"), "table")
+    assert tables.shape[0] == 2
+    assert np.allclose(tables[1] - tables[0], 1, atol=2e-3)
+    assert payload(app, "table")[0]["steps"] == [0, 40]
+
+
+def test_cost_is_measured_when_asked_for(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pages._shared.swin_lens import cost
+    from vitviz.window_cost import Measurement
+
+    def known(window: int, dim: int) -> list[Measurement]:
+        return [Measurement(s, 1e-9 * s**4, 1e-6 * s**2, s**4, 10 * s**2) for s in cost.sides_of(window)]
+
+    monkeypatch.setattr(cost, "measured", known)
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:3")
+    assert "the slope is 4.00 for global attention and 2.00 for windows" in captions(app)
+    assert "Slopes over these sizes" not in captions(app)
+    (button,) = (button for button in app.main.button if button.key == "swin.measure")
+    button.click().run()
+    assert not app.exception
+    assert "Slopes over these sizes: 4.00 global, 2.00 windows" in captions(app)
+
+
+def test_a_hostile_link_falls_back(open_app: OpenApp) -> None:
+    app = open_app(
+        PAGE,
+        model="preset:swin_digits",
+        image="digits:3",
+        pin="cls",
+        swin__grid="9",
+        swin__shift="-1",
+        swin__layer="99",
+        swin__bias_block="9.9",
+    )
+    assert array(payload(app, STEPPER), "ids").shape == (8, 8)
