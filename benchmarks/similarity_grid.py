@@ -82,6 +82,7 @@ def in_browser(repeats: int) -> list[float]:
                 )
                 settle(page)
                 page.get_by_role("button", name="Grid, D, scale").click()
+                page.get_by_text("Stretch the scale").wait_for()
                 return [_toggle_ms(page) for _ in range(repeats + 1)][1:]
         finally:
             stop_server(server)

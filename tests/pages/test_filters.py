@@ -78,6 +78,15 @@ def test_random_trained_and_film_stand_side_by_side(open_app: OpenApp, trained: 
     assert "no structure: as rough as noise" in said and "the first are slow waves" in said
 
 
+def test_the_learned_change_leaves_the_first_noise_out(open_app: OpenApp, trained: str) -> None:
+    app = open_app(PAGE, model=trained, image="sample:cat", filters__kind="change")
+    found = payload(app)
+    assert array(found, "tiles0").shape == (2, 28, 4, 4, 3)
+    assert found[0]["frame"] == 1 and len(found[0]["sheets"]) == 1
+    # what was added lies in eight directions, and so does all of its variance
+    assert array(found, "shares0")[1, :8].sum() == pytest.approx(1.0, abs=1e-3)
+
+
 def test_tiles_are_the_components_of_the_weights(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", filters__count="7")
     found = payload(app)

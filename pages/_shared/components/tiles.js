@@ -1,7 +1,7 @@
 // Filter tiles: rows of P x P pictures, one sheet per model, all snapshots in one flip-book. A tile under the pointer is
 // enlarged: its colours, its channels on a diverging scale, and its weights in numbers where they fit.
 
-const GUT = 2, BARS = 34, TILE_FRAME_MS = 420;
+const GUT = 4, BARS = 34, TILE_FRAME_MS = 420;
 
 export default view(({ root, onUnmount }) => {
   const say = live(root);

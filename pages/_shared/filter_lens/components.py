@@ -35,18 +35,23 @@ TRY_THIS = """
 2. Press *Play*. Which comes first, the smooth components or the loss of the noise in the last ones?
 3. Compare E with the CNN's first filters: how large is what each of them sees?
 4. Choose *Raw filters*: can you see what the components show?
+5. Where all looks like noise choose *Learned change*: what did training add to the noise that E started from?
 """
 
 
 def draw() -> None:
     """The whole view: controls, sheets of tiles, caption, drawers."""
     choice = nouns.choice()
-    raw, count, grey, others = _controls()
-    models = [sources.random_twin(choice)] if choice.trained_on is not None else []
-    models.append(sources.of(choice, nouns.current().step))
+    kind, count, grey, others = _controls()
+    main = sources.of(choice, nouns.current().step)
+    models = [sources.random_twin(choice), main] if choice.trained_on is not None else [main]
     models += [sources.of(catalogue.models()[key], None) for key in others]
+    place = models.index(main)
+    if kind == "change":
+        models = [sources.change(model) for model in models[place:]]
+        main, place = models[0], 0
+    raw = kind == "raw"
     sheets = [_sheet(model, raw, count, grey) for model in models]
-    main = models[1 if choice.trained_on is not None else 0]
     if not sources.has_embedding(choice.config):
         st.info(
             "This model does not cut patches: shown are the 3 × 3 filters of its first convolution.",
@@ -54,7 +59,7 @@ def draw() -> None:
         )
     page.untrained_note(choice.trained_on)
     word = "filter" if raw else "component"
-    tiles_view(plots.tiles(sheets, COLUMNS, main.frame, word, models.index(main)), key="filters.tiles")
+    tiles_view(plots.tiles(sheets, COLUMNS, main.frame, word, place), key="filters.tiles")
     page.caption(" ".join(describe(model, grey) for model in models))
     page.drawers(
         math=MATH,
@@ -66,16 +71,21 @@ def draw() -> None:
     )
 
 
-def _controls() -> tuple[bool, int, bool, list[str]]:
+def _controls() -> tuple[str, int, bool, list[str]]:
     choice = nouns.choice()
-    kind_box, other_box, cnn_box, more = st.columns([2.1, 2, 2, 1.2], vertical_alignment="bottom")
+    kind_box, other_box, cnn_box, more = st.columns([2.7, 1.8, 1.8, 1.1], vertical_alignment="bottom")
+    kinds = {"components": "Components", "raw": "Raw filters"}
+    if len(choice.steps) > 1:
+        kinds["change"] = "Learned change"
     with kind_box:
         kind = controls.segmented(
             "filters.kind",
             "Tiles",
-            ("components", "raw"),
+            tuple(kinds),
             "components",
-            format_func={"components": "Components", "raw": "Raw filters"}.__getitem__,
+            format_func=kinds.__getitem__,
+            help="Learned change: components of E minus E at the first step, so that the noise E started from"
+            " does not hide what training wrote.",
         )
     with_filters = {
         key: model
@@ -120,7 +130,7 @@ def _controls() -> tuple[bool, int, bool, list[str]]:
             disabled=channels == 1,
             help="This model reads grey pictures: it has one channel." if channels == 1 else None,
         )
-    return kind == "raw", count, grey, [key for key in chosen if key != NOTHING]
+    return kind, count, grey, [key for key in chosen if key != NOTHING]
 
 
 def _best_other(keys: tuple[str, ...]) -> str:

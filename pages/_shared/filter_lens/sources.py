@@ -68,6 +68,20 @@ def of(choice: ModelChoice, step: int | None) -> Filters:
     return Filters(choice.title, note, [as_array(loaded.model.get_parameter(name))], [""], 0)
 
 
+def change(model: Filters) -> Filters:
+    """E less E at the first snapshot, from the second snapshot on; a model of one moment stays as it is."""
+    if len(model.weights) < 2:
+        return replace(model, note=f"{model.note}, no snapshots: its weights")
+    start = model.weights[0]
+    return Filters(
+        model.title,
+        f"{model.note}, less its first step",
+        [weights - start for weights in model.weights[1:]],
+        model.moments[1:],
+        max(0, model.frame - 1),
+    )
+
+
 def random_twin(choice: ModelChoice) -> Filters:
     """The same first map before any training, from a fixed seed."""
     return Filters("Random weights", f"the same shape, seed {SEED}", [_random(choice.config)], [""], 0)

@@ -88,7 +88,7 @@ def draw() -> None:
 
 def describe(race: dict[str, Any]) -> str:
     """The race's outcome in one sentence, from its numbers."""
-    parts = ", ".join(f"{NAMES[run['positions']].lower()} {100 * run['test']:.1f} %" for run in race["runs"])
+    parts = ", ".join(f"{NAMES[run['positions']]} {100 * run['test']:.1f} %" for run in race["runs"])
     return f"Test accuracy on {race['test_pictures']:,} pictures: {parts}; chance is {100 / race['classes']:.0f} %."
 
 
