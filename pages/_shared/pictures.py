@@ -36,7 +36,9 @@ def seen_picture(
         return np.asarray(image)
     top, left, side = (value * scale for value in box)
     paper = Image.new("RGB", size, PALETTES[mode].panel)
-    frame = (round(left), round(top), round(left + side), round(top + side))
+    # Of a picture as thin as a line the crop is less than a pixel: it is shown as one.
+    x0, y0 = min(round(left), size[0] - 1), min(round(top), size[1] - 1)
+    frame = (x0, y0, max(x0 + 1, round(left + side)), max(y0 + 1, round(top + side)))
     seen = image.crop(frame)
     image = Image.blend(paper, image, _DIMMED)
     image.paste(seen, frame[:2])

@@ -151,7 +151,7 @@ def draw_truth(subject: Subject) -> None:
         subject.classes[recipe.target],
         nouns.mode(),
     )
-    left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+    left, right = st.columns([6, 5], gap="medium", vertical_alignment="center")
     scores = [
         Score(titles[name], area(checked.fraction, down), area(checked.fraction, up))
         for name, (down, up) in checked.curves.items()
@@ -171,7 +171,7 @@ def draw_truth(subject: Subject) -> None:
             ],
             hide_index=True,
             column_config={
-                name: st.column_config.NumberColumn(format="%.2f", width=72, help=text)
+                name: st.column_config.NumberColumn(format="%.2f", width="small", help=text)
                 for name, text in AREAS.items()
             },
         )
