@@ -19,7 +19,9 @@ METRICS: tuple[dict[str, Any], ...] = (
     {"name": "gradient_norm", "title": "Gradient norm", "unit": "", "log": True, "splits": 1},
     {"name": "images_per_second", "title": "Images per second", "unit": "", "log": False, "splits": 1},
 )
-MOST_POINTS = 400  # of a series: about as many as a panel has pixels; a moving picture sends them four times a second
+MOST_POINTS = (
+    400  # of a series: about as many as a panel has pixels; a moving picture sends them four times a second
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,9 @@ def payload(
     arrays: dict[str, NDArray[np.float32]] = {}
     for i, part in enumerate(series):
         if not known.issuperset(part.values):
-            raise ValueError(f"metrics must be of {', '.join(sorted(known))}, received {', '.join(part.values)}")
+            raise ValueError(
+                f"metrics must be of {', '.join(sorted(known))}, received {', '.join(part.values)}"
+            )
         if part.x.shape[0] != 3 or any(v.shape != part.x.shape[1:] for v in part.values.values()):
             raise ValueError(f"x must be (3, n) and every value (n,), received x {part.x.shape}")
         rows = np.vstack([part.x, *part.values.values()])

@@ -60,6 +60,9 @@ function placeOf(xs, x) {
   return low;
 }
 
+// The zoom of the run last shown: a page that is drawn anew (a run has ended) must not lose it.
+const kept = { focus: null, zoom: null, axis: 0 };
+
 export default view(({ root, send, trigger, onUnmount }) => {
   const bar = el(root, 'div', { class: 'vv-row curves-bar' });
   const chart = canvas(root, { class: 'curves-canvas', tabindex: '0', role: 'application' });
@@ -163,6 +166,7 @@ export default view(({ root, send, trigger, onUnmount }) => {
     smooth.value = String(state.smoothing);
     extra.value = String(state.extra);
     whole.hidden = !state.zoom;
+    Object.assign(kept, { focus: now.header.focus, zoom: state.zoom, axis: state.axis });
     const shown = shownMetrics(), columns = now.width >= WIDE ? 2 : 1;
     const tall = PANEL_HEIGHT[columns], rows = Math.ceil(shown.length / columns);
     const ctx = chart.size(now.width, rows * tall);
@@ -420,6 +424,7 @@ export default view(({ root, send, trigger, onUnmount }) => {
         state.axis = Math.max(0, AXES.findIndex((axis) => axis.name === header.view.axis));
         Object.assign(state, { smoothing: header.view.smoothing, log: header.view.log, logX: header.view.log_x, extra: header.view.extra });
       }
+      if (!state.started && kept.focus === header.focus && kept.axis === state.axis) state.zoom = kept.zoom;
       state.started = true;
       const names = header.metrics.slice(2).map((m) => m.title);
       if (extra.dataset.names !== names.join()) {

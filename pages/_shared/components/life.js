@@ -6,6 +6,9 @@ const TABLES = { diverging: DIVERGING_LUT, sequential: SEQUENTIAL_LUT };
 
 const counted = (value) => Math.round(value).toLocaleString('en').replaceAll(',', '\u202f');
 
+// Where each run's timeline stood: a page that is drawn anew (a run has ended) must not lose it.
+const stood = new Map();
+
 export default view(({ root, send, trigger, onUnmount }) => {
   const bar = el(root, 'div', { class: 'life-bar' });
   const back = el(bar, 'button', { type: 'button', 'aria-label': 'One snapshot back', title: 'One snapshot back' }, '◀');
@@ -198,6 +201,7 @@ export default view(({ root, send, trigger, onUnmount }) => {
     for (const node of [back, play, ahead, track, follow]) node.disabled = empty;
     if (empty) { where.textContent = header.waiting; return; }
     state.index = Math.min(state.index, last());
+    stood.set(header.run, { step: header.steps[state.index], follow: state.follow });
     track.max = String(last());
     track.value = String(state.index);
     follow.setAttribute('aria-pressed', String(state.follow));
@@ -223,10 +227,11 @@ export default view(({ root, send, trigger, onUnmount }) => {
     if (fresh) {
       build();
       if (state.run !== now.header.run) {
+        const kept = stood.get(now.header.run), at = now.header.moment ?? (kept?.follow === false ? kept.step : null);
         state.run = now.header.run;
-        state.follow = now.header.moment === null;
+        state.follow = at === null;
         stop();
-        state.index = state.follow ? last() : Math.max(0, steps().indexOf(now.header.moment));
+        state.index = state.follow ? last() : Math.max(0, steps().indexOf(at));
       } else if (state.follow) state.index = last();
       else state.index = Math.max(0, steps().indexOf(before));
       state.index = Math.max(0, state.index);
