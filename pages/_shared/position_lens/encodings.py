@@ -117,6 +117,8 @@ def _of_model(choice: ModelChoice, own: bool) -> Table:
         config.positions, COMPUTED.get(config.positions, "None")
     )
     where = choice.title
+    if not own:  # two learned tables side by side are told apart by their models
+        title, where = choice.title, title.lower()
     if film:
         steps = [step for step, _ in film]
         tables = np.stack([positions.patch_rows(values, config.grid) for _, values in film])

@@ -65,7 +65,12 @@ def draw() -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Mean similarity by distance**")
-        structures = {_short(table): _structure(table) for table in chosen}
+        structures = {
+            _short(table) + (" (beside)" if table.title == chosen[0].title and index else ""): _structure(
+                table
+            )
+            for index, table in enumerate(chosen)
+        }
         figure = plots.by_distance_figure(
             {name: (s.along_row, s.along_column) for name, s in structures.items()}, nouns.mode()
         )
