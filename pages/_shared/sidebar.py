@@ -151,7 +151,7 @@ def _image(model: ModelChoice, chosen: nouns.Nouns) -> None:
                 picture, prepared.box, None if redrawn else chosen.pin, nouns.mode(), _IMAGE_PX
             ),
             alt=f"The chosen picture: {describe(chosen.image)}",
-            width=round(_IMAGE_PX * picture.shape[1] / max(picture.shape[:2])),
+            width=max(1, round(_IMAGE_PX * picture.shape[1] / max(picture.shape[:2]))),
         )
         with st.container(gap="xxsmall"):
             st.markdown(f"**{describe(chosen.image)}**")
