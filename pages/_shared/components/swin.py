@@ -92,8 +92,9 @@ _PYRAMID = """
 .sw-above { margin-top: 24px; }
 .sw-why, .sw-small { font-size: 0.8125rem; }
 .sw-channels { height: 6px; margin: 4px 0; background: var(--vv-query); border-radius: 2px; }
-.sw-strips { display: grid; gap: 6px; }
-.sw-strip { display: grid; grid-template-columns: minmax(96px, 224px) auto 1fr; gap: 12px; align-items: center; }
+.sw-strips { display: grid; grid-template-columns: auto auto 1fr; gap: 6px 12px; align-items: center;
+  margin-bottom: 8px; }
+.sw-strip { display: contents; }
 .sw-label { font-size: 0.8125rem; }
 .vv .sw-cross { cursor: crosshair; touch-action: pan-y; }
 """

@@ -45,7 +45,8 @@ export default view(({ root, trigger }) => {
     self.bar.style.width = `${(w * stage.dim) / Math.max(...now.header.stages.map((one) => one.dim))}px`;
   }
   function strip(k, values, width, top, borders) {
-    const { map } = rows[k], ctx = map.size(width, 14);
+    const { map, label } = rows[k], ctx = map.size(width, 14);
+    map.node.setAttribute('aria-label', `${label.textContent}: ${values.length} values between ±${top.toFixed(3)}`);
     blit(ctx, heat(values, 1, values.length, DIVERGING_LUT, -top, top), 0, 0, width, 14);
     borders.forEach((color, i) => { const part = width / borders.length; ctx.fillStyle = color; ctx.fillRect(i * part, 11, part - (borders.length > 1 ? 1 : 0), 3); });
   }
@@ -57,13 +58,16 @@ export default view(({ root, trigger }) => {
     const peakOf = (data) => data.reduce((m, v) => Math.max(m, Math.abs(v)), 1e-9), top = peakOf(four.data);
     mergeHead.textContent = `Merging into stage ${merge.stage + 1}: token (${merge.token.join(', ')}) from these four`;
     QUAD.forEach((i) => {
-      strip(i, four.data.subarray(i * C, (i + 1) * C), room / 4, top, [colors4()[i]]);
       rows[i].label.textContent = `x[${i % 2}::2, ${i >> 1}::2]: token (${merge.four[i].join(', ')})`;
+      strip(i, four.data.subarray(i * C, (i + 1) * C), room / 4, top, [colors4()[i]]);
       rows[i].shape.textContent = `${C}`;
     });
-    strip(4, four.data, room, top, colors4()); rows[4].label.textContent = 'concatenated, 4C'; rows[4].shape.textContent = `${4 * C}`;
-    strip(5, normed.data, room, peakOf(normed.data), colors4()); rows[5].label.textContent = 'LayerNorm'; rows[5].shape.textContent = `${4 * C}`;
-    strip(6, merged.data, room / 2, peakOf(merged.data), [now.colors.query]); rows[6].label.textContent = '· W, no bias: 2C'; rows[6].shape.textContent = `${2 * C}`;
+    rows[4].label.textContent = 'concatenated, 4C';
+    strip(4, four.data, room, top, colors4()); rows[4].shape.textContent = `${4 * C}`;
+    rows[5].label.textContent = 'LayerNorm';
+    strip(5, normed.data, room, peakOf(normed.data), colors4()); rows[5].shape.textContent = `${4 * C}`;
+    rows[6].label.textContent = '· W, no bias: 2C';
+    strip(6, merged.data, room / 2, peakOf(merged.data), [now.colors.query]); rows[6].shape.textContent = `${2 * C}`;
     const before = stages[merge.stage - 1];
     note.textContent = `W is ${4 * C} × ${2 * C}. ${before.rows} × ${before.cols} tokens of ${C} values become ${stages[merge.stage].rows} × ${stages[merge.stage].cols} of ${2 * C}: half as many numbers.`;
   }

@@ -86,7 +86,7 @@ def by_the_clock(window: int, dim: int) -> None:
     if (window, dim) not in asked:
         sizes = ", ".join(f"{side} × {side}" for side in sides_of(window))
         st.caption(f"Runs both on {sizes} tokens: a few seconds.")
-        if not st.button("Measure here", key="swin.measure", icon=":material/timer:", type="primary"):
+        if not st.button("Measure here", key="swin.measure", icon=":material/timer:"):
             return
         asked.add((window, dim))
     found = measured(window, dim)
