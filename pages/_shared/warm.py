@@ -45,6 +45,10 @@ def _run() -> None:
         except Exception:  # a page that needs it says so; the server goes on
             logging.getLogger(__name__).warning("%s could not be loaded in advance", name, exc_info=True)
         time.sleep(0.01)  # visits first
+    from threadpoolctl import threadpool_limits
+
+    # NumPy's matrix products are small here; a second thread each would only wait for the other visits' threads.
+    threadpool_limits(1, user_api="blas")
     gc.collect()
     gc.freeze()
     while True:

@@ -131,15 +131,15 @@ class DistanceStream:
     def add(self, layer: int, attn: FloatArray) -> None:
         """Take the attention (b, heads, T, T) of one block for the next b pictures."""
         images, heads, tokens, _ = attn.shape
-        if self._weights is None or self._weights.shape[1] != tokens * tokens:
-            self._weights = _linear_weights(tokens, self.grid, self.patch_px)
-        # Both statistics are linear in the attention: two matrix-vector products over it as it lies in memory.
-        flat = attn.reshape(images * heads, -1)
-        distance, prefix = (
-            (flat @ weights).reshape(images, heads).astype(np.float64) for weights in self._weights
-        )
+        if self._weights is None or len(self._weights) != tokens * tokens:
+            self._weights = _distance_weights(tokens, self.grid, self.patch_px)
+        first = _prefix_count(tokens, self.grid)
+        prefix = attn[..., first:, :first].sum(axis=(-2, -1), dtype=np.float64) / (tokens - first)
         if self._renormalise:
             distance = mean_attention_distance_px(attn, self.grid, self.patch_px, renormalise=True)
+        else:  # linear in the attention: one matrix-vector product over it as it lies in memory
+            flat = attn.reshape(images * heads, -1) @ self._weights
+            distance = flat.reshape(images, heads).astype(np.float64)
         entropy = (entropy_bits(attn),) if self._with_entropy else ()
         self._parts[layer].append((distance, prefix, *entropy))
         batch = attn.sum(axis=0, dtype=np.float32)
@@ -164,14 +164,12 @@ class DistanceStream:
         return AttentionDistances(stacked[0], stacked[1], mean.astype(np.float32), entropy)
 
 
-def _linear_weights(tokens: int, grid: tuple[int, int], patch_px: float) -> NDArray[np.float32]:
-    """(2, T * T): what each attention weight adds to the mean distance, and to the mean mass on prefix tokens."""
+def _distance_weights(tokens: int, grid: tuple[int, int], patch_px: float) -> NDArray[np.float32]:
+    """(T * T,): what each attention weight adds to the mean distance; 0 where a prefix token is involved."""
     prefix = _prefix_count(tokens, grid)
-    weights = np.zeros((2, tokens, tokens), np.float32)
-    patches = tokens - prefix
-    weights[0, prefix:, prefix:] = patch_distances_px(grid, patch_px) / patches
-    weights[1, prefix:, :prefix] = 1 / patches
-    return weights.reshape(2, -1)
+    weights = np.zeros((tokens, tokens), np.float32)
+    weights[prefix:, prefix:] = patch_distances_px(grid, patch_px) / (tokens - prefix)
+    return weights.ravel()
 
 
 def offset_map(attn: FloatArray, grid: tuple[int, int]) -> NDArray[np.float64]:
