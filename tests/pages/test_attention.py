@@ -179,6 +179,26 @@ def test_what_can_be_kept_is_what_is_shown(open_app, model, direction):
     assert labels[:3] == ["View, PNG", "All heads, PNG", "Through layers, WebP"]
 
 
+def test_a_random_model_says_what_its_answer_is_worth(open_app):
+    app = open_app(PAGE, model="preset:vit_digits", image="sample:cat")
+    assert any("Random weights: these probabilities mean nothing" in c.value for c in app.caption)
+
+
+def test_a_digits_model_says_that_it_was_never_shown_a_cat():
+    from types import SimpleNamespace
+
+    from pages._shared.attention.predictions import provenance
+
+    model = SimpleNamespace(trained_on="digits")
+    said = [
+        provenance(SimpleNamespace(model=model, image=image, classes=("0",) * 10))
+        for image in ("sample:cat", "digits:3", "upload:x")
+    ]
+    assert "never shown a picture such as this" in said[0]
+    assert "from its test set" in said[1]
+    assert "whatever the picture shows" in said[2]
+
+
 def _file(image: Image.Image, kind: str, **options: object) -> bytes:
     out = io.BytesIO()
     image.save(out, kind, **options)

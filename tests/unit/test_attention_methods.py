@@ -15,7 +15,7 @@ from vitviz.analysis.faithfulness import (
     schedule,
 )
 from vitviz.analysis.logit_lens import ReadoutWeights
-from vitviz.analysis.methods import METHODS, method_maps, rank_correlation
+from vitviz.analysis.methods import METHODS, method_maps, rank_correlation, signed
 from vitviz.analysis.rollout import rollout
 from vitviz.capture import as_array, capture
 from vitviz.config import ViTConfig
@@ -55,6 +55,10 @@ def test_rank_correlation_of_known_orders() -> None:
     assert rank_correlation(a, np.ones(4)) == 0
     # Ties share their mean rank: ranks 0.5, 0.5, 2 against 0, 1, 2.
     assert rank_correlation(np.array([1.0, 1, 2]), np.array([1.0, 2, 3])) == pytest.approx(3**0.5 / 2)
+
+
+def test_signs_are_written_as_such() -> None:
+    assert [signed(v) for v in (0.126, -0.126, -0.001)] == ["0.13", "−0.13", "0.00"]
 
 
 def test_patches_go_in_the_order_of_the_map() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.attention import FloatArray
+from vitviz.analysis.methods import signed
 
 BoolArray = NDArray[np.bool_]
 
@@ -105,15 +106,15 @@ def describe_scores(scores: list[Score], random: Score, random_spread: float) ->
     lead = best.gap - random.gap
     if lead <= random_spread:
         return (
-            f"No method beats a random order here: the best, {best.method}, has a gap of {best.gap:.2f};"
-            f" single random orders reach {random.gap + random_spread:.2f}."
+            f"No method beats a random order here: the best, {best.method}, has a gap of {signed(best.gap)};"
+            f" single random orders reach {signed(random.gap + random_spread)}."
         )
     text = (
         f"{best.method} explains this prediction best: its insertion area exceeds its deletion area by"
-        f" {best.gap:.2f}, against {random.gap:.2f} for random orders"
+        f" {signed(best.gap)}, against {signed(random.gap)} for random orders"
     )
     if others:
-        text += f"; next comes {others[0].method.lower()} with {others[0].gap:.2f}"
+        text += f"; next comes {others[0].method.lower()} with {signed(others[0].gap)}"
     return text + "."
 
 

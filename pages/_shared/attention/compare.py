@@ -9,7 +9,7 @@ from pages._shared.attention import explore
 from pages._shared.attention import subject as subjects
 from pages._shared.attention.subject import Subject
 from pages._shared.components.attention import explorer
-from vitviz.analysis.methods import rank_correlation
+from vitviz.analysis.methods import rank_correlation, signed
 from vitviz.config import SwinConfig, ViTConfig
 
 KINDS = {"step": "another step", "model": "another model", "image": "another picture"}
@@ -80,7 +80,7 @@ def describe(one: Subject, other: Subject, layer: int) -> str | None:
     same = rank_correlation(*rows)
     return (
         f"In layer {layer} the two rank the patches {'much alike' if same > 0.6 else 'differently'}: the rank"
-        f" correlation of what their readouts look at is {same:.2f}. Pointer and pin are shared by place."
+        f" correlation of what their readouts look at is {signed(same)}. Pointer and pin are shared by place."
     )
 
 

@@ -12,7 +12,7 @@ from pages._shared.attention.subject import Subject
 from pages._shared.components.attention_maps import maps as draw_maps
 from vitviz.analysis import faithfulness
 from vitviz.analysis.faithfulness import Score, area
-from vitviz.analysis.methods import METHODS, rank_correlation
+from vitviz.analysis.methods import METHODS, rank_correlation, signed
 from vitviz.config import SwinConfig
 from vitviz.plots.attention import maps_view
 from vitviz.plots.faithfulness import curves_figure
@@ -90,8 +90,8 @@ def describe_maps(found: dict[str, np.ndarray]) -> str:
     if len(pairs) > 1:
         text += (
             f" {METHODS[close[0]].title} and {METHODS[close[1]].title.lower()} agree most (rank correlation"
-            f" {pairs[close]:.2f}), {METHODS[far[0]].title.lower()} and {METHODS[far[1]].title.lower()} least"
-            f" ({pairs[far]:.2f})."
+            f" {signed(pairs[close])}), {METHODS[far[0]].title.lower()} and {METHODS[far[1]].title.lower()} least"
+            f" ({signed(pairs[far])})."
         )
     return text
 
@@ -181,13 +181,16 @@ def draw_truth(subject: Subject) -> None:
     twin = explained.maps(subject, recipe, twin=True)
     same = {name: rank_correlation(found[name], twin[name]) for name in found}
     _panels(
-        subject, twin, "attention.twin", [f"rank correlation with the model's: {same[n]:.2f}" for n in found]
+        subject,
+        twin,
+        "attention.twin",
+        [f"rank correlation with the model's: {signed(same[n])}" for n in found],
     )
     most = max(same, key=lambda name: same[name])
     page.caption(
         f"A map that random weights draw as well shows the picture and not what was learned (Adebayo et al. 2018):"
-        f" {titles[most].lower()} keeps most of its order without training, {same[most]:.2f}; "
-        + ", ".join(f"{titles[n].lower()} {same[n]:.2f}" for n in found if n != most)
+        f" {titles[most].lower()} keeps most of its order without training, {signed(same[most])}; "
+        + ", ".join(f"{titles[n].lower()} {signed(same[n])}" for n in found if n != most)
         + "."
     )
     page.drawers(math=TRUTH, code=_truth_code(), try_this=TRY_TRUTH)

@@ -8,6 +8,7 @@ import streamlit as st
 from pages._shared.attention.subject import Subject
 from pages._shared.components.attention_bars import bars
 
+SMALL_WORLDS = ("digits", "mnist", "fashion_mnist", "shapes")  # sets that hold no photographs
 HEADLESS = "This model has no head for classes: it gives features, so nothing is predicted and no class is explained."
 
 
@@ -24,6 +25,11 @@ def provenance(subject: Subject) -> str:
         return f"Trained on {name}; this picture is from its test set."
     if trained_on not in DATASETS:
         return f"Trained on {name}."
+    if trained_on in SMALL_WORLDS and kind != "upload":
+        return (
+            f"Trained on {name} and on nothing else: it was never shown a picture such as this one, and answers with"
+            f" one of its {len(subject.classes)} classes all the same."
+        )
     return (
         f"Trained on {name} and on nothing else: it answers with one of its {len(subject.classes)} classes,"
         " whatever the picture shows."

@@ -13,8 +13,9 @@ export default view(({ root }) => {
       if (before) el(track, 'b').style.left = `${100 * before[i]}%`;
       el(row, 'span', { class: 'ab-value', role: 'cell' }, `${(100 * now[i]).toFixed(1)} %`);
       if (before) {
-        const change = 100 * (now[i] - before[i]), text = `${change >= 0 ? '+' : '−'}${Math.abs(change).toFixed(1)}`;
-        const tone = Math.abs(change) < 0.05 ? 'vv-muted' : change < 0 ? 'ab-down' : 'ab-up';
+        const change = 100 * (now[i] - before[i]), none = Math.abs(change) < 0.05;
+        const text = none ? '0.0' : `${change > 0 ? '+' : '−'}${Math.abs(change).toFixed(1)}`;
+        const tone = none ? 'vv-muted' : change < 0 ? 'ab-down' : 'ab-up';
         el(row, 'span', { class: `ab-value ${tone}`, role: 'cell' }, text);
       }
     });
