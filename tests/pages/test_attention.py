@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -247,3 +248,45 @@ def test_a_bad_file_leaves_the_explorer_with_the_picture_before(open_app):
     app = _upload(app, "bad.png", b"\x89PNG\r\n\x1a\nno picture")
     assert not app.exception
     np.testing.assert_array_equal(message(app, "attention.explorer")[1]["picture"], before)
+
+
+@pytest.fixture
+def headless(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A backbone as DINOv2 with registers: no head, four registers, layer scale."""
+    from dataclasses import replace
+
+    from pages._shared import catalogue
+    from vitviz.config import ViTConfig
+    from vitviz.models import zoo
+
+    config = ViTConfig(
+        image_size=32,
+        patch_size=4,
+        embed_dim=24,
+        depth=2,
+        num_heads=2,
+        num_classes=0,
+        num_registers=4,
+        position_on_prefix=False,
+        layer_scale=1.0,
+    )
+    preset = replace(zoo.PRESETS["vit_shapes"], name="headless", title="Headless", config=config)
+    monkeypatch.setitem(zoo.PRESETS, "headless", preset)
+    catalogue._presets.cache_clear()
+    yield "preset:headless"
+    catalogue._presets.cache_clear()
+
+
+def test_a_model_without_a_head_says_what_has_no_meaning(open_app, headless):
+    for view in VIEWS:
+        app = open_app(PAGE, model=headless, image="shapes:0", attention__view=view)
+        texts = [node.value for node in (*app.caption, *app.info)]
+        if view != "compare":
+            assert any("no head for classes" in text for text in texts), (view, texts)
+    app = open_app(PAGE, model=headless, image="shapes:0", pin="reg2", attention__view="look")
+    header, _ = message(app, "attention.explorer")
+    assert header["prefix"] == ["cls", "reg1", "reg2", "reg3", "reg4"]
+    assert "[REG2]" in app.caption[0].value
+    app = open_app(PAGE, model=headless, image="shapes:0", attention__view="methods")
+    assert message(app, "attention.methods")[0]["titles"] == ["Raw attention", "Rollout"]
+    assert not open_app(BLOCK, model=headless, image="shapes:0", pin="reg2").exception

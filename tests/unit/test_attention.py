@@ -6,6 +6,7 @@ from vitviz.analysis.attention import (
     fuse_heads,
     kept_by_mass,
     map_of_token,
+    map_onto_token,
     quantise_rows,
     readout_row,
     restore_rows,
@@ -83,6 +84,9 @@ def test_windows_return_to_their_places_on_the_picture() -> None:
     assert looks[:, index[1]] == pytest.approx(attn[1, :, 2])
     assert not looks[:, index[0]].any()
     assert looks.sum(axis=-1) == pytest.approx(1)
+    # The column of a token is every token's row, read at it.
+    column = np.stack([map_of_token(rows, query)[:, 6] for query in range(8)], axis=1)
+    np.testing.assert_array_equal(map_onto_token(rows, 6), column)
 
 
 def test_padded_slots_of_a_window_are_no_tokens() -> None:

@@ -161,3 +161,12 @@ def map_of_token(rows: WindowRows, token: int) -> FloatArray:
     weights = np.zeros((rows.rows.shape[0], len(rows.window_of)), dtype=rows.rows.dtype)
     weights[:, keys[inside]] = rows.rows[:, token, inside]
     return weights
+
+
+def map_onto_token(rows: WindowRows, token: int) -> FloatArray:
+    """(heads, tokens): who in its window looks at one token of a windowed block; a column of the full matrix."""
+    others = rows.slots[rows.window_of[token]]
+    others = others[others >= 0]
+    weights = np.zeros((rows.rows.shape[0], len(rows.window_of)), dtype=rows.rows.dtype)
+    weights[:, others] = rows.rows[:, others, rows.slot_of[token]]
+    return weights

@@ -15,7 +15,7 @@ import streamlit as st
 
 from pages._shared import cached, catalogue
 from pages._shared.attention.subject import ATTENTION, WINDOWS, Subject, pin_token
-from vitviz.analysis.attention import FloatArray, fuse_heads, map_of_token
+from vitviz.analysis.attention import FloatArray, fuse_heads, map_of_token, map_onto_token
 from vitviz.capture import capture
 from vitviz.config import SwinConfig
 from vitviz.models.layout import TokenLayout
@@ -66,10 +66,7 @@ def lines_of(subject: Subject, look: Look) -> np.ndarray:
     token = token_of(subject, look)
     if isinstance(subject.model.config, SwinConfig):
         rows = subject.windows[look.layer - 1][1]
-        if look.direction == "row":
-            return map_of_token(rows, token)
-        every = [map_of_token(rows, query)[:, token] for query in range(len(rows.window_of))]
-        return np.stack(every, axis=1)
+        return map_of_token(rows, token) if look.direction == "row" else map_onto_token(rows, token)
     heads = subject.attn[look.layer - 1]
     return heads[:, token] if look.direction == "row" else heads[:, :, token]
 
