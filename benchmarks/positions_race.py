@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -96,7 +97,16 @@ def race(name: str, epochs: float | None) -> dict[str, Any]:
         "config": to_dict(config),
         "train": to_dict(recipe),
         "runs": runs,
+        "commit": commit(),
     }
+
+
+def commit() -> str:
+    """The commit that is measured, short; empty outside a repository."""
+    told = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return told.stdout.strip()
 
 
 def main() -> None:

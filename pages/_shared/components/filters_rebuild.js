@@ -82,6 +82,7 @@ export default view(({ root }) => {
     ctx.strokeRect((patch % g) * w + 1, Math.floor(patch / g) * w + 1, w - 2, w - 2);
     const P = now.header.patch, p = self.patch.size(56, 56);
     p.imageSmoothingEnabled = false;
+    self.patch.node.setAttribute('aria-label', `Patch ${patch}, enlarged`);
     p.drawImage(image, (patch % g) * P, Math.floor(patch / g) * P, P, P, 0, 0, 56, 56);
   }
 

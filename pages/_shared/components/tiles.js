@@ -96,6 +96,7 @@ export default view(({ root, onUnmount }) => {
     blit(bar, heat(Float32Array.from({ length: 256 }, (_, i) => i), 1, 256, DIVERGING_LUT, 0, 255), 0, 4, scaleMap.width, 8, true);
     bar.font = `12px ${colors.font}`; bar.fillStyle = colors.muted; bar.textBaseline = 'top';
     for (const [t, x, a] of [[dec(-peak), 0, 'left'], ['0', scaleMap.width / 2, 'center'], [dec(peak), scaleMap.width, 'right']]) { bar.textAlign = a; bar.fillText(t, x, 16); }
+    scaleMap.node.setAttribute('aria-label', `Colour scale of the weights, from ${dec(-peak)} to ${dec(peak)}, white at zero`);
     return `${head.textContent}: ${lines[0].textContent}`;
   }
 

@@ -48,7 +48,7 @@ def draw() -> None:
     models += [sources.of(catalogue.models()[key], None) for key in others]
     place = models.index(main)
     if kind == "change":
-        models = [sources.change(model) for model in models[place:]]
+        models = [sources.change(model) for model in models[place:] if len(model.weights) > 1]
         main, place = models[0], 0
     raw = kind == "raw"
     sheets = [_sheet(model, raw, count, grey) for model in models]
@@ -87,15 +87,22 @@ def _controls() -> tuple[str, int, bool, list[str]]:
             help="Learned change: components of E minus E at the first step, so that the noise E started from"
             " does not hide what training wrote.",
         )
-    with_filters = {
+    others = {
         key: model
         for key, model in catalogue.models().items()
-        if model.trained_on is not None
-        and key != choice.key
-        and sources.parameter_name(model.config) is not None
+        if key != choice.key and sources.parameter_name(model.config) is not None
     }
-    cnns = {key: m.title for key, m in with_filters.items() if isinstance(m.config, CNNConfig)}
-    embeddings = {key: m.title for key, m in with_filters.items() if not isinstance(m.config, CNNConfig)}
+    cnns = {
+        key: m.title if m.trained_on is not None else f"{m.title} · random weights"
+        for key, m in others.items()
+        if isinstance(m.config, CNNConfig)
+    }
+    trained = [key for key in cnns if others[key].trained_on is not None]
+    embeddings = {
+        key: m.title
+        for key, m in others.items()
+        if m.trained_on is not None and not isinstance(m.config, CNNConfig)
+    }
     chosen = []
     with other_box:
         names = {NOTHING: "Nothing"} | embeddings
@@ -109,16 +116,14 @@ def _controls() -> tuple[str, int, bool, list[str]]:
             )
         )
     with cnn_box:
-        names_cnn = {NOTHING: "Nothing" if cnns else "No trained CNN is here"} | cnns
-        first = next(iter(cnns), NOTHING)
+        names_cnn = {NOTHING: "Nothing"} | cnns
         chosen.append(
             controls.select(
                 "filters.cnn",
                 "A CNN's first layer",
                 tuple(names_cnn),
-                first,
+                next(iter((*trained, *cnns)), NOTHING),
                 format_func=names_cnn.__getitem__,
-                disabled=not cnns,
             )
         )
     channels = getattr(choice.config, "in_chans", 3)

@@ -69,9 +69,7 @@ def of(choice: ModelChoice, step: int | None) -> Filters:
 
 
 def change(model: Filters) -> Filters:
-    """E less E at the first snapshot, from the second snapshot on; a model of one moment stays as it is."""
-    if len(model.weights) < 2:
-        return replace(model, note=f"{model.note}, no snapshots: its weights")
+    """E less E at the first snapshot, from the second snapshot on; needs two snapshots or more."""
     start = model.weights[0]
     return Filters(
         model.title,

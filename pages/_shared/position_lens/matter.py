@@ -78,8 +78,8 @@ def draw() -> None:
     config, train = race["config"], race["train"]
     seconds = sum(run["seconds"] for run in runs)
     st.markdown(
-        f":gray[Measured {stored['measured']}, not live: one seed ({train['seed']}), the same recipe for all five:"
-        f" D {config['embed_dim']}, {config['depth']} blocks, patch {config['patch_size']} px,"
+        f":gray[Measured {stored['measured']} at commit {race['commit']}, not live: one seed"
+        f" ({train['seed']}), the same recipe for all five: D {config['embed_dim']}, {config['depth']} blocks, patch {config['patch_size']} px,"
         f" {train['epochs']:g} epochs; {seconds:,.0f} s of one busy core together. `{stored['command']}`]"
     )
     nouns.link_to("live_lab", "Train such a race yourself")
