@@ -33,7 +33,7 @@ function pose(at) {
 
 export default view(({ root, trigger, onUnmount }) => {
   let now = null, at = 0, hover = -1, pinned = 0, playing = false, stop = () => {}, timer = 0;
-  let sheet = null, tinted = null, side = 0, slots = null, tile = null, frames = 0, dragging = false;
+  let sheet = null, tinted = null, side = 0, slots = null, tile = null, frames = 0, dragging = false, goal = 0;
   const on = { leak: false };
 
   const bar = el(root, 'div', { class: 'sw-bar', role: 'group', 'aria-label': 'Stages' });
@@ -50,11 +50,11 @@ export default view(({ root, trigger, onUnmount }) => {
     node.onclick = act;
     return node;
   };
-  const back = press('◀', 'One step back', () => { pause(); go(Math.ceil(at - 1e-6) - 1); });
+  const back = press('◀', 'One step back', () => { const to = (goal ?? Math.ceil(at)) - 1; pause(); go(to); });
   const play = press('▶ Play', 'Play', () => (playing ? pause() : begin()));
-  const next = press('▶', 'One step forwards', () => { pause(); go(Math.floor(at + 1e-6) + 1); });
+  const next = press('▶', 'One step forwards', () => { const to = (goal ?? Math.floor(at)) + 1; pause(); go(to); });
   const scrub = el(drive, 'input', { type: 'range', min: 0, max: LAST, step: 0.01, value: 0, 'aria-label': 'Place between the stages' });
-  scrub.oninput = () => { pause(); stop(); dragging = true; set(Number(scrub.value)); };
+  scrub.oninput = () => { pause(); dragging = true; set(Number(scrub.value)); goal = Number.isInteger(at) ? at : null; };
   scrub.onchange = () => { dragging = false; };
   const leak = el(drive, 'button', { type: 'button', 'aria-pressed': 'false' }, 'Without the mask');
   leak.title = 'Leaves the mask out of the shifted block: what would each patch also read?';
@@ -359,6 +359,7 @@ export default view(({ root, trigger, onUnmount }) => {
   function go(target, done = () => {}) {
     stop();
     const to = Math.max(0, Math.min(LAST, target)), from = at, began = performance.now(), drawn = frames;
+    goal = to; // where it is heading: a second press in mid-air goes one further
     if (to === from) { done(); return; }
     const rolls = pose(from).roll !== pose(to).roll;
     stop = animate(rolls ? 900 : 450, (t) => set(t === 1 ? to : mix(from, to, t)), () => {
@@ -370,15 +371,15 @@ export default view(({ root, trigger, onUnmount }) => {
   }
   function begin() {
     playing = true; face();
-    if (at >= LAST) set(0);
+    if (at >= LAST) { set(0); goal = 0; }
     advance();
   }
   function advance() {
     if (!playing) return;
     if (at >= LAST) { pause(); return; }
-    go(Math.floor(at + 1e-6) + 1, () => { timer = setTimeout(advance, DWELL_MS); });
+    go(Math.floor(at) + 1, () => { timer = setTimeout(advance, DWELL_MS); });
   }
-  function pause() { playing = false; clearTimeout(timer); stop(); face(); }
+  function pause() { playing = false; clearTimeout(timer); stop(); goal = Number.isInteger(at) ? at : null; face(); }
   function face() {
     play.textContent = playing ? '❚❚ Pause' : '▶ Play';
     play.setAttribute('aria-label', playing ? 'Pause' : 'Play');
@@ -442,7 +443,7 @@ export default view(({ root, trigger, onUnmount }) => {
     now = message;
     const { header, width } = now, wide = width >= 760;
     layout.classList.toggle('sw-wide', wide);
-    if (fresh) { findSlots(); pinned = header.pin; hover = -1; pause(); at = Math.round(at); }
+    if (fresh) { findSlots(); pinned = header.pin; hover = -1; pause(); at = goal = Math.round(at); }
     side = wide ? Math.min(500, Math.floor(width * 0.52)) : Math.min(width, 500);
     const step = (side - GAP * (Math.max(header.cols, header.rows) / header.window - 1)) / Math.max(header.cols, header.rows);
     const rest = wide ? width - side - 32 : width;

@@ -1,0 +1,183 @@
+"""The Swin page under a real pointer, a finger and the keyboard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+pytestmark = pytest.mark.browser
+expect.set_options(timeout=20_000)
+Visit = Callable[..., Page]
+LINK = "swin?model=preset:swin_digits&image=digits:3&pin=0.5,0.5&swin.grid=8&swin.window=4&swin.shift=2"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pages_are_declared(browser: Browser, server_url: str) -> None:
+    """Streamlit answers a page's own address once a first visit to the server has declared the pages."""
+    page = browser.new_page()
+    page.goto(server_url)
+    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+    page.locator('[data-testid="stMain"] h1').first.wait_for()
+    page.close()
+
+
+def component(page: Page, name: str) -> Locator:
+    view = page.locator(f"[data-component={name}]")
+    expect(view).to_have_attribute("data-ready", "true")
+    return view
+
+
+def over(canvas: Locator, x: float, y: float) -> dict[str, float]:
+    """A place inside a canvas, from fractions of its width and height."""
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    return {"x": box["width"] * x, "y": box["height"] * y}
+
+
+def part(view: Locator, role: str) -> Locator:
+    return view.locator(f"[data-role={role}]")
+
+
+def press(view: Locator, name: str) -> None:
+    view.get_by_role("button", name=name, exact=True).click()
+
+
+STAGES = ("tokens", "partition", "roll", "ids", "again", "mask", "attention", "reverse", "unroll")
+
+
+def test_it_steps_forwards_and_back(visit: Visit) -> None:
+    view = component(visit(LINK), "swin_stepper")
+    for number, stage in enumerate(STAGES[1:], start=1):
+        press(view, "One step forwards")
+        expect(view).to_have_attribute("data-stage", stage)
+        expect(view).to_have_attribute("data-at", f"{number}.00")
+    expect(view.get_by_role("button", name="One step forwards")).to_be_disabled()
+    for stage in reversed(STAGES[:-1]):
+        press(view, "One step back")
+        expect(view).to_have_attribute("data-stage", stage)
+    expect(view.get_by_role("button", name="One step back")).to_be_disabled()
+
+
+def test_every_stage_shows_its_shape(visit: Visit) -> None:
+    view = component(visit(LINK), "swin_stepper")
+    shapes = {
+        "tokens": "(1,8,8,C)",
+        "partition": "(4,16,C)",
+        "ids": "(8,8)",
+        "mask": "(4,16,16)",
+        "attention": "(4,h,16,16)",
+        "unroll": "(1,8,8,C)",
+    }
+    for stage, shape in shapes.items():
+        expect(view.locator(f"[data-stage={stage}]")).to_contain_text(shape)
+
+
+def test_frames_are_drawn_while_it_moves_and_play_can_be_paused(visit: Visit) -> None:
+    page = visit(LINK)
+    view = component(page, "swin_stepper")
+    before = int(view.get_attribute("data-frames") or 0)
+    press(view, "Play")
+    expect(view).to_have_attribute("data-stage", "roll")
+    press(view, "Pause")
+    held = view.get_attribute("data-at")
+    assert int(view.get_attribute("data-frames") or 0) > before + 5
+    expect(view.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    assert view.get_attribute("data-at") == held
+
+
+def test_a_corner_patch_reads_four_and_leaks_twelve(visit: Visit) -> None:
+    view = component(visit(LINK), "swin_stepper")
+    stage = view.locator("canvas").first
+    stage.hover(position=over(stage, 0.06, 0.06))
+    expect(part(view, "title")).to_have_text("Patch 1 · row 1, column 1")
+    expect(part(view, "regular")).to_have_text("reads all 16 patches of its window")
+    expect(part(view, "shifted")).to_have_text("reads 4 of 16; 12 only look adjacent after the roll: masked")
+    press(view, "Without the mask")
+    stage.hover(position=over(stage, 0.06, 0.06))
+    expect(part(view, "shifted")).to_contain_text("reads 16, 12 of them from across the edge")
+
+
+def test_after_the_roll_the_pointer_finds_what_stands_there_now(visit: Visit) -> None:
+    view = component(visit(LINK, reduced_motion="reduce"), "swin_stepper")
+    view.locator("[data-stage=mask]").click()
+    expect(part(view, "all")).to_have_text(
+        "The mask of each window (query × key): 448 pairs of 1,024 in 3 of 4 windows"
+    )
+    stage = view.locator("canvas").first
+    stage.hover(position=over(stage, 0.04, 0.04))
+    expect(part(view, "title")).to_have_text("Patch 19 · row 3, column 3")  # 2 down, 2 to the right
+    expect(part(view, "place")).to_have_text("after the roll in window 1, slot 1 of 16 · region 0")
+    stage.hover(position=over(stage, 0.96, 0.96))
+    expect(part(view, "title")).to_have_text("Patch 10 · row 2, column 2")
+    expect(part(view, "matrix")).to_contain_text("192 of 256 pairs masked")
+
+
+def test_keys_walk_step_and_pin(visit: Visit) -> None:
+    page = visit(LINK, reduced_motion="reduce")
+    view = component(page, "swin_stepper")
+    view.locator("canvas").first.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(part(view, "title")).to_have_text("Patch 10 · row 2, column 2")
+    page.keyboard.press("n")
+    expect(view).to_have_attribute("data-stage", "partition")
+    page.keyboard.press("b")
+    expect(view).to_have_attribute("data-stage", "tokens")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"pin=0\.18"))
+
+
+def test_a_finger_reads_a_patch_on_a_phone(visit: Visit) -> None:
+    page = visit(LINK, width=420, has_touch=True, is_mobile=True)
+    view = component(page, "swin_stepper")
+    stage = view.locator("canvas").first
+    stage.tap(position=over(stage, 0.06, 0.06))
+    expect(part(view, "title")).to_have_text("Patch 1 · row 1, column 1")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_information_travels_block_by_block(visit: Visit) -> None:
+    """Pin in the middle, windows of 4 in a grid of 8: 16, then the window across the middle too, then everything."""
+    view = component(visit(LINK, reduced_motion="reduce"), "swin_reach")
+    expect(view).to_have_attribute("data-reached", "16 16 64 25")
+    press(view, "One block further")
+    expect(view).to_have_attribute("data-reached", "36 16 64 64")
+    press(view, "One block further")
+    expect(view).to_have_attribute("data-reached", "64 16 64 64")
+    press(view, "What this token reads")
+    press(view, "One block back")
+    expect(view).to_have_attribute("data-block", "2")
+    expect(view).to_have_attribute("data-reached", "64 16 64 64")
+    press(view, "One block back")
+    press(view, "One block back")
+    expect(view).to_have_attribute("data-reached", "1 1 1 1")
+
+
+def test_two_tokens_index_into_the_bias_table(visit: Visit) -> None:
+    view = component(visit(LINK), "swin_bias")
+    window, table, matrix = (view.locator("canvas").nth(i) for i in range(3))
+    window.click(position=over(window, 1 / 8, 1 / 8))
+    window.hover(position=over(window, 7 / 8, 3 / 8))
+    expect(part(view, "offset")).to_have_text("q (0, 0) − k (1, 3) = (−1, −3)")
+    expect(part(view, "index")).to_have_text("((−1) + 3)·7 + (−3) + 3 = 14")
+    expect(part(view, "pairs")).to_contain_text("read by 3 of 256 pairs")
+    table.hover(position=over(table, 0.5, 0.5))
+    expect(part(view, "offset")).to_have_text("Offset query − key = (0, 0)")
+    expect(part(view, "pairs")).to_contain_text("read by 16 of 256 pairs")
+    matrix.hover(position=over(matrix, 0.5 / 16, 15.5 / 16))
+    expect(part(view, "offset")).to_have_text("q (3, 3) − k (0, 0) = (3, 3)")
+    expect(part(view, "index")).to_have_text("(3 + 3)·7 + 3 + 3 = 48")
+
+
+def test_a_click_on_the_pyramid_spells_out_another_merge(visit: Visit) -> None:
+    page = visit(LINK)
+    view = component(page, "swin_pyramid")
+    expect(part(view, "merge")).to_have_text("Merging into stage 2: token (4, 4) from these four")
+    second = view.locator("canvas").nth(1)
+    second.click(position=over(second, 0.5 / 8, 1.5 / 8))
+    expect(part(view, "merge")).to_have_text("Merging into stage 2: token (1, 0) from these four")
+    expect(page).to_have_url(re.compile(r"pin=0\.06"))
