@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages._shared import controls, link, nouns, page, registry, runs
+from pages._shared import controls, link, nouns, page, registry, runs, state
 from pages._shared.components.life import life
 from pages.train import drawing, evolving, lessons, recipe_form, table, watch
 from vitviz.training.executor import ExecutorError
@@ -75,10 +75,21 @@ def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
     if isinstance(config, ValueError):
         st.error(f"This cannot be trained: {config}.", icon=":material/block:")
     else:
-        st.caption(f"A new run would train: {describe(config)}.")
+        st.caption(f"A new run would train: {describe(config)}.{_beside_words(config, focus)}")
     if notice := st.session_state.pop(NOTICE, None):
         st.warning(notice, icon=":material/info:")
     return focus
+
+
+def _beside_words(config: RunConfig, focus: Run | None) -> str:
+    """What sets the controls apart from a run that is under way: they never change it, they start another."""
+    if focus is None or not runs.status(focus).active:
+        return ""
+    names = [name.replace("_", " ") for name in table.unlike(focus.config(), config)]
+    if not names:
+        return " These are the settings of the run on the stage."
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f" The run on the stage goes on as it is; the new one differs in {', '.join(names[:4])}{more}."
 
 
 def describe(config: RunConfig) -> str:
@@ -137,7 +148,7 @@ def _draw(focus: Run) -> None:
 def main() -> None:
     """The page, from top to bottom."""
     page.header("Live lab", "How does attention come into being?")
-    said = st.session_state.get("_incoming", {}).get(FOCUS)
+    said = st.session_state.get(state.INCOMING, {}).get(FOCUS)
     if said:
         runs.adopt(said)
     runs.executor()

@@ -130,7 +130,7 @@ _OFF_AT_ZERO = ("gradient_clip", "ema_decay")
 
 def draw() -> RunConfig | ValueError:
     """Draws the controls; the run that they describe, or why it cannot be."""
-    columns = st.columns([3.2, 2.2, 1.5, 1.5, 1.7, 1.6], vertical_alignment="bottom")
+    columns = st.columns([3.2, 2.2, 6.3], vertical_alignment="bottom")
     with columns[0]:
         preset = _recipe()
     with columns[1]:
@@ -144,21 +144,17 @@ def draw() -> RunConfig | ValueError:
             ),
         )
     values: dict[str, Any] = {"dataset": dataset}
-    structural = isinstance(preset.model, ViTConfig)
-    with columns[2], st.popover("Data", icon=":material/database:", width="stretch"):
-        st.caption(DATASETS[dataset].summary)
-        values |= _length(preset) | _group(DATA_FIELDS, preset.train)
-    with columns[3], st.popover("Model", icon=":material/account_tree:", width="stretch"):
-        if structural:
-            model_values = _group(MODEL_FIELDS, preset.model)
-        else:
-            st.markdown(f"**{preset.title}**: {preset.summary} Its structure is the recipe's own.")
-            model_values = {}
-    with columns[4], st.popover("Optimiser", icon=":material/trending_down:", width="stretch"):
-        values |= _group(OPTIMISER_FIELDS, preset.train)
-    with columns[5], st.popover("Pictures", icon=":material/auto_fix:", width="stretch"):
-        st.caption("Changes to each picture every time it is seen, so that it is never quite the same.")
-        values |= _group(PICTURE_FIELDS, preset.train)
+    with columns[2], st.container(horizontal=True, gap="small"):
+        with st.popover("Data", icon=":material/database:", width="stretch"):
+            st.caption(DATASETS[dataset].summary)
+            values |= _length(preset) | _group(DATA_FIELDS, preset.train)
+        with st.popover("Model", icon=":material/account_tree:", width="stretch"):
+            model_values = _model_group(preset)
+        with st.popover("Optimiser", icon=":material/trending_down:", width="stretch"):
+            values |= _group(OPTIMISER_FIELDS, preset.train)
+        with st.popover("Pictures", icon=":material/auto_fix:", width="stretch"):
+            st.caption("Changes to each picture every time it is seen, so that it is never quite the same.")
+            values |= _group(PICTURE_FIELDS, preset.train)
     try:
         return _config(preset, values, model_values)
     except ValueError as error:
@@ -225,12 +221,20 @@ def _length(preset: TrainingPreset) -> dict[str, float | None]:
     return {"epochs": amount, "seconds": None} if chosen == "epochs" else {"epochs": None, "seconds": amount}
 
 
+def _model_group(preset: TrainingPreset) -> dict[str, Any]:
+    if isinstance(preset.model, ViTConfig):
+        return _group(MODEL_FIELDS, preset.model)
+    st.markdown(f"**{preset.title}**: {preset.summary} Its structure is the recipe's own.")
+    return {}
+
+
 def _group(fields: tuple[Field, ...], config: ModelConfig | TrainConfig) -> dict[str, Any]:
-    columns = st.columns(2, vertical_alignment="bottom")
     values = {}
-    for i, field in enumerate(fields):
-        with columns[i % 2]:
-            values[field.name] = _control(field, config)
+    for first in range(0, len(fields), 2):  # row by row, so that neighbours stand on one line
+        pair = fields[first : first + 2]
+        for column, field in zip(st.columns(2, vertical_alignment="bottom"), pair, strict=False):
+            with column:
+                values[field.name] = _control(field, config)
     return values
 
 

@@ -51,6 +51,11 @@ def draw(mine: list[Run]) -> None:
         st.caption(f"Only settings that differ are listed: {what}.")
 
 
+def unlike(one: RunConfig, other: RunConfig) -> list[str]:
+    """Names of the settings in which two configs differ."""
+    return differences([_settings(one), _settings(other)])
+
+
 def _settings(config: RunConfig) -> dict[str, Any]:
     model, train = to_dict(config.model), to_dict(config.train)
     return {"model": model.pop("kind")} | model | {k: v for k, v in train.items() if k != "kind"}

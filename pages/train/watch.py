@@ -142,13 +142,23 @@ def _numbers(status: Status, log: runs.Log) -> None:
     accuracy = f"{validation[-1, -1]:.1%}" if validation.shape[1] else "–"
     loss = f"{_recent(training[3]):.3f}" if training.shape[1] else "–"
     test = "–" if log.test is None else f"{log.test['accuracy']:.1%}"
-    left, right = st.columns(2)
-    left.metric("Validation accuracy", accuracy.replace("%", " %"), help="On pictures held out of training.")
-    right.metric("Training loss", loss, help="Cross-entropy, mean of the last ten records.")
-    left.metric("Images per second", f"{status.images_per_second:,.0f}" if status.images_per_second else "–")
-    right.metric(
-        "Test accuracy", test.replace("%", " %"), help="Read once, at the end: nothing was chosen by it."
-    )
+    for row in (
+        (
+            ("Validation accuracy", accuracy, "On pictures held out of training."),
+            ("Training loss", loss, "Cross-entropy, mean of the last ten records."),
+        ),
+        (
+            (
+                "Images per second",
+                f"{status.images_per_second:,.0f}" if status.images_per_second else "–",
+                None,
+            ),
+            ("Test accuracy", test, "Read once, at the end: nothing was chosen by it."),
+        ),
+    ):
+        with st.container(horizontal=True):
+            for label, value, help_text in row:
+                st.metric(label, value.replace("%", " %"), help=help_text)
 
 
 def _recent(loss: np.ndarray) -> float:
