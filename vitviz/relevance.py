@@ -47,6 +47,39 @@ def gradient_rollout(attention: list[Tensor], gradients: list[Tensor]) -> Tensor
     return relevance
 
 
+def _scores(
+    model: nn.Module, images: FloatArray, classes: IntArray, names: tuple[str, ...]
+) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """(input that asks for its gradient, class scores, record); to be called where gradients are kept."""
+    if images.ndim != 4 or classes.shape != (len(images),):
+        raise ValueError(
+            f"images must be (B, C, H, W) with one class each, received {images.shape} and classes {classes.shape}"
+        )
+    device = next(model.parameters()).device
+    x = torch.tensor(images, dtype=torch.float32, device=device).requires_grad_()
+    logits, record = model(x, record=names)
+    if classes.min() < 0 or classes.max() >= logits.shape[-1]:
+        raise ValueError(f"classes must lie in 0..{logits.shape[-1] - 1}, received {classes.tolist()}")
+    return x, logits, record
+
+
+def _own_score(logits: Tensor, classes: IntArray) -> Tensor:
+    """The sum of each picture's class score; pictures do not meet in the model, so gradients are each one's own."""
+    return logits.gather(1, torch.from_numpy(classes).to(logits.device)[:, None]).sum()
+
+
+def gradient_times_input(model: nn.Module, images: FloatArray, classes: IntArray) -> FloatArray:
+    """x * dy_c/dx of any model, a Swin or a CNN as well (Shrikumar et al. 2016), (B, C, H, W).
+
+    Raises:
+        ValueError: if images and classes disagree, or a class does not exist.
+    """
+    with torch.enable_grad():
+        x, logits, _ = _scores(model, images, classes, ("logits",))
+        (of_input,) = torch.autograd.grad(_own_score(logits, classes), [x])
+    return np.asarray(as_array(of_input * x.detach()), dtype=np.float32)
+
+
 def class_relevance(model: nn.Module, images: FloatArray, classes: IntArray) -> Relevance:
     """Gradient-weighted rollout and gradient x input of one class per picture, in one backward pass of a batch.
 
@@ -59,28 +92,17 @@ def class_relevance(model: nn.Module, images: FloatArray, classes: IntArray) -> 
     Raises:
         ValueError: if images and classes disagree, a class does not exist, or the model records no block's attention.
     """
-    if images.ndim != 4 or classes.shape != (len(images),):
-        raise ValueError(
-            "images must be (B, C, H, W) with one class each,"
-            f" received {images.shape} and classes {classes.shape}"
-        )
-    device = next(model.parameters()).device
     with torch.enable_grad():
-        x = torch.tensor(images, dtype=torch.float32, device=device).requires_grad_()
-        logits, record = model(x, record=("blocks.*.attn",))
-        if classes.min() < 0 or classes.max() >= logits.shape[-1]:
-            raise ValueError(f"classes must lie in 0..{logits.shape[-1] - 1}, received {classes.tolist()}")
+        x, scores, record = _scores(model, images, classes, ("blocks.*.attn",))
         names = sorted(record, key=lambda name: int(name.split(".")[1]))
         if not names:
             raise ValueError("the model records no 'blocks.*.attn'; gradient-weighted rollout needs it")
         attention = [record[name] for name in names]
-        # One score per picture; pictures do not meet inside the model, so the sum's gradients are each picture's own.
-        score = logits.gather(1, torch.from_numpy(classes).to(device)[:, None]).sum()
-        *gradients, of_input = torch.autograd.grad(score, [*attention, x])
+        *gradients, of_input = torch.autograd.grad(_own_score(scores, classes), [*attention, x])
     return Relevance(
         tokens=as_array(gradient_rollout([a.detach() for a in attention], gradients)),
         pixels=as_array(of_input * x.detach()),
-        logits=as_array(logits),
+        logits=as_array(scores),
     )
 
 

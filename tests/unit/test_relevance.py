@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.config import ViTConfig
+from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.zoo import create_model
-from vitviz.relevance import class_relevance, gradient_rollout, sum_by_patch
+from vitviz.relevance import class_relevance, gradient_rollout, gradient_times_input, sum_by_patch
 
 CONFIG = ViTConfig(image_size=8, patch_size=4, in_chans=1, embed_dim=12, depth=2, num_heads=3, num_classes=4)
 
@@ -96,6 +96,18 @@ def test_gradient_times_input_against_finite_differences() -> None:
             by_hand[i, j] = float(slope) * images[0, 0, i, j]
     found = class_relevance(_model(), images.astype(np.float32), np.array([1]))
     np.testing.assert_allclose(found.pixels[0, 0], by_hand, rtol=2e-2, atol=2e-4)
+
+
+def test_gradient_times_input_alone_is_the_same_and_needs_no_blocks() -> None:
+    model, images, classes = _model(), _images(2), np.array([3, 0])
+    alone = gradient_times_input(model, images, classes)
+    np.testing.assert_allclose(alone, class_relevance(model, images, classes).pixels, rtol=1e-5)
+    swin = create_model(
+        SwinConfig(image_size=8, in_chans=1, embed_dim=8, depths=(1,), num_heads=(2,)), seed=0
+    ).eval()
+    assert gradient_times_input(swin, images, classes).shape == images.shape
+    with pytest.raises(ValueError, match="needs it"):
+        class_relevance(swin, images, classes)
 
 
 def test_the_class_matters_and_the_model_stays_frozen() -> None:

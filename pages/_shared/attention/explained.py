@@ -13,8 +13,9 @@ from vitviz.analysis import faithfulness
 from vitviz.analysis.attention import Fusion
 from vitviz.analysis.methods import method_maps
 from vitviz.capture import capture
+from vitviz.config import SwinConfig
 from vitviz.models.loaded import LoadedModel
-from vitviz.relevance import class_relevance, sum_by_patch
+from vitviz.relevance import class_relevance, gradient_times_input, sum_by_patch
 
 RANDOM_ORDERS = 6
 
@@ -38,8 +39,13 @@ class Check:
 
 
 def maps_of(model: LoadedModel, image: np.ndarray, recipe: Recipe) -> dict[str, np.ndarray]:
-    """Every method's map of one prepared picture (C, H, W): one forward pass, and one backward for the class."""
+    """The maps of one prepared picture (C, H, W) that its model allows: one pass forward, one back for the class."""
     config, layout = model.config, model.model.layout(*image.shape[-2:])
+    if isinstance(config, SwinConfig):
+        if recipe.target is None:
+            return {}
+        pixels = gradient_times_input(model.model, image[None], np.array([recipe.target]))
+        return {"input": np.clip(sum_by_patch(pixels, layout.patch_px)[0].astype(np.float64), 0, None)}
     attn = capture(model.model, image[None], record=("blocks.*.attn",)).attention()[:, 0]
     relevance = sums = None
     if recipe.target is not None:

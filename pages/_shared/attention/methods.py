@@ -19,13 +19,14 @@ from vitviz.plots.faithfulness import curves_figure
 
 NO_ROLLOUT = (
     "Swin merges patches between its stages and attends inside windows that shift, so there is no one row of attention"
-    " from its answer to the patches, and rollout is not defined for it. Look at its windows instead."
+    " from its answer to the patches, and rollout is not defined for it. Gradient × input needs no attention."
 )
 
 
 def choose(subject: Subject) -> Recipe:
     """Class, fusion and discard; the class needs a head."""
     first, second, third = st.columns([4, 4, 4], vertical_alignment="bottom")
+    swin = isinstance(subject.model.config, SwinConfig)
     target = None
     with first:
         if subject.classes:
@@ -49,7 +50,8 @@ def choose(subject: Subject) -> Recipe:
             "attention.fusion",
             "Rollout fuses heads by",
             ["mean", "max", "min"],
-            help="Of every layer, before the product.",
+            help=NO_ROLLOUT if swin else "Of every layer, before the product.",
+            disabled=swin,
         )
     with third:
         discard = controls.slider(
@@ -60,7 +62,10 @@ def choose(subject: Subject) -> Recipe:
             0.0,
             0.05,
             format="percent",
-            help="The lowest weights of every layer are dropped; the columns of prefix tokens are kept.",
+            help=NO_ROLLOUT
+            if swin
+            else "The lowest weights of every layer are dropped; the columns of prefix tokens are kept.",
+            disabled=swin,
         )
     return Recipe(target, fusion, discard)
 
@@ -84,6 +89,9 @@ def describe_maps(found: dict[str, np.ndarray]) -> str:
     pairs = {
         (a, b): rank_correlation(found[a], found[b]) for i, a in enumerate(names) for b in names[i + 1 :]
     }
+    if not pairs:
+        (only,) = names
+        return f"{METHODS[only].title}: five patches hold {share_of_top(found[only]):.0%} of its mass."
     close, far = max(pairs, key=lambda pair: pairs[pair]), min(pairs, key=lambda pair: pairs[pair])
     sharp = max(names, key=lambda name: share_of_top(found[name]))
     text = f"{METHODS[sharp].title} is the sharpest: five patches hold {share_of_top(found[sharp]):.0%} of its mass."
@@ -114,11 +122,13 @@ def _panels(subject: Subject, found: dict[str, np.ndarray], key: str, notes: lis
 
 def draw(subject: Subject) -> None:
     """Every method's map of the same picture, one pointer over all."""
-    if isinstance(subject.model.config, SwinConfig):
-        st.info(NO_ROLLOUT, icon=":material/block:")
-        return
     recipe = choose(subject)
     found = explained.maps(subject, recipe)
+    if isinstance(subject.model.config, SwinConfig):
+        st.info(NO_ROLLOUT, icon=":material/block:")
+    if not found:
+        st.info(predictions.HEADLESS, icon=":material/block:")
+        return
     _panels(subject, found, "attention.methods")
     page.caption(describe_maps(found) + " Each map has its own scale.")
     if subject.readout == "mean":
@@ -133,9 +143,6 @@ def draw(subject: Subject) -> None:
 
 def draw_truth(subject: Subject) -> None:
     """Deletion and insertion of every method against random orders, and the same maps with random weights."""
-    if isinstance(subject.model.config, SwinConfig):
-        st.info(NO_ROLLOUT, icon=":material/block:")
-        return
     if not subject.classes:
         st.info(predictions.HEADLESS, icon=":material/block:")
         return
