@@ -273,7 +273,7 @@ def shuffled_figure(
     figure.add_vline(x=100 * chance, line={"color": palette.muted, "width": 1, "dash": "dot"})
     figure.update_layout(
         height=360,
-        xaxis={"title": {"text": "test accuracy, %   ○ patches shuffled   ● as they are"}, "range": [0, 104]},
+        xaxis={"title": {"text": "test accuracy, %   ○ shuffled   ● whole"}, "range": [0, 104]},
         yaxis={"autorange": "reversed", "showgrid": False},
     )
     return figure

@@ -79,8 +79,9 @@ def draw() -> None:
     seconds = sum(run["seconds"] for run in runs)
     st.markdown(
         f":gray[Measured {stored['measured']} at commit {race['commit']}, not live: one seed"
-        f" ({train['seed']}), the same recipe for all five: D {config['embed_dim']}, {config['depth']} blocks, patch {config['patch_size']} px,"
-        f" {train['epochs']:g} epochs; {seconds:,.0f} s of one busy core together. `{stored['command']}`]"
+        f" ({train['seed']}), the same recipe for all five: D {config['embed_dim']}, {config['depth']} blocks,"
+        f" patch {config['patch_size']} px, {train['epochs']:g} epochs; {seconds:,.0f} s of one busy core together."
+        f" `{stored['command']}`]"
     )
     nouns.link_to("live_lab", "Train such a race yourself")
     page.drawers(math=MATH, numbers=lambda: _numbers(race), try_this=TRY_THIS)
