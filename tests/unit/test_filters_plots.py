@@ -1,0 +1,78 @@
+"""Payloads of both lenses: what travels to the browser is what was computed."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import numpy as np
+import pytest
+
+from vitviz.analysis import filters, positions
+from vitviz.plots import filters as filter_plots
+from vitviz.plots import positions as plots
+
+
+def header(payload: bytes) -> dict[str, object]:
+    (length,) = struct.unpack_from("<I", payload)
+    return dict(json.loads(payload[4 : 4 + length]))
+
+
+SHOWN = np.zeros((8, 8, 3), np.uint8)
+
+
+def test_a_film_is_bytes_and_a_moment_sixteen_bits() -> None:
+    similarity = positions.cosine_similarity(np.eye(4))
+    film = plots.Panel("film", "", (2, 2), np.stack([similarity] * 3), ["a", "b", "c"])
+    still = plots.Panel("still", "", (2, 2), similarity[None])
+    arrays = header(plots.mosaic([film, still], SHOWN, (0.5, 0.5)))["arrays"]
+    assert arrays["similarity0"]["dtype"] == "uint8" and arrays["similarity0"]["shape"] == [3, 4, 4]
+    assert arrays["similarity1"]["dtype"] == "uint16"
+
+
+def test_a_stretched_scale_spans_different_positions_alone() -> None:
+    similarity = np.array([[1.0, 0.2], [0.4, 1.0]])
+    panel = plots.Panel("two", "", (1, 2), similarity[None])
+    told = header(plots.mosaic([panel], SHOWN, (0.5, 0.5), stretched=True))
+    assert (told["lo"], told["hi"]) == (0.2, 0.4)
+
+
+def test_a_matrix_must_fit_its_grid() -> None:
+    panel = plots.Panel("wrong", "", (2, 2), np.zeros((1, 3, 3)))
+    with pytest.raises(ValueError, match=r"wrong needs similarities \(4, 4\), received \(3, 3\)"):
+        plots.mosaic([panel], SHOWN, (0.5, 0.5))
+
+
+def test_tiles_travel_with_their_ranges() -> None:
+    maps = np.random.default_rng(0).standard_normal((2, 5, 1, 4, 4))
+    told = header(filter_plots.tiles([filter_plots.Sheet("one", "", maps)], 7))
+    assert told["arrays"]["tiles0"]["shape"] == [2, 5, 4, 4, 1]  # type: ignore[index]
+    assert told["arrays"]["ends0"]["shape"] == [2, 5, 2]  # type: ignore[index]
+
+
+def test_rebuilding_error_is_in_grey_levels_of_each_channel() -> None:
+    rng = np.random.default_rng(0)
+    patches = rng.standard_normal((4, 3, 2, 2))
+    scale = np.array([10.0, 20.0, 30.0])
+    found = filters.rebuild(patches, filters.dct_basis(3, 2, 5), scale)
+    rebuilt = found.mean + np.einsum("nk,kcyx->ncyx", found.coefficients[:, :3], found.basis[:3])
+    expected = np.sqrt((((patches - rebuilt) * scale[:, None, None]) ** 2).mean())
+    assert found.error[3] == pytest.approx(expected)
+    payload = filter_plots.rebuilding(SHOWN, 2, [("DCT", "", found)], scale / 255, np.zeros(3), 2, 0)
+    assert header(payload)["most"] == 5
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_figures_draw_what_they_are_given(mode: str) -> None:
+    line = np.array([1.0, 0.5, 0.2])
+    curves = plots.by_distance_figure({"a": (line, line), "b": (line / 2, line)}, mode)  # type: ignore[arg-type]
+    assert len(curves.data) == 4 and list(curves.data[0].y) == [0.5, 0.2]
+    race = plots.race_figure({"none": [(0, 0.1), (1, 0.3)]}, {"none": "None"}, 0.25, mode)  # type: ignore[arg-type]
+    assert list(race.data[0].y) == [10.0, 30.0]
+    ends = plots.shuffled_figure({"none": (0.3, 0.2)}, {"none": "None"}, 0.25, mode)  # type: ignore[arg-type]
+    assert [trace.x[-1] for trace in ends.data] == [30.0, 20.0, 30.0]
+    resized = plots.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 32, mode)  # type: ignore[arg-type]
+    assert list(resized.data[0].x) == [24, 32]
+    right = positions.cosine_similarity(positions.encode("sincos_1d", (1, 10), 64))
+    slip = plots.slip_figure(right, right, (1, 2), mode)  # type: ignore[arg-type]
+    assert slip.data[0].y[0] == pytest.approx(0.9662, abs=5e-5)
