@@ -131,7 +131,7 @@ def draw(subject: Subject) -> None:
         return
     _panels(subject, found, "attention.methods")
     page.caption(describe_maps(found) + " Each map has its own scale.")
-    if subject.readout == "mean":
+    if subject.readout == "mean" and "raw" in found:
         page.caption(
             "This model averages its patches and has no [CLS]: the rows of all patches are averaged."
         )
