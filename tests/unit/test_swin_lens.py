@@ -12,6 +12,9 @@ from vitviz.analysis import windows as analysis
 from vitviz.config import SwinConfig
 from vitviz.models.layout import TokenLayout
 from vitviz.models.zoo import create_model
+from vitviz.plots import swin as plots
+from vitviz.swin_parts import block_window, merging_norm, position_bias_table
+from vitviz.window_cost import attention_layer, measure
 from vitviz.window_reach import NOTHING, patch_gradients
 
 SMALL = SwinConfig(image_size=16, in_chans=1, embed_dim=8, depths=(2, 2), num_heads=(1, 2), window_size=2)
@@ -132,3 +135,44 @@ def test_a_model_without_its_mask_is_caught() -> None:
     assert np.array_equal(seen, allowed[1].reach[0])
     assert not np.array_equal(seen, leaking[1].reach[0])
     assert leaking[1].reach[0].sum() == 16 > allowed[1].reach[0].sum() == 4
+
+
+def test_both_forms_of_attention_are_one_on_a_single_window() -> None:
+    """Where one window covers the grid, both do the same work on the same tokens."""
+    attend = attention_layer(32)
+    x = torch.randn(1, 16, 32, generator=torch.Generator().manual_seed(0))
+    index = torch.from_numpy(windows.partition(np.arange(16).reshape(4, 4), (4, 4)))
+    torch.testing.assert_close(attend(x[0, index]), attend(x))
+
+
+def test_memory_grows_with_the_square_of_the_tokens_only_without_windows() -> None:
+    """Scores and their softmax are held at once: two tables of heads x tokens x tokens floats."""
+    small, large = measure((8, 16), dim=32, window=4, repeats=1)
+    assert large.global_bytes >= 2 * 4 * 256**2
+    assert large.window_bytes == 4 * small.window_bytes
+    assert large.global_bytes > 8 * small.global_bytes
+    assert min(small.global_s, small.window_s, large.global_s, large.window_s) > 0
+
+
+def test_parts_of_a_model_are_its_own() -> None:
+    model = create_model(SMALL, seed=0)
+    table = position_bias_table(model, 1, 0)
+    assert table.shape == (2, 9) and block_window(model, 1, 0) == (2, 2)
+    index = windows.relative_position_index((2, 2))
+    bias = model.layers[1].blocks[0].attn.relative_position_bias().detach().numpy()
+    assert np.array_equal(table[:, index], bias)
+    with pytest.raises(ValueError, match="does not begin by merging"):
+        merging_norm(model, 0)
+
+
+def test_the_stepper_refuses_a_pin_outside_the_grid() -> None:
+    found = analysis.layout((4, 4), 2, 1)
+    shown = np.zeros((8, 8, 3), np.uint8)
+    attn = analysis.colour_attention(shown, found)
+    with pytest.raises(ValueError, match="pin must lie below 16, received 16"):
+        plots.stepper(shown, found, attn, attn, analysis.leaked_share(found, attn), 16)
+
+
+def test_block_titles_say_which_blocks_shift() -> None:
+    assert plots.block_title("layers.0.blocks.0") == "Stage 1, block 1"
+    assert plots.block_title("layers.2.blocks.5") == "Stage 3, block 6 · shifted"

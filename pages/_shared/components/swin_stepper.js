@@ -20,6 +20,9 @@ const LAST = STAGES.length - 1, MASK = 5, ATTENTION = 6;
 const mix = (a, b, t) => a + (b - a) * t;
 const plural = (n, word) => `${n.toLocaleString('en')} ${word}${n === 1 ? '' : 's'}`;
 
+/** [r, g, b] of '#rrggbb' or 'rgb(r, g, b)'. */
+const channels = (color) => (color.startsWith('#') ? rgb(color) : color.match(/\d+/g).slice(0, 3).map(Number));
+
 /** Gap, roll and tint between two stages; windows close before they roll. */
 function pose(at) {
   const low = Math.min(LAST - 1, Math.floor(at)), f = at - low, a = STAGES[low], b = STAGES[low + 1];
@@ -33,7 +36,7 @@ function pose(at) {
 
 export default view(({ root, trigger, onUnmount }) => {
   let now = null, at = 0, hover = -1, pinned = 0, playing = false, stop = () => {}, timer = 0;
-  let sheet = null, tinted = null, side = 0, slots = null, tile = null, frames = 0, dragging = false, goal = 0;
+  let sheet = null, tinted = null, side = 0, slots = null, tile = null, matrices = new Map(), shut = null, frames = 0, dragging = false, goal = 0;
   const on = { leak: false };
 
   const bar = el(root, 'div', { class: 'sw-bar', role: 'group', 'aria-label': 'Stages' });
@@ -234,6 +237,7 @@ export default view(({ root, trigger, onUnmount }) => {
       } else hatch(ctx, x, y, step, true);
     }
     const x = (active() % cols) * step, y = Math.floor(active() / cols) * step;
+    ctx.strokeStyle = '#fff'; ctx.lineWidth = 4.5; ctx.strokeRect(x + 1, y + 1, step - 2, step - 2);
     ctx.strokeStyle = colors.query; ctx.lineWidth = 2.5; ctx.strokeRect(x + 1, y + 1, step - 2, step - 2);
     const open = [...keys.values()].filter((k) => k.allowed).length, shut = keys.size - open;
     head.textContent = isShift ? `Shifted by ${shift}: SW-MSA` : 'Regular: W-MSA';
@@ -248,7 +252,7 @@ export default view(({ root, trigger, onUnmount }) => {
   }
   /** Colour of one (query, key) cell at this stage: forbidden, allowed, or a weight. */
   function cellStyle(w, q, k) {
-    const n = cells(), i = (w * n + q) * n + k, { colors } = now;
+    const n = cells(), i = (w * n + q) * n + k, colors = tile.rgb;
     const allowed = !isShifted() || now.arrays.allowed.data[i] === 1;
     if (isShifted() && stage() >= ATTENTION) {
       const weight = (on.leak ? now.arrays.unmasked : now.arrays.attn).data[i];
@@ -257,35 +261,46 @@ export default view(({ root, trigger, onUnmount }) => {
     if (allowed) return [colors.query, 0.3];
     return on.leak ? [colors.primary, 0.5] : [colors.ink, 0.72];
   }
-  function drawCells(ctx, w, x, y, width, rowLit) {
-    const n = cells(), step = width / n;
-    ctx.fillStyle = now.colors.panel; ctx.fillRect(x, y, width, width);
+  /** A window's matrix as a small picture, kept: pointing at a patch draws no cell anew. */
+  function cellImage(w) {
+    const mode = `${w} ${isShifted()} ${stage() >= ATTENTION} ${on.leak}`;
+    if (matrices.has(mode)) return matrices.get(mode);
+    const n = cells(), image = new ImageData(n, n);
     for (let q = 0; q < n; q++) for (let k = 0; k < n; k++) {
       const [color, alpha] = cellStyle(w, q, k);
-      ctx.globalAlpha = alpha; ctx.fillStyle = color;
-      ctx.fillRect(x + k * step, y + q * step, Math.ceil(step * 4) / 4, Math.ceil(step * 4) / 4);
+      image.data.set([...color, Math.round(255 * alpha)], 4 * (q * n + k));
     }
-    ctx.globalAlpha = 1;
+    const node = offscreen(image);
+    matrices.set(mode, node);
+    return node;
+  }
+  function drawCells(ctx, w, x, y, width, rowLit) {
+    const step = width / cells();
+    ctx.fillStyle = now.colors.panel; ctx.fillRect(x, y, width, width);
+    blit(ctx, cellImage(w), x, y, width, width);
     if (rowLit >= 0) { ctx.strokeStyle = now.colors.query; ctx.lineWidth = 2; ctx.strokeRect(x, y + rowLit * step, width, step); }
   }
   const home = () => {
     const slot = slots[isShifted() ? 'shifted' : 'regular'][active()];
     return { w: Math.floor(slot / cells()), q: slot % cells() };
   };
-  function masked(w) {
-    const n = cells() ** 2;
-    let sum = 0;
-    if (isShifted()) for (let i = 0; i < n; i++) sum += 1 - now.arrays.allowed.data[w * n + i];
-    return sum;
+  const masked = (w) => (isShifted() ? shut[w] : 0);
+  function countMasked() {
+    const n = cells() ** 2, { data } = now.arrays.allowed;
+    shut = Array.from({ length: data.length / n }, (_, w) => {
+      let sum = 0;
+      for (let i = 0; i < n; i++) sum += 1 - data[w * n + i];
+      return sum;
+    });
   }
   function drawMatrix() {
     const { w, q } = home(), width = tile.matrix, ctx = matrix.size(width, width), n = cells();
     drawCells(ctx, w, 0, 0, width, q);
     const attending = isShifted() && stage() >= ATTENTION;
     matrixHead.textContent = `Window ${w + 1}: ${attending ? 'attention' : 'who may look at whom'}`;
-    const shut = masked(w);
+    const closed = masked(w);
     matrixNote.textContent = `rows: ${n} queries, columns: ${n} keys\n`
-      + (isShifted() ? `${shut.toLocaleString('en')} of ${(n * n).toLocaleString('en')} pairs masked` : 'no mask: a regular block')
+      + (isShifted() ? `${closed.toLocaleString('en')} of ${(n * n).toLocaleString('en')} pairs masked` : 'no mask: a regular block')
       + `\nthe marked row is patch ${active() + 1}`;
     key.replaceChildren();
     const entries = [['query', 'may attend'], on.leak ? ['leak', 'leaks in'] : ['masked', 'masked, score − 100']];
@@ -304,8 +319,8 @@ export default view(({ root, trigger, onUnmount }) => {
     const g = allGeometry(), ctx = all.size(g.across * (g.width + g.gap) - g.gap, g.down * (g.width + g.gap) - g.gap), { w } = home();
     let touched = 0, pairs = 0;
     for (let i = 0; i < g.total; i++) {
-      const x = (i % g.across) * (g.width + g.gap), y = Math.floor(i / g.across) * (g.width + g.gap), shut = masked(i);
-      touched += shut > 0; pairs += shut;
+      const x = (i % g.across) * (g.width + g.gap), y = Math.floor(i / g.across) * (g.width + g.gap);
+      touched += masked(i) > 0; pairs += masked(i);
       drawCells(ctx, i, x, y, g.width, -1);
       if (i === w) { ctx.strokeStyle = now.colors.query; ctx.lineWidth = 2; ctx.strokeRect(x + 1, y + 1, g.width - 2, g.width - 2); }
     }
@@ -443,11 +458,13 @@ export default view(({ root, trigger, onUnmount }) => {
     now = message;
     const { header, width } = now, wide = width >= 760;
     layout.classList.toggle('sw-wide', wide);
-    if (fresh) { findSlots(); pinned = header.pin; hover = -1; pause(); at = goal = Math.round(at); }
+    matrices.clear();
+    if (fresh) { findSlots(); countMasked(); pinned = header.pin; hover = -1; pause(); at = goal = Math.round(at); }
     side = wide ? Math.min(500, Math.floor(width * 0.52)) : Math.min(width, 500);
     const step = (side - GAP * (Math.max(header.cols, header.rows) / header.window - 1)) / Math.max(header.cols, header.rows);
     const rest = wide ? width - side - 32 : width;
     tile = {
+      rgb: Object.fromEntries(['query', 'primary', 'ink'].map((name) => [name, channels(now.colors[name])])),
       step, height: step * header.rows + GAP * (header.rows / header.window - 1), image: picture(now.arrays.shown),
       mini: Math.min(192, Math.floor((rest - 16) / 2)), matrix: Math.min(168, Math.floor(rest * 0.5)),
     };

@@ -1,0 +1,64 @@
+"""What global and windowed attention take on this machine, size by size, and the slopes of both.
+
+    python benchmarks/window_cost.py [--most 56] [--window 7] [--dim 96] [--repeats 5]
+
+One attention layer on one picture of 4 px patches. Writes its table to benchmarks/window_cost.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from vitviz.window_cost import measure
+from vitviz.windows import global_attention_cost, window_attention_cost
+
+PATCH_PX = 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=int, default=56, help="tokens per side of the largest picture")
+    parser.add_argument("--window", type=int, default=7)
+    parser.add_argument("--dim", type=int, default=96)
+    parser.add_argument("--repeats", type=int, default=5)
+    args = parser.parse_args()
+    sides = [count * args.window for count in (1, 2, 4, 6, 8, 12, 16) if count * args.window <= args.most]
+    found = measure(sides, args.dim, args.window, args.repeats)
+    table = [
+        f"# One attention layer, C = {args.dim}, M = {args.window}, {torch.get_num_threads()} threads",
+        "",
+        "| picture, px | tokens | global, M multiply-adds | windows | global, ms | windows | global, MB | windows |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for one in found:
+        full = global_attention_cost(one.side, one.side, args.dim) / 1e6
+        cut = window_attention_cost(one.side, one.side, args.dim, args.window) / 1e6
+        table.append(
+            f"| {one.side * PATCH_PX} | {one.side**2:,} | {full:,.1f} | {cut:,.1f}"
+            f" | {1e3 * one.global_s:,.2f} | {1e3 * one.window_s:,.2f}"
+            f" | {one.global_bytes / 1e6:,.1f} | {one.window_bytes / 1e6:,.1f} |"
+        )
+    if len(found) > 1:
+        half = found[len(found) // 2 :] if len(found) > 3 else found
+        x = np.log([one.side for one in half])
+        slopes = {
+            name: np.polyfit(x, np.log([getattr(one, name) for one in half]), 1)[0]
+            for name in ("global_s", "window_s", "global_bytes", "window_bytes")
+        }
+        table += [
+            "",
+            f"Slopes by the picture's side over the largest {len(half)} sizes: time {slopes['global_s']:.2f} global,"
+            f" {slopes['window_s']:.2f} windows; memory {slopes['global_bytes']:.2f} and"
+            f" {slopes['window_bytes']:.2f}. The formula tends to 4 and 2.",
+        ]
+    text = "\n".join(table) + "\n"
+    Path(__file__).with_suffix(".md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
