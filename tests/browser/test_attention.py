@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
 
 pytestmark = pytest.mark.browser
@@ -188,3 +190,27 @@ def test_the_repaint_is_measured(visit: Visit, record_property: Callable[[str, o
     assert int(view.get_attribute("data-repaints") or 0) >= start + 24
     record_property("repaint_ms", sorted(measured))
     assert len(measured) == 24 and all(ms >= 0 for ms in measured)
+
+
+def test_the_block_page_says_each_value_and_a_key_becomes_the_token(visit: Visit) -> None:
+    page = visit("block?model=preset:vit_digits&image=digits:0&pin=cls")
+    view = page.locator("[data-component=attention_block]")
+    expect(view).to_have_attribute("data-steps", "13")
+    view.locator(".bl-strip canvas").first.hover()
+    expect(view.locator(".vv-tip")).to_contain_text(re.compile(r"channel \d+ of 64: -?\d"))
+    frame = view.locator("[data-step=Softmax] .bl-frame").first
+    frame.click(position=cell(frame, 7, 0))
+    expect(page).to_have_url(re.compile(r"pin=0\.06[23]%2C0\.93[78]"))
+    expect(page.locator('[data-testid="stMain"]')).to_contain_text("the patch in row 8, column 1")
+
+
+def test_what_is_shown_can_be_taken_along(visit: Visit, tmp_path: Path) -> None:
+    page = visit(DIGIT)
+    page.get_by_text("The numbers", exact=True).click()
+    for label, kind in (("View, PNG", "PNG"), ("All heads, PNG", "PNG"), ("Through layers, WebP", "WEBP")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=label).click()
+        file = tmp_path / download.value.suggested_filename
+        download.value.save_as(file)
+        with Image.open(file) as image:
+            assert image.format == kind and image.width > 500
