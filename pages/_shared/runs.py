@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from vitviz.training.executor import LocalExecutor
     from vitviz.training.runs import Run, Status
 
-LEASE_S = 180.0  # browsers throttle hidden tabs to about one poll a minute
+LEASE_S = (
+    300.0  # browsers throttle hidden tabs to about one poll a minute, and a lens page does not poll at all
+)
 _TOUCH_S = 5.0
 MOST_OF_A_VISIT = 24  # runs that a visit keeps in its table
 STEP_METRICS = ("loss", "accuracy", "learning_rate", "gradient_norm", "images_per_second")
@@ -101,9 +103,10 @@ def status(run: Run) -> Status:
     return now
 
 
-def watch(run: Run) -> None:
-    """Says that somebody watches this run, so that its lease goes on; cheap to call at every poll."""
-    log(run.id).touch(run)
+def watch() -> None:
+    """Says that somebody is here, so that the leases of this visit's runs go on; cheap to call at every poll."""
+    for run in mine():
+        log(run.id).touch(run)
 
 
 class Log:
@@ -204,6 +207,7 @@ def choices() -> tuple[ModelChoice, ...]:
     said = st.session_state.get(state.INCOMING, {}).get("model", "")
     if said.startswith("run:"):
         adopt(said.removeprefix("run:"))
+    watch()
     made = (_choice(run) for run in mine())
     return tuple(choice for choice in made if choice is not None)
 

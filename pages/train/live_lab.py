@@ -104,8 +104,7 @@ def describe(config: RunConfig) -> str:
 
 def _stage(shown: list[Run], focus: Run) -> None:
     """Curves and inspector; when the last of the shown runs ends, the page runs once more, without polling."""
-    for run in shown:
-        runs.watch(run)
+    runs.watch()
     stage, side = st.columns([2, 1], gap="medium")
     with stage:
         watch.draw_curves(shown, focus)

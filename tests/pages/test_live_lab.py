@@ -19,6 +19,7 @@ from streamlit.testing.v1 import AppTest
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.files import write_status
+from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.runs import Run, RunConfig, Status
 from vitviz.training.session import Session
 
@@ -116,7 +117,10 @@ def test_an_empty_lab_says_what_to_do(open_app: OpenApp, executor: FakeExecutor)
     assert app.title[0].value == "Live lab"
     assert "Start a run" in app.main.info[0].value
     assert not start_button(app).proto.disabled
-    assert any("4 × 4 patches of 8 px, width 48" in caption.value for caption in app.main.caption)
+    model = TRAINING_PRESETS["digits_live"].model
+    assert isinstance(model, ViTConfig)
+    words = f"patches of {model.patch_size} px, width {model.embed_dim}, {model.depth} blocks"
+    assert any(words in caption.value for caption in app.main.caption)
 
 
 @pytest.mark.parametrize(
