@@ -73,7 +73,7 @@ export default view(({ root, trigger, onUnmount }) => {
     const side = tile * cols + GUTTER * (cols - 1) + HEADINGS, height = tile * rows + GUTTER * (rows - 1) + HEADINGS;
     const ctx = map.size(side, height), image = imageOf(p);
     ctx.font = `11px ${colors.font}`; ctx.fillStyle = colors.muted; ctx.textAlign = 'center'; ctx.textBaseline = 'middle';
-    const every = tile < 14 ? Math.ceil(14 / tile) : 1;
+    const every = Math.ceil((cols > 10 ? 20 : 12) / (tile + GUTTER));
     for (let c = 0; c < cols; c += every) ctx.fillText(c, HEADINGS + c * (tile + GUTTER) + tile / 2, HEADINGS / 2 - 2);
     for (let r = 0; r < rows; r += every) ctx.fillText(r, HEADINGS / 2 - 2, HEADINGS + r * (tile + GUTTER) + tile / 2);
     ctx.imageSmoothingEnabled = false;
@@ -97,8 +97,9 @@ export default view(({ root, trigger, onUnmount }) => {
     const cell = Math.floor((lens.width - HEADINGS) / cols);
     const ctx = lens.map.size(cell * cols + HEADINGS, cell * rows + HEADINGS);
     ctx.font = `11px ${colors.font}`; ctx.textAlign = 'center'; ctx.textBaseline = 'middle'; ctx.fillStyle = colors.muted;
-    for (let c = 0; c < cols; c++) ctx.fillText(c, HEADINGS + (c + 0.5) * cell, HEADINGS / 2 - 2);
-    for (let r = 0; r < rows; r++) ctx.fillText(r, HEADINGS / 2 - 2, HEADINGS + (r + 0.5) * cell);
+    const every = Math.ceil((cols > 10 ? 20 : 12) / cell);
+    for (let c = 0; c < cols; c += every) ctx.fillText(c, HEADINGS + (c + 0.5) * cell, HEADINGS / 2 - 2);
+    for (let r = 0; r < rows; r += every) ctx.fillText(r, HEADINGS / 2 - 2, HEADINGS + (r + 0.5) * cell);
     ctx.imageSmoothingEnabled = false;
     ctx.drawImage(imageOf(p), 0, i * rows, cols, rows, HEADINGS, HEADINGS, cell * cols, cell * rows);
     const size = cell >= 34 ? 12 : cell >= 26 ? 10.5 : 9;
