@@ -51,7 +51,9 @@ attention.draw(choice, step)
 st.fragment(bias.draw)(choice, step)
 hierarchy.draw(choice, step)
 st.fragment(cost.draw)()
-nouns.link_to("live_lab", "Train a small Swin in the live lab", icon=":material/science:")
+with st.container(horizontal=True):
+    for name, recipe in (("digits", "digits_swin"), ("CIFAR-10", "cifar10_swin")):
+        nouns.link_to("live_lab", f"Train a Swin on {name}, live", **{"live_lab.recipe": recipe})
 page.drawers(
     math=MATH,
     code="\n\n".join(

@@ -117,24 +117,42 @@ def test_the_reachable_set_is_where_a_real_gradient_is_not_zero(
     model = wake(create_model(config, seed=0))
     side = config.image_size
     image = np.random.default_rng(1).normal(size=(1, side, side)).astype(np.float32)
-    blocks = reachability.swin_reach(config, (side // 2, side // 2))
+    blocks = reachability.swin_blocks(config, (side // 2, side // 2))
     found = patch_gradients(model, image, [block.name for block in blocks], point)
-    for block, gradient in zip(blocks, found, strict=True):
+    for number, (block, gradient) in enumerate(zip(blocks, found, strict=True)):
         token = TokenLayout((), block.grid, 1).token_at(*point)
-        assert np.array_equal(gradient > NOTHING * gradient.max(), block.reach[token]), block.name
+        reached = reachability.reads(blocks, number, token)
+        assert np.array_equal(gradient > NOTHING * gradient.max(), reached), block.name
+
+
+@pytest.mark.parametrize("config", [SMALL, UNEVEN])
+def test_walking_back_is_the_product_of_the_links(config: SwinConfig) -> None:
+    side = config.image_size // 2
+    blocks = reachability.swin_blocks(config, (side, side))
+    steps = []
+    for block in blocks:
+        mask = np.where(block.allowed, 0.0, windows.MASKED).astype(np.float32)
+        links = reachability.window_links(block.index, mask, block.grid[0] * block.grid[1])
+        if block.merged_from is not None:
+            steps.append(reachability.merge_links(block.merged_from))
+        steps.append(links)
+    last = reachability.follow(steps)[-1]
+    tokens = range(len(last))
+    assert np.array_equal(np.stack([reachability.reads(blocks, len(blocks) - 1, t) for t in tokens]), last)
 
 
 def test_a_model_without_its_mask_is_caught() -> None:
     """Gradients through unmasked windows touch patches that the masks do not allow."""
-    allowed = reachability.swin_reach(SMALL, (8, 8))
-    leaking = reachability.swin_reach(SMALL, (8, 8), masked=False)
+    blocks = reachability.swin_blocks(SMALL, (8, 8))
+    allowed = reachability.reads(blocks, 1, 0)
+    leaking = reachability.reads(reachability.swin_blocks(SMALL, (8, 8), masked=False), 1, 0)
     model = wake(create_model(SMALL, seed=0))
     image = np.random.default_rng(1).normal(size=(1, 16, 16)).astype(np.float32)
-    (measured,) = patch_gradients(model, image, [allowed[1].name], (0.05, 0.05))
+    (measured,) = patch_gradients(model, image, [blocks[1].name], (0.05, 0.05))
     seen = measured > NOTHING * measured.max()
-    assert np.array_equal(seen, allowed[1].reach[0])
-    assert not np.array_equal(seen, leaking[1].reach[0])
-    assert leaking[1].reach[0].sum() == 16 > allowed[1].reach[0].sum() == 4
+    assert np.array_equal(seen, allowed)
+    assert not np.array_equal(seen, leaking)
+    assert leaking.sum() == 16 > allowed.sum() == 4
 
 
 def test_both_forms_of_attention_are_one_on_a_single_window() -> None:

@@ -75,16 +75,26 @@ def alternate(plain: BoolArray, shifted: BoolArray, blocks: int) -> list[BoolArr
 
 
 @dataclass(frozen=True, eq=False)
-class BlockReach:
-    """What one block of a Swin can have read: its name, its grid, and reach[token, patch of the picture]."""
+class Block:
+    """One block of a Swin as it really runs.
+
+    Attributes:
+        name: such as 'layers.0.blocks.1'.
+        grid: (rows, cols) of its tokens.
+        index: (windows, slots), the token in each slot, -1 for padding.
+        allowed: (windows, query slot, key slot).
+        merged_from: (rows, cols) before the merging that leads into it, or None.
+    """
 
     name: str
     grid: Pair
-    reach: BoolArray
+    index: IntArray
+    allowed: BoolArray
+    merged_from: Pair | None
 
 
-def swin_reach(config: SwinConfig, grid: Pair, masked: bool = True) -> list[BlockReach]:
-    """After every block of a Swin: which patches can have reached which token, through windows and mergings.
+def swin_blocks(config: SwinConfig, grid: Pair, masked: bool = True) -> list[Block]:
+    """The blocks of a Swin in order of depth, with their windows and masks.
 
     Args:
         config: the model's shape.
@@ -92,18 +102,36 @@ def swin_reach(config: SwinConfig, grid: Pair, masked: bool = True) -> list[Bloc
         masked: False for a model whose author forgot the mask.
     """
     side = config.image_size // config.patch_size
-    native, steps, names, grids = (side, side), [], [], []
-    pending: BoolArray | None = None
+    native: Pair = (side, side)
+    blocks = []
     for stage, depth in enumerate(config.depths):
+        before = grid if stage else None
         if stage:
-            pending = merge_links(grid)
             grid, native = (-(-grid[0] // 2), -(-grid[1] // 2)), (-(-native[0] // 2), -(-native[1] // 2))
-        for block in range(depth):
-            plan = windows.plan(grid, native, config.window_size, bool(block % 2), config.convention)
-            links = window_links(plan.index, plan.mask if masked else None, grid[0] * grid[1])
-            if pending is not None:
-                links, pending = (links.astype(np.float32) @ pending.astype(np.float32)) > 0, None
-            steps.append(links)
-            names.append(f"layers.{stage}.blocks.{block}")
-            grids.append(grid)
-    return [BlockReach(*found) for found in zip(names, grids, follow(steps), strict=True)]
+        for number in range(depth):
+            plan = windows.plan(grid, native, config.window_size, bool(number % 2), config.convention)
+            allowed = np.ones((*plan.index.shape, plan.index.shape[1]), bool)
+            if masked and plan.mask is not None:
+                allowed = plan.mask == 0
+            name = f"layers.{stage}.blocks.{number}"
+            blocks.append(Block(name, grid, plan.index, allowed, None if number else before))
+    return blocks
+
+
+def reads(blocks: Sequence[Block], number: int, token: int) -> BoolArray:
+    """Which patches of the picture a token of block `number` (from 0) can have read, (patches,).
+
+    Walks back from the token, block by block: no matrix over all tokens is formed, so it serves 56 x 56 too.
+    """
+    seen = np.zeros(blocks[number].grid[0] * blocks[number].grid[1], dtype=bool)
+    seen[token] = True
+    for block in reversed(blocks[: number + 1]):
+        inside = np.append(seen, False)[block.index]  # padding, -1, finds the False at the end
+        keys = (inside[:, :, None] & block.allowed).any(axis=1) & (block.index >= 0)
+        seen = np.zeros(block.grid[0] * block.grid[1], dtype=bool)
+        seen[block.index[keys]] = True
+        if block.merged_from is not None:
+            rows, cols = block.merged_from
+            quads = np.repeat(np.repeat(seen.reshape(block.grid), 2, axis=0), 2, axis=1)
+            seen = quads[:rows, :cols].reshape(-1)
+    return seen

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.analysis.reachability import NEVER, BlockReach
+from vitviz.analysis.reachability import NEVER, Block
 from vitviz.analysis.windows import Layout
 from vitviz.config import SwinConfig
 from vitviz.plots import theme
@@ -74,8 +74,9 @@ def reach(
 def gradient(
     shown: PictureArray,
     grid: Pair,
-    blocks: Sequence[BlockReach],
+    blocks: Sequence[Block],
     tokens: Sequence[int],
+    allowed: NDArray[np.bool_],
     gradients: NDArray[np.float64],
 ) -> bytes:
     """Gradients of one token per block, beside what the masks allow.
@@ -83,8 +84,9 @@ def gradient(
     Args:
         shown: (S, S, 3), the picture.
         grid: (rows, cols) of the picture's patches.
-        blocks: names, grids and reachable sets.
+        blocks: their names and grids.
         tokens: the token of each block, in reading order of its grid.
+        allowed: (blocks, patches), what it can have read.
         gradients: (blocks, patches).
     """
     header = {
@@ -95,7 +97,6 @@ def gradient(
             for block, token in zip(blocks, tokens, strict=True)
         ],
     }
-    allowed = np.stack([block.reach[token] for block, token in zip(blocks, tokens, strict=True)])
     scaled = gradients / np.maximum(gradients.max(axis=1, keepdims=True), 1e-300)
     return pack(header, shown=shown, gradient=scaled.astype(np.float32), reach=allowed.astype(np.uint8))
 
@@ -196,7 +197,7 @@ def cost_figure(
             showarrow=False,
             xanchor="right",
             yanchor="bottom" if name.startswith("global") else "top",
-            yshift=8 if name.startswith("global") else -8,
+            yshift=8 if name.startswith("global") else -14,
             font={"color": palette.ink, "size": 13},
         )
     figure.update_layout(**theme.layout(mode), height=320)

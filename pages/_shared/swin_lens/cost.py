@@ -70,9 +70,13 @@ def formula(window: int, dim: int) -> None:
     )
     st.plotly_chart(figure, theme=None, config=CONFIG, key="swin.cost")
     at = SIDES_PX.index(224)
-    equal = window**2
+    equal, n, c = window**2, f"{56**2:,}".replace(",", "{,}"), dim
+    st.markdown(
+        rf"At 224 px $hw = 56^2$: $4 \cdot {n} \cdot {c}^2 + 2 \cdot {n}^2 \cdot {c}$ against"
+        rf" $4 \cdot {n} \cdot {c}^2 + 2 \cdot {window}^2 \cdot {n} \cdot {c}$"
+    )
     page.caption(
-        f"At 224 px, {full[at] / 1e6:,.0f} against {cut[at] / 1e6:,.0f} million: {full[at] / cut[at]:.1f} times. From"
+        f"That is {full[at] / 1e6:,.0f} against {cut[at] / 1e6:,.0f} million, {full[at] / cut[at]:.1f} times. From"
         f" {SIDES_PX[-2]} to {SIDES_PX[-1]:,} px the slope is {slope(sides[-2:], full[-2:]):.2f} for global attention"
         f" and {slope(sides[-2:], cut[-2:]):.2f} for windows. Both cost the same where the picture is one window of"
         f" {equal} tokens."
@@ -86,9 +90,14 @@ def by_the_clock(window: int, dim: int) -> None:
     if (window, dim) not in asked:
         sizes = ", ".join(f"{side} × {side}" for side in sides_of(window))
         st.caption(f"Runs both on {sizes} tokens: a few seconds.")
-        if not st.button("Measure here", key="swin.measure", icon=":material/timer:"):
-            return
-        asked.add((window, dim))
+        st.button(
+            "Measure here",
+            key="swin.measure",
+            icon=":material/timer:",
+            on_click=asked.add,
+            args=((window, dim),),
+        )
+        return
     found = measured(window, dim)
     sides = np.array([one.side for one in found], float)
     what = controls.segmented("swin.cost_shown", "Shown", ["time", "memory"], label_visibility="collapsed")
@@ -113,7 +122,8 @@ def by_the_clock(window: int, dim: int) -> None:
     page.caption(
         f"Slopes over these sizes: {slope(sides, full):.2f} global, {slope(sides, cut):.2f} windows (by side; the"
         f" formula tends to 4 and 2). At {sides[-1] * PATCH_PX:.0f} px: {amount(full[-1], unit)} against"
-        f" {amount(cut[-1], unit)}, {full[-1] / cut[-1]:.0f} times. Median of 3 runs."
+        f" {amount(cut[-1], unit)}, {full[-1] / cut[-1]:.0f} times."
+        + (" Median of 3 runs." if unit == "s" else " What PyTorch holds beyond the input.")
     )
 
 

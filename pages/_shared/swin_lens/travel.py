@@ -21,6 +21,7 @@ from vitviz.window_reach import NOTHING, patch_gradients
 
 KEY = "swin.reach"
 BLOCKS = 6
+SHOWN = 12  # blocks of a real Swin side by side
 CNN_RADIUS = 2  # two 3 x 3 convolutions, as in a residual block
 
 
@@ -83,16 +84,17 @@ def draw_measured(choice: ModelChoice, step: int) -> None:
     assert isinstance(config, SwinConfig)
     prepared = cached.prepared(nouns.current().image, model.preparation)
     grid = model.model.layout(*prepared.input.shape[-2:]).grid
-    blocks = reachability.swin_reach(config, grid)
-    if len(blocks) > 12:
-        first = controls.slider("swin.first", "First block shown", 1, len(blocks) - 11, 1)
-        blocks = blocks[first - 1 : first + 11]
+    every = reachability.swin_blocks(config, grid)
+    first = 1
+    if len(every) > SHOWN:
+        first = controls.slider("swin.first", "First block shown", 1, len(every) - SHOWN + 1, 1)
+    blocks = every[first - 1 : first - 1 + SHOWN]
     point = subject.pin_point()
     found = gradients(model, prepared.input, tuple(block.name for block in blocks), point)
     tokens = [TokenLayout((), block.grid, 1).token_at(*point) for block in blocks]
-    payload = plots.gradient(subject.picture(model.preparation), grid, blocks, tokens, found)
+    allowed = np.stack([reachability.reads(every, first - 1 + i, token) for i, token in enumerate(tokens)])
+    payload = plots.gradient(subject.picture(model.preparation), grid, blocks, tokens, allowed, found)
     views.gradient(payload, key="swin.gradient")
-    allowed = np.stack([block.reach[token] for block, token in zip(blocks, tokens, strict=True)])
     measured = found > NOTHING * found.max(axis=1, keepdims=True)
     same = int((allowed == measured).all(axis=1).sum())
     page.caption(
