@@ -31,6 +31,17 @@ def parameter(choice: ModelChoice, name: str) -> list[tuple[int, FloatArray]]:
     return found
 
 
+def shared_frame(films: list[tuple[int, int]]) -> int:
+    """Where a slider over several films starts: at the first real film's frame, on the scale of the longest.
+
+    Args:
+        films: (number of moments, the frame to show) of each, the one that decides first.
+    """
+    longest = max(count for count, _ in films)
+    count, frame = next((film for film in films if film[0] > 1), (2, 0))
+    return round(frame * (longest - 1) / (count - 1))
+
+
 def moments(choice: ModelChoice, steps: list[int]) -> list[str]:
     """The steps in words, with the epoch where the file knows it."""
     per_step = _epochs_per_step(choice)

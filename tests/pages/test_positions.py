@@ -132,6 +132,15 @@ def test_two_models_can_stand_side_by_side(open_app: OpenApp, trained: str) -> N
     panels = payload(app)[0]["panels"]
     assert [panel["grid"] for panel in panels] == [[8, 8], [7, 7]]
     assert len(panels[0]["moments"]) == 3
+    assert payload(app)[0]["frame"] == 2  # the other model's last step: the chosen one has no film
+
+
+def test_films_of_different_length_share_one_slider() -> None:
+    from pages._shared.films import shared_frame
+
+    assert shared_frame([(3, 0), (12, 11)]) == 0  # the first film decides, wherever the others end
+    assert shared_frame([(3, 2), (12, 4)]) == 11 and shared_frame([(3, 1), (13, 0)]) == 6
+    assert shared_frame([(1, 0), (12, 11)]) == 11 and shared_frame([(1, 0)]) == 0
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from pages._shared import catalogue, controls, nouns, page
+from pages._shared import catalogue, controls, films, nouns, page
 from pages._shared.components.tiles import tiles as tiles_view
 from pages._shared.filter_lens import sources
 from pages._shared.filter_lens.sources import Filters
@@ -59,7 +59,8 @@ def draw() -> None:
         )
     page.untrained_note(choice.trained_on)
     word = "filter" if raw else "component"
-    tiles_view(plots.tiles(sheets, COLUMNS, main.frame, word, place), key="filters.tiles")
+    frame = films.shared_frame([(len(m.weights), m.frame) for m in (main, *models)])
+    tiles_view(plots.tiles(sheets, COLUMNS, frame, word, place), key="filters.tiles")
     page.caption(" ".join(describe(model, grey) for model in models))
     page.drawers(
         math=MATH,

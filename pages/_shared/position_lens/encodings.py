@@ -46,6 +46,7 @@ class Table:
     moments: list[str]
     frame: int = 0
     trained: bool = False
+    own: bool = False  # the chosen model's, whose step the sidebar decides
 
     @property
     def now(self) -> FloatArray:
@@ -125,7 +126,7 @@ def _of_model(choice: ModelChoice, own: bool) -> Table:
         wanted = nouns.current().step if own else steps[-1]
         frame = int(np.abs(np.array(steps) - wanted).argmin())
         return Table(
-            title, where, "learned", config.grid, tables, films.moments(choice, steps), frame, trained
+            title, where, "learned", config.grid, tables, films.moments(choice, steps), frame, trained, own
         )
     table = _still(choice, config)
     note = where if trained or config.positions != "learned" else f"{where} · random weights"

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from pages._shared import controls, nouns, page
+from pages._shared import controls, films, nouns, page
 from pages._shared.components.similarity import similarity as mosaic_view
 from pages._shared.position_lens import encodings
 from pages._shared.position_lens.encodings import Table
@@ -53,7 +53,7 @@ def draw() -> None:
         panels,
         encodings.picture(),
         encodings.pin_place(),
-        max(table.frame for table in chosen),
+        films.shared_frame([(len(t.tables), t.frame) for t in sorted(chosen, key=lambda t: not t.own)]),
         raw=raw,
         stretched=stretched,
         active=len(panels) - 1,
