@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import streamlit as st
+from starlette.formparsers import MultiPartParser
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages._shared import state
@@ -25,6 +26,10 @@ _PER_VISIT = 4
 _TOTAL_BYTES = 256 * 2**20
 _LONGEST_SIDE_PX = 2048  # more than any model here reads
 _GRACE_S = 120.0  # a dropped connection releases the visit too, and comes back
+
+# While a file arrives, the web server moves what is beyond 1 MB to a temporary file; 0: never, it stays in memory.
+# Streamlit stops a body that is longer than server.maxUploadSize, so this is bounded.
+MultiPartParser.spool_max_size = 0
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import re
 import tomllib
@@ -11,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from starlette.datastructures import Headers
+from starlette.formparsers import MultiPartParser
 from streamlit.testing.v1 import AppTest
 
 from pages._shared import catalogue, controls, link, nouns, pictures, registry, sidebar, uploads
@@ -145,6 +148,23 @@ def test_an_upload_is_shown_and_removed(open_app):
     assert query(app)["image"] == "sample:cat"
     assert uploads.STORE.get(image.removeprefix("upload:")) is None
     assert not app.exception
+
+
+def test_an_upload_is_never_written_to_disk(open_app):
+    open_app()
+    boundary, content = b"cut", bytes(3 * 2**20)
+    head = b'Content-Disposition: form-data; name="file"; filename="photo.jpg"'
+    body = b"--%b\r\n%b\r\n\r\n%b\r\n--%b--\r\n" % (boundary, head, content, boundary)
+
+    async def arrives():
+        yield body
+
+    headers = Headers({"content-type": "multipart/form-data; boundary=cut"})
+    file = asyncio.run(MultiPartParser(headers, arrives()).parse())["file"]
+    size, on_disk = file.size, file.file._rolled
+    file.file.close()
+    assert size == len(content)
+    assert not on_disk, "the photo went through a temporary file"
 
 
 def test_a_bad_file_says_why_and_the_previous_picture_stays(open_app):
