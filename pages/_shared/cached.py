@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -111,10 +111,18 @@ def captured(
     return find(subject.digest, subject, image, patterns, at)
 
 
+_of_uploads: list[Any] = []
+
+
+def forgets(*caches: Any) -> None:
+    """Declares caches of session scope that hold what was computed from uploads: `forget_uploads` clears them."""
+    _of_uploads.extend(caches)
+
+
 def forget_uploads() -> None:
     """Drops everything that this visit has computed from its uploads."""
-    _prepared_upload.clear()
-    _captured_upload.clear()
+    for cache in _of_uploads:
+        cache.clear()
 
 
 def _prepare(image: str, preparation: Preparation, offset: tuple[float, float]) -> Prepared:
@@ -136,3 +144,4 @@ _prepared = st.cache_resource(max_entries=64, show_spinner=False)(_prepare)
 _prepared_upload = st.cache_resource(max_entries=8, show_spinner=False, scope="session")(_prepare)
 _captured = st.cache_resource(max_entries=24, show_spinner=False)(_capture)
 _captured_upload = st.cache_resource(max_entries=6, show_spinner=False, scope="session")(_capture)
+forgets(_prepared_upload, _captured_upload)

@@ -7,7 +7,7 @@ import inspect
 import numpy as np
 import streamlit as st
 
-from pages._shared import cached
+from pages._shared import cached, nouns
 from vitviz.analysis import distance as analysis
 from vitviz.analysis.distance import AttentionDistances
 from vitviz.capture import attention_distances, window_attention_distances
@@ -48,11 +48,12 @@ def of(
     model: LoadedModel, chosen: str, source: str, count: int, renormalise: bool, with_entropy: bool
 ) -> AttentionDistances:
     """Distances of every head of a ViT; see `vitviz.capture.attention_distances`."""
-    return _of(
+    find = _of_upload if _from_upload(chosen, source) else _of
+    return find(
         model,
         model.digest,
         model.step,
-        chosen if source == "picture" else "",
+        *_picture(chosen, source),
         source,
         count,
         renormalise,
@@ -60,12 +61,21 @@ def of(
     )
 
 
-@st.cache_data(max_entries=64, show_spinner="Measuring every head …")
-def _of(
+def _picture(chosen: str, source: str) -> tuple[str, tuple[float, float]]:
+    """What a cache must know of the chosen picture: its name and where it is cropped; nothing where a set is read."""
+    return (chosen, nouns.current().offset) if source == "picture" else ("", (0.5, 0.5))
+
+
+def _from_upload(chosen: str, source: str) -> bool:
+    return source == "picture" and chosen.startswith("upload:")
+
+
+def _measure(
     _model: LoadedModel,
     digest: str,
     step: int,
     chosen: str,
+    offset: tuple[float, float],
     source: str,
     count: int,
     renormalise: bool,
@@ -76,29 +86,51 @@ def _of(
 
 def of_windows(model: LoadedModel, chosen: str, source: str, count: int) -> tuple[list[str], np.ndarray]:
     """Distances of every head of a Swin; see `vitviz.capture.window_attention_distances`."""
-    return _of_windows(model, model.digest, model.step, chosen if source == "picture" else "", source, count)
+    find = _of_windows_upload if _from_upload(chosen, source) else _of_windows
+    return find(model, model.digest, model.step, *_picture(chosen, source), source, count)
 
 
-@st.cache_data(max_entries=32, show_spinner="Measuring every head …")
-def _of_windows(
-    _model: LoadedModel, digest: str, step: int, chosen: str, source: str, count: int
+def _measure_windows(
+    _model: LoadedModel,
+    digest: str,
+    step: int,
+    chosen: str,
+    offset: tuple[float, float],
+    source: str,
+    count: int,
 ) -> tuple[list[str], np.ndarray]:
     return window_attention_distances(_model.model, images(_model, chosen, source, count))
 
 
 def gradient_reach(model: LoadedModel, names: list[str], chosen: str, source: str, count: int) -> np.ndarray:
     """Mean distance, in pixels, of the pixels that the central output of each layer reads."""
-    return _gradient_reach(
-        model, model.digest, model.step, tuple(names), chosen if source == "picture" else "", source, count
-    )
+    find = _reach_upload if _from_upload(chosen, source) else _reach
+    return find(model, model.digest, model.step, tuple(names), *_picture(chosen, source), source, count)
 
 
-@st.cache_data(max_entries=16, show_spinner="Following the gradients …")
-def _gradient_reach(
-    _model: LoadedModel, digest: str, step: int, names: tuple[str, ...], chosen: str, source: str, count: int
+def _measure_reach(
+    _model: LoadedModel,
+    digest: str,
+    step: int,
+    names: tuple[str, ...],
+    chosen: str,
+    offset: tuple[float, float],
+    source: str,
+    count: int,
 ) -> np.ndarray:
     maps = gradient_maps(_model.model, images(_model, chosen, source, count), names)
     return np.array([mean_reach_px(*maps[name]) for name in names])
+
+
+_HEADS, _GRADIENTS = "Measuring every head …", "Following the gradients …"
+_of = st.cache_data(max_entries=64, show_spinner=_HEADS)(_measure)
+_of_windows = st.cache_data(max_entries=32, show_spinner=_HEADS)(_measure_windows)
+_reach = st.cache_data(max_entries=16, show_spinner=_GRADIENTS)(_measure_reach)
+# What comes from an upload lives as long as its visit and no longer: session scope, cleared when it is removed.
+_of_upload = st.cache_data(max_entries=16, show_spinner=_HEADS, scope="session")(_measure)
+_of_windows_upload = st.cache_data(max_entries=4, show_spinner=_HEADS, scope="session")(_measure_windows)
+_reach_upload = st.cache_data(max_entries=4, show_spinner=_GRADIENTS, scope="session")(_measure_reach)
+cached.forgets(_of_upload, _of_windows_upload, _reach_upload)
 
 
 def source() -> str:

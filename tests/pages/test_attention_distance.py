@@ -96,6 +96,17 @@ def test_a_trained_model_stands_beside_random_weights_and_drags_through_time(
     assert said is not None and float(said[1]) == pytest.approx(spread[1], abs=0.05)
 
 
+def test_another_crop_of_the_own_picture_is_measured_anew(open_app: OpenApp) -> None:
+    said = {
+        "model": "preset:vit_shapes",
+        "image": "sample:coffee",
+        "attention_distance__set": "picture",
+        "attention_distance__training": "0",
+    }
+    (_, left), (_, right) = (heads(open_app(PAGE, **said, crop=crop)) for crop in ("0", "1"))
+    assert not np.array_equal(left["values0"], right["values0"])
+
+
 def test_a_cnn_shows_its_reach_and_other_models_their_limits(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:cnn_cifar10", attention_distance__count="2")
     assert "A CNN has no heads" in captions(app)
