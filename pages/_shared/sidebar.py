@@ -12,7 +12,6 @@ from pages._shared.catalogue import ModelChoice
 
 _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _SOURCES = {"sample": "Samples", "dataset": "Data sets", "own": "Yours"}
-_TYPES = ["png", "jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff"]
 _MODEL_PX = 72
 _IMAGE_PX = 112
 GONE = "That picture is gone: an upload lives as long as its visit. Here is another one."
@@ -282,7 +281,7 @@ def _own(image: str) -> None:
     else:
         st.file_uploader(
             "Your picture",
-            type=_TYPES,
+            type="image",  # any: what cannot be shown is refused with a sentence that says why
             key=key,
             max_upload_size=20,
             label_visibility="collapsed",
