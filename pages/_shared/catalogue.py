@@ -84,7 +84,7 @@ def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
         r for r in header.history if r.get("kind") == "evaluation" and r.get("split") == "validation"
     ]
     accuracy = card.get("test_accuracy")
-    measured = f", {accuracy:.1%} of its test pictures right" if isinstance(accuracy, float) else ""
+    measured = f", {100 * accuracy:.3g} % of its test pictures right" if isinstance(accuracy, float) else ""
     dataset = None if header.train is None else header.train.dataset
     return ModelChoice(
         f"checkpoint:{path.stem}",

@@ -141,7 +141,7 @@ def describe(mine: HeadSeries, other: HeadSeries | None, shown: int, even: float
     text = (
         f"Over {pictures}, the heads look {now.min():.1f} to {now.max():.1f} px far"
         f" (even attention: {even:.1f} px); {local} of {now.size} heads are local,"
-        f" below {LOCAL:.0%} of it. Layer 1 spans {np.ptp(now[0]):.1f} px,"
+        f" below {100 * LOCAL:.0f} % of it. Layer 1 spans {np.ptp(now[0]):.1f} px,"
         f" layer {len(now)} spans {np.ptp(now[-1]):.1f} px."
     )
     if other is not None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages._shared import cached, nouns, page, registry
+from pages._shared import cached, nouns, page, registry, sidebar
 from pages._shared.components.hero import hero
 
 CARDS = Path(__file__).parents[2] / "static/cards"
@@ -26,7 +26,7 @@ if picked is not None:
     nouns.set_pin(((picked % grid + 0.5) / grid, (picked // grid + 0.5) / grid))
     st.rerun()
 st.caption(
-    f"Your picture, as the chosen model reads it: {side_px} × {side_px} px, cut into {grid} × {grid} patches of"
+    f"{sidebar.describe(chosen.image)}, as the chosen model reads it: {side_px} × {side_px} px, cut into {grid} × {grid} patches of"
     f" {patch_px} px, is a sequence of {grid * grid} tokens. Point at a patch to find it in the sequence;"
     " click to pin it on every page."
 )
