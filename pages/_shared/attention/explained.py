@@ -84,6 +84,7 @@ _maps_kept = st.cache_data(max_entries=32, show_spinner=False)(_maps)
 _maps_upload = st.cache_data(max_entries=8, show_spinner=False, scope="session")(_maps)
 _curve_kept = st.cache_data(max_entries=256, show_spinner=False)(_curve)
 _curve_upload = st.cache_data(max_entries=64, show_spinner=False, scope="session")(_curve)
+cached.forgets(_maps_upload, _curve_upload)
 
 
 def maps(subject: Subject, recipe: Recipe, twin: bool = False) -> dict[str, np.ndarray]:
