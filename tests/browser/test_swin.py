@@ -50,7 +50,7 @@ STAGES = ("tokens", "partition", "roll", "ids", "again", "mask", "attention", "r
 
 
 def test_it_steps_forwards_and_back(visit: Visit) -> None:
-    view = component(visit(LINK), "swin_stepper")
+    view = component(visit(LINK, reduced_motion="reduce"), "swin_stepper")
     for number, stage in enumerate(STAGES[1:], start=1):
         press(view, "One step forwards")
         expect(view).to_have_attribute("data-stage", stage)
@@ -87,6 +87,10 @@ def test_frames_are_drawn_while_it_moves_and_play_can_be_paused(visit: Visit) ->
     assert int(view.get_attribute("data-frames") or 0) > before + 5
     expect(view.get_by_role("button", name="Play", exact=True)).to_be_visible()
     assert view.get_attribute("data-at") == held
+    view.locator("[data-stage=roll]").click()
+    press(view, "One step forwards")  # a second press in mid-air goes one further
+    press(view, "One step forwards")
+    expect(view).to_have_attribute("data-at", "4.00")
 
 
 def test_a_corner_patch_reads_four_and_leaks_twelve(visit: Visit) -> None:

@@ -90,7 +90,7 @@ _PYRAMID = """
 .sw-panels { display: flex; flex-wrap: wrap; gap: 24px; align-items: flex-end; }
 .sw-head { font-weight: 600; margin-bottom: 4px; min-height: 20px; }
 .sw-above { margin-top: 24px; }
-.sw-why, .sw-small { font-size: 0.8125rem; }
+.sw-why, .sw-small { font-size: 0.8125rem; white-space: pre-line; }
 .sw-channels { height: 6px; margin: 4px 0; background: var(--vv-query); border-radius: 2px; }
 .sw-strips { display: grid; grid-template-columns: auto auto 1fr; gap: 6px 12px; align-items: center;
   margin-bottom: 8px; }

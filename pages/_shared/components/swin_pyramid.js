@@ -2,7 +2,7 @@
 // header: {pin: [x, y], stages: [{rows, cols, dim, px, blocks, heads}], merge: {stage, four: [[row, col]...], token: [row, col]} | null}
 // arrays: shown (S, S, 3) uint8; four (4, C), normed (4C), merged (2C) float32
 
-const QUAD = [0, 1, 2, 3];
+const QUAD = [0, 1, 2, 3], LEAST = 136;
 
 export default view(({ root, trigger }) => {
   let now = null, image = null, hover = null;
@@ -101,15 +101,18 @@ export default view(({ root, trigger }) => {
     while (panels.length < total) add(panels.length);
     // Side by side, each stage smaller than the one before: all fit in the width.
     const shares = stages.map((_, s) => 0.62 ** s), sum = shares.reduce((a, b) => a + b, 0);
-    const narrow = now.width < 640, first = narrow ? Math.min(now.width, 320) : Math.min(360, (now.width - 24 * (total - 1)) / sum);
+    const narrow = now.width < 640, room = now.width - 24 * (total - 1);
+    let first = narrow ? Math.min(now.width, 320) : Math.min(360, room / sum);
+    // Small stages keep the width of their text; the large ones give way.
+    while (!narrow && first > 160 && shares.reduce((all, share) => all + Math.max(LEAST, share * first), 0) > room) first -= 8;
     panels.forEach((self, s) => {
       self.box.style.display = s < total ? '' : 'none';
       if (s >= total) return;
       const stage = stages[s];
-      self.side = Math.floor(first * shares[s]); self.box.style.width = `${Math.max(self.side, 148)}px`;
+      self.side = Math.floor(first * shares[s]); self.box.style.width = `${Math.max(self.side, LEAST)}px`;
       self.head.textContent = `Stage ${s + 1}`;
       self.note.textContent = `${stage.rows} × ${stage.cols} × ${stage.dim.toLocaleString('en')}`;
-      self.why.textContent = `${stage.px} px tokens · ${stage.blocks} blocks · ${stage.heads} heads`;
+      self.why.textContent = `${stage.px} px tokens\n${stage.blocks} blocks · ${stage.heads} heads`;
     });
     drawAll(); drawMerge();
   };

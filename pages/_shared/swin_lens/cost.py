@@ -72,8 +72,9 @@ def formula(window: int, dim: int) -> None:
     at = SIDES_PX.index(224)
     equal, n, c = window**2, f"{56**2:,}".replace(",", "{,}"), dim
     st.markdown(
-        rf"At 224 px $hw = 56^2$: $4 \cdot {n} \cdot {c}^2 + 2 \cdot {n}^2 \cdot {c}$ against"
-        rf" $4 \cdot {n} \cdot {c}^2 + 2 \cdot {window}^2 \cdot {n} \cdot {c}$"
+        rf":small[224 px, global: $4 \cdot {n} \cdot {c}^2 + 2 \cdot {n}^2 \cdot {c}$]  "
+        "\n"
+        rf":small[224 px, windows: $4 \cdot {n} \cdot {c}^2 + 2 \cdot {window}^2 \cdot {n} \cdot {c}$]"
     )
     page.caption(
         f"That is {full[at] / 1e6:,.0f} against {cut[at] / 1e6:,.0f} million, {full[at] / cut[at]:.1f} times. From"
