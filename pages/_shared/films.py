@@ -42,6 +42,12 @@ def shared_frame(films: list[tuple[int, int]]) -> int:
     return round(frame * (longest - 1) / (count - 1))
 
 
+def frames_at(shared: int, counts: list[int]) -> list[int]:
+    """The frame of each film, by its number of moments, that the slider shows at a shared frame."""
+    longest = max(counts)
+    return [int(shared * (count - 1) / max(1, longest - 1) + 0.5) for count in counts]
+
+
 def moments(choice: ModelChoice, steps: list[int]) -> list[str]:
     """The steps in words, with the epoch where the file knows it."""
     per_step = _epochs_per_step(choice)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -60,6 +61,8 @@ def draw() -> None:
     page.untrained_note(choice.trained_on)
     word = "filter" if raw else "component"
     frame = films.shared_frame([(len(m.weights), m.frame) for m in (main, *models)])
+    at = films.frames_at(frame, [len(model.weights) for model in models])
+    models = [replace(model, frame=moment) for model, moment in zip(models, at, strict=True)]
     tiles_view(plots.tiles(sheets, COLUMNS, frame, word, place), key="filters.tiles")
     page.caption(" ".join(describe(model, grey) for model in models))
     page.drawers(

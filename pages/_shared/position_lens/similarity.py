@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -48,12 +49,15 @@ TRY_THIS = """
 def draw() -> None:
     """The whole view: controls, mosaics, caption, structure and wishes, drawers."""
     chosen, raw, stretched = _controls()
+    frame = films.shared_frame([(len(t.tables), t.frame) for t in sorted(chosen, key=lambda t: not t.own)])
+    at = films.frames_at(frame, [len(table.tables) for table in chosen])
+    chosen = [replace(table, frame=place) for table, place in zip(chosen, at, strict=True)]
     panels = [_panel(table, raw) for table in chosen]
     payload = plots.mosaic(
         panels,
         encodings.picture(),
         encodings.pin_place(),
-        films.shared_frame([(len(t.tables), t.frame) for t in sorted(chosen, key=lambda t: not t.own)]),
+        frame,
         raw=raw,
         stretched=stretched,
         active=len(panels) - 1,
