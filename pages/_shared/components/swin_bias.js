@@ -27,6 +27,10 @@ export default view(({ root, onUnmount }) => {
 
   const M = () => now.header, tokens = () => M().rows * M().cols, wide = () => 2 * M().cols - 1, tall = () => 2 * M().rows - 1;
   const value = (i, h = head) => now.arrays.table.data[(at * M().heads + h) * wide() * tall() + i];
+  const largest = () => {
+    const n = M().heads * wide() * tall();
+    return now.arrays.table.data.subarray(at * n, (at + 1) * n).reduce((m, v) => Math.max(m, Math.abs(v)), 0);
+  };
   const indexOf = (q, k) => now.arrays.index.data[q * tokens() + k];
   const lit = () => (cell >= 0 ? cell : indexOf(query, key));
   const color = (v) => { const level = 4 * Math.round(127.5 * (1 + Math.max(-1, Math.min(1, v / size.peak)))); return `rgb(${DIVERGING_LUT.subarray(level, level + 3).join()})`; };
@@ -100,7 +104,8 @@ export default view(({ root, onUnmount }) => {
     const many = M().steps.length > 1;
     time.style.display = many ? '' : 'none';
     slider.max = M().steps.length - 1; slider.value = at;
-    moment.textContent = `step ${M().steps[at].toLocaleString('en')}`;
+    moment.textContent = `step ${M().steps[at].toLocaleString('en')} · largest |bias| ${largest().toFixed(3)}`;
+    slider.setAttribute('aria-valuetext', moment.textContent);
     return drawRead();
   }
   const point = (q, k, event) => { cell = -1; query = q; key = k; const text = drawAll(); if (event?.type === 'keydown') say(text); };

@@ -88,7 +88,7 @@ export default view(({ root, trigger }) => {
         const from = now.header.stages[0], share = (from.rows / stage().rows) * (from.cols / stage().cols);
         const text = `Stage ${s + 1}, token (${r}, ${c}): ${stage().px} × ${stage().px} px${s ? `, made of ${share} patches` : ''}`;
         if (event?.type === 'keydown') say(text);
-        tip.show(self.map.node.offsetLeft + ((c + 1) * self.side) / stage().cols, self.map.node.offsetTop + (r * self.side) / stage().cols, text);
+        tip.show(self.map.node.offsetLeft + ((c + 1) * self.side) / stage().cols, self.map.node.offsetTop - 16, text); // above the picture: its neighbours stay in sight
       },
       pick(i) { trigger('pin', [((i % stage().cols) + 0.5) / stage().cols, (Math.floor(i / stage().cols) + 0.5) / stage().rows]); },
     });

@@ -57,8 +57,7 @@ def draw(choice: ModelChoice, step: int) -> None:
     """Tables, index and matrix of one block."""
     st.subheader("Relative position bias", anchor=False)
     subject.remind(choice)
-    config = choice.config
-    assert isinstance(config, SwinConfig)
+    config = subject.config_of(choice)
     left, _ = st.columns([2, 5])
     with left:
         stage, block = choose_block("swin.bias_block", config)

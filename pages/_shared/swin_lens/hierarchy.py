@@ -25,8 +25,7 @@ def draw(choice: ModelChoice, step: int) -> None:
     """The pyramid and the merging into one of its stages."""
     st.subheader("Hierarchy: four tokens become one", anchor=False)
     subject.remind(choice)
-    model, config = cached.loaded(choice.key, step), choice.config
-    assert isinstance(config, SwinConfig)
+    model, config = cached.loaded(choice.key, step), subject.config_of(choice)
     into = 1
     if len(config.depths) > 2:
         into = (

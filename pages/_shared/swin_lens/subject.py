@@ -32,6 +32,17 @@ def swin() -> tuple[ModelChoice, int]:
     return found, found.steps[-1]
 
 
+def config_of(choice: ModelChoice) -> SwinConfig:
+    """The choice's config.
+
+    Raises:
+        TypeError: if it is no Swin's.
+    """
+    if not isinstance(choice.config, SwinConfig):
+        raise TypeError(f"{choice.key} must be a Swin, received a {type(choice.config).__name__}")
+    return choice.config
+
+
 def stands_in() -> bool:
     """True where the sidebar's model is no Swin."""
     return not isinstance(nouns.choice().config, SwinConfig)

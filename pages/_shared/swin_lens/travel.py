@@ -13,7 +13,6 @@ from pages._shared.components import swin as views
 from pages._shared.swin_lens import subject
 from vitviz.analysis import reachability
 from vitviz.analysis import windows as analysis
-from vitviz.config import SwinConfig
 from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots import swin as plots
@@ -80,8 +79,7 @@ def draw_measured(choice: ModelChoice, step: int) -> None:
     """The same question to a real model, by gradients."""
     st.subheader("Measured: the gradient of one output token", anchor=False)
     subject.say_which(choice)
-    model, config = cached.loaded(choice.key, step), choice.config
-    assert isinstance(config, SwinConfig)
+    model, config = cached.loaded(choice.key, step), subject.config_of(choice)
     prepared = cached.prepared(nouns.current().image, model.preparation)
     grid = model.model.layout(*prepared.input.shape[-2:]).grid
     every = reachability.swin_blocks(config, grid)
