@@ -337,7 +337,7 @@ export default view(({ root, trigger, onUnmount }) => {
       shift ? `Odd block: torch.roll(x, (−${shift}, −${shift})). Everything moves ${shift} up and left; what leaves at one edge enters at the other.` : 'Without a shift nothing rolls: both blocks see the same windows.',
       shift ? 'Number the regions that were one piece of picture before the roll: slices (0, −M), (−M, −s), (−s, end) on both axes.' : 'One region: nothing was wrapped.',
       'Cut into windows again: the same places on the grid, other patches inside.',
-      shift ? 'Where two ids differ inside a window, −100 is added to the score: after the softmax, nothing is left.' : 'All ids are equal: nothing to mask.',
+      shift ? 'Where two ids differ inside a window, −100 is added to the score: after the softmax, nothing is left. Point at patch 1: its window holds three other corners of the picture.' : 'All ids are equal: nothing to mask.',
       'Softmax in each window. Here Q = K = the patches’ mean colours, so that no weights are needed; a real Swin’s is below.',
       'Put the windows side by side again: the grid, still rolled.',
       shift ? `torch.roll(x, (${shift}, ${shift})): every token is back in its place.` : 'Every token is in its place.',
