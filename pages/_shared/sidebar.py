@@ -69,13 +69,24 @@ def _model() -> tuple[ModelChoice, int]:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         # Drawn once the step is known, which stands below it.
         slot = st.container(width=_MODEL_PX)
-        with st.container(gap="xxsmall"):
-            if choice.trained_on is None:
-                st.badge("random weights", icon=":material/casino:", color="orange")
-            st.caption(choice.note)
+        words = st.container(gap="xxsmall")
     step = _step(choice)
+    with words:
+        if choice.trained_on is None or step == 0 < choice.steps[-1]:
+            st.badge("random weights", icon=":material/casino:", color="orange")
+        st.caption(_note(choice, step))
     slot.image(_model_picture(choice, step), alt=f"{choice.title}, in small", width=_MODEL_PX)
     return choice, step
+
+
+def _note(model: ModelChoice, step: int) -> str:
+    """What the model is at this step: how well it does is known of the last one."""
+    last = model.steps[-1]
+    if step == last:
+        return model.note
+    if step == 0:
+        return f"Before its training on {model.trained_on}."
+    return f"Step {step:,} of {last:,} of its training on {model.trained_on}."
 
 
 def _model_picture(choice: ModelChoice, step: int) -> np.ndarray:
