@@ -26,9 +26,9 @@ if picked is not None:
     nouns.set_pin(((picked % grid + 0.5) / grid, (picked // grid + 0.5) / grid))
     st.rerun()
 st.caption(
-    f"{sidebar.describe(chosen.image)}, as the chosen model reads it: {side_px} × {side_px} px, cut into {grid} × {grid} patches of"
-    f" {patch_px} px, is a sequence of {grid * grid} tokens. Point at a patch to find it in the sequence;"
-    " click to pin it on every page."
+    f"{sidebar.describe(chosen.image)}, as the chosen model reads it: {side_px} × {side_px} px,"
+    f" cut into {grid} × {grid} patches of {patch_px} px, is a sequence of {grid * grid} tokens."
+    " Point at a patch to find it in the sequence; click to pin it on every page."
 )
 
 for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group):
