@@ -19,6 +19,9 @@ from vitviz.plots.distance import HeadSeries, Line, distribution_figure, heads_v
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 MEASURES = {"distance": "distance", "entropy": "entropy", "prefix": "prefix mass"}
+MOMENTS = (
+    12  # snapshots of a film: a live run keeps forty, and each is measured before the first picture shows
+)
 LOCAL = 0.5  # a head counts as local below this share of the uniform baseline
 
 
@@ -73,7 +76,7 @@ def read_controls(model: LoadedModel) -> Choice:
             "Through training",
             model.model.layout(*2 * (model.preparation.image_size,)).num_tokens <= 100,
             disabled=len(nouns.choice().steps) < 2,
-            help="Measures every snapshot, so that the heads can be dragged through time.",
+            help=f"Measures {MOMENTS} snapshots, so that the heads can be dragged through time.",
         )
     return Choice(
         source,
@@ -103,6 +106,12 @@ def measure(model: LoadedModel, chosen: Choice) -> analysis.AttentionDistances:
         chosen.renormalise,
         chosen.measure == "entropy",
     )
+
+
+def moments(steps: tuple[int, ...], shown: int) -> tuple[int, ...]:
+    """The steps of the film: evenly among the snapshots, the shown one with them."""
+    places = np.linspace(0, len(steps) - 1, min(MOMENTS, len(steps))).round().astype(int)
+    return tuple(sorted({*(steps[place] for place in places), shown}))
 
 
 def offsets(found: analysis.AttentionDistances, grid: tuple[int, int]) -> np.ndarray:
@@ -146,9 +155,11 @@ def describe(mine: HeadSeries, other: HeadSeries | None, shown: int, even: float
     )
     if other is not None:
         base = other.values[0]
+        apart = np.ptp(now) > 1.2 * np.ptp(base)
         text += (
             f" With random weights they lie within {np.ptp(base):.1f} px of one another"
-            f" ({base.min():.1f} to {base.max():.1f} px); training spread them over {np.ptp(now):.1f} px."
+            f" ({base.min():.1f} to {base.max():.1f} px);"
+            f" {'training spread them over' if apart else 'here too they lie within'} {np.ptp(now):.1f} px."
         )
     return text
 
@@ -158,7 +169,8 @@ def draw_vit(model: LoadedModel, config: ViTConfig) -> None:
     page.untrained_note(model.trained_on)
     size = model.preparation.image_size
     layout = model.model.layout(size, size)
-    steps = nouns.choice().steps if chosen.training and model.trained_on else (model.step,)
+    film = chosen.training and model.trained_on
+    steps = moments(nouns.choice().steps, model.step) if film else (model.step,)
     mine = series(model, chosen, steps, layout.grid)
     plotted = [mine]
     if chosen.compare:

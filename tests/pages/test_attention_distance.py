@@ -96,6 +96,29 @@ def test_a_trained_model_stands_beside_random_weights_and_drags_through_time(
     assert said is not None and float(said[1]) == pytest.approx(spread[1], abs=0.05)
 
 
+def test_a_film_of_many_snapshots_is_measured_at_few_of_them(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    preset = PRESETS["vit_digits"]
+    state = create_model(preset.config, seed=1).state_dict()
+    save_checkpoint(
+        no_shipped_checkpoints / "long.safetensors",
+        Checkpoint(
+            config=preset.config,
+            preparation=preset.preparation,
+            train=TrainConfig(dataset="digits"),
+            classes=tuple("0123456789"),
+            history=(),
+            snapshots={step: {name: w.clone() for name, w in state.items()} for step in range(30)},
+            card={},
+        ),
+    )
+    app = open_app(PAGE, model="checkpoint:long", step="7", attention_distance__count="1")
+    header, _ = heads(app)
+    assert header["steps"][header["shown"]] == 7
+    assert (header["steps"][0], header["steps"][-1]) == (0, 29) and 12 <= len(header["steps"]) <= 13
+
+
 def test_another_crop_of_the_own_picture_is_measured_anew(open_app: OpenApp) -> None:
     said = {
         "model": "preset:vit_shapes",
