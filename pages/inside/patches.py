@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from functools import partial
-from math import floor, log10
 from textwrap import dedent
 
 import numpy as np
@@ -176,7 +175,7 @@ def draw_convolution(found: embedding.Embedding) -> None:
     verdict = "rounding only" if difference < 1e-4 * max(1.0, largest) else "more than rounding"
     page.caption(
         f"Both ran on this picture with {'this model’s own E' if found.own_patch else 'the random E'}. Of"
-        f" {product.size:,} values the largest difference is **{difference:.1g}**, where the largest value is"
+        f" {product.size:,} values the largest difference is **{amount(difference)}**, where the largest value is"
         f" {largest:.2f}: {verdict}."
     )
 
@@ -233,13 +232,17 @@ def draw_puzzle(found: embedding.Embedding) -> None:
 
 def chance(p: float) -> str:
     """A probability for people: percent, or a power of ten where percent would read 0."""
-    if p == 0:
-        return "0"
     if p >= 5e-5:
         return f"{100 * p:.3g} %"
-    power = floor(log10(p))
-    raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{p / 10**power:.0f}·10{raised}"
+    return amount(p)
+
+
+def amount(value: float) -> str:
+    """A tiny number as a power of ten: 3·10⁻⁷."""
+    if value == 0:
+        return "0"
+    factor, power = f"{value:.0e}".split("e")
+    return f"{factor}·10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
 def puzzle_caption(moved: int, results: list[embedding.Puzzle], config: ViTConfig) -> str:

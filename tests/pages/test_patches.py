@@ -29,6 +29,8 @@ def payloads(app: AppTest) -> list[tuple[dict[str, Any], bytes]]:
     found = []
     for view in app.main.get("bidi_component"):
         message = view.proto.bytes
+        if not message:  # a script of the shell, without data
+            continue
         (length,) = struct.unpack_from("<I", message)
         found.append((json.loads(message[4 : 4 + length]), message[4 + length :]))
     return found
@@ -66,8 +68,8 @@ def test_the_stage_holds_the_models_own_tokens(open_app: OpenApp) -> None:
 
 def test_both_ways_of_embedding_agree_and_the_slip_does_not(open_app: OpenApp) -> None:
     said = captions(open_app(PAGE, model="preset:vit_cifar10"))
-    difference = re.search(r"largest difference is \*\*([\d.e+-]+)\*\*", said)
-    assert difference is not None and float(difference[1]) < 1e-5
+    power = re.search(r"largest difference is \*\*[1-9]·10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+)\*\*", said)
+    assert power is not None and int(power[1].translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))) > 5
     assert "rounding only" in said
     assert "a run of 16 pixels over 1 row" in said
 

@@ -44,8 +44,8 @@ export default view(({ root }) => {
   return (message) => {
     const fresh = now?.arrays !== message.arrays;
     now = message;
-    const { header, arrays, width } = now, wide = width >= 720, order = arrays.order.data;
-    side = wide ? 280 : Math.min(320, width);
+    const { header, arrays, width } = now, wide = width >= 720, order = arrays.order.data, count = header.bars.length;
+    side = wide ? (count > 2 ? 224 : 280) : Math.min(320, width);
     if (fresh) {
       image = picture(arrays.shown);
       const next = new Array(order.length);
@@ -57,15 +57,17 @@ export default view(({ root }) => {
     if (fresh) stop = animate(450, draw, () => { from = places; }); else draw(1);
     const moved = places.filter((place, patch) => place !== patch).length;
     map.node.setAttribute('aria-label', `The picture with ${moved} of ${places.length} patches moved`);
-    while (bars.length < header.bars.length) {
+    while (bars.length < count) {
       const box = el(pair, 'div', { class: 'pt-bars' });
       bars.push({ box, title: el(box, 'div', { class: 'pt-strong' }), note: el(box, 'div', { class: 'vv-muted' }), view: canvas(box, { role: 'img' }) });
     }
-    const columns = width - side >= 2 * 264 + 48 ? (width - side - 24 * (header.bars.length)) / header.bars.length : wide ? width - side - 24 : width;
+    const least = count > 2 ? 200 : 264, room = width - side - 24 * count;
+    const columns = room >= count * least ? room / count : wide ? width - side - 24 : width;
     // One scale for every bar, so that models can be compared; a thousand classes would vanish on a scale to 100 %.
     const most = Math.max(...header.bars.flatMap(({ rows }) => rows.flatMap(([, before, after]) => [before, after])));
     bars.forEach((part, i) => {
-      part.box.hidden = i >= header.bars.length;
+      part.box.hidden = i >= count;
+      part.box.style.minWidth = `${Math.min(least, width)}px`;
       if (!part.box.hidden) drawBars(part, header.bars[i], Math.floor(columns), most);
     });
   };
