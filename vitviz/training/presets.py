@@ -88,7 +88,7 @@ _OWN = (
         "Windows of 4 x 4 tokens in two stages read scikit-learn's digits.",
         PRESETS["swin_digits"].config,
         GREY_32,
-        replace(_DIGITS, epochs=40),
+        replace(_DIGITS, epochs=100),
     ),
     TrainingPreset(
         "digits_cnn",
@@ -113,6 +113,22 @@ _OWN = (
         replace(shapes.VIT_SHAPES, positions="none"),
         RGB_32,
         replace(_SHAPES, epochs=10),
+    ),
+    TrainingPreset(
+        "shapes_swin",
+        "Shapes Swin",
+        "Windows and relative positions find where the warm object lies.",
+        PRESETS["swin_shapes"].config,
+        RGB_32,
+        replace(_SHAPES, epochs=10),
+    ),
+    TrainingPreset(
+        "mnist_swin",
+        "MNIST Swin",
+        "Windows of 7 x 7 tokens in two stages.",
+        PRESETS["swin_mnist"].config,
+        GREY_28,
+        replace(_MNIST, epochs=5),
     ),
     TrainingPreset(
         "mnist_vit",
