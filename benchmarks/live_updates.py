@@ -30,11 +30,12 @@ import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from vitviz.training.executor import LocalExecutor
-from vitviz.training.presets import TRAINING_PRESETS
-from vitviz.training.runs import Run, RunConfig
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 
-ROOT = Path(__file__).parents[1]
+from vitviz.training.executor import LocalExecutor  # noqa: E402
+from vitviz.training.presets import TRAINING_PRESETS  # noqa: E402
+from vitviz.training.runs import Run, RunConfig  # noqa: E402
 
 
 class Visit:
@@ -62,6 +63,7 @@ class Visit:
         if fragment:
             message.rerun_script.fragment_id, message.rerun_script.is_auto_rerun = fragment, True
         else:
+            message.rerun_script.widget_states.SetInParent()
             self._fragments = {}
         began = time.perf_counter()
         await self._socket.send(message.SerializeToString())
@@ -127,7 +129,8 @@ def config(seed: int) -> RunConfig:
     """Digits with the lab's own recipe, far longer than any measurement."""
     preset = TRAINING_PRESETS["digits_live"]
     train = replace(preset.train, epochs=5000, seed=seed, threads=1)
-    return RunConfig(preset.model, preset.preparation, train, f"benchmark {seed}")
+    # Two owners: one visitor cannot take every place.
+    return RunConfig(preset.model, preset.preparation, train, f"benchmark {seed}", owner=f"visitor {seed}")
 
 
 def seen(run: Run) -> int:
