@@ -19,8 +19,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from pages._shared import state
 
 PRIVACY = (
-    "Your picture stays in this server's memory for this visit. It is never written to disk or sent on,"
-    " and you can remove it at once."
+    "Your picture stays in this server's memory for this visit; whoever has its link sees it too."
+    " It is never written to disk or sent on, and you can remove it at once."
 )
 _PER_VISIT = 4
 _TOTAL_BYTES = 256 * 2**20
