@@ -142,7 +142,7 @@ export default view(({ root, trigger }) => {
       }
       if (on.numbers && box.side >= 18) label(ctx, box, i + 1);
     }
-    for (const [index, colour, width] of [[hold, colors.ink, 2], [chosen, colors.query, 3]]) {
+    for (const [index, colour, width] of [[hold, colors.paper, 4], [hold, colors.ink, 2], [chosen, colors.query, 3]]) {
       if (index < 0) continue;
       const box = cellBox(index);
       ctx.strokeStyle = colour; ctx.lineWidth = width;
