@@ -35,7 +35,6 @@ def offer_another(reason: str) -> None:
         key="patches.instead",
         on_click=nouns.set_model,
         args=(key,),
-        type="primary",
     )
 
 

@@ -46,7 +46,8 @@ def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
         st.button(
             "Start a new run",
             key="live_lab._start",
-            type="primary",
+            # White on the primary colour of the dark theme is too faint to read.
+            type="primary" if nouns.mode() == "light" else "secondary",
             icon=":material/play_arrow:",
             width="stretch",
             disabled=isinstance(config, ValueError),

@@ -101,7 +101,7 @@ def manage(run: Run, shown: Callable[[str], None]) -> None:
         _upload(shown)
     with columns[4], st.popover("Delete", icon=":material/delete:", width="stretch", disabled=status.active):
         st.markdown("Its records and snapshots are removed for good.")
-        st.button("Delete this run", key="live_lab._delete", on_click=_delete, args=(run,), type="primary")
+        st.button("Delete this run", key="live_lab._delete", on_click=_delete, args=(run,))
 
 
 def _rename(run: Run, key: str) -> None:

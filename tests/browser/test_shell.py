@@ -32,7 +32,13 @@ def photo() -> bytes:
 def test_a_deep_link_shows_what_it_says(visit):
     page = visit("attention_distance?model=preset:vit_tiny_16&image=sample:coffee&pin=0.100,0.900&crop=0")
     expect(page.get_by_text("A cup of coffee").first).to_be_visible()
-    said = {"model": "preset:vit_tiny_16", "step": "0", "image": "sample:coffee", "pin": "0.100,0.900", "crop": "0"}
+    said = {
+        "model": "preset:vit_tiny_16",
+        "step": "0",
+        "image": "sample:coffee",
+        "pin": "0.100,0.900",
+        "crop": "0",
+    }
     assert {key: value for key, value in link(page).items() if "." not in key} == said
 
 

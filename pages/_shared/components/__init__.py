@@ -24,7 +24,7 @@ and `swatch.js`, where everything in base.js is at hand:
         hover(i, event) {
           if (i < 0) return tip.hide();
           say(`cell ${i}: ${now.arrays.values.data[i].toFixed(2)}`);
-          if (event?.offsetX !== undefined) tip.show(event.offsetX, event.offsetY, now.arrays.values.data[i].toFixed(2));
+          if (event) tip.show(event.offsetX, event.offsetY, now.arrays.values.data[i].toFixed(2));
         },
         pick: (i) => trigger('pick', i),
       });
