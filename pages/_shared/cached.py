@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from pages._shared import catalogue, nouns, runs, uploads
+from pages._shared import catalogue, nouns, published, runs, uploads
 
 if TYPE_CHECKING:
     from vitviz.capture import Capture
@@ -36,6 +36,10 @@ def _loaded(model: str, step: int, path: Path | None, stamp: int) -> LoadedModel
     from vitviz.models.zoo import create_model
 
     choice = catalogue.models()[model]
+    if model.startswith(published.KEY):
+        from vitviz.models.pretrained import load_pretrained
+
+        return load_pretrained(model.removeprefix(published.KEY))
     if path is None:
         classes = tuple(str(i) for i in range(getattr(choice.config, "num_classes", 0)))
         return LoadedModel(

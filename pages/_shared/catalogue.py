@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pages._shared import runs
+from pages._shared import published, runs
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 
 _MOST_MILLIONS = 100.0  # ViT-B; thirty visitors must not fill the server with ViT-H
@@ -32,10 +32,10 @@ class ModelChoice:
 
 
 def models() -> Mapping[str, ModelChoice]:
-    """Shipped checkpoints, runs of this visit, then presets with random weights, by key."""
+    """Shipped checkpoints, runs of this visit, published weights, then presets with random weights, by key."""
     found = [_checkpoint(path, path.stat().st_mtime_ns) for path in sorted(CHECKPOINTS.glob("*.safetensors"))]
     shipped = [choice for choice in found if choice is not None]
-    return {choice.key: choice for choice in (*shipped, *runs.choices(), *_presets())}
+    return {choice.key: choice for choice in (*shipped, *runs.choices(), *_published(), *_presets())}
 
 
 def _millions(config: ModelConfig) -> float:
@@ -49,6 +49,22 @@ def _millions(config: ModelConfig) -> float:
             / 1e6
         )
     return 1.0
+
+
+def _published() -> list[ModelChoice]:
+    return [
+        ModelChoice(
+            f"{published.KEY}{entry.name}",
+            entry.title,
+            f"Published weights, trained on {entry.trained_on}.",
+            entry.config,
+            entry.preparation,
+            entry.trained_on,
+            (0,),
+        )
+        for entry in published.here()
+        if _millions(entry.config) <= _MOST_MILLIONS
+    ]
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import streamlit as st
 
-from pages._shared import catalogue, controls, link, nouns, pictures, state, uploads
+from pages._shared import catalogue, controls, link, nouns, pictures, published, state, uploads
 from pages._shared.catalogue import ModelChoice
 
 _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
@@ -75,6 +75,7 @@ def _model() -> tuple[ModelChoice, int]:
         if choice.trained_on is None or step == 0 < choice.steps[-1]:
             st.badge("random weights", icon=":material/casino:", color="orange")
         st.caption(_note(choice, step))
+    published.draw()
     slot.image(_model_picture(choice, step), alt=f"{choice.title}, in small", width=_MODEL_PX)
     return choice, step
 

@@ -11,7 +11,9 @@ from http.client import HTTPException
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from vitviz.models.pretrained_list import PretrainedError
+from platformdirs import user_cache_path
+
+from vitviz.models.pretrained_list import Pretrained, PretrainedError
 
 Progress = Callable[[int, int | None], None]  # bytes so far, and of the whole where the server tells
 
@@ -26,6 +28,17 @@ class NoNetworkError(PretrainedError):
 
 class DownloadCancelled(PretrainedError):
     """The visitor stopped the download."""
+
+
+def weights_folder() -> Path:
+    """Where published weights are kept: $VITVIZ_WEIGHTS, or the platform's cache folder."""
+    chosen = os.environ.get("VITVIZ_WEIGHTS")
+    return Path(chosen) if chosen else user_cache_path("vitviz") / "weights"
+
+
+def weights_file(entry: Pretrained) -> Path:
+    """Where the published file of an entry is kept, once it has been fetched."""
+    return weights_folder() / entry.name / entry.url.rpartition("/")[2]
 
 
 def download(

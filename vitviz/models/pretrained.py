@@ -10,12 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-from platformdirs import user_cache_path
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 
 from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models.download import MAX_BYTES, Progress, download
+from vitviz.models.download import MAX_BYTES, Progress, download, weights_file, weights_folder
 from vitviz.models.loaded import LoadedModel
 from vitviz.models.pretrained_keys import State, fit_positions, load_into, rename
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError, find
@@ -23,12 +22,6 @@ from vitviz.models.zoo import create_model
 from vitviz.torchvision_fix import import_torchvision
 
 __all__ = ["PRETRAINED", "Pretrained", "PretrainedError", "find", "load_pretrained", "weights_folder"]
-
-
-def weights_folder() -> Path:
-    """Where published weights are kept: $VITVIZ_WEIGHTS, or the platform's cache folder."""
-    chosen = os.environ.get("VITVIZ_WEIGHTS")
-    return Path(chosen) if chosen else user_cache_path("vitviz") / "weights"
 
 
 def load_pretrained(
@@ -101,17 +94,22 @@ def _local(source: Path | bytes) -> tuple[State, str]:
         raise PretrainedError(f"the file is not a whole safetensors file: {error}") from error
 
 
+def fetch(
+    entry: Pretrained, progress: Progress | None = None, cancelled: Callable[[], bool] | None = None
+) -> Path:
+    """The published file of an entry, fetched unless it is there; raises what `load_pretrained` does."""
+    return download(_mirrored(entry.url), weights_file(entry), progress, cancelled, entry.sha256_start)
+
+
 def _fetched(
     entry: Pretrained, progress: Progress | None, cancelled: Callable[[], bool] | None
 ) -> tuple[State, str]:
-    folder = weights_folder() / entry.name
-    target = folder / entry.url.rpartition("/")[2]
-    download(_mirrored(entry.url), target, progress, cancelled, entry.sha256_start)
+    target = fetch(entry, progress, cancelled)
     if target.suffix == ".safetensors":
         return _local(target)
     # torchvision publishes torch's own format; its digest was checked above, and only tensors are unpickled.
     state = torch.hub.load_state_dict_from_url(
-        entry.url, model_dir=str(folder), map_location="cpu", progress=False, weights_only=True
+        entry.url, model_dir=str(target.parent), map_location="cpu", progress=False, weights_only=True
     )
     return state, hashlib.sha256(target.read_bytes()).hexdigest()
 
