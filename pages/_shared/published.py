@@ -91,6 +91,8 @@ def _watch(name: str, was_active: bool) -> None:
             st.warning(fetch.error, icon=":material/cloud_off:")
         st.button("Fetch", icon=":material/download:", on_click=start, args=(name,), key="published._fetch")
         return
+    if not was_active:  # it began since the page ran, which decides whether this part looks again by itself
+        st.rerun()
     done, total = fetch.done_bytes / 1e6, (fetch.total_bytes or 0) / 1e6
     words = f"{done:,.0f} of {total:,.0f} MB" if total else f"{done:,.0f} MB"
     st.progress(min(1.0, done / total) if total else 0.0, words)

@@ -6,6 +6,7 @@ import asyncio
 import io
 import re
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -160,7 +161,8 @@ def test_an_upload_is_never_written_to_disk(open_app):
         yield body
 
     headers = Headers({"content-type": "multipart/form-data; boundary=cut"})
-    file = asyncio.run(MultiPartParser(headers, arrives()).parse())["file"]
+    with ThreadPoolExecutor(1) as pool:  # the browser tests' own event loop may be running in this thread
+        file = pool.submit(lambda: asyncio.run(MultiPartParser(headers, arrives()).parse())["file"]).result()
     size, on_disk = file.size, file.file._rolled
     file.file.close()
     assert size == len(content)
