@@ -31,7 +31,8 @@ class Fetch:
         try:
             fetch(PRETRAINED[self.name], self._progress, self.stop.is_set)
         except (PretrainedError, OSError) as error:
-            self.error = "" if self.stop.is_set() else str(error)
+            said = str(error)
+            self.error = "" if self.stop.is_set() else f"{said[:1].upper()}{said[1:]}."
         finally:
             self.finished = True
 
