@@ -179,6 +179,12 @@ class Log:
         return int(table[0, at]), float(table[-1, at])
 
 
+def percent(share: float, digits: int = 1) -> str:
+    """A share in words, such as '98.5 %' or '100 %'; the space before the sign does not break."""
+    text = f"{100 * share:.{digits}f}"
+    return ("100" if float(text) == 100 else text) + "\N{NO-BREAK SPACE}%"
+
+
 def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else float("nan")
 
@@ -224,11 +230,11 @@ def _choice(run: Run) -> ModelChoice | None:
     if not steps:
         return None
     table = log(run.id).read().validation()
-    best = f"{table[-1].max():.1%}" if table.shape[1] else "not yet evaluated"
+    best = f"best validation accuracy {percent(table[-1].max())}" if table.shape[1] else "not yet evaluated"
     return ModelChoice(
         f"run:{run.id}",
         config.name,
-        f"Trained here on {config.train.dataset}; best validation accuracy {best}.",
+        f"Trained here on {config.train.dataset}; {best}.",
         config.model,
         config.preparation,
         config.train.dataset,
