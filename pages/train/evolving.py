@@ -83,7 +83,7 @@ def _moment(step: int, log: runs.Log, table: np.ndarray) -> str:
     words = f"epoch {epoch:.1f} · {seconds:.1f} s"
     before = np.flatnonzero(table[0] <= step) if table.shape[1] else np.array([], int)
     if step and len(before):
-        words += f" · validation {100 * table[-1, before[-1]]:.1f} %"
+        words += f" · validation {runs.percent(table[-1, before[-1]])}"
     return words
 
 
@@ -126,9 +126,7 @@ def _frame(run_id: str, step: int) -> Frame:
     given = probabilities(logits, getattr(subject.config, "softmax_output", False))
     guesses = given.argmax(axis=1)
     worst = confusion.most_wrong(given, labels, WORST)
-    words = tuple(
-        f"{subject.classes[labels[i]]}: {given[i, labels[i]]:.0%}".replace("%", " %") for i in worst
-    )
+    words = tuple(f"{subject.classes[labels[i]]}: {runs.percent(given[i, labels[i]], 0)}" for i in worst)
     similarity = weights = distance = grid = None
     patch_px = 1
     if subject.config.kind == "vit":
@@ -210,6 +208,7 @@ def _pictures(
 
 _book = st.cache_resource(max_entries=48, show_spinner=False)(_pictures)
 _book_of_upload = st.cache_resource(max_entries=8, show_spinner=False, scope="session")(_pictures)
+cached.forgets(_attention_of_upload, _book_of_upload)
 
 
 def _absent(name: str, title: str, reason: str) -> Picture:
@@ -305,7 +304,7 @@ def _filters_picture(frames: list[Frame]) -> Picture:
     side = 4 if tiles.shape[1] >= 16 else int(tiles.shape[1] ** 0.5)
     tiles = np.broadcast_to(tiles[:, : side * side], (len(tiles), side * side, *tiles.shape[2:4], 3))
     captions = [
-        f"Principal components of E; the first {side * side} hold {100 * share[: side * side].sum():.0f} %"
+        f"Principal components of E; the first {side * side} hold {runs.percent(share[: side * side].sum(), 0)}"
         " of its variance."
         for share in shares
     ]
@@ -352,7 +351,7 @@ def _confusion_picture(frames: list[Frame], classes: tuple[str, ...]) -> Picture
     for frame in frames:
         most = confusion.most_confused(frame.counts)
         right = frame.counts.trace() / max(1, frame.counts.sum())
-        words = f"{100 * right:.1f} % of {frame.counts.sum()} held-out pictures are right"
+        words = f"{runs.percent(right)} of {frame.counts.sum()} held-out pictures are right"
         if most is not None:
             words += f"; most often {classes[most[0]]} is read as {classes[most[1]]} ({most[2]})"
         captions.append(words + ".")

@@ -107,11 +107,11 @@ def gradients(
     model: LoadedModel, image: np.ndarray, names: tuple[str, ...], point: tuple[float, float]
 ) -> np.ndarray:
     """(blocks, patches), kept per model, step, picture and pin."""
-    return _gradients(model, model.digest, model.step, image, names, point)
+    find = _gradients_upload if nouns.current().image.startswith("upload:") else _gradients
+    return find(model, model.digest, model.step, image, names, point)
 
 
-@st.cache_data(max_entries=24, show_spinner="Following the gradients …")
-def _gradients(
+def _measure(
     _model: LoadedModel,
     digest: str,
     step: int,
@@ -120,3 +120,10 @@ def _gradients(
     point: tuple[float, float],
 ) -> np.ndarray:
     return patch_gradients(_model.model, image, names, point)
+
+
+_SPINNER = "Following the gradients …"
+_gradients = st.cache_data(max_entries=24, show_spinner=_SPINNER)(_measure)
+# What comes from an upload lives as long as its visit and no longer: session scope, cleared when it is removed.
+_gradients_upload = st.cache_data(max_entries=8, show_spinner=_SPINNER, scope="session")(_measure)
+cached.forgets(_gradients_upload)
