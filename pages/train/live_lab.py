@@ -96,7 +96,7 @@ def _beside_words(config: RunConfig, focus: Run | None) -> str:
 def describe(config: RunConfig) -> str:
     """One line about what a config trains."""
     train = config.train
-    length = f"{train.epochs:g} epochs" if train.epochs else f"{train.seconds:g} s"
+    length = f"{train.epochs:g} epochs" if train.epochs else f"{train.seconds:g}{watch.NBSP}s"
     count = sum(table.parameters_by_part(table.parameter_shapes(config.model)).values())
     optimizer = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"}[train.optimizer]
     words = recipe_form.model_words(config.model)
@@ -187,7 +187,7 @@ def main() -> None:
 
 def _empty() -> None:
     st.info(
-        "Nothing has been trained in this visit. Start a run: the first curve appears within two seconds,"
+        "Nothing has been trained in this visit. Start a run: the first curve usually appears within a few seconds,"
         " and the pictures of what the model learns follow it.",
         icon=":material/science:",
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vitviz.training.runs import Run, RunConfig
 
 MOST_UPLOAD_MB = 64
+PERCENT = "%g\N{NO-BREAK SPACE}%%"  # of numbers that are rounded to one digit: 98.5 %, 100 %
 
 
 def draw(mine: list[Run]) -> None:
@@ -39,8 +40,8 @@ def draw(mine: list[Run]) -> None:
         width="stretch",
         placeholder="–",
         column_config={
-            "validation": st.column_config.NumberColumn("Best validation", format="percent"),
-            "test": st.column_config.NumberColumn("Test", format="percent"),
+            "validation": st.column_config.NumberColumn("Best validation", format=PERCENT),
+            "test": st.column_config.NumberColumn("Test", format=PERCENT),
             "to_95": st.column_config.NumberColumn("95 % after, s", format="%.1f"),
             "seconds": st.column_config.NumberColumn("Seconds", format="%.1f"),
             "step": st.column_config.NumberColumn("Steps", format="localized"),
@@ -73,8 +74,8 @@ def _result(run: Run) -> dict[str, Any]:
         "State": status.state,
         "step": status.step,
         "seconds": status.seconds,
-        "validation": None if best is None else best[1],
-        "test": None if log.test is None else log.test["accuracy"],
+        "validation": None if best is None else round(100 * best[1], 1),
+        "test": None if log.test is None else round(100 * log.test["accuracy"], 1),
         "to_95": time_to((0.95,), table[-1], table[2])[0] if table.shape[1] else None,
     }
 
@@ -184,14 +185,14 @@ def numbers(run: Run) -> None:
     with left:
         st.markdown(f"**Parameters: {total:,}**")
         table = pd.DataFrame({"Part": list(parts), "Parameters": list(parts.values())})
-        table["Share"] = table["Parameters"] / max(1, total)
+        table["Share"] = (100 * table["Parameters"] / max(1, total)).round(1)
         st.dataframe(
             table,
             hide_index=True,
             width="stretch",
             column_config={
                 "Parameters": st.column_config.NumberColumn(format="localized"),
-                "Share": st.column_config.NumberColumn(format="percent"),
+                "Share": st.column_config.NumberColumn(format=PERCENT),
             },
         )
     with right:
@@ -201,7 +202,7 @@ def numbers(run: Run) -> None:
         facts["Weights, fp32"] = f"{4 * total / 2**20:.2f} MiB; AdamW keeps two more numbers for each"
         facts["Images per second"] = f"{status.images_per_second:,.0f}" if status.images_per_second else "–"
         for level, at in zip(watch.LEVELS, times, strict=True):
-            facts[f"{100 * level:.0f} % validation accuracy"] = (
+            facts[f"{runs.percent(level, 0)} validation accuracy"] = (
                 "not reached" if at is None else f"after {watch.clock(at)}"
             )
         st.markdown("**Numbers to point at**")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
     from vitviz.training.runs import Run, Status
 
 POLL_S = 0.25
+NBSP = "\N{NO-BREAK SPACE}"
+SLOW_START_S = 3.0  # a worker that is not warm loads its libraries first
 LEVELS = (0.90, 0.95, 0.98)
 VIEW = {"axis": "step", "smoothing": 0.6, "log": False, "log_x": False, "extra": 0}
+STOPPING = "live_lab._stopping"  # the run that was told to stop here and may still finish its step
 MOMENT = "live_lab._moment"  # {run, step, follow}: where the timeline stands
 STATES = {
     "new": (":gray-badge[:material/hourglass_empty: new]", ""),
@@ -105,7 +109,7 @@ def draw_inspector(run: Run) -> None:
     if status.state in ("failed", "diverged", "interrupted"):
         st.error(_sentence(message), icon=":material/info:")
     else:
-        st.caption(_sentence(message) if message else _reached(log, status))
+        st.caption(_sentence(message) if message else _reached(run, log, status))
 
 
 def _plain(text: str) -> str:
@@ -121,7 +125,10 @@ def _sentence(text: str) -> str:
 def _progress_words(run: Run, status: Status) -> str:
     if status.state == "queued":
         place = runs.executor().place(run)
-        return "Starting …" if place is None else f"Waiting for a free place: number {place} in the queue"
+        if place is not None:
+            return f"Waiting for a free place: number {place} in the queue"
+        slow = time.time() - status.heartbeat > SLOW_START_S
+        return "Starting … the trainer is loading" if slow else "Starting …"
     of = f" of {status.total_steps:,}" if status.total_steps else ""
     words = f"step {status.step:,}{of} · epoch {status.epoch:.1f}"
     if status.state == "running" and status.seconds_left is not None:
@@ -132,16 +139,18 @@ def _progress_words(run: Run, status: Status) -> str:
 def clock(seconds: float) -> str:
     """Seconds below two minutes, then minutes and seconds."""
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f}{NBSP}s"
     whole = round(seconds)
-    return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 120:
+        return f"{whole}{NBSP}s"
+    return f"{whole // 60}{NBSP}min {whole % 60:02d}{NBSP}s"
 
 
 def _numbers(status: Status, log: runs.Log) -> None:
     training, validation = log.training(), log.validation()
-    accuracy = f"{validation[-1, -1]:.1%}" if validation.shape[1] else "–"
+    accuracy = runs.percent(validation[-1, -1]) if validation.shape[1] else "–"
     loss = f"{_recent(training[3]):.3f}" if training.shape[1] else "–"
-    test = "–" if log.test is None else f"{log.test['accuracy']:.1%}"
+    test = "–" if log.test is None else runs.percent(log.test["accuracy"])
     for row in (
         (
             ("Validation accuracy", accuracy, "On pictures held out of training."),
@@ -158,26 +167,43 @@ def _numbers(status: Status, log: runs.Log) -> None:
     ):
         with st.container(horizontal=True):
             for label, value, help_text in row:
-                st.metric(label, value.replace("%", " %"), help=help_text)
+                st.metric(label, value, help=help_text)
 
 
 def _recent(loss: np.ndarray) -> float:
     return float(np.nanmean(loss[-10:])) if np.isfinite(loss[-10:]).any() else float("nan")
 
 
-def _reached(log: runs.Log, status: Status) -> str:
+def _reached(run: Run, log: runs.Log, status: Status) -> str:
+    """What the records say so far, or why they say nothing yet."""
+    if status.active and st.session_state.get(STOPPING) == run.id:
+        return "It finishes the step that is under way, saves, and stops."
     table = log.validation()
     if not table.shape[1]:
-        return "The first record comes within a second or two."
+        return _not_evaluated(log, status)
     times = time_to(LEVELS, table[-1], table[2])
     said = [
-        f"{level:.0%} after {clock(at)}" for level, at in zip(LEVELS, times, strict=True) if at is not None
+        f"{runs.percent(level, 0)} after {clock(at)}"
+        for level, at in zip(LEVELS, times, strict=True)
+        if at is not None
     ]
     best = log.best()
-    words = f"Best validation accuracy {best[1]:.1%} at step {best[0]:,}." if best else ""
-    reached = f" It reached {', '.join(said)}." if said else " It has not reached 90% yet."
+    words = f"Best validation accuracy {runs.percent(best[1])} at step {best[0]:,}." if best else ""
+    least = runs.percent(LEVELS[0], 0)
+    missed = f" It has not reached {least} yet." if status.active else f" It did not reach {least}."
+    reached = f" It reached {', '.join(said)}." if said else missed
     precision = f" Computed in {status.precision}." if status.precision else ""
-    return (words + reached + precision).replace("%", " %")
+    return words + reached + precision
+
+
+def _not_evaluated(log: runs.Log, status: Status) -> str:
+    if not status.active:
+        return "It ended before its first evaluation."
+    if status.state == "queued":
+        return "Its curves begin when a trainer takes it up."
+    if status.state == "paused" or log.training().shape[1]:
+        return "It has not been evaluated yet."
+    return "The first record comes within a second or two."
 
 
 def _buttons(run: Run, status: Status) -> None:
@@ -203,6 +229,7 @@ def _button(run: Run, label: str, icon: str, act: Any, disabled: bool = False) -
     if pressed:
         from vitviz.training.executor import ExecutorError
 
+        st.session_state[STOPPING] = run.id if label == "Stop" else None
         try:
             act(run)
         except ExecutorError as error:

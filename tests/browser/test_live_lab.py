@@ -47,7 +47,7 @@ def badge(page: Page, state: str) -> Locator:
 
 def metric(page: Page, label: str) -> float:
     text = page.locator('[data-testid="stMetric"]').filter(has_text=label).inner_text()
-    found = re.search(r"([\d.]+) %", text)
+    found = re.search(r"([\d.]+)\s%", text)
     assert found is not None, text
     return float(found[1])
 

@@ -176,8 +176,8 @@ def test_a_run_in_the_link_is_shown_whole(open_app: OpenApp, run: Run) -> None:
     }
     assert arrays["series0"].shape[1] == run.status().step
     metrics = {metric.label: metric.value for metric in app.main.metric}
-    assert metrics["Validation accuracy"] == f"{100 * run.status().accuracy:.1f} %"
-    assert metrics["Test accuracy"] == f"{100 * run.status().test_accuracy:.1f} %"
+    assert metrics["Validation accuracy"] == f"{100 * run.status().accuracy:.1f}\N{NO-BREAK SPACE}%"
+    assert metrics["Test accuracy"] == f"{100 * run.status().test_accuracy:.1f}\N{NO-BREAK SPACE}%"
     assert any("**Parameters: " in text.value for text in app.main.markdown)
     assert app.main.dataframe[0].value["State"].tolist() == ["done"]
 

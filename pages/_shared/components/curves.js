@@ -22,7 +22,7 @@ function brief(value) {
 }
 
 function worded(value, unit) {
-  return unit === '%' ? `${(100 * value).toFixed(value > 0.995 ? 2 : 1)} %` : `${brief(value)}${unit ? ` ${unit}` : ''}`;
+  return unit === '%' ? `${(100 * value).toFixed(1).replace('100.0', '100')}\u00a0%` : `${brief(value)}${unit ? ` ${unit}` : ''}`;
 }
 
 /** Round places between lo and hi, about `count` of them. */
