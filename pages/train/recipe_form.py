@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages._shared import cached, controls
+from pages._shared import cached, controls, link, state
 from vitviz.config import ModelConfig, Preparation, TrainConfig, ViTConfig
 from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.models.presets import GREY_28, GREY_32, RGB_32
@@ -130,6 +130,7 @@ _OFF_AT_ZERO = ("gradient_clip", "ema_decay")
 
 def draw() -> RunConfig | ValueError:
     """Draws the controls; the run that they describe, or why it cannot be."""
+    _complete_link()
     columns = st.columns([3.2, 2.2, 6.3], vertical_alignment="bottom")
     with columns[0]:
         preset = _recipe()
@@ -155,6 +156,7 @@ def draw() -> RunConfig | ValueError:
         with st.popover("Pictures", icon=":material/auto_fix:", width="stretch"):
             st.caption("Changes to each picture every time it is seen, so that it is never quite the same.")
             values |= _group(PICTURE_FIELDS, preset.train)
+    _shorten_link(preset)
     try:
         return _config(preset, values, model_values)
     except ValueError as error:
@@ -182,14 +184,42 @@ def fill(model: ModelConfig, train: TrainConfig, recipe: str | None = None) -> N
     if recipe in TRAINING_PRESETS:
         controls.set_value(PREFIX + "recipe", recipe)
         st.session_state[LOADED] = recipe
-    controls.set_value(PREFIX + "dataset", train.dataset)
+    for key, value in _starts(model, train).items():
+        controls.set_value(key, value)
+
+
+def _starts(model: ModelConfig, train: TrainConfig) -> dict[str, Any]:
+    """Where every control but the recipe's stands for these configs, by its key."""
+    found: dict[str, Any] = {
+        "dataset": train.dataset,
+        "unit": "seconds" if train.epochs is None else "epochs",
+        "length": float(train.epochs or train.seconds or 1.0),
+    }
     for field in (*DATA_FIELDS, *OPTIMISER_FIELDS, *PICTURE_FIELDS):
-        controls.set_value(PREFIX + field.name, _start(field, train))
+        found[field.name] = _start(field, train)
     if isinstance(model, ViTConfig):
-        for field in MODEL_FIELDS:
-            controls.set_value(PREFIX + field.name, _start(field, model))
-    controls.set_value(PREFIX + "unit", "seconds" if train.epochs is None else "epochs")
-    controls.set_value(PREFIX + "length", float(train.epochs or train.seconds or 1.0))
+        found |= {field.name: _start(field, model) for field in MODEL_FIELDS}
+    return {PREFIX + name: value for name, value in found.items()}
+
+
+def _complete_link() -> None:
+    """A link says only what sets it apart from its recipe: what a new one leaves out is the recipe's."""
+    said = st.query_params.to_dict()
+    preset = TRAINING_PRESETS.get(said.get(PREFIX + "recipe", ""))
+    ours = [st.session_state.get(state.WRITTEN, {})]
+    ours += [before for _, before in st.session_state.get(state.SUPERSEDED, [])]
+    if preset is None or said in ours:
+        return
+    incoming = st.session_state.setdefault(state.INCOMING, {})
+    for key, value in _starts(preset.model, preset.train).items():
+        incoming.setdefault(key, said.get(key, controls.encode(value)))
+
+
+def _shorten_link(preset: TrainingPreset) -> None:
+    """Leaves out of the link what is as the recipe has it."""
+    for key, value in _starts(preset.model, preset.train).items():
+        if controls.encode(st.session_state.get(key)) == controls.encode(value):
+            link.drop(key)
 
 
 def _start(field: Field, config: ModelConfig | TrainConfig) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 import struct
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -165,6 +167,59 @@ def test_start_hands_over_what_the_controls_say(open_app: OpenApp, executor: Fak
     assert progress.proto.text == "Waiting for a free place: number 2 in the queue"
     start_button(app).click().run()
     assert executor.orders[-1][1].name == "Digits, live 2"
+
+
+def form_of(app: AppTest) -> dict[str, str]:
+    """What the link says of the recipe; AppTest gives values as text or as lists of it."""
+    said = {key: value if isinstance(value, str) else value[0] for key, value in app.query_params.items()}
+    return {key: value for key, value in said.items() if key.startswith("live_lab.")}
+
+
+def test_the_link_says_what_differs_from_the_recipe(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = open_app(PAGE, live_lab__recipe="shapes_vit_nopos", live_lab__depth="3", live_lab__seed="x")
+    expected = {"live_lab.recipe": "shapes_vit_nopos", "live_lab.depth": "3"}
+    assert form_of(app) == expected
+    app.main.number_input(key="live_lab.seed").set_value(7).run()
+    assert form_of(app) == {**expected, "live_lab.seed": "7"}
+    app.main.number_input(key="live_lab.batch_size").set_value(16).run()
+    app.main.number_input(key="live_lab.seed").set_value(0).run()
+    assert form_of(app) == {**expected, "live_lab.batch_size": "16"}
+
+
+def test_a_link_that_leaves_a_setting_out_means_the_recipes(
+    open_app: OpenApp, executor: FakeExecutor
+) -> None:
+    app = open_app(PAGE, live_lab__recipe="digits_live", live_lab__depth="5")
+    app.session_state["_superseded"] = []
+    app.query_params.clear()
+    app.query_params["live_lab.recipe"] = "shapes_vit_nopos"
+    app.query_params["live_lab.depth"] = "5"
+    app.run()
+    assert app.main.number_input(key="live_lab.depth").value == 5
+    app.query_params.clear()
+    app.query_params["live_lab.recipe"] = "shapes_vit_nopos"
+    app.run()
+    model = TRAINING_PRESETS["shapes_vit_nopos"].model
+    assert isinstance(model, ViTConfig)
+    assert app.main.number_input(key="live_lab.depth").value == model.depth
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        ("stopped", "It ended before its first evaluation."),
+        ("queued", "Its curves begin when a trainer takes it up."),
+        ("running", "The first record comes within a second or two."),
+    ],
+)
+def test_a_run_without_records_says_what_its_state_is(
+    open_app: OpenApp, executor: FakeExecutor, state: str, sentence: str
+) -> None:
+    run = Run.create(executor.folder, CONFIG)
+    status = Status(state, heartbeat=time.time(), pid=os.getpid())
+    write_status(run.directory / "status.json", asdict(status))
+    app = open_app(PAGE, live_lab__run=run.id)
+    assert sentence in [caption.value for caption in app.main.caption]
 
 
 def test_a_run_in_the_link_is_shown_whole(open_app: OpenApp, run: Run) -> None:
