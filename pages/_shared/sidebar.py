@@ -63,7 +63,9 @@ def _model() -> tuple[ModelChoice, int]:
         "Model",
         list(choices),
         catalogue.default_model(),
-        format_func=lambda name: choices[name].title,
+        format_func=lambda name: (
+            choices[name].title + ("" if choices[name].trained_on is not None else " · untrained")
+        ),
     )
     choice = choices[key]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
