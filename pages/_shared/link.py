@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 from pages._shared import state
 
 # A browser that is told a new address still sends the old one with an event that was under way.
-_STALE_S = 2.0
+_STALE_S = 0.7
 _LONGEST = 256  # a longer value is nothing that this project has written
 
 
