@@ -174,7 +174,7 @@ def test_a_large_photo_on_its_side_is_turned_after_it_is_made_small():
 
 def test_sixteen_megapixels_are_welcome_and_one_row_more_is_not():
     assert decode_image(encode(Image.new("L", (4096, 4096)), "PNG")).shape == (4096, 4096, 3)
-    with pytest.raises(ImageError, match="4096 x 4097 pixels"):
+    with pytest.raises(ImageError, match="4096 × 4097 pixels"):
         decode_image(png_header(4096, 4097))
 
 
@@ -196,8 +196,8 @@ def never(*_: object) -> None:
         (b"\0\0\0\x18ftypheic\0\0\0\0", "HEIC"),
         (b"\0\0\0\x18ftypavif\0\0\0\0", "AVIF"),
         (b"RIFF\x24\0\0\0WAVEfmt ", "not a picture"),
-        (png_header(13_000, 13_000), "13000 x 13000 pixels, 169 megapixels"),
-        (png_header(60_000, 60_000), "60000 x 60000"),
+        (png_header(13_000, 13_000), "13000 × 13000 pixels, 169 megapixels"),
+        (png_header(60_000, 60_000), "60000 × 60000"),
         (png_header(0, 5), "PNG"),
         (b"\x89PNG\r\n\x1a\n", "starts like a PNG"),
         (b"\xff\xd8\xff", "starts like a JPEG"),
@@ -224,7 +224,7 @@ def test_what_is_not_shown_is_refused_before_a_pixel_is_decoded(data, why, monke
 def test_a_small_gif_that_claims_a_huge_canvas(quarters):
     data = bytearray(encode(quarters, "GIF"))
     data[6:10] = struct.pack("<HH", 65535, 65535)
-    with pytest.raises(ImageError, match="65535 x 65535"):
+    with pytest.raises(ImageError, match="65535 × 65535"):
         decode_image(bytes(data))
 
 

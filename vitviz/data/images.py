@@ -7,6 +7,7 @@ decoded at a time: a hostile file costs little memory, and never the visitor's p
 from __future__ import annotations
 
 import io
+import re
 import threading
 import warnings
 
@@ -142,11 +143,11 @@ def _check_size(name: str, size: tuple[int, int]) -> None:
     width, height = size
     limit = MAX_JPEG_PIXELS if name == "JPEG" else MAX_PIXELS
     if width < 1 or height < 1:
-        raise ImageError(f"This {name} says that it is {width} x {height} pixels: there is nothing to show.")
+        raise ImageError(f"This {name} says that it is {width} × {height} pixels: there is nothing to show.")
     if width * height > limit:
         hint = "" if name == "JPEG" else f", a JPEG up to {MAX_JPEG_PIXELS // 2**20}"
         raise ImageError(
-            f"This {name} has {width} x {height} pixels, {width * height / 1e6:,.0f} megapixels; a {name} may"
+            f"This {name} has {width} × {height} pixels, {width * height / 1e6:,.0f} megapixels; a {name} may"
             f" have up to {limit // 2**20}{hint}. Make it smaller first."
         )
 
@@ -189,5 +190,6 @@ def _to_8_bits(values: NDArray[np.generic], mode: str) -> NDArray[np.uint8]:
 
 
 def _reason(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
+    # Pillow counts the bytes it has left over, which tells a visitor nothing.
+    text = re.sub(r"\s*\(\d+ bytes not processed\)", "", " ".join(str(error).split())) or type(error).__name__
     return text if len(text) <= 120 else text[:117] + "…"
