@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -133,7 +134,12 @@ def draw() -> None:
         f"The token is **{token_name(now.layout, token)}**; a click on a key in a map takes that one instead."
     )
     steps = analysis.steps_of_block(
-        record_of(now, layer), token, head - 1, scale_of(config), config.norm == "pre"
+        record_of(now, layer),
+        token,
+        head - 1,
+        scale_of(config),
+        config.norm == "pre",
+        partial(token_name, now.layout),
     )
     draw_block(
         steps, now.prepared.shown, now.layout, token, head, config.num_heads, key=KEY, on_change=on_pick

@@ -195,7 +195,9 @@ def test_the_blocks_steps_add_up(name: str) -> None:
     found = capture(model, images, record=("blocks.1.*", "blocks.1"))
     record = {key.removeprefix("blocks.1."): value[0] for key, value in found.arrays.items()}
     record["output"] = found["blocks.1"][0]
-    steps = steps_of_block(record, token=1, head=2, scale=0.5, pre_norm=config.norm == "pre")
+    steps = steps_of_block(
+        record, token=1, head=2, scale=0.5, pre_norm=config.norm == "pre", name="token {}".format
+    )
     values = {step.title: step.values for step in steps}
     x = steps[0].values[0]
     sums = [step for step in steps if step.title == "Residual sum"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,8 +67,10 @@ def _sum_step(
     )
 
 
-def _attention_steps(record: Arrays, token: int, head: int, scale: float) -> list[Step]:
-    q, k, v = (record[name][head] for name in ("q", "k", "v"))
+def _attention_steps(
+    record: Arrays, token: int, head: int, scale: float, name: Callable[[int], str]
+) -> list[Step]:
+    q, k, v = (record[part][head] for part in ("q", "k", "v"))
     scores, attn = record["scores"][head, token], record["attn"][head, token]
     best = int(attn.argmax())
     dot = float(q[token] @ k[best])
@@ -87,7 +89,7 @@ def _attention_steps(record: Arrays, token: int, head: int, scale: float) -> lis
         Step(
             "Scores with every key",
             "s = q·k × scale",
-            f"strongest key, token {best}: q·k = {dot:.2f}, × {scale:.3f} = {scores[best]:.2f}",
+            f"strongest key, {name(best)}: q·k = {dot:.2f}, × {scale:.3f} = {scores[best]:.2f}",
             (heads, tokens, tokens),
             _row(scores),
             kind="scores",
@@ -95,7 +97,7 @@ def _attention_steps(record: Arrays, token: int, head: int, scale: float) -> lis
         Step(
             "Softmax",
             "a = exp(s) / Σ exp(s)",
-            f"token {best}: {attn[best]:.3f} of a sum of 1; about {2 ** float(entropy_bits(attn)):.1f} of {tokens}"
+            f"{name(best)}: {attn[best]:.3f} of a sum of 1; about {2 ** float(entropy_bits(attn)):.1f} of {tokens}"
             f" keys. Without the scale {flat[best]:.3f}, about {2 ** float(entropy_bits(flat)):.1f} keys",
             (heads, tokens, tokens),
             np.stack([attn, flat]).astype(np.float32),
@@ -113,7 +115,9 @@ def _attention_steps(record: Arrays, token: int, head: int, scale: float) -> lis
     ]
 
 
-def steps_of_block(record: Arrays, token: int, head: int, scale: float, pre_norm: bool) -> list[Step]:
+def steps_of_block(
+    record: Arrays, token: int, head: int, scale: float, pre_norm: bool, name: Callable[[int], str]
+) -> list[Step]:
     """The operations that one token passes, in the order of the model.
 
     Args:
@@ -121,6 +125,7 @@ def steps_of_block(record: Arrays, token: int, head: int, scale: float, pre_norm
             mid, norm2, mlp_hidden, mlp_out, output; (tokens, D), per head (heads, tokens, ...).
         scale: what the products q·k are multiplied by, 1 / sqrt(d_head) by default.
         pre_norm: True where LayerNorm stands before a branch, False where it follows the sum.
+        name: what a token is called, by its index.
     """
     x, mid, out = record["input"][token], record["mid"][token], record["output"][token]
     wide = record["input"].shape
@@ -129,7 +134,7 @@ def steps_of_block(record: Arrays, token: int, head: int, scale: float, pre_norm
     contribution = np.linalg.norm(record["heads"][token].reshape(len(record["q"]), -1), axis=-1)
     steps = [
         Step("Into the block", "x", f"|x| = {np.linalg.norm(x):.2f}", wide, _row(x), stream=True),
-        *_attention_steps(record, token, head, scale),
+        *_attention_steps(record, token, head, scale, name),
         Step(
             "All heads, one after the other",
             "[o₁; …; o_H]",

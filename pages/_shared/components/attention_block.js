@@ -8,7 +8,11 @@ export default view(({ root, trigger }) => {
     const box = root.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
-  const number = (value) => (Math.abs(value) >= 0.01 || value === 0 ? value.toFixed(3) : value.toExponential(1));
+  const number = (value) => {
+    if (Math.abs(value) >= 0.01 || value === 0) return value.toFixed(3).replace('-', '−');
+    const [digits, power] = value.toExponential(1).replaceAll('-', '−').split('e');
+    return `${digits} · 10${[...power].map((c) => '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'['−0123456789'.indexOf(c)]).join('')}`;
+  };
   const nameOf = (token) => {
     const { prefix, grid: [, cols] } = now.header, patch = token - prefix.length;
     return patch < 0 ? `[${prefix[token].toUpperCase()}]` : `row ${Math.floor(patch / cols) + 1}, column ${(patch % cols) + 1}`;
@@ -84,7 +88,10 @@ export default view(({ root, trigger }) => {
       el(head, 'b', {}, `${i + 1}  ${step.title}`);
       el(head, 'span', { class: 'vv-mono vv-muted' }, `(${step.shape.join(', ')})`);
       const body = el(card, 'div', { class: 'bl-body' }), text = el(body, 'div', { class: 'bl-text' });
-      el(text, 'div', { class: 'vv-mono' }, step.formula);
+      const formula = el(text, 'div', { class: 'vv-mono' }), equations = step.formula.split(', ');
+      // A line may break between two equations, not within one of several.
+      if (equations.length === 1) formula.textContent = step.formula;
+      else equations.forEach((one, j) => { el(formula, 'span', { class: 'bl-formula' }, j < equations.length - 1 ? `${one},` : one); formula.append(' '); });
       el(text, 'div', { class: 'vv-muted' }, step.numbers);
       const drawing = el(body, 'div', { class: 'bl-drawing' });
       const parts = now.arrays[step.array].shape[0];

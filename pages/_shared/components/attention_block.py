@@ -30,6 +30,7 @@ _block = register(
   margin-top: 4px;
 }
 .vv.bl-narrow .bl-body { grid-template-columns: minmax(0, 1fr); }
+.vv .bl-formula { white-space: nowrap; }
 .vv .bl-strip { display: flex; gap: 8px; align-items: center; margin-bottom: 4px; }
 .vv .bl-strip canvas { flex: 1; min-width: 0; height: 22px; width: 100%; cursor: crosshair; }
 .vv .bl-part { width: 12px; }
@@ -71,7 +72,7 @@ def block(
             {
                 "title": step.title,
                 "formula": step.formula,
-                "numbers": step.numbers,
+                "numbers": step.numbers.replace("-", "−"),
                 "shape": list(step.shape),
                 "labels": list(step.labels),
                 "kind": step.kind,
