@@ -272,6 +272,7 @@ export default view(({ root, trigger, onUnmount }) => {
       if (!line.cells.length) { el(line, 'th', { scope: 'row' }); el(line, 'td'); }
       line.cells[0].textContent = name;
       line.cells[1].textContent = value;
+      line.title = name === 'Looks at about' ? '2 to the power of the entropy of these weights, in bits: so many keys with equal weights would have the same entropy' : '';
     });
     formula.textContent = `A[${pair}] = softmax(q·k / √${header.head_dim}) = ${weight(chosen[n.best])}\n${sum} = ${exact ? '1' : n.total.toFixed(2)}`;
   }
