@@ -168,7 +168,7 @@ export default view(({ root, trigger, onUnmount }) => {
     lines[3].className = 'vv-muted vv-mono';
     lines[3].textContent = now.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)';
     lines[4].className = 'vv-muted';
-    lines[4].textContent = `positions ${i} and ${j} in reading order`;
+    lines[4].textContent = `positions ${i} and ${j} in reading order, all counted from 0`;
     return `${lines[0].textContent}: ${panels().map((panel, p) => `${panel.title} ${of(p)}`).join(', ')}`;
   }
 
