@@ -60,7 +60,7 @@ export default view(({ root, onUnmount }) => {
   }
 
   function drawLens() {
-    const { colors, header } = now, [, n, p, , channels] = shape(active), k = Math.min(tile, n - 1), side = right.wanted, main = Math.min(side, channels > 1 ? 240 : 144);
+    const { colors, header } = now, [, n, p, , channels] = shape(active), k = Math.min(tile, n - 1), side = right.wanted, main = Math.min(side, 240);
     const [lo, hi] = ends(active, k), peak = Math.max(Math.abs(lo), Math.abs(hi)) || 1;
     head.textContent = `${header.word[0].toUpperCase()}${header.word.slice(1)} ${k + 1} of ${n}`;
     note.textContent = header.sheets[active].title;
@@ -89,7 +89,7 @@ export default view(({ root, onUnmount }) => {
     const part = share(active, k);
     let sum = 0;
     for (let i = 0; part !== undefined && i <= k; i++) sum += share(active, i);
-    lines[0].textContent = part === undefined ? `${p} × ${p} × ${channels} weights` : `${(100 * part).toFixed(1)} % of the variance; the first ${k + 1}: ${(100 * sum).toFixed(1)} %`;
+    lines[0].textContent = part === undefined ? `${p} × ${p} × ${channels} weights` : `${(100 * part).toFixed(1)} % of the variance${k ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)} %` : ''}`;
     lines[1].textContent = `weights from ${dec(lo)} to ${dec(hi)}; each tile has its own range`;
     lines[2].textContent = part === undefined ? '' : 'its sign is arbitrary';
     const bar = scaleMap.size(Math.min(side, 240), 32);

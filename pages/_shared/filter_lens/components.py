@@ -77,7 +77,7 @@ def draw() -> None:
 
 def _controls() -> tuple[str, int, bool, list[str]]:
     choice = nouns.choice()
-    kind_box, other_box, cnn_box, more = st.columns([2.7, 1.8, 1.8, 1.1], vertical_alignment="bottom")
+    kind_box, other_box, cnn_box, more = st.columns([2.7, 1.8, 1.8, 1.1], vertical_alignment="top")
     kinds = {"components": "Components", "raw": "Raw filters"}
     if len(choice.steps) > 1:
         kinds["change"] = "Learned change"
@@ -97,7 +97,7 @@ def _controls() -> tuple[str, int, bool, list[str]]:
         if key != choice.key and sources.parameter_name(model.config) is not None
     }
     cnns = {
-        key: m.title if m.trained_on is not None else f"{m.title} · random weights"
+        key: m.title if m.trained_on is not None else f"untrained: {m.title}"
         for key, m in others.items()
         if isinstance(m.config, CNNConfig)
     }
@@ -131,7 +131,9 @@ def _controls() -> tuple[str, int, bool, list[str]]:
             )
         )
     channels = getattr(choice.config, "in_chans", 3)
-    with more, st.popover("Tiles", width="stretch", icon=":material/tune:"):
+    beside = more.container(gap=None)
+    beside.space(28)  # the height of a label, which a popover does not have
+    with beside.popover("Tiles", width="stretch", icon=":material/tune:"):
         count = controls.select("filters.count", "How many tiles", COUNTS, 28)
         grey = controls.toggle(
             "filters.grey",
