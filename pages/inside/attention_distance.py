@@ -40,7 +40,7 @@ class Choice:
 def read_controls(model: LoadedModel) -> Choice:
     sources = [*available_datasets(), "picture"]
     own = model.trained_on if model.trained_on in sources else sources[0]
-    columns = st.columns([3, 4, 5, 3], vertical_alignment="bottom")
+    columns = st.columns([3, 4, 5, 3], vertical_alignment="top")
     with columns[0]:
         source = controls.select(
             "attention_distance.set",
@@ -62,7 +62,9 @@ def read_controls(model: LoadedModel) -> Choice:
         measure = controls.segmented(
             "attention_distance.measure", "Measure", list(MEASURES), format_func=MEASURES.__getitem__
         )
-    with columns[3], st.popover("More", width="stretch"):
+    beside = columns[3].container(gap=None)
+    beside.space(28)  # the height of a label, which a popover does not have
+    with beside.popover("More", width="stretch"):
         compare = controls.toggle(
             "attention_distance.compare", "Beside random weights", True, disabled=model.trained_on is None
         )

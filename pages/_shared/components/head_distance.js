@@ -7,6 +7,10 @@ export default view(({ root, trigger, onUnmount }) => {
   const side = el(stage, 'div', { class: 'hd-side' });
   const title = el(side, 'div', { class: 'hd-title' });
   const map = canvas(side, { 'aria-hidden': 'true' });
+  const legend = el(side, 'div', { class: 'hd-legend' });
+  el(legend, 'span', {}, '0');
+  const ramp = canvas(legend, { 'aria-hidden': 'true' });
+  const peak = el(legend, 'span');
   const note = el(side, 'div', { class: 'hd-note' });
   const time = el(root, 'div', { class: 'hd-time' });
   const play = el(time, 'button', { type: 'button', class: 'hd-play', 'aria-label': 'Play through training' }, '▶');
@@ -101,11 +105,16 @@ export default view(({ root, trigger, onUnmount }) => {
     const text = `${v.toFixed(v < 10 ? 2 : 1)} ${header.unit} (± ${d.toFixed(d < 10 ? 2 : 1)} over pictures)`;
     const offsets = arrays[`offsets${p.series}`];
     const shown = place === header.shown && offsets;
+    const share = shown ? `${(100 * arrays[`tops${p.series}`].data[p.layer * shape()[2] + p.head]).toFixed(1)} %` : '';
     note.textContent = shown
-      ? `${text}. Middle: the query. Brightest place: ${(100 * arrays[`tops${p.series}`].data[p.layer * shape()[2] + p.head]).toFixed(1)} % of its attention.`
+      ? `${text}. Middle: the query. Brightest place: ${share} of its attention.`
       : offsets ? `${text}. The map belongs to step ${header.steps[header.shown]}.` : `${text}.`;
     say(`${title.textContent}: ${text}`);
+    legend.style.visibility = shown ? 'visible' : 'hidden';
     if (shown) {
+      const wide = Math.min(140, size - 80);
+      blit(ramp.size(wide, 8), heat(Float32Array.from({ length: 256 }, (_, i) => i), 1, 256, SEQUENTIAL_LUT, 0, 255), 0, 0, wide, 8, true);
+      peak.textContent = share;
       const [, heads, rows, cols] = offsets.shape, start = (p.layer * heads + p.head) * rows * cols;
       const table = SEQUENTIAL_LUT, side = size / Math.max(rows, cols);
       blit(ctx, heat(offsets.data, rows, cols, table, 0, 255, start), 0, 0, side * cols, side * rows);
