@@ -136,7 +136,7 @@ export default view(({ root, send }) => {
       row.value.textContent = shown ? `${(100 * shown[i]).toFixed(shown[i] > 0.0995 ? 0 : 1)} %` : '';
     });
     rows.forEach((row, i) => row.row.classList.toggle('pad-best', Boolean(shown) && i === best));
-    head.textContent = shown ? `${names[best]} with ${(100 * shown[best]).toFixed(1)} %, by ${header.model}` : header.model ? `Draw a digit: ${header.model} answers` : header.waiting;
+    head.textContent = shown ? `${names[best]} with ${(100 * shown[best]).toFixed(1).replace('100.0', '100')}\u00a0%, by ${header.model}` : header.model ? `Draw a digit: ${header.model} answers` : header.waiting;
     if (shown) say(head.textContent);
   }
 
