@@ -86,7 +86,7 @@ def describe(one: Subject, other: Subject, layer: int) -> str | None:
 
 def draw(subject: Subject) -> None:
     """Two explorers that follow one pointer."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="top", gap="small"):
         layer, head = explore.choose_layer_and_head(subject)
         explore.choose_view("attention")
     other = choose_other(subject)

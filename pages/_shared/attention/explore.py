@@ -72,7 +72,9 @@ def choose_view(group: str) -> str:
             help="Overlay: weights over the greyed picture. Heat: weights alone. Dim: what is not looked at goes dark."
             " Mask: the fewest patches that hold a share of the mass, as DINO shows them.",
         )
-    with st.popover("Display", width="content"):
+    beside = st.container(gap=None, width="content")
+    beside.space(28)  # the height of a label, which a popover does not have
+    with beside.popover("Display", width="content"):
         scale = controls.segmented(
             "attention.scale",
             "Scale of the small maps",
@@ -234,7 +236,7 @@ def _describe_window(subject: Subject, layer: int, head: Head) -> str:
 
 def draw(subject: Subject) -> None:
     """Controls, stage and inspector, caption, prediction."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="top", gap="small"):
         layer, head = choose_layer_and_head(subject)
         direction = choose_view("attention")
     explorer(view_of(subject, layer, head), key=KEY, on_change=on_pick)
