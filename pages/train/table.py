@@ -237,7 +237,8 @@ def _csv(run: Run, log: runs.Log) -> None:
     lines = [",".join(names)] + [",".join(f"{v:.6g}" for v in row) for row in np.asarray(table).T]
     st.download_button(
         "Records as CSV",
-        "\n".join(lines),
+        # Made when it is asked for: a file of an earlier poll would be gone by then.
+        lambda: "\n".join(lines),
         f"{run.id}.csv",
         "text/csv",
         icon=":material/download:",
