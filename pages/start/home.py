@@ -31,6 +31,13 @@ st.caption(
     " Point at a patch to find it in the sequence; click to pin it on every page."
 )
 
+# On a phone one card fills the line.
+st.html(
+    "<style>@media (max-width: 640px) {"
+    " :has(> [class*='st-key-home-card-']) { flex-basis: 100% !important; }"
+    " [class*='st-key-home-card-'] { width: 100% !important; } }</style>"
+)
+
 for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group):
     cards = [entry for entry in entries if entry.slug != "home"]
     if not cards:
@@ -38,7 +45,7 @@ for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group):
     st.header(group, anchor=False)
     with st.container(horizontal=True, gap="medium"):
         for entry in cards:
-            with st.container(border=True, width=284):
+            with st.container(border=True, width=284, key=f"home-card-{entry.slug}"):
                 pictogram = CARDS / f"{entry.slug}.svg"
                 if pictogram.is_file():
                     st.image(str(pictogram), alt="", width="stretch")
