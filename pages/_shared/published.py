@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from vitviz.models.download import weights_file
+from vitviz.models.download import weights_file, weights_folder
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
 
 KEY = "pretrained:"
@@ -46,7 +46,11 @@ _lock = threading.Lock()
 
 def here() -> list[Pretrained]:
     """The published weights whose file is on this machine."""
-    return [entry for entry in PRETRAINED.values() if weights_file(entry).is_file()]
+    folder = weights_folder()
+    if not folder.is_dir():  # asked many times in a run: the usual answer is quick
+        return []
+    found = [PRETRAINED[path.name] for path in sorted(folder.iterdir()) if path.name in PRETRAINED]
+    return [entry for entry in found if weights_file(entry).is_file()]
 
 
 def start(name: str) -> None:
@@ -62,7 +66,8 @@ def start(name: str) -> None:
 def draw() -> None:
     """A popover that fetches one of the listed weights; it then stands in the list of models."""
     with st.popover("Published weights", icon=":material/download:", width="stretch"):
-        missing = [name for name, entry in PRETRAINED.items() if not weights_file(entry).is_file()]
+        present = {entry.name for entry in here()}
+        missing = [name for name in PRETRAINED if name not in present]
         st.markdown(
             "Weights as their authors published them. They are fetched once and kept on this machine."
         )
