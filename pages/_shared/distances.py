@@ -7,10 +7,11 @@ import inspect
 import numpy as np
 import streamlit as st
 
-from pages._shared import cached, nouns
+from pages._shared import cached, catalogue, nouns
 from vitviz.analysis import distance as analysis
 from vitviz.analysis.distance import AttentionDistances
 from vitviz.capture import attention_distances, window_attention_distances
+from vitviz.config import CNNConfig
 from vitviz.data.preparation import prepare_batch
 from vitviz.models.loaded import LoadedModel
 from vitviz.models.zoo import create_model
@@ -22,6 +23,16 @@ def images(model: LoadedModel, chosen: str, source: str, count: int) -> np.ndarr
     if source == "picture":
         return cached.prepared(chosen, model.preparation).input[None]
     return prepare_batch(cached.dataset(source).test_images[:count], model.preparation)
+
+
+def a_cnn(in_chans: int) -> str:
+    """The key of a CNN for grey or for RGB pictures: a trained one where there is one."""
+    found = [
+        choice
+        for choice in catalogue.models().values()
+        if isinstance(choice.config, CNNConfig) and choice.preparation.in_chans == in_chans
+    ]
+    return next((choice.key for choice in found if choice.trained_on is not None), found[0].key)
 
 
 def untrained(model: LoadedModel) -> LoadedModel:

@@ -202,11 +202,36 @@ def draw_vit(model: LoadedModel, config: ViTConfig) -> None:
     else:
         page.caption(describe_measure(mine, shown, axis, unit))
     one_head(model, config, chosen)
+    if chosen.measure == "distance":
+        cnn_beside(model, mine.values[shown].mean(axis=1), chosen)
     page.drawers(
-        math=MATHEMATICS,
+        math=MATHEMATICS + REACH_MATHEMATICS,
         code=distances.source(),
         numbers=lambda: numbers(mine, shown, unit),
         try_this=TRY_THIS,
+    )
+
+
+def cnn_beside(model: LoadedModel, mean_px: np.ndarray, chosen: Choice) -> None:
+    """The heads' mean by layer, and how far a CNN's layers read, on one axis."""
+    key = distances.a_cnn(model.preparation.in_chans)
+    cnn = cached.loaded(key)
+    names, sides = cnn_layers(cnn.config)
+    reached = min(chosen.count, 16)
+    measured = distances.gradient_reach(cnn, names, nouns.current().image, chosen.source, reached)
+    half = np.minimum(np.array(sides) / 2, cnn.preparation.image_size)
+    theory = f"{cnn.title}: half its receptive field"
+    st.subheader("Beside it: a CNN", anchor=False)
+    page.untrained_note(cnn.trained_on)
+    depth = max(len(mean_px), len(names))
+    curves = {f"{model.title}: mean over heads": mean_px, f"{cnn.title}: measured": measured, theory: half}
+    figure = reach_figure([str(layer + 1) for layer in range(depth)], curves, [theory], nouns.mode())
+    st.plotly_chart(figure, theme=None, config={"displayModeBar": False}, key="attention_distance.beside")
+    page.caption(
+        f"In layer 1 the heads look {mean_px[0]:.1f} px far on average, in layer {len(mean_px)} {mean_px[-1]:.1f} px."
+        f" The CNN's layers read pixels {measured[0]:.1f} px from the centre after the first and"
+        f" {measured[-1]:.1f} px after the last of {len(names)}, by gradients over {reached}"
+        f" {'picture' if reached == 1 else 'pictures'}; each in pixels of its own input."
     )
 
 

@@ -149,3 +149,13 @@ def test_your_own_picture_is_one_picture(open_app: OpenApp) -> None:
     assert "Over this picture" in captions(app)
     _, arrays = heads(app)
     np.testing.assert_array_equal(arrays["spread0"], 0)
+
+
+def test_a_cnn_of_the_same_channels_stands_beside_the_heads(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", attention_distance__count="2")
+    assert "Beside it: a CNN" in [part.value for part in app.main.subheader]
+    (said,) = (c.value for c in app.main.caption if "The CNN's layers" in c.value)
+    first, last, layers = re.search(
+        r"pixels ([\d.]+) px .* and ([\d.]+) px after the last of (\d+)", said
+    ).groups()
+    assert float(first) < float(last) and layers == "4"

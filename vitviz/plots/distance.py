@@ -110,7 +110,7 @@ def reach_figure(
     palette = theme.PALETTES[mode]
     figure = go.Figure()
     for index, (label, values) in enumerate(curves.items()):
-        color = theme.HEADS[(index * 4 + 4) % len(theme.HEADS)]
+        color = theme.HEADS[(4, 5, 2, 6)[index % 4]]
         figure.add_scatter(
             x=list(range(1, len(names) + 1)),
             y=values,
