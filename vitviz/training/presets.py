@@ -44,8 +44,8 @@ _MNIST = TrainConfig(
 )
 _CIFAR10 = TrainConfig(
     dataset="cifar10",
-    epochs=100,
-    batch_size=128,
+    epochs=12,
+    batch_size=64,
     learning_rate=1e-3,
     weight_decay=0.05,
     label_smoothing=0.1,
@@ -165,6 +165,7 @@ _OWN = (
         replace(
             _CIFAR10,
             epochs=6,
+            batch_size=128,
             learning_rate=2e-3,
             label_smoothing=0.0,
             ema_decay=None,
@@ -187,7 +188,7 @@ _OWN = (
         "Patches of 8 px: filters large enough to look at, at a price in accuracy.",
         replace(_VIT_CIFAR10, patch_size=8),
         RGB_32,
-        _CIFAR10,
+        replace(_CIFAR10, epochs=15, batch_size=128),
     ),
     TrainingPreset(
         "cifar10_swin",
@@ -203,7 +204,7 @@ _OWN = (
         "Three 3 x 3 convolutions make the tokens, four transformer blocks mix them.",
         PRESETS["hybrid_cifar10"].config,
         RGB_32,
-        replace(_CIFAR10, epochs=60),
+        _CIFAR10,
     ),
     TrainingPreset(
         "cifar10_cnn",
@@ -213,7 +214,8 @@ _OWN = (
         RGB_32,
         replace(
             _CIFAR10,
-            epochs=24,
+            epochs=16,
+            batch_size=128,
             optimizer="sgd",
             learning_rate=0.1,
             weight_decay=5e-4,
