@@ -1,0 +1,109 @@
+"""Who decides like whom: teacher, both heads of a distilled student, and its twin that had no teacher.
+
+For every shipped student whose teacher is shipped: accuracy on all test pictures, the share of pictures that every
+pair decides differently (DeiT paper, table 4), and how often each repeats the teacher's mistakes. Writes
+checkpoints/distillation.json, which the page of distillation reads; needs the students' data set on this machine.
+
+    python benchmarks/distillation.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from vitviz.analysis.distillation import disagreement, follows_teacher
+from vitviz.capture import capture
+from vitviz.checkpoint_header import Header, read_header
+from vitviz.checkpoints import open_model
+from vitviz.config import ViTConfig
+from vitviz.data.datasets import load_dataset
+from vitviz.data.preparation import prepare_batch
+
+ROOT = Path(__file__).resolve().parents[1]
+CHECKPOINTS = ROOT / "checkpoints"
+BATCH = 250
+
+
+def twin_of(header: Header, shipped: dict[str, Header]) -> str | None:
+    """The shipped model with the student's config and training, but without the token and the teacher."""
+    if not isinstance(header.config, ViTConfig) or header.train is None:
+        return None
+    config = replace(header.config, distilled=False)
+    train = replace(header.train, distill_from=None)
+    return next(
+        (name for name, other in shipped.items() if (other.config, other.train) == (config, train)), None
+    )
+
+
+def logits(path: Path, images: np.ndarray) -> dict[str, np.ndarray]:
+    """'logits', and a student's 'logits_cls' and 'logits_dist', of all pictures."""
+    loaded = open_model(path)
+    parts: list[dict[str, np.ndarray]] = []
+    for start in range(0, len(images), BATCH):
+        inputs = prepare_batch(images[start : start + BATCH], loaded.preparation)
+        found = capture(loaded.model, inputs, record=("logits_cls", "logits_dist"))
+        parts.append({"logits": found.logits, **found.arrays})
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def measure(name: str, shipped: dict[str, Header]) -> dict[str, Any]:
+    """One student against its teacher and its twin."""
+    header = shipped[name]
+    assert header.train is not None and header.train.distill_from is not None
+    teacher, twin = Path(header.train.distill_from).stem, twin_of(header, shipped)
+    dataset = load_dataset(header.train.dataset)
+    student = logits(CHECKPOINTS / f"{name}.safetensors", dataset.test_images)
+    voices = {
+        "teacher": logits(CHECKPOINTS / f"{teacher}.safetensors", dataset.test_images)["logits"],
+        "[CLS] head": student["logits_cls"],
+        "[DIST] head": student["logits_dist"],
+        "both heads": student["logits"],
+    }
+    if twin is not None:
+        voices["twin"] = logits(CHECKPOINTS / f"{twin}.safetensors", dataset.test_images)["logits"]
+    decisions = np.stack([values.argmax(axis=1) for values in voices.values()])
+    labels = dataset.test_labels
+    return {
+        "digests": {other: shipped[other].digest for other in (name, teacher, twin) if other is not None},
+        "teacher": teacher,
+        "twin": twin,
+        "pictures": len(labels),
+        "names": list(voices),
+        "accuracy": [round(float((made == labels).mean()), 4) for made in decisions],
+        "differs": disagreement(decisions).round(4).tolist(),
+        "repeats": [round(follows_teacher(made, decisions[0], labels), 4) for made in decisions],
+    }
+
+
+def main() -> None:
+    """Measure every shipped student whose teacher is shipped."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=CHECKPOINTS / "distillation.json")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    shipped = {path.stem: read_header(path) for path in sorted(CHECKPOINTS.glob("*.safetensors"))}
+    students = {
+        name: measure(name, shipped)
+        for name, header in shipped.items()
+        if header.train is not None
+        and header.train.distill_from is not None
+        and Path(header.train.distill_from).stem in shipped
+    }
+    found = {"command": "python benchmarks/distillation.py", "measured": time.strftime("%Y-%m-%d")}
+    given.out.write_text(json.dumps({**found, "students": students}, separators=(",", ":")) + "\n")
+    for name, entry in students.items():
+        print(name, {k: entry[k] for k in ("names", "accuracy", "repeats")})
+
+
+if __name__ == "__main__":
+    main()

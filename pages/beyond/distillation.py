@@ -1,0 +1,288 @@
+"""DeiT: a student's second token, and what it has learned from a teacher."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from pages._shared import cached, catalogue, controls, nouns, page, registry
+from pages._shared.attention import subject
+from pages._shared.attention.subject import Subject
+from pages._shared.catalogue import ModelChoice
+from pages._shared.components.attention_bars import bars
+from pages._shared.components.attention_maps import maps
+from vitviz.analysis import distillation as analysis
+from vitviz.config import ViTConfig
+from vitviz.plots.attention import maps_view
+from vitviz.plots.distillation import disagreement_figure, similarity_figure
+from vitviz.training.distillation import distillation_loss
+
+MEASURED = "distillation.json"
+STREAM = ("embedded", "blocks.*", "logits_cls", "logits_dist")
+TOP = 4  # classes in a voice's bars
+PLAIN = {"displayModeBar": False}
+MATH = r"""
+A student carries a second token, [DIST], beside [CLS]: $N + 2$ positions, two heads. With the teacher's hard decision
+$y_t = \arg\max_c Z_t(c)$ (Touvron et al. 2021, equation 3):
+
+$$L = \tfrac12\,\mathrm{CE}\bigl(Z_{cls},\, y\bigr) + \tfrac12\,\mathrm{CE}\bigl(Z_{dist},\, y_t\bigr).$$
+
+At test time the model answers with the mean of both heads. Softly, with temperature $\tau = 3$ and $\lambda = 0.1$:
+$(1-\lambda)\,\mathrm{CE}(Z_{cls}, y) + \lambda\tau^2\,\mathrm{KL}(p_t\,\|\,p_{dist})$ with
+$p = \mathrm{softmax}(Z/\tau)$.
+
+**Cosine of the two tokens** after every block: $\frac{x_{cls}\cdot x_{dist}}{\|x_{cls}\|\,\|x_{dist}\|}$. In the
+paper's ImageNet models it is 0.06 as they enter and 0.93 at the end. **Shared mass** of two rows of attention:
+$\sum_k \min(a_k, b_k)$ over all keys.
+"""
+TRY_THIS = """
+1. **Predict first:** do the two tokens look at the same patches? Then go through the blocks.
+2. Scrub the step to 0. Two random tokens: how alike are they then, and why does attention still pull them together?
+3. Find a picture that the teacher gets wrong. Which of the two heads makes the same mistake?
+"""
+
+
+def student() -> tuple[ModelChoice, int]:
+    """The sidebar's model and step if it has a distillation token; else a trained student, or a preset."""
+    chosen = nouns.choice()
+    if is_student(chosen):
+        return chosen, nouns.current().step
+    found = [
+        choice
+        for choice in catalogue.models().values()
+        if is_student(choice) and choice.config.image_size <= 64
+    ]
+    best = min(
+        found, key=lambda c: (c.trained_on is None, c.preparation.in_chans != chosen.preparation.in_chans)
+    )
+    return best, best.steps[-1]
+
+
+def is_student(choice: ModelChoice) -> bool:
+    """Whether a model has a second token and a second head."""
+    return isinstance(choice.config, ViTConfig) and choice.config.distilled
+
+
+def say_which(choice: ModelChoice) -> None:
+    """Which student is shown where the sidebar's model is none; and where weights are random."""
+    random = (
+        " :orange-badge[:material/casino: random weights] It has not been trained: it never had a teacher."
+        if choice.trained_on is None
+        else ""
+    )
+    if is_student(nouns.choice()):
+        if random:
+            st.markdown(random.strip())
+        return
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    left.markdown(f":gray[{nouns.choice().title} has no distillation token; this is] {choice.title}.{random}")
+    right.button(
+        "Choose this student",
+        key="distillation.choose",
+        on_click=nouns.set_model,
+        args=(choice.key,),
+        width="stretch",
+    )
+
+
+def choose(config: ViTConfig) -> tuple[int, int | None]:
+    """The block, and the head or the mean of all; both count from 1."""
+    left, right = st.columns(2, vertical_alignment="bottom")
+    with left:
+        block = controls.slider("distillation.block", "Block", 1, config.depth, config.depth)
+    with right:
+        heads: list[int | str] = ["mean", *range(1, config.num_heads + 1)]
+        said = controls.segmented("distillation.head", "Head", heads, "mean")
+    return block, None if said == "mean" else int(said)
+
+
+def look(now: Subject, block: int, head: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of [CLS] and [DIST] over all keys, of one head or the mean."""
+    heads = now.attn[block - 1]
+    rows = heads.mean(axis=0) if head is None else heads[head - 1]
+    return rows[0], rows[1]
+
+
+def opinions(now: Subject, teacher: ModelChoice | None) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Class names and probabilities of every voice on this picture."""
+    found = now.capture(STREAM)
+    voices = {
+        "[CLS] head": (now.classes, subject.probabilities(now.model, found["logits_cls"][0])),
+        "[DIST] head": (now.classes, subject.probabilities(now.model, found["logits_dist"][0])),
+    }
+    if teacher is not None:
+        logits = cached.captured(teacher.key, None, now.image, ("logits",)).logits[0]
+        loaded = cached.loaded(teacher.key)
+        voices = {
+            f"Teacher: {teacher.title}": (loaded.classes, subject.probabilities(loaded, logits)),
+            **voices,
+        }
+    return voices
+
+
+def stage(now: Subject, block: int, head: int | None, teacher: ModelChoice | None) -> None:
+    """Where both tokens look, and what every voice says of the picture."""
+    pictures, voices = st.columns([2, 1], gap="medium")
+    by_cls, by_dist = look(now, block, head)
+    prefix = now.layout.num_prefix_tokens
+    rows = np.stack([by_cls, by_dist])
+    names = ("[CLS]", "[DIST]")
+    with pictures:
+        on_patches = rows[:, prefix:].sum(axis=1)
+        maps(
+            maps_view(
+                now.prepared.shown,
+                rows[:, prefix:],
+                [f"{name} looks at" for name in names],
+                now.layout.grid,
+                shared_scale=True,
+                notes=[f"{share:.0%} of its mass on patches" for share in on_patches],
+            ),
+            key="distillation.maps",
+        )
+        which = "on the mean of all heads" if head is None else f"in head {head}"
+        page.caption(
+            f"Block {block}, {which}: the two tokens share {analysis.overlap(*rows):.0%} of their attention."
+            f" [CLS] gives {by_cls[0]:.1%} to itself and {by_cls[1]:.1%} to [DIST]; [DIST] {by_dist[1]:.1%} to itself"
+            f" and {by_dist[0]:.1%} to [CLS]. One scale for both."
+        )
+    with voices:
+        for index, (name, (classes, chances)) in enumerate(opinions(now, teacher).items()):
+            st.markdown(f"**{name}**")
+            top = np.argsort(-chances, kind="stable")[:TOP]
+            bars([classes[i] for i in top], chances[top], key=f"distillation.voice{index}")
+
+
+def depth(now: Subject, choice: ModelChoice, block: int) -> None:
+    """How alike the two tokens are after every block."""
+    st.subheader("How alike are the two tokens?", anchor=False)
+    similarity = _similarity(now)
+    first = choice.steps[0]
+    start = None if now.step == first else _similarity(subject.of(choice.key, first, now.image))
+    st.plotly_chart(
+        similarity_figure(similarity, start, block, nouns.mode()),
+        theme=None,
+        config=PLAIN,
+        key="distillation.similarity",
+    )
+    far = int(similarity.argmin())
+    before = "" if start is None else f" Before training the last was {_signed(start[-1])}."
+    page.caption(
+        f"They enter with a cosine of {_signed(similarity[0])} and leave block {len(similarity) - 1} with"
+        f" {_signed(similarity[-1])}; they are furthest apart {'as they enter' if not far else f'after block {far}'}."
+        + before
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+def _similarity(now: Subject) -> np.ndarray:
+    found = now.capture(STREAM)
+    layers = len([name for name in found.arrays if name.removeprefix("blocks.").isdigit()])
+    stream = [found["embedded"][0], *(found[f"blocks.{layer}"][0] for layer in range(layers))]
+    return analysis.token_similarity(np.stack(stream))
+
+
+def measured(choice: ModelChoice) -> dict[str, Any] | None:
+    """What was measured for exactly these files; None where one of them has changed since, or none was."""
+    file = catalogue.CHECKPOINTS / MEASURED
+    if not file.is_file() or choice.path is None or not choice.key.startswith("checkpoint:"):
+        return None
+    from vitviz.checkpoint_header import read_header
+
+    stored = json.loads(file.read_text("utf-8"))
+    entry = stored["students"].get(choice.path.stem)
+    if entry is None:
+        return None
+    for name, digest in entry["digests"].items():
+        path = catalogue.CHECKPOINTS / f"{name}.safetensors"
+        if not path.is_file() or read_header(path).digest != digest:
+            return None
+    return entry | {"date": stored["measured"], "command": stored["command"]}
+
+
+def agreement(entry: dict[str, Any] | None) -> None:
+    """Who decides differently from whom, over all test pictures."""
+    st.subheader("Who decides like whom?", anchor=False)
+    if entry is None:
+        st.markdown(":gray[Measured for shipped students beside their teacher; this model is none of them.]")
+        return
+    names, differs, accuracy = entry["names"], np.array(entry["differs"]), entry["accuracy"]
+    left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+    with left:
+        st.plotly_chart(
+            disagreement_figure(names, differs, nouns.mode()),
+            theme=None,
+            config=PLAIN,
+            key="distillation.differs",
+        )
+    with right:
+        st.dataframe(
+            [
+                {
+                    "Voice": name,
+                    "Accuracy": right,
+                    "Repeats the teacher's mistakes": None if not i else repeats,
+                }
+                for i, (name, right, repeats) in enumerate(
+                    zip(names, accuracy, entry["repeats"], strict=True)
+                )
+            ],
+            hide_index=True,
+            column_config={
+                "Accuracy": st.column_config.NumberColumn(format="percent"),
+                "Repeats the teacher's mistakes": st.column_config.NumberColumn(
+                    format="percent",
+                    help="Share of the teacher's wrong pictures that get the same wrong class.",
+                ),
+            },
+        )
+    page.caption(describe_agreement(entry))
+
+
+def describe_agreement(entry: dict[str, Any]) -> str:
+    """Which head stands nearer to the teacher, and what the teacher was worth."""
+    names, differs, accuracy = entry["names"], np.array(entry["differs"]), entry["accuracy"]
+    cls, dist, both = (names.index(name) for name in ("[CLS] head", "[DIST] head", "both heads"))
+    nearer, other = sorted((cls, dist), key=lambda voice: differs[0, voice])
+    text = (
+        f"Percent of {entry['pictures']:,} test pictures that two voices decide differently. The {names[nearer]}"
+        f" differs from the teacher on {differs[0, nearer]:.1%}, the {names[other]} on {differs[0, other]:.1%}."
+    )
+    if "twin" in names:
+        twin = names.index("twin")
+        gain = 100 * (accuracy[both] - accuracy[twin])
+        text += (
+            f" The twin without a teacher differs on {differs[0, twin]:.1%}; with a teacher the same model, trained as"
+            f" long, is {abs(gain):.1f} points {'better' if gain > 0 else 'worse' if gain < 0 else 'apart'}"
+            f" ({accuracy[both]:.1%} against {accuracy[twin]:.1%})."
+        )
+    return text + f" Measured {entry['date']} with `{entry['command']}`."
+
+
+entry_of_page = registry.BY_SLUG["distillation"]
+page.header(entry_of_page.title, entry_of_page.question)
+chosen, at_step = student()
+found_entry = measured(chosen)
+teacher_key = None if found_entry is None else f"checkpoint:{found_entry['teacher']}"
+seen = subject.of(chosen.key, at_step, nouns.current().image)
+chosen_block, chosen_head = choose(chosen.config)
+stage(seen, chosen_block, chosen_head, None if teacher_key is None else catalogue.models().get(teacher_key))
+say_which(chosen)
+depth(seen, chosen, chosen_block)
+agreement(found_entry)
+nouns.link_to("live_lab", "Train a student, live", **{"live_lab.recipe": "cifar10_deit"})
+page.drawers(
+    math=MATH,
+    code="\n\n".join(
+        inspect.getsource(part)
+        for part in (distillation_loss, analysis.token_similarity, analysis.overlap, analysis.disagreement)
+    ),
+    try_this=TRY_THIS,
+)

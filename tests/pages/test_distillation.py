@@ -1,0 +1,129 @@
+"""The distillation page: any student, the stand-in, and a measurement that belongs to exactly these files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from streamlit.testing.v1 import AppTest
+
+from vitviz.checkpoint_header import read_header
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.config import CNNConfig, TrainConfig, ViTConfig
+from vitviz.models.presets import GREY_32, PRESETS
+from vitviz.models.zoo import create_model
+
+PAGE = "pages/beyond/distillation.py"
+OpenApp = Callable[..., AppTest]
+STUDENT = ViTConfig(image_size=32, in_chans=1, embed_dim=16, depth=2, num_heads=2, distilled=True)
+TEACHER = CNNConfig(in_chans=1, widths=(4, 8), blocks=(1, 1))
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(caption.value for caption in app.main.caption)
+
+
+def text(app: AppTest) -> str:
+    return "\n".join(part.value for part in app.main.markdown)
+
+
+def ship(folder: Path, name: str, config: ViTConfig | CNNConfig, train: TrainConfig) -> str:
+    """A checkpoint of random weights at two steps; returns its digest."""
+    states = {step: create_model(config, seed=step).state_dict() for step in (0, 9)}
+    classes = tuple(str(digit) for digit in range(10))
+    card = {"title": name, "test_accuracy": 0.5, "dataset": "digits"}
+    save_checkpoint(
+        folder / f"{name}.safetensors", Checkpoint(config, GREY_32, train, classes, [], states, card)
+    )
+    return read_header(folder / f"{name}.safetensors").digest
+
+
+def ship_all(folder: Path) -> None:
+    """A teacher, a student and its twin, and what was measured of them."""
+    train = TrainConfig(dataset="digits", epochs=1)
+    digests = {
+        "teacher": ship(folder, "teacher", TEACHER, train),
+        "student": ship(
+            folder, "student", STUDENT, replace(train, distill_from="checkpoints/teacher.safetensors")
+        ),
+        "twin": ship(folder, "twin", replace(STUDENT, distilled=False), train),
+    }
+    names = ["teacher", "[CLS] head", "[DIST] head", "both heads", "twin"]
+    differs = [[abs(i - j) / 50 for j in range(5)] for i in range(5)]
+    entry = {
+        "digests": digests,
+        "teacher": "teacher",
+        "twin": "twin",
+        "pictures": 360,
+        "names": names,
+        "accuracy": [0.9, 0.7, 0.8, 0.82, 0.75],
+        "differs": differs,
+        "repeats": [1.0, 0.2, 0.4, 0.3, 0.1],
+    }
+    stored = {"command": "python made_up.py", "measured": "2026-01-02", "students": {"student": entry}}
+    (folder / "distillation.json").write_text(json.dumps(stored))
+
+
+def test_a_preset_says_that_it_never_had_a_teacher(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:deit_digits", image="digits:3")
+    assert "it never had a teacher" in text(app)
+    assert f"Block {PRESETS['deit_digits'].config.depth}, on the mean of all heads" in captions(app)
+    assert "this model is none of them" in text(app)
+
+
+def test_another_model_is_stood_in_for_and_the_student_is_offered(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", image="digits:3")
+    assert "has no distillation token; this is" in text(app)
+    (offer,) = (button for button in app.main.button if button.key == "distillation.choose")
+    offer.click().run()
+    assert not app.exception
+    assert "has no distillation token" not in text(app)
+
+
+def test_the_measurement_is_shown_for_exactly_these_files(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    ship_all(no_shipped_checkpoints)
+    app = open_app(PAGE, model="checkpoint:student", image="digits:3")
+    said = captions(app)
+    assert "The [CLS] head differs from the teacher on 2.0%, the [DIST] head on 4.0%" in said
+    assert "7.0 points better (82.0% against 75.0%)" in said
+    assert "**Teacher: teacher**" in text(app)
+    assert "Before training the last was" in said
+    ship(
+        no_shipped_checkpoints,
+        "twin",
+        replace(STUDENT, distilled=False, depth=1),
+        TrainConfig(dataset="digits"),
+    )
+    app = open_app(PAGE, model="checkpoint:student", image="digits:3")
+    assert "points better" not in captions(app)
+    assert "this model is none of them" in text(app)
+
+
+def test_block_and_head_change_what_is_said(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
+    ship_all(no_shipped_checkpoints)
+    app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__block="1")
+    assert "Block 1, on the mean of all heads" in captions(app)
+    app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__head="2")
+    assert "Block 2, in head 2" in captions(app)
+
+
+def test_shares_are_those_of_the_models_own_attention(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    """Recomputed from the model, without the app."""
+    ship_all(no_shipped_checkpoints)
+    app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__block="1")
+    from pages._shared import cached
+
+    model = cached.loaded("checkpoint:student", 9)
+    inputs = torch.tensor(cached.prepared("digits:3", model.preparation, (0.5, 0.5)).input[None])
+    with torch.inference_mode():
+        _, record = model.model(inputs, record=("blocks.0.attn",))
+    rows = record["blocks.0.attn"][0].mean(dim=0)
+    shared = torch.minimum(rows[0], rows[1]).sum().item()
+    assert f"the two tokens share {shared:.0%} of their attention" in captions(app)

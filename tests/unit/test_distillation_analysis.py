@@ -1,0 +1,48 @@
+"""A student beside its teacher: numbers that can be worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vitviz.analysis.distillation import disagreement, follows_teacher, overlap, token_similarity
+from vitviz.plots.distillation import disagreement_figure, similarity_figure
+
+
+def test_cosine_of_two_tokens_by_hand() -> None:
+    """(3, 4) and (4, 3): 24 / 25; orthogonal: 0; a zero vector: 0, not NaN."""
+    stream = np.array([[[3.0, 4.0], [4.0, 3.0]], [[1.0, 0.0], [0.0, 2.0]], [[0.0, 0.0], [1.0, 1.0]]])
+    assert token_similarity(stream) == pytest.approx([0.96, 0.0, 0.0])
+
+
+def test_shared_mass_by_hand() -> None:
+    rows = np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75]])
+    assert overlap(rows[0], rows[1]) == pytest.approx(0.25)
+    assert overlap(rows, rows) == pytest.approx([1.0, 1.0])
+
+
+def test_disagreement_counts_pairs_of_pictures() -> None:
+    """Three classifiers on four pictures."""
+    found = disagreement(np.array([[0, 1, 2, 3], [0, 1, 2, 0], [1, 1, 2, 0]]))
+    assert found == pytest.approx(np.array([[0, 0.25, 0.5], [0.25, 0, 0.25], [0.5, 0.25, 0]]))
+
+
+def test_disagreement_needs_pictures() -> None:
+    with pytest.raises(ValueError, match=r"received shape \(2, 0\)"):
+        disagreement(np.zeros((2, 0), dtype=int))
+
+
+def test_repeated_mistakes_are_counted_among_the_teachers_mistakes_only() -> None:
+    """The teacher errs on the last two pictures; the student follows it once, and errs once by itself."""
+    labels, teacher = np.array([0, 1, 2, 3]), np.array([0, 1, 0, 0])
+    assert follows_teacher(np.array([2, 1, 0, 3]), teacher, labels) == 0.5
+    assert np.isnan(follows_teacher(labels, labels, labels))
+
+
+def test_the_figures_hold_the_numbers() -> None:
+    line = similarity_figure(np.array([0.0, 0.5, 0.25]), np.array([0.0, 1.0, 1.0]), 2)
+    assert list(line.data[-1].y) == [0.0, 0.5, 0.25]
+    assert line.data[-1].marker.color[2] != line.data[-1].marker.color[1]
+    tiles = disagreement_figure(["a", "b"], np.array([[0, 0.125], [0.125, 0]]))
+    assert [note.text for note in tiles.layout.annotations] == ["12.5", "12.5"]
+    assert np.isnan(tiles.data[0].z[0][0])

@@ -1,0 +1,63 @@
+"""What sets a distilled student's two tokens apart, and who decides like whom (Touvron et al. 2021, DeiT)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def token_similarity(stream: NDArray[Any], first: int = 0, second: int = 1) -> NDArray[np.float64]:
+    """Cosine between two tokens after every block: x·y / (‖x‖ ‖y‖) (DeiT paper, section 4).
+
+    Args:
+        stream: (..., tokens, D), the residual stream; leading axes such as depth are kept.
+        first: the [CLS] token's place in the sequence.
+        second: the distillation token's.
+
+    Returns:
+        (...,) in [-1, 1]; 0 where a token is the zero vector.
+    """
+    x, y = (stream[..., token, :].astype(np.float64) for token in (first, second))
+    lengths = np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)
+    products = (x * y).sum(axis=-1)
+    found: NDArray[np.float64] = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+    return found
+
+
+def overlap(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+    """Mass that two rows of attention share: Σ_k min(a_k, b_k), 1 for equal rows and 0 for disjoint ones.
+
+    Args:
+        first: (..., keys), each row summing to 1; `second` alike.
+    """
+    shared: NDArray[np.float64] = np.minimum(first, second).astype(np.float64).sum(axis=-1)
+    return shared
+
+
+def disagreement(decisions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    """Share of pictures that two classifiers decide differently, for every pair (DeiT paper, table 4).
+
+    Args:
+        decisions: (classifiers, pictures), each classifier's most probable class.
+
+    Returns:
+        (classifiers, classifiers), symmetric, zero on the diagonal.
+
+    Raises:
+        ValueError: if there are no pictures.
+    """
+    if decisions.ndim != 2 or not decisions.shape[1]:
+        raise ValueError(f"decisions must be (classifiers, pictures >= 1), received shape {decisions.shape}")
+    differs: NDArray[np.float64] = (decisions[:, None] != decisions[None]).mean(axis=-1)
+    return differs
+
+
+def follows_teacher(student: NDArray[Any], teacher: NDArray[Any], labels: NDArray[Any]) -> float:
+    """How often a student repeats its teacher's mistake: share of the teacher's wrong pictures decided alike.
+
+    NaN for a teacher without a mistake.
+    """
+    wrong = teacher != labels
+    return float((student == teacher)[wrong].mean()) if wrong.any() else float("nan")
