@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages._shared import cached, catalogue, controls, nouns, page, registry
+from pages._shared import cached, catalogue, controls, nouns, page, registry, stand_in
 from pages._shared.attention import subject
 from pages._shared.attention.subject import Subject
 from pages._shared.catalogue import ModelChoice
@@ -65,28 +65,6 @@ def student() -> tuple[ModelChoice, int]:
 def is_student(choice: ModelChoice) -> bool:
     """Whether a model has a second token and a second head."""
     return isinstance(choice.config, ViTConfig) and choice.config.distilled
-
-
-def say_which(choice: ModelChoice) -> None:
-    """Which student is shown where the sidebar's model is none; and where weights are random."""
-    random = (
-        " :orange-badge[:material/casino: random weights] It has not been trained: it never had a teacher."
-        if choice.trained_on is None
-        else ""
-    )
-    if is_student(nouns.choice()):
-        if random:
-            st.markdown(random.strip())
-        return
-    left, right = st.columns([4, 1], vertical_alignment="center")
-    left.markdown(f":gray[{nouns.choice().title} has no distillation token; this is] {choice.title}.{random}")
-    right.button(
-        "Choose this student",
-        key="distillation.choose",
-        on_click=nouns.set_model,
-        args=(choice.key,),
-        width="stretch",
-    )
 
 
 def choose(config: ViTConfig) -> tuple[int, int | None]:
@@ -274,7 +252,9 @@ teacher_key = None if found_entry is None else f"checkpoint:{found_entry['teache
 seen = subject.of(chosen.key, at_step, nouns.current().image)
 chosen_block, chosen_head = choose(chosen.config)
 stage(seen, chosen_block, chosen_head, None if teacher_key is None else catalogue.models().get(teacher_key))
-say_which(chosen)
+stand_in.say_which(
+    chosen, lacks="distillation token", button="Choose this student", key="distillation.choose"
+)
 depth(seen, chosen, chosen_block)
 agreement(found_entry)
 nouns.link_to("live_lab", "Train a student, live", **{"live_lab.recipe": "cifar10_deit"})

@@ -67,9 +67,9 @@ def ship_all(folder: Path) -> None:
     (folder / "distillation.json").write_text(json.dumps(stored))
 
 
-def test_a_preset_says_that_it_never_had_a_teacher(open_app: OpenApp) -> None:
+def test_a_preset_says_that_it_has_not_been_trained(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3")
-    assert "it never had a teacher" in text(app)
+    assert "It has not been trained" in text(app)
     assert f"Block {PRESETS['deit_digits'].config.depth}, on the mean of all heads" in captions(app)
     assert "this model is none of them" in text(app)
 

@@ -43,33 +43,6 @@ def config_of(choice: ModelChoice) -> SwinConfig:
     return choice.config
 
 
-def stands_in() -> bool:
-    """True where the sidebar's model is no Swin."""
-    return not isinstance(nouns.choice().config, SwinConfig)
-
-
-def say_which(choice: ModelChoice) -> None:
-    """Says which Swin is shown where the sidebar's model is none, and offers it; says where weights are random."""
-    random = (
-        " :orange-badge[:material/casino: random weights] It has not been trained."
-        if choice.trained_on is None
-        else ""
-    )
-    if not stands_in():
-        if random:
-            st.markdown(random.strip())
-        return
-    left, right = st.columns([4, 1], vertical_alignment="center")
-    left.markdown(f":gray[{nouns.choice().title} has no windows; this is] {choice.title}.{random}")
-    right.button(
-        "Choose this Swin",
-        key="swin.choose",
-        on_click=nouns.set_model,
-        args=(choice.key,),
-        width="stretch",
-    )
-
-
 def remind(choice: ModelChoice) -> None:
     """One quiet line: which Swin a further part of the page shows."""
     weights = "random weights" if choice.trained_on is None else f"trained on {choice.trained_on}"

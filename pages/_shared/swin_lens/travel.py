@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 import numpy as np
 import streamlit as st
 
-from pages._shared import cached, controls, nouns, page
+from pages._shared import cached, controls, nouns, page, stand_in
 from pages._shared.catalogue import ModelChoice
 from pages._shared.components import swin as views
 from pages._shared.swin_lens import subject
@@ -78,7 +78,7 @@ def describe(hops: dict[str, tuple[str, np.ndarray]], pin: int, shift: int) -> s
 def draw_measured(choice: ModelChoice, step: int) -> None:
     """The same question to a real model, by gradients."""
     st.subheader("Measured: the gradient of one output token", anchor=False)
-    subject.say_which(choice)
+    stand_in.say_which(choice, lacks="windows", button="Choose this Swin", key="swin.choose")
     model, config = cached.loaded(choice.key, step), subject.config_of(choice)
     prepared = cached.prepared(nouns.current().image, model.preparation)
     grid = model.model.layout(*prepared.input.shape[-2:]).grid
