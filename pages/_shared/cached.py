@@ -57,13 +57,20 @@ def _loaded(model: str, step: int, path: Path | None, stamp: int) -> LoadedModel
     return open_model(path, step)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Loading the data set …")
 def dataset(name: str) -> Dataset:
     """A data set by name; its arrays are read-only and shared.
 
     Raises:
         vitviz.data.dataset.DatasetError: if it is not on this machine and cannot be fetched.
     """
+    from vitviz.data.own import is_own, load_own
+
+    # A visitor's own set has its memory below: here it would outlive its removal.
+    return load_own(name, runs.folder()) if is_own(name) else _dataset(name)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Loading the data set …")
+def _dataset(name: str) -> Dataset:
     from vitviz.data.datasets import load_dataset
 
     return load_dataset(name)

@@ -14,6 +14,7 @@ from PIL import Image
 
 from vitviz.data.cache import data_file, read_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split, validation_split
+from vitviz.data.own import is_own, load_own
 from vitviz.data.shapes import shapes_dataset
 
 __all__ = [
@@ -76,16 +77,21 @@ def available_datasets() -> tuple[str, ...]:
     return tuple(name for name, note in DATASETS.items() if not note.needs_file or data_file(name).is_file())
 
 
-def load_dataset(name: str, progress: Callable[[float, str], None] | None = None) -> Dataset:
+def load_dataset(
+    name: str, progress: Callable[[float, str], None] | None = None, runs_folder: Path | None = None
+) -> Dataset:
     """A labelled set by name, from memory, from its file, or, where that is missing, from the network.
 
     Args:
-        name: one of `DATASETS`.
+        name: one of `DATASETS`, or a visitor's own (see `own`).
         progress: told (share done, what is being done) while a download runs; see `download_dataset`.
+        runs_folder: where visitors' own sets lie.
 
     Raises:
         DatasetError: if there is no such set, its file is damaged, or it cannot be downloaded.
     """
+    if is_own(name):
+        return load_own(name, runs_folder)
     if name not in DATASETS:
         raise DatasetError(f"There is no data set '{name}'; there are {', '.join(DATASETS)}.")
     with _locks[name]:

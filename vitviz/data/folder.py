@@ -27,6 +27,8 @@ MAX_PICTURES = 10_000
 MAX_RESULT_BYTES = 256 * 1024 * 1024  # all pictures, at the size they are trained at
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024  # pictures hardly compress: an archive that says more is a bomb
 MAX_IMAGE_SIZE_PX = 256
+MAX_CLASSES = 100
+LONGEST_CLASS_NAME = 60
 _SPLITS = {"train", "training", "test", "testing", "val", "valid", "validation"}
 _JUNK = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
 
@@ -184,6 +186,17 @@ def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[tuple[str, 
         raise DatasetError(
             f"The sub-folders are {_listed(found)}, which are splits and not classes: give one of them, with one"
             " sub-folder per class; the split is made here."
+        )
+    if len(found) > MAX_CLASSES:
+        raise DatasetError(
+            f"There are {len(found):,} class folders; up to {MAX_CLASSES} are accepted. The class is the outermost"
+            " folder that has siblings."
+        )
+    odd = [label for label in found if len(label) > LONGEST_CLASS_NAME or not label.isprintable()]
+    if odd:
+        raise DatasetError(
+            f"A folder's name is its class: printable and at most {LONGEST_CLASS_NAME} characters,"
+            f" received {min(odd)[:80]!r}."
         )
     if len(found) < 2:
         received = f"one class, '{next(iter(found))}'" if found else "no class folder"

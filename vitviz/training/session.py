@@ -90,7 +90,9 @@ class Session:
     def _perform(self) -> None:
         torch.set_num_threads(max(1, min(self.config.train.threads, os.cpu_count() or 1)))
         data = training_data(
-            load_dataset(self.config.train.dataset), self.config.preparation, self.config.train
+            load_dataset(self.config.train.dataset, runs_folder=self.run.directory.parent),
+            self.config.preparation,
+            self.config.train,
         )
         trainer = self.trainer = Trainer(
             self.config.model,

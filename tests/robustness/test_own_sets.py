@@ -1,0 +1,137 @@
+"""A visitor's own set on disk: found by its name alone, trained on from another place, gone when it should be."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vitviz.config import TrainConfig, ViTConfig
+from vitviz.data import own
+from vitviz.data.dataset import DatasetError
+from vitviz.data.datasets import load_dataset
+from vitviz.data.folder import MAX_CLASSES, load_zip
+from vitviz.models.presets import RGB_32
+from vitviz.training.runs import Run, RunConfig
+from vitviz.training.session import Session
+
+COLOURS = {"warm": (200, 90, 20), "cool": (20, 90, 200)}
+
+
+def archive(count: int = 12, **colours: tuple[int, int, int]) -> bytes:
+    """A zip of pictures of one noisy colour per class."""
+    rng, buffer = np.random.default_rng(0), io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for label, colour in (colours or COLOURS).items():
+            for index in range(count):
+                pixels = np.clip(rng.normal(colour, 20, (32, 32, 3)), 0, 255).astype(np.uint8)
+                png = io.BytesIO()
+                Image.fromarray(pixels).save(png, "PNG")
+                file.writestr(f"{label}/{index}.png", png.getvalue())
+        file.writestr("warm/notes.txt", "no picture")
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def note(tmp_path: Path) -> own.OwnNote:
+    return own.keep_pictures(load_zip(archive(), image_size=16), "pets", tmp_path)
+
+
+def test_what_is_kept_is_found_by_its_name(note: own.OwnNote, tmp_path: Path) -> None:
+    assert own.own_note(note.name, tmp_path) == note
+    assert (note.title, note.image_size, note.classes) == ("pets", 16, ("cool", "warm"))
+    assert [a + b for a, b in zip(note.train_counts, note.test_counts, strict=True)] == [12, 12]
+    assert note.left_out == 1 and note.reasons[0].startswith("warm/notes.txt: ")
+    data = load_dataset(note.name, runs_folder=tmp_path)
+    assert data.picture_shape == (16, 16, 3) and data.classes == note.classes
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "own:",
+        "own:../../etc/passwd",
+        "own:" + "A" * 22,
+        "own:" + "A" * 21 + "/",
+        "own:" + "A" * 22 + "\n",
+        "OWN:x",
+    ],
+)
+def test_a_guessed_or_hostile_name_finds_nothing(note: own.OwnNote, tmp_path: Path, name: str) -> None:
+    assert own.own_note(name, tmp_path) is None
+    with pytest.raises(DatasetError):
+        load_dataset(name, runs_folder=tmp_path)
+    own.touch(name, tmp_path)
+    own.remove(name, tmp_path)
+    assert own.own_note(note.name, tmp_path) == note
+
+
+def test_names_do_not_repeat(tmp_path: Path) -> None:
+    pictures = load_zip(archive(3), image_size=8)
+    names = {own.keep_pictures(pictures, "pets", tmp_path).name for _ in range(5)}
+    assert len(names) == 5 and all(own.is_own(name) for name in names)
+
+
+def test_a_removed_set_is_gone_at_once(note: own.OwnNote, tmp_path: Path) -> None:
+    load_dataset(note.name, runs_folder=tmp_path)
+    own.remove(note.name, tmp_path)
+    assert list((tmp_path / "sets").iterdir()) == []
+    with pytest.raises(DatasetError, match="no longer on the server"):
+        load_dataset(note.name, runs_folder=tmp_path)
+
+
+def test_a_set_that_nobody_uses_is_swept_and_one_in_use_stays(note: own.OwnNote, tmp_path: Path) -> None:
+    other = own.keep_pictures(load_zip(archive(3), image_size=8), "used", tmp_path)
+    long_ago = time.time() - own.KEEP_S - 60
+    for path in (tmp_path / "sets").iterdir():
+        os.utime(path, (long_ago, long_ago))
+    own.touch(other.name, tmp_path)
+    own.sweep(tmp_path)
+    assert own.own_note(note.name, tmp_path) is None
+    assert own.own_note(other.name, tmp_path) == other
+
+
+def test_a_full_store_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own, "MAX_STORED_BYTES", 1000)
+    with pytest.raises(DatasetError, match="no room"):
+        own.keep_pictures(load_zip(archive()), "pets", tmp_path)
+    assert not list(tmp_path.rglob("*.npz"))
+
+
+def test_a_damaged_set_says_what_to_do(note: own.OwnNote, tmp_path: Path) -> None:
+    (file,) = (tmp_path / "sets").glob("*.npz")
+    file.write_bytes(b"no arrays")
+    with pytest.raises(DatasetError, match="upload them again"):
+        load_dataset(note.name, runs_folder=tmp_path)
+    file.with_suffix(".json").write_text('{"name": 3}')
+    assert own.own_note(note.name, tmp_path) is None
+
+
+def test_too_many_classes_and_odd_names_are_refused() -> None:
+    many = {f"c{index}": (index, 0, 0) for index in range(MAX_CLASSES + 1)}
+    with pytest.raises(DatasetError, match=f"{MAX_CLASSES} are accepted"):
+        load_zip(archive(1, **many))
+    with pytest.raises(DatasetError, match="at most 60 characters"):
+        load_zip(archive(2, **{"x" * 61: (1, 2, 3), "y": (3, 2, 1)}))
+
+
+def test_a_run_trains_on_it_and_names_its_classes(note: own.OwnNote, tmp_path: Path) -> None:
+    model = ViTConfig(image_size=16, patch_size=8, embed_dim=16, depth=1, num_heads=2, num_classes=2)
+    train = TrainConfig(
+        dataset=note.name, epochs=8, batch_size=8, learning_rate=3e-3, validation_fraction=0.2, snapshots=2
+    )
+    run = Run.create(tmp_path, RunConfig(model, replace(RGB_32, image_size=16), train))
+    status = Session(run, device="cpu").perform()
+    assert (status.state, status.test_accuracy) == ("done", 1.0)
+    from vitviz.checkpoints import open_model
+
+    assert open_model(run.snapshot_path()).classes == ("cool", "warm")
+    own.remove(note.name, tmp_path)
+    assert Session(run, device="cpu").perform().message.startswith("These pictures are no longer")
