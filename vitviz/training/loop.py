@@ -283,6 +283,15 @@ def train(trainer: Trainer) -> Iterator[Event]:
     """
     if trainer.step == 0:
         yield trainer.snapshot()
+    while True:
+        events = turn(trainer)
+        yield from events
+        if events and isinstance(events[-1], Ended):
+            return
+
+
+def turn(trainer: Trainer) -> list[Event]:
+    """Make one update and all that is due after it: nothing of a step is left for the next turn."""
     mark = perf_counter()
 
     def tick() -> None:
@@ -291,30 +300,26 @@ def train(trainer: Trainer) -> Iterator[Event]:
         trainer.seconds += now - mark
         mark = now
 
-    last = False
-    while not last:
-        before = trainer.progress
-        if not trainer.finished:  # seconds may run out in an evaluation, and a run may be resumed at its end
-            try:
-                trainer.advance()
-            except Diverged as error:
-                yield Ended("diverged", trainer.step, str(error))
-                return
-        tick()
-        events: list[Event] = []
-        last = trainer.finished
-        if trainer.has_news and (last or trainer.record_all or trainer.step % trainer.record_every == 0):
-            events.append(trainer.record())
-        if last or trainer.step % trainer.validate_every == 0:
-            events.append(trainer.evaluate("validation", None if last else QUICK_VALIDATION, exact=last))
-        if last or trainer.snapshot_due(before):
-            events.append(trainer.snapshot())
-        if last:
-            events.append(trainer.evaluate("test", exact=True))
-            events.append(Ended("done", trainer.step, ""))
-        tick()
-        yield from events
-        mark = perf_counter()
+    before = trainer.progress
+    if not trainer.finished:  # seconds may run out in an evaluation, and a run may be resumed at its end
+        try:
+            trainer.advance()
+        except Diverged as error:
+            return [Ended("diverged", trainer.step, str(error))]
+    tick()
+    events: list[Event] = []
+    last = trainer.finished
+    if trainer.has_news and (last or trainer.record_all or trainer.step % trainer.record_every == 0):
+        events.append(trainer.record())
+    if last or trainer.step % trainer.validate_every == 0:
+        events.append(trainer.evaluate("validation", None if last else QUICK_VALIDATION, exact=last))
+    if last or trainer.snapshot_due(before):
+        events.append(trainer.snapshot())
+    if last:
+        events.append(trainer.evaluate("test", exact=True))
+        events.append(Ended("done", trainer.step, ""))
+    tick()
+    return events
 
 
 def predict(model: nn.Module, pictures: Pictures, normalise: Any, device: torch.device) -> Tensor:
