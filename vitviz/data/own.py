@@ -16,8 +16,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from vitviz.data.cache import read_dataset, write_dataset
-from vitviz.data.dataset import Dataset, DatasetError
+from vitviz.data.dataset import Dataset, DatasetError, Labels
 
 if TYPE_CHECKING:
     from vitviz.data.folder import OwnPictures
@@ -61,16 +63,13 @@ def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path) -> OwnNo
     stored = sum(path.stat().st_size for path in (runs_folder / _SETS).glob("*.npz"))
     if stored + data.train_images.nbytes + data.test_images.nbytes > MAX_STORED_BYTES:
         raise DatasetError("This server has no room for another set of pictures now; try again later.")
-    height, _, _ = data.picture_shape
     note = OwnNote(
         name,
         title,
-        height,
+        data.picture_shape[0],
         data.classes,
-        *(
-            tuple((labels == index).sum().item() for index in range(len(data.classes)))
-            for labels in (data.train_labels, data.test_labels)
-        ),
+        _counts(data.train_labels, len(data.classes)),
+        _counts(data.test_labels, len(data.classes)),
         len(pictures.skipped),
         tuple(f"{skipped.name}: {skipped.reason}" for skipped in pictures.skipped[:MOST_NAMED]),
     )
@@ -82,6 +81,10 @@ def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path) -> OwnNo
         arrays.unlink(missing_ok=True)
         raise DatasetError(f"The pictures could not be stored ({error.strerror or error}).") from error
     return note
+
+
+def _counts(labels: Labels, classes: int) -> tuple[int, ...]:
+    return tuple(np.bincount(labels, minlength=classes).tolist())
 
 
 def own_note(name: str, runs_folder: Path) -> OwnNote | None:
