@@ -28,7 +28,7 @@ from vitviz.capture import capture
 from vitviz.data.images import decode_image
 from vitviz.data.preparation import prepare
 from vitviz.models.zoo import PRESETS, create_model
-from vitviz.plots.attention import Scene, explorer_view, layer_codes, strip_codes
+from vitviz.plots.attention import Scene, explorer_view, layer_codes, strip_view
 from vitviz.relevance import class_relevance
 from vitviz.torchvision_fix import import_torchvision
 
@@ -71,7 +71,8 @@ def main() -> None:
         prepared = prepare(decode_image(file), preset.preparation)
         found = capture(ours, prepared.input[None], record=("blocks.*.attn",))
         attn = found.attention()[:, 0]
-        return explorer_view(scene, prepared.shown, layer_codes(attn, 12), strip_codes(attn, 1))
+        strip = strip_view(attn, 1)
+        return strip.data + explorer_view(scene, prepared.shown, layer_codes(attn, 12), strip)
 
     def bare() -> torch.Tensor:
         prepared = prepare(decode_image(file), preset.preparation)

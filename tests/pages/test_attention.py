@@ -27,10 +27,10 @@ MODELS = (
 
 
 def message(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
-    """Header and arrays of the component whose key begins so."""
+    """Header and arrays of the component of this key."""
     for node in app.get("bidi_component"):
         proto = node.proto
-        if name in proto.id and proto.bytes:
+        if proto.id.endswith(name) and proto.bytes:
             data = proto.bytes
             (length,) = struct.unpack("<I", data[:4])
             header = json.loads(data[4 : 4 + length])
@@ -64,10 +64,12 @@ def test_one_layer_and_one_head_travel_never_all(open_app):
     app = open_app(PAGE, model="preset:vit_digits", attention__layer="2", attention__head="3")
     header, arrays = message(app, "attention.explorer")
     assert (header["layer"], header["head"], header["heads"]) == (2, 3, 4)
-    assert arrays["layer_codes"].shape == (4, 65, 65) and arrays["strip_codes"].shape == (4, 65, 65)
+    named, strip = message(app, "attention.explorer.strip")
+    assert header["strip"] == named["tag"]
+    assert arrays["layer_codes"].shape == (4, 65, 65) and strip["codes"].shape == (4, 65, 65)
     assert arrays["layer_codes"].dtype == np.uint8
     # The chosen head of the layer, and the chosen layer of the head, are one and the same map.
-    np.testing.assert_array_equal(arrays["layer_codes"][2], arrays["strip_codes"][1])
+    np.testing.assert_array_equal(arrays["layer_codes"][2], strip["codes"][1])
 
 
 def test_what_travels_is_the_models_attention(open_app):
@@ -83,18 +85,41 @@ def test_what_travels_is_the_models_attention(open_app):
     attn = capture(subject.model, image[None]).attention()[:, 0]
     restored = restore_rows(arrays["layer_codes"], arrays["layer_max"])
     np.testing.assert_allclose(restored, attn[3], atol=float(attn.max()) / 254)
-    fused = restore_rows(arrays["strip_codes"], arrays["strip_max"])
+    _, strip = message(app, "attention.explorer.strip")
+    fused = restore_rows(strip["codes"], strip["max"])
     np.testing.assert_allclose(fused, attn.mean(axis=1), atol=float(attn.max()) / 254)
+
+
+@pytest.mark.parametrize("model", ["preset:vit_digits", "preset:swin_digits"])
+def test_a_change_of_layer_sends_no_strip_and_a_change_of_head_does(open_app, model):
+    def sent(app):
+        return [
+            n.proto.bytes
+            for n in app.get("bidi_component")
+            if n.proto.id.endswith("attention.explorer.strip")
+        ]
+
+    app = open_app(PAGE, model=model, attention__layer="1", attention__head="1")
+    before = sent(app)
+    app.session_state["attention.layer"] = 2
+    app.run()
+    assert message(app, "attention.explorer")[0]["layer"] == 2 and sent(app) == before
+    app.session_state["attention.head"] = 2
+    app.run()
+    assert sent(app) != before
+    assert (
+        message(app, "attention.explorer")[0]["strip"] == message(app, "attention.explorer.strip")[0]["tag"]
+    )
 
 
 def test_a_change_of_view_sends_no_weights(open_app):
     app = open_app(PAGE, model="preset:vit_digits")
     _, before = message(app, "attention.explorer")
-    sent = [n.proto.bytes for n in app.get("bidi_component") if "attention.explorer" in n.proto.id]
+    sent = [n.proto.bytes for n in app.get("bidi_component") if n.proto.id.endswith("attention.explorer")]
     app.session_state["attention.style"] = "heat"
     app.session_state["attention.opacity"] = 0.5
     app.run()
-    again = [n.proto.bytes for n in app.get("bidi_component") if "attention.explorer" in n.proto.id]
+    again = [n.proto.bytes for n in app.get("bidi_component") if n.proto.id.endswith("attention.explorer")]
     assert again == sent
     header, _ = message(app, "attention.options")
     assert (header["style"], header["opacity"]) == ("heat", 0.5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -51,49 +52,59 @@ def layer_codes(attn: FloatArray, layer: int) -> Quantised:
     return quantise_rows(attn[layer - 1])
 
 
-def strip_codes(attn: FloatArray, head: Head) -> Quantised:
-    """One head of all layers, or all heads fused, quantised."""
-    return quantise_rows(_chosen(attn, head))
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """One head in all layers, packed as a message of its own: a change of layer alone does not send it again.
+
+    `tag` names its content, so that the browser knows which strip belongs to which layer.
+    """
+
+    tag: str
+    data: bytes
 
 
-def explorer_view(scene: Scene, picture: NDArray[np.uint8], layer: Quantised, strip: Quantised) -> bytes:
-    """The chosen layer with all heads, and the chosen head with all layers: never all of it.
+def _strip(codes: Quantised, **windows: NDArray[Any]) -> Strip:
+    tag = blake2b(np.ascontiguousarray(codes[0]).data, digest_size=8)
+    tag.update(np.ascontiguousarray(codes[1]).data)
+    return Strip(tag.hexdigest(), pack({"tag": tag.hexdigest()}, codes=codes[0], max=codes[1], **windows))
+
+
+def strip_view(attn: FloatArray, head: Head) -> Strip:
+    """The chosen head of attn (depth, heads, query, key) in all layers, or all heads fused."""
+    return _strip(quantise_rows(_chosen(attn, head)))
+
+
+def windows_strip(blocks: Sequence[WindowRows], head: Head) -> Strip:
+    """The same of a Swin stage's blocks."""
+    codes = quantise_rows(np.stack([_chosen(block.rows, head) for block in blocks]))
+    return _strip(codes, **_windows(blocks))
+
+
+def explorer_view(scene: Scene, picture: NDArray[np.uint8], layer: Quantised, strip: Strip) -> bytes:
+    """The chosen layer with all heads; with the strip that it names, the browser has all that it draws.
 
     Args:
         picture: (S, S, 3) uint8, what the model sees.
-        layer: of `layer_codes`, strip: of `strip_codes`.
+        layer: of `layer_codes`.
     """
     return pack(
-        asdict(scene),
-        picture=picture,
-        layer_codes=layer[0],
-        layer_max=layer[1],
-        strip_codes=strip[0],
-        strip_max=strip[1],
+        asdict(scene) | {"strip": strip.tag}, picture=picture, layer_codes=layer[0], layer_max=layer[1]
     )
 
 
-def windows_view(scene: Scene, picture: NDArray[np.uint8], blocks: Sequence[WindowRows], index: int) -> bytes:
-    """The same of a Swin stage: `blocks` are the stage's, of which `blocks[index]` is on the stage."""
-    layer = quantise_rows(blocks[index].rows)
-    strip = quantise_rows(np.stack([_chosen(block.rows, scene.head) for block in blocks]))
-    return pack(
-        asdict(scene) | {"slots": int(blocks[index].slots.shape[1])},
-        picture=picture,
-        layer_codes=layer[0],
-        layer_max=layer[1],
-        strip_codes=strip[0],
-        strip_max=strip[1],
-        **_windows("layer", blocks[index : index + 1]),
-        **_windows("strip", blocks),
-    )
+def windows_view(scene: Scene, picture: NDArray[np.uint8], block: WindowRows, strip: Strip) -> bytes:
+    """The same of one block of a Swin."""
+    codes, maxima = quantise_rows(block.rows)
+    windows = {f"layer_{name}": array for name, array in _windows([block]).items()}
+    header = asdict(scene) | {"strip": strip.tag, "slots": int(block.slots.shape[1])}
+    return pack(header, picture=picture, layer_codes=codes, layer_max=maxima, **windows)
 
 
-def _windows(name: str, blocks: Sequence[WindowRows]) -> dict[str, NDArray[Any]]:
+def _windows(blocks: Sequence[WindowRows]) -> dict[str, NDArray[Any]]:
     return {
-        f"{name}_slots": np.stack([block.slots for block in blocks]),
-        f"{name}_window_of": np.stack([block.window_of for block in blocks]),
-        f"{name}_slot_of": np.stack([block.slot_of for block in blocks]),
+        "slots": np.stack([block.slots for block in blocks]),
+        "window_of": np.stack([block.window_of for block in blocks]),
+        "slot_of": np.stack([block.slot_of for block in blocks]),
     }
 
 

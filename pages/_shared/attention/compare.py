@@ -61,7 +61,7 @@ def _side(subject: Subject, name: str, layer: int, head: int | str) -> None:
     st.markdown(f"**{subject.model.title}**{step}")
     page.untrained_note(subject.model.trained_on)
     key = f"attention.{name}"
-    explorer(explore.view_of(subject, layer, head), key=key, on_change=lambda: explore.on_pick(key))
+    explorer(*explore.view_of(subject, layer, head), key=key, on_change=lambda: explore.on_pick(key))
 
 
 def describe(one: Subject, other: Subject, layer: int) -> str | None:

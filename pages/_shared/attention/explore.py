@@ -14,7 +14,7 @@ from pages._shared.components.attention import explorer, picked, view_options
 from vitviz.analysis.attention import FloatArray, entropy_bits, fuse_heads, map_of_token
 from vitviz.config import SwinConfig
 from vitviz.models.layers import Attention
-from vitviz.plots.attention import Head, Scene, explorer_view, windows_view
+from vitviz.plots.attention import Head, Scene, Strip, explorer_view, windows_strip, windows_view
 
 FUSIONS = ("mean", "max", "min")
 DIRECTIONS = {"row": "looks at", "column": "is seen by"}
@@ -111,8 +111,8 @@ def choose_view(group: str) -> str:
     return direction
 
 
-def view_of(subject: Subject, layer: int, head: Head, group: str = "attention") -> bytes:
-    """The bytes that the browser draws from, for a ViT or a Swin."""
+def view_of(subject: Subject, layer: int, head: Head, group: str = "attention") -> tuple[bytes, Strip]:
+    """What the browser draws from, for a ViT or a Swin: the layer, and the head in all layers."""
     if isinstance(subject.model.config, SwinConfig):
         return _swin_view(subject, layer, head, group)
     layout, attn = subject.layout, subject.attn
@@ -130,7 +130,8 @@ def view_of(subject: Subject, layer: int, head: Head, group: str = "attention") 
         strip_layers=tuple(range(1, len(attn) + 1)),
         strip_names=tuple(f"layer {i}" for i in range(1, len(attn) + 1)),
     )
-    return explorer_view(scene, subject.prepared.shown, *subject.quantised(layer, head))
+    strip = subject.strip(head)
+    return explorer_view(scene, subject.prepared.shown, subject.layer(layer), strip), strip
 
 
 def _stage(config: SwinConfig, layer: int) -> tuple[int, int, int]:
@@ -152,7 +153,7 @@ def stage_grid(subject: Subject, layer: int) -> tuple[int, int]:
     return rows, cols
 
 
-def _swin_view(subject: Subject, layer: int, head: Head, group: str) -> bytes:
+def _swin_view(subject: Subject, layer: int, head: Head, group: str) -> tuple[bytes, Strip]:
     config = subject.model.config
     stage, block, before = _stage(config, layer)
     depth, heads = config.depths[stage], config.num_heads[stage]
@@ -172,7 +173,8 @@ def _swin_view(subject: Subject, layer: int, head: Head, group: str) -> bytes:
         strip_names=tuple(f"layer {i}" for i in range(before + 1, before + depth + 1)),
         windowed=True,
     )
-    return windows_view(scene, subject.prepared.shown, blocks, block)
+    strip = windows_strip(blocks, head)
+    return windows_view(scene, subject.prepared.shown, blocks[block], strip), strip
 
 
 def on_pick(key: str = KEY) -> None:
@@ -239,7 +241,7 @@ def draw(subject: Subject) -> None:
     with st.container(horizontal=True, vertical_alignment="top", gap="small"):
         layer, head = choose_layer_and_head(subject)
         direction = choose_view("attention")
-    explorer(view_of(subject, layer, head), key=KEY, on_change=on_pick)
+    explorer(*view_of(subject, layer, head), key=KEY, on_change=on_pick)
     smoothed = (
         " Smoothed between patches, which have one weight each."
         if st.session_state["attention.smooth"]

@@ -16,10 +16,11 @@ from vitviz.config import SwinConfig, ViTConfig
 from vitviz.data.preparation import Prepared
 from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded import LoadedModel
-from vitviz.plots.attention import Head, Quantised, layer_codes, strip_codes
+from vitviz.plots.attention import Head, Quantised, Strip, layer_codes, strip_view
 
 # What the browser gets of a capture, quantised; gone with the capture, so an upload's goes with its visit.
-_QUANTISED: WeakKeyDictionary[Capture, dict[tuple[str, int | str], Quantised]] = WeakKeyDictionary()
+_LAYERS: WeakKeyDictionary[Capture, dict[int, Quantised]] = WeakKeyDictionary()
+_STRIPS: WeakKeyDictionary[Capture, dict[Head, Strip]] = WeakKeyDictionary()
 ATTENTION = ("blocks.*.attn",)
 WINDOWS = ("layers.*.attn", "layers.*.window_index")
 
@@ -59,14 +60,19 @@ class Subject:
         """(depth, heads, query, key)."""
         return self.capture(ATTENTION).attention()[:, 0]
 
-    def quantised(self, layer: int, head: Head) -> tuple[Quantised, Quantised]:
-        """The chosen layer with all heads, and the chosen head with all layers, in eight bits; made once."""
-        kept = _QUANTISED.setdefault(self.capture(ATTENTION), {})
-        if ("layer", layer) not in kept:
-            kept["layer", layer] = layer_codes(self.attn, layer)
-        if ("head", head) not in kept:
-            kept["head", head] = strip_codes(self.attn, head)
-        return kept["layer", layer], kept["head", head]
+    def layer(self, layer: int) -> Quantised:
+        """The chosen layer with all heads, in eight bits; made once."""
+        kept = _LAYERS.setdefault(self.capture(ATTENTION), {})
+        if layer not in kept:
+            kept[layer] = layer_codes(self.attn, layer)
+        return kept[layer]
+
+    def strip(self, head: Head) -> Strip:
+        """The chosen head with all layers, as it travels; made once."""
+        kept = _STRIPS.setdefault(self.capture(ATTENTION), {})
+        if head not in kept:
+            kept[head] = strip_view(self.attn, head)
+        return kept[head]
 
     @cached_property
     def logits(self) -> np.ndarray:

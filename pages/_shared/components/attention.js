@@ -1,16 +1,17 @@
 // The attention explorer: the patch under the pointer is the query. What travels once is the chosen layer with all
-// heads and the chosen head with all layers (eight bits a weight); every hover after that is drawn here.
+// heads and, from attention_strip.js, the chosen head with all layers (eight bits a weight); every hover after that is
+// drawn here.
 // How it is viewed (pin, direction, scale, ...) comes from attention_view.js, so that no weight travels for it.
 
 const SQUARES = Float32Array.from({ length: 256 }, (_, code) => (code / 255) ** 2);
 const DEFAULT_VIEW = { pin: null, direction: 'row', scale: 'shared', style: 'overlay', share: 0.6, opacity: 0.9, smooth: false, grid: true };
 
 /** One stack of maps: n x tokens x slots codes, row maxima, and (for windows) which token sits in which slot. */
-function stack(arrays, name, tokens) {
-  const codes = arrays[`${name}_codes`], maxima = arrays[`${name}_max`].data, slots = codes.shape[2];
-  const windows = arrays[`${name}_slots`]?.data, windowOf = arrays[`${name}_window_of`]?.data, slotOf = arrays[`${name}_slot_of`]?.data;
-  const perBlock = windows ? windows.length / arrays[`${name}_slots`].shape[0] : 0;
-  const shared = windows && arrays[`${name}_slots`].shape[0] === 1;
+function stack(arrays, tokens, prefix = '') {
+  const codes = arrays[`${prefix}codes`], maxima = arrays[`${prefix}max`].data, slots = codes.shape[2];
+  const windows = arrays[`${prefix}slots`]?.data, windowOf = arrays[`${prefix}window_of`]?.data, slotOf = arrays[`${prefix}slot_of`]?.data;
+  const perBlock = windows ? windows.length / arrays[`${prefix}slots`].shape[0] : 0;
+  const shared = windows && arrays[`${prefix}slots`].shape[0] === 1;
   /** Weights of map i for one query (row) or onto one key (column), all tokens; `seen` marks the window's tokens. */
   function read(i, token, direction, out, seen) {
     out.fill(0);
@@ -147,9 +148,12 @@ export default view(({ root, trigger, onUnmount }) => {
     schedule();
   };
   const onView = ({ detail }) => { if (model && detail.group === model.header.group) { options = { ...DEFAULT_VIEW, ...detail }; schedule(); } };
+  const onStrip = ({ detail }) => { if (model && detail.tag === model.header.strip) { takeStrip(); schedule(); } };
+  window.addEventListener('vitviz:strip', onStrip);
   window.addEventListener('vitviz:hover', onHover);
   window.addEventListener('vitviz:view', onView);
   onUnmount(() => {
+    window.removeEventListener('vitviz:strip', onStrip);
     window.removeEventListener('vitviz:hover', onHover);
     window.removeEventListener('vitviz:view', onView);
     cancelAnimationFrame(pending);
@@ -197,7 +201,7 @@ export default view(({ root, trigger, onUnmount }) => {
     const query = hover ?? options.pin, token = tokenOf(query), first = header.prefix.length;
     style();
     for (let h = 0; h < layer.count; h++) layer.read(h, token, options.direction, maps[h], h ? null : seen);
-    for (let l = 0; l < strip.count; l++) strip.read(l, token, options.direction, stripMaps[l], null);
+    for (let l = 0; l < stripMaps.length; l++) strip.read(l, token, options.direction, stripMaps[l], null);
     const chosen = typeof header.head === 'number' ? maps[header.head - 1] : fuse(maps, header.head, main);
     const windowed = header.windowed ? seen : null;
     let shared = 0;
@@ -345,30 +349,41 @@ export default view(({ root, trigger, onUnmount }) => {
     layersBox.style.setProperty('--ax-columns', few ? 4 : Math.min(12, Math.max(8, header.strip_names.length)));
   }
 
+  let drawn = null;
   function drawPicture(image) {
-    if (model.picture === image) return;
+    // Every layer brings the picture along; making its small copy again costs more than to see that it is the same.
+    if (drawn?.length === image.data.length && drawn.every((value, i) => value === image.data[i])) return;
+    drawn = image.data;
     const source = picture(image);
     base.width = source.width; base.height = source.height;
     base.getContext('2d').drawImage(source, 0, 0);
     base.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
     root.dataset.pixelated = String(source.width < 128);
     root.style.setProperty('--ax-picture', `url(${source.toDataURL()})`);
-    model.picture = image;
+  }
+
+  /** The strip that the layer names; until its message is here, the small maps of the layers wait. */
+  function takeStrip() {
+    const arrays = window.vitvizStrips?.get(model.header.strip)?.arrays;
+    if (!arrays || model.stripTag === model.header.strip) return;
+    const count = model.main.length;
+    model.stripTag = model.header.strip;
+    model.strip = stack(arrays, count);
+    model.stripMaps = Array.from({ length: model.strip.count }, () => new Float32Array(count));
   }
 
   return function update({ header, arrays, colors, width }) {
     root.classList.toggle('ax-narrow', width < 640);
     const count = header.prefix.length + header.grid[0] * header.grid[1];
-    const fresh = (n) => Array.from({ length: n }, () => new Float32Array(count));
     if (model?.arrays !== arrays) {
       const kept = model;
       model = {
-        header, arrays, colors, layer: stack(arrays, 'layer', count), strip: stack(arrays, 'strip', count),
-        maps: fresh(arrays.layer_codes.shape[0]), stripMaps: fresh(arrays.strip_codes.shape[0]),
-        main: new Float32Array(count), seen: new Uint8Array(count),
+        header, arrays, colors, layer: stack(arrays, count, 'layer_'), strip: null, stripMaps: [],
+        maps: Array.from({ length: arrays.layer_codes.shape[0] }, () => new Float32Array(count)), main: new Float32Array(count), seen: new Uint8Array(count),
         buttons: kept?.buttons, heads: kept?.heads, layers: kept?.layers,
       };
       styled = '';
+      takeStrip();
     }
     if (model.colors !== colors) styled = '';
     model.colors = colors;

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages._shared.components import register
+from vitviz.plots.attention import Strip
 from vitviz.plots.blob import pack
 
 _CSS = """
@@ -81,15 +82,18 @@ _CSS = """
 .vv.ax-narrow .ax { grid-template-columns: minmax(0, 1fr); }
 """
 _explorer = register("attention", css=_CSS)
+_strip = register("attention_strip")
 _options = register("attention_view")
 
 
-def explorer(data: bytes, *, key: str, on_change: Callable[[], None]) -> None:
-    """Draws `vitviz.plots.attention.explorer_view`; what was picked is in the session under the key.
+def explorer(data: bytes, strip: Strip, *, key: str, on_change: Callable[[], None]) -> None:
+    """Draws `vitviz.plots.attention.explorer_view` with its strip; what was picked is in the session under the key.
 
     `picked(key)` reads it inside on_change: {'pin': str} | {'layer': int} | {'head': int}.
     """
-    _explorer(data, key=key, triggers=("pin", "layer", "head"), on_change=on_change)
+    with st.container(gap=None):
+        _strip(strip.data, key=f"{key}.strip")
+        _explorer(data, key=key, triggers=("pin", "layer", "head"), on_change=on_change)
 
 
 def picked(key: str) -> dict[str, Any]:
