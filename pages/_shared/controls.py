@@ -210,6 +210,16 @@ def real(
     return float(value)
 
 
+def text(
+    key: str, label: str, default: str, longest: int, *, help: str | None = None, disabled: bool = False
+) -> str:
+    """A short line that can be typed; what makes no sense is refused, with the reason, where it is used."""
+    _prepare(key, default, str, lambda value: isinstance(value, str) and len(value) <= longest)
+    value = st.text_input(label, key=key, max_chars=longest, help=help, disabled=disabled)
+    keep(key, value)
+    return value
+
+
 def toggle(
     key: str, label: str, default: bool = False, *, help: str | None = None, disabled: bool = False
 ) -> bool:

@@ -12,4 +12,7 @@ UPLOADS = "_uploads"  # tuple of ids: the uploads of this visit, oldest first
 NOTICE = "_notice"  # str: one sentence about the picture, shown once
 RUNS = "_runs"  # tuple of ids: the training runs of this visit, newest first
 VISITOR = "_visitor"  # str: a random name, by which the executor shares out its places
+OWN_WEIGHTS = "_own_weights"  # tuple of ids: the weights that this visit opened, newest first
 WANTED = "_wanted"  # dict: what a page asks of nouns and controls that this run has drawn already
+OWN_SETS = "_own_sets"  # tuple of names: the sets of pictures that this visit uploaded, newest first
+OWN_SETS_SEEN = "_own_sets_seen"  # float: when they were last said to be in use

@@ -10,13 +10,14 @@ import secrets
 import threading
 import time
 from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import streamlit as st
 from starlette.formparsers import MultiPartParser
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages._shared import state
+from pages._shared import own_sets, state
 
 PRIVACY = (
     "Your picture stays in this server's memory for this visit; whoever has its link sees it too."
@@ -32,45 +33,57 @@ _GRACE_S = 120.0  # a dropped connection releases the visit too, and comes back
 MultiPartParser.spool_max_size = 0
 
 
+class Kept(Protocol):
+    """What a store keeps: a picture, or a model."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+T = TypeVar("T", bound=Kept)
+
+
 @dataclass
-class _Entry:
-    picture: np.ndarray
+class _Entry(Generic[T]):
+    thing: T
     visit: str
     released: float | None = None
 
 
 @dataclass
-class Store:
-    """The server's uploads, bounded in number per visit and in bytes altogether."""
+class Store(Generic[T]):
+    """The server's uploads of one kind, bounded in number per visit and in bytes altogether."""
 
-    entries: dict[str, _Entry] = field(default_factory=dict)
+    per_visit: int = _PER_VISIT
+    total_bytes: int = _TOTAL_BYTES
+    entries: dict[str, _Entry[T]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, picture: np.ndarray, visit: str) -> str:
-        """Keeps a picture (H, W, 3) uint8; the oldest of this visit, then of all, make room."""
+    def add(self, thing: T, visit: str) -> str:
+        """Keeps an upload; the oldest of this visit, then of all, make room."""
         key = secrets.token_urlsafe(16)
         with self.lock:
             mine = [k for k, entry in self.entries.items() if entry.visit == visit]
-            for old in mine[: max(0, len(mine) - _PER_VISIT + 1)]:
+            for old in mine[: max(0, len(mine) - self.per_visit + 1)]:
                 del self.entries[old]
-            while self.entries and self._bytes() + picture.nbytes > _TOTAL_BYTES:
+            while self.entries and self._bytes() + thing.nbytes > self.total_bytes:
                 del self.entries[next(iter(self.entries))]
-            self.entries[key] = _Entry(picture, visit)
+            self.entries[key] = _Entry(thing, visit)
         return key
 
-    def get(self, key: str) -> np.ndarray | None:
-        """The picture, or None where it is gone."""
+    def get(self, key: str) -> T | None:
+        """The upload, or None where it is gone."""
         with self.lock:
             entry = self.entries.get(key)
-            return None if entry is None else entry.picture
+            return None if entry is None else entry.thing
 
     def remove(self, key: str) -> None:
-        """Forgets a picture at once."""
+        """Forgets an upload at once."""
         with self.lock:
             self.entries.pop(key, None)
 
     def release(self, visit: str) -> None:
-        """The visit's connection has ended; its pictures go after a grace, unless it comes back."""
+        """The visit's connection has ended; its uploads go after a grace, unless it comes back."""
         self._mark(visit, time.monotonic())
 
     def touch(self, visit: str) -> None:
@@ -78,7 +91,7 @@ class Store:
         self._mark(visit, None)
 
     def sweep(self) -> None:
-        """Forgets the pictures of visits that have ended."""
+        """Forgets the uploads of visits that have ended."""
         horizon = time.monotonic() - _GRACE_S
         with self.lock:
             for key, entry in list(self.entries.items()):
@@ -92,14 +105,21 @@ class Store:
                     entry.released = released
 
     def _bytes(self) -> int:
-        return sum(entry.picture.nbytes for entry in self.entries.values())
+        return sum(entry.thing.nbytes for entry in self.entries.values())
 
 
-STORE = Store()
+STORE: Store[np.ndarray] = Store()
+STORES: list[Store] = [STORE]  # with those of other kinds of uploads
 
 
-@st.cache_resource(scope="session", show_spinner=False, on_release=lambda visit: STORE.release(visit))
-def _visit() -> str:
+def _release(visit: str) -> None:
+    for store in STORES:
+        store.release(visit)
+
+
+@st.cache_resource(scope="session", show_spinner=False, on_release=_release)
+def visit() -> str:
+    """The secret name of this visit, whose end releases what it uploaded."""
     return secrets.token_urlsafe(8)
 
 
@@ -112,8 +132,7 @@ def keep(data: bytes) -> str:
     from vitviz.data.images import decode_image
 
     picture = _shrunk(decode_image(data))
-    visit = _visit()
-    key = STORE.add(picture, visit)
+    key = STORE.add(picture, visit())
     st.session_state[state.UPLOADS] = (*st.session_state.get(state.UPLOADS, ()), key)
     return f"upload:{key}"
 
@@ -124,10 +143,13 @@ def remove(image: str) -> None:
 
 
 def stay() -> None:
-    """Says that this visit is here, so that a dropped connection costs no picture."""
-    STORE.sweep()
-    if st.session_state.get(state.UPLOADS):
-        STORE.touch(_visit())
+    """Says that this visit is here, so that a dropped connection costs no picture, and no set of them."""
+    for store in STORES:
+        store.sweep()
+    own_sets.stay()
+    if st.session_state.get(state.UPLOADS) or st.session_state.get(state.OWN_WEIGHTS):
+        for store in STORES:
+            store.touch(visit())
 
 
 def forget_file(file: object) -> None:

@@ -12,7 +12,8 @@ import logging
 import threading
 import time
 
-from pages._shared import uploads
+from pages._shared import runs, uploads
+from vitviz.data import own
 
 _DELAY_S = 2.0  # the browser is still drawing the first page, and asks for the rest of its files
 _PERIOD_S = 60.0
@@ -54,4 +55,5 @@ def _run() -> None:
     while True:
         time.sleep(_PERIOD_S)
         uploads.STORE.sweep()
+        own.sweep(runs.folder())
         gc.collect()

@@ -101,7 +101,7 @@ def draw_inspector(run: Run) -> None:
     """How the run stands, in words and numbers, and the buttons that steer it."""
     status, log = runs.status(run), runs.log(run.id)
     badge, note = STATES.get(status.state, (status.state, ""))
-    st.markdown(f"**{_plain(run.config().name)}** {badge}")
+    st.markdown(f"**{plain(run.config().name)}** {badge}")
     st.progress(min(max(status.progress, 0.0), 1.0), text=_progress_words(run, status))
     _numbers(status, log)
     _buttons(run, status)
@@ -112,14 +112,14 @@ def draw_inspector(run: Run) -> None:
         st.caption(_sentence(message) if message else _reached(run, log, status))
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A visitor's text without Markdown's meaning."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>:$~^&" else c for c in text)
 
 
 def _sentence(text: str) -> str:
     text = text.strip()
-    return _plain(text[:1].upper() + text[1:] + ("" if text.endswith(".") else "."))
+    return plain(text[:1].upper() + text[1:] + ("" if text.endswith(".") else "."))
 
 
 def _progress_words(run: Run, status: Status) -> str:

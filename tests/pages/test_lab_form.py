@@ -1,0 +1,230 @@
+"""The lab's form: every model family, a teacher, and a visitor's own pictures."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.test_live_lab import PAGE, FakeExecutor, errors, start_button
+from tests.robustness.test_own_sets import archive
+from vitviz.config import ModelConfig, SwinConfig, ViTConfig
+from vitviz.data import own
+from vitviz.models.presets import PRESETS
+from vitviz.training.runs import RunConfig
+
+OpenApp = Callable[..., AppTest]
+SHIPPED = Path(__file__).parents[2] / "checkpoints"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, no_shipped_checkpoints: Path) -> Iterator[Path]:
+    st.cache_resource.clear()
+    path = tmp_path / "runs"
+    path.mkdir()
+    yield path
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def executor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
+    from pages._shared import runs
+
+    fake = FakeExecutor(folder)
+    monkeypatch.setattr(runs, "executor", lambda: fake)
+    return fake
+
+
+def started(app: AppTest, executor: FakeExecutor) -> RunConfig:
+    """What a click on start hands over."""
+    assert not errors(app)
+    start_button(app).click().run()
+    assert not app.exception, app.exception[0].message
+    config = executor.orders[-1][1]
+    assert isinstance(config, RunConfig)
+    return config
+
+
+def choose(app: AppTest, key: str, value: str) -> AppTest:
+    app.main.selectbox(key=f"live_lab.{key}").set_value(value).run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+@pytest.mark.parametrize(
+    ("family", "values", "changed"),
+    [
+        ("vit", {"depth": "3", "head_input": "slice"}, {"depth": 3, "head_input": "slice", "stem": ()}),
+        ("hybrid", {"stem": "8, 16,48"}, {"stem": (8, 16, 48), "patch_size": 4}),
+        (
+            "swin",
+            {"swin_depths": "1,1", "swin_num_heads": "2,2", "swin_window_size": "8"},
+            {"depths": (1, 1), "num_heads": (2, 2), "window_size": 8, "in_chans": 1, "image_size": 32},
+        ),
+        ("cnn", {"cnn_widths": "8,16", "cnn_blocks": "1,2"}, {"widths": (8, 16), "blocks": (1, 2)}),
+        ("conv_attention", {"conv_attention_scaled": "0"}, {"scaled": False, "image_size": 32}),
+        ("flat_attention", {"flat_attention_widths": "64,32"}, {"widths": (64, 32)}),
+    ],
+)
+def test_every_family_is_a_choice_with_its_own_options(
+    open_app: OpenApp, executor: FakeExecutor, family: str, values: dict[str, str], changed: dict[str, Any]
+) -> None:
+    app = open_app(PAGE, live_lab__family=family, **{f"live_lab__{key}": v for key, v in values.items()})
+    model = started(app, executor).model
+    assert {name: getattr(model, name) for name in changed} == changed
+    kept = {key for key in app.query_params if key.startswith("live_lab.")}
+    defaults = {"live_lab.family"} if family != "vit" else set()
+    assert defaults <= kept <= {f"live_lab.{key}" for key in ("recipe", "family", "run", *values)}
+
+
+def test_a_family_is_switched_there_and_back(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = choose(open_app(PAGE, live_lab__depth="5"), "family", "swin")
+    assert "Swin: windows of 4 × 4 tokens" in "".join(caption.value for caption in app.main.caption)
+    assert isinstance(started(app, executor).model, SwinConfig)
+    model = started(choose(app, "family", "vit"), executor).model
+    assert isinstance(model, ViTConfig) and model.depth == 5
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"family": "cnn", "cnn_widths": "16, wide"}, "channels per stage must be whole numbers"),
+        ({"family": "cnn", "cnn_widths": "16,32"}, "one entry per stage"),
+        ({"family": "cnn", "cnn_blocks": "1,0,1"}, "widths and blocks must be at least 1"),
+        ({"family": "swin", "swin_num_heads": "3,6"}, "num_heads 3 does not divide stage 0's width 32"),
+        ({"family": "swin", "swin_window_size": "0"}, "window_size must be an integer of at least 1"),
+        ({"family": "hybrid", "stem": ""}, "at least one convolution"),
+        ({"family": "hybrid", "patch_size": "5"}, "does not divide"),
+        ({"family": "deit"}, "a DeiT needs a teacher"),
+        ({"family": "flat_attention", "flat_attention_widths": "64"}, "widths must be two integers"),
+        ({"validation_fraction": "0.9"}, "validation_fraction must lie in (0, 0.5]"),
+        ({"optimizer": "sgd", "momentum": "1.5"}, "momentum must lie in [0, 1)"),
+    ],
+)
+def test_nonsense_of_every_family_is_refused(
+    open_app: OpenApp, executor: FakeExecutor, values: dict[str, str], reason: str
+) -> None:
+    app = open_app(PAGE, **{f"live_lab__{key}": value for key, value in values.items()})
+    assert reason in errors(app)
+    assert start_button(app).proto.disabled
+
+
+def test_an_unknown_family_in_a_link_is_the_recipes(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = open_app(PAGE, live_lab__recipe="digits_cnn", live_lab__family="perceptron")
+    assert app.main.selectbox(key="live_lab.family").value == "cnn"
+    model: ModelConfig = started(app, executor).model
+    assert model == PRESETS["cnn_digits"].config
+
+
+def test_a_deit_is_taught_by_a_model_of_the_same_pictures(
+    open_app: OpenApp, executor: FakeExecutor, no_shipped_checkpoints: Path
+) -> None:
+    for name in ("digits_cnn", "digits_vit", "shapes_vit"):
+        shutil.copy(SHIPPED / f"{name}.safetensors", no_shipped_checkpoints)
+    app = open_app(PAGE, live_lab__family="deit", live_lab__distillation="soft")
+    teacher = app.main.selectbox(key="live_lab.teacher")
+    assert teacher.options == ["Digits CNN", "Digits ViT, patch 4"]  # not the one for shapes
+    config = started(choose(app, "teacher", "checkpoint:digits_cnn"), executor)
+    assert isinstance(config.model, ViTConfig) and config.model.distilled
+    assert config.train.distill_from == str(no_shipped_checkpoints / "digits_cnn.safetensors")
+    assert config.train.distillation == "soft"
+    readout = app.main.selectbox(key="live_lab.readout")
+    assert readout.disabled and "reads its class token" in readout.help
+    assert started(choose(app, "family", "vit"), executor).train.distill_from is None
+
+
+def test_what_has_no_meaning_is_disabled_with_its_reason(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = open_app(PAGE, live_lab__schedule="constant")
+    for key, reason in (("warmup_fraction", "does not warm up"), ("momentum", "only SGD reads it")):
+        control = app.main.number_input(key=f"live_lab.{key}")
+        assert control.disabled and reason in control.help
+    assert not choose(app, "optimizer", "sgd").main.number_input(key="live_lab.momentum").disabled
+    learns = choose(app, "family", "cnn").main.toggle(key="live_lab.embedding_learns")
+    assert learns.disabled and "no patch embedding" in learns.help
+
+
+def test_the_lecture_a_slip_is_a_switch(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = open_app(PAGE, live_lab__recipe="recipe_a", live_lab__dataset="shapes", live_lab__batch_size="64")
+    assert started(app, executor).train.frozen == ("patch_embed",)
+    app.main.toggle(key="live_lab.embedding_learns").set_value(True).run()
+    assert started(app, executor).train.frozen == ()
+
+
+def upload(app: AppTest, data: bytes, name: str = "pets.zip") -> AppTest:
+    app.main.file_uploader[0].upload(name, data, "application/zip").run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def test_a_zip_of_pictures_becomes_the_data_set(
+    open_app: OpenApp, executor: FakeExecutor, folder: Path
+) -> None:
+    app = upload(open_app(PAGE), archive())
+    dataset = app.main.selectbox(key="live_lab.dataset")
+    assert own.is_own(dataset.value) and dataset.options[-1] == "Yours: pets"
+    table = next(frame.value for frame in app.main.dataframe if "Class" in frame.value)
+    assert table.to_dict("list") == {"Class": ["cool", "warm"], "To learn from": [10, 10], "To test": [2, 2]}
+    words = "\n".join(caption.value for caption in app.main.caption)
+    assert "1 file was left out" in words and "notes" in words
+    config = started(app, executor)
+    assert config.train.dataset == dataset.value and config.train.batch_size == 4
+    assert (config.model.num_classes, config.model.in_chans, config.preparation.in_chans) == (2, 3, 3)
+
+    link = {key.replace(".", "__"): value for key, value in form_of(app).items()}
+    other = open_app(PAGE, **link)  # whoever has the link sees the set, and nobody else
+    assert other.main.selectbox(key="live_lab.dataset").value == dataset.value
+    stranger = open_app(PAGE)
+    assert stranger.main.selectbox(key="live_lab.dataset").options[-1].startswith("CIFAR-100")
+
+    app.main.button(key="live_lab._own_remove").click().run()
+    assert app.main.selectbox(key="live_lab.dataset").value == "digits"
+    assert not list((folder / "sets").iterdir())
+    late = open_app(PAGE, **link)
+    assert "no longer on the server" in late.main.warning[0].value
+    assert late.main.selectbox(key="live_lab.dataset").value == "digits"
+
+
+def form_of(app: AppTest) -> dict[str, str]:
+    return {
+        key: value[0] if isinstance(value, list) else value
+        for key, value in app.query_params.items()
+        if key in ("live_lab.dataset", "live_lab.batch_size")
+    }
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"not a zip", "not a zip archive"),
+        (archive(12, only=(1, 2, 3)), "'only' can be used, 1 files were left out"),
+        (archive(1), "Two classes of two pictures or more are needed; none can be used"),
+    ],
+)
+def test_a_zip_that_is_no_set_says_why(
+    open_app: OpenApp, executor: FakeExecutor, folder: Path, data: bytes, reason: str
+) -> None:
+    app = upload(open_app(PAGE), data)
+    assert reason in errors(app)
+    assert app.main.selectbox(key="live_lab.dataset").value == "digits"
+    assert not list(folder.glob("sets/*"))
+    app.main.selectbox(key="live_lab.recipe").set_value("shapes_vit").run()
+    assert not app.exception
+
+
+def test_a_visit_keeps_a_few_sets(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = open_app(PAGE)
+    for index in range(4):
+        upload(app, archive(3), f"set {index}.zip")
+    assert "3 sets of pictures here already: remove one first" in errors(app)
+
+
+def test_a_larger_picture_makes_a_larger_model(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = open_app(PAGE)
+    app.main.button_group(key="live_lab._own_size").set_value(48).run()
+    config = started(upload(app, archive()), executor)
+    assert (config.model.image_size, config.preparation.image_size) == (48, 48)
