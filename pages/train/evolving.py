@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from pages._shared import cached, nouns, runs
+from pages._shared import cached, nouns, own_sets, runs
 from vitviz.analysis import confusion, filters, positions
 from vitviz.analysis.distance import DistanceStream, corner_distance_px, uniform_distance_px
 from vitviz.analysis.patches import probabilities
@@ -26,6 +26,7 @@ MEASURED = 24  # of them for the attention distance
 WORST = 6
 COMPONENTS = 16
 BUDGET_S = 0.25  # for new frames per poll: a page that watches must not stand still
+GONE = "The pictures that this run was trained on are not on this server."
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +36,8 @@ class Frame:
     similarity: np.ndarray | None  # (N, N)
     weights: np.ndarray | None  # (D, C, P, P)
     distance_px: np.ndarray | None  # (layers, heads)
-    counts: np.ndarray  # (classes, classes)
-    worst: np.ndarray  # (k, S, S, 3) uint8
+    counts: np.ndarray | None  # (classes, classes)
+    worst: np.ndarray | None  # (k, S, S, 3) uint8
     worst_words: tuple[str, ...]
     grid: tuple[int, int] | None
     patch_px: int
@@ -49,6 +50,7 @@ def complete(run: Run) -> bool:
 
 def flip_book(run: Run, moment: int | None) -> bytes:
     """The run's flip-book as far as it is computed; each call computes a little more, the newest snapshot first."""
+    own_sets.stay()
     ready = _advance(run)
     image, pin = nouns.current().image, nouns.current().pin
     book = _book_of_upload if image.startswith("upload:") else _book
@@ -99,13 +101,24 @@ def model_at(run_id: str, step: int) -> LoadedModel:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _held_out(dataset: str, fraction: float, seed: int, preparation: Any) -> tuple[np.ndarray, ...]:
-    """(inputs (n, C, S, S), labels (n,), pictures (n, H, W, 3) uint8) that the run validates on."""
-    from vitviz.data.datasets import validation_split
-    from vitviz.data.preparation import prepare_batch
+def _held_out(dataset: str, fraction: float, preparation: Any) -> tuple[np.ndarray, ...] | None:
+    """(inputs (n, C, S, S), labels (n,), pictures (n, H, W, 3) uint8) that a run validates on.
 
-    data = cached.dataset(dataset)
-    chosen = validation_split(data, fraction, seed)[1][:HELD_OUT]
+    None where the set is not on this server: a run may have been uploaded, or its visitor's pictures removed.
+    """
+    from vitviz.data.dataset import DatasetError
+    from vitviz.data.datasets import available_datasets, validation_split
+    from vitviz.data.own import is_own
+    from vitviz.data.preparation import prepare_batch
+    from vitviz.training.pictures import SPLIT_SEED
+
+    if dataset not in available_datasets() and not is_own(dataset):
+        return None
+    try:
+        data = cached.dataset(dataset)
+    except DatasetError:
+        return None
+    chosen = validation_split(data, fraction, SPLIT_SEED)[1][:HELD_OUT]
     shown = data.train_images[chosen]
     return (
         prepare_batch(shown, preparation),
@@ -114,41 +127,51 @@ def _held_out(dataset: str, fraction: float, seed: int, preparation: Any) -> tup
     )
 
 
+def forget() -> None:
+    """Drops every picture that is held: a visitor has removed a set."""
+    for kept in (_held_out, _frame, _book, _computed):
+        kept.clear()
+
+
 @st.cache_resource(max_entries=600, show_spinner=False)
 def _frame(run_id: str, step: int) -> Frame:
     from vitviz.capture import capture, stream_attention
 
     subject, train = model_at(run_id, step), runs.find(run_id).config().train
-    inputs, labels, shown = _held_out(
-        train.dataset, train.validation_fraction, train.seed, subject.preparation
-    )
-    logits = capture(subject.model, inputs, record=("logits",), batch_size=64).logits
-    given = probabilities(logits, getattr(subject.config, "softmax_output", False))
-    guesses = given.argmax(axis=1)
-    worst = confusion.most_wrong(given, labels, WORST)
-    words = tuple(f"{subject.classes[labels[i]]}: {runs.percent(given[i, labels[i]], 0)}" for i in worst)
-    similarity = weights = distance = grid = None
+    held_out = _held_out(train.dataset, train.validation_fraction, subject.preparation)
+    counts = worst = similarity = weights = distance = grid = None
+    words: tuple[str, ...] = ()
     patch_px = 1
+    if held_out is not None:
+        counts, worst, words = _judged(subject, *held_out)
     if subject.config.kind == "vit":
-        first = capture(subject.model, inputs[:1], record=("pos_embed",))
+        config = subject.config
+        blank = np.zeros((1, config.in_chans, config.image_size, config.image_size), np.float32)
+        first = capture(subject.model, blank, record=("pos_embed",))
         grid, patch_px = first.layout.grid, first.layout.patch_px
-        if "pos_embed" in first.arrays and subject.config.positions != "none":
+        if "pos_embed" in first.arrays and config.positions not in ("none", "pixels"):
             table = positions.patch_rows(first["pos_embed"][-1], grid)
             similarity = positions.cosine_similarity(table).astype(np.float32)
         weights = _embedding(subject)
-        stream = DistanceStream(subject.config.depth, grid, patch_px)
-        stream_attention(subject.model, inputs[:MEASURED], stream.add)
-        distance = stream.result().distance_px.mean(axis=0)
-    return Frame(
-        similarity,
-        weights,
-        distance,
-        confusion.confusion_counts(labels, guesses, len(subject.classes)),
-        np.ascontiguousarray(shown[worst]),
-        words,
-        grid,
-        patch_px,
-    )
+        if held_out is not None:
+            stream = DistanceStream(config.depth, grid, patch_px)
+            stream_attention(subject.model, held_out[0][:MEASURED], stream.add)
+            distance = stream.result().distance_px.mean(axis=0)
+    return Frame(similarity, weights, distance, counts, worst, words, grid, patch_px)
+
+
+def _judged(
+    subject: LoadedModel, inputs: np.ndarray, labels: np.ndarray, shown: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """(confusion counts, the pictures it gets most wrong, what it gives their classes)."""
+    from vitviz.capture import capture
+
+    logits = capture(subject.model, inputs, record=("logits",), batch_size=64).logits
+    given = probabilities(logits, getattr(subject.config, "softmax_output", False))
+    worst = confusion.most_wrong(given, labels, WORST)
+    words = tuple(f"{subject.classes[labels[i]]}: {runs.percent(given[i, labels[i]], 0)}" for i in worst)
+    counts = confusion.confusion_counts(labels, given.argmax(axis=1), len(subject.classes))
+    return counts, np.ascontiguousarray(shown[worst]), words
 
 
 def _embedding(subject: LoadedModel) -> np.ndarray | None:
@@ -322,7 +345,10 @@ def _filters_picture(frames: list[Frame]) -> Picture:
 def _distance_picture(frames: list[Frame], config: RunConfig) -> Picture:
     title = "Attention distance, px"
     if any(frame.distance_px is None for frame in frames):
-        return _absent("distance", title, "Distance needs attention between patches of one grid.")
+        gone = config.model.kind == "vit"
+        return _absent(
+            "distance", title, GONE if gone else "Distance needs attention between patches of one grid."
+        )
     first = frames[0]
     top = corner_distance_px(first.grid, first.patch_px) * 0.75
     even = uniform_distance_px(first.grid, first.patch_px, len(config.model.prefix_tokens))
@@ -344,6 +370,8 @@ def _distance_picture(frames: list[Frame], config: RunConfig) -> Picture:
 
 
 def _confusion_picture(frames: list[Frame], classes: tuple[str, ...]) -> Picture | None:
+    if any(frame.counts is None for frame in frames):
+        return _absent("confusion", "Confusion", GONE)
     if len(classes) > 20:
         return None
     maps = np.stack([confusion.confusion_shares(frame.counts) for frame in frames])[:, None, None]
@@ -368,6 +396,8 @@ def _confusion_picture(frames: list[Frame], classes: tuple[str, ...]) -> Picture
 
 
 def _worst_picture(frames: list[Frame]) -> Picture:
+    if any(frame.worst is None for frame in frames):
+        return _absent("worst", "Most wrong", GONE)
     tiles = np.stack([frame.worst for frame in frames])
     count, side = tiles.shape[1], tiles.shape[2]
     wide = 3 if count % 3 == 0 else count

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages._shared import link, own_sets, uploads
-from pages.train import watch
+from pages.train import evolving, watch
 from pages.train.fields import PREFIX
 
 if TYPE_CHECKING:
@@ -94,7 +94,12 @@ def draw_set(note: OwnNote) -> None:
         "Remove these pictures",
         icon=":material/delete:",
         key="live_lab._own_remove",
-        on_click=own_sets.remove,
+        on_click=_remove,
         args=(note.name,),
         help="They are deleted from the server at once; runs that were trained on them stay.",
     )
+
+
+def _remove(name: str) -> None:
+    own_sets.remove(name)
+    evolving.forget()

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.test_live_lab import PAGE, FakeExecutor, errors, start_button
+from tests.pages.test_live_lab import PAGE, FakeExecutor, errors, start_button, view
 from tests.robustness.test_own_sets import archive
-from vitviz.config import ModelConfig, SwinConfig, ViTConfig
+from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.data import own
-from vitviz.models.presets import PRESETS
-from vitviz.training.runs import RunConfig
+from vitviz.data.datasets import load_dataset, validation_split
+from vitviz.data.folder import load_zip
+from vitviz.models.presets import PRESETS, RGB_32
+from vitviz.training.runs import Run, RunConfig
+from vitviz.training.session import Session
 
 OpenApp = Callable[..., AppTest]
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
@@ -228,3 +233,31 @@ def test_a_larger_picture_makes_a_larger_model(open_app: OpenApp, executor: Fake
     app.main.button_group(key="live_lab._own_size").set_value(48).run()
     config = started(upload(app, archive()), executor)
     assert (config.model.image_size, config.preparation.image_size) == (48, 48)
+
+
+def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
+    open_app: OpenApp, executor: FakeExecutor, folder: Path
+) -> None:
+    note = own.keep_pictures(load_zip(archive(), image_size=16), "pets", folder)
+    model = ViTConfig(image_size=16, patch_size=8, embed_dim=16, depth=1, num_heads=2, num_classes=2)
+    train = TrainConfig(dataset=note.name, epochs=1, batch_size=8, seed=3, snapshots=2)
+    run = Run.create(folder, RunConfig(model, replace(RGB_32, image_size=16), train))
+    assert Session(run, device="cpu").perform().state == "done"
+
+    app = open_app(PAGE, live_lab__run=run.id, live_lab__dataset=note.name)
+    header, arrays = view(app, "life")
+    assert {"confusion", "worst", "distance"} <= set(arrays)
+    # The validation split does not follow the run's seed: what is judged was never trained on.
+    _, held_out = validation_split(load_dataset(note.name, runs_folder=folder), 0.1, 0)
+    assert arrays["worst"].shape[1] * arrays["worst"].shape[2] == len(held_out)
+    pictures = load_dataset(note.name, runs_folder=folder).train_images[held_out]
+    shown = arrays["worst"][0].reshape(-1, 16, 16, 3)
+    assert all(any(np.array_equal(one, other) for other in pictures) for one in shown)
+
+    app.main.button(key="live_lab._own_remove").click().run()
+    assert not app.exception
+    app.run()
+    header, arrays = view(app, "life")
+    reasons = {picture["name"]: picture.get("reason", "") for picture in header["pictures"]}
+    assert "worst" not in arrays and "not on this server" in reasons["worst"]
+    assert {"attention", "similarity", "filters"} <= set(arrays)
