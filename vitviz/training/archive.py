@@ -1,4 +1,7 @@
-"""A run as a zip: down from one server, up to another; what comes up is a stranger's file and is checked whole."""
+"""A run as a zip: down from one server, up to another; what comes up is a stranger's file and is checked whole.
+
+An experiment carries its members; their configs are made anew from its own.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,14 @@ from safetensors.torch import load as parse_tensors
 
 from vitviz.checkpoints import CheckpointError, load_checkpoint
 from vitviz.training.files import write_status
-from vitviz.training.runs import Run, RunConfig, RunError, Status, config_from_values
+from vitviz.training.runs import MEMBER_NAME, Run, RunConfig, RunError, Status, config_from_values
 
 MAX_ZIP_BYTES = 64 * 2**20
 MAX_UNPACKED_BYTES = 192 * 2**20
-MAX_FILES = 256
+MAX_FILES = 1024
 MAX_RECORDS = 200_000
-_MEMBER = re.compile(
-    r"config\.json|status\.json|records\.jsonl|resume\.safetensors|snapshots/\d{8}\.safetensors"
-)
+_READ = r"status\.json|records\.jsonl|snapshots/\d{8}\.safetensors"  # what readers of one model need
+_FILE = re.compile(rf"config\.json|resume\.safetensors|{_READ}|members/{MEMBER_NAME}/({_READ})")
 _DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError, OSError)
 _NOT_A_RUN = "the file is not a run downloaded from this program"
 
@@ -39,7 +41,7 @@ def export_run(run: Run) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(run.directory.rglob("*")):
             name = path.relative_to(run.directory).as_posix()
-            if _MEMBER.fullmatch(name):
+            if _FILE.fullmatch(name):
                 archive.writestr(name, path.read_bytes())
     return buffer.getvalue()
 
@@ -50,23 +52,23 @@ def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | 
     Raises:
         RunError: if it is no such zip, too large, or anything in it does not fit; one sentence says what.
     """
-    members = _unpack(data)
-    config = _config(members, owner, lease_s)
-    records = _records(members.get("records.jsonl", b""))
-    snapshots = {name: part for name, part in members.items() if name.startswith("snapshots/")}
-    if not snapshots:
-        raise RunError("the run has no snapshot, so there is nothing to look at")
-    for name, part in snapshots.items():
-        _check_snapshot(name, part, config)
-    status = _status(members)
-    resume = members.get("resume.safetensors")
+    files = _unpack(data)
+    config = _config(files, owner, lease_s)
+    parts = [_part(files, config, "")] if not config.members else []
+    parts += [_part(files, config.of(member), f"members/{member.name}/") for member in config.members]
+    known = {name for part in parts for name in part} | {"config.json", "status.json", "resume.safetensors"}
+    strange = sorted(set(files) - known)
+    if strange:
+        raise RunError(f"{_NOT_A_RUN}: it holds {strange[0]!r}, which belongs to no model of it")
+    status = _status(files, "status.json")
+    resume = files.get("resume.safetensors")
     if resume is not None:
         _check_resume(resume)
+        parts.append({"resume.safetensors": resume})
     run = Run.create(root, config)
     try:
-        for name, part in (*snapshots.items(), *((("resume.safetensors", resume),) if resume else ())):
-            (run.directory / name).write_bytes(part)
-        (run.directory / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        for name, content in (item for part in parts for item in part.items()):
+            (run.directory / name).write_bytes(content)
         write_status(run.directory / "status.json", asdict(status))
     except OSError as error:
         shutil.rmtree(run.directory, ignore_errors=True)
@@ -74,36 +76,51 @@ def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | 
     return run
 
 
+def _part(files: dict[str, bytes], config: RunConfig, folder: str) -> dict[str, bytes]:
+    """One model's files, checked, under their names in the zip."""
+    start = f"{folder}snapshots/"
+    part = {name: content for name, content in files.items() if name.startswith(start)}
+    if not part:
+        raise RunError("the run has no snapshot, so there is nothing to look at")
+    for name, content in part.items():
+        _check_snapshot(name, content, config)
+    records = _records(files.get(f"{folder}records.jsonl", b""))
+    part[f"{folder}records.jsonl"] = "".join(json.dumps(record) + "\n" for record in records).encode()
+    status = f"{folder}status.json"
+    part[status] = json.dumps(asdict(_status(files, status))).encode()
+    return part
+
+
 def _unpack(data: bytes) -> dict[str, bytes]:
-    """Members by name; sizes are counted while unpacking, for a zip may lie about them."""
+    """Files by name; sizes are counted while unpacking, for a zip may lie about them."""
     if len(data) > MAX_ZIP_BYTES:
         raise RunError(
             f"the zip is too large: {len(data) / 2**20:.0f} MB, the limit is {MAX_ZIP_BYTES >> 20} MB"
         )
-    members: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     left = MAX_UNPACKED_BYTES
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if len(archive.infolist()) > MAX_FILES:
                 raise RunError(f"the zip holds {len(archive.infolist())} files, the limit is {MAX_FILES}")
             for info in archive.infolist():
-                if not _MEMBER.fullmatch(info.filename) or info.filename in members:
+                if not _FILE.fullmatch(info.filename) or info.filename in files:
                     raise RunError(f"{_NOT_A_RUN}: it holds {info.filename[:80]!r}")
                 with archive.open(info) as file:
-                    members[info.filename] = file.read(left + 1)
-                left -= len(members[info.filename])
+                    files[info.filename] = file.read(left + 1)
+                left -= len(files[info.filename])
                 if left < 0:
                     raise RunError(f"the zip unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB")
     except RunError:
         raise
     except _DAMAGED as error:
         raise RunError(f"{_NOT_A_RUN}, or it is damaged") from error
-    return members
+    return files
 
 
-def _config(members: dict[str, bytes], owner: str, lease_s: float | None) -> RunConfig:
+def _config(files: dict[str, bytes], owner: str, lease_s: float | None) -> RunConfig:
     try:
-        values = json.loads(members["config.json"])
+        values = json.loads(files["config.json"])
         config = config_from_values(values)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise RunError(f"{_NOT_A_RUN}: its config cannot be used") from error
@@ -128,7 +145,7 @@ def _records(data: bytes) -> list[dict[str, Any]]:
 def _plain(record: dict[str, Any]) -> bool:
     """Whether a record has what every reader counts on: its kind, its step, and finite numbers."""
     numbers = [value for value in record.values() if isinstance(value, int | float)]
-    known = record.get("kind") in ("step", "evaluation", "snapshot", "event")
+    known = record.get("kind") in ("step", "evaluation", "shuffled", "snapshot", "event")
     return known and isinstance(record.get("step"), int) and all(math.isfinite(number) for number in numbers)
 
 
@@ -149,9 +166,9 @@ def _check_resume(part: bytes) -> None:
         raise RunError("the run's saved state is damaged") from error
 
 
-def _status(members: dict[str, bytes]) -> Status:
+def _status(files: dict[str, bytes], name: str) -> Status:
     try:
-        values = json.loads(members["status.json"])
+        values = json.loads(files[name])
         state = "done" if values["state"] == "done" else "stopped"
         tested = values.get("test_accuracy")
         return Status(

@@ -1,7 +1,8 @@
 """A run is a directory: pages create, steer and read it; the trainer, in its own process, writes the rest.
 
 config.json, records.jsonl, snapshots/STEP.safetensors, resume.safetensors, status.json, control.jsonl and
-lease.json.
+lease.json. An experiment trains several models in turn: each has its own config, records, status and snapshots
+under members/NAME/; the experiment's directory holds what steers and resumes them all.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ HEARTBEAT_LIMIT_S = (
 )
 ENDED = ("done", "stopped", "diverged", "failed", "interrupted")
 COMMANDS = ("pause", "resume", "step", "stop", "set")
-_ID = re.compile(r"[a-z0-9][a-z0-9-]{3,63}")
+MOST_MEMBERS = 8
+MEMBER_NAME = r"[a-z0-9][a-z0-9_]{0,31}"
+_ID = re.compile(rf"[a-z0-9][a-z0-9-]{{3,63}}(/{MEMBER_NAME})?")
 
 
 class RunError(ValueError):
@@ -32,8 +35,21 @@ class RunError(ValueError):
 
 
 @dataclass(frozen=True)
+class Member:
+    """One model of an experiment."""
+
+    name: str  # of its directory
+    title: str
+    model: ModelConfig
+
+
+@dataclass(frozen=True)
 class RunConfig:
-    """What is trained, on what and how; written once, when the run is created."""
+    """What is trained, on what and how; written once, when the run is created.
+
+    Raises:
+        ValueError: if the members of an experiment do not fit together.
+    """
 
     model: ModelConfig
     preparation: Preparation
@@ -43,6 +59,15 @@ class RunConfig:
     owner: str = ""
     lease_s: float | None = None  # stops when nobody has watched for so long; None: never
     created: float = 0.0  # seconds since 1970
+    members: tuple[Member, ...] = ()  # of an experiment; `model` is then the first's
+
+    def __post_init__(self) -> None:
+        if self.members:
+            _check_members(self)
+
+    def of(self, member: Member) -> RunConfig:
+        """The config of one model of this experiment."""
+        return replace(self, model=member.model, name=member.title, members=())
 
 
 @dataclass(frozen=True)
@@ -93,27 +118,44 @@ class Run:
     def create(cls, root: str | Path, config: RunConfig, run_id: str | None = None) -> Run:
         """A new run under `root`, with an unguessable id unless one is given."""
         directory = Path(root) / (run_id or f"{time.strftime('%y%m%d-%H%M%S')}-{secrets.token_hex(8)}")
-        (directory / "snapshots").mkdir(parents=True)
         config = replace(config, created=config.created or time.time())
+        for member in config.members:
+            cls.create(directory / "members", config.of(member), member.name)
+        (directory / "snapshots").mkdir(parents=True)
         write_whole(directory / "config.json", json.dumps(_config_values(config), indent=1).encode())
         write_status(directory / "status.json", asdict(Status()))
         return cls(directory)
 
     @classmethod
     def find(cls, root: str | Path, run_id: str) -> Run:
-        """The run with this id under `root`.
+        """The run with this id under `root`; RUN/NAME is a member of an experiment.
 
         Raises:
             RunError: if there is none; an id that could leave `root` never exists.
         """
         if not _ID.fullmatch(run_id):
             raise RunError("that is not the name of a run")
-        return cls(Path(root) / run_id)
+        return cls(Path(root, *run_id.replace("/", "/members/").split("/")))
 
     @property
     def id(self) -> str:
-        """The directory's name; whoever knows it may watch and steer the run."""
-        return self.directory.name
+        """The directory's name, a member's after its experiment's; whoever knows it may watch and steer the run."""
+        return f"{self.whole.directory.name}/{self.directory.name}" if self.is_member else self.directory.name
+
+    @property
+    def is_member(self) -> bool:
+        """Whether this is one model of an experiment."""
+        parent = self.directory.parent
+        return parent.name == "members" and (parent.parent / "config.json").is_file()
+
+    @property
+    def whole(self) -> Run:
+        """The experiment that a member belongs to, which is what can be steered; any other run itself."""
+        return Run(self.directory.parent.parent) if self.is_member else self
+
+    def members(self) -> list[Run]:
+        """An experiment's models as runs, in their order; empty for any other run."""
+        return [Run(self.directory / "members" / member.name) for member in self.config().members]
 
     def config(self) -> RunConfig:
         """What the run was created with, under its present name.
@@ -128,16 +170,23 @@ class Run:
             raise RunError(f"the run's config cannot be used: {error}") from error
 
     def status(self) -> Status:
-        """How the run stands now."""
-        values = read_json(self.directory / "status.json")
-        known = {key: value for key, value in values.items() if key in Status.__dataclass_fields__}
-        status = Status(**known)
+        """How the run stands now; a member trains, waits and ends with its experiment."""
+        status = self._said()
+        if self.is_member:
+            whole = self.whole.status()
+            return replace(
+                status, state=whole.state, message=whole.message, pid=whole.pid, heartbeat=whole.heartbeat
+            )
         if status.state in ("starting", "running", "paused") and not _alive(status):
             return replace(status, state="interrupted", message=_DIED)
         return status
 
+    def _said(self) -> Status:
+        values = read_json(self.directory / "status.json")
+        return Status(**{key: value for key, value in values.items() if key in Status.__dataclass_fields__})
+
     def records(self, after_byte: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """(records after a byte, where to go on): objects with 'kind' step, evaluation, snapshot or event.
+        """(records after a byte, where to go on): objects with 'kind' step, evaluation, shuffled, snapshot or event.
 
         A run that resumes from an earlier step cuts its records; `after_byte` beyond the end starts anew.
         """
@@ -202,11 +251,13 @@ class Run:
         return Run.create(self.directory.parent, config)
 
     def delete(self) -> None:
-        """Remove the directory; stop the run first.
+        """Remove the directory, an experiment's with its members; stop the run first.
 
         Raises:
-            RunError: if a trainer still works on it.
+            RunError: if a trainer still works on it, or it is a member.
         """
+        if self.is_member:
+            raise RunError("a member goes with its experiment: delete that")
         if self.status().state in ("starting", "running", "paused"):
             raise RunError("the run is still training: stop it before deleting it")
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -243,12 +294,39 @@ def config_from_values(values: dict[str, Any]) -> RunConfig:
         str(values.get("owner", "")),
         None if lease is None else float(lease),
         float(values.get("created", 0.0)),
+        tuple(_member(entry) for entry in values.get("members", ())),
     )
+
+
+def _member(values: dict[str, Any]) -> Member:
+    model = from_dict(values["model"])
+    if isinstance(model, Preparation | TrainConfig):
+        raise ValueError("a member's model is of the wrong kind")
+    return Member(str(values["name"]), clean_name(values["title"]), model)
+
+
+def _check_members(config: RunConfig) -> None:
+    names = [member.name for member in config.members]
+    if not 2 <= len(names) <= MOST_MEMBERS or len({*names}) < len(names):
+        raise ValueError(
+            f"an experiment has 2 to {MOST_MEMBERS} members of different names, received {names}"
+        )
+    if not all(re.fullmatch(MEMBER_NAME, name) for name in names):
+        raise ValueError(f"a member's name is of letters, digits and underscores, received {names}")
+    if config.model != config.members[0].model:
+        raise ValueError("an experiment's model is its first member's")
+    if config.train.epochs is None:
+        raise ValueError("an experiment is counted in epochs, so that its models are always equally far")
 
 
 def _config_values(config: RunConfig) -> dict[str, Any]:
     values = {name: getattr(config, name) for name in ("name", "preset", "owner", "lease_s", "created")}
     parts = {name: to_dict(getattr(config, name)) for name in ("model", "preparation", "train")}
+    if config.members:
+        values["members"] = [
+            {"name": member.name, "title": member.title, "model": to_dict(member.model)}
+            for member in config.members
+        ]
     return {**values, **parts}
 
 

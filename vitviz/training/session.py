@@ -1,26 +1,31 @@
-"""One process training one run into its directory: records out, commands in, and a last word in the status."""
+"""One process training one run into its directory: records out, commands in, and a last word in the status.
+
+A run of one model is one lane; an experiment has a lane per member, and they take their turns one after the other,
+so that all are always equally far. What steers and what resumes is the whole's.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import time
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from vitviz.checkpoints import open_model
 from vitviz.data.datasets import DatasetError, load_dataset
-from vitviz.training.files import append_lines, read_lines, write_status
-from vitviz.training.loop import Trainer, train
-from vitviz.training.pictures import TrainingData, training_data
-from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
+from vitviz.training.files import read_lines, write_status
+from vitviz.training.lane import Lane, Listener, together
+from vitviz.training.loop import Trainer
+from vitviz.training.pictures import training_data
+from vitviz.training.records import Ended, Event, StepRecord
 from vitviz.training.runs import Run, RunConfig, RunError, Status
-from vitviz.training.saving import cut_after, load_resume, save_resume, save_snapshot
+from vitviz.training.saving import load_resume, save_resume
+from vitviz.training.shuffling import ShuffleTest, patch_px
 
 FLUSH_S = 0.1  # pages that poll see at least four updates a second
 STATUS_S = 0.25
@@ -45,7 +50,7 @@ class Session:
         self,
         run: Run,
         device: str = "auto",
-        listen: Callable[[Event, Trainer], None] | None = None,
+        listen: Listener | None = None,
         control_at: int | None = None,
     ) -> None:
         self.run = run
@@ -54,7 +59,7 @@ class Session:
         self._listen = listen
         self._control = run.directory / "control.jsonl"
         self._control_at = run.control_end() if control_at is None else control_at
-        self._lines: list[dict[str, Any]] = []
+        self._lanes: list[Lane] = []
         self._flushed = self._said = self._leased = 0.0
         self._saved, self._save_pause = time.monotonic(), RESUME_SAVE_S
         self._paused = self._stopping = False
@@ -89,132 +94,125 @@ class Session:
 
     def _perform(self) -> None:
         torch.set_num_threads(max(1, min(self.config.train.threads, os.cpu_count() or 1)))
-        data = training_data(
-            load_dataset(self.config.train.dataset, runs_folder=self.run.directory.parent),
-            self.config.preparation,
-            self.config.train,
-        )
-        trainer = self.trainer = Trainer(
-            self.config.model,
-            self.config.train,
-            data,
-            self.device,
-            load_teacher(self.config, self.run.directory.parent),
-        )
-        self._resume(trainer)
+        self._lanes = self._make_lanes()
+        self._resume()
         state, message = "done", ""
-        for event in train(trainer):
-            self._keep(event, trainer, data)
-            if self._listen is not None:
-                self._listen(event, trainer)
-            if isinstance(event, Ended):
-                state, message = event.reason, event.message
-            elif isinstance(event, StepRecord) and self._steer(trainer):
-                state, message = "stopped", self._message
+        while True:
+            events = self._round()
+            ended = [event for event in events if isinstance(event, Ended)]
+            if ended:
+                state, message = ended[-1].reason, ended[-1].message
                 break
+            if any(isinstance(event, StepRecord) for event in events):
+                if self._steer():
+                    state, message = "stopped", self._message
+                    break
+                if time.monotonic() - self._saved >= self._save_pause:
+                    self._save()
         self._flush()
         if state != "diverged":  # a diverged run keeps the last good save
-            self._save(trainer)
+            self._save()
         self._say(state, message)
 
-    def _resume(self, trainer: Trainer) -> None:
+    def _make_lanes(self) -> list[Lane]:
+        config = self.config
+        device = torch.device(self.device)
+        data = training_data(
+            load_dataset(config.train.dataset, runs_folder=self.run.directory.parent),
+            config.preparation,
+            config.train,
+        )
+        data = replace(data, train=data.train.to(device))  # once, not once per lane
+        teacher = load_teacher(config, self.run.directory.parent)
+        lanes = []
+        tests: dict[int | None, ShuffleTest | None] = {None: None}
+        for run in self.run.members() or [self.run]:
+            model = run.config().model
+            trainer = Trainer(model, config.train, data, self.device, teacher)
+            side = patch_px(model) if run.is_member else None
+            if side not in tests and side is not None:
+                tests[side] = ShuffleTest(data, side)
+            lanes.append(Lane(run, trainer, tests[side], self._listen))
+        return lanes
+
+    def _resume(self) -> None:
         saved = load_resume(self.run)
-        if saved is None:
-            cut_after(self.run, -1)
-            return
-        trainer.load_state(*saved)
-        cut_after(self.run, trainer.step)
-        append_lines(
-            self.run.directory / "records.jsonl",
-            [{"kind": "event", "step": trainer.step, "event": "resumed", "time": time.time()}],
-        )
+        if saved is not None:
+            for lane, state in zip(
+                self._lanes, _apart(*saved, [lane.run for lane in self._lanes]), strict=True
+            ):
+                lane.trainer.load_state(*state)
+        for lane in self._lanes:
+            lane.begin(saved is not None)
 
-    def _keep(self, event: Event, trainer: Trainer, data: TrainingData) -> None:
-        if isinstance(event, Snapshot):
-            save_snapshot(self.run, self.config, data.classes, event)
-            self._lines.append(
-                {"kind": "snapshot", "step": event.step, "epoch": event.epoch, "seconds": event.seconds}
-            )
-        elif isinstance(event, StepRecord):
-            self._lines.append({"kind": "step", **asdict(event)})
-            self._note_step(event, trainer)
-        elif isinstance(event, Evaluation):
-            self._lines.append({"kind": "evaluation", **asdict(event)})
-            name = "test_accuracy" if event.split == "test" else "accuracy"
-            self.status = replace(self.status, **{name: event.accuracy})  # type: ignore[arg-type]
-        now = time.monotonic()
-        if now - self._flushed >= FLUSH_S:
-            self._flush()
-        if now - self._said >= STATUS_S:
-            self._say("running")
-        if now - self._saved >= self._save_pause and isinstance(event, StepRecord):
-            self._save(trainer)
-
-    def _note_step(self, event: StepRecord, trainer: Trainer) -> None:
-        progress = trainer.progress
-        left = event.seconds * (1 - progress) / progress if progress > 0 else None
-        self.status = replace(
-            self.status,
-            step=event.step,
-            total_steps=trainer.total_steps,
-            progress=progress,
-            epoch=event.epoch,
-            seconds=event.seconds,
-            seconds_left=left,
-            images_per_second=event.images_per_second,
-            learning_rate=trainer.learning_rate,
-            weight_decay=trainer.weight_decay,
-            precision=trainer.precision,
-        )
+    def _round(self) -> list[Event]:
+        """One turn of every lane, or up to the one that diverges."""
+        found: list[Event] = []
+        for lane in self._lanes:
+            events = lane.turn()
+            found += events
+            now = time.monotonic()
+            if now - self._flushed >= FLUSH_S:
+                self._flush()
+            if now - self._said >= STATUS_S:
+                self._say("running")
+            last = events[-1] if events else None
+            if isinstance(last, Ended) and last.reason == "diverged":
+                if lane.run.is_member:
+                    found[-1] = replace(last, message=f"{lane.config.name}: {last.message}")
+                break
+        return found
 
     def _flush(self) -> None:
-        append_lines(self.run.directory / "records.jsonl", self._lines)
-        self._lines.clear()
+        for lane in self._lanes:
+            lane.flush()
         self._flushed = time.monotonic()
 
-    def _save(self, trainer: Trainer) -> None:
+    def _save(self) -> None:
         self._flush()
         started = time.monotonic()
-        save_resume(self.run, *trainer.state())
+        save_resume(self.run, *_as_one(self._lanes))
         self._saved = time.monotonic()
         self._save_pause = max(RESUME_SAVE_S, (self._saved - started) / RESUME_SAVE_SHARE)
 
     def _say(self, state: str, message: str = "") -> None:
-        self.status = replace(
-            self.status, state=state, message=message, pid=os.getpid(), heartbeat=time.time()
-        )
+        known = together(self._lanes) if self._lanes else self.status
+        self.status = replace(known, state=state, message=message, pid=os.getpid(), heartbeat=time.time())
+        for lane in self._lanes:  # first: who reads that the whole is paused finds its members as they are
+            if lane.run.is_member:
+                lane.say(self.status)
         write_status(self.run.directory / "status.json", asdict(self.status))
         self._said = time.monotonic()
 
-    def _steer(self, trainer: Trainer) -> bool:
+    def _steer(self) -> bool:
         """Follow the commands, wait while paused; whether the run should stop here."""
-        self._obey(trainer)
+        self._obey()
         self._steps_wanted = max(0, self._steps_wanted - 1)
         if self._paused and not self._steps_wanted and not self._stopping:
-            self._save(trainer)
+            self._save()
             self._say("paused")
         while self._paused and not self._steps_wanted and not self._stopping:
             time.sleep(POLL_S)
-            self._obey(trainer)
+            self._obey()
             if time.monotonic() - self._said >= 1.0:
                 self._say("paused")
         return self._stopping
 
-    def _obey(self, trainer: Trainer) -> None:
+    def _obey(self) -> None:
         commands, self._control_at = read_lines(self._control, self._control_at)
         for entry in commands:
             command = entry.get("command")
             if command == "pause":
                 self._paused = True
-            elif command == "resume":
-                self._paused = trainer.record_all = False
-            elif command == "step":
-                self._paused = trainer.record_all = True
-                self._steps_wanted += 1
+            elif command in ("resume", "step"):
+                self._paused = command == "step"
+                self._steps_wanted += self._paused
+                for lane in self._lanes:
+                    lane.trainer.record_all = self._paused
             elif command == "stop":
                 self._stopping, self._message = True, "stopped; resume goes on from here"
             elif command == "set":
-                self._change(trainer, entry)
+                self._change(entry)
         if time.monotonic() - self._leased >= LEASE_CHECK_S:
             self._leased = time.monotonic()
             if self._abandoned():
@@ -223,20 +221,19 @@ class Session:
                     "nobody watched, so it was stopped; resume goes on from here",
                 )
 
-    def _change(self, trainer: Trainer, entry: dict[str, Any]) -> None:
-        changes: dict[str, Any] = {
-            key: entry[key] for key in ("learning_rate", "weight_decay") if key in entry
-        }
-        try:
-            trainer.change(**changes)
-        except (ValueError, TypeError) as error:
-            changes = {"refused": str(error)}
-        self._lines.append(
-            {"kind": "event", "step": trainer.step, "event": "changed", "time": time.time(), **changes}
-        )
-        self.status = replace(
-            self.status, learning_rate=trainer.learning_rate, weight_decay=trainer.weight_decay
-        )
+    def _change(self, entry: dict[str, Any]) -> None:
+        for lane in self._lanes:
+            changes: dict[str, Any] = {
+                key: entry[key] for key in ("learning_rate", "weight_decay") if key in entry
+            }
+            try:
+                lane.trainer.change(**changes)
+            except (ValueError, TypeError) as error:
+                changes = {"refused": str(error)}
+            lane.note("changed", **changes)
+            lane.status = replace(
+                lane.status, learning_rate=lane.trainer.learning_rate, weight_decay=lane.trainer.weight_decay
+            )
 
     def _abandoned(self) -> bool:
         if self.config.lease_s is None:
@@ -269,3 +266,30 @@ def load_teacher(config: RunConfig, runs_folder: Path) -> nn.Module | None:
     if loaded.preparation != config.preparation:
         raise RunError("the teacher was made for another preparation of the pictures than the student")
     return loaded.model
+
+
+def _as_one(lanes: list[Lane]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """What resumes all lanes, for one file: it is written whole, so they never resume from different steps."""
+    if len(lanes) == 1:
+        return lanes[0].trainer.state()
+    tensors: dict[str, Tensor] = {}
+    values: dict[str, Any] = {"step": lanes[0].trainer.step, "members": {}}
+    for lane in lanes:
+        name = lane.run.directory.name
+        found, values["members"][name] = lane.trainer.state()
+        tensors |= {f"{name}/{key}": tensor for key, tensor in found.items()}
+    return tensors, values
+
+
+def _apart(
+    tensors: dict[str, Tensor], values: dict[str, Any], runs: list[Run]
+) -> list[tuple[dict[str, Tensor], dict[str, Any]]]:
+    """What `_as_one` joined, lane by lane."""
+    if len(runs) == 1:
+        return [(tensors, values)]
+    parts = []
+    for run in runs:
+        start = f"{run.directory.name}/"
+        own = {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+        parts.append((own, values["members"][run.directory.name]))
+    return parts

@@ -1,0 +1,229 @@
+"""An experiment is one run that steps its models in turn: steered and resumed whole, its members read as runs."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.unit.training_helpers import GREY, TINY
+from vitviz.checkpoints import load_checkpoint, open_model
+from vitviz.config import TrainConfig, ViTConfig
+from vitviz.models.zoo import create_model
+from vitviz.training.loop import Trainer
+from vitviz.training.pictures import Pictures
+from vitviz.training.races import CODES, RACES, positions_race
+from vitviz.training.records import Event, StepRecord
+from vitviz.training.runs import Member, Run, RunConfig, RunError, list_runs
+from vitviz.training.session import Session
+from vitviz.training.shuffling import shuffle_patches
+
+TRAIN = TrainConfig(epochs=2, batch_size=32, train_fraction=0.1, snapshots=3, learning_rate=3e-3)
+MEMBERS = (Member("none", "None", replace(TINY, positions="none")), Member("learned", "Learned", TINY))
+LAST = 9  # updates: two epochs of 144 digits in batches of 32
+
+
+def experiment(root: Path, **changes: Any) -> Run:
+    train = replace(TRAIN, **changes)
+    return Run.create(root, RunConfig(MEMBERS[0].model, GREY, train, "two codes", members=MEMBERS))
+
+
+def of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
+    return [record for record in run.records()[0] if record["kind"] == kind]
+
+
+def told_at(run: Run, step: int, command: str, **values: float) -> Session:
+    """A session that receives a command while its first model makes a step."""
+    told = []
+
+    def listen(event: Event, _: Trainer) -> None:
+        if isinstance(event, StepRecord) and event.step == step and not told:
+            told.append(step)
+            run.control(command, **values)
+
+    return Session(run, "cpu", listen)
+
+
+def same_weights(one: Run, other: Run, step: int) -> bool:
+    first, second = (load_checkpoint(run.snapshot_path(step)).snapshots[step] for run in (one, other))
+    return all(torch.equal(tensor, second[name]) for name, tensor in first.items())
+
+
+def test_every_member_becomes_an_ordinary_run(tmp_path: Path) -> None:
+    run = experiment(tmp_path)
+    status = Session(run, "cpu").perform()
+    assert (status.state, status.step, status.progress) == ("done", LAST, 1.0)
+    assert status.accuracy is None and [found.id for found in list_runs(tmp_path)] == [run.id]
+    none, learned = run.members()
+    assert (none.id, learned.config().name) == (f"{run.id}/none", "Learned")
+    assert Run.find(tmp_path, learned.id).directory == learned.directory and learned.whole.id == run.id
+    for member in (none, learned):
+        assert member.status().state == "done" and member.status().test_accuracy is not None
+        assert [record["step"] for record in of_kind(member, "step")] == list(range(1, LAST + 1))
+        assert member.snapshots()[0] == 0 and open_model(member.snapshot_path()).step == LAST
+    assert status.seconds == pytest.approx(none.status().seconds + learned.status().seconds)
+
+
+def test_a_member_trains_as_it_would_alone(tmp_path: Path) -> None:
+    run = experiment(tmp_path)
+    Session(run, "cpu").perform()
+    alone = Run.create(tmp_path, replace(run.config().of(MEMBERS[1]), created=0.0))
+    Session(alone, "cpu").perform()
+    assert same_weights(run.members()[1], alone, LAST)
+
+
+def test_resumed_equals_uninterrupted_for_every_member(tmp_path: Path) -> None:
+    whole, halted = experiment(tmp_path), experiment(tmp_path)
+    Session(whole, "cpu").perform()
+    stopped = told_at(halted, 4, "stop").perform()
+    assert (stopped.state, stopped.step) == ("stopped", 4)
+    assert [member.status().step for member in halted.members()] == [4, 4]
+    assert Session(halted, "cpu").perform().state == "done"
+    keys = ("step", "loss", "accuracy", "gradient_norm", "learning_rate")
+    for one, other in zip(whole.members(), halted.members(), strict=True):
+        first, second = ([[r[key] for key in keys] for r in of_kind(m, "step")] for m in (one, other))
+        assert first == second and one.snapshots() == other.snapshots()
+        assert same_weights(one, other, LAST)
+        found, again = ([{**r, "epoch": 0} for r in of_kind(m, "shuffled")] for m in (one, other))
+        assert found == again
+
+
+def test_a_kill_between_two_members_costs_neither_its_place(tmp_path: Path) -> None:
+    """One member has written more than was saved, and its last line is torn: both go on from the save."""
+    whole, killed = experiment(tmp_path), experiment(tmp_path)
+    Session(whole, "cpu").perform()
+    told_at(killed, 4, "stop").perform()
+    saved = (killed.directory / "resume.safetensors").read_bytes()
+    told_at(killed, 7, "stop").perform()
+    (killed.directory / "resume.safetensors").write_bytes(saved)
+    with (killed.members()[0].directory / "records.jsonl").open("ab") as file:
+        file.write(b'{"kind": "step", "step": 8, "lo')
+    Session(killed, "cpu").perform()
+    for one, other in zip(whole.members(), killed.members(), strict=True):
+        assert [r["step"] for r in of_kind(other, "step")] == list(range(1, LAST + 1))
+        assert same_weights(one, other, LAST)
+
+
+def test_pause_step_and_resume_move_all_members_together(tmp_path: Path) -> None:
+    run, beat = experiment(tmp_path), threading.Event()
+    thread = threading.Thread(target=told_at(run, 3, "pause").perform, daemon=True)
+    thread.start()
+    while run.status().state != "paused":
+        beat.wait(0.01)
+    assert [member.status().step for member in run.members()] == [3, 3]
+    assert run.members()[0].status().state == "paused"
+    run.control("step")
+    while run.status().step < 4 or run.status().state != "paused":
+        beat.wait(0.01)
+    assert [len(of_kind(member, "step")) for member in run.members()] == [4, 4]
+    run.control("resume")
+    thread.join(60)
+    assert run.status().state == "done"
+
+
+def test_a_new_learning_rate_reaches_every_member_and_survives_a_resume(tmp_path: Path) -> None:
+    run = experiment(tmp_path, schedule="constant")
+    told_at(run, 2, "set", learning_rate=1e-4).perform()
+    for member in run.members():
+        rates = [record["learning_rate"] for record in of_kind(member, "step")]
+        assert rates[:2] == [3e-3, 3e-3] and set(rates[2:]) == {1e-4}
+        assert of_kind(member, "event")[0]["learning_rate"] == 1e-4
+
+
+def test_one_member_that_diverges_ends_the_experiment_with_its_reason(tmp_path: Path) -> None:
+    run = experiment(tmp_path)
+
+    def poison(event: Event, trainer: Trainer) -> None:
+        if isinstance(event, StepRecord) and event.step == 4 and trainer.model_config == TINY:
+            trainer.weights.master.fill_(float("nan"))
+            trainer.weights.publish()
+
+    status = Session(run, "cpu", poison).perform()
+    assert status.state == "diverged" and "Learned" in status.message and "step 5" in status.message
+    assert all(open_model(member.snapshot_path()).step <= 5 for member in run.members())
+
+
+def test_shuffled_patches_change_nothing_where_there_are_no_positions(tmp_path: Path) -> None:
+    run = experiment(tmp_path)
+    Session(run, "cpu").perform()
+    none, learned = (of_kind(member, "shuffled") for member in run.members())
+    steps = run.members()[0].snapshots()
+    assert [(r["split"], r["step"]) for r in none] == [("validation", s) for s in steps] + [("test", LAST)]
+    assert all(
+        r["accuracy"] == pytest.approx(r["shuffled"], abs=0.01) for r in none
+    )  # bf16 sums in another order
+    last = learned[-1]
+    assert last["accuracy"] == run.members()[1].status().test_accuracy
+    assert sum(map(sum, last["confusion"])) == last["images"] and last["shuffled"] != last["accuracy"]
+
+
+def test_patches_are_moved_whole_and_none_is_lost() -> None:
+    images = torch.arange(2 * 16, dtype=torch.uint8).view(2, 1, 4, 4)
+    mixed = shuffle_patches(Pictures(images, torch.tensor([0, 1])), 2, seed=1).images
+
+    def patches(picture: torch.Tensor) -> list[list[int]]:
+        return [picture[0, r : r + 2, c : c + 2].flatten().tolist() for r in (0, 2) for c in (0, 2)]
+
+    for before, after in zip(images, mixed, strict=True):
+        assert sorted(patches(before)) == sorted(patches(after))
+    orders = [[patches(b).index(p) for p in patches(a)] for b, a in zip(images, mixed, strict=True)]
+    assert orders[0] != orders[1]  # each picture has its own order
+    with pytest.raises(ValueError, match="patches of 3 px do not fit pictures of 4 x 4 px"):
+        shuffle_patches(Pictures(images, torch.tensor([0, 1])), 3)
+
+
+def test_a_bag_of_patches_has_no_order() -> None:
+    """Logits of a model without positions are the same for whole and shuffled pictures; with positions they are not."""
+    pictures = Pictures(torch.rand(4, 1, 32, 32), torch.zeros(4, dtype=torch.int64))
+    mixed = shuffle_patches(pictures, TINY.patch_size)
+    for config, same in ((replace(TINY, positions="none"), True), (TINY, False)):
+        model = create_model(config, seed=0).eval()
+        with torch.inference_mode():
+            close = torch.allclose(model(pictures.images), model(mixed.images), atol=1e-5)
+        assert close is same
+
+
+def test_the_race_differs_in_nothing_but_positions() -> None:
+    for dataset in RACES:
+        config = positions_race(dataset, seed=3, epochs=1.0)
+        models = [member.model for member in config.members]
+        assert all(isinstance(model, ViTConfig) for model in models)
+        assert {replace(model, positions="none") for model in models} == {config.model}
+        assert [member.name for member in config.members] == list(CODES)
+        assert (config.train.dataset, config.train.seed, config.train.epochs) == (dataset, 3, 1.0)
+    with pytest.raises(ValueError, match="received 'marbles'"):
+        positions_race("marbles")
+
+
+def test_members_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    config = experiment(tmp_path).config()
+    a, b = MEMBERS
+    for changes, reason in (
+        ({"members": (a,)}, "2 to 8 members"),
+        ({"members": (a, replace(b, name="none"))}, "different names"),
+        ({"members": (a, replace(b, name="../x"))}, "letters, digits and underscores"),
+        ({"model": b.model}, "first member's"),
+        ({"train": replace(TRAIN, epochs=None, seconds=3.0)}, "counted in epochs"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            replace(config, **changes)  # type: ignore[arg-type]
+
+
+def test_an_experiment_is_renamed_copied_and_deleted_whole(tmp_path: Path) -> None:
+    run = experiment(tmp_path)
+    run.rename("renamed")
+    copy = run.duplicate(train=replace(TRAIN, seed=5))
+    assert copy.config().members == MEMBERS
+    assert [member.config().train.seed for member in copy.members()] == [5, 5]
+    with pytest.raises(RunError, match="goes with its experiment"):
+        run.members()[0].delete()
+    with pytest.raises(RunError, match="no run"):
+        Run.find(tmp_path, f"{run.id}/other")
+    with pytest.raises(RunError, match="not the name"):
+        Run.find(tmp_path, f"{run.id}/../{copy.id}")
+    copy.delete()
+    assert [found.id for found in list_runs(tmp_path)] == [run.id]

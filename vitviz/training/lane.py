@@ -1,0 +1,135 @@
+"""One model of a session: its trainer, and the run directory that its records and snapshots go to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+from vitviz.training.files import append_lines, write_status
+from vitviz.training.loop import Trainer, turn
+from vitviz.training.records import Evaluation, Event, Snapshot, StepRecord
+from vitviz.training.runs import Run, Status
+from vitviz.training.saving import cut_after, save_snapshot
+from vitviz.training.shuffling import ShuffleTest
+
+Listener = Callable[[Event, Trainer], None]
+
+
+class Lane:
+    """Keeps what a trainer says.
+
+    Args:
+        run: where it is written: the session's own run, or a member of an experiment.
+        trainer: makes the updates.
+        shuffle: asked at every snapshot and at the end; None where patches are not shuffled.
+        listen: told every event, beside the files.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        trainer: Trainer,
+        shuffle: ShuffleTest | None = None,
+        listen: Listener | None = None,
+    ) -> None:
+        self.run, self.trainer = run, trainer
+        self.config = run.config()
+        self.status: Status = run.status()
+        self._shuffle, self._listen = shuffle, listen
+        self._lines: list[dict[str, Any]] = []
+
+    def begin(self, resumed: bool) -> None:
+        """Forget what lies after the trainer's step; keep the weights of one that has made none."""
+        cut_after(self.run, self.trainer.step if resumed else -1)
+        if resumed:
+            self.note("resumed")
+        if self.trainer.step == 0:
+            self._keep(self.trainer.snapshot())
+
+    def turn(self) -> list[Event]:
+        """Make one update and keep all that follows from it."""
+        events = turn(self.trainer)
+        for event in events:
+            self._keep(event)
+        return events
+
+    def note(self, what: str, **values: Any) -> None:
+        """Record something that happened to the run."""
+        self._lines.append(
+            {"kind": "event", "step": self.trainer.step, "event": what, "time": time.time(), **values}
+        )
+
+    def flush(self) -> None:
+        """Write the records that wait."""
+        append_lines(self.run.directory / "records.jsonl", self._lines)
+        self._lines.clear()
+
+    def say(self, whole: Status) -> None:
+        """Write this member's status; how it stands is how its experiment stands."""
+        self.status = replace(
+            self.status, state=whole.state, message=whole.message, pid=whole.pid, heartbeat=whole.heartbeat
+        )
+        write_status(self.run.directory / "status.json", asdict(self.status))
+
+    def _keep(self, event: Event) -> None:
+        if isinstance(event, Snapshot):
+            save_snapshot(self.run, self.config, self.trainer.data.classes, event)
+            self._lines.append(
+                {"kind": "snapshot", "step": event.step, "epoch": event.epoch, "seconds": event.seconds}
+            )
+            if self._shuffle is not None:
+                found = self._shuffle.at_snapshot(self.trainer, event)
+                self._lines.append({"kind": "shuffled", **asdict(found)})
+        elif isinstance(event, StepRecord):
+            self._lines.append({"kind": "step", **asdict(event)})
+            self._note_step(event)
+        elif isinstance(event, Evaluation):
+            self._lines.append({"kind": "evaluation", **asdict(event)})
+            name = "test_accuracy" if event.split == "test" else "accuracy"
+            self.status = replace(self.status, **{name: event.accuracy})  # type: ignore[arg-type]
+            if self._shuffle is not None and event.split == "test":
+                found = self._shuffle.at_end(self.trainer, event)
+                self._lines.append({"kind": "shuffled", **asdict(found)})
+        if self._listen is not None:
+            self._listen(event, self.trainer)
+
+    def _note_step(self, event: StepRecord) -> None:
+        trainer = self.trainer
+        progress = trainer.progress
+        self.status = replace(
+            self.status,
+            step=event.step,
+            total_steps=trainer.total_steps,
+            progress=progress,
+            epoch=event.epoch,
+            seconds=event.seconds,
+            seconds_left=event.seconds * (1 - progress) / progress if progress > 0 else None,
+            images_per_second=event.images_per_second,
+            learning_rate=trainer.learning_rate,
+            weight_decay=trainer.weight_decay,
+            precision=trainer.precision,
+        )
+
+
+def together(lanes: list[Lane]) -> Status:
+    """How lanes stand as one run: they share their time, and several have no one accuracy."""
+    first = lanes[0].status
+    if len(lanes) == 1:
+        return first
+    states = [lane.status for lane in lanes]
+    speeds = [status.images_per_second for status in states]
+    left = [status.seconds_left for status in states]
+    return replace(
+        first,
+        step=min(status.step for status in states),
+        progress=min(status.progress for status in states),
+        epoch=min(status.epoch for status in states),
+        seconds=sum(status.seconds for status in states),
+        seconds_left=None if None in left else sum(value or 0.0 for value in left),
+        # Each speed counts a lane's own turns only; one after the other they add their times.
+        images_per_second=len(speeds) / sum(1 / speed for speed in speeds) if all(speeds) else 0.0,
+        accuracy=None,
+        test_accuracy=None,
+    )

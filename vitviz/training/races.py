@@ -1,0 +1,62 @@
+"""'Do positions matter?': five position codes, one seed, one recipe; what the lab and the benchmark both run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from vitviz.config import Positions, Preparation, TrainConfig, ViTConfig
+from vitviz.models.presets import GREY_28, GREY_32, RGB_32
+from vitviz.training.runs import Member, RunConfig
+
+POSITIONS_RACE = "positions_race"  # the preset's name in a RunConfig
+TITLE = "Do positions matter?"
+CODES: dict[Positions, str] = {
+    "none": "None",
+    "sincos_1d": "1-D sinusoidal",
+    "sincos_2d_sum": "2-D, summed",
+    "sincos_2d_concat": "2-D, concatenated",
+    "learned": "Learned",
+}
+_SMALL = ViTConfig(image_size=32, patch_size=8, embed_dim=64, depth=2, num_heads=4, mlp_ratio=2.0)
+
+
+@dataclass(frozen=True)
+class Race:
+    """What the five share on one data set; the model's positions are set per member."""
+
+    model: ViTConfig
+    preparation: Preparation
+    train: TrainConfig
+
+
+RACES: dict[str, Race] = {
+    "shapes": Race(
+        replace(_SMALL, num_classes=4),
+        RGB_32,
+        TrainConfig(dataset="shapes", epochs=3, batch_size=64, validation_fraction=0.04, snapshots=12),
+    ),
+    "digits": Race(
+        replace(_SMALL, in_chans=1),
+        GREY_32,
+        TrainConfig(dataset="digits", epochs=40, batch_size=64, snapshots=12),
+    ),
+    "mnist": Race(
+        replace(_SMALL, image_size=28, patch_size=7, in_chans=1),
+        GREY_28,
+        TrainConfig(dataset="mnist", epochs=2, learning_rate=2e-3, validation_fraction=0.04, snapshots=12),
+    ),
+}
+
+
+def positions_race(dataset: str, **changes: object) -> RunConfig:
+    """The race on one data set, with changes of its TrainConfig such as seed or epochs.
+
+    Raises:
+        ValueError: if there is no race on this set, or a change makes no sense.
+    """
+    if dataset not in RACES:
+        raise ValueError(f"dataset must be one of {', '.join(RACES)}, received {dataset!r}")
+    race = RACES[dataset]
+    members = tuple(Member(code, title, replace(race.model, positions=code)) for code, title in CODES.items())
+    train = replace(race.train, **changes)  # type: ignore[arg-type]
+    return RunConfig(members[0].model, race.preparation, train, TITLE, POSITIONS_RACE, members=members)
