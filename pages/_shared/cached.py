@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from pages._shared import catalogue, nouns, published, runs, uploads
+from pages._shared import catalogue, nouns, own_weights, published, runs, uploads
 
 if TYPE_CHECKING:
     from vitviz.capture import Capture
@@ -24,6 +24,8 @@ def loaded(model: str, step: int | None = None) -> LoadedModel:
     Raises:
         KeyError: if no model has this key.
     """
+    if model.startswith(own_weights.KEY):
+        return own_weights.model(model)  # kept by its visit, not by a cache that outlives it
     choice = catalogue.models()[model]
     at = choice.steps[-1] if step is None else step
     path = runs.snapshot_path(model.removeprefix("run:"), at) if model.startswith("run:") else choice.path

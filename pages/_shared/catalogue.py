@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pages._shared import published, runs
+from pages._shared import own_weights, published, runs
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 
 _MOST_MILLIONS = 100.0  # ViT-B; thirty visitors must not fill the server with ViT-H
@@ -32,13 +32,16 @@ class ModelChoice:
 
 
 def models() -> Mapping[str, ModelChoice]:
-    """Shipped checkpoints, runs of this visit, published weights, then presets with random weights, by key."""
+    """Shipped checkpoints, runs and weights of this visit, published weights, then random presets, by key."""
     found = [_checkpoint(path, path.stat().st_mtime_ns) for path in sorted(CHECKPOINTS.glob("*.safetensors"))]
     shipped = [choice for choice in found if choice is not None]
-    return {choice.key: choice for choice in (*shipped, *runs.choices(), *_published(), *_presets())}
+    return {
+        choice.key: choice
+        for choice in (*shipped, *runs.choices(), *own_weights.choices(), *_published(), *_presets())
+    }
 
 
-def _millions(config: ModelConfig) -> float:
+def millions(config: ModelConfig) -> float:
     """Parameters of a config's blocks, in millions, to the nearest tenth of what a server can bear."""
     if isinstance(config, ViTConfig):
         return config.depth * (4 + 2 * config.mlp_ratio) * config.embed_dim**2 / 1e6
@@ -63,7 +66,7 @@ def _published() -> list[ModelChoice]:
             (0,),
         )
         for entry in published.here()
-        if _millions(entry.config) <= _MOST_MILLIONS
+        if millions(entry.config) <= _MOST_MILLIONS
     ]
 
 
@@ -82,7 +85,7 @@ def _presets() -> tuple[ModelChoice, ...]:
             (0,),
         )
         for name, preset in PRESETS.items()
-        if _millions(preset.config) <= _MOST_MILLIONS
+        if millions(preset.config) <= _MOST_MILLIONS
     )
 
 

@@ -64,20 +64,18 @@ def start(name: str) -> None:
 
 
 def draw() -> None:
-    """A popover that fetches one of the listed weights; it then stands in the list of models."""
-    with st.popover("Published weights", icon=":material/download:", width="stretch"):
-        present = {entry.name for entry in here()}
-        missing = [name for name in PRETRAINED if name not in present]
-        st.markdown(
-            "Weights as their authors published them. They are fetched once and kept on this machine."
-        )
-        if not missing:
-            st.caption("All listed weights are here: choose them in the list of models.")
-            return
-        name = st.selectbox(
-            "Model", missing, format_func=lambda key: PRETRAINED[key].title, key="published._name"
-        )
-        _progress(name)
+    """Fetches one of the listed weights; it then stands in the list of models."""
+    present = {entry.name for entry in here()}
+    missing = [name for name in PRETRAINED if name not in present]
+    st.markdown("**Published weights**")
+    if not missing:
+        st.caption("All listed weights are here: choose them in the list of models.")
+        return
+    name = st.selectbox(
+        "Model", missing, format_func=lambda key: PRETRAINED[key].title, key="published._name"
+    )
+    _progress(name)
+    st.caption("As their authors published them; fetched once and kept on this machine.")
 
 
 def _progress(name: str) -> None:

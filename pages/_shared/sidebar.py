@@ -7,13 +7,14 @@ import re
 import numpy as np
 import streamlit as st
 
-from pages._shared import catalogue, controls, link, nouns, pictures, published, state, uploads
+from pages._shared import catalogue, controls, link, nouns, own_weights, pictures, published, state, uploads
 from pages._shared.catalogue import ModelChoice
 
 _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _SOURCES = {"sample": "Samples", "dataset": "Data sets", "own": "Yours"}
 _MODEL_PX = 72
 _IMAGE_PX = 112
+GONE_MODEL = "Those weights are gone: an upload lives as long as its visit. Here is another model."
 GONE = "That picture is gone: an upload lives as long as its visit. Here is another one."
 
 
@@ -58,6 +59,10 @@ def _settled_crop() -> float:
 
 def _model() -> tuple[ModelChoice, int]:
     choices = catalogue.models()
+    # What the link says, else what was shown: either may be weights that have gone since.
+    before = st.session_state.get(state.INCOMING, {}).get("model", _kept().get("model"))
+    if own_weights.gone(before):
+        st.warning(GONE_MODEL, icon=":material/info:")
     key = controls.select(
         "model",
         "Model",
@@ -77,7 +82,10 @@ def _model() -> tuple[ModelChoice, int]:
         if choice.trained_on is None or step == 0 < choice.steps[-1]:
             st.badge("random weights", icon=":material/casino:", color="orange")
         st.caption(_note(choice, step))
-    published.draw()
+    with st.popover("More models", icon=":material/add:", width="stretch"):
+        published.draw()
+        st.divider()
+        own_weights.draw(key)
     slot.image(_model_picture(choice, step), alt=f"{choice.title}, in small", width=_MODEL_PX)
     return choice, step
 

@@ -254,7 +254,7 @@ def _upload(app: AppTest, name: str, data: bytes) -> AppTest:
     app.session_state["nouns.source"] = "own"
     app.run()
     return (
-        app.file_uploader[0]
+        next(u for u in app.file_uploader if u.label == "Your picture")
         .upload(name, data, f"image/{name.partition('.')[2].replace('jpg', 'jpeg')}")
         .run()
     )

@@ -39,7 +39,9 @@ def png(height: int = 40, width: int = 64, colour: tuple[int, int, int] = (200, 
 def upload(app: AppTest, name: str, data: bytes) -> AppTest:
     app.session_state["nouns.source"] = "own"
     app.run()
-    return app.file_uploader[0].upload(name, data, "image/png").run()
+    return (
+        next(u for u in app.file_uploader if u.label == "Your picture").upload(name, data, "image/png").run()
+    )
 
 
 def test_first_visit_shows_every_noun_and_writes_the_link_in_full(open_app):
@@ -190,9 +192,8 @@ def test_the_store_is_bounded_per_visit():
     assert len(set(keys)) == 6
 
 
-def test_the_store_is_bounded_altogether(monkeypatch):
-    monkeypatch.setattr(uploads, "_TOTAL_BYTES", 200)
-    store = uploads.Store()
+def test_the_store_is_bounded_altogether():
+    store = uploads.Store(total_bytes=200)
     keys = [store.add(np.zeros((6, 4, 3), np.uint8), str(visit)) for visit in range(4)]
     assert [store.get(key) is not None for key in keys] == [False, False, True, True]
 
@@ -302,7 +303,7 @@ def test_every_preset_has_a_picture():
     for choice in catalogue.models().values():
         assert pictures.shape_picture(choice.config, "light").shape == (144, 144, 4)
     big = replace(next(iter(catalogue.models().values())).config, embed_dim=64 * 24, depth=32)
-    assert catalogue._millions(big) > catalogue._MOST_MILLIONS
+    assert catalogue.millions(big) > catalogue._MOST_MILLIONS
 
 
 def test_the_config_has_the_palette_of_the_plots():

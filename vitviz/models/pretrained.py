@@ -16,12 +16,24 @@ from safetensors.torch import load as parse_tensors
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.download import MAX_BYTES, Progress, download, weights_file, weights_folder
 from vitviz.models.loaded import LoadedModel
+from vitviz.models.pretrained_file import check_header, classes_of_head
 from vitviz.models.pretrained_keys import State, fit_positions, load_into, rename
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError, find
 from vitviz.models.zoo import create_model
 from vitviz.torchvision_fix import import_torchvision
 
-__all__ = ["PRETRAINED", "Pretrained", "PretrainedError", "find", "load_pretrained", "weights_folder"]
+__all__ = [
+    "PRETRAINED",
+    "UNSAID",
+    "Pretrained",
+    "PretrainedError",
+    "find",
+    "load_pretrained",
+    "open_own",
+    "weights_folder",
+]
+
+UNSAID = "pictures that its file does not name"  # what a visitor's own weights were trained on
 
 
 def load_pretrained(
@@ -50,8 +62,36 @@ def load_pretrained(
     """
     entry = find(name)
     side = image_size or entry.opens_at_px
-    config = _config_at(entry, side)
+    config = _config_at(entry, side)  # refused before anything is fetched
     state, digest = _fetched(entry, progress, cancelled) if source is None else _local(source)
+    return _assembled(entry, config, side, state, digest)
+
+
+def open_own(name: str, raw: bytes) -> LoadedModel:
+    """A visitor's own weights of a listed architecture, with as many classes as their head has.
+
+    Where `load_pretrained` wants the published shapes, the head may be the visitor's own or none; with 1000 classes
+    it is read as ImageNet-1k's. What the weights were trained on is not known.
+
+    Args:
+        raw: the bytes of a safetensors file.
+
+    Raises:
+        UnknownArchitectureError: if the name is outside the list.
+        WeightsMismatchError: if the tensors are not the model's.
+        PretrainedError: if the bytes are no safetensors file.
+    """
+    entry = find(name)
+    shapes = check_header(raw)
+    config = replace(entry.config, num_classes=classes_of_head(shapes))
+    own = replace(entry, config=config, title=f"{entry.title}, yours", trained_on=UNSAID)
+    side = entry.opens_at_px
+    return _assembled(own, _config_at(own, side), side, *_local(raw))
+
+
+def _assembled(
+    entry: Pretrained, config: ViTConfig | SwinConfig, side: int, state: State, digest: str
+) -> LoadedModel:
     state = rename(state, entry)
     if isinstance(config, ViTConfig) and isinstance(entry.config, ViTConfig):
         state = fit_positions(state, entry.config, config.grid)
@@ -62,11 +102,11 @@ def load_pretrained(
         model,
         config,
         replace(entry.preparation, image_size=side),
-        imagenet_classes() if config.num_classes == 1000 else (),
+        imagenet_classes() if config.num_classes == 1000 else tuple(map(str, range(config.num_classes))),
         entry.title,
         entry.trained_on,
         0,
-        digest,
+        f"{digest}:{entry.name}@{side}",  # one file may be opened as two models that prepare pictures differently
     )
 
 

@@ -13,7 +13,7 @@ from vitviz.models.vit import resize_positions
 
 State = dict[str, Tensor]
 
-_COMPUTED = ("relative_position_index", "attn_mask", "mask_token")  # in some files, but nothing to load
+COMPUTED = ("relative_position_index", "attn_mask", "mask_token")  # in some files, but nothing to load
 _TORCHVISION_VIT = (
     (r"^class_token$", "cls_token"),
     (r"^encoder\.pos_embedding$", "pos_embed"),
@@ -51,7 +51,7 @@ class WeightsMismatchError(PretrainedError):
 
 def rename(state: State, entry: Pretrained) -> State:
     """The file's tensors under this project's names; computed tables are left out."""
-    state = {name: tensor for name, tensor in state.items() if not name.endswith(_COMPUTED)}
+    state = {name: tensor for name, tensor in state.items() if not name.endswith(COMPUTED)}
     if entry.format == "timm":
         return _old_swin(state) if isinstance(entry.config, SwinConfig) else _old_dinov2(state, entry.config)
     if isinstance(entry.config, ViTConfig):

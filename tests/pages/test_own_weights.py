@@ -1,0 +1,100 @@
+"""A visitor's own weights in the app: opened, chosen, linked and forgotten; what does not fit leaves all as it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import save
+from streamlit.testing.v1 import AppTest
+
+from pages._shared import own_weights, sidebar
+from vitviz.models.pretrained_list import find
+from vitviz.models.zoo import create_model
+
+OpenApp = Callable[..., AppTest]
+PAGE = "pages/inside/attention.py"
+TINY = "deit_tiny_patch16_224.fb_in1k"
+
+
+@pytest.fixture(autouse=True)
+def store() -> Iterator[None]:
+    yield
+    own_weights.STORE.entries.clear()
+
+
+@pytest.fixture(scope="module")
+def good() -> bytes:
+    return save(create_model(replace(find(TINY).config, num_classes=3), seed=1).state_dict())
+
+
+def uploader(app: AppTest):
+    return next(u for u in app.sidebar.file_uploader if ".safetensors" in u.label)
+
+
+def send(app: AppTest, data: bytes, architecture: str = TINY) -> AppTest:
+    app.sidebar.selectbox(key="own_weights._name").set_value(architecture).run()
+    return uploader(app).upload("mine.safetensors", data, "application/octet-stream").run()
+
+
+def test_own_weights_are_a_model_of_this_visit(open_app: OpenApp, good: bytes) -> None:
+    app = send(open_app(PAGE, image="sample:cat"), good)
+    assert not app.exception
+    key = app.sidebar.selectbox(key="model").value
+    assert re.fullmatch(r"weights:[\w-]{22}", key) and app.query_params["model"] == key
+    assert any("3 classes" in caption.value for caption in app.sidebar.caption)
+    assert any("pictures that its file does not name" in caption.value for caption in app.caption)
+    # Whoever has the link sees it; whoever has not does not.
+    linked = open_app(PAGE, image="sample:cat", model=key)
+    assert linked.sidebar.selectbox(key="model").value == key
+    assert not any("yours" in option for option in open_app(PAGE).sidebar.selectbox(key="model").options)
+
+
+def test_removed_weights_are_forgotten_and_their_link_says_so(open_app: OpenApp, good: bytes) -> None:
+    app = send(open_app(image="sample:cat"), good)
+    key = app.sidebar.selectbox(key="model").value
+    next(b for b in app.sidebar.button if b.label == "Remove my weights").click().run()
+    assert not app.exception and not app.sidebar.warning
+    assert app.sidebar.selectbox(key="model").value != key and own_weights.gone(key)
+    late = open_app(model=key)
+    assert sidebar.GONE_MODEL in [warning.value for warning in late.sidebar.warning]
+    assert late.sidebar.selectbox(key="model").value == "preset:vit_digits"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"hello", "not safetensors"),
+        (b"PK\x03\x04 and more", "can run code"),
+        (save({"a": torch.zeros(2)}), "not the weights of"),
+        (save({"norm.weight": torch.zeros(2)}), "misshapen"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_and_the_model_stays(
+    open_app: OpenApp, data: bytes, reason: str
+) -> None:
+    app = send(open_app(model="preset:vit_digits"), data)
+    assert not app.exception
+    assert reason in app.sidebar.warning[0].value and app.sidebar.warning[0].value.endswith(".")
+    assert app.sidebar.selectbox(key="model").value == "preset:vit_digits"
+    assert not own_weights.STORE.entries
+    assert not app.run().sidebar.warning  # said once
+
+
+def test_a_file_beyond_the_limit_is_refused(
+    open_app: OpenApp, good: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(model="preset:vit_digits")
+    monkeypatch.setattr(own_weights, "limit_mb", lambda: 12)
+    uploader(app).upload("mine.safetensors", good, "application/octet-stream").run()
+    assert "more than the 12 MB taken" in app.sidebar.warning[0].value
+    assert not own_weights.STORE.entries
+
+
+def test_every_architecture_on_the_list_fits_into_an_upload() -> None:
+    names = own_weights.architectures()
+    assert TINY in names and "swin_tiny_patch4_window7_224.ms_in1k" in names
+    assert not any("large" in name for name in names)

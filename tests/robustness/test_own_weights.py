@@ -1,0 +1,151 @@
+"""Weights that a visitor brings: opened where they fit, else refused whole in one sentence."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import save
+
+from vitviz.capture import capture
+from vitviz.models import pretrained_list
+from vitviz.models.pretrained import PretrainedError, open_own
+from vitviz.models.pretrained_file import MAX_CLASSES, check_header, classes_of_head
+from vitviz.models.zoo import create_model
+
+TINY = "deit_tiny_patch16_224"
+SWIN = "swin_tiny_patch4_window7_224"
+
+
+def tensors(name: str, classes: int = 7, seed: int = 0) -> dict[str, torch.Tensor]:
+    from dataclasses import replace
+
+    config = replace(pretrained_list.find(name).config, num_classes=classes)
+    return dict(create_model(config, seed=seed).state_dict())
+
+
+GOOD = tensors(TINY)
+
+
+def refusal(raw: bytes, name: str = TINY) -> str:
+    with pytest.raises(PretrainedError) as caught:
+        open_own(name, raw)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def with_header(table: object, data: bytes = b"") -> bytes:
+    text = json.dumps(table).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+@pytest.mark.parametrize("classes", [0, 7, 1000])
+def test_the_head_says_how_many_classes(classes: int) -> None:
+    opened = open_own(TINY, save(tensors(TINY, classes)))
+    assert len(opened.classes) == classes == opened.config.num_classes
+    if classes == 1000:
+        assert opened.classes[285] == "Egyptian cat"
+
+
+def test_what_it_computes_is_what_its_tensors_compute() -> None:
+    opened = open_own(TINY, save(GOOD))
+    own = create_model(opened.config).eval()
+    own.load_state_dict(GOOD)
+    image = np.random.default_rng(0).normal(size=(1, 3, 224, 224)).astype(np.float32)
+    np.testing.assert_allclose(
+        capture(opened.model, image, record=False).logits, capture(own, image, record=False).logits, atol=1e-5
+    )
+
+
+def test_one_file_as_two_architectures_is_two_models() -> None:
+    raw = save(GOOD)
+    one, other = open_own(TINY, raw), open_own("vit_tiny_patch16_224", raw)
+    assert one.preparation != other.preparation and one.digest != other.digest
+
+
+def test_a_swin_with_another_head() -> None:
+    opened = open_own(SWIN, save({name: t.half() for name, t in tensors(SWIN, 5).items()}))
+    assert len(opened.classes) == 5
+
+
+def test_wrong_names_are_named() -> None:
+    assert "not the weights of swin" in refusal(save(GOOD), SWIN)
+    assert "1 missing (cls_token); 1 unexpected (extra)" in refusal(
+        save({("extra" if name == "cls_token" else name): t for name, t in GOOD.items()})
+    )
+
+
+def test_wrong_shapes_are_named() -> None:
+    assert "expected (192,), received (3,)" in refusal(save(GOOD | {"norm.weight": torch.zeros(3)}))
+    assert "the head must have the shape" in refusal(save(GOOD | {"head.weight": torch.zeros(4)}))
+    assert "head.bias: expected (7,), received (8,)" in refusal(save(GOOD | {"head.bias": torch.zeros(8)}))
+
+
+def test_no_numbers_and_no_floats_are_refused() -> None:
+    assert "not finite" in refusal(save(GOOD | {"norm.weight": torch.full((192,), torch.nan)}))
+    assert "received I64" in refusal(save(GOOD | {"norm.weight": torch.zeros(192, dtype=torch.int64)}))
+    assert "received F8_E5M2" in refusal(save(GOOD | {"norm.weight": torch.zeros(192).to(torch.float8_e5m2)}))
+
+
+def test_a_pickle_is_never_opened() -> None:
+    class Trap:
+        def __reduce__(self):
+            return (pytest.fail, ("the pickle was opened",))
+
+    zipped = io.BytesIO()
+    torch.save({"cls_token": torch.zeros(1)}, zipped)
+    for raw in (pickle.dumps(Trap()), zipped.getvalue()):
+        assert "can run code" in refusal(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"hello",
+        b"\x00" * 64,
+        b"\xff" * 64,
+        save(GOOD)[:1000],
+        save(GOOD)[:-4],
+        save(GOOD) + b"more",
+        with_header([]),
+        with_header({}),
+        with_header({"a": 1}),
+        with_header({"a": {"shape": None, "dtype": "F32", "data_offsets": [0, 4]}}),
+        with_header({"a": {"shape": [1 << 60], "dtype": "F32", "data_offsets": [0, 4]}}, b"1234"),
+        with_header(
+            {"head.weight": {"shape": [1 << 40, 2], "dtype": "F32", "data_offsets": [0, 4]}}, b"1234"
+        ),
+        b"[" * (1 << 16),
+        (1 << 16).to_bytes(8, "little") + b"[" * (1 << 16),
+        (5 << 20).to_bytes(8, "little") + b" " * (5 << 20),
+    ],
+    ids=lambda raw: f"{len(raw)} bytes",
+)
+def test_what_is_no_safetensors_file_is_refused(raw: bytes) -> None:
+    refusal(raw)
+
+
+def test_a_head_of_too_many_classes_is_refused() -> None:
+    with pytest.raises(PretrainedError, match="at most"):
+        classes_of_head({"head.weight": (MAX_CLASSES + 1, 192)})
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 4000), st.integers(1, 255))
+def test_a_changed_byte_of_the_header_is_refused_or_harmless(place: int, flip: int) -> None:
+    raw = bytearray(SMALL)
+    raw[place % len(raw)] ^= flip
+    try:
+        check_header(bytes(raw))
+    except PretrainedError as error:
+        assert "\n" not in str(error)
+
+
+SMALL = save({"head.weight": torch.zeros(3, 4), "norm.bias": torch.zeros(4)})

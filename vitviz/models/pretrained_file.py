@@ -1,0 +1,64 @@
+"""What a safetensors file says of its tensors, read from its header alone before any of them is made."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from vitviz.models.pretrained_keys import COMPUTED
+from vitviz.models.pretrained_list import PretrainedError
+
+MAX_HEADER_BYTES = 4 * 2**20  # ViT-L's is 30 kB
+MAX_CLASSES = 30_000  # ImageNet-21k has 21,841
+_PICKLES = (b"PK\x03\x04", b"\x80")
+_FLOATS = ("BF16", "F16", "F32", "F64")
+_HEADS = ("head.fc.weight", "heads.head.weight", "head.weight")
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def check_header(raw: bytes) -> Shapes:
+    """Tensor name -> shape of a safetensors file.
+
+    Raises:
+        PretrainedError: if it is a pickle or no safetensors file, its header is too large, or it holds no numbers
+            that weights can be.
+    """
+    if raw.startswith(_PICKLES):
+        raise PretrainedError(
+            "the file is PyTorch's own format, which can run code when it is opened; save the weights as safetensors"
+        )
+    length = int.from_bytes(raw[:8], "little")
+    if len(raw) < 8 or not 2 <= length <= len(raw) - 8:
+        raise PretrainedError("the file is not safetensors, or it is cut short")
+    if length > MAX_HEADER_BYTES:
+        raise PretrainedError(f"the file's header has {length} bytes, more than the {MAX_HEADER_BYTES} read")
+    try:
+        table: dict[str, Any] = json.loads(raw[8 : 8 + length])
+        table.pop("__metadata__", None)
+        shapes = {name: tuple(int(side) for side in entry["shape"]) for name, entry in table.items()}
+        kinds = {str(entry["dtype"]) for name, entry in table.items() if not name.endswith(COMPUTED)}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise PretrainedError("the file is not safetensors: its header cannot be read") from error
+    if not shapes:
+        raise PretrainedError("the file holds no weights")
+    if kinds - set(_FLOATS):
+        unfit = ", ".join(sorted(kinds - set(_FLOATS)))
+        raise PretrainedError(f"the weights must be {', '.join(_FLOATS)}, received {unfit}")
+    return shapes
+
+
+def classes_of_head(shapes: Shapes) -> int:
+    """How many classes a file's head has; 0 without one.
+
+    Raises:
+        PretrainedError: if the head is no table of classes, or has too many of them.
+    """
+    shape = next((shapes[name] for name in _HEADS if name in shapes), None)
+    if shape is None:
+        return 0
+    if len(shape) != 2 or not 1 <= shape[0] <= MAX_CLASSES:
+        raise PretrainedError(
+            f"the head must have the shape (classes, width) with at most {MAX_CLASSES} classes, received {shape}"
+        )
+    return shape[0]
