@@ -1,10 +1,11 @@
-"""Do positions matter? One seed, five position codes, one recipe; then tested on shuffled patches too.
+"""Do positions matter? The live lab's experiment, run once for each data set and kept.
 
     python benchmarks/positions_race.py            # writes checkpoints/positions_race.json
     python benchmarks/positions_race.py --datasets shapes --epochs 0.1 --out /tmp/race.json   # a quick look
 
-Every model of a data set starts from the same seed, sees the same pictures in the same order and trains
-equally long. `mnist` must lie in $VITVIZ_DATA or be reachable.
+Five position codes start from one seed, see the same pictures in the same order and take their turns in one run
+(vitviz/training/races.py); at the end each is tested on pictures with shuffled patches too. `mnist` must lie in
+$VITVIZ_DATA or be reachable.
 """
 
 from __future__ import annotations
@@ -13,92 +14,65 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from tqdm import tqdm
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from vitviz.config import TrainConfig, ViTConfig, to_dict  # noqa: E402
-from vitviz.data.datasets import load_dataset  # noqa: E402
-from vitviz.models.presets import GREY_28, GREY_32, RGB_32  # noqa: E402
-from vitviz.training.loop import Trainer, predict, train  # noqa: E402
-from vitviz.training.pictures import Pictures, normaliser, training_data  # noqa: E402
-from vitviz.training.records import Evaluation  # noqa: E402
-
-CODES = ("none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned")
-SMALL = {"embed_dim": 64, "depth": 3, "num_heads": 4, "mlp_ratio": 2.0}
-RACES = {
-    "shapes": (
-        ViTConfig(image_size=32, patch_size=8, in_chans=3, num_classes=4, **SMALL),
-        RGB_32,
-        TrainConfig(dataset="shapes", epochs=20, batch_size=64, learning_rate=1e-3, snapshots=2),
-    ),
-    "digits": (
-        ViTConfig(image_size=32, patch_size=8, in_chans=1, **SMALL),
-        GREY_32,
-        TrainConfig(dataset="digits", epochs=60, batch_size=64, learning_rate=1e-3, snapshots=2),
-    ),
-    "mnist": (
-        ViTConfig(image_size=28, patch_size=7, in_chans=1, **SMALL),
-        GREY_28,
-        TrainConfig(dataset="mnist", epochs=4, batch_size=128, learning_rate=2e-3, snapshots=2),
-    ),
-}
-SHUFFLE_SEED = 0
-
-
-def shuffled(pictures: Pictures, patch_px: int) -> Pictures:
-    """Every picture with its own random order of patches; the pixels inside a patch stay where they are."""
-    images = pictures.images
-    count, channels, height, width = images.shape
-    rows, cols = height // patch_px, width // patch_px
-    cut = images.view(count, channels, rows, patch_px, cols, patch_px).permute(0, 2, 4, 1, 3, 5)
-    cut = cut.reshape(count, rows * cols, channels, patch_px, patch_px)
-    generator = torch.Generator().manual_seed(SHUFFLE_SEED)
-    order = torch.rand(count, rows * cols, generator=generator).argsort(dim=1)
-    cut = cut[torch.arange(count)[:, None], order]
-    cut = cut.view(count, rows, cols, channels, patch_px, patch_px).permute(0, 3, 1, 4, 2, 5)
-    return Pictures(cut.reshape(images.shape).contiguous(), pictures.labels)
+from vitviz.checkpoints import load_checkpoint  # noqa: E402
+from vitviz.config import to_dict  # noqa: E402
+from vitviz.training.races import RACES, positions_race  # noqa: E402
+from vitviz.training.records import Event, StepRecord  # noqa: E402
+from vitviz.training.runs import Run  # noqa: E402
+from vitviz.training.session import Session  # noqa: E402
 
 
 def race(name: str, epochs: float | None) -> dict[str, Any]:
-    """Train the five codes on one data set; curves, and the test accuracy as it is and on shuffled patches."""
-    config, preparation, recipe = RACES[name]
-    recipe = recipe if epochs is None else replace(recipe, epochs=epochs)
-    data = training_data(load_dataset(name), preparation, recipe)
-    normalise, _ = normaliser(preparation, torch.float32, torch.device("cpu"))
-    mixed = shuffled(data.test, config.patch_size)
-    runs = []
-    for code in CODES:
-        trainer = Trainer(replace(config, positions=code), recipe, data)
-        curve = [
-            (event.step, round(event.epoch, 3), round(event.accuracy, 4))
-            for event in train(trainer)
-            if isinstance(event, Evaluation) and event.split == "validation"
-        ]
-        model = trainer.weights.model.float().eval()
-        model.load_state_dict(trainer.weights.state())
-        accuracy = {}
-        for label, pictures in (("test", data.test), ("shuffled", mixed)):
-            guesses = predict(model, pictures, normalise, torch.device("cpu")).argmax(dim=1)
-            accuracy[label] = round((guesses == pictures.labels).double().mean().item(), 4)
-        print(
-            f"{name:8} {code:18} test {accuracy['test']:.4f} shuffled {accuracy['shuffled']:.4f}", flush=True
-        )
-        runs.append({"positions": code, "curve": curve, **accuracy, "seconds": round(trainer.seconds, 1)})
-    return {
-        "classes": len(data.classes),
-        "test_pictures": len(data.test),
-        "config": to_dict(config),
-        "train": to_dict(recipe),
-        "runs": runs,
-        "commit": commit(),
-    }
+    """Train the five codes on one data set; curves, and the test accuracy whole and on shuffled patches."""
+    config = positions_race(name, **({} if epochs is None else {"epochs": epochs}))
+    with tempfile.TemporaryDirectory() as folder, tqdm(desc=name, unit="step", mininterval=1.0) as bar:
+        run = Run.create(folder, config)
+
+        def count(event: Event, _: object) -> None:
+            bar.update(isinstance(event, StepRecord))
+
+        began, spent = time.perf_counter(), time.process_time()
+        status = Session(run, "cpu", count).perform()
+        if status.state != "done":
+            raise RuntimeError(f"{name}: {status.state}: {status.message}")
+        runs = [result(member) for member in run.members()]
+        classes = load_checkpoint(run.members()[0].snapshot_path(0), 0).classes
+        return {
+            "classes": list(classes),
+            "config": to_dict(config.model),
+            "train": to_dict(config.train),
+            "runs": runs,
+            "wall_s": round(time.perf_counter() - began, 1),
+            "processor_s": round(time.process_time() - spent, 1),
+            "commit": commit(),
+        }
+
+
+def result(member: Run) -> dict[str, Any]:
+    """What the pages read of one model: its curve, and its last measurement, on the test pictures."""
+    records, _ = member.records()
+    curve = [
+        [round(record["epoch"], 3), round(record["accuracy"], 4)]
+        for record in records
+        if record["kind"] == "evaluation" and record["split"] == "validation"
+    ]
+    last = [record for record in records if record["kind"] == "shuffled"][-1]
+    print(
+        f"{member.config().name:18} test {last['accuracy']:.4f} shuffled {last['shuffled']:.4f}", flush=True
+    )
+    seconds = round(member.status().seconds, 1)
+    return {"positions": member.directory.name, "curve": curve, "measured": last, "seconds": seconds}
 
 
 def commit() -> str:
@@ -118,7 +92,6 @@ def main() -> None:
     parser.add_argument("--epochs", type=float, default=None, help="instead of each recipe's own")
     parser.add_argument("--out", type=Path, default=ROOT / "checkpoints" / "positions_race.json")
     given = parser.parse_args()
-    torch.set_num_threads(1)
     found = json.loads(given.out.read_text()) if given.out.exists() else {"races": {}}
     for name in given.datasets:
         found["races"][name] = race(name, given.epochs)

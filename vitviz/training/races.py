@@ -38,7 +38,7 @@ RACES: dict[str, Race] = {
     "digits": Race(
         replace(_SMALL, in_chans=1),
         GREY_32,
-        TrainConfig(dataset="digits", epochs=40, batch_size=64, snapshots=12),
+        TrainConfig(dataset="digits", epochs=30, batch_size=64, snapshots=12),
     ),
     "mnist": Race(
         replace(_SMALL, image_size=28, patch_size=7, in_chans=1),

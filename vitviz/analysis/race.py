@@ -1,0 +1,177 @@
+"""Models trained side by side: curves, accuracy on whole and on shuffled pictures, and what the numbers say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# 2-D summed positions are the same for (row, column) and (column, row): a picture and its mirror image across the
+# diagonal look alike, and so do the answers that this swaps.
+SWAPPED = {"left": "above", "above": "left", "right": "below", "below": "right"}
+SUMMED = "sincos_2d_sum"
+HALF = 0.06  # how far from one half an accuracy may lie to be called that
+MOSTLY = 0.8  # share of the mistakes that one explanation must cover
+CHANGED = 0.02  # accuracies that lie closer are called equal
+CLEARLY = 0.1
+PERCENT = "\N{NO-BREAK SPACE}%"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One model on the same pictures, whole and with shuffled patches, at one moment."""
+
+    split: str  # validation or test
+    epoch: float
+    accuracy: float
+    shuffled: float
+    images: int
+    confusion: list[list[int]]  # [true][predicted], whole pictures
+
+
+@dataclass(frozen=True, eq=False)
+class Racer:
+    """One model of a race: `curve` (2, n) holds epochs and validation accuracy, ascending."""
+
+    name: str
+    title: str
+    curve: NDArray[np.float64]
+    measured: Measured | None
+
+
+def racer(
+    name: str, title: str, validated: NDArray[np.float64], shuffled: Sequence[Mapping[str, Any]]
+) -> Racer:
+    """One model of a race from its records.
+
+    Args:
+        name, title: the member's.
+        validated: (2, n) epochs and validation accuracy.
+        shuffled: its records of kind 'shuffled', in order; one that is not whole is left out.
+    """
+    found = [measured for measured in map(_measured, shuffled) if measured is not None]
+    points = {m.epoch: m.accuracy for m in found if m.split == "validation"}
+    points |= {float(epoch): float(accuracy) for epoch, accuracy in validated.T}
+    curve = np.array(sorted(points.items()), np.float64).reshape(-1, 2).T
+    return Racer(name, title, curve, found[-1] if found else None)
+
+
+def _measured(record: Mapping[str, Any]) -> Measured | None:
+    try:
+        counts = np.asarray(record["confusion"], np.int64)
+        made = Measured(
+            str(record["split"]),
+            float(record["epoch"]),
+            float(record["accuracy"]),
+            float(record["shuffled"]),
+            int(record["images"]),
+            counts.tolist(),
+        )
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    return made if counts.ndim == 2 and counts.shape[0] == counts.shape[1] else None
+
+
+def common(racers: Sequence[Racer]) -> list[Racer]:
+    """The racers if all were measured at one moment on the same pictures, else those of the moment most have."""
+    moments = [(r.measured.split, r.measured.epoch) for r in racers if r.measured is not None]
+    if not moments:
+        return []
+    most = max(moments, key=moments.count)
+    return [r for r in racers if r.measured is not None and (r.measured.split, r.measured.epoch) == most]
+
+
+def describe(racers: Sequence[Racer], classes: Sequence[str]) -> str:
+    """What the race shows, in sentences from its numbers; empty before the first measurement.
+
+    Args:
+        racers: the models, in their order.
+        classes: names of the answers.
+    """
+    measured = common(racers)
+    if not measured:
+        return ""
+    first = _of(measured[0])
+    listed = ", ".join(f"{r.title} {percent(_of(r).accuracy)}" for r in measured)
+    said = [
+        f"Right on {first.images:,} {first.split} pictures after {first.epoch:.3g} epochs: {listed};"
+        f" guessing gives {percent(1 / len(classes), 0)}."
+    ]
+    said += [_summed(measured, classes), _without(measured), _shuffling(measured)]
+    return " ".join(sentence for sentence in said if sentence)
+
+
+def _of(racer: Racer) -> Measured:
+    if racer.measured is None:
+        raise ValueError(f"{racer.title} has not been measured")
+    return racer.measured
+
+
+def _summed(racers: Sequence[Racer], classes: Sequence[str]) -> str:
+    """Why summed positions are right half of the time, if they are and their mistakes say why."""
+    found = next((r for r in racers if r.name == SUMMED), None)
+    if found is None or not explains_half(_of(found), classes):
+        return ""
+    return (
+        f"**{found.title}** cannot tell left from above, nor right from below: its code of (row, column) is the sum"
+        f" PE(row) + PE(column), the same for (column, row). {percent(swapped_share(_of(found), classes), 0)} of its"
+        " mistakes are exactly this swap, so every answer is a guess between two."
+    )
+
+
+def explains_half(measured: Measured, classes: Sequence[str]) -> bool:
+    """Whether about half is right and most mistakes swap an answer for its mirror image across the diagonal."""
+    near = abs(measured.accuracy - 0.5) <= HALF
+    return near and set(classes) == set(SWAPPED) and swapped_share(measured, classes) >= MOSTLY
+
+
+def swapped_share(measured: Measured, classes: Sequence[str]) -> float:
+    """Share of the mistakes that swap left for above or right for below, or the reverse; 0 without mistakes."""
+    counts = np.array(measured.confusion)
+    if counts.shape != (len(classes), len(classes)):
+        return 0.0
+    wrong = counts.sum() - counts.trace()
+    swapped = sum(
+        counts[i, classes.index(SWAPPED[name])] for i, name in enumerate(classes) if name in SWAPPED
+    )
+    return float(swapped / wrong) if wrong else 0.0
+
+
+def _without(racers: Sequence[Racer]) -> str:
+    """What positions add to a model that has none."""
+    none = next((r for r in racers if r.name == "none"), None)
+    others = [r for r in racers if r.name != "none"]
+    if none is None or not others:
+        return ""
+    best = max(others, key=lambda r: _of(r).accuracy)
+    gain = _of(best).accuracy - _of(none).accuracy
+    if gain < CHANGED:
+        return "So far positions add nothing: the bag of patches says as much."
+    return f"Positions add {100 * gain:.1f} points ({best.title} over {none.title})."
+
+
+def _shuffling(racers: Sequence[Racer]) -> str:
+    """Who relies on places: who loses where patches are shuffled."""
+    lost = [(r, _of(r).accuracy - _of(r).shuffled) for r in racers]
+    same = [r.title for r, loss in lost if abs(loss) < CHANGED]
+    falls = [(r, loss) for r, loss in lost if loss >= CLEARLY]
+    said = []
+    if falls:
+        most, _ = max(falls, key=lambda item: item[1])
+        said.append(
+            f"With shuffled patches {most.title} falls from {percent(_of(most).accuracy)}"
+            f" to {percent(_of(most).shuffled)}: it relies on where they lie"
+        )
+    if same:
+        start = "nothing changes" if said else "Shuffling changes nothing"
+        said.append(f"{start} for {', '.join(same)}")
+    return "; ".join(said) + "." if said else ""
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share in words, such as '98.5 %' or '100 %'."""
+    text = f"{100 * share:.{digits}f}"
+    return ("100" if float(text) == 100 else text) + PERCENT

@@ -1,0 +1,54 @@
+"""A race as data for the browser's own drawing: accuracy over time, and whole against shuffled pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vitviz.analysis.race import Racer, common
+from vitviz.plots import theme
+from vitviz.plots.blob import pack
+
+COLOURS = tuple(
+    theme.HEADS[i] for i in (7, 1, 0, 2, 3, 4, 5, 6)
+)  # grey first: what the others are held against
+
+
+def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str = "") -> bytes:
+    """The race's message.
+
+    Args:
+        racers: in the order of their colours, eight at most.
+        chance: accuracy of guessing, in [0, 1].
+        epochs: length of the whole race, which fixes the axis.
+        waiting: said where nothing was measured yet.
+
+    Raises:
+        ValueError: if there are more racers than colours.
+    """
+    if len(racers) > len(COLOURS):
+        raise ValueError(f"at most {len(COLOURS)} models can be told apart, received {len(racers)}")
+    measured = common(racers)
+    first = measured[0].measured if measured else None
+    header = {
+        "racers": [
+            {
+                "name": racer.name,
+                "title": racer.title,
+                "color": colour,
+                "measured": None
+                if racer.measured is None or racer not in measured
+                else [racer.measured.accuracy, racer.measured.shuffled],
+            }
+            for racer, colour in zip(racers, COLOURS, strict=False)
+        ],
+        "chance": chance,
+        "epochs": epochs,
+        "split": "" if first is None else first.split,
+        "at": 0.0 if first is None else first.epoch,
+        "images": 0 if first is None else first.images,
+        "waiting": waiting,
+    }
+    arrays = {f"curve{i}": racer.curve.astype(np.float32) for i, racer in enumerate(racers)}
+    return pack(header, **arrays)
