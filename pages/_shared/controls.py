@@ -52,6 +52,18 @@ def _prepare(key: str, default: T, parse: Callable[[str], T | None], valid: Call
         st.session_state[key] = default
 
 
+def _hold(key: str, limits: object) -> None:
+    """Keeps a slider's value when its options or limits change.
+
+    Streamlit then makes a new widget under the old key, which would start from its lowest value. What has not changed
+    is left alone: a value that the server sets would pull the handle from under a visitor who drags it.
+    """
+    seen = st.session_state.setdefault(state.LIMITS, {})
+    if seen.get(key) != limits:
+        seen[key] = limits
+        st.session_state[key] = st.session_state[key]
+
+
 def _choice(key: str, options: Sequence[T], default: T | None) -> None:
     if not options:
         raise ValueError(f"{key} needs at least one option, received none")
@@ -135,6 +147,7 @@ def select_slider(
     if len(options) == 1:  # a slider needs two ends
         keep(key, options[0])
         return options[0]
+    _hold(key, tuple(options))
     value = st.select_slider(
         label,
         options,
@@ -169,6 +182,7 @@ def slider(
         keep(key, start)
         return start
     _prepare(key, start, _number(kind), lambda value: _within(value, kind, low, high))
+    _hold(key, (low, high))
     value = st.slider(
         label,
         kind(low),

@@ -7,6 +7,7 @@ INCOMING = (
 OUTGOING = "_outgoing"  # dict: query parameters that this run's nouns and controls stand for
 WRITTEN = "_written"  # dict: the query parameters that this session wrote last
 SUPERSEDED = "_superseded"  # list of (time, dict): what WRITTEN was before, for a moment
+LIMITS = "_limits"  # dict: control key -> the options or limits that it was last drawn with
 NOUNS = "_nouns"  # nouns.Nouns: what is chosen in this run
 UPLOADS = "_uploads"  # tuple of ids: the uploads of this visit, oldest first
 NOTICE = "_notice"  # str: one sentence about the picture, shown once

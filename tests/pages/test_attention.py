@@ -90,6 +90,13 @@ def test_what_travels_is_the_models_attention(open_app):
     np.testing.assert_allclose(fused, attn.mean(axis=1), atol=float(attn.max()) / 254)
 
 
+def test_the_layer_survives_a_deeper_model(open_app):
+    app = open_app(PAGE, model="preset:vit_digits", attention__layer="3")
+    app.sidebar.selectbox(key="model").set_value("preset:vit_tiny_16").run()
+    assert message(app, "attention.explorer")[0]["layer"] == 3
+    assert next(s for s in app.slider if s.label == "Layer").value == 3
+
+
 @pytest.mark.parametrize("model", ["preset:vit_digits", "preset:swin_digits"])
 def test_a_change_of_layer_sends_no_strip_and_a_change_of_head_does(open_app, model):
     def sent(app):
