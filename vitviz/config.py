@@ -94,9 +94,7 @@ class ViTConfig:
             self._check_stem()
 
     def _check_stem(self) -> None:
-        halvings = self.patch_size.bit_length() - 1
-        if 2**halvings != self.patch_size:
-            raise ValueError(f"a stem needs a patch_size that is a power of 2, received {self.patch_size}")
+        halvings = (self.patch_size - 1).bit_length()
         if len(self.stem) < max(1, halvings):
             raise ValueError(
                 f"a stem for patch_size {self.patch_size} needs at least {max(1, halvings)} layers,"

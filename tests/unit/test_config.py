@@ -138,7 +138,7 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     (ViTConfig, {"stem": (8,)}, "at least 2 layers, received 1"),
     (ViTConfig, {"stem": (8, 0)}, r"received \(8, 0\)"),
     (ViTConfig, {"stem": (8, 8), "patch_size": 32, "image_size": 96}, "at least 5 layers, received 2"),
-    (ViTConfig, {"stem": (8, 8), "patch_size": 6, "image_size": 12}, "power of 2, received 6"),
+    (ViTConfig, {"stem": (8, 8), "patch_size": 6, "image_size": 12}, "at least 3 layers, received 2"),
     (
         ViTConfig,
         {"stem": (8, 8), "embed": "unfold"},

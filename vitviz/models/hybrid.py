@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 
 class ConvStem(nn.Module):
     """3 x 3 convolutions down to the patch grid, then a 1 x 1 map to D (Xiao et al. 2021).
 
-    The last log2(P) convolutions halve the picture, those before them keep its size.
+    The last h = ceil(log2(P)) convolutions halve the picture, those before them keep its size. Where P is no power
+    of 2 the picture gets a rim first, so that every patch comes from 2^h px: 28 px in patches of 7 become 32.
     """
 
     def __init__(self, in_chans: int, widths: tuple[int, ...], embed_dim: int, patch_size: int) -> None:
         super().__init__()
-        halvings = patch_size.bit_length() - 1
+        halvings = (patch_size - 1).bit_length()
         layers: list[nn.Module] = []
         channels = in_chans
         for index, width in enumerate(widths):
@@ -27,7 +30,15 @@ class ConvStem(nn.Module):
         self.stem = nn.Sequential(*layers)
         self.proj = nn.Conv2d(channels, embed_dim, 1)
         self.patch_size = patch_size
+        self.stride = 2**halvings
 
     def forward(self, x: Tensor) -> Tensor:
+        x = x.contiguous(memory_format=torch.channels_last)  # the oneDNN kernels are faster
+        if self.stride != self.patch_size:
+            x = self._with_rim(x)
         y: Tensor = self.proj(self.stem(x))
         return y.flatten(2).mT  # (B, D, rows, cols) -> (B, N, D)
+
+    def _with_rim(self, x: Tensor) -> Tensor:
+        height, width = (side // self.patch_size * (self.stride - self.patch_size) for side in x.shape[-2:])
+        return F.pad(x, (width // 2, width - width // 2, height // 2, height - height // 2))
