@@ -18,7 +18,7 @@ from pages._shared import state
 
 if TYPE_CHECKING:
     from pages._shared.catalogue import ModelChoice
-    from vitviz.training.executor import LocalExecutor
+    from vitviz.training.executor import Executor
     from vitviz.training.runs import Run, Status
 
 LEASE_S = (
@@ -39,11 +39,11 @@ def folder() -> Path:
 
 
 @st.cache_resource(show_spinner=False)
-def executor() -> LocalExecutor:
-    """The server's one executor, with a worker that loads in the background."""
-    from vitviz.training.executor import LocalExecutor
+def executor() -> Executor:
+    """The server's one executor: on this machine, with a warm worker, or on the cluster that $VITVIZ_DASK names."""
+    from vitviz.training.executor import open_executor
 
-    return LocalExecutor(folder())
+    return open_executor(folder())
 
 
 # ---------------------------------------------------------------- whose runs these are
@@ -62,8 +62,12 @@ def mine() -> list[Run]:
 
 
 def adopt(run_id: str) -> bool:
-    """Adds a run to this visit: one that it started or uploaded, or whose unguessable id its link holds."""
+    """Adds a run to this visit: one that it started or uploaded, or whose unguessable id its link holds.
+
+    With a member comes its experiment.
+    """
     known = st.session_state.get(state.RUNS, ())
+    run_id = run_id.partition("/")[0]
     if run_id in known:
         return True
     if find(run_id) is None:
@@ -88,13 +92,29 @@ def find(run_id: str) -> Run | None:
         return None
 
 
+def models_of(run: Run) -> list[Run]:
+    """An experiment's members; any other run alone: what has curves and snapshots."""
+    from vitviz.training.runs import RunError
+
+    try:
+        return run.members() or [run]
+    except RunError:  # damaged, or being deleted
+        return [run]
+
+
+def title(run: Run) -> str:
+    """A run's name, a member's after its experiment's."""
+    name = run.config().name
+    return f"{run.whole.config().name} · {name}" if run.is_member else name
+
+
 # ---------------------------------------------------------------- how a run stands
 
 
 def status(run: Run) -> Status:
     """How a run stands; one that waited in the queue of a server that is gone counts as interrupted."""
-    now = run.status()
-    if now.state == "queued" and executor().place(run) is None and run.id not in executor().running():
+    now, whole = run.status(), run.whole
+    if now.state == "queued" and executor().place(whole) is None and whole.id not in executor().running():
         again = run.status()  # between the queue and the worker's first word
         if again.state == "queued" and time.time() - again.heartbeat > 3.0:
             message = "the server was restarted while this run waited; resume puts it back into the queue"
@@ -124,6 +144,7 @@ class Log:
         self._evaluations: list[tuple[float, ...]] = []
         self.snapshots: dict[int, tuple[float, float]] = {}  # step -> (epoch, seconds)
         self.events: list[dict[str, Any]] = []
+        self.shuffled: list[dict[str, Any]] = []  # of an experiment's members
         self.test: dict[str, Any] | None = None
 
     def touch(self, run: Run) -> None:
@@ -161,6 +182,8 @@ class Log:
             self.snapshots[int(place[0])] = (place[1], place[2])
         elif kind == "event":
             self.events.append(record)
+        elif kind == "shuffled":
+            self.shuffled.append(record)
 
     def training(self) -> np.ndarray:
         """(3 + metrics, n): step, epoch, seconds, then STEP_METRICS."""
@@ -214,7 +237,7 @@ def choices() -> tuple[ModelChoice, ...]:
     if said.startswith("run:"):
         adopt(said.removeprefix("run:"))
     watch()
-    made = (_choice(run) for run in mine())
+    made = (_choice(model) for run in mine() for model in models_of(run))
     return tuple(choice for choice in made if choice is not None)
 
 
@@ -224,7 +247,7 @@ def _choice(run: Run) -> ModelChoice | None:
 
     steps = run.snapshots()
     try:
-        config = run.config()
+        config, name = run.config(), title(run)
     except RunError:
         return None
     if not steps:
@@ -233,7 +256,7 @@ def _choice(run: Run) -> ModelChoice | None:
     best = f"best validation accuracy {percent(table[-1].max())}" if table.shape[1] else "not yet evaluated"
     return ModelChoice(
         f"run:{run.id}",
-        config.name,
+        name,
         f"Trained here on {config.train.dataset}; {best}.",
         config.model,
         config.preparation,

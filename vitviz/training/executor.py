@@ -1,7 +1,8 @@
-"""Where runs are trained: worker processes on this machine, as many as it has cores, and a queue before them.
+"""Where runs are trained: worker processes, as many as there is room for, and a queue before them.
 
-One object per server, safe to use from every visit's thread. The workers read from a pipe that only the server
-holds, so they end when it ends, whichever way it does.
+One object per server, safe to use from every visit's thread. Two forms share the queue and the worker process: on this
+machine, and on a Dask cluster that shares the runs' folder ($VITVIZ_DASK; see `dask_executor`). A worker reads from a
+pipe that only its parent holds, so it ends when its parent ends, whichever way that does.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -22,72 +24,44 @@ from vitviz.training.runs import Run, RunConfig, RunError
 STOP_GRACE_S = 10.0
 QUEUED_PER_OWNER = 4
 PROJECT = Path(__file__).resolve().parents[2]
+UNDER_WAY = ("starting", "running", "paused")
 
 
 class ExecutorError(Exception):
     """A run that cannot be taken now; one sentence says why."""
 
 
-@dataclass
-class _Worker:
-    process: subprocess.Popen[str]
-    follower: threading.Thread = field(default_factory=threading.Thread)  # reads its replies
-    ready: bool = False
-    directory: Path | None = None  # of the run that it trains
-    owner: str = ""
+@dataclass(frozen=True, eq=False)
+class Order:
+    """A run that is to be trained."""
 
-
-@dataclass(frozen=True)
-class _Waiting:
     directory: Path
     owner: str
     control_at: int  # commands before this byte were for an earlier trainer
 
 
-class LocalExecutor:
-    """Trains runs under `root` in worker processes.
+class Executor(ABC):
+    """Trains runs under `root`, as many at once as there are places; the others wait in turn.
 
     Args:
         root: the runs' folder; made where it is missing.
-        slots: how many runs train at once; None: as many as there are cores.
-        warm: keep one idle worker loaded, so that a run starts at once.
     """
 
-    def __init__(self, root: str | Path, slots: int | None = None, warm: bool = True) -> None:
+    def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
         self.root.mkdir(parents=True, exist_ok=True)
-        self.slots = slots if slots is not None else max(1, os.cpu_count() or 1)
-        if self.slots < 1:
-            raise ValueError(f"slots must be at least 1, received {self.slots}")
-        self._per_owner = max(1, self.slots - 1)  # one visitor cannot take every place
-        self._warm = warm
         self._lock = threading.RLock()
-        self._workers: list[_Worker] = []
-        self._queue: list[_Waiting] = []
+        self._queue: list[Order] = []
         self._closed = False
-        if warm:
-            self.warm_up()
-
-    def warm_up(self) -> None:
-        """Load a worker now, in the background, where none is idle and there is a place for one."""
-        with self._lock:
-            idle = any(worker.directory is None for worker in self._workers)
-            if not self._closed and not idle and len(self._workers) < self.slots:
-                self._spawn()
-
-    def ready(self) -> bool:
-        """Whether an idle worker is loaded and waits."""
-        with self._lock:
-            return any(worker.ready and worker.directory is None for worker in self._workers)
 
     def start(self, config: RunConfig) -> Run:
         """Create a run and submit it.
 
         Raises:
-            ExecutorError: if its owner has too many waiting.
+            ExecutorError: if its owner has too many waiting, or there is nowhere to train.
         """
         with self._lock:
-            self._check_owner(config.owner)
+            self._check(config.owner)
             run = Run.create(self.root, config)
             run.touch_lease()
             self.submit(run)
@@ -97,33 +71,34 @@ class LocalExecutor:
         """Train a run, from its last save where it has one; waits in the queue while every place is taken.
 
         Raises:
-            ExecutorError: if it is already being trained, or its owner has too many waiting.
+            ExecutorError: if it is already being trained, or as `start`.
         """
         owner = run.config().owner
         with self._lock:
             if run.status().active and self._known(run.directory):
                 raise ExecutorError("the run is already being trained")
-            self._check_owner(owner)
+            self._check(owner)
             run.touch_lease()
-            _mark(run, "queued", "")
-            self._queue.append(_Waiting(run.directory, owner, run.control_end()))
+            mark(run, "queued", "")
+            self._queue.append(Order(run.directory, owner, run.control_end()))
             self._dispatch()
 
     def stop(self, run: Run) -> None:
         """End a run, queued or training; it keeps what it has and can be resumed."""
         with self._lock:
-            waiting = [entry for entry in self._queue if entry.directory == run.directory]
+            waiting = [order for order in self._queue if order.directory == run.directory]
             if waiting:
                 self._queue.remove(waiting[0])
-                _mark(run, "stopped", "taken out of the queue")
+                mark(run, "stopped", "taken out of the queue")
                 return
-            worker = self._worker_of(run.directory)
-        if worker is None:
-            return
+            order = self._busy().get(run.directory)
+            if not run.status().active:
+                return
         run.control("stop")
-        timer = threading.Timer(STOP_GRACE_S, self._kill_if_still_on, (worker, run.directory))
-        timer.daemon = True
-        timer.start()
+        if order is not None:
+            timer = threading.Timer(STOP_GRACE_S, self._kill_if_still_on, (order,))
+            timer.daemon = True
+            timer.start()
 
     def pause(self, run: Run) -> None:
         """Hold a run before its next record."""
@@ -140,7 +115,7 @@ class LocalExecutor:
             ExecutorError: as `submit`.
         """
         with self._lock:
-            if self._known(run.directory):
+            if self._known(run.directory) or run.status().state in UNDER_WAY:
                 run.control("resume")
             else:
                 self.submit(run)
@@ -148,15 +123,103 @@ class LocalExecutor:
     def place(self, run: Run) -> int | None:
         """1 for the next in the queue; None for a run that does not wait."""
         with self._lock:
-            for index, entry in enumerate(self._queue):
-                if entry.directory == run.directory:
+            for index, order in enumerate(self._queue):
+                if order.directory == run.directory:
                     return index + 1
         return None
 
     def running(self) -> list[str]:
         """Ids of the runs that have a worker."""
         with self._lock:
-            return [worker.directory.name for worker in self._workers if worker.directory is not None]
+            return [directory.name for directory in self._busy()]
+
+    def close(self) -> None:
+        """Take no more runs; those under way can be resumed later."""
+        with self._lock:
+            self._closed = True
+            self._queue.clear()
+
+    def _known(self, directory: Path) -> bool:
+        return directory in self._busy() or any(order.directory == directory for order in self._queue)
+
+    def _check(self, owner: str) -> None:
+        waiting = sum(order.owner == owner for order in self._queue)
+        if waiting >= QUEUED_PER_OWNER:
+            raise ExecutorError(f"you have {waiting} runs waiting already; stop one of them first")
+
+    def _dispatch(self) -> None:
+        """Give waiting runs to free places, oldest first; owners at their limit let others pass."""
+        with self._lock:
+            places = self._places() if self._queue else 0
+            for order in list(self._queue):
+                busy = self._busy()
+                mine = sum(other.owner == order.owner for other in busy.values())
+                if self._closed or len(busy) >= places:
+                    break
+                if mine < max(1, places - 1):  # one visitor cannot take every place
+                    self._queue.remove(order)
+                    self._launch(order)
+
+    def _kill_if_still_on(self, order: Order) -> None:
+        with self._lock:
+            if self._busy().get(order.directory) is order:
+                self._kill(order)
+
+    @abstractmethod
+    def _places(self) -> int:
+        """How many runs train at once."""
+
+    @abstractmethod
+    def _busy(self) -> dict[Path, Order]:
+        """The orders that are being trained, by directory."""
+
+    @abstractmethod
+    def _launch(self, order: Order) -> None:
+        """Begin to train; there is a place for it."""
+
+    @abstractmethod
+    def _kill(self, order: Order) -> None:
+        """End a trainer that does not obey."""
+
+
+@dataclass
+class _Worker:
+    process: subprocess.Popen[str]
+    follower: threading.Thread = field(default_factory=threading.Thread)  # reads its replies
+    ready: bool = False
+    order: Order | None = None  # that it trains
+
+
+class LocalExecutor(Executor):
+    """Trains runs in worker processes of this machine.
+
+    Args:
+        root: the runs' folder; made where it is missing.
+        slots: how many runs train at once; None: as many as there are cores.
+        warm: keep one idle worker loaded, so that a run starts at once.
+    """
+
+    def __init__(self, root: str | Path, slots: int | None = None, warm: bool = True) -> None:
+        super().__init__(root)
+        self.slots = slots if slots is not None else max(1, os.cpu_count() or 1)
+        if self.slots < 1:
+            raise ValueError(f"slots must be at least 1, received {self.slots}")
+        self._warm = warm
+        self._workers: list[_Worker] = []
+        if warm:
+            self.warm_up()
+
+    def warm_up(self) -> None:
+        """Load a worker now, in the background, where none is idle and there is a place for one."""
+        with self._lock:
+            idle = any(worker.order is None for worker in self._workers)
+            if not self._closed and not idle and len(self._workers) < self.slots:
+                self._spawn()
+
+    def ready(self) -> bool:
+        """Whether an idle worker is loaded and waits."""
+        with self._lock:
+            return any(worker.ready and worker.order is None for worker in self._workers)
 
     def process_ids(self) -> list[int]:
         """Of all workers, idle ones too."""
@@ -165,61 +228,37 @@ class LocalExecutor:
 
     def close(self) -> None:
         """End all workers; their runs can be resumed later."""
+        super().close()
         with self._lock:
-            self._closed = True
-            self._queue.clear()
             workers = list(self._workers)
         for worker in workers:
             worker.process.kill()
         for worker in workers:
             worker.follower.join()
 
-    def _known(self, directory: Path) -> bool:
-        return self._worker_of(directory) is not None or any(e.directory == directory for e in self._queue)
+    def _places(self) -> int:
+        return self.slots
 
-    def _worker_of(self, directory: Path) -> _Worker | None:
-        return next((worker for worker in self._workers if worker.directory == directory), None)
-
-    def _check_owner(self, owner: str) -> None:
-        waiting = sum(entry.owner == owner for entry in self._queue)
-        if waiting >= QUEUED_PER_OWNER:
-            raise ExecutorError(f"you have {waiting} runs waiting already; stop one of them first")
+    def _busy(self) -> dict[Path, Order]:
+        return {w.order.directory: w.order for w in self._workers if w.order is not None}
 
     def _dispatch(self) -> None:
-        """Give waiting runs to idle workers, oldest first; owners at their limit let others pass."""
-        with self._lock:
-            for entry in list(self._queue):
-                busy = [worker for worker in self._workers if worker.directory is not None]
-                mine = sum(worker.owner == entry.owner for worker in busy)
-                if self._closed or len(busy) >= self.slots:
-                    break
-                if mine >= self._per_owner:
-                    continue
-                worker = next((w for w in self._workers if w.directory is None), None) or self._spawn()
-                self._queue.remove(entry)
-                self._order(worker, entry)
-            if self._warm:
-                self.warm_up()
+        super()._dispatch()
+        if self._warm:
+            self.warm_up()
 
-    def _order(self, worker: _Worker, entry: _Waiting) -> None:
-        worker.directory, worker.owner = entry.directory, entry.owner
-        with contextlib.suppress(BrokenPipeError, OSError):  # its death is seen by its reader
-            pipe = worker.process.stdin
-            if pipe is not None:
-                pipe.write(json.dumps({"run": str(entry.directory), "control_at": entry.control_at}) + "\n")
-                pipe.flush()
+    def _launch(self, order: Order) -> None:
+        worker = next((w for w in self._workers if w.order is None), None) or self._spawn()
+        worker.order = order
+        give(worker.process, order.directory, order.control_at)
+
+    def _kill(self, order: Order) -> None:
+        for worker in self._workers:
+            if worker.order is order:
+                worker.process.kill()
 
     def _spawn(self) -> _Worker:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, _paths()))}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "vitviz.training.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=environment,
-        )
-        worker = _Worker(process)
+        worker = _Worker(spawn_worker())
         self._workers.append(worker)
         worker.follower = threading.Thread(target=self._follow, args=(worker,), daemon=True)
         worker.follower.start()
@@ -234,17 +273,17 @@ class LocalExecutor:
                     if "ready" in reply:
                         worker.ready = True
                     else:
-                        worker.directory, worker.owner = None, ""
+                        worker.order = None
                         self._retire_surplus(worker)
                         self._dispatch()
         code = worker.process.wait()
-        _close_pipes(worker.process)
+        close_pipes(worker.process)
         with self._lock:
-            left, worker.directory = worker.directory, None
+            left, worker.order = worker.order, None
             if worker in self._workers:
                 self._workers.remove(worker)
             if left is not None:
-                _mark_dead(left, code)
+                mark_dead(left.directory, f"the trainer's process is gone ({ending(code)})")
             if not self._closed and (
                 worker.ready or self._queue
             ):  # one that never became ready would die again
@@ -252,37 +291,71 @@ class LocalExecutor:
 
     def _retire_surplus(self, worker: _Worker) -> None:
         """Keep at most one idle worker, unless somebody waits for it."""
-        idle = [other for other in self._workers if other.directory is None]
+        idle = [other for other in self._workers if other.order is None]
         if len(idle) > 1 and not self._queue:
             self._workers.remove(worker)
             if worker.process.stdin is not None:
                 worker.process.stdin.close()
 
-    def _kill_if_still_on(self, worker: _Worker, directory: Path) -> None:
-        with self._lock:
-            if worker.directory == directory:
-                worker.process.kill()
+
+def open_executor(root: str | Path) -> Executor:
+    """The executor that the environment asks for: $VITVIZ_DASK names a cluster's scheduler, else this machine."""
+    address = os.environ.get("VITVIZ_DASK", "").strip()
+    if not address:
+        return LocalExecutor(root)
+    from vitviz.training.dask_executor import DaskExecutor
+
+    return DaskExecutor(root, address)
 
 
-def _close_pipes(process: subprocess.Popen[str]) -> None:
+# ---------------------------------------------------------------- what both forms do with a worker and with a run
+
+
+def spawn_worker() -> subprocess.Popen[str]:
+    """A trainer's process, which takes orders on its stdin; see `worker`."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, _paths()))}
+    return subprocess.Popen(
+        [sys.executable, "-m", "vitviz.training.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+    )
+
+
+def give(process: subprocess.Popen[str], directory: Path, control_at: int) -> None:
+    """Order a worker to train a run."""
+    with contextlib.suppress(BrokenPipeError, OSError):  # its death is seen by its reader
+        if process.stdin is not None:
+            process.stdin.write(json.dumps({"run": str(directory), "control_at": control_at}) + "\n")
+            process.stdin.flush()
+
+
+def close_pipes(process: subprocess.Popen[str]) -> None:
+    """Let go of a worker: one that still lives ends."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with contextlib.suppress(BrokenPipeError):  # what was still to be written is for nobody
                 pipe.close()
 
 
-def _paths() -> list[str]:
-    return [str(PROJECT), os.environ.get("PYTHONPATH", "")]
+def ending(code: int) -> str:
+    """How a process ended, in words."""
+    return f"killed by signal {-code}" if code < 0 else f"it ended with code {code}"
 
 
-def _mark(run: Run, state: str, message: str) -> None:
+def mark(run: Run, state: str, message: str) -> None:
+    """Write how a run stands while no trainer does."""
     status = replace(run.status(), state=state, message=message, heartbeat=time.time())
     write_status(run.directory / "status.json", asdict(status))
 
 
-def _mark_dead(directory: Path, code: int) -> None:
-    """A worker died over its run: the executor writes the last word that the trainer could not."""
+def mark_dead(directory: Path, what: str) -> None:
+    """A trainer died over its run: the executor writes the last word that the trainer could not."""
     with contextlib.suppress(RunError, OSError):
-        run = Run(directory)
-        how = f"killed by signal {-code}" if code < 0 else f"it ended with code {code}"
-        _mark(run, "interrupted", f"the trainer's process is gone ({how}); resume goes on from the last save")
+        mark(Run(directory), "interrupted", f"{what}; resume goes on from the last save")
+
+
+def _paths() -> list[str]:
+    return [str(PROJECT), os.environ.get("PYTHONPATH", "")]

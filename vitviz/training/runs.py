@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import secrets
 import shutil
@@ -89,6 +90,7 @@ class Status:
     precision: str = ""
     message: str = ""
     pid: int = 0
+    host: str = ""  # the machine that trains it
     heartbeat: float = 0.0
 
     @property
@@ -175,7 +177,12 @@ class Run:
         if self.is_member:
             whole = self.whole.status()
             return replace(
-                status, state=whole.state, message=whole.message, pid=whole.pid, heartbeat=whole.heartbeat
+                status,
+                state=whole.state,
+                message=whole.message,
+                pid=whole.pid,
+                host=whole.host,
+                heartbeat=whole.heartbeat,
             )
         if status.state in ("starting", "running", "paused") and not _alive(status):
             return replace(status, state="interrupted", message=_DIED)
@@ -339,6 +346,8 @@ _DIED = (
 def _alive(status: Status) -> bool:
     if time.time() - status.heartbeat > HEARTBEAT_LIMIT_S:
         return False
+    if status.host not in ("", platform.node()):
+        return True  # of another machine only its heartbeat is known
     try:
         os.kill(status.pid, 0)
     except ProcessLookupError:

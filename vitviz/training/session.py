@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import platform
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -65,7 +66,9 @@ class Session:
         self._paused = self._stopping = False
         self._steps_wanted = 0
         self._message = ""
-        self.status = replace(run.status(), state="starting", message="", pid=os.getpid())
+        self.status = replace(
+            run.status(), state="starting", message="", pid=os.getpid(), host=platform.node()
+        )
 
     def perform(self) -> Status:
         """Train to the end; returns how the run stands then. Errors end in the status, not as exceptions."""
@@ -177,7 +180,8 @@ class Session:
 
     def _say(self, state: str, message: str = "") -> None:
         known = together(self._lanes) if self._lanes else self.status
-        self.status = replace(known, state=state, message=message, pid=os.getpid(), heartbeat=time.time())
+        known = replace(known, pid=os.getpid(), host=platform.node())
+        self.status = replace(known, state=state, message=message, heartbeat=time.time())
         for lane in self._lanes:  # first: who reads that the whole is paused finds its members as they are
             if lane.run.is_member:
                 lane.say(self.status)

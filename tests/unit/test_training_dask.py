@@ -1,0 +1,156 @@
+"""The executor on a Dask cluster of 127.0.0.1: the same runs, the same commands, and what is said when it breaks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.unit.test_training_executor import LONG, SHORT, config, eventually, gone, training
+from vitviz.training.dask_executor import DaskExecutor
+from vitviz.training.executor import ExecutorError, LocalExecutor, open_executor
+from vitviz.training.runs import Run
+
+ROOT = Path(__file__).parents[2]
+
+
+class Cluster:
+    """A scheduler and workers as processes of their own, as `dask scheduler` and `dask worker` start them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.address = folder, ""
+        self.processes: list[subprocess.Popen[bytes]] = []
+        options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file"]
+        file = folder / "scheduler.json"
+        self._open("distributed.cli.dask_scheduler", *options, str(file))
+        eventually(lambda: file.is_file() and file.stat().st_size)
+        self.file = file
+
+    def add_worker(self) -> subprocess.Popen[bytes]:
+        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
+        return self._open("distributed.cli.dask_worker", "--scheduler-file", str(self.file), *options)
+
+    def _open(self, module: str, *options: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *options],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self.processes.append(process)
+        return process
+
+    def close(self) -> None:
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    pytest.importorskip("distributed")
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    made.address = json.loads(made.file.read_text())["address"]
+    made.add_worker()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def executor(cluster: Cluster, tmp_path: Path) -> Iterator[DaskExecutor]:
+    made = DaskExecutor(tmp_path / "runs", cluster.address)
+    yield made
+    for path in made.root.iterdir():
+        made.stop(Run(path))
+    eventually(lambda: not made.running())
+    made.close()
+
+
+def test_a_run_is_trained_paused_stepped_stopped_and_resumed(executor: DaskExecutor) -> None:
+    run = executor.start(config("ann"))
+    eventually(lambda: executor.place(run) is None and training(run))
+    executor.pause(run)
+    eventually(lambda: run.status().state == "paused")
+    step = run.status().step
+    executor.step(run)
+    eventually(lambda: run.status().step == step + 1)
+    executor.resume(run)
+    eventually(lambda: run.status().step > step + 1)
+    later = executor.start(config("bob", SHORT))
+    assert executor.place(later) == 1
+    executor.stop(run)
+    eventually(lambda: run.status().state == "stopped")
+    stopped = run.status().step
+    eventually(lambda: later.status().state == "done")
+    executor.resume(run)
+    eventually(lambda: training(run) and run.status().step > stopped)
+    steps = [record["step"] for record in run.records()[0] if record["kind"] == "step"]
+    assert steps == list(range(1, len(steps) + 1))
+
+
+def test_a_killed_trainer_is_noticed_and_its_run_goes_on(executor: DaskExecutor) -> None:
+    run = executor.start(config("ann"))
+    eventually(lambda: executor.place(run) is None and training(run))
+    executor.pause(run)
+    eventually(lambda: run.status().state == "paused")
+    step = run.status().step
+    os.kill(run.status().pid, signal.SIGKILL)
+    eventually(lambda: "signal 9" in run.status().message)
+    assert run.status().state == "interrupted"
+    executor.resume(run)
+    eventually(lambda: executor.place(run) is None and training(run) and run.status().step > step)
+
+
+def test_a_machine_that_is_lost_is_said_and_another_takes_the_run_up(
+    cluster: Cluster, executor: DaskExecutor
+) -> None:
+    run = executor.start(config("ann"))
+    eventually(lambda: executor.place(run) is None and training(run))
+    executor.pause(run)
+    eventually(lambda: run.status().state == "paused")
+    step, trainer = run.status().step, run.status().pid
+    machine = cluster.processes[1]
+    machine.kill()
+    machine.wait()
+    eventually(lambda: gone(trainer))  # nothing goes on where nobody watches it
+    eventually(lambda: run.status().state == "interrupted")
+    cluster.processes[1] = cluster.add_worker()
+    eventually(lambda: not executor.running())
+    assert run.status().message == "the machine that trained it is gone; resume goes on from the last save"
+    executor.resume(run)
+    eventually(lambda: executor.place(run) is None and training(run) and run.status().step > step)
+
+
+def test_the_lease_ends_a_run_that_nobody_watches(executor: DaskExecutor) -> None:
+    run = executor.start(replace(config("ann", LONG), lease_s=2.0))
+    eventually(lambda: executor.place(run) is None and run.status().state == "stopped")
+    assert "nobody watched" in run.status().message
+
+
+def test_without_a_cluster_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITVIZ_DASK", "tcp://127.0.0.1:9")
+    monkeypatch.setattr("vitviz.training.dask_executor.CONNECT_S", 0.5)
+    executor = open_executor(tmp_path)
+    assert isinstance(executor, DaskExecutor)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ExecutorError, match="'distributed' is not installed"):
+        executor.start(config("ann"))
+    assert list(tmp_path.iterdir()) == []  # nothing is left behind
+    monkeypatch.delenv("VITVIZ_DASK")
+    monkeypatch.setattr(LocalExecutor, "warm_up", lambda self: None)
+    assert isinstance(open_executor(tmp_path), LocalExecutor)
+
+
+def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("vitviz.training.dask_executor.CONNECT_S", 0.5)
+    with pytest.raises(ExecutorError, match="tcp://127.0.0.1:9 does not answer"):
+        DaskExecutor(tmp_path, "tcp://127.0.0.1:9").start(config("ann"))

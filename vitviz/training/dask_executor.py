@@ -1,0 +1,150 @@
+"""Runs on a Dask cluster that shares the runs' folder: the same queue, the same worker process, on other machines.
+
+Every task holds one worker process: torch's random state and threads are then a run's own, whatever else the machine
+does. Dask repeats a task whose machine is gone; here the repetition says so and leaves going on to the visitor.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from vitviz.training.executor import (
+    Executor,
+    ExecutorError,
+    Order,
+    close_pipes,
+    ending,
+    give,
+    mark_dead,
+    spawn_worker,
+)
+from vitviz.training.runs import Run, RunError
+
+CONNECT_S = 5.0
+COUNT_S = 2.0  # how old the number of the cluster's places may be
+LOST = "the machine that trained it is gone"
+_processes: dict[str, subprocess.Popen[str]] = {}  # on the cluster's side: directory -> its worker
+
+
+class DaskExecutor(Executor):
+    """Trains runs on a cluster, one per thread of its workers; it connects with the first run.
+
+    Args:
+        root: the runs' folder, which the cluster's machines see under the same path.
+        address: of the scheduler, such as 'tcp://10.0.0.1:8786'.
+    """
+
+    def __init__(self, root: str | Path, address: str) -> None:
+        super().__init__(root)
+        self.address = address
+        self._client: Any = None
+        self._tasks: dict[Path, tuple[Order, Any]] = {}
+        self._counted = (0, float("-inf"))
+
+    def place(self, run: Run) -> int | None:
+        """1 for the next in the queue; None for a run that does not wait. Machines that joined take up runs."""
+        self._dispatch()
+        return super().place(run)
+
+    def resume(self, run: Run) -> None:
+        """As everywhere; a run that the cluster has lost is taken up anew."""
+        with self._lock:
+            if run.status().ended:
+                self._forget(run.directory)
+            super().resume(run)
+
+    def close(self) -> None:
+        """Let go of the cluster; a run whose task is under way is stopped by its lease."""
+        super().close()
+        if self._client is not None:
+            self._client.close()
+
+    def _check(self, owner: str) -> None:
+        super()._check(owner)
+        self._connect()
+
+    def _connect(self) -> None:
+        if self._client is not None and self._client.status == "running":
+            return
+        try:
+            distributed: Any = import_module("distributed")
+        except ImportError as error:
+            raise ExecutorError(
+                "$VITVIZ_DASK names a cluster, but the package 'distributed' is not installed here"
+            ) from error
+        try:
+            self._client = distributed.Client(self.address, timeout=CONNECT_S, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ExecutorError(f"the Dask cluster at {self.address} does not answer") from error
+
+    def _places(self) -> int:
+        places, counted = self._counted
+        if time.monotonic() - counted > COUNT_S:
+            places = sum(self._client.nthreads().values())
+            self._counted = (places, time.monotonic())
+        return places
+
+    def _busy(self) -> dict[Path, Order]:
+        return {directory: order for directory, (order, _) in self._tasks.items()}
+
+    def _launch(self, order: Order) -> None:
+        task = self._client.submit(train_here, str(order.directory), order.control_at, pure=False, retries=0)
+        self._tasks[order.directory] = (order, task)
+        task.add_done_callback(lambda done: self._ended(order, done))
+
+    def _kill(self, order: Order) -> None:
+        self._client.run(kill_here, str(order.directory))
+
+    def _forget(self, directory: Path) -> None:
+        _, task = self._tasks.pop(directory, (None, None))
+        if task is not None:
+            task.cancel()
+
+    def _ended(self, order: Order, done: Any) -> None:
+        """A task has come to its end, in a thread of Dask's."""
+        with self._lock:
+            if self._busy().get(order.directory) is not order:
+                return  # forgotten: it was taken up anew
+            del self._tasks[order.directory]
+            if done.status == "finished":
+                what = done.result()
+            else:
+                why = repr(done.exception()) if done.status == "error" else done.status
+                what = f"the cluster could not train it ({why})"
+            if what is not None:
+                mark_dead(order.directory, what)
+            self._dispatch()
+
+
+def train_here(directory: str, control_at: int) -> str | None:
+    """Train a run in a process of its own, on the machine that Dask chose; None, or what became of it."""
+    try:
+        waiting = Run(directory).status().state == "queued"
+    except RunError:
+        return f"the cluster does not see the runs' folder {Path(directory).parent}"
+    if not waiting:
+        return LOST
+    process = _processes[directory] = spawn_worker()
+    give(process, Path(directory), control_at)
+    try:
+        if process.stdout is not None:
+            for line in process.stdout:
+                if "finished" in json.loads(line):
+                    return None
+        return f"the trainer's process is gone ({ending(process.wait())})"
+    finally:
+        del _processes[directory]
+        close_pipes(process)
+        process.wait()
+
+
+def kill_here(directory: str) -> None:
+    """End the process that trains a run, where it is on this machine."""
+    process = _processes.get(directory)
+    if process is not None:
+        process.kill()
