@@ -7,7 +7,18 @@ import re
 import numpy as np
 import streamlit as st
 
-from pages._shared import catalogue, controls, link, nouns, own_weights, pictures, published, state, uploads
+from pages._shared import (
+    catalogue,
+    controls,
+    follow,
+    link,
+    nouns,
+    own_weights,
+    pictures,
+    published,
+    state,
+    uploads,
+)
 from pages._shared.catalogue import ModelChoice
 
 _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
@@ -112,15 +123,26 @@ def _step(model: ModelChoice) -> int:
     if len(steps) == 1:
         _kept()["step"] = steps[0]
         link.take("step")
+        follow.draw(model)
         return steps[0]
+    followed = follow.follows(model)
     step = controls.select_slider(
-        "step", "Step", steps, steps[-1], format_func=lambda at: f"{at:,}", help="The moment in its training."
+        "step",
+        "Step",
+        steps,
+        steps[-1],
+        format_func=lambda at: f"{at:,}",
+        help="The moment in its training: the newest while it is followed."
+        if followed
+        else "The moment in its training.",
+        disabled=followed,
     )
     st.image(
         pictures.curve_picture(model.curve, steps, step, nouns.mode()),
         alt=f"Step {step:,} of {steps[-1]:,} on the training curve",
         width="stretch",
     )
+    follow.draw(model)
     return step
 
 
