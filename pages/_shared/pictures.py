@@ -28,7 +28,8 @@ def seen_picture(
     """
     height, width = picture.shape[:2]
     scale = _SCALE * side_px / max(height, width)
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    # Of a picture as thin as a line a pixel must be left when Streamlit makes it smaller by the same scale.
+    size = (max(_SCALE, round(width * scale)), max(_SCALE, round(height * scale)))
     # Few pixels are shown as the squares that they are.
     how = Image.Resampling.NEAREST if scale > 3 else Image.Resampling.LANCZOS
     image = Image.fromarray(np.ascontiguousarray(picture)).resize(size, how)

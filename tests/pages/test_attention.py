@@ -249,6 +249,7 @@ def odd_pictures() -> dict[str, bytes]:
     return {
         "one.png": _file(Image.new("RGB", (1, 1), "red"), "PNG"),
         "line.png": _file(Image.new("RGB", (1, 5000), "red"), "PNG"),
+        "wide.png": _file(Image.new("RGB", (5000, 1), "red"), "PNG"),
         "deep.png": _file(Image.fromarray(np.arange(48, dtype=np.uint16).reshape(6, 8) * 1365), "PNG"),
         "print.jpg": _file(grey.convert("CMYK"), "JPEG"),
         "palette.png": _file(palette, "PNG", transparency=0),

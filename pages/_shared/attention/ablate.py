@@ -12,6 +12,7 @@ from pages._shared.attention.subject import Subject, probabilities
 from pages._shared.components.attention_ablate import Ablation
 from pages._shared.components.attention_ablate import ablate as draw_ablation
 from pages._shared.components.attention_bars import bars
+from pages._shared.runs import percent
 from vitviz.analysis.faithfulness import blank_patches
 from vitviz.capture import capture
 from vitviz.config import SwinConfig
@@ -46,15 +47,17 @@ def describe(subject: Subject, before: np.ndarray, now: np.ndarray, left_out: Ab
         parts.append(f"{len(left_out.heads)} of {sum(explore.layers_of(subject))} heads")
     if not parts:
         return (
-            f"With everything in place the answer is {subject.classes[top]} with {before[top]:.1%}. Paint patches out,"
-            " or silence heads."
+            f"With everything in place the answer is {subject.classes[top]} with {percent(before[top])}."
+            " Paint patches out, or silence heads."
         )
     text = (
-        f"Without {' and '.join(parts)}, the probability of {subject.classes[top]} goes from {before[top]:.1%} to"
-        f" {now[top]:.1%}"
+        f"Without {' and '.join(parts)}, the probability of {subject.classes[top]} goes from"
+        f" {percent(before[top])} to {percent(now[top])}"
     )
     return text + (
-        "." if after == top else f", and the answer becomes {subject.classes[after]} with {now[after]:.1%}."
+        "."
+        if after == top
+        else f", and the answer becomes {subject.classes[after]} with {percent(now[after])}."
     )
 
 

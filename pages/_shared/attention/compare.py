@@ -17,7 +17,7 @@ KINDS = {"step": "another step", "model": "another model", "image": "another pic
 
 def choose_other(subject: Subject) -> Subject | None:
     """What stands on the right; None where it cannot be looked at, with the reason said."""
-    left, right = st.columns([4, 5], vertical_alignment="bottom")
+    left, right = st.columns([4, 5])
     with left:
         kind = controls.segmented("attention.beside", "Beside it", list(KINDS), format_func=KINDS.__getitem__)
     with right:

@@ -9,6 +9,7 @@ from pages._shared import nouns, page
 from pages._shared.attention import predictions
 from pages._shared.attention.subject import Subject, pin_token, token_name
 from pages._shared.components.attention_maps import maps as draw_maps
+from pages._shared.runs import percent
 from vitviz.analysis import logit_lens
 from vitviz.analysis.logit_lens import ReadoutWeights
 from vitviz.capture import as_array
@@ -47,9 +48,9 @@ def describe(classes: tuple[str, ...], of_readout: np.ndarray, of_token: np.ndar
     where = "before the first layer" if layer == 0 else f"after layer {layer} of {len(of_readout) - 1}"
     last = int(of_token[-1].argmax())
     return (
-        f"The answer {classes[top]} leads for good {where}, there with {of_readout[layer, top]:.1%}, and ends at"
-        f" {of_readout[-1, top]:.1%}. Read from {name}, the last layer says {classes[last]}"
-        f" ({of_token[-1, last]:.1%})."
+        f"The answer {classes[top]} leads for good {where}, there with {percent(of_readout[layer, top])}, and ends at"
+        f" {percent(of_readout[-1, top])}. Read from {name}, the last layer says {classes[last]}"
+        f" ({percent(of_token[-1, last])})."
     )
 
 
@@ -92,7 +93,7 @@ def draw(subject: Subject) -> None:
             ["input", *(f"layer {i}" for i in range(1, len(every)))],
             layout.grid,
             shared_scale=True,
-            notes=[f"highest {row.max():.1%}" for row in every],
+            notes=[f"highest {percent(row.max())}" for row in every],
         ),
         key="attention.lens_maps",
     )

@@ -11,6 +11,7 @@ from pages._shared import controls, nouns, page
 from pages._shared.attention import export, predictions
 from pages._shared.attention.subject import Subject, pin_token, token_name
 from pages._shared.components.attention import explorer, picked, view_options
+from pages._shared.runs import percent
 from vitviz.analysis.attention import FloatArray, entropy_bits, fuse_heads, map_of_token
 from vitviz.config import SwinConfig
 from vitviz.models.layers import Attention
@@ -207,17 +208,16 @@ def describe(subject: Subject, layer: int, head: Head, direction: str) -> str:
             f" {line.sum():.2f}, where an even model gives every token 1."
         )
     tops = {int(row[token, first:].argmax()) for row in heads}
-    text = (
-        f"{where} puts {np.sort(line[first:])[-5:].sum():.0%} of its attention on its five strongest patches"
-    )
+    strongest = percent(np.sort(line[first:])[-5:].sum(), 0)
+    text = f"{where} puts {strongest} of its attention on its five strongest patches"
     if first:
-        text += f" and {line[:first].sum():.0%} on {' and '.join(f'[{n.upper()}]' for n in layout.prefix)}"
+        text += f" and {percent(line[:first].sum(), 0)} on {' and '.join(f'[{n.upper()}]' for n in layout.prefix)}"
     agree = (
         f"All {len(heads)} heads of this layer agree on the strongest patch."
         if len(tops) == 1
         else f"The {len(heads)} heads of this layer name {len(tops)} different patches as their strongest."
     )
-    return f"{text}; an even look would give each token {1 / layout.num_tokens:.1%}. {agree}"
+    return f"{text}; an even look would give each token {percent(1 / layout.num_tokens)}. {agree}"
 
 
 def _describe_window(subject: Subject, layer: int, head: Head) -> str:

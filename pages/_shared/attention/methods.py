@@ -10,6 +10,7 @@ from pages._shared.attention import explained, predictions
 from pages._shared.attention.explained import Recipe
 from pages._shared.attention.subject import Subject
 from pages._shared.components.attention_maps import maps as draw_maps
+from pages._shared.runs import percent
 from vitviz.analysis import faithfulness
 from vitviz.analysis.faithfulness import Score, area
 from vitviz.analysis.methods import METHODS, rank_correlation, signed
@@ -25,7 +26,7 @@ NO_ROLLOUT = (
 
 def choose(subject: Subject) -> Recipe:
     """Class, fusion and discard; the class needs a head."""
-    first, second, third = st.columns([4, 4, 4], vertical_alignment="bottom")
+    first, second, third = st.columns([4, 4, 4])
     swin = isinstance(subject.model.config, SwinConfig)
     target = None
     with first:
@@ -39,7 +40,7 @@ def choose(subject: Subject) -> Recipe:
                 format_func=lambda c: (
                     f"predicted: {subject.classes[order[0]]}"
                     if c == "top"
-                    else f"{subject.classes[c]}, {chances[c]:.1%}"
+                    else f"{subject.classes[c]}, {percent(chances[c])}"
                 ),
             )
             target = int(order[0]) if said == "top" else int(said)
@@ -91,10 +92,13 @@ def describe_maps(found: dict[str, np.ndarray]) -> str:
     }
     if not pairs:
         (only,) = names
-        return f"{METHODS[only].title}: five patches hold {share_of_top(found[only]):.0%} of its mass."
+        return (
+            f"{METHODS[only].title}: five patches hold {percent(share_of_top(found[only]), 0)} of its mass."
+        )
     close, far = max(pairs, key=lambda pair: pairs[pair]), min(pairs, key=lambda pair: pairs[pair])
     sharp = max(names, key=lambda name: share_of_top(found[name]))
-    text = f"{METHODS[sharp].title} is the sharpest: five patches hold {share_of_top(found[sharp]):.0%} of its mass."
+    held = percent(share_of_top(found[sharp]), 0)
+    text = f"{METHODS[sharp].title} is the sharpest: five patches hold {held} of its mass."
     if len(pairs) > 1:
         text += (
             f" {METHODS[close[0]].title} and {METHODS[close[1]].title.lower()} agree most (rank correlation"
@@ -111,7 +115,7 @@ def _panels(subject: Subject, found: dict[str, np.ndarray], key: str, notes: lis
         [METHODS[name].title for name in found],
         subject.layout.grid,
         lines=[f"{METHODS[name].line}. {METHODS[name].source}." for name in found] if notes is None else (),
-        notes=notes or [f"five patches hold {share_of_top(values):.0%}" for values in found.values()],
+        notes=notes or [f"five patches hold {percent(share_of_top(values), 0)}" for values in found.values()],
     )
     picked = draw_maps(data, key=key)
     if picked is not None:
