@@ -20,6 +20,7 @@ POLL_S = 0.25
 NBSP = "\N{NO-BREAK SPACE}"
 SLOW_START_S = 3.0  # a worker that is not warm loads its libraries first
 LEVELS = (0.90, 0.95, 0.98)
+CHANGEABLE = {"learning_rate": "peak learning rate", "weight_decay": "weight decay"}
 VIEW = {"axis": "step", "smoothing": 0.6, "log": False, "log_x": False, "extra": 0}
 STOPPING = "live_lab._stopping"  # the run that was told to stop here and may still finish its step
 MOMENT = "live_lab._moment"  # {run, step, follow}: where the timeline stands
@@ -100,16 +101,25 @@ def _labels(shown: list[Run]) -> list[RunLabel]:
 def draw_inspector(run: Run) -> None:
     """How the run stands, in words and numbers, and the buttons that steer it."""
     status, log = runs.status(run), runs.log(run.id)
-    badge, note = STATES.get(status.state, (status.state, ""))
-    st.markdown(f"**{plain(run.config().name)}** {badge}")
-    st.progress(min(max(status.progress, 0.0), 1.0), text=_progress_words(run, status))
+    draw_state(run, status)
     _numbers(status, log)
+    draw_steering(run, status, _reached(run, log, status))
+
+
+def draw_state(run: Run, status: Status) -> None:
+    """The run's name, what it is doing, and how far it is."""
+    st.markdown(f"**{plain(run.config().name)}** {STATES.get(status.state, (status.state, ''))[0]}")
+    st.progress(min(max(status.progress, 0.0), 1.0), text=_progress_words(run, status))
+
+
+def draw_steering(run: Run, status: Status, words: str) -> None:
+    """What steers the run, and under it what happened to it; `words` where nothing did."""
     _buttons(run, status)
-    message = status.message or note
+    message = status.message or STATES.get(status.state, ("", ""))[1]
     if status.state in ("failed", "diverged", "interrupted"):
         st.error(_sentence(message), icon=":material/info:")
     else:
-        st.caption(_sentence(message) if message else _reached(run, log, status))
+        st.caption(_sentence(message) if message else words)
 
 
 def plain(text: str) -> str:
@@ -194,6 +204,21 @@ def _reached(run: Run, log: runs.Log, status: Status) -> str:
     reached = f" It reached {', '.join(said)}." if said else missed
     precision = f" Computed in {status.precision}." if status.precision else ""
     return words + reached + precision
+
+
+def _changes(run: Run, log: runs.Log) -> str:
+    """What was changed while it trained, and when: the last three changes."""
+    standing = {name: getattr(run.config().train, name) for name in CHANGEABLE}
+    said = []
+    for event in log.events:
+        if event.get("event") != "changed":
+            continue
+        for name, words in CHANGEABLE.items():
+            value = event.get(name)
+            if isinstance(value, int | float) and value != standing[name]:
+                said.append(f"{words} {standing[name]:g} → {value:g} at step {event['step']:,}")
+                standing[name] = value
+    return f"Changed while it trained: {'; '.join(said[-3:])}." if said else ""
 
 
 def _not_evaluated(log: runs.Log, status: Status) -> str:

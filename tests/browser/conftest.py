@@ -85,11 +85,17 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def server_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def runs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server keeps its runs."""
+    return tmp_path_factory.mktemp("server") / "runs"
+
+
+@pytest.fixture(scope="session")
+def server_url(browser: Browser, runs_folder: Path) -> Iterator[str]:
     """The app's address; runs go to a folder of this session."""
-    folder = tmp_path_factory.mktemp("server")
     port = free_port()
-    server = start_server("app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "runs")})
+    log = runs_folder.parent / "server.log"
+    server = start_server("app.py", port, log, {"VITVIZ_RUNS": str(runs_folder)})
     # A server's very first run takes the folder `pages` for Streamlit's old navigation and answers a link to a page
     # with 'page not found'; from the second run on it asks st.navigation.
     first = browser.new_page()

@@ -283,7 +283,8 @@ export default view(({ root, send, trigger, onUnmount }) => {
       let last = line.n - 1;
       while (last >= 0 && !(Number.isFinite(line.drawn[last]) && xs(line)[last] <= panel.x1)) last--;
       if (last < 0) continue;
-      const name = several ? header.runs.find((r) => r.id === line.run)?.name ?? '' : line.split;
+      const run = header.runs.find((r) => r.id === line.run), best = run?.leads && panel.metric.name === 'accuracy';
+      const name = several ? `${best ? '★ ' : ''}${run?.name ?? ''}` : line.split;
       labels.push({ y: Math.min(panel.y + panel.h, Math.max(panel.y, panel.fy(line.drawn[last]))), name, value: worded(line.drawn[last], panel.metric.unit), color: color(line.run), strong: line.split !== 'train' || several });
     }
     labels.sort((a, b) => a.y - b.y);
@@ -335,6 +336,8 @@ export default view(({ root, send, trigger, onUnmount }) => {
       const m = metric(line.metric), run = now.header.runs.find((r) => r.id === line.run)?.name ?? '';
       parts.push(`${run} ${line.split} ${m.title.toLowerCase()} ${worded(line.values[line.n - 1], m.unit)}`);
     }
+    const lead = now.header.runs.find((r) => r.leads);
+    if (lead && now.header.runs.length > 1) parts.push(`the best validation accuracy is ${lead.name}'s, at step ${brief(lead.best.step)}`);
     return `Training curves. ${parts.join(', ') || 'No records yet'}. Arrow keys read values, plus and minus zoom, Enter marks the moment.`;
   }
 

@@ -1,0 +1,172 @@
+"""What the browser itself does in the lab: curves that are read, zoomed and laid over one another, and the timeline."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from vitviz.config import TrainConfig, ViTConfig
+from vitviz.models.presets import GREY_32
+from vitviz.training.runs import Run, RunConfig
+from vitviz.training.session import Session
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Page]
+WAIT_MS = 60_000
+
+
+@pytest.fixture(scope="module")
+def runs(runs_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
+    """Two small runs in the server's folder: a quick one and one that hardly learns."""
+    made = []
+    for name, rate in (("quick", 5e-3), ("slow", 1e-5)):
+        config = RunConfig(
+            ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2),
+            GREY_32,
+            TrainConfig(dataset="digits", epochs=4, learning_rate=rate, snapshots=6),
+            name,
+            "digits_live",
+        )
+        run = Run.create(tmp_path_factory.mktemp("trained"), config)
+        assert Session(run, device="cpu").perform().state == "done"
+        made.append(Run(shutil.copytree(run.directory, runs_folder / run.id)))
+    return made[0], made[1]
+
+
+def lab(visit: Visit, run: Run, **context: object) -> Page:
+    page = visit(f"live_lab?live_lab.run={run.id}", **{"height": 1800, **context})
+    expect(page.get_by_label("Moment of training")).to_be_enabled(timeout=WAIT_MS)
+    return page
+
+
+def read_at(page: Page, share: float) -> str:
+    """What the curves say at a share of the first panel's width."""
+    canvas = page.locator(".curves-canvas")
+    box = canvas.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 40 + share * (panel_px(page) - 124), box["y"] + 100)
+    tip = page.locator(".vv-tip:visible").first
+    expect(tip).to_contain_text("step")
+    return tip.inner_text()
+
+
+def panel_px(page: Page) -> float:
+    box = page.locator(".curves-canvas").bounding_box()
+    assert box is not None
+    return box["width"] if box["width"] < 820 else (box["width"] - 24) / 2
+
+
+def step_in(text: str) -> float:
+    found = re.search(r"step ([\d.]+)(k?)", text)
+    assert found is not None, text
+    return float(found[1]) * (1000 if found[2] else 1)
+
+
+def moment(page: Page) -> str:
+    return page.locator(".life-where").inner_text()
+
+
+def test_values_are_read_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> None:
+    page = lab(visit, runs[0])
+    middle = read_at(page, 0.5)
+    assert re.search(r"^step \d+ · epoch (1\.9|2)\d* · \d+\.\d s", middle), middle
+    assert "train loss" in middle and "validation accuracy" in middle
+    last = step_in(read_at(page, 1.0))
+    assert abs(step_in(middle) - last / 2) <= last / 20
+    for axis in ("epoch", "seconds", "step"):
+        page.get_by_role("button", name=axis, exact=True).click()
+        expect(page.get_by_role("button", name=axis, exact=True)).to_have_attribute("aria-pressed", "true")
+        assert 0 < step_in(read_at(page, 0.5)) < last
+    page.get_by_role("button", name="log x").click()
+    assert step_in(read_at(page, 0.5)) < last / 4  # the first steps get more room
+    page.get_by_role("button", name="log x").click()
+    before = page.locator(".curves-canvas").screenshot()
+    page.get_by_role("button", name="log y").click()
+    assert page.locator(".curves-canvas").screenshot() != before
+    page.get_by_label("Smoothing").fill("0")
+    expect(page.locator(".curves-smooth")).to_contain_text("smooth 0.00")
+    page.get_by_label("Third curve").select_option(label="learning rate")
+    assert "learning rate" in read_at(page, 0.5)
+
+
+def test_a_zoom_is_read_and_left_by_keys_and_mouse(visit: Visit, runs: tuple[Run, Run]) -> None:
+    page = lab(visit, runs[0])
+    last = step_in(read_at(page, 1.0))
+    box = page.locator(".curves-canvas").bounding_box()
+    assert box is not None
+    width = panel_px(page) - 124
+    page.mouse.move(box["x"] + 40 + 0.5 * width, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 40 + width, box["y"] + 100, steps=4)
+    page.mouse.up()
+    whole = page.get_by_role("button", name="whole run")
+    expect(whole).to_be_visible()
+    assert step_in(read_at(page, 0.02)) >= last * 0.45
+    page.locator(".curves-canvas").focus()
+    page.keyboard.press("Escape")
+    expect(whole).to_be_hidden()
+    page.keyboard.press("+")
+    expect(whole).to_be_visible()
+    whole.click()
+    assert step_in(read_at(page, 0.02)) < last * 0.1
+
+
+def test_runs_lie_over_one_another_and_the_best_is_named(visit: Visit, runs: tuple[Run, Run]) -> None:
+    quick, slow = runs
+    page = visit(f"live_lab?live_lab.run={slow.id}&model=run:{quick.id}", height=1800)  # both join the visit
+    page.get_by_label("Curves beside it").click()
+    page.get_by_role("option", name="quick").click()
+    canvas = page.locator(".curves-canvas")
+    expect(canvas).to_have_attribute("aria-label", re.compile("slow validation accuracy .*quick validation"))
+    expect(canvas).to_have_attribute("aria-label", re.compile("best validation accuracy is quick's, at step"))
+    page.keyboard.press("Escape")
+    text = read_at(page, 0.5)
+    assert "slow: train loss" in text and "quick: validation accuracy" in text
+    page.get_by_role("button", name="seconds", exact=True).click()
+    assert "quick: train loss" in read_at(page, 0.5)
+
+
+def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
+    visit: Visit, runs: tuple[Run, Run]
+) -> None:
+    run = runs[0]
+    page = lab(visit, run)
+    steps = run.snapshots()
+    expect(page.locator(".life-where")).to_contain_text(f"snapshot {len(steps)} of {len(steps)}")
+    canvas = page.locator(".curves-canvas")
+    unmarked = canvas.screenshot()
+    box = canvas.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 42, box["y"] + 100)
+    expect(page.locator(".life-where")).to_contain_text(re.compile(r"^step [01] "))
+    follow = page.get_by_role("button", name="follow the newest")
+    expect(follow).to_have_attribute("aria-pressed", "false")
+    page.mouse.move(0, 0)
+    assert canvas.screenshot() != unmarked  # the moment is marked
+
+    track = page.get_by_label("Moment of training")
+    track.focus()
+    page.keyboard.press("End")
+    expect(page.locator(".life-where")).to_contain_text(f"snapshot {len(steps)} of")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".life-where")).to_contain_text(f"snapshot {len(steps) - 1} of")
+    page.get_by_role("button", name="One snapshot back").click()
+    expect(page.locator(".life-where")).to_contain_text(f"snapshot {len(steps) - 2} of")
+
+    track_box = track.bounding_box()
+    assert track_box is not None
+    y = track_box["y"] + track_box["height"] / 2
+    page.mouse.move(track_box["x"] + track_box["width"] / 2, y)
+    page.mouse.down()
+    page.mouse.move(track_box["x"] + 2, y, steps=8)
+    page.mouse.up()
+    expect(page.locator(".life-where")).to_contain_text("step 0 ")
+
+    page.get_by_role("button", name="play", exact=True).click()
+    expect(page.locator(".life-where")).to_contain_text(f"snapshot {len(steps)} of", timeout=WAIT_MS)
+    expect(page.get_by_role("button", name="play", exact=True)).to_be_visible()  # it stops at the end
