@@ -32,7 +32,7 @@ MODELS: dict[str, ModelConfig] = {
     "slices": replace(VIT, head_input="slice", output_projection=False, softmax_output=True),
     "unfold": replace(VIT, embed="unfold", positions="sincos_1d"),
     "hybrid": replace(VIT, stem=(8, 16)),
-    "hybrid_rim": replace(VIT, image_size=14, patch_size=7, stem=(8, 8, 16)),
+    "hybrid_enlarged": replace(VIT, image_size=14, patch_size=7, stem=(8, 8, 16)),
     "swin": SWIN,
     "swin_timm": replace(SWIN, convention="timm", image_size=20),
     "cnn": CNNConfig(image_size=16, widths=(8, 16), blocks=(1, 2)),

@@ -11,7 +11,7 @@ class ConvStem(nn.Module):
     """3 x 3 convolutions down to the patch grid, then a 1 x 1 map to D (Xiao et al. 2021).
 
     The last h = ceil(log2(P)) convolutions halve the picture, those before them keep its size. Where P is no power
-    of 2 the picture gets a rim first, so that every patch comes from 2^h px: 28 px in patches of 7 become 32.
+    of 2 the picture is enlarged first, so that every patch has 2^h px: 28 px in patches of 7 become 32.
     """
 
     def __init__(self, in_chans: int, widths: tuple[int, ...], embed_dim: int, patch_size: int) -> None:
@@ -33,12 +33,9 @@ class ConvStem(nn.Module):
         self.stride = 2**halvings
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.contiguous(memory_format=torch.channels_last)  # the oneDNN kernels are faster
         if self.stride != self.patch_size:
-            x = self._with_rim(x)
+            rows, cols = (side // self.patch_size for side in x.shape[-2:])
+            x = F.interpolate(x, size=(rows * self.stride, cols * self.stride), mode="bilinear")
+        x = x.contiguous(memory_format=torch.channels_last)  # oneDNN's kernels are faster so
         y: Tensor = self.proj(self.stem(x))
         return y.flatten(2).mT  # (B, D, rows, cols) -> (B, N, D)
-
-    def _with_rim(self, x: Tensor) -> Tensor:
-        height, width = (side // self.patch_size * (self.stride - self.patch_size) for side in x.shape[-2:])
-        return F.pad(x, (width // 2, width - width // 2, height // 2, height - height // 2))
