@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 
-from vitviz.training.loop import Trainer
+from pages._shared.position_lens import matter
+from vitviz.training.loop import Trainer, turn
+from vitviz.training.races import POSITIONS_RACE, positions_race
 from vitviz.training.recipe import learning_rate_factor
+from vitviz.training.shuffling import shuffle_patches
 
 MATHEMATICS = r"""
 **The loss.** For logits $\ell \in \mathbb{R}^K$ and the true class $y$ the cross-entropy is
@@ -25,7 +28,7 @@ when the run is over: a number that chose anything would no longer be a test.
 """
 TRY_THIS = """
 1. **Predict first:** with *no positions*, can the model still read digits? And the *shapes*, where only the place
-   of the objects tells the class? Start both twins and lay the curves over one another.
+   of the objects tells the class? Choose the *experiment* and start it: five codes of positions race.
 2. Set the learning rate to 0.5 and start. At which step does the loss leave the picture, and what is said?
 3. Start *Digits, live*, then drag the timeline back. Which comes first: positions that know their
    neighbours, or an accuracy above 90 %?
@@ -34,6 +37,19 @@ TRY_THIS = """
 """
 
 
-def code() -> str:
-    """The lines that make one update, and the schedule, as they ran."""
-    return inspect.getsource(Trainer.advance) + "\n\n" + inspect.getsource(learning_rate_factor)
+def mathematics(preset: str | None = None) -> str:
+    """The terms of a training; an experiment's own question first."""
+    return matter.MATH + MATHEMATICS if preset == POSITIONS_RACE else MATHEMATICS
+
+
+def try_this(preset: str | None = None) -> str:
+    """What to predict and try."""
+    return matter.TRY_THIS if preset == POSITIONS_RACE else TRY_THIS
+
+
+def code(preset: str | None = None) -> str:
+    """The lines that make one update, and the schedule, as they ran; of a race also what its models share."""
+    parts: tuple[object, ...] = (Trainer.advance, learning_rate_factor)
+    if preset == POSITIONS_RACE:
+        parts = (positions_race, turn, shuffle_patches)
+    return "\n\n".join(inspect.getsource(part) for part in parts)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages._shared import controls, link, nouns, page, registry, runs, state
 from pages._shared.components.life import life
-from pages.train import drawing, evolving, lessons, recipe_form, table, watch
+from pages.train import drawing, evolving, lessons, race, recipe_form, table, watch
 from vitviz.training.executor import ExecutorError
 from vitviz.training.runs import Run, RunConfig
 
@@ -61,15 +61,16 @@ def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
             chosen = controls.select(FOCUS, "Run on the stage", list(names), format_func=names.get)
             focus = next(other for other in mine if other.id == chosen)
     with beside:
-        others = [name for name in names if focus is None or name != focus.id]
-        if others:
+        models = {model.id: runs.title(model) for other in mine for model in runs.models_of(other)}
+        others = [name for name in models if focus is None or name != focus.id]
+        if others and not race.is_experiment(focus):  # whose members are beside each other already
             kept = [name for name in st.session_state.get(BESIDE, []) if name in others]
             st.session_state[BESIDE] = kept
             st.multiselect(
                 "Curves beside it",
                 others,
                 key=BESIDE,
-                format_func=names.get,
+                format_func=models.get,
                 max_selections=5,
                 placeholder="none",
             )
@@ -95,38 +96,50 @@ def _beside_words(config: RunConfig, focus: Run | None) -> str:
 
 def describe(config: RunConfig) -> str:
     """One line about what a config trains."""
-    train = config.train
+    train, models = config.train, config.members
     length = f"{train.epochs:g} epochs" if train.epochs else f"{train.seconds:g}{watch.NBSP}s"
     count = sum(table.parameters_by_part(table.parameter_shapes(config.model)).values())
     optimizer = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"}[train.optimizer]
     words = recipe_form.model_words(config.model)
+    if models:
+        words = f"{len(models)} models in turn ({', '.join(m.title for m in models)}), each a {words}"
     return f"{words}; {count:,} parameters; {optimizer} at {train.learning_rate:g}, batch {train.batch_size}, {length}"
 
 
 def _stage(shown: list[Run], focus: Run) -> None:
     """Curves and inspector; when the last of the shown runs ends, the page runs once more, without polling."""
     runs.watch()
-    stage, side = st.columns([2, 1], gap="medium")
-    with stage:
-        watch.draw_curves(shown, focus)
-    with side:
-        watch.draw_inspector(focus)
+    if race.is_experiment(focus):
+        race.draw_stage(focus)
+    else:
+        stage, side = st.columns([2, 1], gap="medium")
+        with stage:
+            watch.draw_curves(shown, focus)
+        with side:
+            watch.draw_inspector(focus)
     under_way = any(runs.status(run).active for run in shown)
     if st.session_state.get(WATCHED) and not under_way:
         st.session_state[WATCHED] = False
-        if focus.snapshots():
-            nouns.set_model(f"run:{focus.id}")
+        subject = race.subject(focus)
+        if subject.snapshots():
+            nouns.set_model(f"run:{subject.id}")
         st.rerun()
     if under_way and not st.session_state.get(WATCHED):  # resumed from the inspector: begin to poll
         st.session_state[WATCHED] = True
         st.rerun()
 
 
+def _marked(focus: Run) -> int | None:
+    """The step that the timeline stands at; members of an experiment share it. None: the newest."""
+    moment = st.session_state.get(watch.MOMENT)
+    if not moment or moment["follow"] or moment["run"].partition("/")[0] != focus.whole.id:
+        return None
+    return moment["step"]
+
+
 def _life(focus: Run) -> None:
     """The timeline and every lens in small; in a fragment of its own, so that dragging disturbs nothing."""
-    moment = st.session_state.get(watch.MOMENT)
-    at = moment["step"] if moment and moment["run"] == focus.id and not moment["follow"] else None
-    settled, opened = life(evolving.flip_book(focus, at), key="live_lab.life")
+    settled, opened = life(evolving.flip_book(focus, _marked(focus)), key="live_lab.life")
     if settled and settled.get("run") == focus.id:
         st.session_state[watch.MOMENT] = settled
     if opened:
@@ -140,9 +153,7 @@ def _life(focus: Run) -> None:
 
 
 def _draw(focus: Run) -> None:
-    moment = st.session_state.get(watch.MOMENT)
-    at = moment["step"] if moment and moment["run"] == focus.id and not moment["follow"] else None
-    drawing.draw(focus, focus.config(), at)
+    drawing.draw(focus, focus.config(), _marked(focus))
 
 
 def main() -> None:
@@ -152,18 +163,22 @@ def main() -> None:
     if said:
         runs.adopt(said)
     runs.executor()
-    config = recipe_form.draw()
+    config = race.draw_form() if race.choose() else recipe_form.draw()
     mine = runs.mine()
     focus = _start_row(config, mine)
     if focus is None:
         _empty()
         return
-    others = [run for run in mine if run.id in st.session_state.get(BESIDE, [])]
-    shown = [focus, *others]
+    chosen = [] if race.is_experiment(focus) else st.session_state.get(BESIDE, [])
+    shown = [focus, *filter(None, map(runs.find, chosen))]
     active = any(runs.status(run).active for run in shown)
     st.session_state[WATCHED] = active
     st.fragment(_stage, run_every=watch.POLL_S if active else None)(shown, focus)
-    page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
+    whole = focus
+    if race.is_experiment(whole):
+        focus = race.choose_member(whole)
+    else:
+        page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
     growing = active or not evolving.complete(focus)
     st.session_state[GROWING] = growing and not active
     st.fragment(_life, run_every=LIFE_POLL_S if growing else None)(focus)
@@ -176,12 +191,12 @@ def main() -> None:
     st.fragment(_draw, run_every=DRAW_POLL_S if active else None)(focus)
     st.subheader("Runs of this visit", anchor=False)
     st.fragment(table.draw, run_every=TABLE_POLL_S if active else None)(mine)
-    table.manage(focus, show)
+    table.manage(whole, show)
     page.drawers(
-        math=lessons.MATHEMATICS,
-        code=lessons.code(),
+        math=lessons.mathematics(whole.config().preset),
+        code=lessons.code(whole.config().preset),
         numbers=lambda: table.numbers(focus),
-        try_this=lessons.TRY_THIS,
+        try_this=lessons.try_this(whole.config().preset),
     )
 
 
@@ -192,7 +207,7 @@ def _empty() -> None:
         icon=":material/science:",
     )
     table.upload_only(show)
-    page.drawers(math=lessons.MATHEMATICS, code=lessons.code(), try_this=lessons.TRY_THIS)
+    page.drawers(math=lessons.mathematics(), code=lessons.code(), try_this=lessons.try_this())
 
 
 main()

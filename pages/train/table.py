@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from pages._shared import runs
-from pages.train import recipe_form, watch
+from pages.train import race, recipe_form, watch
 from vitviz.analysis.comparison import differences
 from vitviz.analysis.milestones import parameters_by_part, time_to
 from vitviz.config import to_dict
@@ -25,13 +25,14 @@ PERCENT = "%g\N{NO-BREAK SPACE}%%"  # of numbers that are rounded to one digit: 
 
 
 def draw(mine: list[Run]) -> None:
-    """One row per run: how it stands, how well it does, and only those settings that differ."""
+    """One row per model: how it stands, how well it does, and only those settings that differ."""
     import pandas as pd
 
-    settings = [_settings(run.config()) for run in mine]
+    models = [model for run in mine for model in runs.models_of(run)]
+    settings = [_settings(run.config()) for run in models]
     names = [name for name in differences(settings) if name != "kind"]
     rows = []
-    for run, setting in zip(mine, settings, strict=True):
+    for run, setting in zip(models, settings, strict=True):
         shown = {name: _brief(setting.get(name)) for name in names}
         rows.append(_result(run) | shown)
     st.dataframe(
@@ -47,7 +48,7 @@ def draw(mine: list[Run]) -> None:
             "step": st.column_config.NumberColumn("Steps", format="localized"),
         },
     )
-    if len(mine) > 1:
+    if len(models) > 1:
         what = ", ".join(names) if names else "nothing"
         st.caption(f"Only settings that differ are listed: {what}.")
 
@@ -70,7 +71,7 @@ def _result(run: Run) -> dict[str, Any]:
     status, log = runs.status(run), runs.log(run.id).read()
     table, best = log.validation(), log.best()
     return {
-        "Run": run.config().name,
+        "Run": runs.title(run),
         "State": status.state,
         "step": status.step,
         "seconds": status.seconds,
@@ -111,6 +112,8 @@ def _rename(run: Run, key: str) -> None:
 
 def _copy(run: Run) -> None:
     config = run.config()
+    if race.fill(config):
+        return
     recipe_form.fill(config.model, config.train, config.preset)
 
 
@@ -239,7 +242,7 @@ def _csv(run: Run, log: runs.Log) -> None:
         "Records as CSV",
         # Made when it is asked for: a file of an earlier poll would be gone by then.
         lambda: "\n".join(lines),
-        f"{run.id}.csv",
+        f"{run.id.replace('/', '-')}.csv",
         "text/csv",
         icon=":material/download:",
         on_click="ignore",

@@ -83,7 +83,7 @@ export default view(({ root }) => {
     });
     if (!ends.length) {
       ctx.fillStyle = colors.muted; ctx.textAlign = 'center';
-      ctx.fillText(header.waiting, (x0 + width) / 2, (y0 + y1) / 2);
+      ctx.fillText(header.waiting, (x0 + x1) / 2, area.y(0.625));
     }
     if (hovered >= 0 && hovered < epochs.length) {
       const x = Math.round(area.x(epochs[hovered])) + 0.5;

@@ -1,0 +1,102 @@
+"""What a race's numbers say, and only when they say it."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vitviz.analysis.race import Racer, common, describe, explains_half, racer, swapped_share
+from vitviz.plots.race import COLOURS, payload
+
+CLASSES = ("left", "right", "above", "below")
+SWAPS = [
+    [5, 0, 5, 0],
+    [0, 5, 0, 5],
+    [5, 0, 5, 0],
+    [0, 5, 0, 5],
+]  # half right; left for above, right for below
+SPREAD = [[5, 5, 0, 0], [5, 5, 0, 0], [0, 0, 5, 5], [0, 0, 5, 5]]  # half right, but left for right
+RIGHT = [[10, 0, 0, 0], [0, 10, 0, 0], [0, 0, 10, 0], [0, 0, 0, 10]]
+
+
+def record(accuracy: float, shuffled: float, confusion: Any = RIGHT, **changes: Any) -> dict[str, Any]:
+    base = {"split": "test", "epoch": 3.0, "accuracy": accuracy, "shuffled": shuffled, "images": 40}
+    return base | {"confusion": confusion} | changes
+
+
+def of(name: str, *records: dict[str, Any]) -> Racer:
+    return racer(name, name.upper(), np.array([[1.0, 2.0], [0.3, 0.4]]), records)
+
+
+def test_a_curve_joins_evaluations_and_snapshots_in_order() -> None:
+    found = of(
+        "a", record(0.1, 0.1, epoch=0.0, split="validation"), record(0.9, 0.1, epoch=2.0, split="validation")
+    )
+    np.testing.assert_allclose(
+        found.curve, [[0, 1, 2], [0.1, 0.3, 0.4]]
+    )  # an evaluation of more pictures wins
+    assert found.measured is not None and found.measured.epoch == 2.0
+    assert of("a", record(0.9, 0.2)).curve.shape == (2, 2)  # a test is no point of the curve
+    assert racer("a", "A", np.empty((2, 0)), []).curve.shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"accuracy": None}, {"confusion": 3}, {"confusion": [[1, 2]]}, {"images": "many"}, {"split": None}],
+)
+def test_a_damaged_record_is_left_out(damage: dict[str, Any]) -> None:
+    whole = damage == {"split": None}  # any word names a split
+    assert (of("a", record(0.5, 0.5) | damage).measured is not None) is whole
+
+
+def test_summed_positions_are_explained_when_their_mistakes_are_swaps() -> None:
+    swaps, spread, right = (
+        of("sincos_2d_sum", record(a, 0.25, c)) for a, c in ((0.5, SWAPS), (0.5, SPREAD), (1, RIGHT))
+    )
+    for found, explained in ((swaps, True), (spread, False), (right, False)):
+        assert found.measured is not None
+        assert explains_half(found.measured, CLASSES) is explained
+        assert ("cannot tell left from above" in describe([found], CLASSES)) is explained
+    assert swaps.measured is not None and swapped_share(swaps.measured, CLASSES) == 1.0
+    assert not explains_half(swaps.measured, tuple("abcd"))
+    other = of("learned", record(0.5, 0.25, SWAPS))  # another code that is half right for another reason
+    assert "cannot tell" not in describe([other], CLASSES)
+
+
+def test_the_caption_counts_gain_and_loss() -> None:
+    said = describe([of("none", record(0.25, 0.25)), of("learned", record(0.999, 0.26))], CLASSES)
+    assert "Right on 40 test pictures after 3 epochs: NONE 25.0" in said and "guessing gives 25" in said
+    assert "Positions add 74.9 points (LEARNED over NONE)" in said
+    assert "LEARNED falls from 99.9" in said and "nothing changes for NONE" in said
+    alike = describe([of("none", record(0.9, 0.9)), of("learned", record(0.9, 0.895))], CLASSES)
+    assert "positions add nothing" in alike and "Shuffling changes nothing for NONE, LEARNED" in alike
+    assert describe([of("none")], CLASSES) == ""
+
+
+def test_models_are_compared_at_one_moment() -> None:
+    """While they take turns one may already be measured at the next snapshot."""
+    early, late = record(0.3, 0.2, epoch=1.0), record(0.6, 0.2, epoch=2.0)
+    racers = [of("a", early, late), of("b", early), of("c", early)]
+    assert [r.name for r in common(racers)] == ["b", "c"]
+
+
+def header_of(message: bytes) -> dict[str, Any]:
+    (length,) = struct.unpack_from("<I", message)
+    found: dict[str, Any] = json.loads(message[4 : 4 + length])
+    return found
+
+
+def test_the_message_holds_curves_pairs_and_chance() -> None:
+    racers = [of("none", record(0.25, 0.25)), of("learned", record(0.9, 0.3))]
+    header = header_of(payload(racers, 0.25, 3.0))
+    assert [r["measured"] for r in header["racers"]] == [[0.25, 0.25], [0.9, 0.3]]
+    assert (header["chance"], header["epochs"], header["split"], header["images"]) == (0.25, 3.0, "test", 40)
+    assert header["arrays"]["curve1"]["shape"] == [2, 2]
+    assert len({r["color"] for r in header["racers"]}) == 2
+    assert header_of(payload([of("a")], 0.1, 1.0, "soon"))["waiting"] == "soon"
+    with pytest.raises(ValueError, match="received 9"):
+        payload([of("a")] * (len(COLOURS) + 1), 0.1, 1.0)
