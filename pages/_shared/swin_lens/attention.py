@@ -48,7 +48,7 @@ def draw(choice: ModelChoice, step: int) -> None:
         smooth=False,
         grid=True,
     )
-    explorer(explore.view_of(now, layer, head, "swin"), key=KEY, on_change=on_pick)
+    explorer(*explore.view_of(now, layer, head, "swin"), key=KEY, on_change=on_pick)
     page.caption(explore.describe(now, layer, head, "row"))
     nouns.link_to("attention", "Everything else in the attention explorer", **{"attention.layer": layer})
 
