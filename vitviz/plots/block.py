@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale, layout
+from vitviz.plots.plain import PlainFigure
+from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale
 
 
 def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "light") -> go.Figure:
@@ -16,8 +17,9 @@ def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "li
     palette = PALETTES[mode]
     top = float(np.quantile(np.abs(tokens), 0.99)) or 1.0
     rows, cols = tokens.shape
-    figure = go.Figure(layout=layout(mode))
-    figure.add_heatmap(
+    figure = PlainFigure(mode)
+    figure.add(
+        "heatmap",
         z=tokens.astype(np.float32),
         x=np.arange(1, cols + 1),
         y=np.arange(1, rows + 1),
@@ -31,21 +33,24 @@ def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "li
         ((0.5, token + 0.5, cols + 0.5, token + 1.5), palette.query),
         ((channel + 0.5, 0.5, channel + 1.5, rows + 0.5), palette.primary),
     ):
-        figure.add_shape(
+        figure.shape(
             type="rect", x0=box[0], y0=box[1], x1=box[2], y1=box[3], line={"color": color, "width": 2.5}
         )
-    figure.update_xaxes(title_text="channel (blue: what BatchNorm reads)", showgrid=False)
-    figure.update_yaxes(title_text="token (orange: LayerNorm)", autorange="reversed", showgrid=False)
-    figure.update_layout(height=300)
-    return figure
+    figure.layout(xaxis={"title": {"text": "channel (blue: what BatchNorm reads)"}, "showgrid": False})
+    figure.layout(
+        yaxis={"title": {"text": "token (orange: LayerNorm)"}, "autorange": "reversed", "showgrid": False}
+    )
+    figure.layout(height=300)
+    return figure.figure()
 
 
 def stream_figure(lengths: NDArray[Any], token: int, mode: Mode = "light") -> go.Figure:
     """Length of the residual stream, (depth + 1, tokens): this token, the mean, and the range of all tokens."""
     palette = PALETTES[mode]
     depth = np.arange(len(lengths))
-    figure = go.Figure(layout=layout(mode))
-    figure.add_scatter(
+    figure = PlainFigure(mode)
+    figure.add(
+        "scatter",
         x=np.concatenate([depth, depth[::-1]]),
         y=np.concatenate([lengths.max(axis=1), lengths.min(axis=1)[::-1]]),
         fill="toself",
@@ -60,7 +65,8 @@ def stream_figure(lengths: NDArray[Any], token: int, mode: Mode = "light") -> go
         ("mean", lengths.mean(axis=1), palette.muted),
         ("this token", lengths[:, token], palette.query),
     ):
-        figure.add_scatter(
+        figure.add(
+            "scatter",
             x=depth,
             y=values,
             name=name,
@@ -68,9 +74,9 @@ def stream_figure(lengths: NDArray[Any], token: int, mode: Mode = "light") -> go
             line={"color": color, "width": 2},
             hovertemplate="%{y:.2f} after block %{x}<extra>" + name + "</extra>",
         )
-    figure.update_xaxes(title_text="blocks passed", dtick=1 if len(depth) <= 13 else 4)
-    figure.update_yaxes(title_text="length of the token", rangemode="tozero")
-    figure.update_layout(
+    figure.layout(xaxis={"title": {"text": "blocks passed"}, "dtick": 1 if len(depth) <= 13 else 4})
+    figure.layout(yaxis={"title": {"text": "length of the token"}, "rangemode": "tozero"})
+    figure.layout(
         height=360, showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     )
-    return figure
+    return figure.figure()

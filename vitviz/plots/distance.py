@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
+from vitviz.plots.plain import PlainFigure
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -80,24 +81,24 @@ def distribution_figure(
 ) -> go.Figure:
     """One head's attention between patches by distance, with its mean as a line."""
     palette = theme.PALETTES[mode]
-    figure = go.Figure(
-        go.Bar(
-            x=(edges_px[1:] + edges_px[:-1]) / 2,
-            y=100 * mass,
-            width=np.diff(edges_px) * 0.86,
-            marker={"color": color, "line": {"width": 0}},
-            hovertemplate="%{x:.1f} px: %{y:.1f} %<extra></extra>",
-        )
+    figure = PlainFigure(mode)
+    figure.add(
+        "bar",
+        x=(edges_px[1:] + edges_px[:-1]) / 2,
+        y=100 * mass,
+        width=np.diff(edges_px) * 0.86,
+        marker={"color": color, "line": {"width": 0}},
+        hovertemplate="%{x:.1f} px: %{y:.1f} %<extra></extra>",
     )
-    figure.add_vline(
+    figure.vline(
         x=mean_px,
         line={"color": palette.ink, "width": 1, "dash": "dot"},
-        annotation={"text": f"mean {mean_px:.1f} px", "font": {"color": palette.muted}, "yanchor": "top"},
+        note={"text": f"mean {mean_px:.1f} px", "font": {"color": palette.muted}, "yanchor": "top"},
     )
-    figure.update_layout(**theme.layout(mode), height=240)
-    figure.update_xaxes(title_text="distance, px", range=[0, float(edges_px[-1])])
-    figure.update_yaxes(title_text="share of attention, %", rangemode="tozero", nticks=4)
-    return figure
+    figure.layout(height=240)
+    figure.layout(xaxis={"title": {"text": "distance, px"}, "range": [0, float(edges_px[-1])]})
+    figure.layout(yaxis={"title": {"text": "share of attention, %"}, "rangemode": "tozero", "nticks": 4})
+    return figure.figure()
 
 
 def reach_figure(
@@ -108,10 +109,11 @@ def reach_figure(
 ) -> go.Figure:
     """How far information has travelled after each layer, in pixels: one line per kind of reach."""
     palette = theme.PALETTES[mode]
-    figure = go.Figure()
+    figure = PlainFigure(mode)
     for index, (label, values) in enumerate(curves.items()):
         color = theme.HEADS[(4, 5, 2, 6)[index % 4]]
-        figure.add_scatter(
+        figure.add(
+            "scatter",
             x=list(range(1, len(names) + 1)),
             y=values,
             mode="lines+markers",
@@ -121,36 +123,35 @@ def reach_figure(
             customdata=list(names),
             hovertemplate="%{customdata}: %{y:.1f} px<extra>" + label + "</extra>",
         )
-    figure.update_layout(**theme.layout(mode), height=340)
-    figure.update_layout(
+    figure.layout(height=340)
+    figure.layout(
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"color": palette.ink}},
     )
-    figure.update_xaxes(
-        tickvals=list(range(1, len(names) + 1)), ticktext=list(names), title_text="after layer"
+    figure.layout(
+        xaxis={
+            "tickvals": list(range(1, len(names) + 1)),
+            "ticktext": list(names),
+            "title": {"text": "after layer"},
+        }
     )
-    figure.update_yaxes(title_text="distance from the centre, px", rangemode="tozero")
-    return figure
+    figure.layout(yaxis={"title": {"text": "distance from the centre, px"}, "rangemode": "tozero"})
+    return figure.figure()
 
 
 def reach_map(distance_px: FloatArray, mode: theme.Mode) -> go.Figure:
     """How far each query patch of one head looks, as a map with its scale."""
-    figure = go.Figure(
-        go.Heatmap(
-            z=np.asarray(distance_px, np.float32),
-            colorscale=theme.colorscale(theme.SEQUENTIAL),
-            xgap=1,
-            ygap=1,
-            colorbar={
-                "thickness": 8,
-                "outlinewidth": 0,
-                "title": {"text": "px", "side": "right"},
-                "nticks": 4,
-            },
-            hovertemplate="row %{y}, column %{x}: %{z:.1f} px<extra></extra>",
-        )
+    figure = PlainFigure(mode)
+    figure.add(
+        "heatmap",
+        z=np.asarray(distance_px, np.float32),
+        colorscale=theme.colorscale(theme.SEQUENTIAL),
+        xgap=1,
+        ygap=1,
+        colorbar={"thickness": 8, "outlinewidth": 0, "title": {"text": "px", "side": "right"}, "nticks": 4},
+        hovertemplate="row %{y}, column %{x}: %{z:.1f} px<extra></extra>",
     )
-    figure.update_layout(**theme.layout(mode), height=240)
-    figure.update_xaxes(visible=False, constrain="domain")
-    figure.update_yaxes(visible=False, autorange="reversed", scaleanchor="x")
-    return figure
+    figure.layout(height=240)
+    figure.layout(xaxis={"visible": False, "constrain": "domain"})
+    figure.layout(yaxis={"visible": False, "autorange": "reversed", "scaleanchor": "x"})
+    return figure.figure()

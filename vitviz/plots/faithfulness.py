@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from vitviz.plots.plain import PlainFigure
 from vitviz.plots.theme import HEADS, PALETTES, Mode, layout
 
 Curves = Mapping[str, tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]]
@@ -29,11 +30,12 @@ def curves_figure(
         random: the same of random orders, each (orders, steps + 1): drawn as their range and mean.
     """
     palette = PALETTES[mode]
-    figure = go.Figure(layout=layout(mode))
+    figure = PlainFigure(mode)
     percent = 100 * fraction
     for side, (x, y) in enumerate((("x", "y"), ("x2", "y2"))):
         noise = random[side]
-        figure.add_scatter(
+        figure.add(
+            "scatter",
             x=np.concatenate([percent, percent[::-1]]),
             y=np.concatenate([noise.max(axis=0), noise.min(axis=0)[::-1]]),
             fill="toself",
@@ -50,7 +52,8 @@ def curves_figure(
             for i, (title, pair) in enumerate(curves.items())
         }
         for title, (values, color, dash) in lines.items():
-            figure.add_scatter(
+            figure.add(
+                "scatter",
                 x=percent,
                 y=values,
                 name=title,
@@ -64,7 +67,7 @@ def curves_figure(
             )
     axis: dict[str, Any] = dict(layout(mode)["xaxis"])  # type: ignore[call-overload]
     title = axis["title"]
-    figure.update_layout(
+    figure.layout(
         xaxis={**axis, "domain": [0, 0.47], "title": {**title, "text": "patches blanked, %"}},
         xaxis2={**axis, "domain": [0.53, 1], "title": {**title, "text": "patches shown, %"}},
         yaxis={**axis, "range": [0, 1.02], "title": {**title, "text": f"probability of {class_name}"}},
@@ -73,4 +76,4 @@ def curves_figure(
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         height=340,
     )
-    return figure
+    return figure.figure()

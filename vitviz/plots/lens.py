@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.plots.theme import HEADS, PALETTES, Mode, layout
+from vitviz.plots.plain import PlainFigure
+from vitviz.plots.theme import HEADS, PALETTES, Mode
 
 
 def lens_figure(
@@ -25,11 +26,12 @@ def lens_figure(
         chosen: classes to draw, the first in the strongest line.
     """
     palette = PALETTES[mode]
-    figure = go.Figure(layout=layout(mode))
+    figure = PlainFigure(mode)
     depth = len(probabilities) - 1
     for place, index in enumerate(chosen):
         color = palette.primary if place == 0 else HEADS[(0, 2, 3, 5, 7)[(place - 1) % 5]]
-        figure.add_scatter(
+        figure.add(
+            "scatter",
             x=list(range(depth + 1)),
             y=probabilities[:, index],
             name=names[index],
@@ -38,13 +40,15 @@ def lens_figure(
             marker={"size": 6},
             hovertemplate="%{y:.1%} after layer %{x}<extra>" + names[index] + "</extra>",
         )
-    figure.update_xaxes(
-        title_text="layers passed",
-        tickvals=list(range(0, depth + 1, 1 if depth <= 12 else 4)),
-        range=[-0.2, depth + 0.2],
+    figure.layout(
+        xaxis={
+            "title": {"text": "layers passed"},
+            "tickvals": list(range(0, depth + 1, 1 if depth <= 12 else 4)),
+            "range": [-0.2, depth + 0.2],
+        }
     )
-    figure.update_yaxes(title_text="probability", range=[-0.02, 1.02], tickformat=".0%")
-    figure.update_layout(
+    figure.layout(yaxis={"title": {"text": "probability"}, "range": [-0.02, 1.02], "tickformat": ".0%"})
+    figure.layout(
         showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, height=320
     )
-    return figure
+    return figure.figure()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
+from vitviz.plots.plain import PlainFigure
 
 FloatArray = NDArray[np.floating[Any]]
 BYTE_RANGE, SHORT_RANGE = 255, 65535
@@ -145,14 +146,15 @@ def by_distance_figure(
 ) -> go.Figure:
     """Mean similarity against distance in patches, along rows and along columns, for each encoding by name."""
     palette = theme.PALETTES[mode]
-    figure = go.Figure(layout=theme.layout(mode))
+    figure = PlainFigure(mode)
     colours = (palette.query, palette.primary)
     for (name, lines), colour in zip(curves.items(), colours, strict=False):
         for line, direction, dash in zip(lines, ("along rows", "along columns"), LINE_STYLES, strict=True):
             distance = np.arange(1, len(line))
             if not len(distance):
                 continue
-            figure.add_scatter(
+            figure.add(
+                "scatter",
                 x=distance,
                 y=line[1:],
                 mode="lines+markers",
@@ -162,8 +164,8 @@ def by_distance_figure(
                 marker={"size": 5, "color": colour},
                 hovertemplate=f"{name}<br>%{{x}} {direction}: %{{y:.3f}}<extra></extra>",
             )
-    figure.add_hline(y=0, line={"color": palette.line, "width": 1})
-    figure.update_layout(
+    figure.hline(y=0, line={"color": palette.line, "width": 1})
+    figure.layout(
         height=288,
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
@@ -174,7 +176,7 @@ def by_distance_figure(
         yaxis={"title": {"text": "mean cosine"}, "range": [_least(curves), 1.05]},
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
     )
-    return figure
+    return figure.figure()
 
 
 def _longest(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> int:
@@ -210,10 +212,11 @@ def race_figure(
         mode: light or dark.
     """
     palette = theme.PALETTES[mode]
-    figure = go.Figure(layout=theme.layout(mode))
+    figure = PlainFigure(mode)
     for code, points in curves.items():
         x, y = ([point[i] for point in points] for i in (0, 1))
-        figure.add_scatter(
+        figure.add(
+            "scatter",
             x=x,
             y=[100 * value for value in y],
             mode="lines",
@@ -221,20 +224,19 @@ def race_figure(
             line={"color": RACE_COLOURS[code], "width": 2.5},
             hovertemplate=f"{names[code]}<br>epoch %{{x:.1f}}: %{{y:.1f}} %<extra></extra>",
         )
-    figure.add_hline(
+    figure.hline(
         y=100 * chance,
         line={"color": palette.muted, "width": 1, "dash": "dot"},
-        annotation={"text": f"chance {100 * chance:g} %", "font": {"size": 12, "color": palette.muted}},
-        annotation_position="bottom right",
+        note={"text": f"chance {100 * chance:g} %", "font": {"size": 12, "color": palette.muted}},
     )
-    figure.update_layout(
+    figure.layout(
         height=360,
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
         xaxis={"title": {"text": "epochs of training"}},
         yaxis={"title": {"text": "validation accuracy, %"}, "range": [0, 102]},
     )
-    return figure
+    return figure.figure()
 
 
 def shuffled_figure(
@@ -252,10 +254,11 @@ def shuffled_figure(
         mode: light or dark.
     """
     palette = theme.PALETTES[mode]
-    figure = go.Figure(layout=theme.layout(mode))
+    figure = PlainFigure(mode)
     for code, (whole, mixed) in accuracies.items():
         colour, name = RACE_COLOURS[code], names[code]
-        figure.add_scatter(
+        figure.add(
+            "scatter",
             x=[100 * mixed, 100 * whole],
             y=[name, name],
             mode="lines",
@@ -263,20 +266,21 @@ def shuffled_figure(
             hoverinfo="skip",
         )
         for value, fill, what in ((mixed, palette.paper, "patches shuffled"), (whole, colour, "as they are")):
-            figure.add_scatter(
+            figure.add(
+                "scatter",
                 x=[100 * value],
                 y=[name],
                 mode="markers",
                 marker={"size": 13, "color": fill, "line": {"color": colour, "width": 3}},
                 hovertemplate=f"{name}, {what}: %{{x:.1f}} %<extra></extra>",
             )
-    figure.add_vline(x=100 * chance, line={"color": palette.muted, "width": 1, "dash": "dot"})
-    figure.update_layout(
+    figure.vline(x=100 * chance, line={"color": palette.muted, "width": 1, "dash": "dot"})
+    figure.layout(
         height=360,
         xaxis={"title": {"text": "test accuracy, %   ○ shuffled   ● whole"}, "range": [0, 104]},
         yaxis={"autorange": "reversed", "showgrid": False},
     )
-    return figure
+    return figure.figure()
 
 
 def resize_figure(
@@ -284,9 +288,10 @@ def resize_figure(
 ) -> go.Figure:
     """Accuracy in [0, 1] against the picture's side in pixels, one line per way to stretch the positions."""
     palette = theme.PALETTES[mode]
-    figure = go.Figure(layout=theme.layout(mode))
+    figure = PlainFigure(mode)
     for (name, values), colour in zip(accuracy.items(), (palette.query, palette.muted), strict=False):
-        figure.add_scatter(
+        figure.add(
+            "scatter",
             x=list(sizes),
             y=[100 * value for value in values],
             mode="lines+markers",
@@ -295,20 +300,20 @@ def resize_figure(
             marker={"size": 7},
             hovertemplate=f"{name}<br>%{{x}} px: %{{y:.1f}} %<extra></extra>",
         )
-    figure.add_vline(
+    figure.vline(
         x=native_px,
         line={"color": palette.muted, "width": 1, "dash": "dot"},
-        annotation={"text": f"trained at {native_px} px", "font": {"size": 12, "color": palette.muted}},
-        annotation_position="bottom right",
+        note={"text": f"trained at {native_px} px", "font": {"size": 12, "color": palette.muted}},
+        at="bottom",
     )
-    figure.update_layout(
+    figure.layout(
         height=288,
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
         xaxis={"title": {"text": "side of the picture, pixels"}, "tickvals": list(sizes)},
         yaxis={"title": {"text": "test accuracy, %"}, "range": [0, 102]},
     )
-    return figure
+    return figure.figure()
 
 
 def slip_figure(
@@ -322,12 +327,13 @@ def slip_figure(
         mode: light or dark.
     """
     palette = theme.PALETTES[mode]
-    figure = go.Figure(layout=theme.layout(mode))
+    figure = PlainFigure(mode)
     for d, colour in zip(distances, theme.HEADS, strict=False):
         for matrix, name in ((right, "right formula"), (slipped, "slip")):
             line = np.diagonal(matrix, d)
             dots = name == "slip"
-            figure.add_scatter(
+            figure.add(
+                "scatter",
                 x=np.arange(len(line)),
                 y=line,
                 mode="markers+lines" if dots else "lines",
@@ -335,17 +341,16 @@ def slip_figure(
                 marker={"size": 5, "color": colour},
                 hovertemplate=f"{name}: %{{x}} and {d} further, %{{y:.4f}}<extra></extra>",
             )
-        figure.add_annotation(
+        figure.note(
             x=len(right) - 1,
             y=float(right[0, d]),
             text=f"d = {d}",
-            showarrow=False,
             xanchor="left",
             font={"size": 12, "color": palette.muted},
         )
-    figure.update_layout(
+    figure.layout(
         height=320,
         xaxis={"title": {"text": "position p   ▬ right formula   ⋯ slip"}, "range": [0, len(right) + 2]},
         yaxis={"title": {"text": "cosine of p and p + d"}},
     )
-    return figure
+    return figure.figure()

@@ -14,6 +14,7 @@ from vitviz.analysis.windows import Layout
 from vitviz.config import SwinConfig
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
+from vitviz.plots.plain import PlainFigure
 from vitviz.windows import FloatArray, Pair, relative_position_index
 
 PictureArray = NDArray[np.uint8]
@@ -176,12 +177,14 @@ def cost_figure(
     unit: str,
     mode: theme.Mode,
     marker: float | None = None,
+    height_px: int = 320,
 ) -> go.Figure:
     """Two costs against size, log-log; each line carries its name, its end its slope."""
     palette = theme.PALETTES[mode]
-    figure = go.Figure()
+    figure = PlainFigure(mode)
     for color, (name, values) in zip((theme.HEADS[4], theme.HEADS[5]), curves.items(), strict=True):
-        figure.add_scatter(
+        figure.add(
+            "scatter",
             x=list(x),
             y=list(values),
             mode="lines+markers",
@@ -190,19 +193,33 @@ def cost_figure(
             name=name,
             hovertemplate="%{x}: %{y:.3s}" + f"{unit}<extra>{name}</extra>",
         )
-        figure.add_annotation(
+        figure.note(
             x=np.log10(x[-1]),
             y=np.log10(values[-1]),
             text=name,
-            showarrow=False,
             xanchor="right",
             yanchor="bottom" if name.startswith("global") else "top",
             yshift=8 if name.startswith("global") else -14,
             font={"color": palette.ink, "size": 13},
         )
-    figure.update_layout(**theme.layout(mode), height=320)
-    figure.update_xaxes(type="log", title_text=x_title, tickvals=list(x), ticktext=[f"{v:,g}" for v in x])
-    figure.update_yaxes(type="log", title_text=y_title, dtick=1, exponentformat="SI", ticksuffix=unit)
+    figure.layout(height=height_px)
+    figure.layout(
+        xaxis={
+            "type": "log",
+            "title": {"text": x_title},
+            "tickvals": list(x),
+            "ticktext": [f"{v:,g}" for v in x],
+        }
+    )
+    figure.layout(
+        yaxis={
+            "type": "log",
+            "title": {"text": y_title},
+            "dtick": 1,
+            "exponentformat": "SI",
+            "ticksuffix": unit,
+        }
+    )
     if marker is not None:
-        figure.add_vline(x=marker, line={"color": palette.query, "width": 1, "dash": "dot"})
-    return figure
+        figure.vline(x=marker, line={"color": palette.query, "width": 1, "dash": "dot"})
+    return figure.figure()

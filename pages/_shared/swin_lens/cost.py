@@ -117,8 +117,8 @@ def by_the_clock(window: int, dim: int) -> None:
         title,
         unit,
         nouns.mode(),
+        height_px=272,
     )
-    figure.update_layout(height=272)
     st.plotly_chart(figure, theme=None, config=CONFIG, key=f"swin.measured_{what}")
     page.caption(
         f"Slopes over these sizes: {slope(sides, full):.2f} global, {slope(sides, cut):.2f} windows (by side; the"

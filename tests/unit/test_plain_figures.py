@@ -1,0 +1,86 @@
+"""Figures put together unchecked: here every part is checked by Plotly, and what was drawn is what was given."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import plotly.graph_objects as go
+import plotly.io
+import pytest
+
+from vitviz.plots import block, distance, faithfulness, lens, positions, swin, theme
+from vitviz.plots.plain import PlainFigure, merged
+
+Build = Callable[[theme.Mode], go.Figure]
+LINE = np.array([1.0, 0.5, 0.25])
+STEPS = np.linspace(0, 1, 5)
+FIGURES: dict[str, Build] = {
+    "norm": lambda mode: block.norm_figure(np.arange(12.0).reshape(3, 4), 1, 2, mode),
+    "stream": lambda mode: block.stream_figure(np.arange(12.0).reshape(3, 4), 1, mode),
+    "distribution": lambda mode: distance.distribution_figure(
+        np.arange(4.0), np.array([0.2, 0.5, 0.3]), 1.6, theme.HEADS[0], mode
+    ),
+    "reach": lambda mode: distance.reach_figure(
+        ["stem", "block"], {"a": LINE[:2], "b": LINE[:2]}, ["b"], mode
+    ),
+    "reach map": lambda mode: distance.reach_map(np.arange(6.0).reshape(2, 3), mode),
+    "faithfulness": lambda mode: faithfulness.curves_figure(
+        STEPS, {"rollout": (STEPS, STEPS)}, (np.stack([STEPS] * 2), np.stack([STEPS] * 2)), "cat", mode
+    ),
+    "lens": lambda mode: lens.lens_figure(np.full((3, 4), 0.25), list("abcd"), (2, 0), mode),
+    "by distance": lambda mode: positions.by_distance_figure({"a": (LINE, LINE)}, mode),
+    "race": lambda mode: positions.race_figure({"none": [(0, 0.1), (1, 0.3)]}, {"none": "None"}, 0.25, mode),
+    "shuffled": lambda mode: positions.shuffled_figure({"none": (0.3, 0.2)}, {"none": "None"}, 0.25, mode),
+    "resize": lambda mode: positions.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 32, mode),
+    "slip": lambda mode: positions.slip_figure(np.eye(5), np.eye(5), (1, 2), mode),
+    "cost": lambda mode: swin.cost_figure(
+        [28, 56], {"global": [1, 9], "windows": [1, 4]}, "px", "ms", "s", mode, 30
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "mode"), list(itertools.product(FIGURES, ("light", "dark"))))
+def test_plotly_accepts_every_part(name: str, mode: theme.Mode) -> None:
+    figure = FIGURES[name](mode)
+    checked = go.Figure(figure.to_dict())  # raises where a name or a value is none of Plotly's
+    assert len(checked.data) == len(figure.data) > 0
+    assert plotly.io.to_json(figure, validate=False)
+    assert figure.to_dict()["layout"]["font"]["color"] == theme.PALETTES[mode].ink
+
+
+def test_a_check_would_notice_a_wrong_part() -> None:
+    figure = PlainFigure("light")
+    figure.add("scatter", x=[0], y=[1], colour="red")
+    with pytest.raises(ValueError, match="colour"):
+        go.Figure(figure.figure().to_dict())
+
+
+def test_what_is_drawn_is_what_was_given() -> None:
+    bars = FIGURES["distribution"]("light").data[0]
+    np.testing.assert_allclose(bars.x, [0.5, 1.5, 2.5])
+    np.testing.assert_allclose(bars.y, [20, 50, 30])
+    heat = FIGURES["reach map"]("light").data[0]
+    np.testing.assert_array_equal(heat.z, np.arange(6.0).reshape(2, 3))
+    lines = FIGURES["lens"]("light").data
+    assert [line.name for line in lines] == ["c", "a"]
+
+
+def test_lines_across_carry_their_word() -> None:
+    figure = PlainFigure("light")
+    figure.vline(3.0, {"width": 1}, {"text": "here"}, "bottom")
+    figure.hline(0.5, {"width": 1})
+    layout = figure.figure().to_dict()["layout"]
+    assert [(s["x0"], s["x1"], s["y0"], s["y1"]) for s in layout["shapes"]] == [
+        (3, 3, 0, 1),
+        (0, 1, 0.5, 0.5),
+    ]
+    (word,) = layout["annotations"]
+    assert (word["text"], word["x"], word["y"], word["yanchor"]) == ("here", 3.0, 0, "bottom")
+
+
+def test_merging_leaves_its_parts_alone() -> None:
+    base = {"a": {"b": 1, "c": 2}, "d": 3}
+    assert merged(base, {"a": {"b": 5}, "e": 6}) == {"a": {"b": 5, "c": 2}, "d": 3, "e": 6}
+    assert base == {"a": {"b": 1, "c": 2}, "d": 3}
