@@ -1,5 +1,8 @@
 """Controls that are kept from page to page and written into the link; what a link says is checked when it is read.
 
+Every widget is told its present value as its default too: one that a browser first shows in a later run (in a popover
+that opens then) is not told what the session says, and would begin at 0 or at the first option.
+
 A key is `page.control`. A value that is not among the options (an old link, a hostile one, another model) falls back
 to the default, silently.
 """
@@ -72,6 +75,10 @@ def _choice(key: str, options: Sequence[T], default: T | None) -> None:
     _prepare(key, start, by_name.get, lambda value: any(_same(value, option) for option in options))
 
 
+def _place(key: str, options: Sequence[Any]) -> int:
+    return next(i for i, option in enumerate(options) if _same(option, st.session_state[key]))
+
+
 def _same(a: object, b: object) -> bool:
     return type(a) is type(b) and a == b
 
@@ -92,6 +99,7 @@ def select(
     value = st.selectbox(
         label,
         options,
+        index=_place(key, options),
         key=key,
         format_func=format_func,
         help=help,
@@ -119,6 +127,7 @@ def segmented(
     value = st.segmented_control(
         label,
         options,
+        default=options[_place(key, options)],
         key=key,
         required=True,
         format_func=format_func,
@@ -151,6 +160,7 @@ def select_slider(
     value = st.select_slider(
         label,
         options,
+        value=options[_place(key, options)],
         key=key,
         format_func=format_func,
         help=help,
@@ -187,6 +197,7 @@ def slider(
         label,
         kind(low),
         kind(high),
+        value=st.session_state[key],
         step=None if step is None else kind(step),
         format=format,
         key=key,
@@ -209,7 +220,9 @@ def number(
 ) -> int:
     """A whole number between low and high that can be typed."""
     _prepare(key, min(max(default, low), high), _number(int), lambda value: _within(value, int, low, high))
-    value = st.number_input(label, low, high, key=key, step=1, help=help, disabled=disabled)
+    value = st.number_input(
+        label, low, high, value=st.session_state[key], key=key, step=1, help=help, disabled=disabled
+    )
     keep(key, value)
     return int(value)
 
@@ -219,7 +232,9 @@ def real(
 ) -> float:
     """Any finite number that can be typed; what makes no sense is refused, with the reason, where it is used."""
     _prepare(key, float(default), _number(float), lambda value: type(value) is float and math.isfinite(value))
-    value = st.number_input(label, key=key, step=step, format="%g", help=help, disabled=disabled)
+    value = st.number_input(
+        label, value=st.session_state[key], key=key, step=step, format="%g", help=help, disabled=disabled
+    )
     keep(key, value)
     return float(value)
 
@@ -229,7 +244,9 @@ def text(
 ) -> str:
     """A short line that can be typed; what makes no sense is refused, with the reason, where it is used."""
     _prepare(key, default, str, lambda value: isinstance(value, str) and len(value) <= longest)
-    value = st.text_input(label, key=key, max_chars=longest, help=help, disabled=disabled)
+    value = st.text_input(
+        label, st.session_state[key], key=key, max_chars=longest, help=help, disabled=disabled
+    )
     keep(key, value)
     return value
 
@@ -239,7 +256,7 @@ def toggle(
 ) -> bool:
     """A switch."""
     _prepare(key, default, {"1": True, "0": False}.get, lambda value: isinstance(value, bool))
-    value = st.toggle(label, key=key, help=help, disabled=disabled)
+    value = st.toggle(label, st.session_state[key], key=key, help=help, disabled=disabled)
     keep(key, value)
     return value
 

@@ -120,6 +120,8 @@ def draw_steering(run: Run, status: Status, words: str) -> None:
         st.error(_sentence(message), icon=":material/info:")
     else:
         st.caption(_sentence(message) if message else words)
+    if changed := _changes(run, runs.log(run.id)):
+        st.caption(changed)
 
 
 def plain(text: str) -> str:
@@ -268,16 +270,22 @@ def _change(run: Run, status: Status) -> None:
         st.caption(
             "These two apply from the next step on. Anything else is structure: start a new run with it."
         )
+        train = run.config().train
         for name, label, step in (
             ("learning_rate", "Peak learning rate", 5e-4),
             ("weight_decay", "Weight decay", 0.01),
         ):
+            key = f"live_lab._set_{name}_{run.id}"
+            # A default that moves, once the status is written, would count as the visitor's change; and without one
+            # a popover that opens after a poll would begin at 0.
+            standing = status if status.learning_rate else train
+            start = st.session_state.setdefault(f"{key}_start", getattr(standing, name))
             st.number_input(
                 label,
-                value=getattr(status, name),
+                value=start,
                 step=step,
                 format="%g",
-                key=f"live_lab._set_{name}_{run.id}",
+                key=key,
                 on_change=_apply,
                 args=(run, name),
             )

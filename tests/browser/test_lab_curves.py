@@ -170,3 +170,24 @@ def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
     page.get_by_role("button", name="play", exact=True).click()
     expect(page.locator(".life-where")).to_contain_text(f"snapshot {len(steps)} of", timeout=WAIT_MS)
     expect(page.get_by_role("button", name="play", exact=True)).to_be_visible()  # it stops at the end
+
+
+def test_a_popover_that_opens_late_shows_what_the_form_says(visit: Visit) -> None:
+    page = visit("live_lab?live_lab.weight_decay=0.2")
+    page.get_by_role("button", name="Data", exact=True).click()
+    page.get_by_label("Seed", exact=True).fill("7")
+    page.get_by_label("Seed", exact=True).press("Enter")
+    page.wait_for_url(re.compile("live_lab.seed=7"), timeout=WAIT_MS)  # a run of the script between
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Optimiser").click()
+    for label, value in (("Learning rate", "0.003"), ("Weight decay", "0.2"), ("Warm-up share", "0.1")):
+        expect(page.get_by_label(label, exact=True)).to_have_value(value)
+    expect(page.get_by_role("switch", name="The patch embedding learns")).to_be_checked()
+    page.get_by_label("Learning rate", exact=True).fill("0.002")
+    page.get_by_label("Learning rate", exact=True).press("Enter")
+    page.wait_for_url(re.compile("live_lab.learning_rate=0.002"), timeout=WAIT_MS)
+    assert "live_lab.weight_decay=0.2&" in page.url + "&" and "warmup" not in page.url
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Model", exact=True).click()
+    expect(page.get_by_label("Width D", exact=True)).to_have_value("48")
+    expect(page.get_by_label("MLP ratio", exact=True)).to_have_value("4")

@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
-from vitviz.training.files import write_status
+from vitviz.training.files import append_lines, read_lines, write_status
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.runs import Run, RunConfig, Status
 from vitviz.training.session import Session
@@ -323,3 +323,27 @@ def test_every_step_of_a_run_opens_in_a_lens(open_app: OpenApp, run: Run) -> Non
 def test_a_hostile_run_id_is_no_run(open_app: OpenApp, executor: FakeExecutor) -> None:
     app = open_app(PAGE, live_lab__run="../../etc", model="run:../../etc")
     assert "Start a run" in app.main.info[0].value
+
+
+def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run) -> None:
+    status = replace(run.status(), state="running", pid=os.getpid(), heartbeat=time.time())
+    unsaid = replace(status, learning_rate=0.0, weight_decay=0.0)  # before the trainer's first word
+    write_status(run.directory / "status.json", asdict(unsaid))
+    app = open_app(PAGE, live_lab__run=run.id)
+    key = f"live_lab._set_learning_rate_{run.id}"
+    assert app.main.number_input(key=key).value == CONFIG.train.learning_rate
+    write_status(run.directory / "status.json", asdict(status))
+    app.run()
+    assert not (run.directory / "control.jsonl").exists()
+    app.main.number_input(key=key).set_value(1e-4).run()
+    (command,) = read_lines(run.directory / "control.jsonl")[0]
+    assert (command["command"], command["learning_rate"]) == ("set", 1e-4)
+    append_lines(
+        run.directory / "records.jsonl",
+        [{"kind": "event", "event": "changed", "step": 21, "learning_rate": 1e-4}],
+    )
+    app.run()
+    words = "\n".join(caption.value for caption in app.main.caption)
+    assert "Changed while it trained: peak learning rate 0.003 → 0.0001 at step 21." in words
+    app.main.number_input(key=key).set_value(-1.0).run()
+    assert "Learning_rate must lie in (0, 10]" in errors(app).replace("\\", "")
