@@ -7,6 +7,7 @@ import re
 import shutil
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from streamlit.testing.v1 import AppTest
 
 from vitviz.analysis import positions
 from vitviz.checkpoints import Checkpoint, save_checkpoint
-from vitviz.config import TrainConfig
+from vitviz.config import TrainConfig, from_dict
 from vitviz.models.presets import GREY_32, VIT_DIGITS
 from vitviz.models.zoo import create_model
+from vitviz.training.races import RACES
 
 PAGE = "pages/inside/positions.py"
 ROOT = Path(__file__).parents[2]
@@ -202,17 +204,26 @@ def test_the_race_is_shown_as_measured(open_app: OpenApp, no_shipped_checkpoints
     assert "No measured race" in text(none)
     shutil.copy(ROOT / "checkpoints" / "positions_race.json", no_shipped_checkpoints)
     app = open_app(PAGE, model="preset:vit_digits", positions__view="matter", positions__dataset="shapes")
-    assert "chance is 25 %" in captions(app)
+    assert "cannot tell left from above" in captions(app)
+    stored = json.loads((ROOT / "checkpoints" / "positions_race.json").read_text())["races"]["shapes"]
+    measured = [run["measured"] for run in stored["runs"]]
+    shown = [racer["measured"] for racer in payload(app)[0]["racers"]]
+    assert shown == [[entry["accuracy"], entry["shuffled"]] for entry in measured]
+    (link,) = [link for link in app.main.get("page_link") if link.proto.label == "Train this live"]
+    assert "live_lab.train=experiment" in link.proto.query_string
+    assert "live_lab.race=shapes" in link.proto.query_string
     assert "not live" in text(app) and "benchmarks/positions_race.py" in text(app)
 
 
 def test_the_measured_race_says_what_the_page_says() -> None:
     races = json.loads((ROOT / "checkpoints" / "positions_race.json").read_text())["races"]
-    ends = {run["positions"]: run for run in races["shapes"]["runs"]}
-    assert abs(ends["none"]["test"] - 0.25) < 0.04
-    assert abs(ends["sincos_2d_sum"]["test"] - 0.5) < 0.05
+    ends = {run["positions"]: run["measured"] for run in races["shapes"]["runs"]}
+    assert abs(ends["none"]["accuracy"] - 0.25) < 0.04
+    assert abs(ends["sincos_2d_sum"]["accuracy"] - 0.5) < 0.05
     for code in ("sincos_1d", "sincos_2d_concat", "learned"):
-        assert ends[code]["test"] > 0.9
-    for race in races.values():  # a set of patches has no order
-        blind = next(run for run in race["runs"] if run["positions"] == "none")
-        assert abs(blind["test"] - blind["shuffled"]) < 0.002
+        assert ends[code]["accuracy"] > 0.9
+    for name, race in races.items():  # a set of patches has no order
+        assert from_dict(race["config"]) == replace(RACES[name].model, positions="none")
+        assert from_dict(race["train"]) == RACES[name].train  # what the lab trains
+        blind = next(run["measured"] for run in race["runs"] if run["positions"] == "none")
+        assert abs(blind["accuracy"] - blind["shuffled"]) < 0.002

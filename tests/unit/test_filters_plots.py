@@ -67,10 +67,6 @@ def test_figures_draw_what_they_are_given(mode: str) -> None:
     line = np.array([1.0, 0.5, 0.2])
     curves = plots.by_distance_figure({"a": (line, line), "b": (line / 2, line)}, mode)  # type: ignore[arg-type]
     assert len(curves.data) == 4 and list(curves.data[0].y) == [0.5, 0.2]
-    race = plots.race_figure({"none": [(0, 0.1), (1, 0.3)]}, {"none": "None"}, 0.25, mode)  # type: ignore[arg-type]
-    assert list(race.data[0].y) == [10.0, 30.0]
-    ends = plots.shuffled_figure({"none": (0.3, 0.2)}, {"none": "None"}, 0.25, mode)  # type: ignore[arg-type]
-    assert [trace.x[-1] for trace in ends.data] == [30.0, 20.0, 30.0]
     resized = plots.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 32, mode)  # type: ignore[arg-type]
     assert list(resized.data[0].x) == [24, 32]
     right = positions.cosine_similarity(positions.encode("sincos_1d", (1, 10), 64))

@@ -31,8 +31,6 @@ FIGURES: dict[str, Build] = {
     ),
     "lens": lambda mode: lens.lens_figure(np.full((3, 4), 0.25), list("abcd"), (2, 0), mode),
     "by distance": lambda mode: positions.by_distance_figure({"a": (LINE, LINE)}, mode),
-    "race": lambda mode: positions.race_figure({"none": [(0, 0.1), (1, 0.3)]}, {"none": "None"}, 0.25, mode),
-    "shuffled": lambda mode: positions.shuffled_figure({"none": (0.3, 0.2)}, {"none": "None"}, 0.25, mode),
     "resize": lambda mode: positions.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 32, mode),
     "slip": lambda mode: positions.slip_figure(np.eye(5), np.eye(5), (1, 2), mode),
     "cost": lambda mode: swin.cost_figure(

@@ -1,4 +1,4 @@
-"""Position tables as pictures: the similarity mosaic, the table itself, similarity by distance, measured races."""
+"""Position tables as pictures: the similarity mosaic, the table itself, similarity by distance, resized tables."""
 
 from __future__ import annotations
 
@@ -186,101 +186,6 @@ def _longest(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> int:
 def _least(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> float:
     lows = [float(np.nanmin(line)) for lines in curves.values() for line in lines]
     return min(-0.05, min(lows) - 0.05)
-
-
-RACE_COLOURS = {
-    "none": theme.HEADS[7],
-    "sincos_1d": theme.HEADS[1],
-    "sincos_2d_sum": theme.HEADS[0],
-    "sincos_2d_concat": theme.HEADS[2],
-    "learned": theme.HEADS[3],
-}
-
-
-def race_figure(
-    curves: Mapping[str, Sequence[tuple[float, float]]],
-    names: Mapping[str, str],
-    chance: float,
-    mode: theme.Mode = "light",
-) -> go.Figure:
-    """Validation accuracy against epochs, one line per position code, with chance as a line.
-
-    Args:
-        curves: code -> (epoch, accuracy in [0, 1]) in order.
-        names: code -> how it is called.
-        chance: accuracy of guessing, in [0, 1].
-        mode: light or dark.
-    """
-    palette = theme.PALETTES[mode]
-    figure = PlainFigure(mode)
-    for code, points in curves.items():
-        x, y = ([point[i] for point in points] for i in (0, 1))
-        figure.add(
-            "scatter",
-            x=x,
-            y=[100 * value for value in y],
-            mode="lines",
-            name=names[code],
-            line={"color": RACE_COLOURS[code], "width": 2.5},
-            hovertemplate=f"{names[code]}<br>epoch %{{x:.1f}}: %{{y:.1f}} %<extra></extra>",
-        )
-    figure.hline(
-        y=100 * chance,
-        line={"color": palette.muted, "width": 1, "dash": "dot"},
-        note={"text": f"chance {100 * chance:g} %", "font": {"size": 12, "color": palette.muted}},
-    )
-    figure.layout(
-        height=360,
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
-        xaxis={"title": {"text": "epochs of training"}},
-        yaxis={"title": {"text": "validation accuracy, %"}, "range": [0, 102]},
-    )
-    return figure.figure()
-
-
-def shuffled_figure(
-    accuracies: Mapping[str, tuple[float, float]],
-    names: Mapping[str, str],
-    chance: float,
-    mode: theme.Mode = "light",
-) -> go.Figure:
-    """Test accuracy on whole pictures (filled) and on the same pictures with shuffled patches (hollow).
-
-    Args:
-        accuracies: code -> (as they are, shuffled), in [0, 1].
-        names: code -> how it is called.
-        chance: accuracy of guessing, in [0, 1].
-        mode: light or dark.
-    """
-    palette = theme.PALETTES[mode]
-    figure = PlainFigure(mode)
-    for code, (whole, mixed) in accuracies.items():
-        colour, name = RACE_COLOURS[code], names[code]
-        figure.add(
-            "scatter",
-            x=[100 * mixed, 100 * whole],
-            y=[name, name],
-            mode="lines",
-            line={"color": palette.line, "width": 3},
-            hoverinfo="skip",
-        )
-        for value, fill, what in ((mixed, palette.paper, "patches shuffled"), (whole, colour, "as they are")):
-            figure.add(
-                "scatter",
-                x=[100 * value],
-                y=[name],
-                mode="markers",
-                marker={"size": 13, "color": fill, "line": {"color": colour, "width": 3}},
-                hovertemplate=f"{name}, {what}: %{{x:.1f}} %<extra></extra>",
-            )
-    figure.vline(x=100 * chance, line={"color": palette.muted, "width": 1, "dash": "dot"})
-    figure.layout(
-        height=360,
-        xaxis={"title": {"text": "test accuracy, %   ○ shuffled   ● whole"}, "range": [0, 104]},
-        yaxis={"autorange": "reversed", "showgrid": False},
-    )
-    return figure.figure()
 
 
 def resize_figure(

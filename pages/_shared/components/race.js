@@ -60,7 +60,7 @@ export default view(({ root }) => {
     ctx.fillText('epochs of training', (x0 + x1) / 2, height - 8);
     ctx.save(); ctx.translate(10, (y0 + y1) / 2); ctx.rotate(-Math.PI / 2); ctx.fillText('accuracy, %', 0, 0); ctx.restore();
     dotted(ctx, colors, x0, area.y(header.chance), x1, area.y(header.chance));
-    ctx.textAlign = 'left'; ctx.fillText(`chance ${percent(header.chance, 0)}`, x0 + 6, area.y(header.chance) + 10);
+    ctx.textAlign = 'right'; ctx.fillText(`chance ${percent(header.chance, 0)}`, x1 - 8, area.y(header.chance) + 12);
     const ends = [];
     header.racers.forEach((racer, i) => {
       const line = curve(i);
@@ -111,7 +111,7 @@ export default view(({ root }) => {
       ctx.textAlign = 'left'; ctx.font = `13px ${colors.font}`;
       const label = (text, at, color) => {
         const wide = ctx.measureText(text).width;
-        ctx.globalAlpha = 0.85; ctx.fillStyle = colors.paper; ctx.fillRect(at - 2, y - 27, wide + 4, 16); ctx.globalAlpha = 1;
+        ctx.fillStyle = colors.paper; ctx.fillRect(at - 2, y - 27, wide + 4, 16);
         ctx.fillStyle = color; ctx.fillText(text, at, y - 19);
         return wide;
       };

@@ -1,0 +1,61 @@
+"""Five models race in one run: started by a click, drawn while they train, and each opened in a lens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from vitviz.training.races import CODES
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Page]
+TRAINING_MS = 240_000  # a machine that does much else is slow, not wrong
+TINY = "live_lab?live_lab.train=experiment&live_lab.race=digits&live_lab.race_epochs=1"
+
+
+def test_five_codes_race_and_one_is_looked_into(visit: Visit) -> None:
+    page = visit(TINY, height=1600)
+    page.get_by_role("button", name="Start a new run").click()
+    race = page.locator("[data-component=race]")
+    expect(race).to_have_attribute("data-ready", "true", timeout=TRAINING_MS)
+    pairs = race.get_by_role("img")
+    for title in CODES.values():  # measured before the first step already
+        expect(pairs).to_have_attribute(
+            "aria-label", re.compile(rf"{title} [\d.]+ %, shuffled"), timeout=TRAINING_MS
+        )
+    badge = page.locator('[data-testid="stMain"] .stMarkdownBadge').filter(has_text="done")
+    expect(badge).to_be_visible(timeout=TRAINING_MS)
+    expect(race.get_by_text("359 test pictures, after 1.04 epochs")).to_be_visible(timeout=TRAINING_MS)
+
+    curves = race.locator(".ra-curves")
+    curves.focus()
+    page.keyboard.press("End")
+    said = race.locator(".vv-live")
+    for title in CODES.values():
+        expect(said).to_contain_text(re.compile(rf"{title} [\d.]+ %"))
+
+    page.get_by_role("radio", name="None", exact=True).click()
+    card = page.locator(".life-card").filter(has_text="Attention of the pinned")
+    expect(card).to_be_visible(timeout=TRAINING_MS)
+    track = page.get_by_label("Moment of training")
+    expect(track).to_be_enabled(timeout=TRAINING_MS)
+    page.wait_for_url(re.compile(r"live_lab\.member=none"), timeout=TRAINING_MS)
+    card.get_by_role("button", name="open").click()
+    expect(page.locator("h1")).to_have_text("Attention explorer", timeout=TRAINING_MS)
+    page.wait_for_url(re.compile(r"attention\?model=run%3A[\w-]+%2Fnone&step=\d+&"), timeout=TRAINING_MS)
+
+
+def test_the_measured_race_opens_the_live_one(visit: Visit) -> None:
+    page = visit(
+        "positions?model=preset:vit_digits&image=digits:3&positions.view=matter&positions.dataset=digits",
+        width=390,
+    )
+    expect(page.locator("[data-component=race]")).to_have_attribute("data-ready", "true", timeout=TRAINING_MS)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.get_by_role("link", name="Train this live").click()
+    expect(page.locator("h1")).to_have_text("Live lab", timeout=TRAINING_MS)
+    expect(page.get_by_role("radio", name=re.compile("Experiment"))).to_be_checked(timeout=TRAINING_MS)
+    expect(page.get_by_role("radio", name="Digits")).to_be_checked()

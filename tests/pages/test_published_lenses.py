@@ -1,0 +1,81 @@
+"""Published weights stand beside trained and random ones in the lenses of filters and positions."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import save_file
+from streamlit.testing.v1 import AppTest
+
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.config import TrainConfig
+from vitviz.models.download import weights_file
+from vitviz.models.presets import RGB_32, VIT_SHAPES
+from vitviz.models.pretrained_list import find
+from vitviz.models.zoo import create_model
+from vitviz.torchvision_fix import import_torchvision
+
+OpenApp = Callable[..., AppTest]
+DEIT = find("deit_tiny_patch16_224")
+OURS = "checkpoint:test_vit"
+
+
+@pytest.fixture
+def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_shipped_checkpoints: Path) -> str:
+    """A published model's file (random weights in the hub's own format) and a shipped checkpoint of two moments."""
+    import_torchvision()  # timm needs it
+    import timm
+
+    monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path / "weights"))
+    target = weights_file(DEIT)
+    target.parent.mkdir(parents=True)
+    save_file(timm.create_model("deit_tiny_patch16_224").state_dict(), target)
+    states = {step: create_model(VIT_SHAPES, seed=step + 1).state_dict() for step in (0, 9)}
+    checkpoint = Checkpoint(
+        VIT_SHAPES, RGB_32, TrainConfig(dataset="shapes"), tuple("abcd"), [], states, {"title": "Ours"}
+    )
+    save_checkpoint(no_shipped_checkpoints / "test_vit.safetensors", checkpoint)
+    return f"pretrained:{DEIT.name}"
+
+
+def header(app: AppTest) -> dict[str, Any]:
+    message = app.main.get("bidi_component")[0].proto.bytes
+    (length,) = struct.unpack_from("<I", message)
+    found: dict[str, Any] = json.loads(message[4 : 4 + length])
+    return found
+
+
+def said(app: AppTest) -> str:
+    return "\n".join(caption.value for caption in app.main.caption)
+
+
+def test_filters_show_random_trained_and_published_side_by_side(open_app: OpenApp, weights: str) -> None:
+    app = open_app("pages/inside/filters.py", model=OURS, image="sample:cat", filters__cnn="nothing")
+    assert app.main.selectbox(key="filters.beside").value == weights  # without being asked
+    found = header(app)
+    assert [sheet["title"] for sheet in found["sheets"]] == ["Random weights", "Ours", DEIT.title]
+    assert found["arrays"]["tiles2"]["shape"] == [1, 28, 16, 16, 3]
+    assert re.search(rf"\*\*{re.escape(DEIT.title)}\*\*: 28 components hold \d+ %", said(app))
+
+
+def test_a_published_model_has_its_random_twin_and_ours_beside_it(open_app: OpenApp, weights: str) -> None:
+    app = open_app("pages/inside/filters.py", model=weights, image="sample:cat", filters__cnn="nothing")
+    assert [sheet["title"] for sheet in header(app)["sheets"]] == ["Random weights", DEIT.title, "Ours"]
+
+
+def test_published_positions_stand_beside_ours_and_random_ones(open_app: OpenApp, weights: str) -> None:
+    link = {"model": OURS, "image": "sample:cat", "positions__left": weights}
+    app = open_app("pages/inside/positions.py", **link)
+    panels = header(app)["panels"]
+    assert [panel["title"] for panel in panels] == [DEIT.title, "Learned"]
+    assert [panel["grid"] for panel in panels] == [[14, 14], [8, 8]]
+    beside = app.main.selectbox(key="positions.right")
+    assert {"Random", DEIT.title} <= set(beside.options)
+    random = open_app("pages/inside/positions.py", **link, positions__right="random")
+    assert [panel["title"] for panel in header(random)["panels"]] == [DEIT.title, "Random"]
