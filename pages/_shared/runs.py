@@ -243,6 +243,7 @@ def choices() -> tuple[ModelChoice, ...]:
 
 def _choice(run: Run) -> ModelChoice | None:
     from pages._shared.catalogue import ModelChoice
+    from vitviz.data.own import spoken
     from vitviz.training.runs import RunError
 
     steps = run.snapshots()
@@ -257,10 +258,10 @@ def _choice(run: Run) -> ModelChoice | None:
     return ModelChoice(
         f"run:{run.id}",
         name,
-        f"Trained here on {config.train.dataset}; {best}.",
+        f"Trained here on {spoken(config.train.dataset)}; {best}.",
         config.model,
         config.preparation,
-        config.train.dataset,
+        spoken(config.train.dataset),
         tuple(steps),
         tuple((int(step), float(value)) for step, value in zip(table[0], table[-1], strict=True)),
         run.snapshot_path(steps[-1]),

@@ -13,6 +13,7 @@ from pages.train import race, recipe_form, watch
 from vitviz.analysis.comparison import differences
 from vitviz.analysis.milestones import parameters_by_part, time_to
 from vitviz.config import to_dict
+from vitviz.data.own import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from vitviz.training.runs import Run, RunConfig
 
 MOST_UPLOAD_MB = 64
+_KEEPS = {
+    "adamw": "AdamW keeps two more numbers",
+    "adam": "Adam keeps two more numbers",
+    "sgd": "SGD keeps one more number",
+}
 PERCENT = "%g\N{NO-BREAK SPACE}%%"  # of numbers that are rounded to one digit: 98.5 %, 100 %
 
 
@@ -64,7 +70,7 @@ def _settings(config: RunConfig) -> dict[str, Any]:
 
 
 def _brief(value: Any) -> str:
-    return "–" if value is None else str(value)
+    return "–" if value is None else spoken(str(value))
 
 
 def _result(run: Run) -> dict[str, Any]:
@@ -202,7 +208,7 @@ def numbers(run: Run) -> None:
         curve = log.validation()
         times = time_to(watch.LEVELS, curve[-1], curve[2]) if curve.shape[1] else [None] * len(watch.LEVELS)
         facts = {"Tokens in the sequence": _tokens(config.model)}
-        facts["Weights, fp32"] = f"{4 * total / 2**20:.2f} MiB; AdamW keeps two more numbers for each"
+        facts["Weights, fp32"] = f"{4 * total / 2**20:.2f} MiB; {_KEEPS[config.train.optimizer]} for each"
         facts["Images per second"] = f"{status.images_per_second:,.0f}" if status.images_per_second else "–"
         for level, at in zip(watch.LEVELS, times, strict=True):
             facts[f"{runs.percent(level, 0)} validation accuracy"] = (

@@ -247,6 +247,13 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     app = open_app(PAGE, live_lab__run=run.id, live_lab__dataset=note.name)
     header, arrays = view(app, "life")
     assert {"confusion", "worst", "distance"} <= set(arrays)
+    from pages._shared import runs
+
+    choice = runs._choice(run)
+    assert choice is not None and (choice.trained_on, note.name in choice.note) == (
+        "your own pictures",
+        False,
+    )
     # The validation split does not follow the run's seed: what is judged was never trained on.
     _, held_out = validation_split(load_dataset(note.name, runs_folder=folder), 0.1, 0)
     assert arrays["worst"].shape[1] * arrays["worst"].shape[2] == len(held_out)

@@ -51,6 +51,11 @@ def is_own(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
+def spoken(name: str) -> str:
+    """A data set's name as it is said to a visitor: that of an own set is a secret of its link."""
+    return "your own pictures" if is_own(name) else name
+
+
 def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path) -> OwnNote:
     """Store a set; its name is unguessable, and whoever knows it may see the pictures.
 
