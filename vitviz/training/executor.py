@@ -21,7 +21,7 @@ from pathlib import Path
 from vitviz.training.files import write_status
 from vitviz.training.runs import Run, RunConfig, RunError
 
-STOP_GRACE_S = 10.0
+STOP_GRACE_S = 30.0  # a step on a busy machine takes its time
 QUEUED_PER_OWNER = 4
 PROJECT = Path(__file__).resolve().parents[2]
 UNDER_WAY = ("starting", "running", "paused")
