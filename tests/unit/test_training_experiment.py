@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.zoo import create_model
+from vitviz.training.executor import LocalExecutor
 from vitviz.training.loop import Trainer
 from vitviz.training.pictures import Pictures
 from vitviz.training.races import CODES, RACES, positions_race
@@ -227,3 +230,34 @@ def test_an_experiment_is_renamed_copied_and_deleted_whole(tmp_path: Path) -> No
         Run.find(tmp_path, f"{run.id}/../{copy.id}")
     copy.delete()
     assert [found.id for found in list_runs(tmp_path)] == [run.id]
+
+
+def test_a_worker_trains_it_in_one_place_and_a_kill_costs_no_member_its_step(tmp_path: Path) -> None:
+    executor, beat = LocalExecutor(tmp_path, slots=1, warm=False), threading.Event()
+
+    def eventually(state: str) -> None:
+        for _ in range(24_000):
+            if run.status().state == state:
+                return
+            beat.wait(0.01)
+        raise AssertionError(f"it never was {state}, it is {run.status()}")
+
+    try:
+        run = executor.start(replace(experiment(tmp_path / "other").config(), created=0.0))
+        run.control("pause")
+        waiting = executor.start(replace(run.config().of(MEMBERS[0]), created=0.0))
+        assert executor.running() == [run.id] and executor.place(waiting) == 1
+        executor.stop(waiting)
+        eventually("paused")
+        held = run.status().step
+        os.kill(run.status().pid, signal.SIGKILL)
+        eventually("interrupted")
+        assert [member.status().state for member in run.members()] == ["interrupted"] * 2
+        executor.resume(run)
+        eventually("done")
+    finally:
+        executor.close()
+    for member in run.members():
+        assert [record["step"] for record in of_kind(member, "step")] == list(
+            range(1, LAST + 1)
+        ) and held < LAST

@@ -79,6 +79,7 @@ export default view(({ root }) => {
       const racer = header.racers[end.i], x = Math.min(x1, end.x);
       ctx.strokeStyle = racer.color; ctx.globalAlpha = 0.6; ctx.lineWidth = 1;
       ctx.beginPath(); ctx.moveTo(x + 5, end.y); ctx.lineTo(x + 15, places[k]); ctx.stroke(); ctx.globalAlpha = 1;
+      ctx.fillStyle = colors.paper; ctx.fillRect(x + 17, places[k] - 8, ctx.measureText(racer.title).width + 4, 16);
       ctx.fillStyle = colors.ink; ctx.fillText(racer.title, x + 19, places[k]);
     });
     if (!ends.length) {
