@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
@@ -134,13 +133,13 @@ def test_pause_scrub_resume_and_reload(visit: Visit) -> None:
     expect(page.get_by_text("resume goes on from here")).to_be_visible(timeout=TRAINING_MS)
 
 
-def test_a_killed_worker_is_said_and_resumed(visit: Visit) -> None:
+def test_a_killed_worker_is_said_and_resumed(visit: Visit, runs_folder: Path) -> None:
     page = visit(LONG + "&live_lab.seed=1")
     start(page)
     press(page, "Pause")  # pausing saves: what is resumed is known
     expect(badge(page, "paused")).to_be_visible(timeout=TRAINING_MS)
     held = step_of(page)
-    os.kill(worker_of(page), signal.SIGKILL)
+    os.kill(worker_of(page, runs_folder), signal.SIGKILL)
     expect(badge(page, "interrupted")).to_be_visible(timeout=TRAINING_MS)
     expect(page.get_by_text("killed by signal 9")).to_be_visible(timeout=TRAINING_MS)
     press(page, "Resume")
@@ -172,12 +171,71 @@ def test_a_run_travels_to_another_visit(visit: Visit, tmp_path: Path) -> None:
     other.wait_for_url(re.compile(rf"attention\?model=run%3A.*&step={last}&"), timeout=TRAINING_MS)
 
 
-def worker_of(page: Page) -> int:
+def test_a_change_while_it_trains_takes_effect_and_is_said(visit: Visit, runs_folder: Path) -> None:
+    page = visit(LONG + "&live_lab.seed=3&live_lab.schedule=constant&live_lab.depth=1", height=1400)
+    start(page)
+    press(page, "Change while it trains")
+    rate = page.get_by_label("Peak learning rate")
+    rate.fill("0.0007")
+    rate.press("Enter")
+    expect(page.get_by_text("peak learning rate 0.003 → 0.0007 at step")).to_be_visible(timeout=TRAINING_MS)
+    rate.fill("-1")
+    rate.press("Enter")
+    expect(page.get_by_text("Learning_rate must lie in (0, 10]")).to_be_visible(timeout=TRAINING_MS)
+    page.keyboard.press("Escape")
+    press(page, "Stop")
+    expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)
+    lines = (directory_of(page, runs_folder) / "records.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    (changed,) = [record["step"] for record in records if record.get("event") == "changed"]
+    rates = {record["step"]: record["learning_rate"] for record in records if record["kind"] == "step"}
+    assert rates[changed] == 0.003
+    assert {rate for step, rate in rates.items() if step > changed + 1} == {0.0007}
+
+    # Another structure is another run, and the page says so before it starts.
+    press(page, "Model")
+    page.get_by_label("Blocks", exact=True).fill("2")
+    page.get_by_label("Blocks", exact=True).press("Enter")
+    press(page, "Resume")
+    expect(badge(page, "training")).to_be_visible(timeout=TRAINING_MS)
+    expect(
+        page.get_by_text("The run on the stage goes on as it is; the new one differs in depth")
+    ).to_be_visible(timeout=TRAINING_MS)
+    press(page, "Stop")
+    expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)
+
+
+def test_one_visitor_leaves_a_place_and_an_abandoned_run_stops(visit: Visit, runs_folder: Path) -> None:
+    small = "live_lab?live_lab.length=4000&live_lab.snapshots=4&live_lab.depth=1"
+    ann, bob = visit(f"{small}&live_lab.seed=4"), visit(f"{small}&live_lab.seed=5")
+    start(ann)
+    first = directory_of(ann, runs_folder)
+    ann.get_by_role("button", name="Start a new run").click()
+    expect(progress(ann)).to_contain_text("number 1 in the queue", timeout=TRAINING_MS)
+    start(bob)  # passes what ann has waiting: she cannot take every place
+    expect(progress(ann)).to_contain_text("number 1 in the queue")
+    second, link = directory_of(ann, runs_folder), ann.url
+    press(bob, "Stop")
+    expect(badge(bob, "stopped")).to_be_visible(timeout=TRAINING_MS)
+
+    ann.context.close()  # nobody watches any more: the leases are made old instead of waited for
+    for run in (first, second):
+        os.utime(run / "lease.json", (0, 0))
+    states = ("stopped", "stopped")
+    for _ in range(TRAINING_MS // 250):
+        found = tuple(json.loads((run / "status.json").read_text())["state"] for run in (first, second))
+        if found == states:
+            break
+        bob.wait_for_timeout(250)
+    assert found == states
+    later = visit(urlparse(link).path.strip("/") + "?" + urlparse(link).query)
+    expect(later.get_by_text("Nobody watched, so it was stopped")).to_be_visible(timeout=TRAINING_MS)
+
+
+def worker_of(page: Page, runs_folder: Path) -> int:
     """The process that trains the run on the stage, as its status says."""
-    run = parse_qs(urlparse(page.url).query)["live_lab.run"][0]
-    found = [path for path in runs_folders() if (path / run).is_dir()]
-    return int(json.loads((found[0] / run / "status.json").read_text())["pid"])
+    return int(json.loads((directory_of(page, runs_folder) / "status.json").read_text())["pid"])
 
 
-def runs_folders() -> list[Path]:
-    return list(Path(tempfile.gettempdir()).glob("pytest-of-*/pytest-*/server*/runs"))
+def directory_of(page: Page, runs_folder: Path) -> Path:
+    return runs_folder / parse_qs(urlparse(page.url).query)["live_lab.run"][0]
