@@ -26,10 +26,24 @@ def loaded(model: str, step: int | None = None) -> LoadedModel:
     """
     if model.startswith(own_weights.KEY):
         return own_weights.model(model)  # kept by its visit, not by a cache that outlives it
+    return _loaded(model, *_file(model, step))
+
+
+def identity(model: str, step: int) -> str:
+    """What changes when the weights of a key at a step do, known without loading them.
+
+    Raises:
+        KeyError: if no model has this key.
+    """
+    return model if model.startswith(own_weights.KEY) else "@".join(map(str, (model, *_file(model, step))))
+
+
+def _file(model: str, step: int | None) -> tuple[int, Path | None, int]:
+    """(step, file, when the file was written) of a key at a step (None: its last)."""
     choice = catalogue.models()[model]
     at = choice.steps[-1] if step is None else step
     path = runs.snapshot_path(model.removeprefix("run:"), at) if model.startswith("run:") else choice.path
-    return _loaded(model, at, path, path.stat().st_mtime_ns if path is not None else 0)
+    return at, path, path.stat().st_mtime_ns if path is not None else 0
 
 
 @st.cache_resource(max_entries=12, show_spinner="Loading the model …")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 
 import numpy as np
 import streamlit as st
@@ -59,17 +60,21 @@ def of(
     model: LoadedModel, chosen: str, source: str, count: int, renormalise: bool, with_entropy: bool
 ) -> AttentionDistances:
     """Distances of every head of a ViT; see `vitviz.capture.attention_distances`."""
+    place = _picture(chosen, source)
     find = _of_upload if _from_upload(chosen, source) else _of
     return find(
-        model,
-        model.digest,
-        model.step,
-        *_picture(chosen, source),
-        source,
-        count,
-        renormalise,
-        with_entropy,
+        lambda: model, f"{model.digest}@{model.step}", *place, source, count, renormalise, with_entropy
     )
+
+
+def at_step(
+    key: str, step: int, chosen: str, source: str, count: int, renormalise: bool, with_entropy: bool
+) -> AttentionDistances:
+    """The same of a model's key at a step, which is loaded only where it has not been measured."""
+    place = _picture(chosen, source)
+    find = _of_upload if _from_upload(chosen, source) else _of
+    known = cached.identity(key, step)
+    return find(lambda: cached.loaded(key, step), known, *place, source, count, renormalise, with_entropy)
 
 
 def _picture(chosen: str, source: str) -> tuple[str, tuple[float, float]]:
@@ -82,9 +87,8 @@ def _from_upload(chosen: str, source: str) -> bool:
 
 
 def _measure(
-    _model: LoadedModel,
-    digest: str,
-    step: int,
+    _load: Callable[[], LoadedModel],
+    identity: str,
     chosen: str,
     offset: tuple[float, float],
     source: str,
@@ -92,7 +96,8 @@ def _measure(
     renormalise: bool,
     with_entropy: bool,
 ) -> AttentionDistances:
-    return attention_distances(_model.model, images(_model, chosen, source, count), renormalise, with_entropy)
+    model = _load()
+    return attention_distances(model.model, images(model, chosen, source, count), renormalise, with_entropy)
 
 
 def of_windows(model: LoadedModel, chosen: str, source: str, count: int) -> tuple[list[str], np.ndarray]:

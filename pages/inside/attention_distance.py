@@ -110,6 +110,14 @@ def measure(model: LoadedModel, chosen: Choice) -> analysis.AttentionDistances:
     )
 
 
+def measure_step(step: int, chosen: Choice) -> analysis.AttentionDistances:
+    """Of the chosen model at another step: a film's dozen of models is not loaded again where it was measured."""
+    now, entropy = nouns.current(), chosen.measure == "entropy"
+    return distances.at_step(
+        now.model, step, now.image, chosen.source, chosen.count, chosen.renormalise, entropy
+    )
+
+
 def moments(steps: tuple[int, ...], shown: int) -> tuple[int, ...]:
     """The steps of the film: evenly among the snapshots, the shown one with them."""
     places = np.linspace(0, len(steps) - 1, min(MOMENTS, len(steps))).round().astype(int)
@@ -121,8 +129,7 @@ def offsets(found: analysis.AttentionDistances, grid: tuple[int, int]) -> np.nda
 
 
 def series(model: LoadedModel, chosen: Choice, steps: tuple[int, ...], grid: tuple[int, int]) -> HeadSeries:
-    key = nouns.current().model
-    found = [measure(model if step == model.step else cached.loaded(key, step), chosen) for step in steps]
+    found = [measure(model, chosen) if step == model.step else measure_step(step, chosen) for step in steps]
     values = np.stack([table(one, chosen) for one in found])
     return HeadSeries(
         f"step {model.step:,}" if model.trained_on else "random weights",

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from vitviz import checkpoints
 from vitviz.analysis.distance import uniform_distance_px
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
@@ -97,7 +98,7 @@ def test_a_trained_model_stands_beside_random_weights_and_drags_through_time(
 
 
 def test_a_film_of_many_snapshots_is_measured_at_few_of_them(
-    open_app: OpenApp, no_shipped_checkpoints: Path
+    open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preset = PRESETS["vit_digits"]
     state = create_model(preset.config, seed=1).state_dict()
@@ -117,6 +118,11 @@ def test_a_film_of_many_snapshots_is_measured_at_few_of_them(
     header, _ = heads(app)
     assert header["steps"][header["shown"]] == 7
     assert (header["steps"][0], header["steps"][-1]) == (0, 29) and 12 <= len(header["steps"]) <= 13
+    # What was measured is not loaded again: a dozen of models would push one another out of their cache.
+    app.run()
+    loads: list[int | None] = []
+    monkeypatch.setattr(checkpoints, "open_model", lambda path, step: loads.append(step))
+    assert not app.run().exception and not loads
 
 
 def test_another_crop_of_the_own_picture_is_measured_anew(open_app: OpenApp) -> None:
