@@ -1,0 +1,396 @@
+"""Time to an accuracy: this project's presets against the lecture's recipes in the lecture's own loops, in one run.
+
+    python benchmarks/time_to_accuracy.py            # the lecture's side to its stated epochs: about half an hour
+    python benchmarks/time_to_accuracy.py --quick    # a few hundred steps of each; the median is extrapolated
+
+The lecture's side is plain PyTorch as a notebook has it: a dataset of PIL pictures, ToTensor and Normalize, a
+DataLoader with its default workers, fp32, torch's default threads; its seconds are those of its training epochs alone,
+without any evaluation. Ours is what the lab does for the preset, three seeds, each really trained to its end: its
+seconds run from the data set's arrays in memory to the last event, so splitting, preparing, building the model, every
+validation and the one reading of the test set are counted. The median of the three has to reach the accuracy.
+Writes benchmarks/time_to_accuracy.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+from torch.utils.data import Dataset as TorchDataset
+
+from vitviz.data.datasets import load_dataset
+from vitviz.torchvision_fix import import_torchvision
+from vitviz.training.loop import Trainer, train
+from vitviz.training.pictures import training_data
+from vitviz.training.presets import TRAINING_PRESETS
+from vitviz.training.records import Ended, Evaluation
+
+import_torchvision()
+from torchvision import transforms  # noqa: E402
+
+AIM = 40.0  # times sooner than the lecture
+QUICK_STEPS = 200
+WARM_UP_STEPS = 5
+
+
+# ---------------------------------------------------------------- the lecture's side, plain PyTorch throughout
+
+
+class Pictures(TorchDataset):
+    """What torchvision's MNIST and CIFAR10 are: arrays in memory, a PIL picture and a transform for each item."""
+
+    def __init__(self, images: np.ndarray, labels: np.ndarray, mean: float, std: float) -> None:
+        grey = images.shape[3] == 1
+        self.images, self.labels = images[..., 0] if grey else images, labels
+        channels = 1 if grey else 3
+        self.transform = transforms.Compose(
+            [transforms.ToTensor(), transforms.Normalize((mean,) * channels, (std,) * channels)]
+        )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        return self.transform(Image.fromarray(self.images[index])), int(self.labels[index])
+
+
+def sines(count: int, dim: int) -> Tensor:
+    """(count, dim): sin(p / 10000^(2i/D)) and its cosine in turn (Vaswani et al. 2017)."""
+    table = torch.zeros(count, dim)
+    angle = torch.arange(count)[:, None] / 10000 ** (torch.arange(0, dim, 2) / dim)
+    table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
+    return table
+
+
+class RecipeA(nn.Module):
+    """CIFAR-10: patch 8, D 64, post-norm nn.TransformerEncoder, row and column sines summed, none on [CLS]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch_embed = nn.Linear(8 * 8 * 3, 64)  # outside the optimiser: stays random
+        self.cls = nn.Parameter(torch.zeros(1, 1, 64))
+        rows = sines(4, 64)
+        self.register_buffer("positions", (rows[:, None] + rows[None]).reshape(16, 64))
+        layer = nn.TransformerEncoderLayer(64, 2, 128, 0.1, activation="gelu", batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.head = nn.Sequential(nn.LayerNorm(64), nn.Linear(64, 10))
+
+    def forward(self, x: Tensor) -> Tensor:
+        patches = F.unfold(x, 8, stride=8).mT  # (B, 16, 192)
+        tokens = self.patch_embed(patches) + self.positions
+        z = torch.cat([self.cls.expand(len(x), -1, -1), tokens], dim=1)
+        return self.head(self.encoder(z)[:, 0])
+
+
+class RecipeB(nn.Module):
+    """MNIST: patch 4, D 64, two pre-norm layers of four heads, learned positions, [CLS]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch_embed = nn.Conv2d(1, 64, 4, 4)
+        self.cls = nn.Parameter(torch.zeros(1, 1, 64))
+        self.positions = nn.Parameter(torch.randn(1, 50, 64) * 0.02)
+        layer = nn.TransformerEncoderLayer(
+            64, 4, 256, 0.1, activation="gelu", batch_first=True, norm_first=True
+        )
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.head = nn.Sequential(nn.LayerNorm(64), nn.Linear(64, 10))
+
+    def forward(self, x: Tensor) -> Tensor:
+        tokens = self.patch_embed(x).flatten(2).mT
+        z = torch.cat([self.cls.expand(len(x), -1, -1), tokens], dim=1) + self.positions
+        return self.head(self.encoder(z)[:, 0])
+
+
+class BlockD(nn.Module):
+    """Pre-norm attention by hand, scaled by the width instead of the head's, and a ReLU MLP."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(32), nn.LayerNorm(32)
+        self.query, self.key, self.value = (nn.Linear(32, 32, bias=False) for _ in range(3))
+        self.proj = nn.Linear(32, 32)
+        self.mlp = nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Dropout(0.2), nn.Linear(128, 32))
+        self.dropout = nn.Dropout(0.2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        B, N, _ = x.shape
+        y = self.norm1(x)
+        q, k, v = (part(y).view(B, N, 4, 8).transpose(1, 2) for part in (self.query, self.key, self.value))
+        weights = (q @ k.mT / 32**0.5).softmax(dim=-1)
+        y = (weights @ v).transpose(1, 2).reshape(B, N, 32)
+        x = x + self.dropout(self.proj(y))
+        return x + self.dropout(self.mlp(self.norm2(x)))
+
+
+class RecipeD(nn.Module):
+    """MNIST: patch 7, D 32; 'positions' are a second map of the pixels; softmax before the cross-entropy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch_embed, self.positions = nn.Linear(49, 32), nn.Linear(49, 32)
+        self.dropout = nn.Dropout(0.2)
+        self.blocks = nn.Sequential(*(BlockD() for _ in range(3)))
+        self.head = nn.Sequential(nn.LayerNorm(32), nn.Linear(32, 10))
+
+    def forward(self, x: Tensor) -> Tensor:
+        patches = F.unfold(x, 7, stride=7).mT  # (B, 16, 49)
+        z = self.blocks(self.dropout(self.patch_embed(patches) + self.positions(patches)))
+        return self.head(z[:, 0]).softmax(dim=-1)
+
+
+@dataclass(frozen=True)
+class Target:
+    """An accuracy that the lecture reports, its recipe, and the preset that is to be there 40 times sooner."""
+
+    recipe: str
+    stated: float
+    dataset: str
+    model: Callable[[], nn.Module]
+    optimizer: Callable[[nn.Module], torch.optim.Optimizer]
+    batch: int
+    epochs: int
+    mean: float
+    std: float
+    preset: str
+
+
+TARGETS = (
+    Target(
+        "B",
+        0.98,
+        "mnist",
+        RecipeB,
+        lambda model: torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01),
+        256,
+        10,
+        0.1307,
+        0.3081,
+        "mnist_fast",
+    ),
+    Target(
+        "D",
+        0.9065,
+        "mnist",
+        RecipeD,
+        lambda model: torch.optim.Adam(model.parameters(), lr=3e-4),
+        64,
+        20,
+        0.1307,
+        0.3081,
+        "mnist_90",
+    ),
+    Target(
+        "A",
+        0.5676,
+        "cifar10",
+        RecipeA,
+        lambda model: torch.optim.Adam(
+            [p for name, p in model.named_parameters() if not name.startswith("patch_embed")], lr=1e-3
+        ),
+        128,
+        100,
+        0.5,
+        0.5,
+        "cifar10_fast",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Lecture:
+    """What the lecture's side took; `accuracy` is None where it was extrapolated."""
+
+    seconds: float
+    accuracy: float | None
+    steps_ms: tuple[
+        float, float, float
+    ]  # 10th percentile, median, 90th: far apart on a machine that was not quiet
+
+
+def lecture(target: Target, quick_steps: int | None) -> Lecture:
+    """Train a recipe to its stated epochs, or time some of its steps."""
+    dataset = load_dataset(target.dataset)
+    torch.manual_seed(0)
+    pictures = Pictures(dataset.train_images, dataset.train_labels, target.mean, target.std)
+    loader = DataLoader(pictures, batch_size=target.batch, shuffle=True)
+    model = target.model().train()
+    optimizer, criterion = target.optimizer(model), nn.CrossEntropyLoss()
+    if quick_steps is not None:
+        times = epoch(model, loader, optimizer, criterion, WARM_UP_STEPS + quick_steps)[WARM_UP_STEPS:]
+        # The median: a moment in which the machine did something else does not count for the lecture.
+        return Lecture(statistics.median(times) * len(loader) * target.epochs, None, spread(times))
+    times = [t for _ in range(target.epochs) for t in epoch(model, loader, optimizer, criterion)]
+    tests = Pictures(dataset.test_images, dataset.test_labels, target.mean, target.std)
+    model.eval()
+    with torch.no_grad():
+        hits = sum(
+            int((model(x).argmax(dim=1) == y).sum()) for x, y in DataLoader(tests, batch_size=target.batch)
+        )
+    return Lecture(sum(times), hits / len(tests), spread(times))
+
+
+def spread(seconds: list[float]) -> tuple[float, float, float]:
+    """10th percentile, median and 90th percentile, in ms."""
+    low, middle, high = (1e3 * float(value) for value in np.percentile(seconds, (10, 50, 90)))
+    return low, middle, high
+
+
+def epoch(
+    model: nn.Module,
+    loader: DataLoader,
+    optimizer: torch.optim.Optimizer,
+    criterion: nn.Module,
+    steps: int | None = None,
+) -> list[float]:
+    """The loop of every notebook; seconds of each step of an epoch, loading included, or of its first steps."""
+    times, mark = [], time.perf_counter()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        loss.item()  # the running loss that is printed
+        now = time.perf_counter()
+        times.append(now - mark)
+        mark = now
+        if len(times) == steps:
+            break
+    return times
+
+
+# ---------------------------------------------------------------- ours
+
+
+@dataclass(frozen=True)
+class Ours:
+    """One run of a preset, to its end."""
+
+    seconds: float
+    accuracy: float
+
+
+def ours(name: str, seed: int) -> Ours:
+    """Train a preset as a run of the lab does."""
+    preset = TRAINING_PRESETS[name]
+    config = replace(preset.train, seed=seed)
+    dataset = load_dataset(config.dataset)
+    torch.set_num_threads(min(config.threads, os.cpu_count() or 1))
+    began = time.perf_counter()
+    trainer = Trainer(preset.model, config, training_data(dataset, preset.preparation, config))
+    accuracy, state = float("nan"), ""
+    for event in train(trainer):
+        if isinstance(event, Evaluation) and event.split == "test":
+            accuracy = event.accuracy
+        elif isinstance(event, Ended):
+            state = event.reason
+    seconds = time.perf_counter() - began
+    if state != "done":
+        raise RuntimeError(f"{name}, seed {seed}, ended as {state!r} instead of 'done'")
+    return Ours(seconds, accuracy)
+
+
+# ---------------------------------------------------------------- the table
+
+
+def machine() -> str:
+    """Processor, cores and versions."""
+    model = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass  # not Linux: the platform's own word for it
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}"
+
+
+def row(target: Target, theirs: Lecture, runs: list[Ours]) -> str:
+    preset = TRAINING_PRESETS[target.preset]
+    data = {"mnist": "MNIST", "cifar10": "CIFAR-10"}[target.dataset]
+    seconds = statistics.median(run.seconds for run in runs)
+    accuracy = statistics.median(run.accuracy for run in runs)
+    each = ", ".join(f"{100 * run.accuracy:.2f}" for run in runs)
+    took = ", ".join(f"{run.seconds:.1f}" for run in runs)
+    reached = accuracy >= target.stated
+    ratio = theirs.seconds / seconds
+    low, middle, high = theirs.steps_ms
+    verdict = f"**{ratio:.0f} ×**" + ("" if reached else ", accuracy not reached")
+    found = "extrapolated" if theirs.accuracy is None else f"{100 * theirs.accuracy:.2f} % here"
+    return (
+        f"| {data} {100 * target.stated:g} % ({target.recipe}) | {theirs.seconds:,.0f} s, {found}"
+        f" ({target.epochs} epochs, {middle:.0f} ms a step, {low:.0f} to {high:.0f})"
+        f" | `{preset.name}`: {seconds:.1f} s ({took}) |"
+        f" {100 * accuracy:.2f} % ({each}) | {verdict} |"
+    )
+
+
+def report(rows: list[str], quick_steps: int | None, threads: int) -> str:
+    how = (
+        "The lecture's side ran to its stated epochs."
+        if quick_steps is None
+        else "The lecture's side is **extrapolated** to its stated epochs from the median of"
+        f" {quick_steps} steps each (`--quick`); it was not trained to its end here."
+    )
+    command = "python benchmarks/time_to_accuracy.py" + ("" if quick_steps is None else " --quick")
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    return "\n".join(
+        [
+            "# Time to the lecture's accuracies",
+            "",
+            f"`{command}`, {date.today().isoformat()}; {machine()}; load {load} at the end.",
+            "",
+            f"{how} It uses torch's default of {threads} threads, a DataLoader with its default workers, PIL pictures"
+            " and fp32; its seconds are its training epochs alone (a step: median, 10th to 90th percentile). Ours:"
+            " medians of three seeds, each trained to its end, from the arrays in memory to the last event: splitting,"
+            " building, every validation and the one reading of the test set included. Accuracies are on the test set;"
+            " nothing was chosen by it.",
+            "",
+            "| target (recipe) | the lecture's loop | ours: median (each) | our test accuracy: median (each)"
+            f" | sooner; aim {AIM:.0f} × |",
+            "|---|---|---|---|---|",
+            *rows,
+            "",
+            *(
+                f"`{target.preset}`: {TRAINING_PRESETS[target.preset].summary}"
+                f" {TRAINING_PRESETS[target.preset].train.threads} thread(s).\n"
+                for target in TARGETS
+            ),
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="time some steps of the lecture's side only")
+    parser.add_argument("--seeds", type=int, default=3)
+    arguments = parser.parse_args()
+    threads = torch.get_num_threads()
+    quick_steps = QUICK_STEPS if arguments.quick else None
+    rows = []
+    for target in TARGETS:
+        torch.set_num_threads(threads)
+        theirs = lecture(target, quick_steps)
+        rows.append(row(target, theirs, [ours(target.preset, seed) for seed in range(arguments.seeds)]))
+        print(rows[-1], flush=True)
+    text = report(rows, quick_steps, threads)
+    Path(__file__).with_suffix(".md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
