@@ -25,6 +25,9 @@ LEASE_S = (
     300.0  # browsers throttle hidden tabs to about one poll a minute, and a lens page does not poll at all
 )
 _TOUCH_S = 5.0
+QUICKEST_POLL_S = 0.15  # a poll costs some 15 ms, and a browser shows about one a fifth of a second so
+POLLS_PER_SECOND = 40  # of all visits together: thirty ask every 0.75 s
+_WATCHING_S = 3.0
 MOST_OF_A_VISIT = 24  # runs that a visit keeps in its table
 STEP_METRICS = ("loss", "accuracy", "learning_rate", "gradient_norm", "images_per_second")
 EVALUATION_METRICS = ("loss", "accuracy")
@@ -44,6 +47,35 @@ def executor() -> Executor:
     from vitviz.training.executor import open_executor
 
     return open_executor(folder())
+
+
+# ---------------------------------------------------------------- how often pages ask
+
+
+class Watchers:
+    """The visits that watch a run just now, so that a class shares the server's time and training keeps its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[str, float] = {}
+
+    def note(self, visit: str) -> None:
+        """This visit has asked for news."""
+        now = time.monotonic()
+        with self._lock:
+            self._seen[visit] = now
+            self._seen = {name: at for name, at in self._seen.items() if now - at < _WATCHING_S}
+
+    def poll_s(self) -> float:
+        """Seconds between two polls of one visit: all together poll at most so often."""
+        with self._lock:
+            return max(QUICKEST_POLL_S, len(self._seen) / POLLS_PER_SECOND)
+
+
+@st.cache_resource(show_spinner=False)
+def watchers() -> Watchers:
+    """The server's one count of watching visits."""
+    return Watchers()
 
 
 # ---------------------------------------------------------------- whose runs these are
@@ -125,6 +157,7 @@ def status(run: Run) -> Status:
 
 def watch() -> None:
     """Says that somebody is here, so that the leases of this visit's runs go on; cheap to call at every poll."""
+    watchers().note(visitor())
     for run in mine():
         log(run.id).touch(run)
 

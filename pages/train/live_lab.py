@@ -173,7 +173,7 @@ def main() -> None:
     shown = [focus, *filter(None, map(runs.find, chosen))]
     active = any(runs.status(run).active for run in shown)
     st.session_state[WATCHED] = active
-    st.fragment(_stage, run_every=watch.POLL_S if active else None)(shown, focus)
+    st.fragment(_stage, run_every=runs.watchers().poll_s() if active else None)(shown, focus)
     whole = focus
     if race.is_experiment(whole):
         focus = race.choose_member(whole)

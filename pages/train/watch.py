@@ -16,7 +16,6 @@ from vitviz.plots.curves import RunLabel, Series, payload
 if TYPE_CHECKING:
     from vitviz.training.runs import Run, Status
 
-POLL_S = 0.25
 NBSP = "\N{NO-BREAK SPACE}"
 SLOW_START_S = 3.0  # a worker that is not warm loads its libraries first
 LEVELS = (0.90, 0.95, 0.98)

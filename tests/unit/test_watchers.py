@@ -1,0 +1,31 @@
+"""Visits that watch share the server's time: few poll quickly, a class polls more slowly."""
+
+from __future__ import annotations
+
+import pytest
+
+from pages._shared import runs
+
+
+def test_one_visit_polls_quickly_and_thirty_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(runs.time, "monotonic", lambda: now[0])
+    watchers = runs.Watchers()
+    assert watchers.poll_s() == runs.QUICKEST_POLL_S
+    watchers.note("first")
+    watchers.note("first")
+    assert watchers.poll_s() == runs.QUICKEST_POLL_S
+    for visit in range(30):
+        watchers.note(str(visit))
+    assert watchers.poll_s() == pytest.approx(31 / runs.POLLS_PER_SECOND)
+
+
+def test_a_visit_that_has_gone_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(runs.time, "monotonic", lambda: now[0])
+    watchers = runs.Watchers()
+    for visit in range(30):
+        watchers.note(str(visit))
+    now[0] += 60
+    watchers.note("last")
+    assert watchers.poll_s() == runs.QUICKEST_POLL_S
