@@ -12,14 +12,17 @@ from __future__ import annotations
 import argparse
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
-from vitviz.models.zoo import PRESETS, create_model
-from vitviz.torchvision_fix import import_torchvision
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vitviz.models.zoo import PRESETS, create_model  # noqa: E402
+from vitviz.torchvision_fix import import_torchvision  # noqa: E402
 
 import_torchvision()
 import timm  # noqa: E402

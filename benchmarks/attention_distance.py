@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import resource
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +18,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vitviz.analysis.distance import DistanceStream, patch_distances_px
-from vitviz.capture import stream_attention
-from vitviz.config import ViTConfig
-from vitviz.models.zoo import create_model
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vitviz.analysis.distance import DistanceStream, patch_distances_px  # noqa: E402
+from vitviz.capture import stream_attention  # noqa: E402
+from vitviz.config import ViTConfig  # noqa: E402
+from vitviz.models.zoo import create_model  # noqa: E402
 
 VIT_S = ViTConfig(image_size=224, patch_size=16, num_classes=1000, embed_dim=384, depth=12, num_heads=6)
 GRID, PATCH_PX, BATCH = (14, 14), 16, 8

@@ -14,6 +14,7 @@ import argparse
 import io
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,15 +23,17 @@ import numpy as np
 import torch
 from PIL import Image
 
-from vitviz.analysis import faithfulness
-from vitviz.analysis.rollout import rollout
-from vitviz.capture import capture
-from vitviz.data.images import decode_image
-from vitviz.data.preparation import prepare
-from vitviz.models.zoo import PRESETS, create_model
-from vitviz.plots.attention import Scene, explorer_view, layer_codes, strip_view
-from vitviz.relevance import class_relevance
-from vitviz.torchvision_fix import import_torchvision
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vitviz.analysis import faithfulness  # noqa: E402
+from vitviz.analysis.rollout import rollout  # noqa: E402
+from vitviz.capture import capture  # noqa: E402
+from vitviz.data.images import decode_image  # noqa: E402
+from vitviz.data.preparation import prepare  # noqa: E402
+from vitviz.models.zoo import PRESETS, create_model  # noqa: E402
+from vitviz.plots.attention import Scene, explorer_view, layer_codes, strip_view  # noqa: E402
+from vitviz.relevance import class_relevance  # noqa: E402
+from vitviz.torchvision_fix import import_torchvision  # noqa: E402
 
 import_torchvision()
 import timm  # noqa: E402

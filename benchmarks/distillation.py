@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,15 +20,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from vitviz.analysis.distillation import disagreement, follows_teacher
-from vitviz.capture import capture
-from vitviz.checkpoint_header import Header, read_header
-from vitviz.checkpoints import open_model
-from vitviz.config import ViTConfig
-from vitviz.data.datasets import load_dataset
-from vitviz.data.preparation import prepare_batch
-
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from vitviz.analysis.distillation import disagreement, follows_teacher  # noqa: E402
+from vitviz.capture import capture  # noqa: E402
+from vitviz.checkpoint_header import Header, read_header  # noqa: E402
+from vitviz.checkpoints import open_model  # noqa: E402
+from vitviz.config import ViTConfig  # noqa: E402
+from vitviz.data.datasets import load_dataset  # noqa: E402
+from vitviz.data.preparation import prepare_batch  # noqa: E402
+
 CHECKPOINTS = ROOT / "checkpoints"
 BATCH = 250
 

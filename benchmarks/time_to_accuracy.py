@@ -17,6 +17,7 @@ import argparse
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -31,12 +32,14 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
-from vitviz.data.datasets import load_dataset
-from vitviz.torchvision_fix import import_torchvision
-from vitviz.training.loop import Trainer, train
-from vitviz.training.pictures import training_data
-from vitviz.training.presets import TRAINING_PRESETS
-from vitviz.training.records import Ended, Evaluation
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vitviz.data.datasets import load_dataset  # noqa: E402
+from vitviz.torchvision_fix import import_torchvision  # noqa: E402
+from vitviz.training.loop import Trainer, train  # noqa: E402
+from vitviz.training.pictures import training_data  # noqa: E402
+from vitviz.training.presets import TRAINING_PRESETS  # noqa: E402
+from vitviz.training.records import Ended, Evaluation  # noqa: E402
 
 import_torchvision()
 from torchvision import transforms  # noqa: E402

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -23,11 +24,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitviz.config import TrainConfig
-from vitviz.data.datasets import load_dataset
-from vitviz.models.zoo import PRESETS, create_model
-from vitviz.torchvision_fix import import_torchvision
-from vitviz.training.weights import Weights, make_optimizer
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vitviz.config import TrainConfig  # noqa: E402
+from vitviz.data.datasets import load_dataset  # noqa: E402
+from vitviz.models.zoo import PRESETS, create_model  # noqa: E402
+from vitviz.torchvision_fix import import_torchvision  # noqa: E402
+from vitviz.training.weights import Weights, make_optimizer  # noqa: E402
 
 import_torchvision()
 from timm.models.vision_transformer import VisionTransformer as TimmViT  # noqa: E402

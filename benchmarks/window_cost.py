@@ -8,13 +8,16 @@ One attention layer on one picture of 4 px patches. Writes its table to benchmar
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from vitviz.window_cost import measure
-from vitviz.windows import global_attention_cost, window_attention_cost
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vitviz.window_cost import measure  # noqa: E402
+from vitviz.windows import global_attention_cost, window_attention_cost  # noqa: E402
 
 PATCH_PX = 4
 
