@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages._shared import cached, nouns
 from pages._shared.components.digit_pad import decode, digit_pad
-from pages.train import evolving
+from pages.train import snapshots
 from vitviz.analysis.attention import readout_row
 from vitviz.analysis.patches import probabilities
 from vitviz.plots.blob import pack
@@ -34,7 +34,7 @@ def draw(run: Run, config: RunConfig, step: int | None) -> None:
     arrays: dict[str, np.ndarray] = {}
     if steps:
         at = steps[-1] if step not in steps else step
-        subject = evolving.model_at(run.id, at)
+        subject = snapshots.model_at(run.id, at)
         header |= {"model": f"step {at:,}", "classes": list(subject.classes)[:20]}
         seen = _seen(config)
         if seen is not None:

@@ -147,6 +147,8 @@ def _life(focus: Run) -> None:
         entry = registry.BY_SLUG.get(opened["page"])
         if entry is not None:
             st.switch_page(entry.path)
+    if words := evolving.trouble(focus):
+        st.warning(watch.plain(words), icon=":material/broken_image:")
     if st.session_state.get(GROWING) and evolving.complete(focus):
         st.session_state[GROWING] = False
         st.rerun()

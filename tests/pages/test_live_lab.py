@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import struct
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -237,14 +238,20 @@ def test_a_run_in_the_link_is_shown_whole(open_app: OpenApp, run: Run) -> None:
     assert app.main.dataframe[0].value["State"].tolist() == ["done"]
 
 
+def until(app: AppTest, done: Callable[[], bool], deadline_s: float = 60.0) -> None:
+    """Polls as a page does, while a thread of the server computes."""
+    end = time.monotonic() + deadline_s
+    while not done():
+        assert time.monotonic() < end, "the thread behind the page has not come so far"
+        time.sleep(0.05)
+        app.run()
+        assert not app.exception, app.exception[0].message
+
+
 def test_the_flip_book_grows_until_every_snapshot_is_there(open_app: OpenApp, run: Run) -> None:
     app = open_app(PAGE, live_lab__run=run.id)
-    first, _ = view(app, "life")
-    assert run.snapshots()[-1] in first["steps"]
-    for _ in run.snapshots():
-        app.run()
+    until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
     header, arrays = view(app, "life")
-    assert header["steps"] == run.snapshots()
     steps = len(header["steps"])
     assert arrays["attention"].shape == (steps, 2, 2, 4, 4)
     assert arrays["similarity"].shape == (steps, 4, 4, 4, 4)
@@ -253,6 +260,62 @@ def test_the_flip_book_grows_until_every_snapshot_is_there(open_app: OpenApp, ru
     assert arrays["confusion"].shape == (steps, 1, 1, 10, 10)
     assert (arrays["similarity"][:, 0, 0, 0, 0] == 255).all()  # a position is like itself
     assert "Neighbours" in header["pictures"][1]["captions"][0]
+
+
+def test_the_page_itself_computes_no_frame_and_two_visits_share_them(
+    open_app: OpenApp, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pages.train import snapshots
+
+    made: list[tuple[int, str]] = []
+    compute = snapshots.frame
+
+    def counted(run_id: str, step: int, *rest: Any) -> snapshots.Frame:
+        made.append((step, threading.current_thread().name))
+        return compute(run_id, step, *rest)
+
+    monkeypatch.setattr(snapshots, "frame", counted)
+    one = open_app(PAGE, live_lab__run=run.id)
+    other = open_app(PAGE, live_lab__run=run.id, pin="0.1,0.1")  # another attention, the same frames
+    until(one, lambda: view(one, "life")[0]["steps"] == run.snapshots())
+    until(other, lambda: view(other, "life")[0]["steps"] == run.snapshots())
+    assert sorted(step for step, _ in made) == run.snapshots()
+    assert {thread for _, thread in made} == {"vitviz-background"}
+    marks = [view(app, "life")[0]["pictures"][0]["mark"] for app in (one, other)]
+    assert marks[0] != marks[1] == [0, 0]
+
+
+def test_another_pin_keeps_the_book_until_its_own_is_whole(
+    open_app: OpenApp, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pages.train import snapshots
+
+    app = open_app(PAGE, live_lab__run=run.id)
+    until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
+    compute, go_on = snapshots.attention, threading.Event()
+
+    def held(run_id: str, step: int, *rest: Any) -> np.ndarray | None:
+        assert go_on.wait(60)
+        return compute(run_id, step, *rest)
+
+    monkeypatch.setattr(snapshots, "attention", held)
+    app.query_params["pin"] = "0.1,0.1"
+    app.run()
+    assert view(app, "life")[0]["steps"] == run.snapshots()
+    go_on.set()
+    until(app, lambda: view(app, "life")[0]["pictures"][0].get("mark") == [0, 0])
+    assert view(app, "life")[0]["steps"] == run.snapshots()
+
+
+def test_a_snapshot_that_cannot_be_read_is_said_and_holds_nothing_up(open_app: OpenApp, run: Run) -> None:
+    broken = run.snapshots()[1]
+    run.snapshot_path(broken).write_bytes(b"no weights")
+    app = open_app(PAGE, live_lab__run=run.id)
+    rest = [step for step in run.snapshots() if step != broken]
+    until(app, lambda: view(app, "life")[0]["steps"] == rest)
+    until(app, lambda: not app.session_state["live_lab._growing"])
+    said = "\n".join(warning.value for warning in app.main.warning)
+    assert f"There are no pictures of step {broken}: " in said.replace("\\", "")
 
 
 def test_a_drawn_digit_is_read_by_the_newest_snapshot(open_app: OpenApp, run: Run) -> None:
