@@ -108,7 +108,7 @@ def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
     return ModelChoice(
         f"checkpoint:{path.stem}",
         str(card.get("title", path.stem)),
-        f"Trained on {dataset}{measured}.",
+        f"Trained on {data_title(str(dataset))}{measured}.",
         header.config,
         header.preparation,
         dataset,
@@ -116,6 +116,13 @@ def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
         tuple((int(record["step"]), float(record["accuracy"])) for record in validated),
         path,
     )
+
+
+def data_title(name: str) -> str:
+    """What a data set is called: 'CIFAR-10' for 'cifar10'; a name that is not in the list stands for itself."""
+    from vitviz.data.datasets import DATASETS
+
+    return DATASETS[name].title if name in DATASETS else name
 
 
 def default_model() -> str:

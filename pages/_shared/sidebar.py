@@ -107,8 +107,8 @@ def _note(model: ModelChoice, step: int) -> str:
     if step == last:
         return model.note
     if step == 0:
-        return f"Before its training on {model.trained_on}."
-    return f"Step {step:,} of {last:,} of its training on {model.trained_on}."
+        return f"Before its training on {catalogue.data_title(model.trained_on)}."
+    return f"Step {step:,} of {last:,} of its training on {catalogue.data_title(model.trained_on)}."
 
 
 def _model_picture(choice: ModelChoice, step: int) -> np.ndarray:

@@ -236,10 +236,12 @@ def describe_agreement(entry: dict[str, Any]) -> str:
     if "twin" in names:
         twin = names.index("twin")
         gain = 100 * (accuracy[both] - accuracy[twin])
+        noise = 200 * float(np.sqrt(differs[both, twin] / entry["pictures"]))  # two standard errors, paired
         text += (
             f" The twin without a teacher differs on {differs[0, twin]:.1%}; with a teacher the same model, trained as"
-            f" long, is {abs(gain):.1f} points {'better' if gain > 0 else 'worse' if gain < 0 else 'apart'}"
-            f" ({accuracy[both]:.1%} against {accuracy[twin]:.1%})."
+            f" long, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'} ({accuracy[both]:.1%} against"
+            f" {accuracy[twin]:.1%}), {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points that"
+            " chance alone explains on so many pictures."
         )
     return text + f" Measured {entry['date']} with `{entry['command']}`."
 

@@ -215,10 +215,10 @@ def test_a_checkpoint_offers_its_steps_and_comes_first(open_app, no_shipped_chec
     app = open_app()
     assert query(app)["model"] == "checkpoint:digits_vit"
     assert query(app)["step"] == "40"
-    assert any("Trained on digits" in text.value for text in app.sidebar.caption)
+    assert any("Trained on Digits" in text.value for text in app.sidebar.caption)
     app.sidebar.select_slider(key="step").set_value(0).run()
     assert query(app)["step"] == "0"
-    assert any("Before its training on digits" in text.value for text in app.sidebar.caption)
+    assert any("Before its training on Digits" in text.value for text in app.sidebar.caption)
     assert any("random weights" in text.value for text in app.sidebar.markdown)
     assert query(open_app(step="40"))["step"] == "40"
     assert query(open_app(step="41"))["step"] == "40"

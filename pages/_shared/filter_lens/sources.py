@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pages._shared import cached, films, nouns
+from pages._shared import cached, catalogue, films, nouns
 from pages._shared.catalogue import ModelChoice
 from vitviz.capture import as_array
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
@@ -57,7 +57,7 @@ def of(choice: ModelChoice, step: int | None) -> Filters:
     if name is None:
         raise ValueError(f"{choice.title} has no first filters that can be drawn")
     film = films.parameter(choice, name)
-    note = "random weights" if choice.trained_on is None else f"trained on {choice.trained_on}"
+    note = "random weights" if choice.trained_on is None else f"trained on {catalogue.data_title(choice.trained_on)}"
     if film:
         steps = [moment for moment, _ in film]
         wanted = steps[-1] if step is None else step
