@@ -29,8 +29,8 @@ def similarity_figure(
             y=start,
             mode="lines+text",
             line={"color": palette.muted, "width": 1.5, "dash": "dot"},
-            text=[*[""] * (len(depth) - 1), "before training"],
-            textposition="top left",
+            text=["", "before training"] + [""] * (len(depth) - 2),
+            textposition="top right",
             textfont={"color": palette.muted},
             hovertemplate="before training, after block %{x}: %{y:.3f}<extra></extra>",
         )
@@ -48,7 +48,7 @@ def similarity_figure(
     )
     figure.update_xaxes(title_text="block (0: the two tokens as they enter)", dtick=1, showgrid=False)
     figure.update_yaxes(
-        title_text="cosine of [CLS] and [DIST]", range=[-1.05, 1.05], tickvals=[-1, -0.5, 0, 0.5, 1]
+        title_text="cosine of [CLS] and [DIST]", range=[-1.05, 1.3], tickvals=[-1, -0.5, 0, 0.5, 1]
     )
     figure.update_layout(height=300, showlegend=False)
     return figure
