@@ -20,6 +20,7 @@ NBSP = "\N{NO-BREAK SPACE}"
 SLOW_START_S = 3.0  # a worker that is not warm loads its libraries first
 LEVELS = (0.90, 0.95, 0.98)
 CHANGEABLE = {"learning_rate": "peak learning rate", "weight_decay": "weight decay"}
+SHORT = {"learning_rate": "lr", "weight_decay": "decay"}  # on the curves
 VIEW = {"axis": "step", "smoothing": 0.6, "log": False, "log_x": False, "extra": 0}
 STOPPING = "live_lab._stopping"  # the run that was told to stop here and may still finish its step
 MOMENT = "live_lab._moment"  # {run, step, follow}: where the timeline stands
@@ -74,7 +75,7 @@ def _series(run: Run) -> list[Series]:
 
 
 def _labels(shown: list[Run]) -> list[RunLabel]:
-    best = {run.id: runs.log(run.id).best() for run in shown}
+    best = {run.id: runs.log(run.id).read().best() for run in shown}
     top = max((value[1] for value in best.values() if value), default=None)
     labels = []
     for i, run in enumerate(shown):
@@ -92,6 +93,7 @@ def _labels(shown: list[Run]) -> list[RunLabel]:
                 total,
                 None if found is None else found[0],
                 found is not None and found[1] == top,
+                [(step, f"{SHORT[name]} {now:g}") for step, name, _, now in _changed(run, runs.log(run.id))],
             )
         )
     return labels
@@ -207,18 +209,27 @@ def _reached(run: Run, log: runs.Log, status: Status) -> str:
     return words + reached + precision
 
 
-def _changes(run: Run, log: runs.Log) -> str:
-    """What was changed while it trained, and when: the last three changes."""
+def _changed(run: Run, log: runs.Log) -> list[tuple[int, str, float, float]]:
+    """What was changed while it trained: (step, name, before, after)."""
     standing = {name: getattr(run.config().train, name) for name in CHANGEABLE}
-    said = []
+    found = []
     for event in log.events:
         if event.get("event") != "changed":
             continue
-        for name, words in CHANGEABLE.items():
+        for name in CHANGEABLE:
             value = event.get(name)
             if isinstance(value, int | float) and value != standing[name]:
-                said.append(f"{words} {standing[name]:g} → {value:g} at step {event['step']:,}")
+                found.append((int(event["step"]), name, standing[name], value))
                 standing[name] = value
+    return found
+
+
+def _changes(run: Run, log: runs.Log) -> str:
+    """The last three changes in words."""
+    said = [
+        f"{CHANGEABLE[name]} {before:g} → {after:g} at step {step:,}"
+        for step, name, before, after in _changed(run, log)
+    ]
     return f"Changed while it trained: {'; '.join(said[-3:])}." if said else ""
 
 

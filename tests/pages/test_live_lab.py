@@ -406,6 +406,8 @@ def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run)
         [{"kind": "event", "event": "changed", "step": 21, "learning_rate": 1e-4}],
     )
     app.run()
+    (label,) = view(app, "curves")[0]["runs"]
+    assert label["changes"] == [{"step": 21, "label": "lr 0.0001"}]
     words = "\n".join(caption.value for caption in app.main.caption)
     assert "Changed while it trained: peak learning rate 0.003 → 0.0001 at step 21." in words
     app.main.number_input(key=key).set_value(-1.0).run()

@@ -44,6 +44,7 @@ class RunLabel:
     total: dict[str, float]
     best_step: float | None = None
     leads: bool = False
+    changes: Sequence[tuple[int, str]] = ()  # (step, short label): what was changed while it trained
 
 
 def thin(points: NDArray[np.float64], most: int = MOST_POINTS) -> NDArray[np.float64]:
@@ -102,4 +103,5 @@ def _label(run: RunLabel) -> dict[str, Any]:
         "total": run.total,
         "best": None if run.best_step is None else {"step": run.best_step},
         "leads": run.leads,
+        "changes": [{"step": step, "label": label} for step, label in run.changes],
     }

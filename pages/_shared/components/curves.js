@@ -258,6 +258,7 @@ export default view(({ root, send, trigger, onUnmount }) => {
       ctx.strokeStyle = style; ctx.lineWidth = width; ctx.setLineDash(dash);
       ctx.beginPath(); ctx.moveTo(x, panel.y - 4); ctx.lineTo(x, panel.y + panel.h); ctx.stroke(); ctx.setLineDash([]);
     };
+    drawChanges(ctx, panel, rule);
     const at = moment === null ? null : xOfStep(moment);
     if (at !== null && at >= panel.x0 && at <= panel.x1) rule(panel.fx(at), colors.query, 1.5);
     for (const run of now.header.runs) {
@@ -273,6 +274,24 @@ export default view(({ root, send, trigger, onUnmount }) => {
       ctx.fillStyle = colors.ink; ctx.globalAlpha = 0.1; ctx.fillRect(Math.min(a, b), panel.y, Math.abs(b - a), panel.h); ctx.globalAlpha = 1;
     }
   }
+
+  /** Where the visitor changed the focus run while it trained: a dashed line with what it was set to. */
+  function drawChanges(ctx, panel, rule) {
+    const { colors } = now, ends = [-Infinity, -Infinity], right = panel.x + panel.w + 6;
+    const seen = changes().map(({ step, label }) => ({ label, at: xOfStep(step) }))
+      .filter(({ at }) => at !== null && at >= panel.x0 && at <= panel.x1).map(({ label, at }) => ({ label, x: panel.fx(at) }));
+    for (const { x } of seen) rule(x, colors.muted, 1, [2, 3]);
+    ctx.font = `12px ${colors.font}`; ctx.textAlign = 'left';
+    for (const { label, x } of seen) { // after every line, so that none crosses a label
+      const width = ctx.measureText(label).width, from = x + 5 + width > right ? x - 5 - width : x + 5;
+      const row = ends.findIndex((end) => from > end + 6);
+      if (row < 0) continue; // no room: the words beside the curves say it
+      ends[row] = from + width;
+      ctx.fillStyle = colors.paper; ctx.fillRect(from - 2, panel.y - 5 + row * 15, width + 4, 15);
+      ctx.fillStyle = colors.muted; ctx.fillText(label, from, panel.y + 3 + row * 15);
+    }
+  }
+  const changes = () => now.header.runs.find((run) => run.id === now.header.focus)?.changes ?? [];
 
   /** Names and last values at the right edge, pushed apart so that none covers another. */
   function drawLabels(ctx, panel) {
@@ -338,6 +357,7 @@ export default view(({ root, send, trigger, onUnmount }) => {
     }
     const lead = now.header.runs.find((r) => r.leads);
     if (lead && now.header.runs.length > 1) parts.push(`the best validation accuracy is ${lead.name}'s, at step ${brief(lead.best.step)}`);
+    if (changes().length) parts.push(`changed while it trained: ${changes().map(({ step, label }) => `${label} at step ${step}`).join(', ')}`);
     return `Training curves. ${parts.join(', ') || 'No records yet'}. Arrow keys read values, plus and minus zoom, Enter marks the moment.`;
   }
 
