@@ -20,6 +20,17 @@ GROWING = "live_lab._growing"  # whether the timeline polls only because frames 
 LIFE_POLL_S = 0.5
 DRAW_POLL_S = 1.0
 TABLE_POLL_S = 2.0
+# On a phone, with a run on the stage: each row of controls becomes one line that the finger moves sideways, so that the
+# curves begin on the first screen. Streamlit would put every control on a line of its own.
+PHONE = """<style>@media (max-width: 640px) {
+:is(.st-key-live_lab-form, .st-key-live_lab-start) [data-testid="stHorizontalBlock"] {
+  flex-wrap: nowrap !important; overflow-x: auto; scrollbar-width: none; padding: 2px; margin: -2px; gap: 8px; }
+:is(.st-key-live_lab-form, .st-key-live_lab-start) [data-testid="stColumn"] {
+  flex: 1 0 152px !important; min-width: 152px !important; width: auto !important; }
+.st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stPopover"]) { min-width: 480px !important; }
+.st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stButtonGroup"]) { min-width: 240px !important; }
+.st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stCaptionContainer"]) { min-width: 344px !important; }
+}</style>"""
 
 
 def start(config: RunConfig) -> None:
@@ -41,7 +52,8 @@ def show(run_id: str) -> None:
 
 
 def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
-    button, run, beside = st.columns([1.2, 1.6, 2], vertical_alignment="bottom")
+    with st.container(key="live_lab-start"):
+        button, run, beside = st.columns([1.2, 1.6, 2], vertical_alignment="bottom")
     with button:
         st.button(
             "Start a new run",
@@ -165,12 +177,14 @@ def main() -> None:
     if said:
         runs.adopt(said)
     runs.executor()
-    config = race.draw_form() if race.choose() else recipe_form.draw()
+    with st.container(key="live_lab-form"):
+        config = race.draw_form() if race.choose() else recipe_form.draw()
     mine = runs.mine()
     focus = _start_row(config, mine)
     if focus is None:
         _empty()
         return
+    st.html(PHONE)
     chosen = [] if race.is_experiment(focus) else st.session_state.get(BESIDE, [])
     shown = [focus, *filter(None, map(runs.find, chosen))]
     active = any(runs.status(run).active for run in shown)

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
+from vitviz.training.files import append_lines
 from vitviz.training.runs import Run, RunConfig
 from vitviz.training.session import Session
 
@@ -92,6 +93,43 @@ def test_values_are_read_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> N
     expect(page.locator(".curves-smooth")).to_contain_text("smooth 0.00")
     page.get_by_label("Third curve").select_option(label="learning rate")
     assert "learning rate" in read_at(page, 0.5)
+
+
+def test_a_change_is_marked_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> None:
+    run = runs[1]
+    page = lab(visit, run)
+    axes = ("epoch", "seconds", "step")
+
+    def shots() -> list[bytes]:
+        found = []
+        for axis in axes:
+            page.get_by_role("button", name=axis, exact=True).click()
+            page.mouse.move(0, 0)
+            found.append(page.locator(".curves-canvas").screenshot())
+        return found
+
+    before = shots()
+    record = {"kind": "event", "event": "changed", "step": 30, "learning_rate": 7e-4}
+    append_lines(run.directory / "records.jsonl", [record])
+    page.reload()
+    said = re.compile("changed while it trained: lr 0.0007 at step 30")
+    expect(page.locator(".curves-canvas")).to_have_attribute("aria-label", said, timeout=WAIT_MS)
+    expect(page.get_by_label("Moment of training")).to_be_enabled(timeout=WAIT_MS)
+    assert all(was != now for was, now in zip(before, shots(), strict=True))
+
+
+def test_on_a_phone_the_curves_begin_on_the_first_screen(visit: Visit, runs: tuple[Run, Run]) -> None:
+    page = lab(visit, runs[0], width=390, height=844)
+    tops = {}
+    for name in (".curves-canvas", ".st-key-live_lab-_start", ".st-key-live_lab-form"):
+        box = page.locator(name).first.bounding_box()
+        assert box is not None
+        tops[name] = box["y"]
+    assert tops[".curves-canvas"] < 0.75 * 844
+    assert tops[".st-key-live_lab-_start"] > tops[".st-key-live_lab-form"]
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.get_by_role("button", name="Pictures", exact=True).click()  # scrolled into view, as by a finger
+    expect(page.get_by_label("Mixup α", exact=True)).to_be_visible()
 
 
 def test_a_zoom_is_read_and_left_by_keys_and_mouse(visit: Visit, runs: tuple[Run, Run]) -> None:
