@@ -25,8 +25,7 @@ LEASE_S = (
     300.0  # browsers throttle hidden tabs to about one poll a minute, and a lens page does not poll at all
 )
 _TOUCH_S = 5.0
-QUICKEST_POLL_S = 0.15  # a poll costs some 15 ms, and a browser shows about one a fifth of a second so
-POLLS_PER_SECOND = 40  # of all visits together: thirty ask every 0.75 s
+AT_FULL_SPEED = 6  # visits; a class of thirty polls a fifth as often, so that training keeps its time
 _WATCHING_S = 3.0
 MOST_OF_A_VISIT = 24  # runs that a visit keeps in its table
 STEP_METRICS = ("loss", "accuracy", "learning_rate", "gradient_norm", "images_per_second")
@@ -66,10 +65,10 @@ class Watchers:
             self._seen[visit] = now
             self._seen = {name: at for name, at in self._seen.items() if now - at < _WATCHING_S}
 
-    def poll_s(self) -> float:
-        """Seconds between two polls of one visit: all together poll at most so often."""
+    def poll_s(self, quickest_s: float) -> float:
+        """Seconds between two polls of one visit: slower, the more visits share the server."""
         with self._lock:
-            return max(QUICKEST_POLL_S, len(self._seen) / POLLS_PER_SECOND)
+            return quickest_s * max(1.0, len(self._seen) / AT_FULL_SPEED)
 
 
 @st.cache_resource(show_spinner=False)

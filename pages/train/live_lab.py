@@ -17,6 +17,7 @@ BESIDE = "live_lab._beside"
 NOTICE = "live_lab._notice"
 WATCHED = "live_lab._watched"  # whether the last run of the script saw a run under way
 GROWING = "live_lab._growing"  # whether the timeline polls only because frames are missing
+STAGE_POLL_S = 0.1  # a poll costs some 15 ms, and a browser shows four a second so
 LIFE_POLL_S = 0.5
 DRAW_POLL_S = 1.0
 TABLE_POLL_S = 2.0
@@ -189,7 +190,8 @@ def main() -> None:
     shown = [focus, *filter(None, map(runs.find, chosen))]
     active = any(runs.status(run).active for run in shown)
     st.session_state[WATCHED] = active
-    st.fragment(_stage, run_every=runs.watchers().poll_s() if active else None)(shown, focus)
+    poll_s = runs.watchers().poll_s
+    st.fragment(_stage, run_every=poll_s(STAGE_POLL_S) if active else None)(shown, focus)
     whole = focus
     if race.is_experiment(whole):
         focus = race.choose_member(whole)
@@ -197,16 +199,16 @@ def main() -> None:
         page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
     growing = active or not evolving.complete(focus)
     st.session_state[GROWING] = growing and not active
-    st.fragment(_life, run_every=LIFE_POLL_S if growing else None)(focus)
+    st.fragment(_life, run_every=poll_s(LIFE_POLL_S) if growing else None)(focus)
     digit = focus.config().preparation.digit
     st.subheader("Draw a digit" if digit else "Your picture", anchor=False)
     if not digit:
         page.caption(
             "Choose, upload or photograph a picture in the sidebar: the model reads it as it is at this moment."
         )
-    st.fragment(_draw, run_every=DRAW_POLL_S if active else None)(focus)
+    st.fragment(_draw, run_every=poll_s(DRAW_POLL_S) if active else None)(focus)
     st.subheader("Runs of this visit", anchor=False)
-    st.fragment(table.draw, run_every=TABLE_POLL_S if active else None)(mine)
+    st.fragment(table.draw, run_every=poll_s(TABLE_POLL_S) if active else None)(mine)
     table.manage(whole, show)
     page.drawers(
         math=lessons.mathematics(whole.config().preset),

@@ -84,7 +84,9 @@ class ConvNet(nn.Module):
         if x.shape[1] != self.config.in_chans:
             raise ValueError(f"the model takes {self.config.in_chans} channels, received {x.shape[1]}")
         recorder = Recorder(record)
-        x = x.contiguous(memory_format=torch.channels_last)  # a sixth faster in training, measured on two cores
+        x = x.contiguous(
+            memory_format=torch.channels_last
+        )  # a sixth faster in training, measured on two cores
         x = self.stem(x)
         recorder("stem", x)
         for stage, layer in enumerate(self.layers):

@@ -57,7 +57,11 @@ def of(choice: ModelChoice, step: int | None) -> Filters:
     if name is None:
         raise ValueError(f"{choice.title} has no first filters that can be drawn")
     film = films.parameter(choice, name)
-    note = "random weights" if choice.trained_on is None else f"trained on {catalogue.data_title(choice.trained_on)}"
+    note = (
+        "random weights"
+        if choice.trained_on is None
+        else f"trained on {catalogue.data_title(choice.trained_on)}"
+    )
     if film:
         steps = [moment for moment, _ in film]
         wanted = steps[-1] if step is None else step

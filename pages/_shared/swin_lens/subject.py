@@ -45,7 +45,11 @@ def config_of(choice: ModelChoice) -> SwinConfig:
 
 def remind(choice: ModelChoice) -> None:
     """One quiet line: which Swin a further part of the page shows."""
-    weights = "random weights" if choice.trained_on is None else f"trained on {catalogue.data_title(choice.trained_on)}"
+    weights = (
+        "random weights"
+        if choice.trained_on is None
+        else f"trained on {catalogue.data_title(choice.trained_on)}"
+    )
     st.markdown(f":small[:gray[{choice.title} · {weights}]]")
 
 
