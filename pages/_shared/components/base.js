@@ -249,7 +249,7 @@ function view(setup) {
     clearTimeout(self?.farewell);
     if (!self) {
       const root = parentElement.querySelector('.vv') ?? el(parentElement, 'div', { class: 'vv' });
-      self = { root, unmounts: [] };
+      self = { root, unmounts: [], turn: 0 };
       instances.set(parentElement, self);
       self.update = setup({
         root,
@@ -275,7 +275,10 @@ function view(setup) {
     if (self.data !== data) { self.data = data; self.message = unpack(data); }
     self.draw();
     // Streamlit also cleans up when it is about to run the view again in its old place: zoom and time must outlive that.
+    // Where news came while the module was still loading, it cleans up the older call after the newer one has drawn.
+    const turn = ++self.turn;
     return () => {
+      if (turn !== self.turn) return;
       self.farewell = setTimeout(() => {
         for (const callback of self.unmounts) callback();
         self.root.replaceChildren();
