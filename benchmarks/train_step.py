@@ -30,7 +30,8 @@ from vitviz.config import TrainConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
 from vitviz.models.zoo import PRESETS, create_model  # noqa: E402
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
-from vitviz.training.weights import Weights, make_optimizer  # noqa: E402
+from vitviz.training.optimizers import make_optimizers  # noqa: E402
+from vitviz.training.weights import Weights  # noqa: E402
 
 import_torchvision()
 from timm.models.vision_transformer import VisionTransformer as TimmViT  # noqa: E402
@@ -118,7 +119,7 @@ class Ours:
         torch.manual_seed(0)
         self.model = create_model(replace(RECIPE.config, dropout=dropout)).train()
         self.weights = Weights(self.model, (), dtype, None)
-        self.optimizer = make_optimizer(self.weights, config)
+        self.optimizer = make_optimizers(self.weights, config)[0]
         self.dtype = dtype
 
     def logits(self, x: Tensor) -> Tensor:

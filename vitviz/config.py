@@ -288,7 +288,7 @@ class TrainConfig:
     epochs: float | None = 10.0
     seconds: float | None = None
     batch_size: int = 64
-    optimizer: Literal["adamw", "adam", "sgd"] = "adamw"
+    optimizer: Literal["adamw", "adam", "sgd", "muon"] = "adamw"
     learning_rate: float = 1e-3
     weight_decay: float = 0.05
     momentum: float = 0.9  # SGD only
@@ -317,7 +317,7 @@ class TrainConfig:
         positive(self, "batch_size", "threads", "snapshots")
         typed(self)
         for name, allowed in (
-            ("optimizer", Literal["adamw", "adam", "sgd"]),
+            ("optimizer", Literal["adamw", "adam", "sgd", "muon"]),
             ("schedule", Literal["constant", "warmup_cosine", "one_cycle"]),
             ("distillation", Literal["hard", "soft"]),
             ("precision", Literal["auto", "fp32"]),

@@ -13,7 +13,7 @@ from vitviz.config import ModelConfig, TrainConfig
 
 PREFIX = "live_lab."
 _SCHEDULES = {"constant": "constant", "warmup_cosine": "warm-up, then cosine", "one_cycle": "one cycle"}
-_OPTIMIZERS = {"adamw": "AdamW", "adam": "Adam (L2)", "sgd": "SGD"}
+_OPTIMIZERS = {"adamw": "AdamW", "adam": "Adam (L2)", "sgd": "SGD", "muon": "Muon"}
 _PRECISIONS = {"auto": "bf16 where it is fast", "fp32": "fp32"}
 _OFF_AT_ZERO = ("gradient_clip", "ema_decay", "layer_scale")  # None in the config
 _LONGEST_LIST = 40
@@ -134,7 +134,13 @@ OPTIMISER = (
         step=0.05,
         only=Only("schedule", ("warmup_cosine", "one_cycle"), "a constant learning rate does not warm up"),
     ),
-    Field("optimizer", "Optimiser", "choice", "AdamW decays weights apart from the gradient.", _OPTIMIZERS),
+    Field(
+        "optimizer",
+        "Optimiser",
+        "choice",
+        "AdamW decays weights apart from the gradient; Muon turns each hidden matrix as far in every direction.",
+        _OPTIMIZERS,
+    ),
     Field("weight_decay", "Weight decay", "real", "Pull of the weights towards zero.", step=0.01),
     Field(
         "momentum",
@@ -142,7 +148,7 @@ OPTIMISER = (
         "real",
         "Share of the last update that goes into the next.",
         step=0.05,
-        only=Only("optimizer", ("sgd",), "only SGD reads it; Adam keeps its own running means"),
+        only=Only("optimizer", ("sgd",), "only SGD reads it; the others keep their own"),
     ),
     Field(
         "label_smoothing",

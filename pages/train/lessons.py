@@ -19,6 +19,10 @@ $L = -\log \frac{e^{\ell_y}}{\sum_k e^{\ell_k}}$; a model that guesses among $K$
 $m \leftarrow \beta_1 m + (1-\beta_1) g$ and $v \leftarrow \beta_2 v + (1-\beta_2) g^2$, and moves
 $\theta \leftarrow \theta - \eta\,\big(\hat m / (\sqrt{\hat v} + \epsilon) + \lambda \theta\big)$:
 the weight decay $\lambda$ stays apart from the gradient, which is what tells AdamW from Adam.
+Muon (Jordan et al. 2024) looks at a hidden matrix, $n$ by $m$, as a whole: of its averaged gradient
+$G = U S V^\top$ it keeps the directions and drops their sizes,
+$\theta \leftarrow \theta - \eta\,\big(0.2 \sqrt{\max(n, m)}\, U V^\top + \lambda \theta\big)$:
+what is rare is learned as fast as what is common.
 
 **The schedule.** The learning rate is $\eta(t) = \eta_{\max} f(t)$ over the share $t$ of the run. With warm-up $w$ and
 cosine, $f = t/w$ first and then falls as half a cosine to one hundredth.

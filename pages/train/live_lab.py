@@ -112,7 +112,7 @@ def describe(config: RunConfig) -> str:
     train, models = config.train, config.members
     length = f"{train.epochs:g} epochs" if train.epochs else f"{train.seconds:g}{watch.NBSP}s"
     count = sum(table.parameters_by_part(table.parameter_shapes(config.model)).values())
-    optimizer = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"}[train.optimizer]
+    optimizer = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon"}[train.optimizer]
     words = recipe_form.model_words(config.model)
     if models:
         words = f"{len(models)} models in turn ({', '.join(m.title for m in models)}), each a {words}"

@@ -26,6 +26,7 @@ _KEEPS = {
     "adamw": "AdamW keeps two more numbers",
     "adam": "Adam keeps two more numbers",
     "sgd": "SGD keeps one more number",
+    "muon": "Muon keeps one more number (AdamW's part two)",
 }
 PERCENT = "%g\N{NO-BREAK SPACE}%%"  # of numbers that are rounded to one digit: 98.5 %, 100 %
 

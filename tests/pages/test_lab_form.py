@@ -13,7 +13,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.test_live_lab import PAGE, FakeExecutor, errors, start_button, view
+from tests.pages.test_live_lab import PAGE, FakeExecutor, errors, start_button, until, view
 from tests.robustness.test_own_sets import archive
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.data import own
@@ -245,6 +245,7 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     assert Session(run, device="cpu").perform().state == "done"
 
     app = open_app(PAGE, live_lab__run=run.id, live_lab__dataset=note.name)
+    until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
     header, arrays = view(app, "life")
     assert {"confusion", "worst", "distance"} <= set(arrays)
     from pages._shared import runs
@@ -264,6 +265,7 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     app.main.button(key="live_lab._own_remove").click().run()
     assert not app.exception
     app.run()
+    until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
     header, arrays = view(app, "life")
     reasons = {picture["name"]: picture.get("reason", "") for picture in header["pictures"]}
     assert "worst" not in arrays and "not on this server" in reasons["worst"]

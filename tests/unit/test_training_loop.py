@@ -57,7 +57,7 @@ def test_snapshots_are_not_shared_with_the_model_in_training() -> None:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "auto"])
-@pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd"])
+@pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd", "muon"])
 def test_the_same_seed_gives_the_same_numbers(optimizer: str, precision: str) -> None:
     config = replace(LIVELY, optimizer=optimizer, precision=precision, epochs=1)
     first, second = (list(map(numbers, steps(run(config)[1]))) for _ in range(2))
@@ -68,7 +68,7 @@ def test_the_same_seed_gives_the_same_numbers(optimizer: str, precision: str) ->
 @pytest.mark.parametrize(
     "model", [DROPPING, CNNConfig(image_size=8, in_chans=1, num_classes=2, widths=(8,), blocks=(1,))]
 )
-@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd", "muon"])
 def test_a_resumed_run_equals_an_uninterrupted_one(model: object, optimizer: str) -> None:
     config = replace(LIVELY, optimizer=optimizer, epochs=3)
     whole = Trainer(model, config, DATA)  # type: ignore[arg-type]
@@ -112,6 +112,38 @@ def test_frozen_parameters_and_their_prefix_stay_as_they_were() -> None:
     fresh, trained = create_model(MODEL, seed=0).state_dict(), trainer.weights.state()
     assert torch.equal(fresh["patch_embed.proj.weight"], trained["patch_embed.proj.weight"])
     assert not torch.equal(fresh["head.weight"], trained["head.weight"])
+
+
+def test_muon_turns_hidden_matrices_equally_far_in_every_direction() -> None:
+    """The change of a matrix has its ten largest singular values all near 0.2 sqrt(max(rows, columns)) times the rate."""
+    rate = 0.01
+    config = replace(
+        TRAIN, optimizer="muon", learning_rate=rate, weight_decay=0.0, schedule="constant", precision="fp32"
+    )
+    trainer = Trainer(MODEL, config, DATA)
+    before = trainer.weights.state()
+    trainer.advance()
+    change = {name: tensor - before[name] for name, tensor in trainer.weights.state().items()}
+    for name in ("blocks.0.attn.qkv.weight", "blocks.0.mlp.fc1.weight"):
+        values = torch.linalg.svdvals(change[name]) / (rate * 0.2 * max(change[name].shape) ** 0.5)
+        # Five Newton-Schulz steps do not lift the smallest, and what a layer norm gives has no mean to learn from.
+        assert 0.6 < values[:10].min() and values.max() < 1.4, (name, values)
+    for name in ("head.weight", "pos_embed"):  # AdamW's first step is the rate times the gradient's sign
+        moved = change[name][change[name].abs() > 0.9 * rate]
+        assert len(moved) > change[name].numel() / 2 and torch.all(moved.abs() < 1.01 * rate)
+
+
+def test_muon_decays_what_adamw_decays() -> None:
+    config = replace(TRAIN, optimizer="muon", schedule="constant", learning_rate=1e-9, weight_decay=0.0)
+    trainer = Trainer(MODEL, config, DATA)
+    trainer.change(weight_decay=10.0)
+    before = trainer.weights.master.clone()
+    trainer.change(learning_rate=1e-2)
+    trainer.weights.gradient.zero_()
+    trainer._update(0.0)
+    decayed = len(trainer.weights.groups[0])
+    assert torch.allclose(trainer.weights.master[:decayed], before[:decayed] * 0.9)
+    assert torch.equal(trainer.weights.master[decayed:], before[decayed:])
 
 
 def test_weight_decay_spares_norms_biases_positions_and_tokens() -> None:

@@ -19,10 +19,11 @@ from torch import Tensor, nn
 from vitviz.config import ModelConfig, TrainConfig
 from vitviz.models.zoo import create_model
 from vitviz.training.distillation import distillation_loss
+from vitviz.training.optimizers import load_optimizer_tensors, make_optimizers, optimizer_tensors
 from vitviz.training.pictures import Pictures, TrainingData, normaliser
 from vitviz.training.recipe import Mixture, augment, learning_rate_factor, mix
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
-from vitviz.training.weights import Weights, bf16_is_fast, make_optimizer
+from vitviz.training.weights import Weights, bf16_is_fast
 
 MAX_RECORDS = 5000  # of a run's steps; longer runs record means over several steps
 QUICK_VALIDATION = 2048  # pictures at most while training; all of them at the end
@@ -65,7 +66,7 @@ class Trainer:
         self.precision = "bf16" if fast else "fp32"
         model = create_model(model_config, seed=config.seed).to(self.device)
         self.weights = Weights(model.train(), config.frozen, self.dtype, config.ema_decay)
-        self.optimizer = make_optimizer(self.weights, config)
+        self.optimizers = make_optimizers(self.weights, config)
         self.teacher = None if teacher is None else teacher.to(self.device, self.dtype).eval()
         self.normalise, self.fill = normaliser(data.preparation, self.dtype, self.device)
         self.pictures = data.train.to(self.device)
@@ -191,11 +192,12 @@ class Trainer:
         if clip is not None and norm > clip:
             self.weights.gradient.mul_(clip / norm)
         rate = self.learning_rate * self._factor()
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-            if group["params"][0] is self.weights.groups[0]:
-                group["weight_decay"] = self.weight_decay
-        self.optimizer.step()
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+                if group["decays"]:
+                    group["weight_decay"] = self.weight_decay
+            optimizer.step()
         self.weights.publish(self.step)
 
     def _factor(self) -> float:
@@ -208,7 +210,7 @@ class Trainer:
         loss, norm = np.mean(self._pending, axis=0).tolist()
         self._pending.clear()
         speed = self.config.batch_size * len(self._speed) / max(sum(self._speed), 1e-9)
-        rate = self.optimizer.param_groups[0]["lr"]
+        rate = self.optimizers[0].param_groups[0]["lr"]
         seen = self.step * self.config.batch_size
         return StepRecord(
             self.step,
@@ -251,10 +253,8 @@ class Trainer:
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """What `load_state` needs to go on as if nothing had happened: tensors, and JSON values."""
         tensors = {f"weights.{name}": tensor for name, tensor in self.weights.tensors().items()}
-        for index, slots in self.optimizer.state_dict()["state"].items():
-            for name, value in slots.items():
-                if isinstance(value, Tensor):
-                    tensors[f"optimizer.{index}.{name}"] = value.to("cpu", copy=True)
+        remembered = optimizer_tensors(self.optimizers)
+        tensors |= {f"optimizer.{name}": tensor for name, tensor in remembered.items()}
         values = {
             "step": self.step,
             "seconds": self.seconds,
@@ -266,15 +266,12 @@ class Trainer:
 
     def load_state(self, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
         """Go on from where `state` was taken."""
-        prefix = "weights."
-        self.weights.load_tensors({n[len(prefix) :]: t for n, t in tensors.items() if n.startswith(prefix)})
-        saved = self.optimizer.state_dict()
-        saved["state"] = {}
+        parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}}
         for name, tensor in tensors.items():
-            if name.startswith("optimizer."):
-                _, index, slot = name.split(".")
-                saved["state"].setdefault(int(index), {})[slot] = tensor
-        self.optimizer.load_state_dict(saved)
+            part, _, rest = name.partition(".")
+            parts[part][rest] = tensor
+        self.weights.load_tensors(parts["weights"])
+        load_optimizer_tensors(self.optimizers, parts["optimizer"])
         self.step, self.seconds = int(values["step"]), float(values["seconds"])
         self.learning_rate, self.weight_decay = float(values["learning_rate"]), float(values["weight_decay"])
         self._accuracy = float(values["accuracy"])

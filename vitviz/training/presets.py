@@ -55,6 +55,9 @@ _CIFAR10 = TrainConfig(
     validation_fraction=0.04,
     snapshots=5,
 )
+# After two epochs Muon has the ViT at 58.7 % of the validation pictures (AdamW: 52.6 %, at 1e-3 and at 2e-3), for a sixth
+# more time a step; the hybrid at 70.9 %.
+_CIFAR10_MUON = replace(_CIFAR10, optimizer="muon", learning_rate=3e-3)
 # For time to accuracy, on one core: a second thread brings such small models next to nothing and waits on busy cores.
 # The titles' seconds are medians of three seeds on the machine that benchmarks/time_to_accuracy.md names.
 _FAST_MNIST = replace(
@@ -210,7 +213,7 @@ _OWN = (
         "A plain ViT, trained on CIFAR-10 alone.",
         _VIT_CIFAR10,
         RGB_32,
-        _CIFAR10,
+        _CIFAR10_MUON,
     ),
     TrainingPreset(
         "cifar10_vit_p8",
@@ -226,7 +229,7 @@ _OWN = (
         "Windows of 4 x 4 tokens in two stages.",
         SwinConfig(embed_dim=48, depths=(2, 4), num_heads=(3, 6), mlp_ratio=2.0, drop_path=0.05),
         RGB_32,
-        _CIFAR10,
+        _CIFAR10_MUON,
     ),
     TrainingPreset(
         "cifar10_hybrid",
@@ -234,7 +237,7 @@ _OWN = (
         "Three 3 x 3 convolutions make the tokens, four transformer blocks mix them.",
         PRESETS["hybrid_cifar10"].config,
         RGB_32,
-        _CIFAR10,
+        _CIFAR10_MUON,
     ),
     TrainingPreset(
         "cifar10_cnn",
@@ -260,7 +263,7 @@ _OWN = (
         "The ViT with a distillation token, taught by the CNN.",
         replace(_VIT_CIFAR10, distilled=True),
         RGB_32,
-        replace(_CIFAR10, distill_from="checkpoints/cifar10_cnn.safetensors"),
+        replace(_CIFAR10_MUON, distill_from="checkpoints/cifar10_cnn.safetensors"),
     ),
 )
 _LECTURE = tuple(

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from vitviz.config import TrainConfig
-
 _UNDECAYED = ("pos_embed", "cls_token", "dist_token", "reg_token", "relative_position_bias", "layer_scale")
 
 
@@ -100,6 +98,18 @@ class Weights:
         for parameter, values in self._odd:
             parameter.data = values.view(parameter.shape)
 
+    def decayed_places(self) -> list[tuple[str, Tensor]]:
+        """Each weight that decays: its name and its place in the master, with its gradient's place as `.grad`."""
+        found = []
+        for name, parameter, place, grad in zip(
+            self._names, self._params, self._split(self.master), self._split(self.gradient), strict=True
+        ):
+            if decays(name, parameter):
+                view = place.view(parameter.shape)
+                view.grad = grad.view(parameter.shape)
+                found.append((name, view))
+        return found
+
     def _split(self, vector: Tensor) -> list[Tensor]:
         """Views of a vector, one per parameter."""
         return list(torch.split(vector, [p.numel() for p in self._params]))
@@ -184,21 +194,3 @@ class Weights:
             self.average.copy_(saved["average"])
             for name, tensor in self.average_statistics.items():
                 tensor.copy_(saved[f"average_statistics.{name}"])
-
-
-def make_optimizer(weights: Weights, config: TrainConfig) -> torch.optim.Optimizer:
-    """AdamW, Adam (L2 in the gradient) or SGD with momentum over the master, in fused loops."""
-    decayed, plain = weights.groups
-    groups = [
-        {"params": [decayed], "weight_decay": config.weight_decay},
-        {"params": [plain], "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if len(group["params"][0])]  # type: ignore[index]
-    rate = config.learning_rate
-    if config.optimizer == "adamw":
-        return torch.optim.AdamW(groups, lr=rate, fused=True)
-    if config.optimizer == "adam":
-        return torch.optim.Adam(groups, lr=rate, fused=True)
-    return torch.optim.SGD(
-        groups, lr=rate, momentum=config.momentum, nesterov=config.momentum > 0, fused=True
-    )

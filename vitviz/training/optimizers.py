@@ -1,0 +1,95 @@
+"""The optimisers: fused loops over the long fp32 vector, and Muon for the hidden matrices in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+from torch.optim import SGD, Adam, AdamW, Muon, Optimizer
+
+from vitviz.config import TrainConfig
+from vitviz.training.weights import Weights, decays
+
+
+def make_optimizers(weights: Weights, config: TrainConfig) -> list[Optimizer]:
+    """AdamW, Adam (L2 in the gradient), SGD with momentum, or Muon with AdamW beside it, over the master.
+
+    Muon (Jordan et al. 2024) replaces a matrix's averaged gradient G = U S V' by U V', found by five Newton-Schulz
+    steps; times 0.2 sqrt(max(rows, columns)) it is as large as AdamW's (Liu et al. 2025), so one learning rate serves
+    both. A convolution is a matrix (out, in * k * k).
+
+    Each group says whether it `decays`; a later change of the weight decay goes to those that do.
+    """
+    if config.optimizer == "muon":
+        return _muon(weights, config)
+    groups = _groups(config, [weights.groups[0]], [weights.groups[1]])
+    rate = config.learning_rate
+    if config.optimizer == "adamw":
+        return [AdamW(groups, lr=rate, fused=True)]
+    if config.optimizer == "adam":
+        return [Adam(groups, lr=rate, fused=True)]
+    momentum = config.momentum
+    return [SGD(groups, lr=rate, momentum=momentum, nesterov=momentum > 0, fused=True)]
+
+
+def _muon(weights: Weights, config: TrainConfig) -> list[Optimizer]:
+    # What reads the pixels (the first weight) and what gives the logits stays AdamW's, as Muon's author has it.
+    first = next(name for name, parameter in weights.model.named_parameters() if decays(name, parameter))
+    matrices: list[Tensor] = []
+    others: list[Tensor] = []
+    for name, place in weights.decayed_places():
+        (others if name == first or "head" in name else matrices).append(place)
+    found: list[Optimizer] = []
+    if matrices:
+        flat = [_flat(place) for place in matrices]
+        groups = _groups(config, flat, [])
+        found.append(Muon(groups, lr=config.learning_rate, adjust_lr_fn="match_rms_adamw"))
+    if groups := _groups(config, others, [weights.groups[1]]):
+        found.append(AdamW(groups, lr=config.learning_rate, fused=True))
+    return found
+
+
+def _flat(place: Tensor) -> Tensor:
+    """A weight's place as a matrix, its gradient's too."""
+    matrix = place.view(len(place), -1)
+    assert place.grad is not None
+    matrix.grad = place.grad.view(len(place), -1)
+    return matrix
+
+
+def _groups(config: TrainConfig, decayed: list[Tensor], plain: list[Tensor]) -> list[dict[str, Any]]:
+    groups = (
+        {"params": [p for p in decayed if len(p)], "weight_decay": config.weight_decay, "decays": True},
+        {"params": [p for p in plain if len(p)], "weight_decay": 0.0, "decays": False},
+    )
+    return [group for group in groups if group["params"]]
+
+
+def optimizer_tensors(optimizers: list[Optimizer]) -> dict[str, Tensor]:
+    """What the optimisers remember, on the CPU and not shared: 'INDEX.SLOT' counts parameters through all of them."""
+    found, first = {}, 0
+    for optimizer in optimizers:
+        for index, slots in optimizer.state_dict()["state"].items():
+            for slot, value in slots.items():
+                if isinstance(value, Tensor):
+                    found[f"{first + index}.{slot}"] = value.to("cpu", copy=True)
+        first += _count(optimizer)
+    return found
+
+
+def load_optimizer_tensors(optimizers: list[Optimizer], tensors: dict[str, Tensor]) -> None:
+    """Put back what `optimizer_tensors` gave."""
+    first = 0
+    for optimizer in optimizers:
+        count, saved = _count(optimizer), optimizer.state_dict()
+        saved["state"] = {}
+        for name, tensor in tensors.items():
+            index, _, slot = name.partition(".")
+            if first <= int(index) < first + count:
+                saved["state"].setdefault(int(index) - first, {})[slot] = tensor
+        optimizer.load_state_dict(saved)
+        first += count
+
+
+def _count(optimizer: Optimizer) -> int:
+    return sum(len(group["params"]) for group in optimizer.param_groups)
