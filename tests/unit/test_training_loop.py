@@ -115,7 +115,7 @@ def test_frozen_parameters_and_their_prefix_stay_as_they_were() -> None:
 
 
 def test_muon_turns_hidden_matrices_equally_far_in_every_direction() -> None:
-    """The change of a matrix has its ten largest singular values all near 0.2 sqrt(max(rows, columns)) times the rate."""
+    """The ten largest singular values of a matrix's change lie near 0.2 sqrt(max(rows, columns)) times the rate."""
     rate = 0.01
     config = replace(
         TRAIN, optimizer="muon", learning_rate=rate, weight_decay=0.0, schedule="constant", precision="fp32"
