@@ -161,7 +161,7 @@ _OWN = (
         "A small ViT on MNIST: 7 x 7 patches of 4 px.",
         shapes.VIT_MNIST,
         GREY_28,
-        _MNIST,
+        replace(_MNIST, epochs=14, batch_size=64, optimizer="muon", learning_rate=3e-3),
     ),
     TrainingPreset(
         "mnist_90",
@@ -221,7 +221,7 @@ _OWN = (
         "Patches of 8 px: filters large enough to look at, at a price in accuracy.",
         replace(_VIT_CIFAR10, patch_size=8),
         RGB_32,
-        replace(_CIFAR10, epochs=15, batch_size=128),
+        replace(_CIFAR10_MUON, epochs=15),
     ),
     TrainingPreset(
         "cifar10_swin",
