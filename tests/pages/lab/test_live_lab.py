@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import shutil
-import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button, until, view
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.files import append_lines, read_lines, write_status
@@ -26,8 +23,6 @@ from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.runs import Run, RunConfig, Status
 from vitviz.training.session import Session
 
-PAGE = "pages/train/live_lab.py"
-OpenApp = Callable[..., AppTest]
 CONFIG = RunConfig(
     ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=2, num_heads=2, mlp_ratio=1.0),
     GREY_32,
@@ -35,29 +30,6 @@ CONFIG = RunConfig(
     "A tiny one",
     "digits_live",
 )
-
-
-@dataclass
-class FakeExecutor:
-    """Takes orders and does nothing."""
-
-    folder: Path
-    orders: list[tuple[str, Any]] = field(default_factory=list)
-
-    def start(self, config: RunConfig) -> Run:
-        self.orders.append(("start", config))
-        run = Run.create(self.folder, config)
-        write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=9e9)))
-        return run
-
-    def place(self, run: Run) -> int | None:
-        return 2 if run.status().state == "queued" else None
-
-    def running(self) -> list[str]:
-        return []
-
-    def __getattr__(self, name: str) -> Callable[[Run], None]:
-        return lambda run: self.orders.append((name, run.id))
 
 
 @pytest.fixture(scope="module")
@@ -69,50 +41,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, no_shipped_checkpoints: Path) -> Iterator[Path]:
-    st.cache_resource.clear()
-    path = tmp_path / "runs"
-    path.mkdir()
-    yield path
-    st.cache_resource.clear()
-
-
-@pytest.fixture
-def executor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
-    from pages._shared import runs
-
-    fake = FakeExecutor(folder)
-    monkeypatch.setattr(runs, "executor", lambda: fake)
-    return fake
-
-
-@pytest.fixture
 def run(trained: Run, folder: Path, executor: FakeExecutor) -> Run:
     """The trained run in this test's folder."""
     return Run(shutil.copytree(trained.directory, folder / trained.id))
-
-
-def view(app: AppTest, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of the client view with this key."""
-    (message,) = [
-        part.proto.bytes for part in app.main.get("bidi_component") if f"-live_lab.{key}" in part.proto.id
-    ]
-    (length,) = struct.unpack_from("<I", message)
-    header = json.loads(message[4 : 4 + length])
-    arrays = {}
-    for name, entry in header["arrays"].items():
-        count = int(np.prod(entry["shape"]))
-        flat = np.frombuffer(message, entry["dtype"], count, 4 + length + entry["offset"])
-        arrays[name] = flat.reshape(entry["shape"])
-    return header, arrays
-
-
-def start_button(app: AppTest) -> Any:
-    return app.main.button(key="live_lab._start")
-
-
-def errors(app: AppTest) -> str:
-    return "\n".join(error.value for error in app.main.error)
 
 
 def test_an_empty_lab_says_what_to_do(open_app: OpenApp, executor: FakeExecutor) -> None:
@@ -236,16 +167,6 @@ def test_a_run_in_the_link_is_shown_whole(open_app: OpenApp, run: Run) -> None:
     assert metrics["Test accuracy"] == f"{100 * run.status().test_accuracy:.1f}\N{NO-BREAK SPACE}%"
     assert any("**Parameters: " in text.value for text in app.main.markdown)
     assert app.main.dataframe[0].value["State"].tolist() == ["done"]
-
-
-def until(app: AppTest, done: Callable[[], bool], deadline_s: float = 60.0) -> None:
-    """Polls as a page does, while a thread of the server computes."""
-    end = time.monotonic() + deadline_s
-    while not done():
-        assert time.monotonic() < end, "the thread behind the page has not come so far"
-        time.sleep(0.05)
-        app.run()
-        assert not app.exception, app.exception[0].message
 
 
 def test_the_flip_book_grows_until_every_snapshot_is_there(open_app: OpenApp, run: Run) -> None:

@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.test_live_lab import PAGE, FakeExecutor, errors, start_button, view
+from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button, view
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.races import CODES, positions_race
 from vitviz.training.runs import Run, RunConfig
 from vitviz.training.session import Session
 
-OpenApp = Callable[..., AppTest]
 EXPERIMENT = {"live_lab__train": "experiment"}
-
-
-@pytest.fixture
-def folder(tmp_path: Path, no_shipped_checkpoints: Path) -> Iterator[Path]:
-    st.cache_resource.clear()
-    path = tmp_path / "runs"
-    path.mkdir()
-    yield path
-    st.cache_resource.clear()
-
-
-@pytest.fixture
-def executor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
-    from pages._shared import runs
-
-    fake = FakeExecutor(folder)
-    monkeypatch.setattr(runs, "executor", lambda: fake)
-    return fake
 
 
 @pytest.fixture(scope="module")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.test_live_lab import PAGE, FakeExecutor, errors, start_button, until, view
+from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button, until, view
 from tests.robustness.test_own_sets import archive
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.data import own
@@ -23,26 +21,7 @@ from vitviz.models.presets import PRESETS, RGB_32
 from vitviz.training.runs import Run, RunConfig
 from vitviz.training.session import Session
 
-OpenApp = Callable[..., AppTest]
-SHIPPED = Path(__file__).parents[2] / "checkpoints"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, no_shipped_checkpoints: Path) -> Iterator[Path]:
-    st.cache_resource.clear()
-    path = tmp_path / "runs"
-    path.mkdir()
-    yield path
-    st.cache_resource.clear()
-
-
-@pytest.fixture
-def executor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
-    from pages._shared import runs
-
-    fake = FakeExecutor(folder)
-    monkeypatch.setattr(runs, "executor", lambda: fake)
-    return fake
+SHIPPED = Path(__file__).parents[3] / "checkpoints"
 
 
 def started(app: AppTest, executor: FakeExecutor) -> RunConfig:

@@ -1,0 +1,29 @@
+"""The lab's runs go to a folder of the test, and nothing is trained behind its back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+
+from tests.pages.lab.helpers import FakeExecutor
+
+
+@pytest.fixture
+def folder(tmp_path: Path, no_shipped_checkpoints: Path) -> Iterator[Path]:
+    st.cache_resource.clear()
+    path = tmp_path / "runs"
+    path.mkdir()
+    yield path
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def executor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
+    from pages._shared import runs
+
+    fake = FakeExecutor(folder)
+    monkeypatch.setattr(runs, "executor", lambda: fake)
+    return fake

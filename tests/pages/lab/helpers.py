@@ -1,0 +1,76 @@
+"""What the tests of the lab's page share: an executor that trains nothing, and what a client view was told."""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+from vitviz.training.files import write_status
+from vitviz.training.runs import Run, RunConfig, Status
+
+PAGE = "pages/train/live_lab.py"
+OpenApp = Callable[..., AppTest]
+
+
+@dataclass
+class FakeExecutor:
+    """Takes orders and does nothing."""
+
+    folder: Path
+    orders: list[tuple[str, Any]] = field(default_factory=list)
+
+    def start(self, config: RunConfig) -> Run:
+        self.orders.append(("start", config))
+        run = Run.create(self.folder, config)
+        write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=9e9)))
+        return run
+
+    def place(self, run: Run) -> int | None:
+        return 2 if run.status().state == "queued" else None
+
+    def running(self) -> list[str]:
+        return []
+
+    def __getattr__(self, name: str) -> Callable[[Run], None]:
+        return lambda run: self.orders.append((name, run.id))
+
+
+def view(app: AppTest, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of the client view with this key."""
+    (message,) = [
+        part.proto.bytes for part in app.main.get("bidi_component") if f"-live_lab.{key}" in part.proto.id
+    ]
+    (length,) = struct.unpack_from("<I", message)
+    header = json.loads(message[4 : 4 + length])
+    arrays = {}
+    for name, entry in header["arrays"].items():
+        count = int(np.prod(entry["shape"]))
+        flat = np.frombuffer(message, entry["dtype"], count, 4 + length + entry["offset"])
+        arrays[name] = flat.reshape(entry["shape"])
+    return header, arrays
+
+
+def start_button(app: AppTest) -> Any:
+    return app.main.button(key="live_lab._start")
+
+
+def errors(app: AppTest) -> str:
+    return "\n".join(error.value for error in app.main.error)
+
+
+def until(app: AppTest, done: Callable[[], bool], deadline_s: float = 60.0) -> None:
+    """Polls as a page does, while a thread of the server computes."""
+    end = time.monotonic() + deadline_s
+    while not done():
+        assert time.monotonic() < end, "the thread behind the page has not come so far"
+        time.sleep(0.05)
+        app.run()
+        assert not app.exception, app.exception[0].message
