@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_training_executor import LONG, SHORT, config, eventually, gone, training
+from tests.unit.test_training_executor import LONG, SHORT, config, eventually, gone, obeys, training
 from vitviz.training.dask_executor import DaskExecutor
 from vitviz.training.executor import ExecutorError, LocalExecutor, open_executor
 from vitviz.training.runs import Run
@@ -77,13 +77,7 @@ def executor(cluster: Cluster, tmp_path: Path) -> Iterator[DaskExecutor]:
 def test_a_run_is_trained_paused_stepped_stopped_and_resumed(executor: DaskExecutor) -> None:
     run = executor.start(config("ann"))
     eventually(lambda: executor.place(run) is None and training(run))
-    executor.pause(run)
-    eventually(lambda: run.status().state == "paused")
-    step = run.status().step
-    executor.step(run)
-    eventually(lambda: run.status().step == step + 1)
-    executor.resume(run)
-    eventually(lambda: run.status().step > step + 1)
+    obeys(executor, run)
     later = executor.start(config("bob", SHORT))
     assert executor.place(later) == 1
     executor.stop(run)

@@ -16,7 +16,7 @@ import pytest
 
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.config import TrainConfig
-from vitviz.training.executor import QUEUED_PER_OWNER, ExecutorError, LocalExecutor
+from vitviz.training.executor import QUEUED_PER_OWNER, Executor, ExecutorError, LocalExecutor
 from vitviz.training.runs import Run, RunConfig
 
 LONG = TrainConfig(epochs=1000, batch_size=32, train_fraction=0.1, snapshots=4)
@@ -62,6 +62,17 @@ def nothing_left(executor: LocalExecutor) -> Iterator[None]:
     eventually(lambda: not executor.running())
 
 
+def obeys(executor: Executor, run: Run) -> None:
+    """A run that is being trained is paused, makes one step, and goes on."""
+    executor.pause(run)
+    eventually(lambda: run.status().state == "paused")
+    step = run.status().step
+    executor.step(run)
+    eventually(lambda: run.status().step == step + 1)
+    executor.resume(run)
+    eventually(lambda: run.status().step > step + 1)
+
+
 def training(run: Run) -> bool:
     return run.status().state == "running" and run.status().step > 0
 
@@ -100,13 +111,7 @@ def test_a_visitor_cannot_fill_the_queue(executor: LocalExecutor) -> None:
 def test_pause_step_and_resume_reach_the_trainer(executor: LocalExecutor) -> None:
     run = executor.start(config("ann"))
     eventually(lambda: training(run))
-    executor.pause(run)
-    eventually(lambda: run.status().state == "paused")
-    step = run.status().step
-    executor.step(run)
-    eventually(lambda: run.status().step == step + 1)
-    executor.resume(run)
-    eventually(lambda: run.status().step > step + 1)
+    obeys(executor, run)
 
 
 def test_a_killed_worker_is_noticed_and_its_run_goes_on(executor: LocalExecutor) -> None:
