@@ -23,7 +23,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from vitviz.analysis.distillation import disagreement, follows_teacher  # noqa: E402
+from vitviz.analysis.distillation import disagreement, discordance, follows_teacher  # noqa: E402
 from vitviz.capture import capture  # noqa: E402
 from vitviz.checkpoint_header import Header, read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
@@ -82,6 +82,7 @@ def measure(name: str, shipped: dict[str, Header]) -> dict[str, Any]:
         "names": list(voices),
         "accuracy": [round(float((made == labels).mean()), 4) for made in decisions],
         "differs": disagreement(decisions).round(4).tolist(),
+        "discordant": None if twin is None else round(discordance(decisions[3], decisions[4], labels), 4),
         "repeats": [round(follows_teacher(made, decisions[0], labels), 4) for made in decisions],
     }
 

@@ -55,9 +55,9 @@ class Background:
 
     def _run(self) -> None:
         while jobs := self._wanted():
-            self._news.clear()
             if not any([self._advance(job) for job in jobs]):
                 self._news.wait(self._patience_s / 4)
+            self._news.clear()  # before the next look at what is wanted, so that no news is lost
 
     def _wanted(self) -> list[Job]:
         with self._lock:

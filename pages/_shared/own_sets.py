@@ -11,7 +11,7 @@ from vitviz.data import own
 
 PRIVACY = (
     "The pictures are kept on this server, under a name that nobody can guess, until six hours after their last use;"
-    " whoever has the link sees them too. You can remove them at once."
+    " whoever has the link sees them too and can, like you, remove them at once."
 )
 MOST_OF_A_VISIT = 3
 TITLE_LENGTH = 40
@@ -24,6 +24,11 @@ def mine() -> dict[str, own.OwnNote]:
     names = dict.fromkeys((*st.session_state.get(state.OWN_SETS, ()), *filter(own.is_own, trained_on)))
     found = {name: own.own_note(name, runs.folder()) for name in names}
     return {name: note for name, note in found.items() if note is not None}
+
+
+def here(name: str) -> bool:
+    """Whether a run's data set is not a visitor's that has been removed, or that nobody used for long."""
+    return not own.is_own(name) or own.own_note(name, runs.folder()) is not None
 
 
 def adopt(name: str) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KEY = "weights:"
 PRIVACY = (
     "Your file is read into this server's memory for this visit and never written to disk; whoever has its link sees"
-    " the model too."
+    " the model too, and can remove it."
 )
 _FIRST = "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 _ERROR, _TURN, _NAME = "own_weights._error", "own_weights._turn", "own_weights._name"
@@ -108,7 +108,8 @@ def choices() -> tuple[ModelChoice, ...]:
     said = st.session_state.get(state.INCOMING, {}).get("model", "")
     if said.startswith(KEY):
         adopt(said.removeprefix(KEY))
-    return tuple(_choice(name, STORE.get(name)) for name in mine())
+    held = ((name, STORE.get(name)) for name in mine())  # another visit's upload may just have taken the room
+    return tuple(_choice(name, entry) for name, entry in held if entry is not None)
 
 
 def _choice(name: str, entry: Entry) -> ModelChoice:
@@ -171,5 +172,6 @@ def _received(key: str) -> None:
     except PretrainedError as error:
         said = str(error)
         st.session_state[_ERROR] = f"{said[:1].upper()}{said[1:]}."
-    uploads.forget_file(file)
-    st.session_state[_TURN] += 1
+    finally:
+        uploads.forget_file(file)
+        st.session_state[_TURN] += 1

@@ -15,6 +15,7 @@ import numpy as np
 import streamlit as st
 
 from pages._shared import state
+from vitviz.words import percent
 
 if TYPE_CHECKING:
     from pages._shared.catalogue import ModelChoice
@@ -232,12 +233,6 @@ class Log:
             return None
         at = int(np.argmax(table[-1]))
         return int(table[0, at]), float(table[-1, at])
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """A share in words, such as '98.5 %' or '100 %'; the space before the sign does not break."""
-    text = f"{100 * share:.{digits}f}"
-    return ("100" if float(text) == 100 else text) + "\N{NO-BREAK SPACE}%"
 
 
 def _number(value: object) -> float:

@@ -54,6 +54,15 @@ def _run() -> None:
     gc.freeze()
     while True:
         time.sleep(_PERIOD_S)
-        uploads.STORE.sweep()
-        own.sweep(runs.folder())
+        tidy()
         gc.collect()
+
+
+def tidy() -> None:
+    """Forgets what visitors have left behind: pictures, weights and sets."""
+    for store in uploads.STORES:
+        store.sweep()
+    try:
+        own.sweep(runs.folder())
+    except OSError:  # a disk that is full or gone must not end the collecting
+        logging.getLogger(__name__).warning("sets of pictures could not be removed", exc_info=True)

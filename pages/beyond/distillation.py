@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ from pages._shared.catalogue import ModelChoice
 from pages._shared.components.attention_bars import bars
 from pages._shared.components.attention_maps import maps
 from vitviz.analysis import distillation as analysis
+from vitviz.checkpoint_header import read_header
 from vitviz.config import ViTConfig
 from vitviz.plots.attention import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 from vitviz.training.distillation import distillation_loss
 
 MEASURED = "distillation.json"
+NOT_SHIPPED = "Measured for shipped students beside their teacher; this model is none of them."
 STREAM = ("embedded", "blocks.*", "logits_cls", "logits_dist")
 TOP = 4  # classes in a voice's bars
 PLAIN = {"displayModeBar": False}
@@ -167,29 +170,38 @@ def _similarity(now: Subject) -> np.ndarray:
     return analysis.token_similarity(np.stack(stream))
 
 
-def measured(choice: ModelChoice) -> dict[str, Any] | None:
-    """What was measured for exactly these files; None where one of them has changed since, or none was."""
+def teacher_of(choice: ModelChoice) -> ModelChoice | None:
+    """The shipped model that a student was taught by, as its file says; None where it has none, or another."""
+    if choice.path is None:
+        return None
+    train = read_header(choice.path).train
+    if train is None or train.distill_from is None:
+        return None
+    return catalogue.models().get(f"checkpoint:{Path(train.distill_from).stem}")
+
+
+def measured(choice: ModelChoice) -> dict[str, Any] | str:
+    """What was measured for exactly these files, or a sentence about why there is nothing."""
     file = catalogue.CHECKPOINTS / MEASURED
     if not file.is_file() or choice.path is None or not choice.key.startswith("checkpoint:"):
-        return None
-    from vitviz.checkpoint_header import read_header
-
+        return NOT_SHIPPED
     stored = json.loads(file.read_text("utf-8"))
     entry = stored["students"].get(choice.path.stem)
     if entry is None:
-        return None
+        return NOT_SHIPPED
     for name, digest in entry["digests"].items():
         path = catalogue.CHECKPOINTS / f"{name}.safetensors"
         if not path.is_file() or read_header(path).digest != digest:
-            return None
+            when, how = stored["measured"], stored["command"]
+            return f"A file has changed since this was measured on {when}: measure again with `{how}`."
     return entry | {"date": stored["measured"], "command": stored["command"]}
 
 
-def agreement(entry: dict[str, Any] | None) -> None:
+def agreement(entry: dict[str, Any] | str) -> None:
     """Who decides differently from whom, over all test pictures."""
     st.subheader("Who decides like whom?", anchor=False)
-    if entry is None:
-        st.markdown(":gray[Measured for shipped students beside their teacher; this model is none of them.]")
+    if isinstance(entry, str):
+        st.markdown(f":gray[{entry}]")
         return
     names, differs, accuracy = entry["names"], np.array(entry["differs"]), entry["accuracy"]
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
@@ -236,12 +248,12 @@ def describe_agreement(entry: dict[str, Any]) -> str:
     if "twin" in names:
         twin = names.index("twin")
         gain = 100 * (accuracy[both] - accuracy[twin])
-        noise = 200 * float(np.sqrt(differs[both, twin] / entry["pictures"]))  # two standard errors, paired
+        noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
         text += (
             f" The twin without a teacher differs on {differs[0, twin]:.1%}; with a teacher the same model, trained as"
             f" long, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'} ({accuracy[both]:.1%} against"
             f" {accuracy[twin]:.1%}), {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points that"
-            " chance alone explains on so many pictures."
+            " the choice of so many test pictures explains alone. Another seed would move both models as well."
         )
     return text + f" Measured {entry['date']} with `{entry['command']}`."
 
@@ -249,16 +261,14 @@ def describe_agreement(entry: dict[str, Any]) -> str:
 entry_of_page = registry.BY_SLUG["distillation"]
 page.header(entry_of_page.title, entry_of_page.question)
 chosen, at_step = student()
-found_entry = measured(chosen)
-teacher_key = None if found_entry is None else f"checkpoint:{found_entry['teacher']}"
 seen = subject.of(chosen.key, at_step, nouns.current().image)
 chosen_block, chosen_head = choose(chosen.config)
-stage(seen, chosen_block, chosen_head, None if teacher_key is None else catalogue.models().get(teacher_key))
+stage(seen, chosen_block, chosen_head, teacher_of(chosen))
 stand_in.say_which(
     chosen, lacks="distillation token", button="Choose this student", key="distillation.choose"
 )
 depth(seen, chosen, chosen_block)
-agreement(found_entry)
+agreement(measured(chosen))
 nouns.link_to("live_lab", "Train a student, live", **{"live_lab.recipe": "cifar10_deit"})
 page.drawers(
     math=MATH,

@@ -24,7 +24,7 @@ KEY = "live_lab.pad"
 
 def draw(run: Run, config: RunConfig, step: int | None) -> None:
     """A pad for digits, the sidebar's picture for everything else, and the class probabilities beside it."""
-    steps = run.snapshots()
+    found = {version.step: version for version in snapshots.versions(run)}
     header: dict[str, object] = {
         "pad": config.preparation.digit,
         "waiting": "The first snapshot is on its way.",
@@ -32,9 +32,9 @@ def draw(run: Run, config: RunConfig, step: int | None) -> None:
         "classes": [],
     }
     arrays: dict[str, np.ndarray] = {}
-    if steps:
-        at = steps[-1] if step not in steps else step
-        subject = snapshots.model_at(run.id, at)
+    if found:
+        at = step if step in found else max(found)
+        subject = snapshots.model_at(run.id, found[at])
         header |= {"model": f"step {at:,}", "classes": list(subject.classes)[:20]}
         seen = _seen(config)
         if seen is not None:

@@ -16,9 +16,10 @@ from pages._shared.background import Background
 from pages.train import snapshots
 from pages.train.flip_pictures import pictures
 from vitviz.plots.life import Picture, payload
+from vitviz.words import percent
 
 if TYPE_CHECKING:
-    from pages.train.snapshots import Frame
+    from pages.train.snapshots import Frame, Version
     from vitviz.data.preparation import Prepared
     from vitviz.training.runs import Run
 
@@ -35,14 +36,13 @@ class Frames:
     def __init__(self, run: Run, held_out: tuple[np.ndarray, ...] | None) -> None:
         self.run, self.config = run, run.config()
         self._held_out = held_out
-        self._made: dict[int, Frame] = {}  # a step that a resumed run makes anew holds the same weights
-        self.failed: dict[int, str] = {}
+        self._made: dict[Version, Frame] = {}
 
-    def at(self, step: int) -> Frame:
-        """The frame of a step, computed by the first who asks."""
-        if step not in self._made:
-            self._made[step] = snapshots.frame(self.run.id, step, self._held_out)
-        return self._made[step]
+    def at(self, version: Version) -> Frame:
+        """The frame of a snapshot, computed by the first who asks."""
+        if version not in self._made:
+            self._made[version] = snapshots.frame(self.run.id, version, self._held_out)
+        return self._made[version]
 
 
 class Book:
@@ -51,15 +51,22 @@ class Book:
     def __init__(self, frames: Frames, seen: Prepared, pin: str) -> None:
         self.frames, self.first = frames, threading.Event()
         self._seen, self._pin = seen, pin
-        self._attention: dict[int, np.ndarray | None] = {}
-        self.failed: dict[int, str] = {}
-        self.pages: tuple[tuple[int, ...], list[Picture]] = ((), [])  # replaced as one: steps, their pictures
+        self._attention: dict[Version, np.ndarray | None] = {}
+        self.failed: dict[Version, str] = {}
+        self.pages: tuple[tuple[Version, ...], list[Picture]] = (
+            (),
+            [],
+        )  # replaced as one: snapshots, pictures
 
-    def missing(self) -> list[int]:
-        """Steps that are to be computed, the newest first, the others as they were made."""
+    def missing(self) -> list[Version]:
+        """Snapshots that are to be computed, the newest first, the others as they were made."""
         done = {*self.pages[0], *self.failed}
-        steps = [step for step in self.frames.run.snapshots() if step not in done]
-        return [*steps[-1:], *steps[:-1]]
+        found = [version for version in snapshots.versions(self.frames.run) if version not in done]
+        return [*found[-1:], *found[:-1]]
+
+    def due(self) -> bool:
+        """Whether the pages are not the run's snapshots: some are missing, or a resumed run has let some go."""
+        return {*self.pages[0]} != {*snapshots.versions(self.frames.run)}.difference(self.failed)
 
     def advance(self) -> bool:
         """Compute for a moment, then put the book together; whether steps are missing still."""
@@ -71,51 +78,54 @@ class Book:
             return self._advance()
 
     def _advance(self) -> bool:
-        began, ready = time.monotonic(), set(self.pages[0])
-        for step in self.missing():
+        began = time.monotonic()
+        ready = {*self.pages[0]}.intersection(snapshots.versions(self.frames.run))
+        for version in self.missing():
             try:
-                self.frames.at(step)
-                self._attention[step] = snapshots.attention(self.frames.run.id, step, self._seen, self._pin)
-                ready.add(step)
+                self.frames.at(version)
+                seen = snapshots.attention(self.frames.run.id, version, self._seen, self._pin)
+                self._attention[version] = seen
+                ready.add(version)
             except Exception as error:  # one snapshot that cannot be read must not hold up the others
-                self._fail(step, error)
+                self._fail(version, error)
             if time.monotonic() - began > PART_S or (ready and not self.pages[0]):
                 break
         try:
             self._bind(tuple(sorted(ready)))
         except Exception as error:
-            for step in ready.difference(self.pages[0]):
-                self._fail(step, error)
+            for version in ready.difference(self.pages[0]):
+                self._fail(version, error)
         self.first.set()
-        return bool(self.missing())
+        return self.due()
 
-    def _bind(self, steps: tuple[int, ...]) -> None:
-        if steps != self.pages[0]:
-            frames, maps = [self.frames.at(step) for step in steps], [self._attention[step] for step in steps]
-            self.pages = (steps, pictures(self.frames.config, frames, maps, self._seen, self._pin))
+    def _bind(self, found: tuple[Version, ...]) -> None:
+        if found != self.pages[0]:
+            frames, maps = [self.frames.at(one) for one in found], [self._attention[one] for one in found]
+            self.pages = (found, pictures(self.frames.config, frames, maps, self._seen, self._pin))
 
-    def _fail(self, step: int, error: Exception) -> None:
-        if step in self.frames.run.snapshots():  # else the run has let it go meanwhile
+    def _fail(self, version: Version, error: Exception) -> None:
+        if version in snapshots.versions(self.frames.run):  # else the run has let it go meanwhile
             logging.getLogger(__name__).warning(
-                "step %d of %s has no pictures", step, self.frames.run.id, exc_info=error
+                "step %d of %s has no pictures", version.step, self.frames.run.id, exc_info=error
             )
-            self.failed[step] = (
+            self.failed[version] = (
                 str(error) if type(error).__module__.startswith("vitviz.") else type(error).__name__
             )
 
 
 def complete(run: Run) -> bool:
     """Whether every snapshot of the run is in this visit's flip-book, or cannot be."""
-    return not _open(run).missing()
+    return not _open(run).due()
 
 
 def flip_book(run: Run, moment: int | None) -> bytes:
     """The run's flip-book as far as it is computed; asks for the rest, and computes nothing itself."""
     own_sets.stay()
     book = _open(run)
-    if book.missing():
+    if book.due():
         _behind.ask(book)
-    steps, made = _shown(book).pages
+    found, made = _shown(book).pages
+    steps = [version.step for version in found]
     log = runs.log(run.id)
     table = log.read().validation()
     waiting = "The first snapshot is on its way." if run.status().active else "This run has no snapshot."
@@ -127,11 +137,11 @@ def trouble(run: Run) -> str | None:
     failed = _open(run).failed
     if not failed:
         return None
-    steps = sorted(failed)
+    steps = sorted({version.step for version in failed})
     which = (
         f"step {steps[0]:,}" if len(steps) == 1 else f"{len(steps)} steps, the first of them {steps[0]:,},"
     )
-    return f"There are no pictures of {which}: {failed[steps[0]].rstrip('.')}."
+    return f"There are no pictures of {which}: {failed[min(failed)].rstrip('.')}."
 
 
 def forget() -> None:
@@ -144,31 +154,34 @@ def forget() -> None:
 def _open(run: Run) -> Book:
     chosen = nouns.current()
     book = _book_of_upload if chosen.image.startswith("upload:") else _book
-    return book(run.id, chosen.image, chosen.pin, chosen.offset)
+    return book(run.id, own_sets.here(run.config().train.dataset), chosen.image, chosen.pin, chosen.offset)
 
 
 def _shown(book: Book) -> Book:
     """This book; while another picture's or pin's is still the longer one of this run, that one, as it was."""
     last: Book | None = st.session_state.get(SHOWN, lambda: None)()
     if last is not None and last.frames is book.frames and len(last.pages[0]) > len(book.pages[0]):
-        if book.missing():
+        if book.due():
             return last
     st.session_state[SHOWN] = weakref.ref(book)
     return book
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _frames(run_id: str) -> Frames:
+def _frames(run_id: str, here: bool) -> Frames:
     run = runs.find(run_id)
+    if not here:
+        return Frames(run, None)
     config = run.config()
     train = config.train
     return Frames(run, snapshots.held_out(train.dataset, train.validation_fraction, config.preparation))
 
 
-def _make_book(run_id: str, image: str, pin: str, offset: tuple[float, float]) -> Book:
-    frames = _frames(run_id)
+def _make_book(run_id: str, here: bool, image: str, pin: str, offset: tuple[float, float]) -> Book:
+    """`here`: whether the run's pictures are; they may be removed, or nobody has used them for long."""
+    frames = _frames(run_id, here)
     book = Book(frames, cached.prepared(image, frames.config.preparation, offset), pin)
-    if book.missing():
+    if book.due():
         _behind.ask(book)
         book.first.wait(FIRST_S)
     return book
@@ -184,5 +197,5 @@ def _moment(step: int, log: runs.Log, table: np.ndarray) -> str:
     words = f"epoch {epoch:.1f} · {seconds:.1f} s"
     before = np.flatnonzero(table[0] <= step) if table.shape[1] else np.array([], int)
     if step and len(before):
-        words += f" · validation {runs.percent(table[-1, before[-1]])}"
+        words += f" · validation {percent(table[-1, before[-1]])}"
     return words

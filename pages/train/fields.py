@@ -13,7 +13,7 @@ from vitviz.config import ModelConfig, TrainConfig
 
 PREFIX = "live_lab."
 _SCHEDULES = {"constant": "constant", "warmup_cosine": "warm-up, then cosine", "one_cycle": "one cycle"}
-_OPTIMIZERS = {"adamw": "AdamW", "adam": "Adam (L2)", "sgd": "SGD", "muon": "Muon"}
+OPTIMIZERS = {"adamw": "AdamW", "adam": "Adam (L2)", "sgd": "SGD", "muon": "Muon"}
 _PRECISIONS = {"auto": "bf16 where it is fast", "fp32": "fp32"}
 _OFF_AT_ZERO = ("gradient_clip", "ema_decay", "layer_scale")  # None in the config
 _LONGEST_LIST = 40
@@ -130,7 +130,7 @@ OPTIMISER = (
         "warmup_fraction",
         "Warm-up share",
         "real",
-        "Share of the run spent rising to the peak.",
+        "Share of the run spent rising to the peak; one cycle rises for at least 0.3 of it.",
         step=0.05,
         only=Only("schedule", ("warmup_cosine", "one_cycle"), "a constant learning rate does not warm up"),
     ),
@@ -139,7 +139,7 @@ OPTIMISER = (
         "Optimiser",
         "choice",
         "AdamW decays weights apart from the gradient; Muon turns each hidden matrix as far in every direction.",
-        _OPTIMIZERS,
+        OPTIMIZERS,
     ),
     Field("weight_decay", "Weight decay", "real", "Pull of the weights towards zero.", step=0.01),
     Field(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pages._shared import runs
 from vitviz.analysis import confusion, filters, positions
 from vitviz.analysis.distance import corner_distance_px, uniform_distance_px
 from vitviz.plots.life import Picture, to_bytes
+from vitviz.words import percent
 
 if TYPE_CHECKING:
     from pages.train.snapshots import Frame
@@ -134,7 +134,7 @@ def _filters_picture(frames: Sequence[Frame]) -> Picture:
     side = 4 if tiles.shape[1] >= 16 else int(tiles.shape[1] ** 0.5)
     tiles = np.broadcast_to(tiles[:, : side * side], (len(tiles), side * side, *tiles.shape[2:4], 3))
     captions = [
-        f"Principal components of E; the first {side * side} hold {runs.percent(share[: side * side].sum(), 0)}"
+        f"Principal components of E; the first {side * side} hold {percent(share[: side * side].sum(), 0)}"
         " of its variance."
         for share in shares
     ]
@@ -187,7 +187,7 @@ def _confusion_picture(frames: Sequence[Frame]) -> Picture | None:
     for frame in frames:
         most = confusion.most_confused(frame.counts)
         right = frame.counts.trace() / max(1, frame.counts.sum())
-        words = f"{runs.percent(right)} of {frame.counts.sum()} held-out pictures are right"
+        words = f"{percent(right)} of {frame.counts.sum()} held-out pictures are right"
         if most is not None:
             words += f"; most often {classes[most[0]]} is read as {classes[most[1]]} ({most[2]})"
         captions.append(words + ".")

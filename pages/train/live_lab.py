@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages._shared import controls, link, nouns, page, registry, runs, state
 from pages._shared.components.life import life
-from pages.train import drawing, evolving, lessons, race, recipe_form, table, watch
+from pages.train import drawing, evolving, fields, lessons, race, recipe_form, table, watch
 from vitviz.training.executor import ExecutorError
 from vitviz.training.runs import Run, RunConfig
 
@@ -17,7 +17,9 @@ BESIDE = "live_lab._beside"
 NOTICE = "live_lab._notice"
 WATCHED = "live_lab._watched"  # whether the last run of the script saw a run under way
 GROWING = "live_lab._growing"  # whether the timeline polls only because frames are missing
-STAGE_POLL_S = 0.1  # a poll costs some 15 ms, and a browser shows four a second so
+STAGE_POLL_S = (
+    0.1  # a poll costs some 15 ms; a browser shows three to four a second so (benchmarks/live_updates.md)
+)
 LIFE_POLL_S = 0.5
 DRAW_POLL_S = 1.0
 TABLE_POLL_S = 2.0
@@ -111,12 +113,13 @@ def describe(config: RunConfig) -> str:
     """One line about what a config trains."""
     train, models = config.train, config.members
     length = f"{train.epochs:g} epochs" if train.epochs else f"{train.seconds:g}{watch.NBSP}s"
-    count = sum(table.parameters_by_part(table.parameter_shapes(config.model)).values())
-    optimizer = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon"}[train.optimizer]
+    sizes = [table.parameters(member.model) for member in models] or [table.parameters(config.model)]
+    count = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
+    optimizer = fields.OPTIMIZERS[train.optimizer]
     words = recipe_form.model_words(config.model)
     if models:
         words = f"{len(models)} models in turn ({', '.join(m.title for m in models)}), each a {words}"
-    return f"{words}; {count:,} parameters; {optimizer} at {train.learning_rate:g}, batch {train.batch_size}, {length}"
+    return f"{words}; {count} parameters; {optimizer} at {train.learning_rate:g}, batch {train.batch_size}, {length}"
 
 
 def _stage(shown: list[Run], focus: Run) -> None:

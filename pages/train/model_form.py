@@ -103,7 +103,7 @@ STEM = (
         "stem",
         "Channels of the convolutions",
         "list",
-        "One 3 × 3 convolution each; the first log₂(patch) of them halve the picture.",
+        "One 3 × 3 convolution each; the last log₂(patch) of them halve the picture.",
     ),
 )
 SWIN = tuple(
@@ -243,7 +243,7 @@ def draw_teacher(
 
     Only models that were trained on the same set and read its pictures the same way can teach.
     """
-    found = teachers(preparation, dataset)
+    found, models = teachers(preparation, dataset), catalogue.models()
     start = next((key for key, path in found.items() if path == distill_from), None)
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
@@ -252,7 +252,7 @@ def draw_teacher(
             "Teacher",
             list(found) or [""],
             start,
-            format_func=lambda name: catalogue.models()[name].title if name else "none",
+            format_func=lambda name: models[name].title if name else "none",
             help="A trained model that reads the same pictures."
             if found
             else "Disabled: no shipped model and no run of this visit was trained on these pictures.",

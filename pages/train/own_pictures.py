@@ -48,8 +48,10 @@ def draw_upload(batch: int) -> None:
         st.caption(own_sets.PRIVACY)
         return
     st.session_state[_TURN] = turn + 1
-    _take(file, size, batch)
-    uploads.forget_file(file)
+    try:
+        _take(file, size, batch)
+    finally:
+        uploads.forget_file(file)
     st.rerun()
 
 

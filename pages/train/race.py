@@ -134,9 +134,11 @@ def draw_stage(run: Run) -> None:
 
 
 def _words(status: Status, count: int) -> str:
-    speed = f"{status.images_per_second:,.0f} pictures a second together" if status.images_per_second else ""
-    end = f", computed in {status.precision}" if status.precision else ""
-    return f"{count} models take turns, one step each. {speed}{end}".rstrip(" ,") + "."
+    speed = (
+        f" {status.images_per_second:,.0f} pictures a second together." if status.images_per_second else ""
+    )
+    precision = f" Computed in {status.precision}." if status.precision else ""
+    return f"{count} models take turns, one step each.{speed}{precision}"
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -13,6 +13,7 @@ from pages.train.fields import PREFIX
 from pages.train.model_form import model_words
 from vitviz.config import ModelConfig, Preparation, TrainConfig
 from vitviz.data import own
+from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.models.presets import GREY_28, GREY_32, RGB_32
 from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
@@ -63,6 +64,8 @@ def draw() -> RunConfig | ValueError:
         _check(family, train)
     except ValueError as error:
         return error
+    except DatasetError as error:
+        return ValueError(str(error).rstrip("."))
     return RunConfig(model, preparation, train, preset.title, preset.name)
 
 

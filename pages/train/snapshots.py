@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -15,10 +16,12 @@ from pages._shared import cached, runs
 from vitviz.analysis import confusion, positions
 from vitviz.analysis.distance import DistanceStream
 from vitviz.analysis.patches import probabilities
+from vitviz.words import percent
 
 if TYPE_CHECKING:
     from vitviz.data.preparation import Prepared
     from vitviz.models.loaded import LoadedModel
+    from vitviz.training.runs import Run
 
 HELD_OUT = 200  # validation pictures that are classified at every snapshot
 MEASURED = 24  # of them for the attention distance
@@ -40,12 +43,30 @@ class Frame:
     classes: tuple[str, ...]
 
 
+class Version(NamedTuple):
+    """One snapshot as it lies there now: a resumed run may make the same step anew, with other weights."""
+
+    step: int
+    modified_ns: int
+
+
+def versions(run: Run) -> list[Version]:
+    """The snapshots of a run, ascending; one that goes at this moment is left out."""
+    from vitviz.training.runs import RunError
+
+    found = []
+    for step in run.snapshots():
+        with suppress(OSError, RunError):
+            found.append(Version(step, run.snapshot_path(step).stat().st_mtime_ns))
+    return found
+
+
 @st.cache_resource(max_entries=8, show_spinner=False)
-def model_at(run_id: str, step: int) -> LoadedModel:
+def model_at(run_id: str, version: Version) -> LoadedModel:
     """The model of one snapshot."""
     from vitviz.checkpoints import open_model
 
-    return open_model(runs.snapshot_path(run_id, step), step)
+    return open_model(runs.snapshot_path(run_id, version.step), version.step)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -75,11 +96,11 @@ def held_out(dataset: str, fraction: float, preparation: Any) -> tuple[np.ndarra
     )
 
 
-def frame(run_id: str, step: int, held_out: tuple[np.ndarray, ...] | None) -> Frame:
+def frame(run_id: str, version: Version, held_out: tuple[np.ndarray, ...] | None) -> Frame:
     """Judges one snapshot on what its run held out (None: it is gone), and measures what it has learned."""
     from vitviz.capture import capture, stream_attention
 
-    subject = model_at(run_id, step)
+    subject = model_at(run_id, version)
     counts = worst = similarity = weights = distance = grid = None
     words: tuple[str, ...] = ()
     patch_px = 1
@@ -110,7 +131,7 @@ def _judged(
     logits = capture(subject.model, inputs, record=("logits",), batch_size=64).logits
     given = probabilities(logits, getattr(subject.config, "softmax_output", False))
     worst = confusion.most_wrong(given, labels, WORST)
-    words = tuple(f"{subject.classes[labels[i]]}: {runs.percent(given[i, labels[i]], 0)}" for i in worst)
+    words = tuple(f"{subject.classes[labels[i]]}: {percent(given[i, labels[i]], 0)}" for i in worst)
     counts = confusion.confusion_counts(labels, given.argmax(axis=1), len(subject.classes))
     return counts, np.ascontiguousarray(shown[worst]), words
 
@@ -124,11 +145,11 @@ def _embedding(subject: LoadedModel) -> np.ndarray | None:
     return None
 
 
-def attention(run_id: str, step: int, seen: Prepared, pin: str) -> np.ndarray | None:
+def attention(run_id: str, version: Version, seen: Prepared, pin: str) -> np.ndarray | None:
     """(layers, heads, rows, cols): what the pinned query attends to; None where a model has no such thing."""
     from vitviz.capture import capture
 
-    subject = model_at(run_id, step)
+    subject = model_at(run_id, version)
     if subject.config.kind != "vit":
         return None
     found = capture(subject.model, seen.input[None], record=("blocks.*.attn",))

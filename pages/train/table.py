@@ -14,6 +14,7 @@ from vitviz.analysis.comparison import differences
 from vitviz.analysis.milestones import parameters_by_part, time_to
 from vitviz.config import to_dict
 from vitviz.data.own import spoken
+from vitviz.words import percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,7 +191,7 @@ def numbers(run: Run) -> None:
 
     config, status, log = run.config(), run.status(), runs.log(run.id).read()
     parts = parameters_by_part(parameter_shapes(config.model))
-    total = sum(parts.values())
+    total = parameters(config.model)
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown(f"**Parameters: {total:,}**")
@@ -212,7 +213,7 @@ def numbers(run: Run) -> None:
         facts["Weights, fp32"] = f"{4 * total / 2**20:.2f} MiB; {_KEEPS[config.train.optimizer]} for each"
         facts["Images per second"] = f"{status.images_per_second:,.0f}" if status.images_per_second else "–"
         for level, at in zip(watch.LEVELS, times, strict=True):
-            facts[f"{runs.percent(level, 0)} validation accuracy"] = (
+            facts[f"{percent(level, 0)} validation accuracy"] = (
                 "not reached" if at is None else f"after {watch.clock(at)}"
             )
         st.markdown("**Numbers to point at**")
@@ -239,6 +240,11 @@ def parameter_shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
 
     with torch.device("meta"):
         return {name: tuple(p.shape) for name, p in create_model(model).named_parameters()}
+
+
+def parameters(model: ModelConfig) -> int:
+    """How many numbers a model of this shape learns."""
+    return sum(parameters_by_part(parameter_shapes(model)).values())
 
 
 def _csv(run: Run, log: runs.Log) -> None:

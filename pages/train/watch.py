@@ -12,6 +12,7 @@ from pages._shared import runs
 from pages._shared.components.curves import curves
 from vitviz.analysis.milestones import time_to
 from vitviz.plots.curves import RunLabel, Series, payload
+from vitviz.words import percent
 
 if TYPE_CHECKING:
     from vitviz.training.runs import Run, Status
@@ -161,9 +162,9 @@ def clock(seconds: float) -> str:
 
 def _numbers(status: Status, log: runs.Log) -> None:
     training, validation = log.training(), log.validation()
-    accuracy = runs.percent(validation[-1, -1]) if validation.shape[1] else "–"
+    accuracy = percent(validation[-1, -1]) if validation.shape[1] else "–"
     loss = f"{_recent(training[3]):.3f}" if training.shape[1] else "–"
-    test = "–" if log.test is None else runs.percent(log.test["accuracy"])
+    test = "–" if log.test is None else percent(log.test["accuracy"])
     for row in (
         (
             ("Validation accuracy", accuracy, "On pictures held out of training."),
@@ -196,13 +197,13 @@ def _reached(run: Run, log: runs.Log, status: Status) -> str:
         return _not_evaluated(log, status)
     times = time_to(LEVELS, table[-1], table[2])
     said = [
-        f"{runs.percent(level, 0)} after {clock(at)}"
+        f"{percent(level, 0)} after {clock(at)}"
         for level, at in zip(LEVELS, times, strict=True)
         if at is not None
     ]
     best = log.best()
-    words = f"Best validation accuracy {runs.percent(best[1])} at step {best[0]:,}." if best else ""
-    least = runs.percent(LEVELS[0], 0)
+    words = f"Best validation accuracy {percent(best[1])} at step {best[0]:,}." if best else ""
+    least = percent(LEVELS[0], 0)
     missed = f" It has not reached {least} yet." if status.active else f" It did not reach {least}."
     reached = f" It reached {', '.join(said)}." if said else missed
     precision = f" Computed in {status.precision}." if status.precision else ""

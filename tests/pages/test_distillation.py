@@ -61,6 +61,7 @@ def ship_all(folder: Path) -> None:
         "names": names,
         "accuracy": [0.9, 0.7, 0.8, 0.82, 0.75],
         "differs": differs,
+        "discordant": 0.1,
         "repeats": [1.0, 0.2, 0.4, 0.3, 0.1],
     }
     stored = {"command": "python made_up.py", "measured": "2026-01-02", "students": {"student": entry}}
@@ -101,7 +102,8 @@ def test_the_measurement_is_shown_for_exactly_these_files(
     )
     app = open_app(PAGE, model="checkpoint:student", image="digits:3")
     assert "points better" not in captions(app)
-    assert "this model is none of them" in text(app)
+    assert "A file has changed since this was measured on 2026-01-02" in text(app)
+    assert "**Teacher: teacher**" in text(app)
 
 
 def test_block_and_head_change_what_is_said(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:

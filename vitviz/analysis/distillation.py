@@ -54,6 +54,14 @@ def disagreement(decisions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     return differs
 
 
+def discordance(first: NDArray[Any], second: NDArray[Any], labels: NDArray[Any]) -> float:
+    """Share of pictures that exactly one of two classifiers gets right (McNemar 1947).
+
+    The difference of their accuracies on n pictures has a standard error of at most sqrt(discordance / n).
+    """
+    return float(((first == labels) != (second == labels)).mean())
+
+
 def follows_teacher(student: NDArray[Any], teacher: NDArray[Any], labels: NDArray[Any]) -> float:
     """How often a student repeats its teacher's mistake: share of the teacher's wrong pictures decided alike.
 

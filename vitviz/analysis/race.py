@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# 2-D summed positions are the same for (row, column) and (column, row): a picture and its mirror image across the
-# diagonal look alike, and so do the answers that this swaps.
+from vitviz.words import percent
+
+# 2-D summed positions are the same for (row, column) and (column, row): a picture and the one whose patches are
+# exchanged across the diagonal look alike, and so do the answers that this swaps.
 SWAPPED = {"left": "above", "above": "left", "right": "below", "below": "right"}
 SUMMED = "sincos_2d_sum"
 HALF = 0.06  # how far from one half an accuracy may lie to be called that
 MOSTLY = 0.8  # share of the mistakes that one explanation must cover
 CHANGED = 0.02  # accuracies that lie closer are called equal
 CLEARLY = 0.1
-PERCENT = "\N{NO-BREAK SPACE}%"
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def _summed(racers: Sequence[Racer], classes: Sequence[str]) -> str:
 
 
 def explains_half(measured: Measured, classes: Sequence[str]) -> bool:
-    """Whether about half is right and most mistakes swap an answer for its mirror image across the diagonal."""
+    """Whether about half is right and most mistakes swap an answer for the one across the diagonal."""
     near = abs(measured.accuracy - 0.5) <= HALF
     return near and set(classes) == set(SWAPPED) and swapped_share(measured, classes) >= MOSTLY
 
@@ -169,9 +170,3 @@ def _shuffling(racers: Sequence[Racer]) -> str:
         start = "nothing changes" if said else "Shuffling changes nothing"
         said.append(f"{start} for {', '.join(same)}")
     return "; ".join(said) + "." if said else ""
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """A share in words, such as '98.5 %' or '100 %'."""
-    text = f"{100 * share:.{digits}f}"
-    return ("100" if float(text) == 100 else text) + PERCENT

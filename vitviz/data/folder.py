@@ -109,7 +109,7 @@ def _folder_entries(root: Path) -> list[_Entry]:
 
 
 def _zip_entries(archive: zipfile.ZipFile, skipped: list[Skipped]) -> list[_Entry]:
-    infos = [info for info in archive.infolist() if not info.is_dir()]
+    infos = [info for info in archive.infolist() if not info.filename.endswith("/")]
     _check_count(len(infos))
     unpacked = sum(info.file_size for info in infos)
     if unpacked > MAX_UNPACKED_BYTES:
@@ -120,7 +120,7 @@ def _zip_entries(archive: zipfile.ZipFile, skipped: list[Skipped]) -> list[_Entr
     entries = []
     for info in infos:
         path = PurePosixPath(info.filename.replace("\\", "/"))
-        if any(_is_junk(part) for part in path.parts):
+        if not path.parts or any(_is_junk(part) for part in path.parts):
             continue
         if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
             skipped.append(Skipped(info.filename, "its name points outside the archive"))

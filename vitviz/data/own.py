@@ -13,6 +13,7 @@ import secrets
 import time
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path) -> OwnNo
     data = pictures.dataset
     name = f"{PREFIX}{secrets.token_urlsafe(16)}"
     sweep(runs_folder)
-    stored = sum(path.stat().st_size for path in (runs_folder / _SETS).glob("*.npz"))
+    stored = sum(_size_and_age(path)[0] for path in (runs_folder / _SETS).glob("*.npz"))
     if stored + data.train_images.nbytes + data.test_images.nbytes > MAX_STORED_BYTES:
         raise DatasetError("This server has no room for another set of pictures now; try again later.")
     note = OwnNote(
@@ -143,13 +144,20 @@ def remove(name: str, runs_folder: Path) -> None:
 
 
 def sweep(runs_folder: Path) -> None:
-    """Remove every set that nobody has used for `KEEP_S`."""
-    horizon = time.time() - KEEP_S
+    """Remove every set that nobody has used for `KEEP_S`, and what a write that was cut off has left."""
     for arrays in (runs_folder / _SETS).glob("*.npz"):
-        words = arrays.with_suffix(".json")
-        used = max(path.stat().st_mtime for path in (arrays, words) if path.exists())
-        if used < horizon:
+        if min(_size_and_age(path)[1] for path in (arrays, arrays.with_suffix(".json"))) > KEEP_S:
             remove(f"{PREFIX}{arrays.stem}", runs_folder)
+            arrays.unlink(missing_ok=True)
+
+
+def _size_and_age(path: Path) -> tuple[int, float]:
+    """(bytes, seconds since it was written) of a file that another visit may remove at this moment: (0, infinity)."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, inf
+    return found.st_size, time.time() - found.st_mtime
 
 
 def _files(name: str, runs_folder: Path) -> tuple[Path, Path]:

@@ -90,9 +90,11 @@ def _old_swin(state: State) -> State:
 
 def _old_dinov2(state: State, config: ViTConfig) -> State:
     """The authors' own files give [CLS] a position even where registers have none: it is added here."""
-    if "register_tokens" not in state or not config.num_registers or state["pos_embed"].ndim != 3:
+    table = state.get("pos_embed")
+    if "register_tokens" not in state or "cls_token" not in state or not config.num_registers:
         return state
-    table = state["pos_embed"]
+    if table is None or table.ndim != 3:  # whoever loads it says what is missing or wrong
+        return state
     changed = dict(state)
     changed["reg_token"] = changed.pop("register_tokens")
     changed["cls_token"] = state["cls_token"] + table[:, :1]

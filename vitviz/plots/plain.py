@@ -64,12 +64,9 @@ class PlainFigure:
                 }
             )
 
-    def hline(self, y: float, line: dict[str, Any], note: dict[str, Any] | None = None) -> None:
-        """A line over the whole width, with a word under its right end."""
+    def hline(self, y: float, line: dict[str, Any]) -> None:
+        """A line over the whole width."""
         self.shape(type="line", xref="x domain", yref="y", x0=0, x1=1, y0=y, y1=y, line=line)
-        if note is not None:
-            place = {"xref": "x domain", "yref": "y", "x": 1, "y": y, "xanchor": "right", "yanchor": "top"}
-            self.note(**{**place, **note})
 
     def figure(self) -> go.Figure:
         """The figure; Plotly sees its values when it writes them out."""

@@ -146,7 +146,10 @@ def _plain(record: dict[str, Any]) -> bool:
     """Whether a record has what every reader counts on: its kind, its step, and finite numbers."""
     numbers = [value for value in record.values() if isinstance(value, int | float)]
     known = record.get("kind") in ("step", "evaluation", "shuffled", "snapshot", "event")
-    return known and isinstance(record.get("step"), int) and all(math.isfinite(number) for number in numbers)
+    try:
+        return known and isinstance(record.get("step"), int) and all(map(math.isfinite, numbers))
+    except OverflowError:  # an integer beyond every float
+        return False
 
 
 def _check_snapshot(name: str, part: bytes, config: RunConfig) -> None:

@@ -7,6 +7,7 @@ does. Dask repeats a task whose machine is gone; here the repetition says so and
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import time
 from importlib import import_module
@@ -85,8 +86,12 @@ class DaskExecutor(Executor):
     def _places(self) -> int:
         places, counted = self._counted
         if time.monotonic() - counted > COUNT_S:
-            places = sum(self._client.nthreads().values())
-            self._counted = (places, time.monotonic())
+            try:
+                places = sum(self._client.nthreads().values())
+            except Exception:  # a scheduler that is gone raises of its own kinds; what waits goes on waiting
+                logging.getLogger(__name__).warning("the cluster at %s does not answer", self.address)
+                places = 0
+            self._counted = (places, time.monotonic())  # nobody asks again before COUNT_S, whoever polls
         return places
 
     def _busy(self) -> dict[Path, Order]:

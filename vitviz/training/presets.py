@@ -166,7 +166,7 @@ _OWN = (
     TrainingPreset(
         "mnist_90",
         "MNIST, 91 % in 6 s",
-        "A plain ViT, patch 7, two blocks: the lecture's 90.65 %, forty times sooner.",
+        "A plain ViT, patch 7, two blocks: it passes the lecture's 90.65 %.",
         ViTConfig(
             image_size=28,
             patch_size=7,

@@ -89,7 +89,7 @@ class Session:
             self._say("failed", str(error))
         except MemoryError:
             self._say("failed", "there was not enough memory for this model and batch")
-        except RuntimeError as error:
+        except Exception as error:  # an uploaded run may hold anything; its worker goes on to the next run
             self._say(
                 "failed", f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else ''}"
             )
@@ -269,6 +269,9 @@ def load_teacher(config: RunConfig, runs_folder: Path) -> nn.Module | None:
     loaded = open_model(path)
     if loaded.preparation != config.preparation:
         raise RunError("the teacher was made for another preparation of the pictures than the student")
+    taught, learns = loaded.config.num_classes, config.model.num_classes
+    if taught != learns:
+        raise RunError(f"the teacher knows {taught} classes, the student learns {learns}")
     return loaded.model
 
 

@@ -12,10 +12,10 @@ from pages._shared.attention.subject import Subject, probabilities
 from pages._shared.components.attention_ablate import Ablation
 from pages._shared.components.attention_ablate import ablate as draw_ablation
 from pages._shared.components.attention_bars import bars
-from pages._shared.runs import percent
 from vitviz.analysis.faithfulness import blank_patches
 from vitviz.capture import capture
 from vitviz.config import SwinConfig
+from vitviz.words import percent
 
 HIDING = {"hidden": "hidden from attention", "blanked": "blanked in the picture"}
 

@@ -9,7 +9,6 @@ from pages._shared import nouns, page
 from pages._shared.attention import predictions
 from pages._shared.attention.subject import Subject, pin_token, token_name
 from pages._shared.components.attention_maps import maps as draw_maps
-from pages._shared.runs import percent
 from vitviz.analysis import logit_lens
 from vitviz.analysis.logit_lens import ReadoutWeights
 from vitviz.capture import as_array
@@ -17,6 +16,7 @@ from vitviz.config import SwinConfig
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots.attention import maps_view
 from vitviz.plots.lens import lens_figure
+from vitviz.words import percent
 
 
 def readout_weights(model: LoadedModel) -> ReadoutWeights:

@@ -11,11 +11,11 @@ from pages._shared import controls, nouns, page
 from pages._shared.attention import export, predictions
 from pages._shared.attention.subject import Subject, pin_token, token_name
 from pages._shared.components.attention import explorer, picked, view_options
-from pages._shared.runs import percent
 from vitviz.analysis.attention import FloatArray, entropy_bits, fuse_heads, map_of_token
 from vitviz.config import SwinConfig
 from vitviz.models.layers import Attention
 from vitviz.plots.attention import Head, Scene, Strip, explorer_view, windows_strip, windows_view
+from vitviz.words import percent
 
 FUSIONS = ("mean", "max", "min")
 DIRECTIONS = {"row": "looks at", "column": "is seen by"}

@@ -10,13 +10,13 @@ from pages._shared.attention import explained, predictions
 from pages._shared.attention.explained import Recipe
 from pages._shared.attention.subject import Subject
 from pages._shared.components.attention_maps import maps as draw_maps
-from pages._shared.runs import percent
 from vitviz.analysis import faithfulness
 from vitviz.analysis.faithfulness import Score, area
 from vitviz.analysis.methods import METHODS, rank_correlation, signed
 from vitviz.config import SwinConfig
 from vitviz.plots.attention import maps_view
 from vitviz.plots.faithfulness import curves_figure
+from vitviz.words import percent
 
 NO_ROLLOUT = (
     "Swin merges patches between its stages and attends inside windows that shift, so there is no one row of attention"

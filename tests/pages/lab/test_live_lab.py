@@ -18,9 +18,12 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button, until, view
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
+from vitviz.models.zoo import create_model
 from vitviz.training.files import append_lines, read_lines, write_status
 from vitviz.training.presets import TRAINING_PRESETS
+from vitviz.training.records import Snapshot
 from vitviz.training.runs import Run, RunConfig, Status
+from vitviz.training.saving import save_snapshot
 from vitviz.training.session import Session
 
 CONFIG = RunConfig(
@@ -191,9 +194,9 @@ def test_the_page_itself_computes_no_frame_and_two_visits_share_them(
     made: list[tuple[int, str]] = []
     compute = snapshots.frame
 
-    def counted(run_id: str, step: int, *rest: Any) -> snapshots.Frame:
-        made.append((step, threading.current_thread().name))
-        return compute(run_id, step, *rest)
+    def counted(run_id: str, version: snapshots.Version, *rest: Any) -> snapshots.Frame:
+        made.append((version.step, threading.current_thread().name))
+        return compute(run_id, version, *rest)
 
     monkeypatch.setattr(snapshots, "frame", counted)
     one = open_app(PAGE, live_lab__run=run.id)
@@ -215,9 +218,9 @@ def test_another_pin_keeps_the_book_until_its_own_is_whole(
     until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
     compute, go_on = snapshots.attention, threading.Event()
 
-    def held(run_id: str, step: int, *rest: Any) -> np.ndarray | None:
+    def held(run_id: str, version: snapshots.Version, *rest: Any) -> np.ndarray | None:
         assert go_on.wait(60)
-        return compute(run_id, step, *rest)
+        return compute(run_id, version, *rest)
 
     monkeypatch.setattr(snapshots, "attention", held)
     app.query_params["pin"] = "0.1,0.1"
@@ -237,6 +240,24 @@ def test_a_snapshot_that_cannot_be_read_is_said_and_holds_nothing_up(open_app: O
     until(app, lambda: not app.session_state["live_lab._growing"])
     said = "\n".join(warning.value for warning in app.main.warning)
     assert f"There are no pictures of step {broken}: " in said.replace("\\", "")
+
+
+def test_a_snapshot_made_anew_is_shown_anew_and_one_let_go_is_not_offered(
+    open_app: OpenApp, run: Run
+) -> None:
+    """A resumed run cuts off what lies after its save, and may make the same steps with other weights."""
+    app = open_app(PAGE, live_lab__run=run.id)
+    until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
+    last, before = run.snapshots()[-1], view(app, "life")[1]["filters"]
+    run.snapshot_path(last).unlink()
+    app.run()
+    until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
+    assert last not in view(app, "life")[0]["steps"]
+    weights = create_model(CONFIG.model, seed=9).state_dict()
+    save_snapshot(run, CONFIG, tuple("0123456789"), Snapshot(last, 1.0, 1.0, weights))
+    app.run()
+    until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
+    assert not np.array_equal(view(app, "life")[1]["filters"][-1], before[-1])
 
 
 def test_a_drawn_digit_is_read_by_the_newest_snapshot(open_app: OpenApp, run: Run) -> None:

@@ -1,0 +1,9 @@
+"""Numbers as they are said beside a picture."""
+
+from __future__ import annotations
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share in words, such as '98.5 %' or '100 %'; the space before the sign does not break."""
+    text = f"{100 * share:.{digits}f}"
+    return ("100" if float(text) == 100 else text) + "\N{NO-BREAK SPACE}%"
