@@ -94,10 +94,11 @@ def main() -> None:
     given = parser.parse_args()
     found = json.loads(given.out.read_text()) if given.out.exists() else {"races": {}}
     for name in given.datasets:
-        found["races"][name] = race(name, given.epochs)
-        found["command"] = "python benchmarks/positions_race.py"
-        found["measured"] = time.strftime("%Y-%m-%d")
-        found["torch"] = torch.__version__
+        words = ["python", "benchmarks/positions_race.py", "--datasets", name]
+        if given.epochs is not None:
+            words += ["--epochs", f"{given.epochs:g}"]
+        made = {"command": " ".join(words), "measured": time.strftime("%Y-%m-%d"), "torch": torch.__version__}
+        found["races"][name] = race(name, given.epochs) | made
         given.out.write_text(json.dumps(found, separators=(",", ":")) + "\n")
 
 

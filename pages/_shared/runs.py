@@ -66,10 +66,10 @@ class Watchers:
             self._seen[visit] = now
             self._seen = {name: at for name, at in self._seen.items() if now - at < _WATCHING_S}
 
-    def poll_s(self, quickest_s: float) -> float:
-        """Seconds between two polls of one visit: slower, the more visits share the server."""
+    def slowness(self) -> float:
+        """How many times more slowly than alone a visit polls: the more visits share the server, the slower."""
         with self._lock:
-            return quickest_s * max(1.0, len(self._seen) / AT_FULL_SPEED)
+            return max(1.0, len(self._seen) / AT_FULL_SPEED)
 
 
 @st.cache_resource(show_spinner=False)
@@ -157,7 +157,6 @@ def status(run: Run) -> Status:
 
 def watch() -> None:
     """Says that somebody is here, so that the leases of this visit's runs go on; cheap to call at every poll."""
-    watchers().note(visitor())
     for run in mine():
         log(run.id).touch(run)
 

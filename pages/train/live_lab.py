@@ -17,8 +17,10 @@ BESIDE = "live_lab._beside"
 NOTICE = "live_lab._notice"
 WATCHED = "live_lab._watched"  # whether the last run of the script saw a run under way
 GROWING = "live_lab._growing"  # whether the timeline polls only because frames are missing
+SLOWNESS = "live_lab._slowness"  # of the polls that the last run of the script began
+RESET = 1.5  # the page runs again where visits should now poll so many times faster or slower
 STAGE_POLL_S = (
-    0.1  # a poll costs some 15 ms; a browser shows three to four a second so (benchmarks/live_updates.md)
+    0.1  # a poll costs some 15 ms; a browser shows three to four a second (benchmarks/live_updates.md)
 )
 LIFE_POLL_S = 0.5
 DRAW_POLL_S = 1.0
@@ -125,6 +127,7 @@ def describe(config: RunConfig) -> str:
 def _stage(shown: list[Run], focus: Run) -> None:
     """Curves and inspector; when the last of the shown runs ends, the page runs once more, without polling."""
     runs.watch()
+    runs.watchers().note(runs.visitor())
     if race.is_experiment(focus):
         race.draw_stage(focus)
     else:
@@ -142,6 +145,11 @@ def _stage(shown: list[Run], focus: Run) -> None:
         st.rerun()
     if under_way and not st.session_state.get(WATCHED):  # resumed from the inspector: begin to poll
         st.session_state[WATCHED] = True
+        st.rerun()
+    ratio = runs.watchers().slowness() / st.session_state[SLOWNESS]
+    if (
+        under_way and max(ratio, 1 / ratio) >= RESET
+    ):  # a class has come or gone: every visit polls as the last ones do
         st.rerun()
 
 
@@ -193,8 +201,8 @@ def main() -> None:
     shown = [focus, *filter(None, map(runs.find, chosen))]
     active = any(runs.status(run).active for run in shown)
     st.session_state[WATCHED] = active
-    poll_s = runs.watchers().poll_s
-    st.fragment(_stage, run_every=poll_s(STAGE_POLL_S) if active else None)(shown, focus)
+    slowness = st.session_state[SLOWNESS] = runs.watchers().slowness()
+    st.fragment(_stage, run_every=STAGE_POLL_S * slowness if active else None)(shown, focus)
     whole = focus
     if race.is_experiment(whole):
         focus = race.choose_member(whole)
@@ -202,16 +210,16 @@ def main() -> None:
         page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
     growing = active or not evolving.complete(focus)
     st.session_state[GROWING] = growing and not active
-    st.fragment(_life, run_every=poll_s(LIFE_POLL_S) if growing else None)(focus)
+    st.fragment(_life, run_every=LIFE_POLL_S * slowness if growing else None)(focus)
     digit = focus.config().preparation.digit
     st.subheader("Draw a digit" if digit else "Your picture", anchor=False)
     if not digit:
         page.caption(
             "Choose, upload or photograph a picture in the sidebar: the model reads it as it is at this moment."
         )
-    st.fragment(_draw, run_every=poll_s(DRAW_POLL_S) if active else None)(focus)
+    st.fragment(_draw, run_every=DRAW_POLL_S * slowness if active else None)(focus)
     st.subheader("Runs of this visit", anchor=False)
-    st.fragment(table.draw, run_every=poll_s(TABLE_POLL_S) if active else None)(mine)
+    st.fragment(table.draw, run_every=TABLE_POLL_S * slowness if active else None)(mine)
     table.manage(whole, show)
     page.drawers(
         math=lessons.mathematics(whole.config().preset),

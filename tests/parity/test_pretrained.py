@@ -141,6 +141,17 @@ def test_dinov2s_own_file_is_read_as_timm_reads_it(monkeypatch: pytest.MonkeyPat
     torch.testing.assert_close(loaded.model(x), theirs(x), **FORWARD)
 
 
+@pytest.mark.parametrize("missing", ["pos_embed", "cls_token"])
+def test_a_dinov2_file_without_what_registers_need_is_said(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, theirs = small_dinov2(4)
+    state = theirs.state_dict() | {"register_tokens": torch.randn(1, 4, 16)}
+    del state[missing]
+    with pytest.raises(PretrainedError, match=missing):
+        load_pretrained(small(monkeypatch, "vit_small_patch14_reg4_dinov2", config, 42), save(state))
+
+
 @pytest.mark.parametrize("old_names", [False, True])
 def test_swin_files_of_both_kinds_load(old_names: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The authors' own files end a stage by merging, call the head 'head' and hold computed tables."""

@@ -98,6 +98,32 @@ def test_a_set_that_nobody_uses_is_swept_and_one_in_use_stays(note: own.OwnNote,
     assert own.own_note(other.name, tmp_path) == other
 
 
+def test_what_a_write_left_is_swept_and_files_that_vanish_disturb_nobody(
+    note: own.OwnNote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torn = tmp_path / "sets" / ".half-written.npz"
+    torn.write_bytes(b"half")
+    own.sweep(tmp_path)
+    assert torn.exists()  # it may be under way
+    long_ago = time.time() - own.KEEP_S - 60
+    os.utime(torn, (long_ago, long_ago))
+    listed = list((tmp_path / "sets").glob("*.npz"))
+    gone = tmp_path / "sets" / ("A" * 22 + ".npz")
+    monkeypatch.setattr(Path, "glob", lambda *_: iter([*listed, gone]))  # removed by another visit meanwhile
+    own.sweep(tmp_path)
+    assert not torn.exists() and own.own_note(note.name, tmp_path) == note
+    assert own.is_own(own.keep_pictures(load_zip(archive(3), image_size=8), "more", tmp_path).name)
+
+
+@pytest.mark.parametrize("name", [".", "./", "/", ""])
+def test_a_zip_with_a_nameless_file_is_read_without_it(name: str) -> None:
+    file = io.BytesIO(archive())
+    with zipfile.ZipFile(file, "a") as zipped:
+        zipped.writestr(zipfile.ZipInfo("placeholder"), b"no picture")
+        zipped.filelist[-1].filename = name
+    assert len(load_zip(file.getvalue(), image_size=8).dataset.classes) == 2
+
+
 def test_a_full_store_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own, "MAX_STORED_BYTES", 1000)
     with pytest.raises(DatasetError, match="no room"):

@@ -21,6 +21,7 @@ from vitviz.training import archive, files, lane, session
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.files import read_json, read_lines, write_status
 from vitviz.training.runs import Member, Run, RunConfig, RunError, list_runs
+from vitviz.training.saving import save_resume
 from vitviz.training.session import Session
 
 MODEL = ViTConfig(image_size=32, patch_size=16, in_chans=1, embed_dim=8, depth=1, num_heads=1)
@@ -122,6 +123,22 @@ def test_a_torn_record_is_cut_when_the_run_goes_on(tmp_path: Path) -> None:
     assert steps == list(range(1, len(steps) + 1))
 
 
+@pytest.mark.parametrize("values", [[], {"step": {}}, {"step": 1}, None])
+def test_a_resume_of_odd_values_ends_the_run_and_not_its_worker(tmp_path: Path, values: object) -> None:
+    run = new_run(tmp_path)
+    save_resume(run, {}, values)  # type: ignore[arg-type]
+    assert Session(run, "cpu").perform().state == "failed"
+
+
+def test_a_teacher_of_other_classes_is_refused_before_the_first_step(tmp_path: Path, finished: Run) -> None:
+    config = finished.config()
+    student = replace(config.model, distilled=True, num_classes=4)
+    train = replace(config.train, dataset="shapes", distill_from=str(finished.snapshot_path()))
+    run = Run.create(finished.directory.parent, replace(config, model=student, train=train))
+    status = Session(run, "cpu").perform()
+    assert status.state == "failed" and "knows 10 classes, the student learns 4" in status.message
+
+
 def test_a_damaged_resume_is_said(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     (run.directory / "resume.safetensors").write_bytes(b"broken")
@@ -219,6 +236,7 @@ def test_a_bomb_is_stopped_while_unpacking(
 def test_records_of_a_stranger_are_filtered(tmp_path: Path, finished: Run) -> None:
     lines = (
         b'{"kind": "step", "step": 1, "loss": NaN}\n{"kind": "evil", "step": 1}\n[]\nx\n{"kind": "step"}\n'
+        b'{"kind": "step", "step": 1, "loss": 1' + b"0" * 400 + b"}\n"
         b'{"kind": "step", "step": 2, "loss": 0.5}\n'
     )
     members = {"records.jsonl": lines}

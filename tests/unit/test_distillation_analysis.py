@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vitviz.analysis.distillation import disagreement, follows_teacher, overlap, token_similarity
+from vitviz.analysis.distillation import disagreement, discordance, follows_teacher, overlap, token_similarity
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 
 
@@ -30,6 +30,13 @@ def test_disagreement_counts_pairs_of_pictures() -> None:
 def test_disagreement_needs_pictures() -> None:
     with pytest.raises(ValueError, match=r"received shape \(2, 0\)"):
         disagreement(np.zeros((2, 0), dtype=int))
+
+
+def test_discordance_counts_pictures_that_exactly_one_gets_right() -> None:
+    """Five pictures: both right, only the first, only the second, both wrong alike, both wrong differently."""
+    labels = np.array([0, 1, 2, 3, 4])
+    first, second = np.array([0, 1, 0, 0, 0]), np.array([0, 0, 2, 0, 1])
+    assert discordance(first, second, labels) == pytest.approx(2 / 5)
 
 
 def test_repeated_mistakes_are_counted_among_the_teachers_mistakes_only() -> None:

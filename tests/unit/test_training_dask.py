@@ -15,7 +15,7 @@ import pytest
 
 from tests.unit.test_training_executor import LONG, SHORT, config, eventually, gone, obeys, training
 from vitviz.training.dask_executor import DaskExecutor
-from vitviz.training.executor import ExecutorError, LocalExecutor, open_executor
+from vitviz.training.executor import ExecutorError, LocalExecutor, Order, open_executor
 from vitviz.training.runs import Run
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +88,22 @@ def test_a_run_is_trained_paused_stepped_stopped_and_resumed(executor: DaskExecu
     eventually(lambda: training(run) and run.status().step > stopped)
     steps = [record["step"] for record in run.records()[0] if record["kind"] == "step"]
     assert steps == list(range(1, len(steps) + 1))
+
+
+def test_a_scheduler_that_is_gone_is_asked_seldom_and_breaks_no_page(tmp_path: Path) -> None:
+    class Gone:
+        asked = 0
+
+        def nthreads(self) -> dict[str, int]:
+            self.asked += 1
+            raise RuntimeError("no connection")
+
+    executor = DaskExecutor(tmp_path / "runs", "tcp://127.0.0.1:1")
+    executor._client = client = Gone()
+    run = Run.create(executor.root, config("ann"))
+    executor._queue.append(Order(run.directory, "ann", 0))
+    assert [executor.place(run) for _ in range(5)] == [1] * 5
+    assert client.asked == 1
 
 
 def test_a_killed_trainer_is_noticed_and_its_run_goes_on(executor: DaskExecutor) -> None:

@@ -130,7 +130,15 @@ def test_pause_step_and_resume_move_all_members_together(tmp_path: Path) -> None
 
 def test_a_new_learning_rate_reaches_every_member_and_survives_a_resume(tmp_path: Path) -> None:
     run = experiment(tmp_path, schedule="constant")
-    told_at(run, 2, "set", learning_rate=1e-4).perform()
+
+    def tell(event: Event, _: Trainer) -> None:
+        if isinstance(event, StepRecord) and event.step == 2:
+            run.control("set", learning_rate=1e-4)
+        elif isinstance(event, StepRecord) and event.step == 5:
+            run.control("stop")
+
+    assert Session(run, "cpu", tell).perform().state == "stopped"
+    assert Session(run, "cpu").perform().state == "done"
     for member in run.members():
         rates = [record["learning_rate"] for record in of_kind(member, "step")]
         assert rates[:2] == [3e-3, 3e-3] and set(rates[2:]) == {1e-4}

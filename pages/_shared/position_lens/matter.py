@@ -63,10 +63,10 @@ def draw() -> None:
     page.caption(describe(racers, race["classes"]))
     config, train = race["config"], race["train"]
     st.markdown(
-        f":gray[Measured {stored['measured']} at commit {race['commit']}, not live: one seed"
+        f":gray[Measured {race['measured']} at commit {race['commit']}, not live: one seed"
         f" ({train['seed']}), the same recipe for all five: D {config['embed_dim']}, {config['depth']} blocks,"
         f" patch {config['patch_size']} px, {train['epochs']:g} epochs; {race['processor_s']:,.0f} s of processor time"
-        f" together. `{stored['command']}`]"
+        f" together. `{race['command']}`]"
     )
     page.drawers(math=MATH, numbers=lambda: _numbers(race), try_this=TRY_THIS)
 
