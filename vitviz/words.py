@@ -7,3 +7,9 @@ def percent(share: float, digits: int = 1) -> str:
     """A share in words, such as '98.5 %' or '100 %'; the space before the sign does not break."""
     text = f"{100 * share:.{digits}f}"
     return ("100" if float(text) == 100 else text) + "\N{NO-BREAK SPACE}%"
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A number with a true minus sign, and none before zero."""
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if not float(text) else text.replace("-", "\N{MINUS SIGN}")

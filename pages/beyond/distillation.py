@@ -22,6 +22,7 @@ from vitviz.config import ViTConfig
 from vitviz.plots.attention import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 from vitviz.training.distillation import distillation_loss
+from vitviz.words import percent, signed
 
 MEASURED = "distillation.json"
 NOT_SHIPPED = "Measured for shipped students beside their teacher; this model is none of them."
@@ -121,15 +122,15 @@ def stage(now: Subject, block: int, head: int | None, teacher: ModelChoice | Non
                 [f"{name} looks at" for name in names],
                 now.layout.grid,
                 shared_scale=True,
-                notes=[f"{share:.0%} of its mass on patches" for share in on_patches],
+                notes=[f"{percent(share, 0)} of its mass on patches" for share in on_patches],
             ),
             key="distillation.maps",
         )
         which = "on the mean of all heads" if head is None else f"in head {head}"
         page.caption(
-            f"Block {block}, {which}: the two tokens share {analysis.overlap(*rows):.0%} of their attention."
-            f" [CLS] gives {by_cls[0]:.1%} to itself and {by_cls[1]:.1%} to [DIST]; [DIST] {by_dist[1]:.1%} to itself"
-            f" and {by_dist[0]:.1%} to [CLS]. One scale for both."
+            f"Block {block}, {which}: the two tokens share {percent(analysis.overlap(*rows), 0)} of their attention."
+            f" [CLS] gives {percent(by_cls[0])} to itself and {percent(by_cls[1])} to [DIST]; [DIST] {percent(by_dist[1])} to"
+            f" itself and {percent(by_dist[0])} to [CLS]. One scale for both."
         )
     with voices:
         for index, (name, (classes, chances)) in enumerate(opinions(now, teacher).items()):
@@ -151,16 +152,12 @@ def depth(now: Subject, choice: ModelChoice, block: int) -> None:
         key="distillation.similarity",
     )
     far = int(similarity.argmin())
-    before = "" if start is None else f" Before training the last was {_signed(start[-1])}."
+    before = "" if start is None else f" Before training the last was {signed(start[-1])}."
     page.caption(
-        f"They enter with a cosine of {_signed(similarity[0])} and leave block {len(similarity) - 1} with"
-        f" {_signed(similarity[-1])}; they are furthest apart {'as they enter' if not far else f'after block {far}'}."
+        f"They enter with a cosine of {signed(similarity[0])} and leave block {len(similarity) - 1} with"
+        f" {signed(similarity[-1])}; they are furthest apart {'as they enter' if not far else f'after block {far}'}."
         + before
     )
-
-
-def _signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
 
 
 def _similarity(now: Subject) -> np.ndarray:
@@ -243,17 +240,18 @@ def describe_agreement(entry: dict[str, Any]) -> str:
     nearer, other = sorted((cls, dist), key=lambda voice: differs[0, voice])
     text = (
         f"Percent of {entry['pictures']:,} test pictures that two voices decide differently. The {names[nearer]}"
-        f" differs from the teacher on {differs[0, nearer]:.1%}, the {names[other]} on {differs[0, other]:.1%}."
+        f" differs from the teacher on {percent(differs[0, nearer])}, the {names[other]} on"
+        f" {percent(differs[0, other])}."
     )
     if "twin" in names:
         twin = names.index("twin")
         gain = 100 * (accuracy[both] - accuracy[twin])
         noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
         text += (
-            f" The twin without a teacher differs on {differs[0, twin]:.1%}; with a teacher the same model, trained as"
-            f" long, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'} ({accuracy[both]:.1%} against"
-            f" {accuracy[twin]:.1%}), {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points that"
-            " the choice of so many test pictures explains alone. Another seed would move both models as well."
+            f" The twin without a teacher differs on {percent(differs[0, twin])}; with a teacher the same model, trained"
+            f" as long, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'} ({percent(accuracy[both])} against"
+            f" {percent(accuracy[twin])}), {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points"
+            " that the choice of so many test pictures explains alone. Another seed would move both models as well."
         )
     return text + f" Measured {entry['date']} with `{entry['command']}`."
 

@@ -16,6 +16,7 @@ from vitviz.analysis import block as analysis
 from vitviz.config import ViTConfig
 from vitviz.models.layers import Block
 from vitviz.plots.block import norm_figure, stream_figure
+from vitviz.words import signed
 
 KEY = "block.flow"
 PARTS = (
@@ -88,10 +89,10 @@ def norms(now: Subject, config: ViTConfig, layer: int, token: int) -> None:
         )
         found = analysis.norm_numbers(record["input"], token, channel - 1)
         page.caption(
-            f"LayerNorm reads this token's {config.embed_dim} channels: mean {found.token_mean:.3f}, deviation"
+            f"LayerNorm reads this token's {config.embed_dim} channels: mean {signed(found.token_mean, 3)}, deviation"
             f" {found.token_std:.3f}. BatchNorm would read channel {channel} of all {len(record['input'])} tokens, and"
-            f" of every picture in the batch: here {found.channel_mean:.3f} and {found.channel_std:.3f}. So LayerNorm"
-            " does not depend on the other pictures, and is the same in training and afterwards."
+            f" of every picture in the batch: here {signed(found.channel_mean, 3)} and {found.channel_std:.3f}. So"
+            " LayerNorm does not depend on the other pictures, and is the same in training and afterwards."
         )
     with right:
         st.markdown(

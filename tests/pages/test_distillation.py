@@ -15,6 +15,7 @@ from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import CNNConfig, TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32, PRESETS
 from vitviz.models.zoo import create_model
+from vitviz.words import percent
 
 PAGE = "pages/beyond/distillation.py"
 OpenApp = Callable[..., AppTest]
@@ -90,8 +91,8 @@ def test_the_measurement_is_shown_for_exactly_these_files(
     ship_all(no_shipped_checkpoints)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3")
     said = captions(app)
-    assert "The [CLS] head differs from the teacher on 2.0%, the [DIST] head on 4.0%" in said
-    assert "7.0 points better (82.0% against 75.0%)" in said
+    assert "The [CLS] head differs from the teacher on 2.0 %, the [DIST] head on 4.0 %" in said
+    assert "7.0 points better (82.0 % against 75.0 %)" in said
     assert "**Teacher: teacher**" in text(app)
     assert "Before training the last was" in said
     ship(
@@ -128,4 +129,4 @@ def test_shares_are_those_of_the_models_own_attention(
         _, record = model.model(inputs, record=("blocks.0.attn",))
     rows = record["blocks.0.attn"][0].mean(dim=0)
     shared = torch.minimum(rows[0], rows[1]).sum().item()
-    assert f"the two tokens share {shared:.0%} of their attention" in captions(app)
+    assert f"the two tokens share {percent(shared, 0)} of their attention" in captions(app)

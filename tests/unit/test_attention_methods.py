@@ -15,12 +15,13 @@ from vitviz.analysis.faithfulness import (
     schedule,
 )
 from vitviz.analysis.logit_lens import ReadoutWeights
-from vitviz.analysis.methods import METHODS, method_maps, rank_correlation, signed
+from vitviz.analysis.methods import METHODS, method_maps, rank_correlation
 from vitviz.analysis.rollout import rollout
 from vitviz.capture import as_array, capture
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
 from vitviz.torchvision_fix import import_torchvision
+from vitviz.words import signed
 
 
 def _attention(*shape: int, seed: int = 0) -> np.ndarray:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.attention import entropy_bits
 from vitviz.analysis.logit_lens import softmax
+from vitviz.words import percent
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -155,7 +156,7 @@ def steps_of_block(
         Step(
             "MLP, hidden units",
             "h = activation(W₁ y + b₁)",
-            f"{(hidden > 0).mean():.0%} of {len(hidden)} units are positive, the largest {hidden.max():.2f}",
+            f"{percent((hidden > 0).mean(), 0)} of {len(hidden)} units are positive, the largest {hidden.max():.2f}",
             record["mlp_hidden"].shape,
             _row(hidden),
             part="mlp",

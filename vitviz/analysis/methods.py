@@ -90,12 +90,6 @@ def method_maps(
     return {name: np.clip(values.astype(np.float64), 0, None) for name, values in maps.items()}
 
 
-def signed(value: float) -> str:
-    """Two decimals with a true minus sign, and no minus before zero."""
-    text = f"{value:.2f}"
-    return "0.00" if text == "-0.00" else text.replace("-", "−")
-
-
 def rank_correlation(a: FloatArray, b: FloatArray) -> float:
     """Spearman's rank correlation of two maps, 1: the same order; 0 where a map is constant."""
     ranks = [_mean_ranks(values) for values in (a, b)]

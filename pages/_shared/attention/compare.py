@@ -9,8 +9,9 @@ from pages._shared.attention import explore
 from pages._shared.attention import subject as subjects
 from pages._shared.attention.subject import Subject
 from pages._shared.components.attention import explorer
-from vitviz.analysis.methods import rank_correlation, signed
+from vitviz.analysis.methods import rank_correlation
 from vitviz.config import SwinConfig, ViTConfig
+from vitviz.words import signed
 
 KINDS = {"step": "another step", "model": "another model", "image": "another picture"}
 

@@ -12,11 +12,11 @@ from pages._shared.attention.subject import Subject
 from pages._shared.components.attention_maps import maps as draw_maps
 from vitviz.analysis import faithfulness
 from vitviz.analysis.faithfulness import Score, area
-from vitviz.analysis.methods import METHODS, rank_correlation, signed
+from vitviz.analysis.methods import METHODS, rank_correlation
 from vitviz.config import SwinConfig
 from vitviz.plots.attention import maps_view
 from vitviz.plots.faithfulness import curves_figure
-from vitviz.words import percent
+from vitviz.words import percent, signed
 
 NO_ROLLOUT = (
     "Swin merges patches between its stages and attends inside windows that shift, so there is no one row of attention"

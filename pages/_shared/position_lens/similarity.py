@@ -15,6 +15,7 @@ from pages._shared.position_lens import encodings
 from pages._shared.position_lens.encodings import Table
 from vitviz.analysis import positions
 from vitviz.plots import positions as plots
+from vitviz.words import percent, signed
 
 GRIDS = ((4, 4), (7, 7), (8, 8), (14, 14))
 DIMS = (8, 16, 32, 64, 96, 128, 192, 256, 384, 768)
@@ -179,7 +180,7 @@ def number(value: float) -> str:
     """Two decimals with a true minus sign; a dash where there is nothing to say."""
     if np.isnan(value):
         return "–"
-    return f"{value:.2f}".replace("-", "−") if abs(value) >= 0.005 else "0.00"
+    return signed(value)
 
 
 def describe(table: Table) -> str:
@@ -213,15 +214,15 @@ def _verdict(table: Table, found: positions.Structure, row: float, column: float
 def _wishes_table(chosen: list[Table]) -> str:
     measured = [encodings.measured(table.now, table.grid) for table in chosen]
 
-    def percent(value: float) -> str:
-        return "–" if np.isnan(value) else f"{100 * value:.0f} %"
+    def share(value: float) -> str:
+        return "–" if np.isnan(value) else percent(value, 0)
 
     rows = [
         ("Roughly orthogonal", "mean of abs. cosine, best 0", [number(w.overlap) for w in measured]),
-        ("Absolute", "codes that no other position has", [percent(w.distinct) for w in measured]),
-        ("Relative", "explained by the offset alone", [percent(w.relative) for w in measured]),
+        ("Absolute", "codes that no other position has", [share(w.distinct) for w in measured]),
+        ("Relative", "explained by the offset alone", [share(w.relative) for w in measured]),
         ("Near means similar", "rank correlation, best 1", [number(w.near) for w in measured]),
-        ("", "most alike is one step away", [percent(w.nearest) for w in measured]),
+        ("", "most alike is one step away", [share(w.nearest) for w in measured]),
     ]
     head = "| Wish | measured as | " + " | ".join(_short(table) for table in chosen) + " |"
     rule = "|---|---|" + "---:|" * len(chosen)

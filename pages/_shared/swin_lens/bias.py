@@ -15,6 +15,7 @@ from vitviz.checkpoints import open_model
 from vitviz.config import SwinConfig
 from vitviz.plots import swin as plots
 from vitviz.swin_parts import block_window, position_bias_table
+from vitviz.words import signed
 
 MOST_STEPS = 24
 
@@ -86,8 +87,8 @@ def describe(table: np.ndarray, window: tuple[int, int]) -> str:
     side = "above" if centre > 0 else "below"
     return (
         f"(2·{window[0]} − 1)(2·{window[1]} − 1) = {rows:,} numbers a head stand for all {pairs:,} pairs of a window,"
-        f" {rows * heads:,} in this block. The largest is {signed(table[head, entry])}, in head {head + 1}, for a query"
-        f" {offset(dr, 'below', 'above')} and {offset(dc, 'right of', 'left of')} its key; a token’s bias to itself"
+        f" {rows * heads:,} in this block. The largest is {signed(table[head, entry], 3)}, in head {head + 1}, for"
+        f" a query {offset(dr, 'below', 'above')} and {offset(dc, 'right of', 'left of')} its key; a token’s bias to itself"
         f" lies {abs(centre):.3f} {side} the mean."
     )
 
@@ -95,8 +96,3 @@ def describe(table: np.ndarray, window: tuple[int, int]) -> str:
 def offset(by: int, plus: str, minus: str) -> str:
     """'2 below', 'level with' where there is no difference."""
     return f"{abs(by)} {plus if by > 0 else minus}" if by else "level with"
-
-
-def signed(value: float) -> str:
-    """Three decimals, with a true minus sign."""
-    return f"{value:.3f}".replace("-", "−")

@@ -12,6 +12,7 @@ from pages._shared.components import swin as views
 from pages._shared.swin_lens import subject
 from vitviz.analysis import windows as analysis
 from vitviz.plots import swin as plots
+from vitviz.words import percent
 
 GRIDS = (4, 6, 8, 12, 14, 16)
 WINDOWS = (2, 3, 4, 6, 7, 8)
@@ -73,8 +74,8 @@ def describe(found: analysis.Layout, leak: np.ndarray) -> str:
     return (
         f"{start}. Rolled by {found.shift}, {found.masked_windows:,} of them hold patches from more than one side of"
         f" the picture, so {found.masked_pairs:,} of {found.mask.size:,} query–key pairs are masked"
-        f" ({found.masked_pairs / found.mask.size:.1%}). Without the mask, {len(touched):,} patches would read across"
-        f" the edge, with {touched.mean():.0%} of their attention on average."
+        f" ({percent(found.masked_pairs / found.mask.size)}). Without the mask, {len(touched):,} patches would read"
+        f" across the edge, with {percent(touched.mean(), 0)} of their attention on average."
     )
 
 
