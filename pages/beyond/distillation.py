@@ -129,8 +129,8 @@ def stage(now: Subject, block: int, head: int | None, teacher: ModelChoice | Non
         which = "on the mean of all heads" if head is None else f"in head {head}"
         page.caption(
             f"Block {block}, {which}: the two tokens share {percent(analysis.overlap(*rows), 0)} of their attention."
-            f" [CLS] gives {percent(by_cls[0])} to itself and {percent(by_cls[1])} to [DIST]; [DIST] {percent(by_dist[1])} to"
-            f" itself and {percent(by_dist[0])} to [CLS]. One scale for both."
+            f" [CLS] gives {percent(by_cls[0])} to itself and {percent(by_cls[1])} to [DIST]; [DIST]"
+            f" {percent(by_dist[1])} to itself and {percent(by_dist[0])} to [CLS]. One scale for both."
         )
     with voices:
         for index, (name, (classes, chances)) in enumerate(opinions(now, teacher).items()):
@@ -248,9 +248,9 @@ def describe_agreement(entry: dict[str, Any]) -> str:
         gain = 100 * (accuracy[both] - accuracy[twin])
         noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
         text += (
-            f" The twin without a teacher differs on {percent(differs[0, twin])}; with a teacher the same model, trained"
-            f" as long, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'} ({percent(accuracy[both])} against"
-            f" {percent(accuracy[twin])}), {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points"
+            f" The twin without a teacher differs on {percent(differs[0, twin])}; with a teacher the same model,"
+            f" trained as long, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'}"
+            f" ({percent(accuracy[both])} against {percent(accuracy[twin])}), {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points"
             " that the choice of so many test pictures explains alone. Another seed would move both models as well."
         )
     return text + f" Measured {entry['date']} with `{entry['command']}`."

@@ -88,8 +88,8 @@ def describe(table: np.ndarray, window: tuple[int, int]) -> str:
     return (
         f"(2·{window[0]} − 1)(2·{window[1]} − 1) = {rows:,} numbers a head stand for all {pairs:,} pairs of a window,"
         f" {rows * heads:,} in this block. The largest is {signed(table[head, entry], 3)}, in head {head + 1}, for"
-        f" a query {offset(dr, 'below', 'above')} and {offset(dc, 'right of', 'left of')} its key; a token’s bias to itself"
-        f" lies {abs(centre):.3f} {side} the mean."
+        f" a query {offset(dr, 'below', 'above')} and {offset(dc, 'right of', 'left of')} its key; a token’s bias to"
+        f" itself lies {abs(centre):.3f} {side} the mean."
     )
 
 
