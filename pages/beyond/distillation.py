@@ -250,8 +250,9 @@ def describe_agreement(entry: dict[str, Any]) -> str:
         text += (
             f" The twin without a teacher differs on {percent(differs[0, twin])}; with a teacher the same model,"
             f" trained as long, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'}"
-            f" ({percent(accuracy[both])} against {percent(accuracy[twin])}), {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points"
-            " that the choice of so many test pictures explains alone. Another seed would move both models as well."
+            f" ({percent(accuracy[both])} against {percent(accuracy[twin])}),"
+            f" {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points that the choice"
+            " of so many test pictures explains alone. Another seed would move both models as well."
         )
     return text + f" Measured {entry['date']} with `{entry['command']}`."
 

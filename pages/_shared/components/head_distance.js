@@ -63,7 +63,7 @@ export default view(({ root, trigger, onUnmount }) => {
     for (const line of header.lines) {
       ctx.strokeStyle = colors.muted; ctx.setLineDash([4, 4]);
       ctx.beginPath(); ctx.moveTo(left, y(line.value)); ctx.lineTo(width - right, y(line.value)); ctx.stroke(); ctx.setLineDash([]);
-      labels.push([line.label, y(line.value) - 9]);
+      labels.push([line.label, y(line.value)]);
     }
     dots = [];
     for (let s = header.series.length - 1; s >= 0; s--)
@@ -86,10 +86,13 @@ export default view(({ root, trigger, onUnmount }) => {
           dots.push({ series: s, layer, head, x: px, y: py });
         }
     ctx.textAlign = 'left';
-    for (const [text, place] of labels) { // over the dots, on paper, so that it can be read
-      ctx.globalAlpha = 0.8; ctx.fillStyle = colors.paper;
-      ctx.fillRect(left + 2, place - 8, ctx.measureText(text).width + 8, 16);
-      ctx.globalAlpha = 1; ctx.fillStyle = colors.muted; ctx.fillText(text, left + 6, place);
+    for (const [text, level] of labels) { // at that end and side of its line where it hides the fewest dots
+      const wide = ctx.measureText(text).width + 8, ends = [left + 2, width - right - wide];
+      const places = [level - 9, level + 10].flatMap((py) => ends.map((px) => [px, py]));
+      const hidden = ([px, py]) => dots.filter((d) => d.x > px - 6 && d.x < px + wide + 6 && Math.abs(d.y - py) < 14).length;
+      const [px, py] = places.reduce((best, other) => (hidden(other) < hidden(best) ? other : best));
+      ctx.globalAlpha = 0.8; ctx.fillStyle = colors.paper; ctx.fillRect(px, py - 8, wide, 16);
+      ctx.globalAlpha = 1; ctx.fillStyle = colors.muted; ctx.fillText(text, px + 4, py);
     }
     inspect(narrow ? Math.min(now.width, 280) : now.width - width - 32);
   }
