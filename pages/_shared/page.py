@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 import streamlit as st
 
@@ -25,9 +26,14 @@ def shapes(**terms: tuple[int, ...]) -> None:
     st.markdown(" ".join(f"`{name} ({', '.join(map(str, shape))})`" for name, shape in terms.items()))
 
 
-def source(code: str) -> None:
-    """Python source, plain: Streamlit's fixed colours for code fall short of WCAG AA on every light ground."""
-    st.code(code, language=None)
+def source(code: str, height: int | Literal["content"] = "content") -> None:
+    """Python source, plain: Streamlit's fixed colours for code fall short of WCAG AA on every light ground.
+
+    Args:
+        code: of any length.
+        height: in pixels of a narrow box, whose lines are wrapped; else as high and wide as the code.
+    """
+    st.code(code, language=None, wrap_lines=height != "content", height=height)
 
 
 def untrained_note(trained_on: str | None) -> None:

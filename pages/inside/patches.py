@@ -20,6 +20,7 @@ from vitviz.plots import patches as plots
 
 IMAGE_SIZES = (28, 32, 48, 64, 96, 128, 192, 224)
 PATCH_SIZES = (2, 4, 6, 7, 8, 12, 14, 16, 28, 32)
+CODE_PX = 300  # of the two boxes of code, side by side
 
 entry = registry.BY_SLUG["patches"]
 page.header(entry.title, entry.question)
@@ -161,15 +162,10 @@ def draw_convolution(found: embedding.Embedding) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown(f"**Conv2d, kernel = stride = {p}** · weight `({dim}, {channels}, {p}, {p})`")
-        st.code(
-            dedent(inspect.getsource(type(found.model.patch_embed).forward)),
-            language="python",
-            wrap_lines=True,
-            height=300,
-        )
+        page.source(dedent(inspect.getsource(type(found.model.patch_embed).forward)), height=CODE_PX)
     with right:
         st.markdown(f"**Unfold, then one product** · weight as a matrix `({dim}, {values})`")
-        st.code(inspect.getsource(unfold_patches), language="python", wrap_lines=True, height=300)
+        page.source(inspect.getsource(unfold_patches), height=CODE_PX)
     largest = float(np.abs(found.convolved).max())
     verdict = "rounding only" if difference < 1e-4 * max(1.0, largest) else "more than rounding"
     page.caption(
