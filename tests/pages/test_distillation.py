@@ -90,7 +90,7 @@ def test_the_measurement_is_shown_for_exactly_these_files(
 ) -> None:
     ship_all(no_shipped_checkpoints)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3")
-    said = captions(app)
+    said = captions(app).replace("\N{NO-BREAK SPACE}", " ")
     assert "The [CLS] head differs from the teacher on 2.0 %, the [DIST] head on 4.0 %" in said
     assert "7.0 points better (82.0 % against 75.0 %)" in said
     assert "**Teacher: teacher**" in text(app)
