@@ -117,7 +117,7 @@ def _accuracy(size_px: int) -> None:
         f"Before, at {native} px: {100 * entry['grid'][at]:.1f} %. After, at {entry['sizes'][largest]} px:"
         f" {100 * entry['grid'][largest]:.1f} % with the table stretched on its grid,"
         f" {100 * entry['list'][largest]:.1f} % as a list. {entry['pictures']:,} test pictures, measured"
-        f" {entry['date']} with `{entry['command']}`."
+        f" {entry['measured']} with `{entry['command']}`."
     )
 
 
@@ -133,4 +133,4 @@ def _measured() -> dict[str, Any] | None:
     entry = stored["models"].get(choice.path.stem)
     if entry is None or entry["digest"] != read_header(choice.path).digest:
         return None
-    return entry | {"date": stored["measured"], "command": stored["command"]}
+    return entry | {"command": stored["command"]}
