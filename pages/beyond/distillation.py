@@ -221,6 +221,7 @@ def agreement(entry: dict[str, Any] | str) -> None:
                     zip(names, accuracy, entry["repeats"], strict=True)
                 )
             ],
+            placeholder="–",
             hide_index=True,
             column_config={
                 "Accuracy": st.column_config.NumberColumn(format="percent"),
