@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,14 +50,8 @@ class Version(NamedTuple):
 
 
 def versions(run: Run) -> list[Version]:
-    """The snapshots of a run, ascending; one that goes at this moment is left out."""
-    from vitviz.training.runs import RunError
-
-    found = []
-    for step in run.snapshots():
-        with suppress(OSError, RunError):
-            found.append(Version(step, run.snapshot_path(step).stat().st_mtime_ns))
-    return found
+    """The snapshots of a run, ascending."""
+    return [Version(*found) for found in run.snapshot_times().items()]
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

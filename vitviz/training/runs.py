@@ -14,6 +14,7 @@ import re
 import secrets
 import shutil
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -206,6 +207,17 @@ class Run:
             for path in (self.directory / "snapshots").glob("*.safetensors")
             if path.stem.isdigit()
         )
+
+    def snapshot_times(self) -> dict[int, int]:
+        """When each snapshot was written, in ns, by step, ascending; one that goes at this moment is left out."""
+        found = {}
+        with suppress(FileNotFoundError):
+            for entry in os.scandir(self.directory / "snapshots"):
+                stem, _, ending = entry.name.partition(".")
+                if stem.isdigit() and ending == "safetensors":
+                    with suppress(FileNotFoundError):
+                        found[int(stem)] = entry.stat().st_mtime_ns
+        return dict(sorted(found.items()))
 
     def snapshot_path(self, step: int | None = None) -> Path:
         """The checkpoint file of a step (None: the newest); `checkpoints.open_model` reads it.
