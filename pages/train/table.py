@@ -191,7 +191,7 @@ def numbers(run: Run) -> None:
 
     config, status, log = run.config(), run.status(), runs.log(run.id).read()
     parts = parameters_by_part(parameter_shapes(config.model))
-    total = parameters(config.model)
+    total = sum(parts.values())
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown(f"**Parameters: {total:,}**")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.messages import unpack
 from vitviz import checkpoints
 from vitviz.analysis.distance import uniform_distance_px
 from vitviz.checkpoints import Checkpoint, save_checkpoint
@@ -30,15 +29,7 @@ def captions(app: AppTest) -> str:
 def heads(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays of the heads' picture."""
     message = app.main.get("bidi_component")[0].proto.bytes
-    (length,) = struct.unpack_from("<I", message)
-    header = json.loads(message[4 : 4 + length])
-    arrays = {
-        name: np.frombuffer(
-            message, entry["dtype"], int(np.prod(entry["shape"])), 4 + length + entry["offset"]
-        ).reshape(entry["shape"])
-        for name, entry in header["arrays"].items()
-    }
-    return header, arrays
+    return unpack(message)
 
 
 def test_untrained_heads_look_evenly_and_the_page_says_so(open_app: OpenApp) -> None:

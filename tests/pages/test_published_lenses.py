@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
+from tests.messages import unpack
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.models.download import weights_file
@@ -45,10 +44,7 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_shipped_checkpoi
 
 
 def header(app: AppTest) -> dict[str, Any]:
-    message = app.main.get("bidi_component")[0].proto.bytes
-    (length,) = struct.unpack_from("<I", message)
-    found: dict[str, Any] = json.loads(message[4 : 4 + length])
-    return found
+    return unpack(app.main.get("bidi_component")[0].proto.bytes)[0]
 
 
 def said(app: AppTest) -> str:

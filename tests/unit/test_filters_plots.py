@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import struct
-
 import numpy as np
 import pytest
 
+from tests.messages import unpack
 from vitviz.analysis import filters, positions
 from vitviz.plots import filters as filter_plots
 from vitviz.plots import positions as plots
 
 
 def header(payload: bytes) -> dict[str, object]:
-    (length,) = struct.unpack_from("<I", payload)
-    return dict(json.loads(payload[4 : 4 + length]))
+    return unpack(payload)[0]
 
 
 SHOWN = np.zeros((8, 8, 3), np.uint8)

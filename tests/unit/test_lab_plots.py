@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import struct
-from typing import Any
-
 import numpy as np
 import pytest
 
+from tests.messages import unpack
 from vitviz.plots import curves, life
-
-
-def unpack(message: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    (length,) = struct.unpack_from("<I", message)
-    header = json.loads(message[4 : 4 + length])
-    arrays = {}
-    for name, entry in header["arrays"].items():
-        count = int(np.prod(entry["shape"]))
-        flat = np.frombuffer(message, entry["dtype"], count, 4 + length + entry["offset"])
-        arrays[name] = flat.reshape(entry["shape"])
-    return header, arrays
 
 
 def series(n: int) -> curves.Series:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
-import struct
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
+from tests.messages import unpack
 from vitviz.analysis import patches
 from vitviz.capture import capture
 from vitviz.config import ViTConfig
@@ -134,18 +132,6 @@ def test_misfits_are_refused_with_what_was_received() -> None:
             call()
 
 
-def unpacked(message: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    (length,) = struct.unpack_from("<I", message)
-    header = json.loads(message[4 : 4 + length])
-    arrays = {
-        name: np.frombuffer(
-            message, entry["dtype"], int(np.prod(entry["shape"])), 4 + length + entry["offset"]
-        ).reshape(entry["shape"])
-        for name, entry in header["arrays"].items()
-    }
-    return header, arrays
-
-
 SHOWN = RNG.integers(0, 256, (8, 8, 3), dtype=np.uint8)
 WEIGHT = RNG.normal(size=(6, 48)).astype(np.float32)
 TOKENS = RNG.normal(size=(4, 6)).astype(np.float32)
@@ -154,7 +140,7 @@ TOKENS = RNG.normal(size=(4, 6)).astype(np.float32)
 def test_the_stage_carries_one_sequence() -> None:
     cls = np.arange(6, dtype=np.float32)
     message = plots.stage(SHOWN, picture(3, 8), WEIGHT, None, TOKENS, {"cls": cls}, 4, pin=4, column=5)
-    header, arrays = unpacked(message)
+    header, arrays = unpack(message)
     assert (header["rows"], header["cols"], header["prefix"], header["pin"]) == (2, 2, ["cls"], 4)
     assert np.array_equal(arrays["prefix_tokens"], cls[None]) and not arrays["bias"].any()
     for pin, column in ((5, 0), (0, 6)):
@@ -163,18 +149,18 @@ def test_the_stage_carries_one_sequence() -> None:
 
 
 def test_the_slips_mosaic_lays_each_run_in_its_patchs_place() -> None:
-    header, arrays = unpacked(plots.slip(SHOWN, patches.slip_patches(SHOWN, 4), 4))
+    header, arrays = unpack(plots.slip(SHOWN, patches.slip_patches(SHOWN, 4), 4))
     assert header["rows"] == 2
     assert np.array_equal(arrays["mosaic"][:4, 4:].reshape(16, 3), SHOWN.reshape(64, 3)[16:32])
 
 
 def test_the_terms_of_the_sequence_share_one_scale() -> None:
     positions = np.full((4, 6), 0.5, np.float32)
-    header, arrays = unpacked(plots.sequence(SHOWN, {}, TOKENS, positions, True, 4))
+    header, arrays = unpack(plots.sequence(SHOWN, {}, TOKENS, positions, True, 4))
     assert arrays["content"].shape == arrays["positions"].shape == (4, 6)
     assert 0 < header["scale"] <= np.abs(TOKENS).max() + 0.5
     empty = np.zeros((4, 6), np.float32)
-    assert unpacked(plots.sequence(SHOWN, {}, empty, empty, False, 4))[0]["scale"] == 1.0
+    assert unpack(plots.sequence(SHOWN, {}, empty, empty, False, 4))[0]["scale"] == 1.0
 
 
 def test_patches_apart_leave_the_paper_between_them() -> None:
@@ -187,4 +173,4 @@ def test_patches_apart_leave_the_paper_between_them() -> None:
 
 def test_the_puzzle_keeps_its_order() -> None:
     order = patches.scrambled_order(4, 1.0, 0)
-    assert np.array_equal(unpacked(plots.puzzle(SHOWN, order, 4, []))[1]["order"], order)
+    assert np.array_equal(unpack(plots.puzzle(SHOWN, order, 4, []))[1]["order"], order)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import struct
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.messages import unpack
 from vitviz.analysis.race import Racer, common, describe, explains_half, racer, swapped_share
 from vitviz.plots.race import COLOURS, payload
 
@@ -84,19 +83,13 @@ def test_models_are_compared_at_one_moment() -> None:
     assert [r.name for r in common(racers)] == ["b", "c"]
 
 
-def header_of(message: bytes) -> dict[str, Any]:
-    (length,) = struct.unpack_from("<I", message)
-    found: dict[str, Any] = json.loads(message[4 : 4 + length])
-    return found
-
-
 def test_the_message_holds_curves_pairs_and_chance() -> None:
     racers = [of("none", record(0.25, 0.25)), of("learned", record(0.9, 0.3))]
-    header = header_of(payload(racers, 0.25, 3.0))
+    header = unpack(payload(racers, 0.25, 3.0))[0]
     assert [r["measured"] for r in header["racers"]] == [[0.25, 0.25], [0.9, 0.3]]
     assert (header["chance"], header["epochs"], header["split"], header["images"]) == (0.25, 3.0, "test", 40)
     assert header["arrays"]["curve1"]["shape"] == [2, 2]
     assert len({r["color"] for r in header["racers"]}) == 2
-    assert header_of(payload([of("a")], 0.1, 1.0, "soon"))["waiting"] == "soon"
+    assert unpack(payload([of("a")], 0.1, 1.0, "soon"))[0]["waiting"] == "soon"
     with pytest.raises(ValueError, match="received 9"):
         payload([of("a")] * (len(COLOURS) + 1), 0.1, 1.0)

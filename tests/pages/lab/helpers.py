@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import struct
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
+from tests.messages import unpack
 from vitviz.training.files import write_status
 from vitviz.training.runs import Run, RunConfig, Status
 
@@ -48,14 +47,7 @@ def view(app: AppTest, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     (message,) = [
         part.proto.bytes for part in app.main.get("bidi_component") if f"-live_lab.{key}" in part.proto.id
     ]
-    (length,) = struct.unpack_from("<I", message)
-    header = json.loads(message[4 : 4 + length])
-    arrays = {}
-    for name, entry in header["arrays"].items():
-        count = int(np.prod(entry["shape"]))
-        flat = np.frombuffer(message, entry["dtype"], count, 4 + length + entry["offset"])
-        arrays[name] = flat.reshape(entry["shape"])
-    return header, arrays
+    return unpack(message)
 
 
 def start_button(app: AppTest) -> Any:
