@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -325,3 +325,15 @@ def test_a_model_without_a_head_says_what_has_no_meaning(open_app, headless):
     app = open_app(PAGE, model=headless, image="shapes:0", attention__view="methods")
     assert message(app, "attention.methods")[0]["titles"] == ["Raw attention", "Rollout"]
     assert not open_app(BLOCK, model=headless, image="shapes:0", pin="reg2").exception
+
+
+@pytest.mark.parametrize(
+    ("layer", "pin", "reach"), [("1", "0.99,0.99", 16), ("2", "0.99,0.99", 4), ("2", "0.5,0.5", 16)]
+)
+def test_a_masked_token_of_a_shifted_window_is_out_of_reach(
+    open_app: Callable[..., AppTest], layer: str, pin: str, reach: int
+) -> None:
+    """The last window of a shifted 4 x 4 partition holds patches from four sides of the picture, 4 from each."""
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", pin=pin, attention__layer=layer)
+    said = "\n".join(caption.value for caption in app.main.caption)
+    assert f"may look at {reach} of the 16 × 16 tokens, those of its window" in said

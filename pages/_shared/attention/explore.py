@@ -18,6 +18,7 @@ from vitviz.plots.attention import Head, Scene, Strip, explorer_view, windows_st
 from vitviz.words import percent
 
 FUSIONS = ("mean", "max", "min")
+MASKED = 1e-20  # less than any real weight; Swin's mask of -100 leaves some e^-100 = 4e-44 of one
 DIRECTIONS = {"row": "looks at", "column": "is seen by"}
 STYLES = {"overlay": "Overlay", "heat": "Heat", "dim": "Dim", "mask": "Mask"}
 KEY = "attention.explorer"
@@ -229,10 +230,10 @@ def _describe_window(subject: Subject, layer: int, head: Head) -> str:
     maps = map_of_token(rows, token)
     chosen: FloatArray = maps[head - 1] if isinstance(head, int) else getattr(maps, head)(axis=0)
     return (
-        f"Layer {layer}, {head_name(head).lower()}: {token_name(layout, token)} may look at the"
-        f" {int((rows.slots[rows.window_of[token]] >= 0).sum())} tokens of its window of {grid[0]} × {grid[1]}, and"
-        f" looks at about {2 ** float(entropy_bits(chosen / max(chosen.sum(), 1e-12))):.1f} of them; a token outside"
-        " is out of reach in this layer."
+        f"Layer {layer}, {head_name(head).lower()}: {token_name(layout, token)} may look at"
+        f" {int((maps.max(axis=0) > MASKED).sum())} of the {grid[0]} × {grid[1]} tokens, those of"
+        f" its window, and looks at about {2 ** float(entropy_bits(chosen / max(chosen.sum(), 1e-12))):.1f} of them; a"
+        " token outside is out of reach in this layer."
     )
 
 
