@@ -176,7 +176,7 @@ class SwinConfig:
 
 @dataclass(frozen=True)
 class CNNConfig:
-    """A small ResNet-like network (He et al. 2016): the baseline, and DeiT's teacher; lengths in pixels."""
+    """A small convolutional network: the baseline, and DeiT's teacher; lengths in pixels."""
 
     kind: ClassVar[str] = "cnn"
 
@@ -185,6 +185,9 @@ class CNNConfig:
     num_classes: int = 10
     widths: tuple[int, ...] = (32, 64, 128)
     blocks: tuple[int, ...] = (1, 1, 1)
+    pooled: bool = (
+        False  # plain blocks that halve by max pooling (Jordan 2024), not residual ones that stride
+    )
 
     def __post_init__(self) -> None:
         as_tuples(self, "widths", "blocks")
@@ -195,10 +198,12 @@ class CNNConfig:
                 "widths and blocks must have one entry per stage,"
                 f" received {self.widths!r} and {self.blocks!r}"
             )
-        if any(not is_integer(n) or n < 1 for n in (*self.widths, *self.blocks)):
+        if any(not is_integer(n) or n < 1 for n in (*self.widths, *self.blocks[1:])):
             raise ValueError(
                 f"widths and blocks must be at least 1, received {self.widths!r} and {self.blocks!r}"
             )
+        if not is_integer(self.blocks[0]) or self.blocks[0] < 0:
+            raise ValueError(f"the first stage has at least 0 blocks, received {self.blocks[0]!r}")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from vitviz.config import (
     SwinConfig,
     ViTConfig,
 )
-from vitviz.models.presets import CNN_CIFAR10, SWIN_DIGITS, VIT_DIGITS
+from vitviz.models.presets import SWIN_DIGITS, VIT_DIGITS
 
 PROJECT = Path(__file__).parents[2]
 FAMILY = PREFIX + "family"
@@ -30,7 +30,7 @@ FAMILIES = {
     "deit": "DeiT: a ViT with a teacher",
     "hybrid": "Hybrid: convolutions, then a ViT",
     "swin": "Swin",
-    "cnn": "CNN: a small ResNet",
+    "cnn": "CNN: small convolutions",
     "conv_attention": "Lecture G: attention over convolutions",
     "flat_attention": "Lecture E: 'attention' over the flat picture",
 }
@@ -39,7 +39,7 @@ _WORDS = {
     "deit": "Touvron et al. 2021: a second token and a second head learn what a trained teacher answers.",
     "hybrid": "Xiao et al. 2021: 3 × 3 convolutions make the tokens instead of one large patch projection.",
     "swin": "Liu et al. 2021: attention inside windows that shift from block to block, in stages.",
-    "cnn": "He et al. 2016: residual blocks of 3 × 3 convolutions; the baseline, and a teacher for a DeiT.",
+    "cnn": "3 × 3 convolutions, in residual blocks (He et al. 2016) or plain ones; the baseline, and a DeiT's teacher.",
     "conv_attention": "Convolutions give queries, keys and values; the lecture's version has two slips.",
     "flat_attention": "One token only, so its attention is the constant 1: a perceptron in disguise.",
 }
@@ -126,7 +126,13 @@ CNN = tuple(
     replace(field, family="cnn")
     for field in (
         Field("widths", "Channels per stage", "list", "Each stage after the first halves the picture."),
-        Field("blocks", "Blocks per stage", "list", "Residual blocks of two 3 × 3 convolutions."),
+        Field("blocks", "Blocks per stage", "list", "Of two 3 × 3 convolutions each; the first may be 0."),
+        Field(
+            "pooled",
+            "Plain, pooled",
+            "switch",
+            "Max pooling halves the picture, and no block has a shortcut.",
+        ),
     )
 )
 CONV_ATTENTION = tuple(
@@ -173,7 +179,7 @@ def base(family: str, model: ModelConfig) -> ModelConfig:
             stem=tuple(max(1, start.embed_dim // part) for part in (4, 2, 1)),
         ),
         "swin": replace(SWIN_DIGITS, window_size=7 if model.image_size == 28 else 4),
-        "cnn": replace(CNN_CIFAR10, widths=(16, 32, 64), blocks=(1, 1, 1)),
+        "cnn": CNNConfig(widths=(16, 32, 64)),
         "conv_attention": ConvAttentionConfig(),
         "flat_attention": FlatAttentionConfig(),
     }
@@ -317,7 +323,8 @@ def model_words(config: ModelConfig) -> str:
         side = config.window_size
         return f"Swin: windows of {side} × {side} tokens, {_listed(config.depths)} blocks, width {config.embed_dim}"
     if isinstance(config, CNNConfig):
-        return f"CNN: {_listed(config.blocks)} residual blocks of {_listed(config.widths)} channels"
+        kind = "plain" if config.pooled else "residual"
+        return f"CNN: {_listed(config.blocks)} {kind} blocks of {_listed(config.widths)} channels"
     return FAMILIES[family_of(config)]
 
 

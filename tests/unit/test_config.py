@@ -93,6 +93,7 @@ OTHERS = st.sampled_from(
     [
         CNNConfig(image_size=9, widths=(4, 6), blocks=(1, 2)),
         CNNConfig(in_chans=1, widths=(3,), blocks=(1,)),
+        CNNConfig(widths=(3, 5), blocks=(0, 1), pooled=True),
         ConvAttentionConfig(image_size=8, channels=3),
         ConvAttentionConfig(image_size=10, in_chans=3, scaled=False, transposed_values=True),
         FlatAttentionConfig(image_size=6, widths=(5, 4)),
@@ -155,6 +156,7 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     (SwinConfig, {"mlp_ratio": float("inf")}, "mlp_ratio must be a finite number, received inf"),
     (CNNConfig, {"widths": (8,)}, "one entry per stage"),
     (CNNConfig, {"blocks": (1, 0, 1)}, "at least 1"),
+    (CNNConfig, {"blocks": (-1, 1, 1)}, "the first stage has at least 0 blocks, received -1"),
     (ConvAttentionConfig, {"channels": 0}, "channels must be an integer of at least 1, received 0"),
     (FlatAttentionConfig, {"widths": (4,)}, "two integers of at least 1"),
     (Preparation, {"std": (0.5, 0.0, 0.5)}, "std must be positive"),

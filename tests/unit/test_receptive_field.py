@@ -17,9 +17,11 @@ def test_kernels_and_strides_by_hand() -> None:
     assert receptive_fields_px([(3, 1), (3, 2), (3, 1)]) == [3, 5, 9]
 
 
-@pytest.mark.parametrize("blocks", [(1, 1), (2, 1)])
-def test_a_cnns_receptive_field_is_what_its_gradient_reaches(blocks: tuple[int, int]) -> None:
-    config = CNNConfig(image_size=48, in_chans=1, widths=(4, 4), blocks=blocks)
+@pytest.mark.parametrize(
+    ("blocks", "pooled"), [((1, 1), False), ((2, 1), False), ((0, 1), True), ((1, 2), True)]
+)
+def test_a_cnns_receptive_field_is_what_its_gradient_reaches(blocks: tuple[int, int], pooled: bool) -> None:
+    config = CNNConfig(image_size=48, in_chans=1, widths=(4, 4), blocks=blocks, pooled=pooled)
     model = create_model(config, seed=0).eval().requires_grad_(False)
     names, sides = cnn_layers(config)
     images = np.random.default_rng(0).normal(size=(3, 1, 48, 48)).astype(np.float32)

@@ -11,7 +11,7 @@ def receptive_fields_px(layers: Sequence[tuple[int, int]]) -> list[int]:
     """r_l = r_(l-1) + (k_l - 1) * j_(l-1), j_l = j_(l-1) * s_l: the side of what one output can see, in pixels.
 
     Args:
-        layers: (kernel, stride) of each convolution, first to last.
+        layers: (kernel, stride) of each convolution or pooling, first to last.
     """
     side, jump, out = 1, 1, []
     for kernel, stride in layers:
@@ -26,7 +26,9 @@ def cnn_layers(config: CNNConfig) -> tuple[list[str], list[int]]:
     names, convolutions, ends = ["stem"], [(3, 1)], [1]
     for stage, count in enumerate(config.blocks):
         for block in range(count):
-            convolutions += [(3, 2 if stage and not block else 1), (3, 1)]
+            stride = 2 if stage and not block else 1
+            first = [(3, 1), (stride, stride)] if config.pooled else [(3, stride)]
+            convolutions += [*first, (3, 1)]
             names.append(f"layers.{stage}.blocks.{block}")
             ends.append(len(convolutions))
     sides = receptive_fields_px(convolutions)

@@ -1,4 +1,4 @@
-"""A small ResNet-like network: the baseline beside the transformers, and DeiT's teacher."""
+"""Small convolutional networks: the baseline beside the transformers, and DeiT's teacher."""
 
 from __future__ import annotations
 
@@ -32,14 +32,32 @@ class ResidualBlock(nn.Module):
         return self.act(y + self.downsample(x))  # type: ignore[no-any-return]
 
 
+class PlainBlock(nn.Module):
+    """gelu BN conv3 gelu BN pool conv3 x, pool a maximum over 2 x 2 or nothing (Jordan 2024, 94 % on CIFAR-10)."""
+
+    def __init__(self, in_width: int, width: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(in_width, width, 3, padding=1, bias=False)
+        self.pool = nn.MaxPool2d(stride, ceil_mode=True) if stride > 1 else nn.Identity()
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.act = nn.GELU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.act(self.bn1(self.pool(self.conv1(x))))
+        return self.act(self.bn2(self.conv2(x)))  # type: ignore[no-any-return]
+
+
 class Stage(nn.Module):
     """Blocks of one width; every stage but the first begins by halving the picture."""
 
-    def __init__(self, in_width: int, width: int, count: int, stride: int) -> None:
+    def __init__(
+        self, in_width: int, width: int, count: int, stride: int, block: type[ResidualBlock | PlainBlock]
+    ) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(
-            ResidualBlock(width if index else in_width, width, 1 if index else stride)
-            for index in range(count)
+            block(width if index else in_width, width, 1 if index else stride) for index in range(count)
         )
 
     def forward(self, x: Tensor, record: Recorder, name: str) -> Tensor:
@@ -50,7 +68,7 @@ class Stage(nn.Module):
 
 
 class ConvNet(nn.Module):
-    """A 3 x 3 stem, stages of residual blocks, the mean over the map, a linear head."""
+    """A 3 x 3 stem, stages of residual or plain blocks, the map's mean (plain: maximum), a linear head."""
 
     def __init__(self, config: CNNConfig) -> None:
         super().__init__()
@@ -61,8 +79,9 @@ class ConvNet(nn.Module):
             nn.BatchNorm2d(widths[0]),
             nn.ReLU(),
         )
+        block = PlainBlock if config.pooled else ResidualBlock
         self.layers = nn.ModuleList(
-            Stage(widths[max(stage - 1, 0)], width, count, 2 if stage else 1)
+            Stage(widths[max(stage - 1, 0)], width, count, 2 if stage else 1, block)
             for stage, (width, count) in enumerate(zip(widths, config.blocks, strict=True))
         )
         self.head = nn.Linear(widths[-1], config.num_classes)
@@ -91,7 +110,7 @@ class ConvNet(nn.Module):
         recorder("stem", x)
         for stage, layer in enumerate(self.layers):
             x = layer(x, recorder, f"layers.{stage}")
-        features = x.mean(dim=(2, 3))
+        features = x.amax(dim=(2, 3)) if self.config.pooled else x.mean(dim=(2, 3))
         recorder("features", features)
         logits: Tensor = self.head(features)
         recorder("logits", logits)

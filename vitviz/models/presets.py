@@ -50,8 +50,9 @@ VIT_MNIST = ViTConfig(
 )
 VIT_CIFAR10 = ViTConfig(embed_dim=128, depth=6, num_heads=4, mlp_ratio=2.0)
 SWIN_DIGITS = SwinConfig(in_chans=1, embed_dim=32, depths=(2, 2), num_heads=(2, 4), mlp_ratio=2.0)
-# Narrow where the map is large: half of the time of (32, 64, 128, 256) went into its first 32 channels.
-CNN_CIFAR10 = CNNConfig(widths=(16, 96, 192, 256), blocks=(1, 1, 1, 1))
+# After two epochs, plain blocks of 64, 256 and 256 channels had 82.9 % of the validation pictures (438 s), residual
+# ones of 16, 96, 192 and 256 had 77.9 % (346 s).
+CNN_CIFAR10 = CNNConfig(widths=(24, 64, 192, 256), blocks=(0, 1, 1, 1), pooled=True)
 
 _SMALL = (
     Preset(
@@ -140,7 +141,7 @@ _SMALL = (
     ),
     Preset(
         "cnn_cifar10",
-        "Small ResNet for CIFAR-10",
+        "Small CNN for CIFAR-10",
         CNN_CIFAR10,
         RGB_32,
         "The convolutional baseline, and DeiT's teacher.",

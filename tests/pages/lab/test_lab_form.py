@@ -50,7 +50,11 @@ def choose(app: AppTest, key: str, value: str) -> AppTest:
             {"swin_depths": "1,1", "swin_num_heads": "2,2", "swin_window_size": "8"},
             {"depths": (1, 1), "num_heads": (2, 2), "window_size": 8, "in_chans": 1, "image_size": 32},
         ),
-        ("cnn", {"cnn_widths": "8,16", "cnn_blocks": "1,2"}, {"widths": (8, 16), "blocks": (1, 2)}),
+        (
+            "cnn",
+            {"cnn_widths": "8,16", "cnn_blocks": "0,2", "cnn_pooled": "1"},
+            {"widths": (8, 16), "blocks": (0, 2), "pooled": True},
+        ),
         ("conv_attention", {"conv_attention_scaled": "0"}, {"scaled": False, "image_size": 32}),
         ("flat_attention", {"flat_attention_widths": "64,32"}, {"widths": (64, 32)}),
     ],

@@ -1,0 +1,57 @@
+"""The convolutional baselines: their blocks against the equations, their maps' sizes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vitviz.config import CNNConfig
+from vitviz.models.cnn import ConvNet, PlainBlock, ResidualBlock
+from vitviz.models.zoo import create_model
+
+IMAGES = torch.randn(2, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_a_stage_halves_the_map_and_the_first_may_be_empty(pooled: bool) -> None:
+    config = CNNConfig(image_size=16, widths=(4, 8, 6), blocks=(0, 1, 2), pooled=pooled)
+    model = create_model(config, seed=0).eval()
+    assert isinstance(model, ConvNet)
+    _, record = model(IMAGES, record=True)
+    sizes = {name: tuple(tensor.shape[1:]) for name, tensor in record.items()}
+    assert sizes == {
+        "stem": (4, 16, 16),
+        "layers.1.blocks.0": (8, 8, 8),
+        "layers.2.blocks.0": (6, 4, 4),
+        "layers.2.blocks.1": (6, 4, 4),
+        "features": (6,),
+        "logits": (10,),
+    }
+    last = record["layers.2.blocks.1"]
+    torch.testing.assert_close(record["features"], last.amax((2, 3)) if pooled else last.mean((2, 3)))
+
+
+def norm(x: Tensor) -> Tensor:
+    """A batch norm's first, untrained answer to a batch."""
+    return F.batch_norm(x, None, None, training=True)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_a_plain_block_is_its_equation(stride: int) -> None:
+    block = PlainBlock(3, 5, stride)
+    y = F.conv2d(IMAGES, block.conv1.weight, padding=1)
+    y = F.gelu(norm(F.max_pool2d(y, stride)))
+    y = F.gelu(norm(F.conv2d(y, block.conv2.weight, padding=1)))
+    torch.testing.assert_close(block(IMAGES), y)
+
+
+def test_a_residual_block_is_its_equation() -> None:
+    block = ResidualBlock(3, 5, 2)
+    y = F.relu(norm(F.conv2d(IMAGES, block.conv1.weight, stride=2, padding=1)))
+    y = norm(F.conv2d(y, block.conv2.weight, padding=1))
+    assert isinstance(block.downsample, torch.nn.Sequential)
+    shortcut = block.downsample[0]
+    assert isinstance(shortcut, torch.nn.Conv2d)
+    torch.testing.assert_close(block(IMAGES), F.relu(y + norm(F.conv2d(IMAGES, shortcut.weight, stride=2))))
