@@ -27,7 +27,7 @@ from vitviz.analysis.distillation import disagreement, discordance, follows_teac
 from vitviz.capture import capture  # noqa: E402
 from vitviz.checkpoint_header import Header, read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
-from vitviz.config import ViTConfig  # noqa: E402
+from vitviz.config import TrainConfig, ViTConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
 from vitviz.data.preparation import prepare_batch  # noqa: E402
 
@@ -40,7 +40,7 @@ def twin_of(header: Header, shipped: dict[str, Header]) -> str | None:
     if not isinstance(header.config, ViTConfig) or header.train is None:
         return None
     config = replace(header.config, distilled=False)
-    train = replace(header.train, distill_from=None)
+    train = replace(header.train, distill_from=None, distillation=TrainConfig.distillation)
     return next(
         (name for name, other in shipped.items() if (other.config, other.train) == (config, train)), None
     )
@@ -77,6 +77,7 @@ def measure(name: str, shipped: dict[str, Header]) -> dict[str, Any]:
     return {
         "digests": {other: shipped[other].digest for other in (name, teacher, twin) if other is not None},
         "teacher": teacher,
+        "taught": header.train.distillation,
         "twin": twin,
         "pictures": len(labels),
         "names": list(voices),

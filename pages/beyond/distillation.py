@@ -25,6 +25,7 @@ from vitviz.training.distillation import distillation_loss
 from vitviz.words import percent, signed
 
 MEASURED = "distillation.json"
+TAUGHT = {"hard": "answers, not its probabilities", "soft": "probabilities, not its answers alone"}
 NOT_SHIPPED = "Measured for shipped students beside their teacher; this model is none of them."
 STREAM = ("embedded", "blocks.*", "logits_cls", "logits_dist")
 TOP = 4  # classes in a voice's bars
@@ -242,7 +243,7 @@ def describe_agreement(entry: dict[str, Any]) -> str:
     text = (
         f"Percent of {entry['pictures']:,} test pictures that two voices decide differently. The {names[nearer]}"
         f" differs from the teacher on {percent(differs[0, nearer])}, the {names[other]} on"
-        f" {percent(differs[0, other])}."
+        f" {percent(differs[0, other])}. [DIST] learnt the teacher's {TAUGHT[entry['taught']]}."
     )
     if "twin" in names:
         twin = names.index("twin")

@@ -57,6 +57,7 @@ def ship_all(folder: Path) -> None:
     entry = {
         "digests": digests,
         "teacher": "teacher",
+        "taught": "soft",
         "twin": "twin",
         "pictures": 360,
         "names": names,
@@ -93,6 +94,7 @@ def test_the_measurement_is_shown_for_exactly_these_files(
     said = captions(app).replace("\N{NO-BREAK SPACE}", " ")
     assert "The [CLS] head differs from the teacher on 2.0 %, the [DIST] head on 4.0 %" in said
     assert "7.0 points better (82.0 % against 75.0 %)" in said
+    assert "[DIST] learnt the teacher's probabilities" in said
     assert "**Teacher: teacher**" in text(app)
     assert "Before training the last was" in said
     ship(

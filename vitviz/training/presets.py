@@ -253,7 +253,7 @@ _OWN = (
         "The ViT with a distillation token, taught by the CNN.",
         replace(_VIT_CIFAR10, distilled=True),
         RGB_32,
-        replace(_CIFAR10_MUON, distill_from="checkpoints/cifar10_cnn.safetensors"),
+        replace(_CIFAR10_MUON, distill_from="checkpoints/cifar10_cnn.safetensors", distillation="soft"),
     ),
 )
 _LECTURE = tuple(
