@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import streamlit as st
 
 from pages._shared import own_weights, published, runs
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
+
+if TYPE_CHECKING:
+    from vitviz.checkpoint_header import Header
 
 _MOST_MILLIONS = 100.0  # ViT-B; thirty visitors must not fill the server with ViT-H
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
@@ -33,12 +38,21 @@ class ModelChoice:
 
 def models() -> Mapping[str, ModelChoice]:
     """Shipped checkpoints, runs and weights of this visit, published weights, then random presets, by key."""
-    found = [_checkpoint(path, path.stat().st_mtime_ns) for path in sorted(CHECKPOINTS.glob("*.safetensors"))]
-    shipped = [choice for choice in found if choice is not None]
+    changed_ns = CHECKPOINTS.stat().st_mtime_ns if CHECKPOINTS.is_dir() else 0
+    shipped = _shipped(str(CHECKPOINTS), changed_ns)
     return {
         choice.key: choice
         for choice in (*shipped, *runs.choices(), *own_weights.choices(), *_published(), *_presets())
     }
+
+
+@st.cache_resource(ttl=1.0, max_entries=2, show_spinner=False)
+def _shipped(folder: str, changed_ns: int) -> tuple[ModelChoice, ...]:
+    """A page asks a dozen times in one run: files are looked at again after a second, or when the folder changed."""
+    found = [
+        _checkpoint(path, path.stat().st_mtime_ns) for path in sorted(Path(folder).glob("*.safetensors"))
+    ]
+    return tuple(choice for choice in found if choice is not None)
 
 
 def millions(config: ModelConfig) -> float:
@@ -89,13 +103,27 @@ def _presets() -> tuple[ModelChoice, ...]:
     )
 
 
+def header(path: Path) -> Header:
+    """What a checkpoint says of itself, parsed once while the file stays as it is.
+
+    Raises:
+        vitviz.checkpoint_header.CheckpointError: if it is no checkpoint of this project.
+    """
+    return _header(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _header(path: Path, modified_ns: int) -> Header:
+    from vitviz.checkpoint_header import read_header
+
+    return read_header(path)
+
+
 @lru_cache(maxsize=64)
 def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
     """None for a file that is no checkpoint of this version; `modified_ns` keys the cache."""
-    from vitviz.checkpoint_header import read_header
-
     try:
-        header = read_header(path)
+        header = _header(path, modified_ns)
     except (ValueError, OSError):
         return None
     card = header.card

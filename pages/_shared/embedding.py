@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pages._shared import cached, catalogue
+from pages._shared import cached, catalogue, nouns
 from vitviz.analysis import patches
 from vitviz.capture import as_array, capture
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
@@ -31,6 +32,7 @@ class Embedding:
     own_size: the picture has the size that the model was made for.
     """
 
+    key: tuple[Hashable, ...]  # weights, picture and sizes: what caches know it by
     model: nn.Module
     config: ViTConfig | SwinConfig
     own_patch: bool
@@ -95,14 +97,10 @@ def embedding(model: str, step: int | None, image: str, image_px: int, patch_px:
     preparation: Preparation = replace(loaded.preparation, image_size=image_px)
     prepared = cached.prepared(image, preparation)
     proj = network.patch_embed.proj
-    with torch.inference_mode():
-        convolved = as_array(proj(torch.tensor(prepared.input)[None])[0].flatten(1).T)
-    tokens, prefix, table = convolved, {}, None
-    if isinstance(config, ViTConfig):
-        record = capture(network, prepared.input[None], ["patch_embed", "pos_embed"])
-        tokens, prefix = record["patch_embed"][0], _prefix(network, config)
-        table = record.arrays["pos_embed"][0] if "pos_embed" in record.arrays else None
+    key = (loaded.digest, image, nouns.current().offset, image_px, patch_px)
+    convolved, tokens, table = _of(image, _embedded, _embedded_upload)(key, network, prepared.input)
     return Embedding(
+        key,
         network,
         config,
         own_patch,
@@ -113,9 +111,31 @@ def embedding(model: str, step: int | None, image: str, image_px: int, patch_px:
         None if proj.bias is None else as_array(proj.bias),
         convolved,
         tokens,
-        prefix,
+        _prefix(network, config) if isinstance(config, ViTConfig) else {},
         table,
     )
+
+
+def _of(image: str, shared: Any, own: Any) -> Any:
+    """The cache that a picture's results belong into: everybody's, or this visit's for an upload."""
+    return own if image.startswith("upload:") else shared
+
+
+def _embed(
+    key: tuple[Hashable, ...], _network: Any, _values: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """E x by the model's own Conv2d, the tokens that it records, and its table of positions."""
+    with torch.inference_mode():
+        convolved = as_array(_network.patch_embed.proj(torch.tensor(_values)[None])[0].flatten(1).T)
+    if not isinstance(_network.config, ViTConfig):
+        return convolved, convolved, None
+    record = capture(_network, _values[None], ["patch_embed", "pos_embed"])
+    table = record.arrays["pos_embed"][0] if "pos_embed" in record.arrays else None
+    return convolved, record["patch_embed"][0], table
+
+
+_embedded = st.cache_resource(max_entries=24, show_spinner=False)(_embed)
+_embedded_upload = st.cache_resource(max_entries=4, show_spinner=False, scope="session")(_embed)
 
 
 def _prefix(model: Any, config: ViTConfig) -> dict[str, FloatArray]:
@@ -126,8 +146,9 @@ def _prefix(model: Any, config: ViTConfig) -> dict[str, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A model that solves, or does not notice, the puzzle."""
+    """A model that solves, or does not notice, the puzzle; the digest tells its weights from others."""
 
+    digest: str
     title: str
     note: str
     model: nn.Module
@@ -151,11 +172,11 @@ def contenders(choice: catalogue.ModelChoice, found: Embedding) -> list[Contende
         return []
     ends = config.softmax_output
     if config.positions == "none":
-        return [Contender("Without positions", "the model as it is", found.model, ends)]
+        return [Contender("", "Without positions", "the model as it is", found.model, ends)]
     twin = _without_positions(found.model, config)
     models = [
-        Contender("With positions", "the model as it is", found.model, ends),
-        Contender("Without positions", "the same weights, E_pos = 0", twin, ends),
+        Contender("", "With positions", "the model as it is", found.model, ends),
+        Contender("", "Without positions", "the same weights, E_pos = 0", twin, ends),
     ]
     if not (found.own_patch and found.own_size and choice.trained_on):
         return models
@@ -165,15 +186,31 @@ def contenders(choice: catalogue.ModelChoice, found: Embedding) -> list[Contende
             choice.trained_on,
             choice.preparation,
         ):
-            model = cached.loaded(key).model
-            models.append(Contender("Trained without positions", other.title, model, ends))
+            blind = cached.loaded(key)
+            models.append(
+                Contender(blind.digest, "Trained without positions", other.title, blind.model, ends)
+            )
             break
     return models
 
 
 def puzzle(found: Embedding, order: NDArray[np.int64], contender: Contender) -> Puzzle:
     """Both pictures through one model."""
-    batch = np.stack([found.values, patches.scramble(found.values, found.patch_px, order)])
-    logits = capture(contender.model, batch, ["logits"]).logits
-    before, after = patches.probabilities(logits, contender.softmax_output)
+    image = str(found.key[1])
+    key = (*found.key, contender.digest, contender.title, tuple(order.tolist()))
+    before, after = _of(image, _answered, _answered_upload)(key, found, order, contender)
     return Puzzle(contender, before, after, patches.largest_difference(before, after))
+
+
+def _answer(
+    key: tuple[Hashable, ...], _found: Embedding, _order: NDArray[np.int64], _contender: Contender
+) -> tuple[FloatArray, FloatArray]:
+    batch = np.stack([_found.values, patches.scramble(_found.values, _found.patch_px, _order)])
+    logits = capture(_contender.model, batch, ["logits"]).logits
+    before, after = patches.probabilities(logits, _contender.softmax_output)
+    return before, after
+
+
+_answered = st.cache_resource(max_entries=64, show_spinner=False)(_answer)
+_answered_upload = st.cache_resource(max_entries=8, show_spinner=False, scope="session")(_answer)
+cached.forgets(_embedded_upload, _answered_upload)

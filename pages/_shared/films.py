@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pages._shared import runs
+from pages._shared import catalogue, runs
 from pages._shared.catalogue import ModelChoice
 
 FloatArray = NDArray[np.float32]
@@ -59,10 +59,8 @@ def moments(choice: ModelChoice, steps: list[int]) -> list[str]:
 def _epochs_per_step(choice: ModelChoice) -> float | None:
     if choice.path is None or not choice.path.is_file():
         return None
-    from vitviz.checkpoint_header import read_header
-
     try:
-        history = read_header(choice.path).history
+        history = catalogue.header(choice.path).history
     except ValueError:
         return None
     last = next((r for r in reversed(history) if r.get("step") and "epoch" in r), None)

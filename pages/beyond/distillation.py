@@ -17,7 +17,6 @@ from pages._shared.catalogue import ModelChoice
 from pages._shared.components.attention_bars import bars
 from pages._shared.components.attention_maps import maps
 from vitviz.analysis import distillation as analysis
-from vitviz.checkpoint_header import read_header
 from vitviz.config import ViTConfig
 from vitviz.plots.attention import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
@@ -172,7 +171,7 @@ def teacher_of(choice: ModelChoice) -> ModelChoice | None:
     """The shipped model that a student was taught by, as its file says; None where it has none, or another."""
     if choice.path is None:
         return None
-    train = read_header(choice.path).train
+    train = catalogue.header(choice.path).train
     if train is None or train.distill_from is None:
         return None
     return catalogue.models().get(f"checkpoint:{Path(train.distill_from).stem}")
@@ -189,7 +188,7 @@ def measured(choice: ModelChoice) -> dict[str, Any] | str:
         return NOT_SHIPPED
     for name, digest in entry["digests"].items():
         path = catalogue.CHECKPOINTS / f"{name}.safetensors"
-        if not path.is_file() or read_header(path).digest != digest:
+        if not path.is_file() or catalogue.header(path).digest != digest:
             when, how = stored["measured"], stored["command"]
             return f"A file has changed since this was measured on {when}: measure again with `{how}`."
     return entry | {"date": stored["measured"], "command": stored["command"]}

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import plotly.io
 import pytest
 
-from vitviz.plots import block, distance, faithfulness, lens, positions, swin, theme
+from vitviz.plots import block, distance, distillation, faithfulness, lens, positions, swin, theme
 from vitviz.plots.plain import PlainFigure, merged
 
 Build = Callable[[theme.Mode], go.Figure]
@@ -26,6 +26,8 @@ FIGURES: dict[str, Build] = {
         ["stem", "block"], {"a": LINE[:2], "b": LINE[:2]}, ["b"], mode
     ),
     "reach map": lambda mode: distance.reach_map(np.arange(6.0).reshape(2, 3), mode),
+    "two tokens": lambda mode: distillation.similarity_figure(LINE, LINE, 2, mode),
+    "who decides like whom": lambda mode: distillation.disagreement_figure(["a", "b", "c"], np.eye(3), mode),
     "faithfulness": lambda mode: faithfulness.curves_figure(
         STEPS, {"rollout": (STEPS, STEPS)}, (np.stack([STEPS] * 2), np.stack([STEPS] * 2)), "cat", mode
     ),

@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.plots.theme import PALETTES, SEQUENTIAL, Mode, colorscale, layout
+from vitviz.plots.plain import PlainFigure
+from vitviz.plots.theme import PALETTES, SEQUENTIAL, Mode, colorscale
 
 
 def similarity_figure(
@@ -21,10 +22,11 @@ def similarity_figure(
     """
     palette = PALETTES[mode]
     depth = np.arange(len(similarity))
-    figure = go.Figure(layout=layout(mode))
-    figure.add_hline(y=0, line={"color": palette.line, "width": 1})
+    figure = PlainFigure(mode)
+    figure.hline(0, {"color": palette.line, "width": 1})
     if start is not None:
-        figure.add_scatter(
+        figure.add(
+            "scatter",
             x=depth,
             y=start,
             mode="lines+text",
@@ -34,7 +36,8 @@ def similarity_figure(
             textfont={"color": palette.muted},
             hovertemplate="before training, after block %{x}: %{y:.3f}<extra></extra>",
         )
-    figure.add_scatter(
+    figure.add(
+        "scatter",
         x=depth,
         y=similarity,
         mode="lines+markers",
@@ -46,12 +49,17 @@ def similarity_figure(
         },
         hovertemplate="after block %{x}: %{y:.3f}<extra></extra>",
     )
-    figure.update_xaxes(title_text="block (0: the two tokens as they enter)", dtick=1, showgrid=False)
-    figure.update_yaxes(
-        title_text="cosine of [CLS] and [DIST]", range=[-1.05, 1.3], tickvals=[-1, -0.5, 0, 0.5, 1]
+    figure.layout(
+        height=300,
+        showlegend=False,
+        xaxis={"title": {"text": "block (0: the two tokens as they enter)"}, "dtick": 1, "showgrid": False},
+        yaxis={
+            "title": {"text": "cosine of [CLS] and [DIST]"},
+            "range": [-1.05, 1.3],
+            "tickvals": [-1, -0.5, 0, 0.5, 1],
+        },
     )
-    figure.update_layout(height=300, showlegend=False)
-    return figure
+    return figure.figure()
 
 
 def disagreement_figure(
@@ -60,8 +68,9 @@ def disagreement_figure(
     """Share of pictures decided differently by every pair of classifiers, (n, n), as a table of tiles."""
     shown = np.where(np.eye(len(names), dtype=bool), np.nan, 100 * differs)
     top = float(np.nanmax(shown))
-    figure = go.Figure(layout=layout(mode))
-    figure.add_heatmap(
+    figure = PlainFigure(mode)
+    figure.add(
+        "heatmap",
         z=shown,
         x=list(names),
         y=list(names),
@@ -73,17 +82,13 @@ def disagreement_figure(
         showscale=False,
         hovertemplate="%{y} and %{x} differ on %{z:.1f} % of the pictures<extra></extra>",
     )
-    for row, values in enumerate(shown):
-        for column, value in enumerate(values):
-            if np.isfinite(value):
-                figure.add_annotation(
-                    x=column,
-                    y=row,
-                    text=f"{value:.1f}",
-                    showarrow=False,
-                    font={"color": "#10151C" if value > 0.55 * top else "#FFFFFF", "size": 13},
-                )
-    figure.update_xaxes(side="top", showgrid=False, tickangle=0)
-    figure.update_yaxes(autorange="reversed", showgrid=False)
-    figure.update_layout(height=48 * len(names) + 80)
-    return figure
+    for (row, column), value in np.ndenumerate(shown):
+        if np.isfinite(value):
+            ink = "#10151C" if value > 0.55 * top else "#FFFFFF"
+            figure.note(x=column, y=row, text=f"{value:.1f}", font={"color": ink, "size": 13})
+    figure.layout(
+        height=48 * len(names) + 80,
+        xaxis={"side": "top", "showgrid": False, "tickangle": 0},
+        yaxis={"autorange": "reversed", "showgrid": False},
+    )
+    return figure.figure()

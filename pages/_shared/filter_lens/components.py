@@ -173,9 +173,14 @@ def _components(weights: list[np.ndarray], count: int) -> tuple[np.ndarray, np.n
     return filters.components_over_time(weights, count)
 
 
+@st.cache_data(max_entries=64, show_spinner=False)
+def _principal(weights: np.ndarray, count: int) -> filters.Components:
+    return filters.principal_components(weights, count)
+
+
 def describe(model: Filters, grey: bool) -> str:
     """What a model's components are like, from their numbers, and honest where training has left noise."""
-    found = filters.principal_components(_shown(model.now, grey), 28)
+    found = _principal(_shown(model.now, grey), 28)
     rough = filters.roughness(found.maps)
     head = float(np.average(rough[:7], weights=found.explained[:7] + 1e-12))
     tail = float(rough[-7:].mean())
@@ -194,7 +199,7 @@ def describe(model: Filters, grey: bool) -> str:
 
 def _numbers(models: list[Filters], count: int, grey: bool) -> None:
     for index, model in enumerate(models):
-        found = filters.principal_components(_shown(model.now, grey), count)
+        found = _principal(_shown(model.now, grey), count)
         st.markdown(f"**{model.title}** · {model.note} {model.moments[model.frame]}")
         page.shapes(E=model.now.shape, components=found.maps.shape)
         left, right = st.columns(2)

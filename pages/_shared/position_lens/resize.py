@@ -127,10 +127,8 @@ def _measured() -> dict[str, Any] | None:
     file = catalogue.CHECKPOINTS / MEASURED
     if not file.is_file() or choice.path is None or not choice.key.startswith("checkpoint:"):
         return None
-    from vitviz.checkpoint_header import read_header
-
     stored = json.loads(file.read_text("utf-8"))
     entry = stored["models"].get(choice.path.stem)
-    if entry is None or entry["digest"] != read_header(choice.path).digest:
+    if entry is None or entry["digest"] != catalogue.header(choice.path).digest:
         return None
     return entry | {"command": stored["command"]}
