@@ -168,6 +168,8 @@ def draw_convolution(found: embedding.Embedding) -> None:
         page.source(inspect.getsource(unfold_patches), height=CODE_PX)
     largest = float(np.abs(found.convolved).max())
     verdict = "rounding only" if difference < 1e-4 * max(1.0, largest) else "more than rounding"
+    if difference == 0:
+        verdict = "the same to the last bit"
     page.caption(
         f"Both ran on this picture with {'this model’s own E' if found.own_patch else 'the random E'}. Of"
         f" {product.size:,} values the largest difference is **{amount(difference)}**, where the largest value is"
