@@ -108,6 +108,7 @@ def header(path: Path) -> Header:
 
     Raises:
         vitviz.checkpoint_header.CheckpointError: if it is no checkpoint of this project.
+        FileNotFoundError: if it is gone.
     """
     return _header(path, path.stat().st_mtime_ns)
 

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from vitviz.capture import capture
+
 PAGE = "pages/inside/patches.py"
 OpenApp = Callable[..., AppTest]
 
@@ -83,6 +85,27 @@ def test_the_puzzle_moves_only_the_model_with_positions(open_app: OpenApp) -> No
     assert "which is rounding: to this model the tokens are a set" in captions(app)
     app.slider(key="patches.shuffled").set_value(0).run()
     assert all(before == after for bars in payloads(app)[2][0]["bars"] for _, before, after in bars["rows"])
+
+
+def test_a_model_runs_once_for_a_picture_and_an_order(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pages._shared import embedding
+
+    passes: list[int] = []
+
+    def counted(model: Any, batch: np.ndarray, record: Any = ()) -> Any:
+        passes.append(len(batch))
+        return capture(model, batch, record)
+
+    monkeypatch.setattr(embedding, "capture", counted)
+    app = open_app(PAGE, model="preset:recipe_f_good", image="digits:11", patches__shuffled="70")
+    assert passes == [1, 2, 2]  # the embedding; the puzzle with and without positions
+    told = payloads(app)[2][0]["bars"]
+    app.run()
+    assert len(passes) == 3 and payloads(app)[2][0]["bars"] == told
+    app.slider(key="patches.shuffled").set_value(30).run()
+    assert passes[3:] == [2, 2] and payloads(app)[2][0]["bars"] != told
 
 
 def test_a_pinned_prefix_token_is_under_the_glass(open_app: OpenApp) -> None:
