@@ -41,3 +41,31 @@ def test_a_shipped_model_is_dragged_through_training(visit: Callable[..., Page])
     page.keyboard.press("Home")
     expect(step).to_have_text("step 0")
     expect(note).not_to_have_text(last)
+
+
+COLOURED = """canvas => {
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let found = 0;
+  for (let i = 0; i < data.length; i += 4) {
+    const [red, green, blue, alpha] = data.subarray(i, i + 4);
+    if (alpha && Math.max(red, green, blue) - Math.min(red, green, blue) > 80) found++;
+  }
+  return found;
+}"""
+
+
+def test_a_swins_stages_have_different_numbers_of_heads(visit: Callable[..., Page]) -> None:
+    page = visit("attention_distance?model=preset:swin_digits&attention_distance.count=4")
+    view = page.locator('[data-component="head_distance"]')
+    plot = view.locator(".hd-plot canvas")
+    expect(view.locator(".hd-note")).to_contain_text("px (±")
+    assert plot.evaluate(COLOURED) > 12 * 40  # two blocks of 2 heads and two of 4, a dot has about 80 pixels
+    plot.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowUp")
+    expect(view.locator(".hd-title")).to_contain_text("Layer 1, head 2")  # the first stage has two
+    expect(view.locator(".hd-note")).not_to_contain_text("NaN")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowUp")
+    expect(view.locator(".hd-title")).to_contain_text("Layer 4, head 4")

@@ -32,7 +32,7 @@ export default view(({ root, trigger, onUnmount }) => {
 
   function scale() {
     let top = 0;
-    now.header.series.forEach((_, i) => { for (const v of now.arrays[`values${i}`].data) top = Math.max(top, v); });
+    now.header.series.forEach((_, i) => { for (const v of now.arrays[`values${i}`].data) if (v > top) top = v; }); // never a NaN
     for (const line of now.header.lines) top = Math.max(top, line.value);
     return top * 1.06 || 1;
   }
@@ -150,7 +150,10 @@ export default view(({ root, trigger, onUnmount }) => {
     if (moves[event.key]) {
       event.preventDefault();
       const [dl, dh] = moves[event.key];
-      choose({ series: p.series, layer: Math.min(layers - 1, Math.max(0, p.layer + dl)), head: Math.min(heads - 1, Math.max(0, p.head + dh)) });
+      const layer = Math.min(layers - 1, Math.max(0, p.layer + dl));
+      let head = Math.min(heads - 1, Math.max(0, p.head + dh));
+      while (head > 0 && Number.isNaN(at(`values${p.series}`, 0, layer, head))) head--; // a stage with fewer heads
+      choose({ series: p.series, layer, head });
     } else if (event.key === 'Enter') { event.preventDefault(); trigger('pick', [picked.layer, picked.head]); }
   };
 
