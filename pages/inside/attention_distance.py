@@ -343,7 +343,7 @@ def draw_swin(model: LoadedModel, config: SwinConfig) -> None:
     now = found.mean(axis=0)
     page.caption(
         f"Inside its windows, a head of block 1 looks {np.nanmin(now[0]):.1f} to {np.nanmax(now[0]):.1f} px far,"
-        f" one of block {len(names)} {np.nanmin(now[-1]):.1f} to {np.nanmax(now[-1]):.1f} px: windows keep their"
+        f" one of block {len(names)} looks {np.nanmin(now[-1]):.1f} to {np.nanmax(now[-1]):.1f} px: windows keep their"
         " number of tokens, and tokens grow with every merging. Layers are the blocks in order of depth."
     )
     measured = reach_by_layer(model, names, chosen)
