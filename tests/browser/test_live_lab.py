@@ -45,7 +45,9 @@ def badge(page: Page, state: str) -> Locator:
 
 
 def metric(page: Page, label: str) -> float:
-    text = page.locator('[data-testid="stMetric"]').filter(has_text=label).inner_text()
+    shown = page.locator('[data-testid="stMetric"]').filter(has_text=label)
+    expect(shown).to_contain_text("%", timeout=TRAINING_MS)  # it is drawn a moment after the badge above it
+    text = shown.inner_text()
     found = re.search(r"([\d.]+)\s%", text)
     assert found is not None, text
     return float(found[1])

@@ -44,8 +44,15 @@ def test_a_cleanup_that_comes_after_newer_news_takes_nothing_away(page: Page) ->
     """Both calls waited for the module: Streamlit then cleans up the first after the second has drawn."""
     page.evaluate("{ const first = calls[0](); window.second = calls[1](); first(); null; }")
     expect(settled(page).locator(".said")).to_have_text("second")
-    page.evaluate("second()")
-    expect(settled(page).locator(".said")).to_have_count(0)
+    page.evaluate("{ window.place = document.querySelector('#place'); place.remove(); second(); }")
+    settled(page)
+    assert page.evaluate("place.querySelector('.said')") is None
+
+
+def test_a_view_whose_html_is_set_again_takes_its_place_again(page: Page) -> None:
+    page.evaluate("{ calls[1](); document.querySelector('#place').innerHTML = '<div class=vv></div>'; }")
+    expect(settled(page).locator("#place .vv")).to_have_count(1)
+    expect(page.locator(".said")).to_have_text("second")
 
 
 def test_a_cleanup_before_newer_news_keeps_the_view(page: Page) -> None:

@@ -249,7 +249,7 @@ function view(setup) {
     clearTimeout(self?.farewell);
     if (!self) {
       const root = parentElement.querySelector('.vv') ?? el(parentElement, 'div', { class: 'vv' });
-      self = { root, unmounts: [], turn: 0 };
+      self = { root, unmounts: [] };
       instances.set(parentElement, self);
       self.update = setup({
         root,
@@ -269,17 +269,25 @@ function view(setup) {
       const observer = new ResizeObserver(() => { if (root.clientWidth !== self.width) self.draw(); });
       observer.observe(root);
       self.unmounts.push(() => observer.disconnect());
+      // Streamlit may set the component's HTML once more after the view has drawn: the view takes its place again.
+      const settled = new MutationObserver(() => {
+        if (root.isConnected || !parentElement.isConnected) return;
+        const fresh = parentElement.querySelector('.vv');
+        if (fresh) fresh.replaceWith(root); else parentElement.append(root);
+        self.draw();
+      });
+      settled.observe(parentElement, { childList: true });
+      self.unmounts.push(() => settled.disconnect());
     }
     self.setStateValue = setStateValue;
     self.setTriggerValue = setTriggerValue;
     if (self.data !== data) { self.data = data; self.message = unpack(data); }
     self.draw();
-    // Streamlit also cleans up when it is about to run the view again in its old place: zoom and time must outlive that.
-    // Where news came while the module was still loading, it cleans up the older call after the newer one has drawn.
-    const turn = ++self.turn;
+    // Streamlit also cleans up when it is about to run the view again in its old place, and cleans up older calls after
+    // newer ones have drawn: the view ends when its place has left the page, and not before.
     return () => {
-      if (turn !== self.turn) return;
       self.farewell = setTimeout(() => {
+        if (parentElement.isConnected) return;
         for (const callback of self.unmounts) callback();
         self.root.replaceChildren();
         instances.delete(parentElement);
