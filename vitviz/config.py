@@ -185,9 +185,7 @@ class CNNConfig:
     num_classes: int = 10
     widths: tuple[int, ...] = (32, 64, 128)
     blocks: tuple[int, ...] = (1, 1, 1)
-    pooled: bool = (
-        False  # plain blocks that halve by max pooling (Jordan 2024), not residual ones that stride
-    )
+    pooled: bool = False  # plain blocks and max pooling (Jordan 2024), not residual blocks and strides
 
     def __post_init__(self) -> None:
         as_tuples(self, "widths", "blocks")

@@ -120,7 +120,7 @@ def _sample(name: str) -> np.ndarray:
 def prepared(image: str, preparation: Preparation, offset: tuple[float, float] | None = None) -> Prepared:
     """The picture as a model reads it; the offset of the crop is the sidebar's unless one is given."""
     at = nouns.current().offset if offset is None else offset
-    find = _prepared_upload if image.startswith("upload:") else _prepared
+    find = kept_for(image, _prepared, _prepared_upload)
     return find(image, preparation, at)
 
 
@@ -134,8 +134,13 @@ def captured(
     """What a model computes on a picture, the intermediates named by the patterns; one forward pass, then kept."""
     at = nouns.current().offset if offset is None else offset
     subject = loaded(model, step)
-    find = _captured_upload if image.startswith("upload:") else _captured
+    find = kept_for(image, _captured, _captured_upload)
     return find(subject.digest, subject, image, patterns, at)
+
+
+def kept_for(image: str, everybody: Any, visit: Any) -> Any:
+    """The cache that a picture's results belong in: an upload's are the visit's alone."""
+    return visit if image.startswith("upload:") else everybody
 
 
 _of_uploads: list[Any] = []

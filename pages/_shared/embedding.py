@@ -98,7 +98,9 @@ def embedding(model: str, step: int | None, image: str, image_px: int, patch_px:
     prepared = cached.prepared(image, preparation)
     proj = network.patch_embed.proj
     key = (loaded.digest, image, nouns.current().offset, image_px, patch_px)
-    convolved, tokens, table = _of(image, _embedded, _embedded_upload)(key, network, prepared.input)
+    convolved, tokens, table = cached.kept_for(image, _embedded, _embedded_upload)(
+        key, network, prepared.input
+    )
     return Embedding(
         key,
         network,
@@ -114,11 +116,6 @@ def embedding(model: str, step: int | None, image: str, image_px: int, patch_px:
         _prefix(network, config) if isinstance(config, ViTConfig) else {},
         table,
     )
-
-
-def _of(image: str, shared: Any, own: Any) -> Any:
-    """The cache that a picture's results belong into: everybody's, or this visit's for an upload."""
-    return own if image.startswith("upload:") else shared
 
 
 def _embed(
@@ -198,7 +195,7 @@ def puzzle(found: Embedding, order: NDArray[np.int64], contender: Contender) -> 
     """Both pictures through one model."""
     image = str(found.key[1])
     key = (*found.key, contender.digest, contender.title, tuple(order.tolist()))
-    before, after = _of(image, _answered, _answered_upload)(key, found, order, contender)
+    before, after = cached.kept_for(image, _answered, _answered_upload)(key, found, order, contender)
     return Puzzle(contender, before, after, patches.largest_difference(before, after))
 
 

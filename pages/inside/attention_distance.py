@@ -40,6 +40,10 @@ class Choice:
 def read_controls(model: LoadedModel) -> Choice:
     sources = [*available_datasets(), "picture"]
     own = model.trained_on if model.trained_on in sources else sources[0]
+    heads_over_all = isinstance(
+        model.config, ViTConfig
+    )  # a Swin's see windows, a CNN has none: distance alone is meant
+    not_vit = None if heads_over_all else "Disabled: it asks for heads that see the whole picture, a ViT's."
     columns = st.columns([3, 4, 5, 3], vertical_alignment="top")
     with columns[0]:
         source = controls.select(
@@ -60,24 +64,33 @@ def read_controls(model: LoadedModel) -> Choice:
         )
     with columns[2]:
         measure = controls.segmented(
-            "attention_distance.measure", "Measure", list(MEASURES), format_func=MEASURES.__getitem__
+            "attention_distance.measure",
+            "Measure",
+            list(MEASURES),
+            format_func=MEASURES.__getitem__,
+            help=not_vit,
+            disabled=not heads_over_all,
         )
     beside = columns[3].container(gap=None)
     beside.space(28)  # the height of a label, which a popover does not have
     with beside.popover("More", width="stretch"):
         compare = controls.toggle(
-            "attention_distance.compare", "Beside random weights", True, disabled=model.trained_on is None
+            "attention_distance.compare",
+            "Beside random weights",
+            True,
+            disabled=model.trained_on is None or isinstance(model.config, CNNConfig),
         )
         renormalise = controls.toggle(
             "attention_distance.renormalise",
             "Renormalise without prefix tokens",
-            help="The authors' code drops [CLS] and leaves the rest as it is.",
+            help=not_vit or "The authors' code drops [CLS] and leaves the rest as it is.",
+            disabled=not heads_over_all,
         )
         training = controls.toggle(
             "attention_distance.training",
             "Through training",
             model.model.layout(*2 * (model.preparation.image_size,)).num_tokens <= 100,
-            disabled=len(nouns.choice().steps) < 2,
+            disabled=len(nouns.choice().steps) < 2 or not heads_over_all,
             help=f"Measures {MOMENTS} snapshots, so that the heads can be dragged through time.",
         )
     return Choice(

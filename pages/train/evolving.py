@@ -153,7 +153,7 @@ def forget() -> None:
 
 def _open(run: Run) -> Book:
     chosen = nouns.current()
-    book = _book_of_upload if chosen.image.startswith("upload:") else _book
+    book = cached.kept_for(chosen.image, _book, _book_of_upload)
     return book(run.id, own_sets.here(run.config().train.dataset), chosen.image, chosen.pin, chosen.offset)
 
 

@@ -141,6 +141,21 @@ def test_swin_looks_inside_its_windows(open_app: OpenApp) -> None:
     assert "Inside its windows" in captions(app)
 
 
+@pytest.mark.parametrize(
+    ("model", "idle"),
+    [
+        ("preset:vit_digits", {"compare"}),  # it is random itself
+        ("preset:swin_digits", {"compare", "measure", "renormalise"}),
+        ("preset:cnn_cifar10", {"compare", "measure", "renormalise"}),
+    ],
+)
+def test_what_a_model_has_no_use_for_cannot_be_chosen(open_app: OpenApp, model: str, idle: set[str]) -> None:
+    app = open_app(PAGE, model=model, attention_distance__count="2")
+    controls = [*app.main.button_group, *app.main.toggle]
+    asked = {c.key.removeprefix("attention_distance."): c.proto.disabled for c in controls}
+    assert {name for name in ("compare", "measure", "renormalise") if asked[name]} == idle
+
+
 def test_your_own_picture_is_one_picture(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", attention_distance__set="picture")
     assert "Over this picture" in captions(app)

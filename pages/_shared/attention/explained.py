@@ -90,13 +90,13 @@ cached.forgets(_maps_upload, _curve_upload)
 def maps(subject: Subject, recipe: Recipe, twin: bool = False) -> dict[str, np.ndarray]:
     """Method -> (patches,); `twin`: of the same shape with random weights, for the same class."""
     model = distances.untrained(subject.model) if twin else subject.model
-    find = _maps_upload if subject.image.startswith("upload:") else _maps_kept
+    find = cached.kept_for(subject.image, _maps_kept, _maps_upload)
     return find(model.digest, model, subject.image, subject.offset, recipe)
 
 
 def check(subject: Subject, found: dict[str, np.ndarray], target: int) -> Check:
     """Deletion and insertion of every map and of random orders, each in one batched pass, with progress."""
-    find = _curve_upload if subject.image.startswith("upload:") else _curve_kept
+    find = cached.kept_for(subject.image, _curve_kept, _curve_upload)
     noise = faithfulness.random_orders(subject.layout.num_patches, RANDOM_ORDERS)
     orders = [*found.values(), *noise]
     results = []

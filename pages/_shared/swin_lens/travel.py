@@ -107,7 +107,7 @@ def gradients(
     model: LoadedModel, image: np.ndarray, names: tuple[str, ...], point: tuple[float, float]
 ) -> np.ndarray:
     """(blocks, patches), kept per model, step, picture and pin."""
-    find = _gradients_upload if nouns.current().image.startswith("upload:") else _gradients
+    find = cached.kept_for(nouns.current().image, _gradients, _gradients_upload)
     return find(model, model.digest, model.step, image, names, point)
 
 
