@@ -32,6 +32,30 @@ def test_attend_is_softmax_attention_and_so_is_its_gradient(heads: int, tokens: 
     torch.testing.assert_close(*gradients)
 
 
+@pytest.mark.parametrize("pictures", [1, 3])
+@pytest.mark.parametrize("spread", [1.0, 40.0])
+def test_attend_in_windows_adds_their_bias_and_learns_it(pictures: int, spread: float) -> None:
+    """Two windows of four tokens with different masks; a spread of 40 needs the row maximum."""
+    torch.manual_seed(pictures)
+    windows, heads, tokens, scale = 2, 3, 4, 8**-0.5
+    shape = (pictures * windows, tokens, 24 * heads)
+    qkv = (spread * torch.randn(shape, dtype=torch.float64)).requires_grad_()
+    table = torch.randn(1, heads, tokens, tokens, dtype=torch.float64, requires_grad=True)
+    mask = torch.zeros(windows, 1, tokens, tokens, dtype=torch.float64)
+    mask[1, :, :2, 2:] = mask[1, :, 2:, :2] = -100.0
+    for bias in (table, table + mask):
+        q, k, v = qkv.view(-1, len(bias), tokens, 3, heads, 8).permute(3, 0, 1, 4, 2, 5).unbind(0)
+        attn = ((q * scale) @ k.mT + bias).softmax(-1)
+        expected = (attn @ v).transpose(2, 3).reshape(pictures * windows, tokens, -1)
+        y = attend(qkv, heads, scale, bias)
+        torch.testing.assert_close(y, expected)
+        noise = torch.randn_like(y)
+        one, other = (
+            torch.autograd.grad((out * noise).sum(), (qkv, table), retain_graph=True) for out in (y, expected)
+        )
+        torch.testing.assert_close(one, other)
+
+
 @pytest.mark.parametrize("score", [500.0, -500.0])
 def test_scores_that_would_overflow_do_not(score: float) -> None:
     qkv = torch.ones(1, 4, 24, dtype=torch.bfloat16)
@@ -43,14 +67,33 @@ def test_scores_that_would_overflow_do_not(score: float) -> None:
     torch.testing.assert_close(y, torch.ones_like(y))
 
 
-def test_training_in_bf16_takes_the_fast_form_and_recording_the_plain_one() -> None:
+@pytest.mark.parametrize(
+    "config",
+    [
+        ViTConfig(image_size=16, embed_dim=32, depth=2, num_heads=2),
+        SwinConfig(image_size=32, embed_dim=16, depths=(2,), num_heads=(2,), window_size=4),
+    ],
+    ids=["vit", "swin"],
+)
+def test_training_in_bf16_takes_the_fast_form_and_recording_attention_the_plain_one(
+    config: ModelConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch.manual_seed(0)
-    model = create_model(ViTConfig(image_size=16, embed_dim=32, depth=2, num_heads=2)).bfloat16()
-    x = torch.randn(4, 3, 16, 16, dtype=torch.bfloat16)
+    calls: list[int] = []
+
+    def counted(*arguments: object) -> Tensor:
+        calls.append(1)
+        return attend(*arguments)  # type: ignore[arg-type]
+
+    for module in ("layers", "swin"):
+        monkeypatch.setattr(f"vitviz.models.{module}.attend", counted)
+    model = create_model(config).bfloat16()
+    x = torch.randn(4, 3, config.image_size, config.image_size, dtype=torch.bfloat16)
     assert can_attend(x) and not can_attend(x.float())
-    fast = model(x)
+    fast, _ = model(x, record=["logits", "*.mid"])  # asks for nothing of the attention's inside
+    assert len(calls) == 2
     explicit, record = model(x, record=["*.attn"])
-    assert len(record) == 2
+    assert len(calls) == 2 and len(record) == 2
     torch.testing.assert_close(fast, explicit, atol=0.03, rtol=0.03)
     exact = model.float()(x.float())
     assert (fast - exact).abs().mean() < 2 * (explicit - exact).abs().mean() + 1e-3

@@ -37,13 +37,19 @@ def can_attend(qkv: Tensor) -> bool:
     return qkv.device.type == "cpu" and qkv.dtype == torch.bfloat16
 
 
-def attend(qkv: Tensor, num_heads: int, scale: float) -> Tensor:
-    """Concatenated head outputs softmax(scale Q K^T) V of (B, N, 3 D): (B, N, D).
+def attend(qkv: Tensor, num_heads: int, scale: float, bias: Tensor | None = None) -> Tensor:
+    """Concatenated head outputs softmax(scale Q K^T + bias) V of (B, N, 3 D): (B, N, D).
 
-    The softmax is split: E = exp(scale Q K^T), y = (E V) / rowsum(E), which divides N d_head numbers instead of
-    N N and needs no row maximum. Scores beyond +-80 go through torch's softmax, so nothing overflows.
+    The softmax is split: E = exp(scale Q K^T + bias), y = (E V) / rowsum(E), which divides N d_head numbers instead
+    of N N and needs no row maximum. Scores beyond +-80 go through torch's softmax, so nothing overflows.
+
+    Args:
+        qkv: (B, N, 3 D), a query's, key's and value's heads side by side.
+        num_heads: how many heads share D.
+        scale: factor on the products of query and key.
+        bias: (W, heads, N, N) for sequences that lie picture by picture, W windows each; masked pairs far below 0.
     """
-    y: Tensor = _Attend.apply(qkv, num_heads, scale)  # type: ignore[no-untyped-call]
+    y: Tensor = _Attend.apply(qkv, bias, num_heads, scale)  # type: ignore[no-untyped-call]
     return y
 
 
@@ -51,7 +57,7 @@ class _Attend(torch.autograd.Function):
     """dE = E * (dy/r V^T - rowsum(dy/r * y)), the gradient of a softmax that was never normalised."""
 
     @staticmethod
-    def forward(ctx: Any, qkv: Tensor, num_heads: int, scale: float) -> Tensor:
+    def forward(ctx: Any, qkv: Tensor, bias: Tensor | None, num_heads: int, scale: float) -> Tensor:
         B, N, width = qkv.shape
         split = qkv.view(B, N, 3, num_heads, -1).permute(2, 0, 3, 1, 4)
         # A copy even where a reshape would do without: q is scaled in place.
@@ -60,6 +66,10 @@ class _Attend(torch.autograd.Function):
         q.mul_(scale)
         scores = torch.bmm(q, k.mT)
         low, high = torch.aminmax(scores)
+        if bias is not None:
+            scores.view(-1, *bias.shape).add_(bias)
+            # Of a row only the largest score has to stay above the limit: what a mask hides may become zero.
+            low, high = low + bias.amax(dim=-1).min(), high + bias.max()
         if -SAFE_SCORE < low and high < SAFE_SCORE:
             weights = scores.exp_()
         else:
@@ -68,6 +78,7 @@ class _Attend(torch.autograd.Function):
         y = torch.bmm(weights, v) / total
         ctx.save_for_backward(parts, weights, total, y)
         ctx.scale, ctx.num_heads = scale, num_heads
+        ctx.bias_shape = bias.shape if bias is not None and ctx.needs_input_grad[1] else None
         return y.view(B, num_heads, N, -1).transpose(1, 2).reshape(B, N, width // 3)
 
     @staticmethod
@@ -88,7 +99,8 @@ class _Attend(torch.autograd.Function):
         gradient[0].mul_(ctx.scale)
         torch.bmm(d_scores.mT, q, out=gradient[1])
         d_qkv = gradient.view(3, B, heads, N, -1).permute(1, 3, 0, 2, 4).reshape(B, N, 3 * width)
-        return d_qkv, None, None
+        d_bias = None if ctx.bias_shape is None else d_scores.view(-1, *ctx.bias_shape).sum(dim=0)
+        return d_qkv, d_bias, None, None
 
 
 def dropout(x: Tensor, rate: float, training: bool) -> Tensor:

@@ -12,6 +12,8 @@ from vitviz.config import ViTConfig
 from vitviz.models.fast import attend, can_attend, dropout, linear
 from vitviz.models.record import Recorder
 
+ATTENTION_PARTS = ("q", "k", "v", "scores", "attn")  # what `Attention` records first, in this order
+
 ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU, "silu": nn.SiLU}
 
 
@@ -96,7 +98,8 @@ class Attention(nn.Module):
     ) -> Tensor:
         B, N, _ = x.shape
         qkv = linear(self.qkv, x)  # (B, N, 3 D)
-        plain = not (record.active or self.attn_drop and self.training) and head_mask is None
+        watched = any(record.wants(f"{name}.{part}") for part in (*ATTENTION_PARTS, "heads"))
+        plain = not (watched or self.attn_drop and self.training) and head_mask is None
         if plain and key_mask is None and can_attend(qkv):
             return linear(self.proj, attend(qkv, self.num_heads, self.scale))
         q, k, v = qkv.view(B, N, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)  # (B, heads, N, d)
@@ -105,9 +108,8 @@ class Attention(nn.Module):
         if key_mask is not None:
             scores = scores.masked_fill(~key_mask[:, None, None, :], float("-inf"))
         attn = scores.softmax(dim=-1)  # (B, heads, query, key)
-        if record.active:
-            for part, tensor in (("q", q), ("k", k), ("v", v), ("scores", scores), ("attn", attn)):
-                record(f"{name}.{part}", tensor)
+        for part, tensor in zip(ATTENTION_PARTS, (q, k, v, scores, attn), strict=True):
+            record(f"{name}.{part}", tensor)
         attn = dropout(attn, self.attn_drop, self.training)
         y = attn @ v
         if head_mask is not None:

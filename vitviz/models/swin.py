@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from vitviz import windows
 from vitviz.config import SwinConfig
-from vitviz.models.fast import dropout, linear
-from vitviz.models.layers import Mlp, drop_path
+from vitviz.models.fast import attend, can_attend, dropout, linear
+from vitviz.models.layers import ATTENTION_PARTS, Mlp, drop_path
 from vitviz.models.layout import TokenLayout
 from vitviz.models.record import Observer, Recorder, RecordRequest
 
@@ -57,14 +57,19 @@ class WindowAttention(nn.Module):
         self, x: Tensor, mask: Tensor | None, record: Recorder, name: str, head_mask: Tensor | None
     ) -> Tensor:
         B, W, N, C = x.shape  # pictures, windows, slots of a window, channels
-        qkv = linear(self.qkv, x).view(B, W, N, 3, self.num_heads, -1).permute(3, 0, 1, 4, 2, 5)
-        q, k, v = qkv.unbind(0)  # each (B, windows, heads, M*M, d_head)
-        bias = self.relative_position_bias()
+        qkv = linear(self.qkv, x)
+        bias = self.relative_position_bias()[None]
         if mask is not None:
             bias = bias + mask.to(bias.dtype)[:, None]  # (windows, heads, M*M, M*M)
-        scores = (q * self.scale) @ k.mT + bias
+        watched = any(record.wants(f"{name}.{part}") for part in ATTENTION_PARTS)
+        plain = not (watched or self.attn_drop and self.training) and head_mask is None
+        if plain and can_attend(qkv):
+            y = attend(qkv.view(B * W, N, 3 * C), self.num_heads, self.scale, bias)
+            return linear(self.proj, y.view(B, W, N, C))
+        q, k, v = qkv.view(B, W, N, 3, self.num_heads, -1).permute(3, 0, 1, 4, 2, 5).unbind(0)
+        scores = (q * self.scale) @ k.mT + bias  # (B, windows, heads, M*M, M*M)
         attn = scores.softmax(dim=-1)
-        for part, tensor in (("q", q), ("k", k), ("v", v), ("scores", scores), ("attn", attn)):
+        for part, tensor in zip(ATTENTION_PARTS, (q, k, v, scores, attn), strict=True):
             record(f"{name}.{part}", tensor)
         attn = dropout(attn, self.attn_drop, self.training)
         y = attn @ v

@@ -229,7 +229,7 @@ _OWN = (
         "Windows of 4 x 4 tokens in two stages.",
         SwinConfig(embed_dim=48, depths=(2, 4), num_heads=(3, 6), mlp_ratio=2.0, drop_path=0.05),
         RGB_32,
-        replace(_CIFAR10_MUON, epochs=25, learning_rate=6e-3),
+        replace(_CIFAR10_MUON, epochs=35, learning_rate=6e-3, erase_px=8),
     ),
     TrainingPreset(
         "cifar10_hybrid",
