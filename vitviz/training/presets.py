@@ -213,7 +213,7 @@ _OWN = (
         "A plain ViT, trained on CIFAR-10 alone.",
         _VIT_CIFAR10,
         RGB_32,
-        _CIFAR10_MUON,
+        replace(_CIFAR10_MUON, epochs=26),
     ),
     TrainingPreset(
         "cifar10_vit_p8",
