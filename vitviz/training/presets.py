@@ -255,6 +255,14 @@ _OWN = (
         RGB_32,
         replace(_CIFAR10_MUON, distill_from="checkpoints/cifar10_cnn.safetensors", distillation="soft"),
     ),
+    TrainingPreset(
+        "cifar10_deit_twin",
+        "CIFAR-10 DeiT's twin",
+        "What the DeiT would be without its teacher: the same shape and training.",
+        _VIT_CIFAR10,
+        RGB_32,
+        _CIFAR10_MUON,
+    ),
 )
 _LECTURE = tuple(
     TrainingPreset(preset.name, preset.title, preset.summary, preset.config, preset.preparation, preset.train)
