@@ -17,7 +17,7 @@ from pages._shared.catalogue import ModelChoice
 from pages._shared.components.attention_bars import bars
 from pages._shared.components.attention_maps import maps
 from vitviz.analysis import distillation as analysis
-from vitviz.config import ViTConfig
+from vitviz.config import ModelConfig, ViTConfig
 from vitviz.plots.attention import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 from vitviz.training.distillation import distillation_loss
@@ -51,24 +51,17 @@ TRY_THIS = """
 
 
 def student() -> tuple[ModelChoice, int]:
-    """The sidebar's model and step if it has a distillation token; else a trained student, or a preset."""
+    """The sidebar's model and step if it has a distillation token; else the nearest student."""
     chosen = nouns.choice()
-    if is_student(chosen):
+    if has_two_heads(chosen.config):
         return chosen, nouns.current().step
-    found = [
-        choice
-        for choice in catalogue.models().values()
-        if is_student(choice) and choice.config.image_size <= 64
-    ]
-    best = min(
-        found, key=lambda c: (c.trained_on is None, c.preparation.in_chans != chosen.preparation.in_chans)
-    )
+    best = stand_in.nearest(has_two_heads)
     return best, best.steps[-1]
 
 
-def is_student(choice: ModelChoice) -> bool:
+def has_two_heads(config: ModelConfig) -> bool:
     """Whether a model has a second token and a second head."""
-    return isinstance(choice.config, ViTConfig) and choice.config.distilled
+    return isinstance(config, ViTConfig) and config.distilled
 
 
 def choose(config: ViTConfig) -> tuple[int, int | None]:

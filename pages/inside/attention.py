@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages._shared import controls, page
+from pages._shared import controls, page, stand_in
 from pages._shared.attention import ablate, compare, depth, explore, methods, subject
 from vitviz.config import SwinConfig, ViTConfig
 
@@ -23,8 +23,9 @@ def draw() -> None:
     """The chosen view; its controls rerun this part of the page alone."""
     now = subject.current()
     if not isinstance(now.model.config, ViTConfig | SwinConfig):
-        st.info(
-            "This model has no attention between patches of the picture. Choose a ViT or a Swin in the sidebar.",
+        stand_in.offer(
+            "This model has no attention between patches of the picture: choose a ViT or a Swin.",
+            "attention.instead",
             icon=":material/visibility_off:",
         )
         return

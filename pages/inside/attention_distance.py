@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages._shared import cached, controls, distances, nouns, page
+from pages._shared import cached, controls, distances, nouns, page, stand_in
 from pages._shared.components.head_distance import head_distance
 from vitviz.analysis import distance as analysis
 from vitviz.analysis.reach import cnn_layers
@@ -419,8 +419,8 @@ elif isinstance(shown_model.config, SwinConfig):
 elif isinstance(shown_model.config, CNNConfig):
     draw_cnn(shown_model, shown_model.config)
 else:
-    st.info(
-        "This model attends over no grid of patches, so there is no distance to measure. Choose a ViT, a Swin or a CNN"
-        " in the sidebar.",
+    stand_in.offer(
+        "This model attends over no grid of patches, so there is no distance to measure.",
+        "attention_distance.instead",
         icon=":material/straighten:",
     )

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from pages._shared import controls, nouns, page
+from pages._shared import controls, nouns, page, stand_in
 from pages._shared.attention import subject
 from pages._shared.attention.subject import Subject, pin_token, token_name
 from pages._shared.components.attention_block import block as draw_block
@@ -123,10 +123,7 @@ def draw() -> None:
     now = subject.current()
     config = now.model.config
     if not isinstance(config, ViTConfig):
-        st.info(
-            "This page follows a token through a ViT's block. Choose a ViT in the sidebar.",
-            icon=":material/block:",
-        )
+        stand_in.offer("This page follows a token through a block of a ViT.", "block.instead")
         return
     page.untrained_note(now.model.trained_on)
     layer, head = choose(config)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
-from pages._shared import controls, nouns, page, registry
+from pages._shared import controls, nouns, page, registry, stand_in
 from pages._shared.filter_lens import components, express, sources, where
 
 VIEWS = {
@@ -16,8 +14,9 @@ VIEWS = {
 entry = registry.BY_SLUG["filters"]
 page.header(entry.title, entry.question)
 if sources.parameter_name(nouns.choice().config) is None:
-    st.info(
-        "This model's first map reads the whole picture at once: there are no filters to draw. Choose a ViT.",
+    stand_in.offer(
+        "This model's first map reads the whole picture at once: there are no filters to draw.",
+        "filters.instead",
         icon=":material/grid_off:",
     )
 else:

@@ -9,7 +9,7 @@ from textwrap import dedent
 import numpy as np
 import streamlit as st
 
-from pages._shared import cached, controls, embedding, nouns, page, registry
+from pages._shared import cached, controls, embedding, nouns, page, registry, stand_in
 from pages._shared.components import patches as views
 from vitviz.analysis import patches
 from vitviz.config import SwinConfig, ViTConfig
@@ -25,18 +25,6 @@ CODE_PX = 300  # of the two boxes of code, side by side
 entry = registry.BY_SLUG["patches"]
 page.header(entry.title, entry.question)
 choice = nouns.choice()
-
-
-def offer_another(reason: str) -> None:
-    st.info(f"{reason} Choose a ViT to see patches.", icon=":material/grid_off:")
-    grey = choice.preparation.in_chans == 1
-    key = "preset:vit_digits" if grey else "preset:vit_cifar10"
-    st.button(
-        "Show a small ViT instead",
-        key="patches.instead",
-        on_click=nouns.set_model,
-        args=(key,),
-    )
 
 
 def size_controls() -> tuple[int, int, int]:
@@ -367,7 +355,7 @@ def draw_numbers(found: embedding.Embedding) -> None:
 
 reason = embedding.reason_against(choice.config)
 if reason is not None:
-    offer_another(reason)
+    stand_in.offer(reason, "patches.instead", icon=":material/grid_off:")
 else:
     image_px, patch_px, column = size_controls()
     now = nouns.current()

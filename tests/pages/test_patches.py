@@ -148,7 +148,7 @@ def test_models_without_patches_offer_one_with(open_app: OpenApp, model: str, wo
     assert words in text(app)
     app.button(key="patches.instead").click().run()
     assert not app.exception
-    assert "= 64 patches" in captions(app)
+    assert "so N = HW/P²" in captions(app)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import inspect
 import numpy as np
 import streamlit as st
 
-from pages._shared import cached, nouns, page
+from pages._shared import cached, nouns, page, stand_in
 from pages._shared.components.filters_rebuild import rebuild as rebuild_view
 from pages._shared.filter_lens import sources
 from vitviz.analysis import filters
@@ -38,8 +38,9 @@ def draw() -> None:
     choice = nouns.choice()
     config = choice.config
     if not isinstance(config, ViTConfig | SwinConfig) or not sources.has_embedding(config):
-        st.info(
-            "Only a model that cuts the picture into patches has an E. Choose a ViT or a Swin.",
+        stand_in.offer(
+            "Only a model that cuts the picture into patches has an E.",
+            "express.instead",
             icon=":material/grid_off:",
         )
         return

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 import torch
 
-from pages._shared import catalogue, controls, nouns, page
+from pages._shared import catalogue, controls, nouns, page, stand_in
 from pages._shared.components.similarity import similarity as mosaic_view
 from pages._shared.position_lens import encodings
 from pages._shared.position_lens.similarity import number
@@ -38,9 +38,9 @@ TRY_THIS = """
 def draw() -> None:
     """The whole view: controls, mosaics before and after, the measured accuracies, drawers."""
     if not encodings.has_own() or nouns.choice().config.positions != "learned":
-        st.info(
-            "Only a learned table is stretched; computed encodings are computed anew for every grid. Choose a"
-            " ViT with learned positions.",
+        stand_in.offer(
+            "Only a learned table is stretched; computed encodings are computed anew for every grid.",
+            "resize.instead",
             icon=":material/aspect_ratio:",
         )
         return

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 from PIL import Image
 
-from pages._shared import cached, catalogue, nouns
+from pages._shared import cached, catalogue, nouns, stand_in
 from pages._shared.catalogue import ModelChoice
 from vitviz.config import Preparation, SwinConfig
 from vitviz.models.layout import TokenLayout
@@ -15,20 +15,11 @@ PICTURE_PX = 384
 
 
 def swin() -> tuple[ModelChoice, int]:
-    """The sidebar's model and step if it is a Swin; else a shipped Swin of its channels, or a preset."""
+    """The sidebar's model and step if it is a Swin; else the nearest one."""
     chosen = nouns.choice()
     if isinstance(chosen.config, SwinConfig):
         return chosen, nouns.current().step
-    fitting = [
-        choice
-        for choice in catalogue.models().values()
-        if isinstance(choice.config, SwinConfig)
-        and choice.preparation.in_chans == chosen.preparation.in_chans
-        and choice.config.image_size <= 64
-    ]
-    trained = [choice for choice in fitting if choice.trained_on is not None]
-    named = [choice for choice in fitting if choice.trained_on is None and "mnist" not in choice.key]
-    found = (trained or named or fitting)[0]
+    found = stand_in.nearest(lambda config: isinstance(config, SwinConfig))
     return found, found.steps[-1]
 
 

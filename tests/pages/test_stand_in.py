@@ -1,0 +1,60 @@
+"""Where a model has nothing to show, the page says why and one click shows one that has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pages._shared import catalogue, nouns, stand_in
+from pages._shared.catalogue import ModelChoice
+from tests.pages.conftest import OpenApp
+from vitviz.config import ViTConfig
+from vitviz.models.presets import GREY_32, RGB_32
+
+
+@pytest.mark.parametrize(
+    ("page", "model", "controls", "reason", "expected"),
+    [
+        ("attention", "cnn_digits", {}, "no attention between patches", "vit_digits"),
+        ("block", "swin_mnist", {}, "a block of a ViT", "vit_mnist"),
+        ("patches", "hybrid_cifar10", {}, "overlapping", "vit_shapes"),
+        ("filters", "recipe_e", {}, "no filters to draw", "vit_mnist"),
+        ("filters", "cnn_digits", {"filters__view": "express"}, "has an E", "vit_digits"),
+        ("attention_distance", "recipe_e", {}, "no grid of patches", "vit_mnist"),
+        ("positions", "cnn_digits", {"positions__view": "resize"}, "Only a learned table", "vit_digits"),
+    ],
+)
+def test_a_click_shows_a_model_that_has_what_the_page_shows(
+    open_app: OpenApp, page: str, model: str, controls: dict[str, str], reason: str, expected: str
+) -> None:
+    app = open_app(f"pages/inside/{page}.py", model=f"preset:{model}", **controls)
+    assert any(reason in note.value for note in app.main.info)
+    (button,) = (button for button in app.main.button if str(button.key).endswith(".instead"))
+    button.click().run()
+    assert not app.exception
+    assert not any(reason in note.value for note in app.main.info)
+    assert app.query_params["model"] == f"preset:{expected}"
+
+
+def test_the_nearest_is_trained_then_of_the_same_data_then_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    colour = ModelChoice("random", "", "", ViTConfig(), RGB_32, None, (0,))
+    grey = replace(colour, key="grey", config=ViTConfig(in_chans=1), preparation=GREY_32, trained_on="digits")
+    shapes = replace(colour, key="shapes", trained_on="shapes", curve=((9, 0.99),))
+    worse, better = (
+        replace(colour, key=key, trained_on="cifar10", curve=((9, accuracy),))
+        for key, accuracy in (("worse", 0.68), ("better", 0.74))
+    )
+    large = replace(better, key="large", config=ViTConfig(image_size=224, patch_size=16), curve=((9, 1.0),))
+    there = [colour, grey, shapes, worse, better, large]
+    monkeypatch.setattr(catalogue, "models", lambda: {choice.key: choice for choice in there})
+
+    def nearest_to(choice: ModelChoice) -> str:
+        monkeypatch.setattr(nouns, "choice", lambda: choice)
+        return stand_in.nearest(stand_in.plain_vit).key
+
+    assert nearest_to(replace(worse, key="cnn")) == "better"
+    assert nearest_to(replace(shapes, key="cnn")) == "shapes"
+    assert nearest_to(replace(grey, key="cnn", trained_on=None)) == "grey"
+    there[:] = [colour, grey]
+    assert nearest_to(colour) == "grey"
