@@ -56,6 +56,30 @@ def test_attend_in_windows_adds_their_bias_and_learns_it(pictures: int, spread: 
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.parametrize("score", [-75.0, 45.0, 49.0, 51.0, 75.0])
+@pytest.mark.parametrize("in_windows", [False, True])
+def test_a_small_gradient_reaches_rows_of_large_scores(score: float, in_windows: bool) -> None:
+    """In bf16, whose smallest ordinary number is 1e-38; all scores of a row lie around `score`."""
+    torch.manual_seed(0)
+    exact = torch.randn(2, 65, 3 * 32, dtype=torch.float64)
+    exact[..., 0], exact[..., 32] = score, 1.0
+    bias = torch.randn(2, 1, 65, 65, dtype=torch.float64) if in_windows else None
+    gradients = []
+    for dtype in (torch.bfloat16, torch.float64):
+        qkv = exact.to(torch.bfloat16).to(dtype).requires_grad_()
+        added = None if bias is None else bias.to(torch.bfloat16).to(dtype)
+        if dtype == torch.bfloat16:
+            y = attend(qkv, 1, 1.0, added)
+        else:
+            q, k, v = qkv.split(32, dim=-1)
+            y = (q @ k.mT + (0 if added is None else added[:, 0])).softmax(-1) @ v
+        y.backward(1e-7 * torch.ones_like(y) * torch.sign(torch.arange(65) - 30.5)[:, None])
+        assert qkv.grad is not None
+        gradients.append(qkv.grad.double())
+    fast, plain = gradients
+    assert ((fast - plain).norm() / plain.norm()).item() < 0.2
+
+
 @pytest.mark.parametrize("score", [500.0, -500.0])
 def test_scores_that_would_overflow_do_not(score: float) -> None:
     qkv = torch.ones(1, 4, 24, dtype=torch.bfloat16)
