@@ -282,7 +282,9 @@ def teachers(preparation: Preparation, dataset: str) -> dict[str, str]:
     return {
         key: _path(choice)
         for key, choice in _trained().items()
-        if choice.preparation == preparation and _taught_on(choice) == dataset
+        if choice.preparation == preparation
+        and _taught_on(choice) == dataset
+        and not getattr(choice.config, "softmax_output", False)
     }
 
 

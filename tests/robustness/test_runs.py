@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import io
 import json
+import shutil
+import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,8 @@ from hypothesis import strategies as st
 
 from vitviz.checkpoints import open_model
 from vitviz.config import Preparation, TrainConfig, ViTConfig
-from vitviz.training import archive, files, lane, session
+from vitviz.data.datasets import load_dataset
+from vitviz.training import archive, files, lane, runs, session
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.files import read_json, read_lines, write_status
 from vitviz.training.runs import Member, Run, RunConfig, RunError, list_runs
@@ -137,6 +140,47 @@ def test_a_teacher_of_other_classes_is_refused_before_the_first_step(tmp_path: P
     run = Run.create(finished.directory.parent, replace(config, model=student, train=train))
     status = Session(run, "cpu").perform()
     assert status.state == "failed" and "knows 10 classes, the student learns 4" in status.message
+
+
+def test_a_run_does_not_go_on_with_another_teacher(tmp_path: Path, finished: Run) -> None:
+    teacher = tmp_path / "teacher.safetensors"
+    shutil.copy(finished.snapshot_path(), teacher)
+    config = finished.config()
+    student = Run.create(tmp_path, replace(config, train=replace(config.train, distill_from=str(teacher))))
+    assert Session(student, "cpu").perform().state == "done"
+    shutil.copy(finished.snapshot_path(finished.snapshots()[0]), teacher)
+    status = Session(student, "cpu").perform()
+    assert (
+        status.state == "failed" and "another teacher than the one that this run began with" in status.message
+    )
+
+
+def test_a_teacher_that_gives_probabilities_is_refused(tmp_path: Path) -> None:
+    teacher = new_run(tmp_path)
+    config = replace(teacher.config(), model=replace(teacher.config().model, softmax_output=True))  # type: ignore[call-arg]
+    teacher = Run.create(tmp_path, config)
+    assert Session(teacher, "cpu").perform().state == "done"
+    train = replace(config.train, distill_from=str(teacher.snapshot_path()))
+    student = Run.create(tmp_path, replace(new_run(tmp_path).config(), train=train))
+    status = Session(student, "cpu").perform()
+    assert status.state == "failed" and "gives probabilities, not logits" in status.message
+
+
+def test_a_trainer_that_loads_for_long_is_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A download may take minutes; nothing else is said meanwhile."""
+    run = new_run(tmp_path)
+    monkeypatch.setattr(session, "PULSE_S", 0.05)
+    monkeypatch.setattr(runs, "HEARTBEAT_LIMIT_S", 0.5)
+    seen = []
+
+    def slow(*given: object, **more: object) -> object:
+        time.sleep(1.2)
+        seen.append(run.status().state)
+        return load_dataset(*given, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(session, "load_dataset", slow)
+    assert Session(run, "cpu").perform().state == "done"
+    assert seen == ["starting"]
 
 
 def test_a_damaged_resume_is_said(tmp_path: Path) -> None:

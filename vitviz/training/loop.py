@@ -33,7 +33,7 @@ EVALUATION_BATCH = 256
 
 
 class Diverged(Exception):
-    """The loss or the gradient stopped being a number; the weights before that update are intact."""
+    """The loss or the gradient stopped being a number; what the optimiser trains is as it was before that update."""
 
 
 class Trainer:
@@ -129,7 +129,7 @@ class Trainer:
         """Make one update.
 
         Raises:
-            Diverged: if loss or gradient are not finite; nothing was updated then.
+            Diverged: if loss or gradient are not finite; of the model only batch norm's statistics have moved then.
         """
         started = perf_counter()
         generator = torch.Generator().manual_seed(_seed(self.config.seed, self.step))
@@ -383,5 +383,7 @@ def _check(
         raise ValueError(
             f"batch_size {config.batch_size} is larger than the {len(data.train)} training pictures"
         )
+    if teacher is not None and getattr(model_config, "softmax_output", False):
+        raise ValueError("a student must give logits, received a model with softmax_output")
     if (config.distill_from is None) != (teacher is None):
         raise ValueError("distill_from and a teacher go together, received only one of them")

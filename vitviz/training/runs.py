@@ -23,7 +23,7 @@ from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_d
 from vitviz.training.files import append_lines, read_json, read_lines, write_status, write_whole
 
 HEARTBEAT_LIMIT_S = (
-    20.0  # a trainer that says nothing for so long, while its process is gone or stuck, has died
+    20.0  # a trainer beats every 5 s, whatever it does: one that is silent for so long has died
 )
 ENDED = ("done", "stopped", "diverged", "failed", "interrupted")
 COMMANDS = ("pause", "resume", "step", "stop", "set")
@@ -61,6 +61,7 @@ class RunConfig:
     owner: str = ""
     lease_s: float | None = None  # stops when nobody has watched for so long; None: never
     created: float = 0.0  # seconds since 1970
+    commit: str = ""  # of the code that trains it, where a shell started it
     members: tuple[Member, ...] = ()  # of an experiment; `model` is then the first's
 
     def __post_init__(self) -> None:
@@ -313,6 +314,7 @@ def config_from_values(values: dict[str, Any]) -> RunConfig:
         str(values.get("owner", "")),
         None if lease is None else float(lease),
         float(values.get("created", 0.0)),
+        str(values.get("commit", ""))[:80],
         tuple(_member(entry) for entry in values.get("members", ())),
     )
 
@@ -339,7 +341,9 @@ def _check_members(config: RunConfig) -> None:
 
 
 def _config_values(config: RunConfig) -> dict[str, Any]:
-    values = {name: getattr(config, name) for name in ("name", "preset", "owner", "lease_s", "created")}
+    values = {
+        name: getattr(config, name) for name in ("name", "preset", "owner", "lease_s", "created", "commit")
+    }
     parts = {name: to_dict(getattr(config, name)) for name in ("model", "preparation", "train")}
     if config.members:
         values["members"] = [

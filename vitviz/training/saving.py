@@ -56,6 +56,12 @@ def load_resume(run: Run) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         raise RunError(f"the run's saved state is damaged, so it cannot go on: {error}") from error
 
 
+def teacher_digest(run: Run) -> str:
+    """DIGEST:STEP of the file that taught the run, as last saved; empty where nothing taught it."""
+    saved = load_resume(run)
+    return "" if saved is None else str(saved[1].get("teacher", ""))
+
+
 def cut_after(run: Run, step: int) -> None:
     """Forget records and snapshots later than a step, and a torn last line: they are made anew."""
     path = run.directory / "records.jsonl"

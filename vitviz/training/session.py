@@ -10,15 +10,20 @@ import errno
 import os
 import platform
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
+from threading import Event as Signal
+from threading import Lock, Thread
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from vitviz.checkpoints import open_model
 from vitviz.data.datasets import DatasetError, load_dataset
+from vitviz.models.loaded import LoadedModel
 from vitviz.training.files import read_lines, write_status
 from vitviz.training.lane import Lane, Listener, together
 from vitviz.training.loop import Trainer
@@ -34,6 +39,7 @@ RESUME_SAVE_S = 3.0  # at least so long between saves; a killed process loses wh
 RESUME_SAVE_SHARE = 0.02  # of the time may go into saving
 LEASE_CHECK_S = 1.0
 POLL_S = 0.05
+PULSE_S = 5.0  # a long evaluation or a download says nothing else
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -66,6 +72,8 @@ class Session:
         self._paused = self._stopping = False
         self._steps_wanted = 0
         self._message = ""
+        self._saying = Lock()
+        self._teacher = ""
         self.status = replace(
             run.status(), state="starting", message="", pid=os.getpid(), host=platform.node()
         )
@@ -73,6 +81,29 @@ class Session:
     def perform(self) -> Status:
         """Train to the end; returns how the run stands then. Errors end in the status, not as exceptions."""
         self._say("starting")
+        with self._pulse():
+            return self._guarded()
+
+    @contextmanager
+    def _pulse(self) -> Iterator[None]:
+        """Says every few seconds that this process lives, also while a turn or a download takes longer."""
+        ended = Signal()
+
+        def beat() -> None:
+            while not ended.wait(PULSE_S):
+                with self._saying, suppress(OSError):  # a full disk is told by the training itself
+                    self.status = replace(self.status, heartbeat=time.time())
+                    write_status(self.run.directory / "status.json", asdict(self.status))
+
+        pulse = Thread(target=beat, daemon=True)
+        pulse.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            pulse.join()
+
+    def _guarded(self) -> Status:
         try:
             self._perform()
         except KeyboardInterrupt:
@@ -126,7 +157,9 @@ class Session:
             config.train,
         )
         data = replace(data, train=data.train.to(device))  # once, not once per lane
-        teacher = load_teacher(config, self.run.directory.parent)
+        found = load_teacher(config, self.run.directory.parent)
+        self._teacher = "" if found is None else found.digest
+        teacher = None if found is None else found.model
         lanes = []
         tests: dict[int | None, ShuffleTest | None] = {None: None}
         for run in self.run.members() or [self.run]:
@@ -140,6 +173,10 @@ class Session:
 
     def _resume(self) -> None:
         saved = load_resume(self.run)
+        if saved is not None and saved[1].get("teacher", self._teacher) != self._teacher:
+            raise RunError(
+                f"{self.config.train.distill_from} is another teacher than the one that this run began with"
+            )
         if saved is not None:
             for lane, state in zip(
                 self._lanes, _apart(*saved, [lane.run for lane in self._lanes]), strict=True
@@ -174,18 +211,22 @@ class Session:
     def _save(self) -> None:
         self._flush()
         started = time.monotonic()
-        save_resume(self.run, *_as_one(self._lanes))
+        tensors, values = _as_one(self._lanes)
+        save_resume(self.run, tensors, {**values, "teacher": self._teacher})
         self._saved = time.monotonic()
         self._save_pause = max(RESUME_SAVE_S, (self._saved - started) / RESUME_SAVE_SHARE)
 
     def _say(self, state: str, message: str = "") -> None:
-        known = together(self._lanes) if self._lanes else self.status
-        known = replace(known, pid=os.getpid(), host=platform.node())
-        self.status = replace(known, state=state, message=message, heartbeat=time.time())
-        for lane in self._lanes:  # first: who reads that the whole is paused finds its members as they are
-            if lane.run.is_member:
-                lane.say(self.status)
-        write_status(self.run.directory / "status.json", asdict(self.status))
+        with self._saying:
+            known = together(self._lanes) if self._lanes else self.status
+            known = replace(known, pid=os.getpid(), host=platform.node())
+            self.status = replace(known, state=state, message=message, heartbeat=time.time())
+            for (
+                lane
+            ) in self._lanes:  # first: who reads that the whole is paused finds its members as they are
+                if lane.run.is_member:
+                    lane.say(self.status)
+            write_status(self.run.directory / "status.json", asdict(self.status))
         self._said = time.monotonic()
 
     def _steer(self) -> bool:
@@ -254,12 +295,12 @@ def default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def load_teacher(config: RunConfig, runs_folder: Path) -> nn.Module | None:
+def load_teacher(config: RunConfig, runs_folder: Path) -> LoadedModel | None:
     """The distillation teacher that a run names, or None.
 
     Raises:
         CheckpointError: if its file cannot be used.
-        RunError: if it lies elsewhere, or was made for other pictures.
+        RunError: if it lies elsewhere, was made for other pictures or classes, or gives no logits.
     """
     if config.train.distill_from is None:
         return None
@@ -267,12 +308,14 @@ def load_teacher(config: RunConfig, runs_folder: Path) -> nn.Module | None:
     if not any(path.is_relative_to(folder) for folder in (PROJECT / "checkpoints", runs_folder.resolve())):
         raise RunError("a teacher must be one of the project's checkpoints or of the runs' snapshots")
     loaded = open_model(path)
+    if getattr(loaded.config, "softmax_output", False):
+        raise RunError("the teacher gives probabilities, not logits: its softmax would be taken twice")
     if loaded.preparation != config.preparation:
         raise RunError("the teacher was made for another preparation of the pictures than the student")
     taught, learns = loaded.config.num_classes, config.model.num_classes
     if taught != learns:
         raise RunError(f"the teacher knows {taught} classes, the student learns {learns}")
-    return loaded.model
+    return loaded
 
 
 def _as_one(lanes: list[Lane]) -> tuple[dict[str, Tensor], dict[str, Any]]:
