@@ -62,6 +62,10 @@ def measure(name: str, shipped: dict[str, Header]) -> dict[str, Any]:
     header = shipped[name]
     assert header.train is not None and header.train.distill_from is not None
     teacher, twin = Path(header.train.distill_from).stem, twin_of(header, shipped)
+    if header.card["teacher"] != f"{shipped[teacher].digest}:{shipped[teacher].steps[-1]}":
+        raise SystemExit(
+            f"{name} learnt from {header.card['teacher'][:16]}, which is not the {teacher} that lies here"
+        )
     dataset = load_dataset(header.train.dataset)
     student = logits(CHECKPOINTS / f"{name}.safetensors", dataset.test_images)
     voices = {

@@ -20,7 +20,7 @@ from vitviz.training.assembling import assemble, with_card
 from vitviz.training.loop import Trainer
 from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
 from vitviz.training.records import Evaluation, Event, StepRecord
-from vitviz.training.runs import Run, RunConfig
+from vitviz.training.runs import Run, RunConfig, RunError
 from vitviz.training.session import Session
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -48,14 +48,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Train, then write the checkpoint with its card; returns 0 when the training came to its end."""
     options = _options(arguments)
     preset = _configured(TRAINING_PRESETS[options.preset], options)
-    run = _run(options.run or PROJECT / "runs" / f"{preset.name}-{options.seed}", preset)
+    try:
+        run = _run(options.run or PROJECT / "runs" / f"{preset.name}-{options.seed}", preset)
+    except RunError as error:
+        print(f"{preset.name}: {error}", file=sys.stderr)
+        return 1
     bar = _Bar(preset.name)
     status = Session(run, options.device, bar).perform()
     if status.state != "done":
         print(f"{preset.name}: {status.state} at step {status.step}: {status.message}", file=sys.stderr)
         return 1
     command = _command(options)
-    checkpoint = with_card(assemble(run, options.snapshots), run, preset.summary, command, _commit())
+    checkpoint = with_card(assemble(run, options.snapshots), run, preset.summary, command)
     save_checkpoint(options.out, checkpoint, half=True)
     card = checkpoint.card
     print(f"{options.out}: test accuracy {card['test_accuracy']:.2%} after {card['seconds']:.0f} s")
@@ -78,7 +82,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _command(options: argparse.Namespace) -> str:
     """What to type to train it again, from the project's folder."""
     words = ["python", "-m", "vitviz.train", options.preset, "--seed", str(options.seed)]
-    for name in ("epochs", "snapshots"):
+    for name in ("epochs", "threads", "snapshots"):
         if getattr(options, name) is not None:
             words += [f"--{name}", f"{getattr(options, name):g}"]
     return shlex.join([*words, "--out", f"checkpoints/{options.out.name}"])
@@ -94,17 +98,30 @@ def _configured(preset: TrainingPreset, options: argparse.Namespace) -> Training
 
 
 def _run(directory: Path, preset: TrainingPreset) -> Run:
-    if (directory / "config.json").is_file():
-        return Run(directory)
-    config = RunConfig(preset.model, preset.preparation, preset.train, preset.title, preset.name)
-    return Run.create(directory.parent, config, directory.name)
+    """The run in a directory, a new one where there is none.
+
+    Raises:
+        RunError: if the directory holds another training, or one that a process works on.
+    """
+    asked = RunConfig(
+        preset.model, preset.preparation, preset.train, preset.title, preset.name, commit=_commit()
+    )
+    if not (directory / "config.json").is_file():
+        return Run.create(directory.parent, asked, directory.name)
+    run = Run(directory)
+    found = run.config()
+    if (found.model, found.preparation, found.train) != (asked.model, asked.preparation, asked.train):
+        raise RunError(f"{directory} holds another training ({found.preset}) than the one that was asked for")
+    if run.status().active:
+        raise RunError(f"process {run.status().pid} works on {directory}")
+    return run
 
 
 def _commit() -> str:
-    """The code's commit, short; 'unknown' outside a clone."""
+    """The code's commit, short, with '-dirty' where files were changed since; 'unknown' outside a clone."""
     try:
         asked = subprocess.run(
-            ["git", "rev-parse", "--short=12", "HEAD"],
+            ["git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"],
             cwd=PROJECT,
             capture_output=True,
             text=True,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from vitviz import evaluate, train
 from vitviz.checkpoints import load_checkpoint, read_header
+from vitviz.config import TrainConfig, ViTConfig
+from vitviz.models.costs import count_parameters, meta_model
 from vitviz.models.zoo import create_model
 from vitviz.training.assembling import measure
 from vitviz.training.cards import cards
@@ -36,6 +39,7 @@ def test_every_file_is_whole_small_and_complete(file: Path) -> None:
     assert sum(map(sum, header.card["confusion"])) == header.card["test_images"]
     hits = sum(row[index] for index, row in enumerate(header.card["confusion"]))
     assert hits / header.card["test_images"] == pytest.approx(header.card["test_accuracy"])
+    assert header.card["parameters"] == sum(count_parameters(meta_model(header.config)).values())
     assert list(load_checkpoint(file, every_step=True).snapshots) == list(header.steps)
 
 
@@ -47,6 +51,29 @@ def test_every_preset_fits_together(name: str) -> None:
     assert preset.preparation.in_chans == preset.model.in_chans
     for prefix in preset.train.frozen:
         assert any(parameter.startswith(prefix) for parameter, _ in model.named_parameters())
+
+
+def test_the_deit_and_its_twin_differ_by_the_token_and_the_teacher() -> None:
+    student, twin = (TRAINING_PRESETS[name] for name in ("cifar10_deit", "cifar10_deit_twin"))
+    assert isinstance(student.model, ViTConfig) and student.model.distilled
+    assert twin.model == replace(student.model, distilled=False)
+    assert twin.train == replace(student.train, distill_from=None, distillation=TrainConfig.distillation)
+
+
+def test_a_run_of_another_training_is_not_taken_for_this_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--out", str(tmp_path / "tiny.safetensors"), "--run", str(tmp_path / "run"), "--device", "cpu"]
+    assert train.main(["digits_live", "--epochs", "0.2", *where]) == 0
+    assert train.main(["digits_live", "--epochs", "0.2", *where]) == 0  # the same: it is at its end already
+    capsys.readouterr()
+    for words in (
+        ["digits_live", "--epochs", "0.3"],
+        ["digits_live", "--seed", "1", "--epochs", "0.2"],
+        ["digits_cnn"],
+    ):
+        assert train.main([*words, *where]) == 1
+        assert "holds another training (digits_live)" in capsys.readouterr().err
 
 
 def test_train_and_evaluate_from_the_shell(

@@ -14,10 +14,12 @@ from torch import Tensor
 
 from vitviz.checkpoints import Checkpoint, load_checkpoint
 from vitviz.data.datasets import DATASETS, load_dataset
+from vitviz.models.costs import count_parameters, meta_model
 from vitviz.models.zoo import create_model
 from vitviz.training.loop import predict
 from vitviz.training.pictures import normaliser, test_pictures
 from vitviz.training.runs import Run, RunError
+from vitviz.training.saving import teacher_digest
 
 HISTORY_POINTS = 200  # of the training curve; evaluations are all kept
 LICENCE = "MIT, as this project"
@@ -96,7 +98,7 @@ def history(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str, commit: str) -> Checkpoint:
+def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> Checkpoint:
     """The checkpoint as it will be stored (fp16), with a card whose accuracy was measured on those weights."""
     config, status = run.config(), run.status()
     stored = {step: _halved(state) for step, state in checkpoint.snapshots.items()}
@@ -105,23 +107,23 @@ def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str, comm
     )
     measured = measure(rounded, config.train.dataset)
     note = DATASETS[config.train.dataset]
-    last = stored[max(stored)]
     card = {
         **checkpoint.card,
         "summary": summary,
         "dataset": config.train.dataset,
         "source": note.source + (f"; {CIFAR_NOTE}" if config.train.dataset == "cifar10" else ""),
         "command": command,
-        "commit": commit,
+        "commit": config.commit or "unknown",
         "date": time.strftime("%Y-%m-%d"),
         "seconds": round(status.seconds, 1),
         "machine": f"{_processor()}, {_threads(config.train.threads)}, {status.precision}, torch {torch.__version__}",
-        "parameters": sum(tensor.numel() for tensor in last.values() if tensor.is_floating_point()),
+        "parameters": sum(count_parameters(meta_model(checkpoint.config)).values()),
         "test_accuracy": measured.accuracy,
         "test_loss": measured.loss,
         "test_images": measured.images,
         "validation_accuracy": status.accuracy,
         "confusion": measured.confusion,
+        "teacher": teacher_digest(run),
         "licence": LICENCE,
         "not_for": NOT_FOR,
     }

@@ -34,7 +34,7 @@ def _card(file: Path, header: Header) -> str:
     facts = {
         "data": f"{card['dataset']} ({card['source']})",
         "model": f"{header.config.kind}, {card['parameters']:,} parameters, pictures of {header.config.image_size} px",
-        "test accuracy": f"{card['test_accuracy']:.2%} of {card['test_images']:,} pictures (read once, at the end)",
+        "test accuracy": f"{card['test_accuracy']:.2%} of {card['test_images']:,} pictures, of the stored fp16 weights",
         "validation accuracy": " → ".join(
             f"{record['accuracy']:.1%} (epoch {record['epoch']:.1f})" for record in _thinned(validated)
         ),
@@ -42,6 +42,7 @@ def _card(file: Path, header: Header) -> str:
         "seed": str(card["seed"]),
         "time and machine": f"{card['seconds']:.0f} s on {card['machine']}",
         "code": f"commit {card['commit']}, {card['date']}",
+        **({"teacher": f"`{card['teacher'][:16]}`"} if card.get("teacher") else {}),
         "snapshots": "steps " + ", ".join(map(str, header.steps)),
         "licence": card["licence"],
         "not for": card["not_for"],
