@@ -42,7 +42,7 @@ def _file(model: str, step: int | None) -> tuple[int, Path | None, int]:
     """(step, file, when the file was written) of a key at a step (None: its last)."""
     choice = catalogue.models()[model]
     at = choice.steps[-1] if step is None else step
-    path = runs.snapshot_path(model.removeprefix("run:"), at) if model.startswith("run:") else choice.path
+    path = catalogue.file_of(choice, at)
     return at, path, path.stat().st_mtime_ns if path is not None else 0
 
 

@@ -176,13 +176,16 @@ def sample_title(name: str) -> str:
     return sample(name).title
 
 
+def file_of(choice: ModelChoice, step: int) -> Path | None:
+    """The file that holds the choice's weights at a step: a run has one for each; None where there is no file."""
+    run = choice.key.removeprefix("run:")
+    return choice.path if run == choice.key else runs.snapshot_path(run, step)
+
+
 def filters(choice: ModelChoice, step: int) -> np.ndarray | None:
     """The patch embedding's filters (D, C, P, P) at a step, from the file alone; None where it has none."""
-    if choice.path is None:
-        return None
-    run = choice.key.removeprefix("run:")
-    path = choice.path if run == choice.key else runs.snapshot_path(run, step)
-    return _filters(path, path.stat().st_mtime_ns, step)
+    path = file_of(choice, step)
+    return None if path is None else _filters(path, path.stat().st_mtime_ns, step)
 
 
 @lru_cache(maxsize=128)

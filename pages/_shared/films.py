@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pages._shared import catalogue, runs
+from pages._shared import catalogue
 from pages._shared.catalogue import ModelChoice
 
 FloatArray = NDArray[np.float32]
@@ -16,12 +16,11 @@ FloatArray = NDArray[np.float32]
 
 def parameter(choice: ModelChoice, name: str) -> list[tuple[int, FloatArray]]:
     """(step, values) of a parameter at every snapshot; empty where there is no file or no such name."""
-    if choice.path is None:
-        return []
-    run = choice.key.removeprefix("run:")
     found = []
     for step in choice.steps:
-        path = choice.path if run == choice.key else runs.snapshot_path(run, step)
+        path = catalogue.file_of(choice, step)
+        if path is None:
+            return []
         try:
             values = _read(path, path.stat().st_mtime_ns, step, name)
         except OSError:  # a run that is being deleted

@@ -60,8 +60,8 @@ def student() -> tuple[ModelChoice, int]:
 
 
 def has_two_heads(config: ModelConfig) -> bool:
-    """Whether a model has a second token and a second head."""
-    return isinstance(config, ViTConfig) and config.distilled
+    """Whether a model has a second token, and a head for each."""
+    return isinstance(config, ViTConfig) and config.distilled and config.num_classes > 0
 
 
 def choose(config: ViTConfig) -> tuple[int, int | None]:

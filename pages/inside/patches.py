@@ -27,7 +27,19 @@ page.header(entry.title, entry.question)
 choice = nouns.choice()
 
 
-def size_controls() -> tuple[int, int, int]:
+def size_options() -> dict[int, list[patches.PatchSize]]:
+    """Patch sizes by image size, where at least one can be shown; a Swin's windows hold it to its own."""
+    config = choice.config
+    own_image, own_patch = config.image_size, config.patch_size
+    if isinstance(config, SwinConfig):
+        images, candidates = {own_image}, (own_patch,)
+    else:
+        images, candidates = {*IMAGE_SIZES, own_image}, (*PATCH_SIZES, own_patch)
+    sizes = {px: patches.patch_sizes(px, candidates) for px in sorted(images)}
+    return {px: found for px, found in sizes.items() if any(size.reason is None for size in found)}
+
+
+def size_controls(options: dict[int, list[patches.PatchSize]]) -> tuple[int, int, int]:
     config = choice.config
     own_image, own_patch, fixed = config.image_size, config.patch_size, isinstance(config, SwinConfig)
     image, cut, out, filters = st.columns([1.1, 2.3, 2.3, 1.1], vertical_alignment="top")
@@ -35,12 +47,12 @@ def size_controls() -> tuple[int, int, int]:
         image_px = controls.select(
             "patches.image_px",
             "Image size",
-            (own_image,) if fixed else tuple(sorted({*IMAGE_SIZES, own_image})),
-            own_image,
+            tuple(options),
+            min(options, key=lambda px: abs(px - own_image)),
             format_func=lambda px: f"{px} px" + (" · its own" if px == own_image else ""),
             help="Side of the square that the model reads. E depends on the patch size alone: it fits every size.",
         )
-    sizes = patches.patch_sizes(image_px, (own_patch,) if fixed else (*PATCH_SIZES, own_patch))
+    sizes = options[image_px]
     fitting = tuple(size.patch_px for size in sizes if size.reason is None)
     with cut:
         patch_px = controls.segmented(
@@ -354,10 +366,14 @@ def draw_numbers(found: embedding.Embedding) -> None:
 
 
 reason = embedding.reason_against(choice.config)
+options = size_options() if reason is None else {}
+if reason is None and not options:
+    side = choice.config.image_size // choice.config.patch_size
+    reason = f"This Swin cuts the picture into {side} × {side} patches, too many to show one by one."
 if reason is not None:
     stand_in.offer(reason, "patches.instead", icon=":material/grid_off:")
 else:
-    image_px, patch_px, column = size_controls()
+    image_px, patch_px, column = size_controls(options)
     now = nouns.current()
     found = embedding.embedding(now.model, now.step, now.image, image_px, patch_px)
     say_what_stands_in(found)

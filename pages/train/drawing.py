@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vitviz.training.runs import Run, RunConfig
 
 KEY = "live_lab.pad"
+MOST_CLASSES = 20  # a column of bars; of more classes the most probable
 
 
 def draw(run: Run, config: RunConfig, step: int | None) -> None:
@@ -35,11 +36,11 @@ def draw(run: Run, config: RunConfig, step: int | None) -> None:
     if found:
         at = step if step in found else max(found)
         subject = snapshots.model_at(run.id, found[at])
-        header |= {"model": f"step {at:,}", "classes": list(subject.classes)[:20]}
+        header |= {"model": f"step {at:,}", "classes": list(subject.classes)[:MOST_CLASSES]}
         seen = _seen(config)
         if seen is not None:
-            arrays, note = _answer(subject, seen)
-            header["note"] = note
+            arrays, answer = _answer(subject, seen)
+            header |= answer
     digit_pad(pack(header, **arrays), key=KEY)
 
 
@@ -55,20 +56,20 @@ def _seen(config: RunConfig) -> Prepared | None:
     return prepare(np.repeat(drawing[..., None], 3, axis=2), config.preparation)
 
 
-def _answer(subject: LoadedModel, seen: Prepared) -> tuple[dict[str, np.ndarray], str]:
+def _answer(subject: LoadedModel, seen: Prepared) -> tuple[dict[str, np.ndarray], dict[str, object]]:
     from vitviz.capture import capture
 
     config = subject.config
     record = (f"blocks.{config.depth - 1}.attn",) if config.kind == "vit" else ("logits",)
     found = capture(subject.model, seen.input[None], record=record)
     given = probabilities(found.logits, getattr(config, "softmax_output", False))[0]
-    arrays = {"probabilities": given[:20].astype(np.float32), "shown": seen.shown}
+    places = np.arange(len(given)) if len(given) <= MOST_CLASSES else np.argsort(-given)[:MOST_CLASSES]
+    arrays = {"probabilities": given[places].astype(np.float32), "shown": seen.shown}
+    answer: dict[str, object] = {"classes": [subject.classes[place] for place in places]}
     if config.kind != "vit":
-        return arrays, "What the model sees; this model has no attention to show."
+        return arrays, {**answer, "note": "What the model sees; this model has no attention to show."}
     row = readout_row(found[record[0]].mean(axis=1), found.layout.prefix, config.readout)[0]
     top = float(row.max()) or 1.0
     arrays["attention"] = np.round(255 * row / top).astype(np.uint8).reshape(found.layout.grid)
-    return (
-        arrays,
-        f"What the model sees, and where its readout looks: last block, mean of the heads, 0 to {top:.2f}.",
-    )
+    note = f"What the model sees, and where its readout looks: last block, mean of the heads, 0 to {top:.2f}."
+    return arrays, {**answer, "note": note}

@@ -140,6 +140,7 @@ def test_a_patch_size_that_does_not_divide_falls_back(open_app: OpenApp) -> None
         ("preset:cnn_digits", "never cuts it into patches"),
         ("preset:hybrid_cifar10", "overlapping 3 × 3 convolutions"),
         ("preset:recipe_e", "one flat vector"),
+        ("preset:swin_tiny", "56 × 56 patches, too many"),
         ("preset:recipe_g", "convolutions of the picture"),
     ],
 )

@@ -16,6 +16,8 @@ from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import SwinConfig, TrainConfig
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
+from vitviz.training.runs import Run, RunConfig
+from vitviz.training.session import Session
 
 PAGE = "pages/beyond/swin.py"
 OpenApp = Callable[..., AppTest]
@@ -127,6 +129,20 @@ def test_the_bias_is_shown_over_a_training(open_app: OpenApp, no_shipped_checkpo
     assert tables.shape[0] == 2
     assert np.allclose(tables[1] - tables[0], 1, atol=2e-3)
     assert payload(app, "table")[0]["steps"] == [0, 40]
+
+
+def test_a_swin_of_the_lab_shows_its_bias_over_its_snapshots(
+    open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run keeps every step in a file of its own."""
+    monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
+    model = SwinConfig(in_chans=1, embed_dim=8, depths=(2, 2), num_heads=(1, 2), mlp_ratio=1.0)
+    recipe = TrainConfig(dataset="digits", epochs=1, batch_size=256, train_fraction=0.3, snapshots=3)
+    run = Run.create(tmp_path, RunConfig(model, GREY_32, recipe, "A tiny Swin"))
+    assert Session(run, device="cpu").perform().state == "done"
+    app = open_app(PAGE, model=f"run:{run.id}", image="digits:3")
+    assert payload(app, "table")[0]["steps"] == run.snapshots()
+    assert not app.exception
 
 
 def test_cost_is_measured_when_asked_for(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:

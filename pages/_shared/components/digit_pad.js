@@ -119,13 +119,13 @@ export default view(({ root, send }) => {
   function fill() {
     const { header } = now, p = now.arrays.probabilities?.data;
     const names = header.classes ?? [];
-    if (rows.length !== names.length) {
+    if (rows.map(({ name }) => name).join('\n') !== names.join('\n')) {
       bars.replaceChildren();
       rows = names.map((name) => {
         const row = el(bars, 'div', { class: 'pad-row' });
         el(row, 'span', { class: 'pad-name' }, name);
         const rail = el(row, 'span', { class: 'pad-rail' }), bar = el(rail, 'span', { class: 'pad-bar' });
-        return { row, bar, value: el(row, 'span', { class: 'pad-value' }) };
+        return { name, row, bar, value: el(row, 'span', { class: 'pad-value' }) };
       });
     }
     const shown = p && !(header.pad && state.empty) ? p : null;

@@ -48,7 +48,8 @@ def draw() -> None:
     prepared = cached.prepared(nouns.current().image, choice.preparation)
     weights = sources.of(choice, nouns.current().step).now
     std, mean = np.array(choice.preparation.std), np.array(choice.preparation.mean)
-    own, best, waves = _bases(prepared.input, weights, 255 * std)
+    find = cached.kept_for(nouns.current().image, _bases, _bases_upload)
+    own, best, waves = find(prepared.input, weights, 255 * std)
     layout = prepared.input.shape[-1] // config.patch_size
     named = [
         ("Components of E", "what this model's E weighs", own),
@@ -67,8 +68,7 @@ def draw() -> None:
     )
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _bases(
+def _compute_bases(
     picture: np.ndarray, weights: np.ndarray, scale: np.ndarray
 ) -> tuple[Rebuilding, Rebuilding, Rebuilding]:
     channels, patch_px = weights.shape[1], weights.shape[2]
@@ -80,6 +80,11 @@ def _bases(
     )
     own, best, waves = (filters.rebuild(patches, basis, scale) for basis in bases)
     return own, best, waves
+
+
+_bases = st.cache_data(max_entries=16, show_spinner=False)(_compute_bases)
+_bases_upload = st.cache_data(max_entries=4, show_spinner=False, scope="session")(_compute_bases)
+cached.forgets(_bases_upload)
 
 
 def _pinned(grid: int) -> int:

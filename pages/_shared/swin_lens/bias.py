@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from pages._shared import cached, controls, page, runs
+from pages._shared import cached, catalogue, controls, page
 from pages._shared.catalogue import ModelChoice
 from pages._shared.components import swin as views
 from pages._shared.swin_lens import subject
@@ -47,10 +47,10 @@ def spread_steps(steps: tuple[int, ...], shown: int) -> tuple[int, ...]:
 
 
 @st.cache_data(max_entries=24, show_spinner="Reading the snapshots …")
-def tables_of(paths: tuple[tuple[Path, int], ...], stage: int, block: int) -> np.ndarray:
-    """(steps, heads, table rows) of a block in every snapshot; what a step has learned never changes."""
+def tables_of(snapshots: tuple[tuple[Path, int, int], ...], stage: int, block: int) -> np.ndarray:
+    """(steps, heads, table rows) of a block in every snapshot: a file, when it was written, and a step in it."""
     return np.stack(
-        [position_bias_table(open_model(path, step).model, stage, block) for path, step in paths]  # type: ignore[arg-type]
+        [position_bias_table(open_model(path, step).model, stage, block) for path, _, step in snapshots]  # type: ignore[arg-type]
     )
 
 
@@ -66,9 +66,9 @@ def draw(choice: ModelChoice, step: int) -> None:
     window = block_window(model, stage, block)  # type: ignore[arg-type]
     steps = spread_steps(choice.steps, step) if choice.trained_on is not None else (step,)
     if len(steps) > 1:
-        own = choice.key.removeprefix("run:")
-        paths = tuple((choice.path or runs.snapshot_path(own, moment), moment) for moment in steps)
-        tables = tables_of(paths, stage, block)
+        files = ((catalogue.file_of(choice, moment), moment) for moment in steps)
+        snapshots = tuple((path, path.stat().st_mtime_ns, moment) for path, moment in files if path)
+        tables = tables_of(snapshots, stage, block)
     else:
         tables = position_bias_table(model, stage, block)[None]  # type: ignore[arg-type]
     at = steps.index(step) if step in steps else len(steps) - 1
