@@ -9,12 +9,12 @@ MAX_WIDTH = 8192
 MAX_TABLE = 2**26  # values of a table of positions
 
 
-def check_buildable(config: ModelConfig, tensors: int) -> None:
+def check_buildable(config: ModelConfig, most_layers: int) -> None:
     """Refuse a config whose model would not even be worth laying out.
 
     Args:
-        config: of the model, from a file.
-        tensors: how many tensors the file holds; every layer has at least one.
+        config: of the model, from a file or a form.
+        most_layers: how many it may have; a file's tensors, of which every layer has at least one.
 
     Raises:
         ValueError: stating what is out of proportion.
@@ -43,5 +43,5 @@ def check_buildable(config: ModelConfig, tensors: int) -> None:
         raise ValueError(f"image_size must be at most {MAX_IMAGE_PX}, received {config.image_size}")
     if max(widths) > MAX_WIDTH:
         raise ValueError(f"widths must be at most {MAX_WIDTH}, received {max(widths)}")
-    if layers > tensors:
-        raise ValueError(f"{layers} layers cannot come from {tensors} tensors")
+    if layers > most_layers:
+        raise ValueError(f"there can be at most {most_layers} layers here, received {layers}")

@@ -11,6 +11,7 @@ from pages._shared import cached, controls, link, own_sets, runs, state
 from pages.train import fields, model_form, own_pictures
 from pages.train.fields import PREFIX
 from pages.train.model_form import model_words
+from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig
 from vitviz.data import own
 from vitviz.data.dataset import DatasetError
@@ -28,6 +29,7 @@ LEARNS = PREFIX + "embedding_learns"
 EMBEDDING = ("patch_embed",)
 _PREPARATIONS = {"digits": GREY_32, "mnist": GREY_28, "fashion-mnist": GREY_28}
 _CLASSES = {"shapes": 4, "cifar100": 100}
+MOST_LAYERS = 256  # of a model from this form: a visitor shares the machine
 _EMBEDDED = ("vit", "deit", "hybrid", "swin")
 
 
@@ -61,6 +63,7 @@ def draw() -> RunConfig | ValueError:
         train = replace(preset.train, **values, **taught, frozen=frozen)
         shape = _shape(dataset, preparation)
         model = model_form.build(preset.model, family, shown, shape)
+        check_buildable(model, MOST_LAYERS)
         _check(family, train)
     except ValueError as error:
         return error

@@ -227,3 +227,21 @@ def test_the_measured_race_says_what_the_page_says() -> None:
         assert from_dict(race["train"]) == RACES[name].train  # what the lab trains
         blind = next(run["measured"] for run in race["runs"] if run["positions"] == "none")
         assert abs(blind["accuracy"] - blind["shuffled"]) < 0.002
+
+
+def test_one_position_has_no_other_to_compare_with(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
+    """The patch as large as the picture, which the page of patches proposes to try."""
+    config = replace(VIT_DIGITS, patch_size=32)
+    states = {step: create_model(config, seed=step).state_dict() for step in (0, 9)}
+    card = {"title": "One patch"}
+    checkpoint = Checkpoint(config, GREY_32, TrainConfig(), tuple("0123456789"), [], states, card)
+    save_checkpoint(no_shipped_checkpoints / "one.safetensors", checkpoint)
+    app = open_app(
+        PAGE,
+        model="checkpoint:one",
+        positions__left="model",
+        positions__right="model",
+        positions__stretched="1",
+    )
+    assert not app.exception
+    assert "one position, and no other to compare it with" in text(app)

@@ -154,13 +154,16 @@ def wishes(table: FloatArray, grid: Grid) -> Wishes:
 
     relative is 1 - (variance within pairs of one offset) / (variance of all pairs), over different positions:
     1 when similarity depends on the step from one patch to the other alone. Where all pairs are equally
-    similar it is NaN, and so is `near`: there is nothing to explain.
+    similar it is NaN, and so is `near`: there is nothing to explain. Of one position only `distinct` is a number.
 
     Raises:
         ValueError: if the table does not fit the grid.
     """
     similarity = cosine_similarity(table)
     _check(similarity, grid)
+    if len(table) == 1:
+        nan = float("nan")
+        return Wishes(nan, _share_of_own_codes(table), nan, nan, nan)
     down, right = offsets(grid)
     pairs = ~np.eye(len(similarity), dtype=bool)
     values = similarity[pairs]

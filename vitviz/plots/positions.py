@@ -85,7 +85,7 @@ def mosaic(
                 "told": list(panel.told),
             }
         )
-    low, high = _span(panels) if stretched else (-limit, limit)
+    low, high = _span(panels, limit) if stretched else (-limit, limit)
     header = {
         "panels": described,
         "lo": low,
@@ -102,9 +102,12 @@ def mosaic(
     return pack(header, **arrays)
 
 
-def _span(panels: Sequence[Panel]) -> tuple[float, float]:
-    """Least and greatest similarity of two different positions, over all panels and moments."""
+def _span(panels: Sequence[Panel], limit: float) -> tuple[float, float]:
+    """Least and greatest similarity of two different positions, over all panels and moments; else (-limit, limit)."""
     values = [panel.similarity[:, ~np.eye(panel.similarity.shape[1], dtype=bool)] for panel in panels]
+    values = [value for value in values if value.size]
+    if not values:
+        return -limit, limit
     return float(min(v.min() for v in values)), float(max(v.max() for v in values))
 
 

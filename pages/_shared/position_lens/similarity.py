@@ -188,6 +188,8 @@ def describe(table: Table) -> str:
     name = f"**{table.title}**"
     if not np.any(table.now):
         return f"{name}: nothing is added, so no position is told from another."
+    if len(table.now) == 1:
+        return f"{name}: one position, and no other to compare it with."
     found = _structure(table)
     row, column = shared(found.along_row), shared(found.along_column)
     text = (

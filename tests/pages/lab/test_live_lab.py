@@ -69,6 +69,8 @@ def test_an_empty_lab_says_what_to_do(open_app: OpenApp, executor: FakeExecutor)
         ({"batch_size": "4000"}, "larger than the 1294 training pictures"),
         ({"learning_rate": "1e9"}, "learning_rate must lie in (0, 10]"),
         ({"length": "0"}, "epochs must lie in (0, 10000], received 0.0"),
+        ({"mlp_ratio": "1e30"}, "mlp_ratio"),
+        ({"family": "hybrid", "stem": "16, 99999999999999999999"}, "widths must be at most 8192"),
         ({"positions": "sincos_1d", "embed_dim": "33", "num_heads": "3"}, "needs an even embed_dim"),
     ],
 )
@@ -184,6 +186,15 @@ def test_the_flip_book_grows_until_every_snapshot_is_there(open_app: OpenApp, ru
     assert arrays["confusion"].shape == (steps, 1, 1, 10, 10)
     assert (arrays["similarity"][:, 0, 0, 0, 0] == 255).all()  # a position is like itself
     assert "Neighbours" in header["pictures"][1]["captions"][0]
+
+
+def test_a_single_patch_has_its_pictures_too(open_app: OpenApp, folder: Path, executor: FakeExecutor) -> None:
+    run = Run.create(folder, replace(CONFIG, model=replace(CONFIG.model, patch_size=32)))
+    assert Session(run, device="cpu").perform().state == "done"
+    app = open_app(PAGE, live_lab__run=run.id)
+    until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
+    assert view(app, "life")[1]["distance"].max() == 0
+    assert not app.exception
 
 
 def test_the_page_itself_computes_no_frame_and_two_visits_share_them(
