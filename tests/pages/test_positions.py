@@ -244,4 +244,4 @@ def test_one_position_has_no_other_to_compare_with(open_app: OpenApp, no_shipped
         positions__stretched="1",
     )
     assert not app.exception
-    assert "one position, and no other to compare it with" in text(app)
+    assert "one position, and no other to compare it with" in captions(app)
