@@ -13,8 +13,9 @@ from pages._shared.attention import subject
 from pages._shared.attention.subject import Subject, pin_token, token_name
 from pages._shared.components.attention_block import block as draw_block
 from vitviz.analysis import block as analysis
+from vitviz.capture import as_array
 from vitviz.config import ViTConfig
-from vitviz.models.layers import Block
+from vitviz.models.layers import Block, LayerScale
 from vitviz.plots.block import norm_figure, stream_figure
 from vitviz.words import signed
 
@@ -29,13 +30,23 @@ def record_of(now: Subject, layer: int) -> dict[str, np.ndarray]:
     """One block's intermediates of the picture, by short name; layer counts from 1."""
     name = f"blocks.{layer - 1}"
     found = now.capture((f"{name}.*", name))
-    return {part: found[f"{name}.{part}"][0] for part in PARTS} | {"output": found[name][0]}
+    record = {part: found[f"{name}.{part}"][0] for part in PARTS} | {"output": found[name][0]}
+    block = now.model.model.blocks[layer - 1]
+    gains = (as_array(ls.gamma) if isinstance(ls, LayerScale) else 1.0 for ls in (block.ls1, block.ls2))
+    return analysis.with_added(record, *gains)
 
 
-def scale_of(config: ViTConfig) -> float:
-    """What q·k is multiplied by."""
+def form_of(config: ViTConfig) -> analysis.BlockForm:
+    """What the blocks of a model do."""
     width = config.embed_dim // config.num_heads
-    return {"head": width**-0.5, "width": config.embed_dim**-0.5, "none": 1.0}[config.attention_scale]
+    return analysis.BlockForm(
+        scale={"head": width**-0.5, "width": config.embed_dim**-0.5, "none": 1.0}[config.attention_scale],
+        pre_norm=config.norm == "pre",
+        qkv_bias=config.qkv_bias,
+        slices=config.head_input != "all",
+        projects=config.output_projection,
+        layer_scale=config.layer_scale is not None,
+    )
 
 
 def on_pick() -> None:
@@ -62,7 +73,7 @@ def choose(config: ViTConfig) -> tuple[int, int]:
 def describe(now: Subject, steps: list[analysis.Step], layer: int, head: int, token: int) -> str:
     """How far each branch moves the token, from the norms."""
     record = record_of(now, layer)
-    x, attention, mlp = (np.linalg.norm(record[part][token]) for part in ("input", "attn_out", "mlp_out"))
+    x, attention, mlp = (np.linalg.norm(record[part][token]) for part in ("input", "attn_added", "mlp_added"))
     stronger = "attention" if attention > mlp else "the MLP"
     ratio = max(attention, mlp) / max(min(attention, mlp), 1e-12)
     name, width = token_name(now.layout, token), now.model.config.embed_dim // now.model.config.num_heads
@@ -70,24 +81,26 @@ def describe(now: Subject, steps: list[analysis.Step], layer: int, head: int, to
         f"{name[0].upper()}{name[1:]} enters block {layer} with length {x:.1f}; attention adds a vector of length"
         f" {attention:.1f}, the MLP one of {mlp:.1f}: in this block {stronger} moves it {ratio:.1f} times as far. Head"
         f" {head} is one of {now.model.config.num_heads}, and writes {width} of the {now.model.config.embed_dim} values"
-        " that are projected."
+        f" that are {'projected' if now.model.config.output_projection else 'added'}."
     )
 
 
 def norms(now: Subject, config: ViTConfig, layer: int, token: int) -> None:
     """What LayerNorm averages over, what BatchNorm would, and how the stream grows with depth."""
     record = record_of(now, layer)
+    # Pre-norm reads the stream, post-norm the sum of stream and branch.
+    read = record["input"] + (record["attn_added"] if config.norm != "pre" else 0)
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**LayerNorm averages a row, BatchNorm a column**")
         channel = controls.slider("block.channel", "Channel", 1, config.embed_dim, 1)
         st.plotly_chart(
-            norm_figure(record["input"], token, channel - 1, nouns.mode()),
+            norm_figure(read, token, channel - 1, nouns.mode()),
             theme=None,
             config={"displayModeBar": False},
             key="block.norms",
         )
-        found = analysis.norm_numbers(record["input"], token, channel - 1)
+        found = analysis.norm_numbers(read, token, channel - 1)
         page.caption(
             f"LayerNorm reads this token's {config.embed_dim} channels: mean {signed(found.token_mean, 3)}, deviation"
             f" {found.token_std:.3f}. BatchNorm would read channel {channel} of all {len(record['input'])} tokens, and"
@@ -135,8 +148,7 @@ def draw() -> None:
         record_of(now, layer),
         token,
         head - 1,
-        scale_of(config),
-        config.norm == "pre",
+        form_of(config),
         partial(token_name, now.layout),
     )
     draw_block(

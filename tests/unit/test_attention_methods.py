@@ -1,11 +1,13 @@
 """Methods side by side, deletion and insertion, the logit lens: against the model and by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from vitviz.analysis import logit_lens
-from vitviz.analysis.block import norm_numbers, steps_of_block
+from vitviz.analysis.block import BlockForm, norm_numbers, steps_of_block, with_added
 from vitviz.analysis.faithfulness import (
     Score,
     area,
@@ -188,21 +190,46 @@ def test_from_which_layer_the_answer_stands() -> None:
     assert logit_lens.settling_layer(np.eye(3)[[1, 1]]) == 0
 
 
-@pytest.mark.parametrize("name", ["cls", "post"])
-def test_the_blocks_steps_add_up(name: str) -> None:
-    config = CONFIGS[name]
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("cls", {}, "q = W_q y + b_q, k = W_k y + b_k, v = W_v y + b_v"),
+        ("post", {}, "q = W_q y + b_q, k = W_k y + b_k, v = W_v y + b_v"),
+        ("cls", {"layer_scale": 0.3}, "q = W_q y + b_q, k = W_k y + b_k, v = W_v y + b_v"),
+        ("post", {"layer_scale": 0.3, "qkv_bias": False}, "q = W_q y, k = W_k y, v = W_v y"),
+        (
+            "cls",
+            {"output_projection": False, "head_input": "slice", "qkv_bias": False},
+            "q = W_q y_h, k = W_k y_h, v = W_v y_h; y_h: this head's slice of y",
+        ),
+    ],
+)
+def test_the_blocks_steps_add_up(name: str, changes: dict[str, object], words: str) -> None:
+    config = replace(CONFIGS[name], **changes)  # type: ignore[arg-type]
     model = create_model(config, seed=1).eval().requires_grad_(False)
     images = np.random.default_rng(0).normal(size=(1, 1, 8, 8)).astype(np.float32)
     found = capture(model, images, record=("blocks.1.*", "blocks.1"))
     record = {key.removeprefix("blocks.1."): value[0] for key, value in found.arrays.items()}
     record["output"] = found["blocks.1"][0]
-    steps = steps_of_block(
-        record, token=1, head=2, scale=0.5, pre_norm=config.norm == "pre", name="token {}".format
+    gain = config.layer_scale or 1.0  # as it starts
+    form = BlockForm(
+        0.5,
+        pre_norm=config.norm == "pre",
+        qkv_bias=config.qkv_bias,
+        slices=config.head_input == "slice",
+        projects=config.output_projection,
+        layer_scale=config.layer_scale is not None,
     )
+    steps = steps_of_block(with_added(record, gain, gain), token=1, head=2, form=form, name="token {}".format)
     values = {step.title: step.values for step in steps}
     x = steps[0].values[0]
     sums = [step for step in steps if step.title == "Residual sum"]
-    np.testing.assert_allclose(sums[0].values[0], x + values["Output projection"][0], atol=1e-6)
+    before = steps[steps.index(sums[0]) - 1].values[
+        0
+    ]  # what is added: projected, scaled, or the heads themselves
+    np.testing.assert_allclose(sums[0].values[0], x + before, atol=1e-6)
+    assert ("Output projection" in values) == config.output_projection
+    assert words in [step.formula for step in steps]
     np.testing.assert_allclose(steps[-1].values[0], record["output"][1], atol=1e-6)
     weighted = record["attn"][2, 1] @ record["v"][2]
     np.testing.assert_allclose(values["Weighted sum of the values, head 3"][0], weighted, rtol=1e-5)

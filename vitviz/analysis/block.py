@@ -35,6 +35,29 @@ class Step:
     part: str = "attention"
 
 
+@dataclass(frozen=True)
+class BlockForm:
+    """What a model's blocks do: which of the steps there are, and how they read.
+
+    scale: what the products q·k are multiplied by, 1 / sqrt(d_head) by default.
+    pre_norm: LayerNorm stands before a branch; else it follows the sum.
+    """
+
+    scale: float
+    pre_norm: bool = True
+    qkv_bias: bool = True
+    slices: bool = False  # each head reads its own slice of the token alone
+    projects: bool = True
+    layer_scale: bool = False
+
+    @property
+    def qkv_formula(self) -> str:
+        """How a head makes its query, key and value."""
+        read = "y_h" if self.slices else "y"
+        maps = ", ".join(f"{part} = W_{part} {read}{f' + b_{part}' * self.qkv_bias}" for part in "qkv")
+        return f"{maps}; y_h: this head's slice of y" if self.slices else maps
+
+
 def _row(values: NDArray[Any]) -> NDArray[np.float32]:
     return np.atleast_2d(values).astype(np.float32)
 
@@ -69,18 +92,18 @@ def _sum_step(
 
 
 def _attention_steps(
-    record: Arrays, token: int, head: int, scale: float, name: Callable[[int], str]
+    record: Arrays, token: int, head: int, form: BlockForm, name: Callable[[int], str]
 ) -> list[Step]:
     q, k, v = (record[part][head] for part in ("q", "k", "v"))
     scores, attn = record["scores"][head, token], record["attn"][head, token]
     best = int(attn.argmax())
     dot = float(q[token] @ k[best])
-    flat = softmax(scores / scale)
+    flat = softmax(scores / form.scale)
     heads, tokens, width = record["q"].shape
     return [
         Step(
             f"Query, key and value of head {head + 1}",
-            "q = W_q y + b_q, k = W_k y + b_k, v = W_v y + b_v",
+            form.qkv_formula,
             f"|q| = {np.linalg.norm(q[token]):.2f}, |k| = {np.linalg.norm(k[token]):.2f},"
             f" |v| = {np.linalg.norm(v[token]):.2f}",
             (3, heads, tokens, width),
@@ -90,7 +113,7 @@ def _attention_steps(
         Step(
             "Scores with every key",
             "s = q·k × scale",
-            f"strongest key, {name(best)}: q·k = {dot:.2f}, × {scale:.3f} = {scores[best]:.2f}",
+            f"strongest key, {name(best)}: q·k = {dot:.2f}, × {form.scale:.3f} = {scores[best]:.2f}",
             (heads, tokens, tokens),
             _row(scores),
             kind="scores",
@@ -116,43 +139,72 @@ def _attention_steps(
     ]
 
 
+def with_added(
+    record: Arrays, attn_gain: NDArray[Any] | float, mlp_gain: NDArray[Any] | float
+) -> dict[str, NDArray[Any]]:
+    """The record and what each branch adds to the stream: its output times its LayerScale (D,), 1 without one."""
+    added = {"attn_added": record["attn_out"] * attn_gain, "mlp_added": record["mlp_out"] * mlp_gain}
+    return {**record, **added}
+
+
 def steps_of_block(
-    record: Arrays, token: int, head: int, scale: float, pre_norm: bool, name: Callable[[int], str]
+    record: Arrays, token: int, head: int, form: BlockForm, name: Callable[[int], str]
 ) -> list[Step]:
     """The operations that one token passes, in the order of the model.
 
     Args:
         record: of one picture and one block, by short name: input, norm1, q, k, v, scores, attn, heads, attn_out,
-            mid, norm2, mlp_hidden, mlp_out, output; (tokens, D), per head (heads, tokens, ...).
-        scale: what the products q·k are multiplied by, 1 / sqrt(d_head) by default.
-        pre_norm: True where LayerNorm stands before a branch, False where it follows the sum.
+            mid, norm2, mlp_hidden, mlp_out, output, and what `with_added` adds; (tokens, D), per head
+            (heads, tokens, ...).
+        token, head: counted from 0.
+        form: what this model's blocks do.
         name: what a token is called, by its index.
     """
     x, mid, out = record["input"][token], record["mid"][token], record["output"][token]
+    attention, mlp = record["attn_added"][token], record["mlp_added"][token]
     wide = record["input"].shape
-    branch, mlp = record["attn_out"][token], record["mlp_out"][token]
-    hidden = record["mlp_hidden"][token]
-    contribution = np.linalg.norm(record["heads"][token].reshape(len(record["q"]), -1), axis=-1)
+    steps = [Step("Into the block", "x", f"|x| = {np.linalg.norm(x):.2f}", wide, _row(x), stream=True)]
+    if form.pre_norm:
+        steps.append(_norm_step(x, record["norm1"][token], wide, "y", "attention"))
+    steps += _attention_steps(record, token, head, form, name)
+    steps += _branch_steps(record, token, form)
+    if form.pre_norm:
+        steps.append(_sum_step(x, attention, mid, wide, "attention"))
+        steps.append(_norm_step(mid, record["norm2"][token], wide, "y", "mlp"))
+    else:
+        steps.append(_sum_step(x, attention, x + attention, wide, "attention"))
+        steps.append(_norm_step(x + attention, mid, wide, "x", "attention"))
+    steps += _mlp_steps(record, token, form)
+    steps.append(_sum_step(mid, mlp, out if form.pre_norm else mid + mlp, wide, "mlp"))
+    if not form.pre_norm:
+        steps.append(_norm_step(mid + mlp, out, wide, "x", "mlp"))
+    return steps
+
+
+def _branch_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
+    wide, heads = record["input"].shape, record["heads"][token]
+    contribution = np.linalg.norm(heads.reshape(len(record["q"]), -1), axis=-1)
     steps = [
-        Step("Into the block", "x", f"|x| = {np.linalg.norm(x):.2f}", wide, _row(x), stream=True),
-        *_attention_steps(record, token, head, scale, name),
         Step(
             "All heads, one after the other",
             "[o₁; …; o_H]",
             f"largest: head {int(contribution.argmax()) + 1} with {contribution.max():.2f}, smallest: head"
             f" {int(contribution.argmin()) + 1} with {contribution.min():.2f}",
             wide,
-            _row(record["heads"][token]),
+            _row(heads),
             kind="heads",
-        ),
-        Step(
-            "Output projection",
-            "W_o [o₁; …; o_H] + b_o",
-            f"|branch| = {np.linalg.norm(branch):.2f}",
-            wide,
-            _row(branch),
-        ),
-        _sum_step(x, branch, mid if pre_norm else x + branch, wide, "attention"),
+        )
+    ]
+    if form.projects:
+        branch = record["attn_out"][token]
+        size = f"|branch| = {np.linalg.norm(branch):.2f}"
+        steps.append(Step("Output projection", "W_o [o₁; …; o_H] + b_o", size, wide, _row(branch)))
+    return steps + _scale_steps(record["attn_added"][token], wide, form, "attention")
+
+
+def _mlp_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
+    wide, hidden, mlp = record["input"].shape, record["mlp_hidden"][token], record["mlp_out"][token]
+    return [
         Step(
             "MLP, hidden units",
             "h = activation(W₁ y + b₁)",
@@ -169,15 +221,15 @@ def steps_of_block(
             _row(mlp),
             part="mlp",
         ),
-        _sum_step(mid, mlp, out if pre_norm else mid + mlp, wide, "mlp"),
+        *_scale_steps(record["mlp_added"][token], wide, form, "mlp"),
     ]
-    if pre_norm:
-        steps.insert(1, _norm_step(x, record["norm1"][token], wide, "y", "attention"))
-        steps.insert(9, _norm_step(mid, record["norm2"][token], wide, "y", "mlp"))
-    else:
-        steps.insert(8, _norm_step(x + branch, mid, wide, "x", "attention"))
-        steps.append(_norm_step(mid + mlp, out, wide, "x", "mlp"))
-    return steps
+
+
+def _scale_steps(added: NDArray[Any], wide: tuple[int, ...], form: BlockForm, part: str) -> list[Step]:
+    if not form.layer_scale:
+        return []
+    size = f"|λ ⊙ branch| = {np.linalg.norm(added):.2f}"
+    return [Step("LayerScale, a learned gain per channel", "λ ⊙ branch", size, wide, _row(added), part=part)]
 
 
 @dataclass(frozen=True)
@@ -194,7 +246,7 @@ def norm_numbers(tokens: NDArray[Any], token: int, channel: int) -> NormNumbers:
     """LayerNorm averages one token over its channels, BatchNorm one channel over all tokens (and the batch).
 
     Args:
-        tokens: (tokens, D), a block's input; here BatchNorm's batch is this one picture.
+        tokens: (tokens, D), what a norm reads; here BatchNorm's batch is this one picture.
     """
     row, column = tokens[token], tokens[:, channel]
     return NormNumbers(float(row.mean()), float(row.std()), float(column.mean()), float(column.std()))
