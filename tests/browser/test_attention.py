@@ -77,7 +77,7 @@ def test_arrow_keys_move_the_query_and_enter_pins_it(visit: Visit) -> None:
     stage.press("ArrowRight")
     stage.press("ArrowDown")
     query = int(view.get_attribute("data-query") or 0)
-    expect(view.locator(".vv-live")).to_contain_text("looks most at")
+    expect(view.locator(".vv-live")).to_contain_text("looks, of all patches, most at")
     stage.press("Enter")
     expect(page).not_to_have_url(re.compile(r"pin=0\.500%2C0\.500"))
     expect(view).to_have_attribute("data-query", str(query))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 from collections.abc import Callable, Iterator
 
@@ -186,16 +187,14 @@ def test_the_block_page_walks_through_every_kind_of_vit(open_app, model):
     app = open_app(BLOCK, model=model, image="digits:0", pin="cls")
     header, arrays = message(app, "block.flow")
     titles = [step["title"] for step in header["steps"]]
-    assert titles[0] == "Into the block" and len(titles) == 13
+    projects = "Output projection" in titles
+    assert titles[0] == "Into the block" and len(titles) == 12 + projects
+    assert projects == (model != "preset:recipe_c")
     # Every sum is the stream plus the branch before it.
     steps = {i: arrays[f"s{i}"] for i in range(len(titles))}
     total = titles.index("Residual sum")
-    branch = titles.index("Output projection")
+    branch = titles.index("Output projection" if projects else "All heads, one after the other")
     np.testing.assert_allclose(steps[total], steps[0] + steps[branch], atol=1e-5)
-
-
-def test_the_block_page_says_what_it_needs(open_app):
-    assert "Choose a ViT" in open_app(BLOCK, model="preset:swin_digits").info[0].value
 
 
 @pytest.mark.parametrize("model", ["preset:vit_digits", "preset:swin_digits"])
@@ -337,3 +336,32 @@ def test_a_masked_token_of_a_shifted_window_is_out_of_reach(
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3", pin=pin, attention__layer=layer)
     said = "\n".join(caption.value for caption in app.main.caption)
     assert f"may look at {reach} of the 16 × 16 tokens, those of its window" in said
+
+
+@pytest.mark.parametrize(
+    ("model", "controls", "scores"),
+    [
+        ("preset:vit_digits", {}, "q·k / √16"),
+        ("preset:recipe_d", {}, "q·k / √32"),  # the lecture's scale: the width, not the head's
+        ("preset:swin_digits", {"attention__layer": "1"}, "q·k / √16 + B"),
+        ("preset:swin_digits", {"attention__layer": "2"}, "q·k / √16 + B + mask"),
+    ],
+)
+def test_the_formula_is_the_models_own(open_app, model, controls, scores):
+    header, _ = message(open_app(PAGE, model=model, image="digits:0", **controls), "attention.explorer")
+    assert header["scores"] == scores
+
+
+def test_a_fused_look_is_a_share_of_itself_and_a_column_counts_every_query(open_app, monkeypatch):
+    from pages._shared.attention import explore
+
+    rng = np.random.default_rng(0)
+    attn = rng.exponential(size=(4, 4, 65, 65)) ** 8
+    attn /= attn.sum(axis=-1, keepdims=True)
+    attn[:, :, 0, 9] = 5.0  # [CLS] looks at one patch more than any patch does
+    monkeypatch.setattr(explore.Subject, "attn", property(lambda _: attn.astype(np.float32)))
+    row = open_app(PAGE, model="preset:vit_digits", image="digits:0", attention__head="max")
+    said = next(c.value for c in row.main.caption if "strongest patches" in c.value)
+    assert 0 < int(re.search(r"puts (\d+)", said)[1]) <= 100
+    column = open_app(PAGE, model="preset:vit_digits", pin="0.06,0.19", attention__direction="column")
+    assert any("is looked at most by [CLS]" in c.value for c in column.main.caption)

@@ -20,8 +20,8 @@ Head = int | Fusion
 class Scene:
     """What the explorer says beside its maps; layers and heads count from 1, as people do.
 
-    `head` is a head, or how the heads are fused; `strip_layers` are the layers of the strip, `strip_names` their
-    labels; `group` names the explorers that share pin, view and pointer.
+    `head` is a head, or how the heads are fused; `scores` is what the softmax reads, in symbols; `strip_layers` are
+    the layers of the strip, `strip_names` their labels; `group` names the explorers that share pin, view and pointer.
     """
 
     group: str
@@ -33,7 +33,7 @@ class Scene:
     layer_name: str
     head: Head
     heads: int
-    head_dim: int
+    scores: str
     strip_layers: tuple[int, ...]
     strip_names: tuple[str, ...]
     windowed: bool = False

@@ -12,7 +12,7 @@ from pages._shared.attention import export, predictions
 from pages._shared.attention.subject import Subject, pin_token, token_name
 from pages._shared.components.attention import explorer, picked, view_options
 from vitviz.analysis.attention import FloatArray, entropy_bits, fuse_heads, map_of_token
-from vitviz.config import SwinConfig
+from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.layers import Attention
 from vitviz.plots.attention import Head, Scene, Strip, explorer_view, windows_strip, windows_view
 from vitviz.words import percent
@@ -128,7 +128,7 @@ def view_of(subject: Subject, layer: int, head: Head, group: str = "attention") 
         layer_name=str(layer),
         head=head,
         heads=attn.shape[1],
-        head_dim=subject.model.config.embed_dim // attn.shape[1],
+        scores=scores_of(subject.model.config),
         strip_layers=tuple(range(1, len(attn) + 1)),
         strip_names=tuple(f"layer {i}" for i in range(1, len(attn) + 1)),
     )
@@ -170,13 +170,20 @@ def _swin_view(subject: Subject, layer: int, head: Head, group: str) -> tuple[by
         layer_name=f"{layer} (stage {stage + 1}, block {block + 1})",
         head=head,
         heads=heads,
-        head_dim=config.embed_dim * 2**stage // heads,
+        scores=f"q·k / √{config.embed_dim * 2**stage // heads} + B{' + mask' * (block % 2)}",
         strip_layers=tuple(range(before + 1, before + depth + 1)),
         strip_names=tuple(f"layer {i}" for i in range(before + 1, before + depth + 1)),
         windowed=True,
     )
     strip = windows_strip(blocks, head)
     return windows_view(scene, subject.prepared.shown, blocks[block], strip), strip
+
+
+def scores_of(config: ViTConfig) -> str:
+    """What the softmax of a ViT reads, in symbols: 'q·k / √32'."""
+    divisor = {"head": config.embed_dim // config.num_heads, "width": config.embed_dim, "none": None}
+    under_root = divisor[config.attention_scale]
+    return "q·k" if under_root is None else f"q·k / √{under_root}"
 
 
 def on_pick(key: str = KEY) -> None:
@@ -193,22 +200,23 @@ def on_pick(key: str = KEY) -> None:
 def describe(subject: Subject, layer: int, head: Head, direction: str) -> str:
     """The caption of the pinned query, from its own weights."""
     if isinstance(subject.model.config, SwinConfig):
-        return _describe_window(subject, layer, head)
+        return _describe_window(subject, layer, head, direction)
     layout = subject.layout
     token = pin_token(subject, nouns.current().pin)
     heads = subject.attn[layer - 1]
     chosen = heads[head - 1] if isinstance(head, int) else fuse_heads(heads, head)
     first = layout.num_prefix_tokens
     line = chosen[token] if direction == "row" else chosen[:, token]
-    best = first + int(line[first:].argmax())
     name = token_name(layout, token)
     where = f"Layer {layer}, {head_name(head).lower()}: {name}"
     if direction == "column":
+        best = int(line.argmax())
         return (
             f"{where} is looked at most by {token_name(layout, best)} ({line[best]:.3f}); all looks at it sum to"
             f" {line.sum():.2f}, where an even model gives every token 1."
         )
     tops = {int(row[token, first:].argmax()) for row in heads}
+    line = line / line.sum()  # the greatest weights of several heads sum to more than 1
     strongest = percent(np.sort(line[first:])[-5:].sum(), 0)
     text = f"{where} puts {strongest} of its attention on its five strongest patches"
     if first:
@@ -221,7 +229,7 @@ def describe(subject: Subject, layer: int, head: Head, direction: str) -> str:
     return f"{text}; an even look would give each token {percent(1 / layout.num_tokens)}. {agree}"
 
 
-def _describe_window(subject: Subject, layer: int, head: Head) -> str:
+def _describe_window(subject: Subject, layer: int, head: Head, direction: str) -> str:
     rows = subject.windows[layer - 1][1]
     grid = stage_grid(subject, layer)
     layout = type(subject.layout)((), grid, subject.layout.patch_px)
@@ -229,8 +237,14 @@ def _describe_window(subject: Subject, layer: int, head: Head) -> str:
     token = layout.token_at(0.5, 0.5) if pin[0].isalpha() else layout.token_of_pin(pin)
     maps = map_of_token(rows, token)
     chosen: FloatArray = maps[head - 1] if isinstance(head, int) else getattr(maps, head)(axis=0)
+    name = token_name(layout, token)
+    if direction == "column":
+        return (
+            f"Layer {layer}, {head_name(head).lower()}: {name} can be seen by"
+            f" {int((maps.max(axis=0) > MASKED).sum())} of the {grid[0]} × {grid[1]} tokens, those of its window."
+        )
     return (
-        f"Layer {layer}, {head_name(head).lower()}: {token_name(layout, token)} may look at"
+        f"Layer {layer}, {head_name(head).lower()}: {name} may look at"
         f" {int((maps.max(axis=0) > MASKED).sum())} of the {grid[0]} × {grid[1]} tokens, those of"
         f" its window, and looks at about {2 ** float(entropy_bits(chosen / max(chosen.sum(), 1e-12))):.1f} of them; a"
         " token outside is out of reach in this layer."

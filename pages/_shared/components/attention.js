@@ -246,7 +246,8 @@ export default view(({ root, trigger, onUnmount }) => {
     chosen.forEach((a, k) => {
       total += a;
       if (k < first) onPrefix += a;
-      else if (best < 0 || a > chosen[best]) best = k;
+      // Of a row the patches are compared, prefix tokens have a line of their own; a column's strongest may be any.
+      if ((k >= first || options.direction !== 'row') && (best < 0 || a > chosen[best])) best = k;
     });
     chosen.forEach((a) => { if (a > 0) entropy -= (a / total) * Math.log2(a / total); });
     return { best, total, onPrefix, keys: 2 ** entropy, self: chosen[token] };
@@ -256,7 +257,7 @@ export default view(({ root, trigger, onUnmount }) => {
     const head = typeof header.head === 'number' ? `head ${header.head}` : `${header.head} of heads`;
     const weightOf = row ? 'with weight' : 'its weight';
     const rows = [
-      [row ? 'Looks most at' : 'Looked at most by', nameOf(n.best)],
+      [!row ? 'Looked at most by' : header.prefix.length ? 'Strongest patch' : 'Looks most at', nameOf(n.best)],
       [weightOf, weight(chosen[n.best])],
       ...(header.prefix.length ? [[row ? 'On prefix tokens' : 'From prefix tokens', row ? percent(n.onPrefix) : weight(n.onPrefix)]] : []),
       [row ? 'On itself' : 'From itself', row ? percent(n.self) : weight(n.self)],
@@ -278,11 +279,13 @@ export default view(({ root, trigger, onUnmount }) => {
       line.cells[1].textContent = value;
       line.title = name === 'Looks at about' ? '2 to the power of the entropy of these weights, in bits: so many keys with equal weights would have the same entropy' : '';
     });
-    formula.textContent = `A[${pair}] = softmax(q·k / √${header.head_dim}) = ${weight(chosen[n.best])}\n${sum} = ${exact ? '1' : n.total.toFixed(2)}`;
+    const softmax = `softmax(${header.scores})`;
+    const made = typeof header.head === 'number' ? softmax : `${header.head} over heads of ${softmax}`;
+    formula.textContent = `A[${pair}] = ${made} = ${weight(chosen[n.best])}\n${sum} = ${exact ? '1' : n.total.toFixed(2)}`;
   }
   function spoken() {
     paint();
-    const n = numbers(), verb = options.direction === 'row' ? 'looks most at' : 'is looked at most by';
+    const n = numbers(), verb = options.direction === 'row' ? 'looks, of all patches, most at' : 'is looked at most by';
     return `${nameOf(shown.token)} ${verb} ${nameOf(n.best)}, weight ${weight(shown.chosen[n.best])}.`;
   }
 
