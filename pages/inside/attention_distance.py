@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages._shared import cached, controls, distances, nouns, page, stand_in
+from pages._shared import cached, catalogue, controls, distances, nouns, page, stand_in
 from pages._shared.components.head_distance import head_distance
 from vitviz.analysis import distance as analysis
 from vitviz.analysis.reach import cnn_layers
@@ -18,6 +18,8 @@ from vitviz.plots import theme
 from vitviz.plots.distance import HeadSeries, Line, distribution_figure, heads_view, reach_figure, reach_map
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+MOST_BY_GRADIENT = 16  # pictures: each layer takes a backward pass
+NO_PREFIX = "Disabled: this model has no prefix tokens, so there is nothing to leave out."
 MEASURES = {"distance": "distance", "entropy": "entropy", "prefix": "prefix mass"}
 MOMENTS = (
     12  # snapshots of a film: a live run keeps forty, and each is measured before the first picture shows
@@ -40,9 +42,12 @@ class Choice:
 def read_controls(model: LoadedModel) -> Choice:
     sources = [*available_datasets(), "picture"]
     own = model.trained_on if model.trained_on in sources else sources[0]
-    heads_over_all = isinstance(
-        model.config, ViTConfig
-    )  # a Swin's see windows, a CNN has none: distance alone is meant
+    # A Swin's heads see windows, a CNN has none: distance alone is meant.
+    heads_over_all = isinstance(model.config, ViTConfig)
+    has_prefix = isinstance(model.config, ViTConfig) and bool(model.config.prefix_tokens)
+    counts = [
+        count for count in COUNTS if count <= MOST_BY_GRADIENT or not isinstance(model.config, CNNConfig)
+    ]
     not_vit = None if heads_over_all else "Disabled: it asks for heads that see the whole picture, a ViT's."
     columns = st.columns([3, 4, 5, 3], vertical_alignment="top")
     with columns[0]:
@@ -57,8 +62,8 @@ def read_controls(model: LoadedModel) -> Choice:
         count = controls.select_slider(
             "attention_distance.count",
             "How many",
-            COUNTS,
-            64,
+            counts,
+            min(64, counts[-1]),
             disabled=source == "picture",
             help="The first pictures of the test set. Your picture is one.",
         )
@@ -66,7 +71,7 @@ def read_controls(model: LoadedModel) -> Choice:
         measure = controls.segmented(
             "attention_distance.measure",
             "Measure",
-            list(MEASURES),
+            [name for name in MEASURES if has_prefix or name != "prefix"],
             format_func=MEASURES.__getitem__,
             help=not_vit,
             disabled=not heads_over_all,
@@ -83,8 +88,9 @@ def read_controls(model: LoadedModel) -> Choice:
         renormalise = controls.toggle(
             "attention_distance.renormalise",
             "Renormalise without prefix tokens",
-            help=not_vit or "The authors' code drops [CLS] and leaves the rest as it is.",
-            disabled=not heads_over_all,
+            help=not_vit
+            or ("The authors' code drops [CLS] and leaves the rest as it is." if has_prefix else NO_PREFIX),
+            disabled=not has_prefix,
         )
         training = controls.toggle(
             "attention_distance.training",
@@ -95,10 +101,10 @@ def read_controls(model: LoadedModel) -> Choice:
         )
     return Choice(
         source,
-        1 if source == "picture" else count,
+        1 if source == "picture" else min(count, catalogue.examples(source)),
         measure,
         compare and model.trained_on is not None,
-        renormalise,
+        renormalise and has_prefix,
         training,
     )
 
@@ -237,7 +243,7 @@ def cnn_beside(model: LoadedModel, mean_px: np.ndarray, chosen: Choice) -> None:
     key = distances.a_cnn(model.preparation.in_chans)
     cnn = cached.loaded(key)
     names, sides = cnn_layers(cnn.config)
-    reached = min(chosen.count, 16)
+    reached = min(chosen.count, MOST_BY_GRADIENT)
     measured = distances.gradient_reach(cnn, names, nouns.current().image, chosen.source, reached)
     half = np.minimum(np.array(sides) / 2, cnn.preparation.image_size)
     theory = f"{cnn.title}: half its receptive field"
@@ -279,6 +285,8 @@ def one_head(model: LoadedModel, config: ViTConfig, chosen: Choice) -> None:
     size = model.preparation.image_size
     layout = model.model.layout(size, size)
     attn = measure(model, chosen).mean_attn[layer - 1, head - 1]
+    if chosen.renormalise:
+        attn = analysis.without_prefix(attn, layout.grid)
     reach = analysis.query_distances_px(attn, layout.grid, layout.patch_px)
     edges, mass = analysis.distance_distribution(attn, layout.grid, layout.patch_px)
     color = theme.head_color(head - 1, config.num_heads)
@@ -298,15 +306,20 @@ def one_head(model: LoadedModel, config: ViTConfig, chosen: Choice) -> None:
             figure, theme=None, config={"displayModeBar": False}, key="attention_distance.distribution"
         )
     row, col = np.unravel_index(int(reach.argmax()), reach.shape)
+    goes = f"{100 * mass.sum():.1f} % of the attention goes to patches"
+    if chosen.renormalise:
+        goes = "each row of its mean attention renormalised over patches"
     page.caption(
         f"Layer {layer}, head {head}: {reach.mean():.1f} px on average. The patch in row {row + 1}, column {col + 1}"
-        f" looks farthest ({reach.max():.1f} px), {100 * mass.sum():.1f} % of the attention goes to patches."
+        f" looks farthest ({reach.max():.1f} px), {goes}."
     )
 
 
 def reach_by_layer(model: LoadedModel, names: list[str], chosen: Choice) -> np.ndarray:
     """Mean distance of the pixels that each layer's central output reads, measured with gradients."""
-    return distances.gradient_reach(model, names, nouns.current().image, chosen.source, min(chosen.count, 16))
+    return distances.gradient_reach(
+        model, names, nouns.current().image, chosen.source, min(chosen.count, MOST_BY_GRADIENT)
+    )
 
 
 def draw_cnn(model: LoadedModel, config: CNNConfig) -> None:
@@ -328,7 +341,8 @@ def draw_cnn(model: LoadedModel, config: CNNConfig) -> None:
     page.caption(
         f"A CNN has no heads: its reach is fixed by its kernels. The receptive field grows from {sides[0]} to"
         f" {sides[-1]} px across; gradients put the pixels that count {measured[0]:.1f} px from the centre after"
-        f" the stem and {measured[-1]:.1f} px after the last block."
+        f" the stem and {measured[-1]:.1f} px after the last block, over {chosen.count}"
+        f" {'picture' if chosen.count == 1 else 'pictures'}."
     )
     page.drawers(math=REACH_MATHEMATICS, code=distances.gradient_source())
 
@@ -393,7 +407,8 @@ $$d_{l,h} = \frac{1}{N}\sum_{q}\sum_{k} A^{(l,h)}_{q,k}\;P\,\lVert \mathrm{pos}_
 
 $A^{(l,h)}$ is the attention of head $h$ in layer $l$, $P$ a patch's side in pixels, and $q$, $k$ run over the
 $N$ patches. Prefix tokens such as [CLS] are dropped as queries and as keys, and rows are not renormalised, as in the
-authors' code (Dosovitskiy et al. 2021, figure 7 right and figure 11). The bar through a dot is one standard deviation
+authors' code (Dosovitskiy et al. 2021, figure 7 right and figure 11); *Renormalise* divides each row by its mass on
+patches. The bar through a dot is one standard deviation
 over pictures.
 """
 REACH_MATHEMATICS = r"""

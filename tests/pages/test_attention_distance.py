@@ -141,6 +141,20 @@ def test_swin_looks_inside_its_windows(open_app: OpenApp) -> None:
     assert "Inside its windows" in captions(app)
 
 
+def test_a_model_without_prefix_tokens_has_no_prefix_to_measure_or_leave_out(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:hybrid_cifar10", attention_distance__renormalise="1")
+    (switch,) = (toggle for toggle in app.main.toggle if toggle.key == "attention_distance.renormalise")
+    assert switch.disabled
+    assert "patches each row" not in " ".join(caption.value for caption in app.main.caption)
+    (measure,) = (group for group in app.main.button_group if group.key == "attention_distance.measure")
+    assert [option.content for option in measure.proto.options] == ["distance", "entropy"]
+
+
+def test_no_more_pictures_are_told_than_the_set_has(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", attention_distance__count="512")
+    assert any("Over 359 pictures" in caption.value for caption in app.main.caption)
+
+
 @pytest.mark.parametrize(
     ("model", "idle"),
     [

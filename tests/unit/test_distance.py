@@ -47,6 +47,16 @@ def test_two_by_two_by_hand() -> None:
     np.testing.assert_allclose(d.query_distances_px(attn[0], (2, 2), 10), [[first, 10], [10 * 2**0.5, 0]])
 
 
+def test_without_prefix_tokens_a_patchs_row_sums_to_one() -> None:
+    attn = np.array([[0.2, 0.4, 0.4], [0.5, 0.1, 0.4], [0.0, 0.75, 0.25]])  # [CLS] and two patches
+    np.testing.assert_allclose(d.without_prefix(attn, (1, 2)), [[0.2, 0.8], [0.75, 0.25]])
+    # The mean over queries is then what the renormalised distance says.
+    reach = d.query_distances_px(d.without_prefix(attn, (1, 2)), (1, 2), 4)
+    assert reach.mean() == pytest.approx(
+        d.mean_attention_distance_px(attn[None], (1, 2), 4, renormalise=True)[0]
+    )
+
+
 def test_a_grid_need_not_be_square() -> None:
     attn = np.zeros((1, 6, 6))
     attn[0, :, 0] = 1  # everyone looks at the top left patch of a 2 x 3 grid

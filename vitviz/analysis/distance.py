@@ -202,6 +202,13 @@ def offset_map(attn: FloatArray, grid: tuple[int, int]) -> NDArray[np.float64]:
     return (total / np.maximum(count, 1)).reshape(2 * rows - 1, 2 * cols - 1)
 
 
+def without_prefix(attn: FloatArray, grid: tuple[int, int]) -> FloatArray:
+    """What patches give patches, each row divided by its mass on them; (T, T) -> (N, N)."""
+    prefix = _prefix_count(attn.shape[-1], grid)
+    patches = attn[prefix:, prefix:]
+    return patches / np.maximum(patches.sum(axis=-1, keepdims=True), 1e-12)
+
+
 def query_distances_px(attn: FloatArray, grid: tuple[int, int], patch_px: float) -> NDArray[np.float64]:
     """How far each query patch of one head looks; (T, T) -> (rows, cols), in pixels."""
     return _row_sums(attn, grid, patch_px).reach_px.reshape(grid)
