@@ -248,7 +248,7 @@ def describe_agreement(entry: dict[str, Any]) -> str:
             f" {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points that the choice"
             " of so many test pictures explains alone. Another seed would move both models as well."
         )
-    return text + f" Measured {entry['date']} with `{entry['command']}`."
+    return text + f" Measured at the last step, {entry['date']}, with `{entry['command']}`."
 
 
 entry_of_page = registry.BY_SLUG["distillation"]

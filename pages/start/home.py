@@ -13,7 +13,8 @@ CARDS = Path(__file__).parents[2] / "static/cards"
 chosen, choice = nouns.current(), nouns.choice()
 shown = cached.prepared(chosen.image, choice.preparation).shown
 side_px = shown.shape[0]
-patch_px = getattr(choice.config, "patch_size", side_px // 8)
+cuts = hasattr(choice.config, "patch_size") and not getattr(choice.config, "stem", ())
+patch_px = getattr(choice.config, "patch_size", max(1, side_px // 8))
 grid = side_px // patch_px
 
 page.header(
@@ -25,8 +26,9 @@ picked = hero(shown, patch_px, pin, key="home.hero")
 if picked is not None:
     nouns.set_pin(((picked % grid + 0.5) / grid, (picked // grid + 0.5) / grid))
     st.rerun()
+reads = "as the chosen model reads it" if cuts else "as a ViT would read it, the chosen model cuts no patches"
 st.caption(
-    f"{sidebar.describe(chosen.image)}, as the chosen model reads it: {side_px} × {side_px} px,"
+    f"{sidebar.describe(chosen.image)}, {reads}: {side_px} × {side_px} px,"
     f" cut into {grid} × {grid} patches of {patch_px} px, is a sequence of {grid * grid} tokens."
     " Point at a patch to find it in the sequence; click to pin it on every page."
 )

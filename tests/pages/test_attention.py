@@ -13,6 +13,11 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.config import TrainConfig, ViTConfig
+from vitviz.models.presets import GREY_32
+from vitviz.models.zoo import create_model
+
 PAGE = "pages/inside/attention.py"
 BLOCK = "pages/inside/block.py"
 VIEWS = ("look", "methods", "truth", "ablate", "depth", "compare")
@@ -225,7 +230,7 @@ def test_a_digits_model_says_that_it_was_never_shown_a_cat():
 
     model = SimpleNamespace(trained_on="digits")
     said = [
-        provenance(SimpleNamespace(model=model, image=image, classes=("0",) * 10))
+        provenance(SimpleNamespace(model=model, image=image, classes=("0",) * 10, step=7))
         for image in ("sample:cat", "digits:3", "upload:x")
     ]
     assert "never shown a picture such as this" in said[0]
@@ -365,3 +370,28 @@ def test_a_fused_look_is_a_share_of_itself_and_a_column_counts_every_query(open_
     assert 0 < int(re.search(r"puts (\d+)", said)[1]) <= 100
     column = open_app(PAGE, model="preset:vit_digits", pin="0.06,0.19", attention__direction="column")
     assert any("is looked at most by [CLS]" in c.value for c in column.main.caption)
+
+
+def test_one_methods_sentence_ends_where_there_is_no_other(open_app):
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:0", attention__view="truth")
+    said = next(c.value for c in app.main.caption if "Adebayo" in c.value)
+    assert re.search(r"keeps (this much|the most) of its order with other random weights, [−]?\d\.\d\d", said)
+    assert "; ." not in said and ", ." not in said
+
+
+def test_before_its_training_a_model_is_random(open_app, no_shipped_checkpoints):
+    config = ViTConfig(image_size=32, patch_size=16, in_chans=1, embed_dim=16, depth=1, num_heads=1)
+    states = {step: create_model(config, seed=step).state_dict() for step in (0, 9)}
+    checkpoint = Checkpoint(
+        config,
+        GREY_32,
+        TrainConfig(dataset="digits"),
+        tuple("0123456789"),
+        [],
+        states,
+        {"title": "Two steps"},
+    )
+    save_checkpoint(no_shipped_checkpoints / "two.safetensors", checkpoint)
+    for step, words in (("0", "Random weights: these probabilities"), ("9", "Trained on Digits")):
+        app = open_app(PAGE, model="checkpoint:two", step=step, image="digits:0")
+        assert any(words in caption.value for caption in app.main.caption)

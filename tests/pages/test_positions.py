@@ -245,3 +245,13 @@ def test_one_position_has_no_other_to_compare_with(open_app: OpenApp, no_shipped
     )
     assert not app.exception
     assert "one position, and no other to compare it with" in captions(app)
+
+
+def test_a_models_own_waves_have_the_base_that_they_were_made_with(open_app: OpenApp) -> None:
+    said = [
+        captions(
+            open_app(PAGE, model="preset:recipe_a", positions__view="table", positions__encoding="model", **more)
+        )
+        for more in ({}, {"positions__base": "10"})
+    ]
+    assert "wavelengths run from" in said[0] and said[0] == said[1]

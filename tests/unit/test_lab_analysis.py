@@ -38,6 +38,15 @@ def test_time_to_a_level_is_the_first_time() -> None:
     assert time_to((0.9, 0.95, 0.98), accuracy, seconds) == [2.0, 4.0, None]
 
 
+def test_a_hybrids_convolutions_are_a_stem_and_no_patch_embedding() -> None:
+    shapes = {
+        "patch_embed.stem.0.weight": (16, 3, 3, 3),
+        "patch_embed.proj.weight": (32, 16, 1, 1),
+        "pos_proj.weight": (2, 3),
+    }
+    assert parameters_by_part(shapes) == {"Convolutional stem": 432, "Patch embedding E": 512, "Positions": 6}
+
+
 def test_parameters_by_part_add_up_to_the_model() -> None:
     config = ViTConfig(image_size=28, patch_size=7, in_chans=1, embed_dim=16, depth=2, num_heads=2)
     model = create_model(config)

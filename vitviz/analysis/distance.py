@@ -206,7 +206,8 @@ def without_prefix(attn: FloatArray, grid: tuple[int, int]) -> FloatArray:
     """What patches give patches, each row divided by its mass on them; (T, T) -> (N, N)."""
     prefix = _prefix_count(attn.shape[-1], grid)
     patches = attn[prefix:, prefix:]
-    return patches / np.maximum(patches.sum(axis=-1, keepdims=True), 1e-12)
+    rows: FloatArray = patches / np.maximum(patches.sum(axis=-1, keepdims=True), 1e-12)
+    return rows
 
 
 def query_distances_px(attn: FloatArray, grid: tuple[int, int], patch_px: float) -> NDArray[np.float64]:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 _PARTS = (
+    ("stem", "Convolutional stem"),  # before patch_embed: a hybrid's convolutions lie in it
     ("patch_embed", "Patch embedding E"),
-    ("stem", "Convolutional stem"),
     ("pos_embed", "Positions"),
+    ("pos_proj", "Positions"),
     ("cls_token", "Prefix tokens"),
     ("dist_token", "Prefix tokens"),
     ("reg_token", "Prefix tokens"),

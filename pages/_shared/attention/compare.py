@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages._shared import catalogue, controls, nouns, page
+from pages._shared import catalogue, controls, page
 from pages._shared.attention import explore
 from pages._shared.attention import subject as subjects
 from pages._shared.attention.subject import Subject
@@ -74,13 +74,15 @@ def describe(one: Subject, other: Subject, layer: int) -> str | None:
         return None
     from vitviz.analysis.attention import readout_row
 
+    layers = [min(layer, len(side.attn)) for side in (one, other)]
     rows = [
-        readout_row(side.attn[min(layer, len(side.attn)) - 1].mean(axis=0), side.layout.prefix, side.readout)
-        for side in (one, other)
+        readout_row(side.attn[at - 1].mean(axis=0), side.layout.prefix, side.readout)
+        for side, at in zip((one, other), layers, strict=True)
     ]
     same = rank_correlation(*rows)
+    where = f"layer {layer}" if layers[0] == layers[1] else f"layers {layers[0]} and {layers[1]}"
     return (
-        f"In layer {layer} the two rank the patches {'much alike' if same > 0.6 else 'differently'}: the rank"
+        f"In {where} the two rank the patches {'much alike' if same > 0.6 else 'differently'}: the rank"
         f" correlation of what their readouts look at is {signed(same)}. Pointer and pin are shared by place."
     )
 
@@ -101,5 +103,3 @@ def draw(subject: Subject) -> None:
     text = describe(subject, other, layer)
     if text is not None:
         page.caption(text)
-    if other.model.trained_on is None and nouns.choice().trained_on is not None:
-        page.caption("Random weights look almost evenly: what differs was learned.")

@@ -198,10 +198,12 @@ def draw_truth(subject: Subject) -> None:
         [f"rank correlation with the model's: {signed(same[n])}" for n in found],
     )
     most = max(same, key=lambda name: same[name])
+    others = [f"{titles[name].lower()} {signed(same[name])}" for name in found if name != most]
+    keeps = "keeps the most of its order" if others else "keeps this much of its order"
     page.caption(
         f"A map that random weights draw as well shows the picture and not what was learned (Adebayo et al. 2018):"
-        f" {titles[most].lower()} keeps most of its order without training, {signed(same[most])}; "
-        + ", ".join(f"{titles[n].lower()} {signed(same[n])}" for n in found if n != most)
+        f" {titles[most].lower()} {keeps} with other random weights, {'; '.join([signed(same[most]), *others[:1]])}"
+        + "".join(f", {other}" for other in others[1:])
         + "."
     )
     page.drawers(math=TRUTH, code=_truth_code(), try_this=TRY_TRUTH)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from pages._shared import catalogue
 from pages._shared.attention.subject import Subject
 from pages._shared.components.attention_bars import bars
 
@@ -17,7 +18,7 @@ def provenance(subject: Subject) -> str:
     from vitviz.data.datasets import DATASETS
 
     trained_on = subject.model.trained_on
-    if trained_on is None:
+    if trained_on is None or (subject.step == 0 and catalogue.models()[subject.key].steps[-1] > 0):
         return "Random weights: these probabilities mean nothing but where training starts."
     name = DATASETS[trained_on].title if trained_on in DATASETS else trained_on
     kind = subject.image.partition(":")[0]

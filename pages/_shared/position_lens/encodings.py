@@ -24,6 +24,8 @@ COMPUTED = {
     "random": "Random",
     "none": "None",
 }
+WAVES = ("sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "slip")  # of COMPUTED, those that have a base
+DEFAULT_BASE = 10000.0
 OWN = "model"
 DEFAULT_GRID, DEFAULT_DIM = (8, 8), 64
 _KINDS = {"learned": "learned", "pixels": "pixels"} | {name: name for name in COMPUTED}

@@ -116,8 +116,8 @@ def _accuracy(size_px: int) -> None:
     page.caption(
         f"Before, at {native} px: {100 * entry['grid'][at]:.1f} %. After, at {entry['sizes'][largest]} px:"
         f" {100 * entry['grid'][largest]:.1f} % with the table stretched on its grid,"
-        f" {100 * entry['list'][largest]:.1f} % as a list. {entry['pictures']:,} test pictures, measured"
-        f" {entry['measured']} with `{entry['command']}`."
+        f" {100 * entry['list'][largest]:.1f} % as a list. {entry['pictures']:,} test pictures, at its last"
+        f" step, measured {entry['measured']} with `{entry['command']}`."
     )
 
 

@@ -128,7 +128,15 @@ def _controls() -> tuple[list[Table], bool, bool]:
             help=help_computed,
             disabled=not computed,
         )
-        base = controls.select("positions.base", "Base", BASES, 10000.0, format_func=lambda b: f"{b:,.0f}")
+        base = controls.select(
+            "positions.base",
+            "Base",
+            BASES,
+            10000.0,
+            format_func=lambda b: f"{b:,.0f}",
+            help="Of computed waves.",
+            disabled=not {left, right} & set(encodings.WAVES),
+        )
         raw = controls.toggle(
             "positions.raw",
             "Raw dot products",
@@ -139,7 +147,14 @@ def _controls() -> tuple[list[Table], bool, bool]:
             "Stretch the scale to the values",
             help="Off: −1 to 1 with white at zero, comparable everywhere. On: small differences show.",
         )
-        seed = controls.number("positions.seed", "Seed of the random codes", 0, 999, 0)
+        seed = controls.number(
+            "positions.seed",
+            "Seed of the random codes",
+            0,
+            999,
+            0,
+            disabled="random" not in (left, right),
+        )
     keys = (left,) if right == NOTHING else (left, right)
     return [encodings.find(key, grid, dim, base, seed) for key in keys], raw, stretched
 

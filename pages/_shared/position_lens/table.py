@@ -60,8 +60,8 @@ def draw() -> None:
         dims = tuple(sorted({*similarity.DIMS, own_dim}))
         dim = controls.select("positions.dim", "Width D", dims, own_dim, disabled=not computed)
     with base_box:
-        wave = option in ("sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "slip")
-        base = controls.select(
+        wave = option in encodings.WAVES
+        chosen_base = controls.select(
             "positions.base",
             "Base",
             similarity.BASES,
@@ -69,6 +69,7 @@ def draw() -> None:
             format_func=lambda b: f"{b:,.0f}",
             disabled=not wave,
         )
+    base = chosen_base if wave else encodings.DEFAULT_BASE  # a model's own table was made with this one
     table = encodings.find(option, grid, dim, base)
     kind, width = table.kind, table.now.shape[1]
     exponents = positions.exponents(cast(positions.Encoding, kind), width)
