@@ -250,7 +250,9 @@ def test_one_position_has_no_other_to_compare_with(open_app: OpenApp, no_shipped
 def test_a_models_own_waves_have_the_base_that_they_were_made_with(open_app: OpenApp) -> None:
     said = [
         captions(
-            open_app(PAGE, model="preset:recipe_a", positions__view="table", positions__encoding="model", **more)
+            open_app(
+                PAGE, model="preset:recipe_a", positions__view="table", positions__encoding="model", **more
+            )
         )
         for more in ({}, {"positions__base": "10"})
     ]

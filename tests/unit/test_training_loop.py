@@ -8,10 +8,12 @@ import pytest
 import torch
 
 from tests.unit.training_helpers import MODEL, TRAIN, toy_data
-from vitviz.config import CNNConfig, TrainConfig
+from vitviz.config import CNNConfig, ConvAttentionConfig, ModelConfig, TrainConfig
 from vitviz.models.zoo import create_model
 from vitviz.training.loop import Trainer, train
+from vitviz.training.optimizers import _is_hidden_map
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
+from vitviz.training.weights import decays
 
 DATA = toy_data()
 LIVELY = replace(TRAIN, shift_px=1, flip=False, mixup_alpha=0.2, gradient_clip=1.0, ema_decay=0.9)
@@ -131,6 +133,38 @@ def test_muon_turns_hidden_matrices_equally_far_in_every_direction() -> None:
     for name in ("head.weight", "pos_embed"):  # AdamW's first step is the rate times the gradient's sign
         moved = change[name][change[name].abs() > 0.9 * rate]
         assert len(moved) > change[name].numel() / 2 and torch.all(moved.abs() < 1.01 * rate)
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (
+            replace(MODEL, distilled=True),
+            {"blocks.0.attn.qkv", "blocks.0.attn.proj", "blocks.0.mlp.fc1", "blocks.0.mlp.fc2"},
+        ),
+        (
+            replace(MODEL, positions="pixels", head_input="slice", output_projection=False),
+            {"blocks.0.mlp.fc1", "blocks.0.mlp.fc2"},
+        ),
+        (CNNConfig(image_size=8, in_chans=1, num_classes=2, widths=(8, 8), blocks=(0, 1)), None),
+        (ConvAttentionConfig(image_size=8, in_chans=1, num_classes=2), set()),
+    ],
+    ids=["deit", "slices", "cnn", "conv-attention"],
+)
+def test_muon_takes_the_maps_between_hidden_layers_alone(
+    config: ModelConfig, expected: set[str] | None
+) -> None:
+    model = create_model(config)
+    taken = {
+        name.removesuffix(".weight")
+        for name, parameter in model.named_parameters()
+        if decays(name, parameter) and _is_hidden_map(model, name)
+    }
+    if expected is None:  # all but the stem and the head
+        expected = {name for name, part in model.named_modules() if isinstance(part, torch.nn.Conv2d)} - {
+            "stem.0"
+        }
+    assert taken == expected
 
 
 def test_muon_decays_what_adamw_decays() -> None:

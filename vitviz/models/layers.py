@@ -10,9 +10,7 @@ from torch import Tensor, nn
 
 from vitviz.config import ViTConfig
 from vitviz.models.fast import attend, can_attend, dropout, linear
-from vitviz.models.record import Recorder
-
-ATTENTION_PARTS = ("q", "k", "v", "scores", "attn")  # what `Attention` records first, in this order
+from vitviz.models.record import ATTENTION_PARTS, Recorder
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU, "silu": nn.SiLU}
 
@@ -98,9 +96,8 @@ class Attention(nn.Module):
     ) -> Tensor:
         B, N, _ = x.shape
         qkv = linear(self.qkv, x)  # (B, N, 3 D)
-        watched = any(record.wants(f"{name}.{part}") for part in (*ATTENTION_PARTS, "heads"))
-        plain = not (watched or self.attn_drop and self.training) and head_mask is None
-        if plain and key_mask is None and can_attend(qkv):
+        inside = head_mask is not None or key_mask is not None or self.attn_drop and self.training
+        if not inside and can_attend(qkv) and not record.wants_any(name, (*ATTENTION_PARTS, "heads")):
             return linear(self.proj, attend(qkv, self.num_heads, self.scale))
         q, k, v = qkv.view(B, N, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)  # (B, heads, N, d)
         # Scaling q costs N*d products instead of scaling the scores' N*N.

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from vitviz.config import ConvAttentionConfig, FlatAttentionConfig
 from vitviz.models.layout import TokenLayout
-from vitviz.models.record import Recorder, RecordRequest
+from vitviz.models.record import ATTENTION_PARTS, Recorder, RecordRequest
 
 POOLED = 7  # side of the grid that the head of ConvAttention reads: whole cells of a 28 px picture
 
@@ -48,7 +48,7 @@ class ConvAttention(nn.Module):
         scores = q @ k.mT * (self.config.channels**-0.5 if self.config.scaled else 1.0)
         attn = scores.softmax(dim=-1)
         y = ((attn.mT if self.config.transposed_values else attn) @ v)[:, 0]  # (B, H*W, d)
-        for part, tensor in (("q", q), ("k", k), ("v", v), ("scores", scores), ("attn", attn)):
+        for part, tensor in zip(ATTENTION_PARTS, (q, k, v, scores, attn), strict=True):
             recorder(f"blocks.0.{part}", tensor)
         recorder("blocks.0", y)
         grid = F.adaptive_avg_pool2d(y.mT.unflatten(2, (height, width)), POOLED)
@@ -69,7 +69,7 @@ class FlatAttentionLayer(nn.Module):
         scores = q @ k.mT * x.shape[-1] ** -0.5
         attn = scores.softmax(dim=-1)
         y: Tensor = (attn @ v)[:, 0]
-        for part, tensor in (("q", q), ("k", k), ("v", v), ("scores", scores), ("attn", attn)):
+        for part, tensor in zip(ATTENTION_PARTS, (q, k, v, scores, attn), strict=True):
             record(f"{name}.{part}", tensor)
         record(name, y)
         return y

@@ -147,11 +147,16 @@ def _fetched(
     target = fetch(entry, progress, cancelled)
     if target.suffix == ".safetensors":
         return _local(target)
-    # torchvision publishes torch's own format; its digest was checked above, and only tensors are unpickled.
+    # torchvision publishes torch's own format: it is opened only while it is the published file, for tensors alone.
+    digest = hashlib.sha256(target.read_bytes()).hexdigest()
+    if not digest.startswith(entry.sha256_start):
+        raise PretrainedError(
+            f"{target} is not the published file: its sha256 starts {digest[:8]}; delete it"
+        )
     state = torch.hub.load_state_dict_from_url(
         entry.url, model_dir=str(target.parent), map_location="cpu", progress=False, weights_only=True
     )
-    return state, hashlib.sha256(target.read_bytes()).hexdigest()
+    return state, digest
 
 
 def _mirrored(url: str) -> str:

@@ -7,6 +7,8 @@ from fnmatch import fnmatchcase
 
 from torch import Tensor
 
+ATTENTION_PARTS = ("q", "k", "v", "scores", "attn")  # what every attention records, in this order
+
 Observer = Callable[[str, Tensor], None]
 RecordRequest = bool | Iterable[str] | Observer | None
 
@@ -26,6 +28,10 @@ class Recorder:
     def wants(self, name: str) -> bool:
         """Whether somebody asked for this intermediate."""
         return self._all or any(fnmatchcase(name, pattern) for pattern in self._patterns)
+
+    def wants_any(self, name: str, parts: Iterable[str]) -> bool:
+        """Whether somebody asked for one of a layer's parts, `NAME.PART`."""
+        return self.active and any(self.wants(f"{name}.{part}") for part in parts)
 
     def __call__(self, name: str, tensor: Tensor) -> None:
         if not self.active or not self.wants(name):

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from vitviz import windows
 from vitviz.config import SwinConfig
 from vitviz.models.fast import attend, can_attend, dropout, linear
-from vitviz.models.layers import ATTENTION_PARTS, Mlp, drop_path
+from vitviz.models.layers import Mlp, drop_path
 from vitviz.models.layout import TokenLayout
-from vitviz.models.record import Observer, Recorder, RecordRequest
+from vitviz.models.record import ATTENTION_PARTS, Observer, Recorder, RecordRequest
 
 
 class _Rearrange(torch.autograd.Function):
@@ -61,9 +61,8 @@ class WindowAttention(nn.Module):
         bias = self.relative_position_bias()[None]
         if mask is not None:
             bias = bias + mask.to(bias.dtype)[:, None]  # (windows, heads, M*M, M*M)
-        watched = any(record.wants(f"{name}.{part}") for part in ATTENTION_PARTS)
-        plain = not (watched or self.attn_drop and self.training) and head_mask is None
-        if plain and can_attend(qkv):
+        inside = head_mask is not None or self.attn_drop and self.training
+        if not inside and can_attend(qkv) and not record.wants_any(name, ATTENTION_PARTS):
             y = attend(qkv.view(B * W, N, 3 * C), self.num_heads, self.scale, bias)
             return linear(self.proj, y.view(B, W, N, C))
         q, k, v = qkv.view(B, W, N, 3, self.num_heads, -1).permute(3, 0, 1, 4, 2, 5).unbind(0)

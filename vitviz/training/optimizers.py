@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Muon, Optimizer
 
 from vitviz.config import TrainConfig
@@ -33,12 +33,10 @@ def make_optimizers(weights: Weights, config: TrainConfig) -> list[Optimizer]:
 
 
 def _muon(weights: Weights, config: TrainConfig) -> list[Optimizer]:
-    # What reads the pixels (the first weight) and what gives the logits stays AdamW's, as Muon's author has it.
-    first = next(name for name, parameter in weights.model.named_parameters() if decays(name, parameter))
     matrices: list[Tensor] = []
     others: list[Tensor] = []
     for name, place in weights.decayed_places():
-        (others if name == first or "head" in name else matrices).append(place)
+        (matrices if _is_hidden_map(weights.model, name) else others).append(place)
     found: list[Optimizer] = []
     if matrices:
         flat = [_flat(place) for place in matrices]
@@ -47,6 +45,22 @@ def _muon(weights: Weights, config: TrainConfig) -> list[Optimizer]:
     if groups := _groups(config, others, [weights.groups[1]]):
         found.append(AdamW(groups, lr=config.learning_rate, fused=True))
     return found
+
+
+def _is_hidden_map(model: nn.Module, name: str) -> bool:
+    """Whether a weight is one linear map between hidden layers.
+
+    What reads the pixels and what gives the logits stays AdamW's, as Muon's author has it; so do the stacked maps of
+    heads that read a slice each.
+    """
+    first = next(found for found, parameter in model.named_parameters() if decays(found, parameter))
+    module, reader = (model.get_submodule(found.rpartition(".")[0]) for found in (name, first))
+    reads_pixels = name in (first, "pos_proj.weight") or (
+        isinstance(module, nn.Conv2d)
+        and isinstance(reader, nn.Conv2d)
+        and module.in_channels == reader.in_channels
+    )
+    return isinstance(module, nn.Linear | nn.Conv2d) and not reads_pixels and "head" not in name
 
 
 def _flat(place: Tensor) -> Tensor:

@@ -75,9 +75,9 @@ def augment(images: Tensor, config: TrainConfig, fill: Tensor, generator: torch.
         flipped = torch.rand(len(images), generator=generator).to(images.device) < 0.5
         images = torch.where(flipped[:, None, None, None], images.flip(-1), images)
     if config.shift_px:
-        images = shift(images, round(config.shift_px), generator)
+        images = shift(images, config.shift_px, generator)
     if config.erase_px:
-        images = erase(images, round(config.erase_px), fill, generator)
+        images = erase(images, config.erase_px, fill, generator)
     return images
 
 

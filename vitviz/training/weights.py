@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-_UNDECAYED = ("pos_embed", "cls_token", "dist_token", "reg_token", "relative_position_bias", "layer_scale")
+_UNDECAYED = ("pos_embed", "cls_token", "dist_token", "reg_token", "relative_position_bias")
 
 
 def decays(name: str, parameter: Tensor) -> bool:
