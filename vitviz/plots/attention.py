@@ -115,7 +115,6 @@ def maps_view(
     grid: tuple[int, int],
     *,
     shared_scale: bool = False,
-    kept: NDArray[np.bool_] | None = None,
     notes: Sequence[str] = (),
     lines: Sequence[str] = (),
 ) -> bytes:
@@ -123,7 +122,6 @@ def maps_view(
 
     Args:
         maps: (maps, patches), not negative.
-        kept: (maps, patches): the patches that a mask keeps; the others are dimmed instead.
         notes: one line under each map; `lines`: one or two over it, under the title.
     """
     top = maps.max(axis=-1)
@@ -134,9 +132,5 @@ def maps_view(
         "lines": list(lines) or None,
         "grid": list(grid),
         "scale": [float(value) for value in scale],
-        "mask": kept is not None,
     }
-    arrays: dict[str, NDArray[Any]] = {"picture": picture, "maps": maps.astype(np.float32)}
-    if kept is not None:
-        arrays["kept"] = kept.astype(np.uint8)
-    return pack(header, **arrays)
+    return pack(header, picture=picture, maps=maps.astype(np.float32))

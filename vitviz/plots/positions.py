@@ -38,7 +38,6 @@ def mosaic(
     *,
     raw: bool = False,
     stretched: bool = False,
-    compact: bool = False,
     active: int = 0,
     key: tuple[float, float] | None = None,
 ) -> bytes:
@@ -54,7 +53,6 @@ def mosaic(
         frame: the moment shown at first.
         raw: values are dot products, not cosines; the scale is symmetric about zero and spans them all.
         stretched: the scale spans the values of different positions alone, on the ramp without a zero.
-        compact: only the mosaics, for places with little room.
         active: the panel that is enlarged at first.
         key: (x, y) of the position that is compared with the pinned one at first; None for the most alike.
 
@@ -95,7 +93,6 @@ def mosaic(
         "raw": raw,
         "pin": list(pin),
         "frame": frame,
-        "compact": compact,
         "active": active,
         "key": None if key is None else list(key),
     }

@@ -176,7 +176,6 @@ def cost_figure(
     y_title: str,
     unit: str,
     mode: theme.Mode,
-    marker: float | None = None,
     height_px: int = 320,
 ) -> go.Figure:
     """Two costs against size, log-log; each line carries its name, its end its slope."""
@@ -220,6 +219,4 @@ def cost_figure(
             "ticksuffix": unit,
         }
     )
-    if marker is not None:
-        figure.vline(x=marker, line={"color": palette.query, "width": 1, "dash": "dot"})
     return figure.figure()

@@ -91,9 +91,12 @@ def draw(subject: Subject) -> None:
             st.info("No key is left to attend to: this model has no token beside its patches.")
             return
         now = ablated(subject, left_out, blanked)
+        top = int(before.argmax())
         order = np.argsort(-np.maximum(before, now), kind="stable")[:8]
+        if top not in order:
+            order[-1] = top
         st.markdown("**Probability now, and its change in points**")
-        strong = int(np.flatnonzero(order == before.argmax())[0])
+        strong = int(np.flatnonzero(order == top)[0])
         bars(
             [subject.classes[i] for i in order],
             now[order],

@@ -29,7 +29,7 @@ export default view(({ root, trigger }) => {
     panels = Array.from({ length: count }, () => {
       const panel = el(box, 'div', { class: 'am-panel' }), title = el(panel, 'div', { class: 'am-title' });
       const line = el(panel, 'div', { class: 'am-line vv-muted' });
-      const frame = el(panel, 'div', { class: 'am-frame' }), picture = el(frame, 'canvas', { class: 'am-picture', 'aria-hidden': 'true' });
+      const frame = el(panel, 'div', { class: 'am-frame' }), picture = el(frame, 'canvas', { class: 'am-picture am-grey', 'aria-hidden': 'true' });
       const cells = el(frame, 'canvas', { class: 'am-cells', 'aria-hidden': 'true' }), cross = el(frame, 'div', { class: 'am-mark', hidden: '' });
       const note = el(panel, 'div', { class: 'am-note vv-muted' });
       const grid = gridNavigation(frame, {
@@ -46,7 +46,7 @@ export default view(({ root, trigger }) => {
     const { header, arrays, colors } = message, [rows, cols] = header.grid, patches = rows * cols;
     build(header.titles.length);
     box.style.setProperty('--am-min', `${header.titles.length > 4 ? 120 : 168}px`);
-    const source = picture(arrays.picture), table = header.mask ? null : accentLut(colors.query);
+    const source = picture(arrays.picture), table = accentLut(colors.query);
     panels.forEach((panel, m) => {
       panel.title.textContent = header.titles[m];
       panel.line.textContent = header.lines?.[m] ?? '';
@@ -56,17 +56,12 @@ export default view(({ root, trigger }) => {
       panel.picture.width = source.width; panel.picture.height = source.height;
       panel.picture.getContext('2d').drawImage(source, 0, 0);
       panel.picture.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
-      panel.picture.classList.toggle('am-grey', !header.mask);
       const values = arrays.maps.data.subarray(m * patches, (m + 1) * patches);
       panel.cells.width = cols; panel.cells.height = rows;
       const image = panel.cells.getContext('2d').createImageData(cols, rows);
-      const kept = arrays.kept?.data.subarray(m * patches, (m + 1) * patches);
       for (let i = 0; i < patches; i++) {
-        if (kept) image.data.set(kept[i] ? [0, 0, 0, 0] : [0, 0, 0, 225], 4 * i);
-        else {
-          const level = Math.max(0, Math.min(255, Math.round((255 * values[i]) / (header.scale[m] || 1))));
-          image.data.set(table.subarray(4 * level, 4 * level + 4), 4 * i);
-        }
+        const level = Math.max(0, Math.min(255, Math.round((255 * values[i]) / (header.scale[m] || 1))));
+        image.data.set(table.subarray(4 * level, 4 * level + 4), 4 * i);
       }
       panel.cells.getContext('2d').putImageData(image, 0, 0);
     });

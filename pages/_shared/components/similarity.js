@@ -9,7 +9,7 @@ function valueText(value, digits = 2) {
 }
 
 export default view(({ root, trigger, onUnmount }) => {
-  const say = live(root), tip = tooltip(root);
+  const say = live(root);
   const stage = el(root, 'div', { class: 'sim-stage' });
   const mosaics = [];                 // one per encoding: {box, title, note, map, nav}
   const lens = { box: el(stage, 'div') };
@@ -192,7 +192,6 @@ export default view(({ root, trigger, onUnmount }) => {
   function drawAll() {
     mosaics.slice(0, panels().length).forEach((_, p) => drawMosaic(p));
     drawTime();
-    if (now.header.compact) return '';
     drawLens(); drawPhoto();
     return drawRead();
   }
@@ -209,7 +208,7 @@ export default view(({ root, trigger, onUnmount }) => {
   function pin(place) {
     pinned = place; query = null; key = null; now.header.key = null;
     drawAll();
-    if (!now.header.compact) trigger('pin', place);
+    trigger('pin', place);
   }
 
   function addMosaic(p) {
@@ -225,15 +224,11 @@ export default view(({ root, trigger, onUnmount }) => {
         return fineCell(p, { clientX: x + box.left, clientY: y + box.top })?.tile ?? -1;
       },
       hover(i, event) {
-        if (i < 0) { query = key = null; tip.hide(); drawAll(); return; }
+        if (i < 0) { query = key = null; drawAll(); return; }
         const under = event?.clientX !== undefined ? fineCell(p, event) : null;
         active = p; query = centre(panels()[p].grid, i); key = under?.key ?? null;
         const text = drawAll();
         if (!under && text) say(text);
-        if (now.header.compact && under) {
-          const j = indexAt(panels()[p].grid, key), frame = root.getBoundingClientRect();
-          tip.show(event.clientX - frame.left, event.clientY - frame.top, `${place(p, i)} to ${place(p, j)}: ${valueText(value(p, i, j))}`);
-        }
       },
       pick: (i) => pin(centre(panels()[p].grid, i)),
     });
@@ -275,20 +270,19 @@ export default view(({ root, trigger, onUnmount }) => {
       active = Math.min(now.header.active ?? 0, panels().length - 1);
       while (mosaics.length < panels().length) addMosaic(mosaics.length);
     }
-    const shown = panels().length, { compact } = now.header, wide = now.width >= 720;
-    const columns = compact ? shown : wide ? shown + (shown > 1 ? 1 : 0.5) : 1;
+    const shown = panels().length, wide = now.width >= 720;
+    const columns = wide ? shown + (shown > 1 ? 1 : 0.5) : 1;
     const column = Math.floor((now.width - 1 - GAP * (Math.ceil(columns) - 1)) / columns);
     mosaics.forEach((m, p) => {
       m.box.style.display = p < shown ? '' : 'none';
       if (p >= shown) return;
       const cols = panels()[p].grid[1], side = Math.min(column, 560);
       m.tile = Math.max(3, Math.floor((side - HEADINGS - GUTTER * (cols - 1)) / cols));
-      m.box.style.width = `${wide || compact ? column : now.width}px`;
+      m.box.style.width = `${wide ? column : now.width}px`;
     });
-    lens.box.style.display = right.style.display = compact ? 'none' : '';
     lens.width = wide ? (shown > 1 ? column : Math.min(now.width - column - GAP - 1, 420)) : now.width;
     lens.box.style.width = `${lens.width}px`;
-    left.style.width = `${wide && !compact ? now.width - lens.width - GAP - 1 : now.width}px`;
+    left.style.width = `${wide ? now.width - lens.width - GAP - 1 : now.width}px`;
     right.style.width = `${lens.width}px`;
     scale.wanted = Math.min(320, now.width);
     photo.wanted = Math.min(144, Math.floor(lens.width * 0.45));
