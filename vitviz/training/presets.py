@@ -221,7 +221,7 @@ _OWN = (
         "Patches of 8 px: filters large enough to look at, at a price in accuracy.",
         replace(_VIT_CIFAR10, patch_size=8),
         RGB_32,
-        replace(_CIFAR10, epochs=15, batch_size=128),
+        replace(_CIFAR10_MUON, epochs=16),
     ),
     TrainingPreset(
         "cifar10_swin",
