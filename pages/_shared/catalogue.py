@@ -154,6 +154,11 @@ def data_title(name: str) -> str:
     return DATASETS[name].title if name in DATASETS else name
 
 
+def is_random(choice: ModelChoice, step: int) -> bool:
+    """Whether the weights at a step are random: never trained, or the first of a training's snapshots."""
+    return choice.trained_on is None or (step == 0 and choice.path is not None)
+
+
 def default_model() -> str:
     """A shipped ViT for digits, else any shipped model, else a preset with random weights."""
     keys = list(models())

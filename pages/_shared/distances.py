@@ -36,7 +36,7 @@ def a_cnn(in_chans: int) -> str:
     return next((choice.key for choice in found if choice.trained_on is not None), found[0].key)
 
 
-TWIN_SEED = 1  # not the presets' own: weights are never compared with themselves
+TWIN_SEED = 2**31 - 1  # no training's own: weights are not compared with themselves
 
 
 def untrained(model: LoadedModel) -> LoadedModel:

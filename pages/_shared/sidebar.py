@@ -90,7 +90,7 @@ def _model() -> tuple[ModelChoice, int]:
         words = st.container(gap="xxsmall")
     step = _step(choice)
     with words:
-        if choice.trained_on is None or step == 0 < choice.steps[-1]:
+        if catalogue.is_random(choice, step):
             st.badge("random weights", icon=":material/casino:", color="orange")
         st.caption(_note(choice, step))
     with st.popover("More models", icon=":material/add:", width="stretch"):

@@ -71,7 +71,7 @@ def read_controls(model: LoadedModel) -> Choice:
         measure = controls.segmented(
             "attention_distance.measure",
             "Measure",
-            [name for name in MEASURES if has_prefix or name != "prefix"],
+            [name for name in MEASURES if has_prefix or name != "prefix"] if heads_over_all else ["distance"],
             format_func=MEASURES.__getitem__,
             help=not_vit,
             disabled=not heads_over_all,

@@ -157,9 +157,8 @@ def _distance_picture(frames: Sequence[Frame], config: RunConfig) -> Picture:
             "distance", title, GONE if gone else "Distance needs attention between patches of one grid."
         )
     first = frames[0]
-    top = (
-        corner_distance_px(first.grid, first.patch_px) * 0.75 or first.patch_px
-    )  # one patch: no distance but 0
+    # Of one patch every distance is 0.
+    top = corner_distance_px(first.grid, first.patch_px) * 0.75 or first.patch_px
     even = uniform_distance_px(first.grid, first.patch_px, len(config.model.prefix_tokens))
     captions = [
         f"Heads look {frame.distance_px.min():.1f} to {frame.distance_px.max():.1f} px far;"

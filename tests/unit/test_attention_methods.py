@@ -224,9 +224,8 @@ def test_the_blocks_steps_add_up(name: str, changes: dict[str, object], words: s
     values = {step.title: step.values for step in steps}
     x = steps[0].values[0]
     sums = [step for step in steps if step.title == "Residual sum"]
-    before = steps[steps.index(sums[0]) - 1].values[
-        0
-    ]  # what is added: projected, scaled, or the heads themselves
+    # What is added: projected, scaled, or the heads themselves.
+    before = steps[steps.index(sums[0]) - 1].values[0]
     np.testing.assert_allclose(sums[0].values[0], x + before, atol=1e-6)
     assert ("Output projection" in values) == config.output_projection
     assert words in [step.formula for step in steps]

@@ -13,7 +13,7 @@ from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale
 
 
 def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "light") -> go.Figure:
-    """A block's input (tokens, D), the row that LayerNorm reads and the column that BatchNorm reads outlined."""
+    """What a norm reads (tokens, D), the row that LayerNorm reads and the column that BatchNorm reads outlined."""
     palette = PALETTES[mode]
     top = float(np.quantile(np.abs(tokens), 0.99)) or 1.0
     rows, cols = tokens.shape

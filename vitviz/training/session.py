@@ -92,6 +92,8 @@ class Session:
         def beat() -> None:
             while not ended.wait(PULSE_S):
                 with self._saying, suppress(OSError):  # a full disk is told by the training itself
+                    if self.status.ended:
+                        return
                     self.status = replace(self.status, heartbeat=time.time())
                     write_status(self.run.directory / "status.json", asdict(self.status))
 
@@ -221,9 +223,8 @@ class Session:
             known = together(self._lanes) if self._lanes else self.status
             known = replace(known, pid=os.getpid(), host=platform.node())
             self.status = replace(known, state=state, message=message, heartbeat=time.time())
-            for (
-                lane
-            ) in self._lanes:  # first: who reads that the whole is paused finds its members as they are
+            # First: who reads that the whole is paused finds its members as they are.
+            for lane in self._lanes:
                 if lane.run.is_member:
                     lane.say(self.status)
             write_status(self.run.directory / "status.json", asdict(self.status))

@@ -160,17 +160,19 @@ def _swin_view(subject: Subject, layer: int, head: Head, group: str) -> tuple[by
     stage, block, before = _stage(config, layer)
     depth, heads = config.depths[stage], config.num_heads[stage]
     blocks = [rows for _, rows in subject.windows[before : before + depth]]
+    grid = stage_grid(subject, layer)
+    masked = subject.model.model.layers[stage].blocks[block].plan(grid).mask is not None
     scene = Scene(
         group=group,
         title=subject.model.title,
-        grid=stage_grid(subject, layer),
+        grid=grid,
         prefix=(),
         patch_px=config.patch_size * 2**stage,
         layer=layer,
         layer_name=f"{layer} (stage {stage + 1}, block {block + 1})",
         head=head,
         heads=heads,
-        scores=f"q·k / √{config.embed_dim * 2**stage // heads} + B{' + mask' * (block % 2)}",
+        scores=f"q·k / √{config.embed_dim * 2**stage // heads} + B{' + mask' * masked}",
         strip_layers=tuple(range(before + 1, before + depth + 1)),
         strip_names=tuple(f"layer {i}" for i in range(before + 1, before + depth + 1)),
         windowed=True,
@@ -216,7 +218,7 @@ def describe(subject: Subject, layer: int, head: Head, direction: str) -> str:
             f" {line.sum():.2f}, where an even model gives every token 1."
         )
     tops = {int(row[token, first:].argmax()) for row in heads}
-    line = line / line.sum()  # the greatest weights of several heads sum to more than 1
+    line = line / max(float(line.sum()), 1e-12)  # the greatest weights of several heads sum to more than 1
     strongest = percent(np.sort(line[first:])[-5:].sum(), 0)
     text = f"{where} puts {strongest} of its attention on its five strongest patches"
     if first:

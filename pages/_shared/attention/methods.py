@@ -199,10 +199,11 @@ def draw_truth(subject: Subject) -> None:
     )
     most = max(same, key=lambda name: same[name])
     others = [f"{titles[name].lower()} {signed(same[name])}" for name in found if name != most]
+    random = "random weights" if subject.model.trained_on else "other random weights"
     keeps = "keeps the most of its order" if others else "keeps this much of its order"
     page.caption(
         f"A map that random weights draw as well shows the picture and not what was learned (Adebayo et al. 2018):"
-        f" {titles[most].lower()} {keeps} with other random weights, {'; '.join([signed(same[most]), *others[:1]])}"
+        f" {titles[most].lower()} {keeps} with {random}, {'; '.join([signed(same[most]), *others[:1]])}"
         + "".join(f", {other}" for other in others[1:])
         + "."
     )

@@ -13,12 +13,12 @@ SMALL_WORLDS = ("digits", "mnist", "fashion_mnist", "shapes")  # sets that hold 
 HEADLESS = "This model has no head for classes: it gives features, so nothing is predicted and no class is explained."
 
 
-def provenance(subject: Subject) -> str:
+def provenance(subject: Subject, random: bool) -> str:
     """What the model was trained on, and whether this picture is of that kind."""
     from vitviz.data.datasets import DATASETS
 
     trained_on = subject.model.trained_on
-    if trained_on is None or (subject.step == 0 and catalogue.models()[subject.key].steps[-1] > 0):
+    if random:
         return "Random weights: these probabilities mean nothing but where training starts."
     name = DATASETS[trained_on].title if trained_on in DATASETS else trained_on
     kind = subject.image.partition(":")[0]
@@ -46,4 +46,5 @@ def draw(subject: Subject, count: int = 5) -> None:
     chances = subject.probabilities
     top = np.argsort(-chances, kind="stable")[:count]
     bars([subject.classes[i] for i in top], chances[top], key="attention.predictions")
-    st.caption(provenance(subject))
+    random = catalogue.is_random(catalogue.models()[subject.key], subject.step)
+    st.caption(provenance(subject, random))

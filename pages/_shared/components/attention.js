@@ -259,8 +259,8 @@ export default view(({ root, trigger, onUnmount }) => {
     const rows = [
       [!row ? 'Looked at most by' : header.prefix.length ? 'Strongest patch' : 'Looks most at', nameOf(n.best)],
       [weightOf, weight(chosen[n.best])],
-      ...(header.prefix.length ? [[row ? 'On prefix tokens' : 'From prefix tokens', row ? percent(n.onPrefix) : weight(n.onPrefix)]] : []),
-      [row ? 'On itself' : 'From itself', row ? percent(n.self) : weight(n.self)],
+      ...(header.prefix.length ? [[row ? 'On prefix tokens' : 'From prefix tokens', row ? percent(n.onPrefix / (n.total || 1)) : weight(n.onPrefix)]] : []),
+      [row ? 'On itself' : 'From itself', row ? percent(n.self / (n.total || 1)) : weight(n.self)],
       row ? ['Looks at about', `${n.keys.toFixed(1)} of ${header.windowed ? header.slots : chosen.length} tokens`]
         : ['Sum of all looks', `${n.total.toFixed(2)} (even: 1)`],
     ];

@@ -44,7 +44,7 @@ export default view(({ root, trigger, onUnmount }) => {
     const n = count(p), { data } = now.arrays[`similarity${p}`];
     return data[(frameOf(p) * n + i) * n + j] * panels()[p].gain + panels()[p].start;
   };
-    const queryOf = (p) => indexAt(panels()[p].grid, query ?? pinned);
+  const queryOf = (p) => indexAt(panels()[p].grid, query ?? pinned);
   const keyOf = (p) => {
     const wanted = key ?? (query ? null : now.header.key);
     if (wanted) return indexAt(panels()[p].grid, wanted);
@@ -134,7 +134,7 @@ export default view(({ root, trigger, onUnmount }) => {
       blit(ctx, seen, 0, 0, side, side, seen.width > side); ctx.restore();
       ctx.lineWidth = 2.5; ctx.strokeStyle = color; ctx.strokeRect(x + 1, y + 1, w - 2, h - 2);
     }
-    photo.node.setAttribute('aria-label', `The picture with positions ${place(active, i)} and ${place(active, j)} lit`);
+    photo.node.setAttribute('aria-label', j < 0 ? `The picture with position ${place(active, i)} lit` : `The picture with positions ${place(active, i)} and ${place(active, j)} lit`);
   }
 
   function drawScale() {
@@ -153,6 +153,11 @@ export default view(({ root, trigger, onUnmount }) => {
 
   function drawRead() {
     const i = queryOf(active), j = keyOf(active), [, cols] = panels()[active].grid;
+    if (j < 0) {
+      lines.forEach((line) => { line.className = ''; line.textContent = ''; });
+      lines[0].textContent = 'One position: no other to compare it with.';
+      return lines[0].textContent;
+    }
     const step = [Math.floor(j / cols) - Math.floor(i / cols), (j % cols) - (i % cols)];
     const apart = Math.hypot(...step);
     const of = (p) => valueText(value(p, queryOf(p), indexAt(panels()[p].grid, centre(panels()[active].grid, j))));

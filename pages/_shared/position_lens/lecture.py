@@ -83,7 +83,7 @@ def _slip() -> None:
 def _mosaic(first: str, second: str, pin: tuple[float, float], beside: tuple[float, float], key: str) -> None:
     panels = []
     for kind in (first, second):
-        table = encodings.find(kind, SQUARE, DIM, 10000.0)
+        table = encodings.find(kind, SQUARE, DIM, encodings.DEFAULT_BASE)
         matrix = positions.cosine_similarity(table.now)[None]
         panels.append(plots.Panel(table.title, table.note, SQUARE, matrix))
     mosaic_view(plots.mosaic(panels, encodings.picture(), pin, key=beside, stretched=True), key=key)

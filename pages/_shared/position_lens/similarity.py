@@ -132,7 +132,7 @@ def _controls() -> tuple[list[Table], bool, bool]:
             "positions.base",
             "Base",
             BASES,
-            10000.0,
+            encodings.DEFAULT_BASE,
             format_func=lambda b: f"{b:,.0f}",
             help="Of computed waves.",
             disabled=not {left, right} & set(encodings.WAVES),

@@ -65,7 +65,7 @@ def draw() -> None:
             "positions.base",
             "Base",
             similarity.BASES,
-            10000.0,
+            encodings.DEFAULT_BASE,
             format_func=lambda b: f"{b:,.0f}",
             disabled=not wave,
         )
