@@ -44,7 +44,9 @@ def draw() -> None:
             icon=":material/aspect_ratio:",
         )
         return
-    table = encodings.find(encodings.OWN, encodings.DEFAULT_GRID, encodings.DEFAULT_DIM, encodings.DEFAULT_BASE)
+    table = encodings.find(
+        encodings.OWN, encodings.DEFAULT_GRID, encodings.DEFAULT_DIM, encodings.DEFAULT_BASE
+    )
     own = table.grid[0]
     left, right = st.columns([2, 1.4], vertical_alignment="bottom")
     with left:
