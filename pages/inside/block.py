@@ -36,11 +36,10 @@ def record_of(now: Subject, layer: int) -> dict[str, np.ndarray]:
     return analysis.with_added(record, *gains)
 
 
-def form_of(config: ViTConfig) -> analysis.BlockForm:
-    """What the blocks of a model do."""
-    width = config.embed_dim // config.num_heads
+def form_of(config: ViTConfig, scale: float) -> analysis.BlockForm:
+    """What a block of a model does; `scale` is its attention's."""
     return analysis.BlockForm(
-        scale={"head": width**-0.5, "width": config.embed_dim**-0.5, "none": 1.0}[config.attention_scale],
+        scale=scale,
         pre_norm=config.norm == "pre",
         qkv_bias=config.qkv_bias,
         slices=config.head_input != "all",
@@ -148,7 +147,7 @@ def draw() -> None:
         record_of(now, layer),
         token,
         head - 1,
-        form_of(config),
+        form_of(config, now.model.model.blocks[layer - 1].attn.scale),
         partial(token_name, now.layout),
     )
     draw_block(

@@ -22,9 +22,8 @@ from typing import Any
 from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
 from vitviz.training.files import append_lines, read_json, read_lines, write_status, write_whole
 
-HEARTBEAT_LIMIT_S = (
-    20.0  # a trainer beats every 5 s, whatever it does: one that is silent for so long has died
-)
+# A trainer beats every 5 s, whatever it does: one that is silent for so long has died.
+HEARTBEAT_LIMIT_S = 20.0
 ENDED = ("done", "stopped", "diverged", "failed", "interrupted")
 COMMANDS = ("pause", "resume", "step", "stop", "set")
 MOST_MEMBERS = 8

@@ -12,7 +12,7 @@ from pages._shared.attention import export, predictions
 from pages._shared.attention.subject import Subject, pin_token, token_name
 from pages._shared.components.attention import explorer, picked, view_options
 from vitviz.analysis.attention import FloatArray, entropy_bits, fuse_heads, map_of_token
-from vitviz.config import SwinConfig, ViTConfig
+from vitviz.config import SwinConfig
 from vitviz.models.layers import Attention
 from vitviz.plots.attention import Head, Scene, Strip, explorer_view, windows_strip, windows_view
 from vitviz.words import percent
@@ -128,7 +128,7 @@ def view_of(subject: Subject, layer: int, head: Head, group: str = "attention") 
         layer_name=str(layer),
         head=head,
         heads=attn.shape[1],
-        scores=scores_of(subject.model.config),
+        scores=scores_of(subject.model.model.blocks[layer - 1].attn.scale),
         strip_layers=tuple(range(1, len(attn) + 1)),
         strip_names=tuple(f"layer {i}" for i in range(1, len(attn) + 1)),
     )
@@ -161,7 +161,8 @@ def _swin_view(subject: Subject, layer: int, head: Head, group: str) -> tuple[by
     depth, heads = config.depths[stage], config.num_heads[stage]
     blocks = [rows for _, rows in subject.windows[before : before + depth]]
     grid = stage_grid(subject, layer)
-    masked = subject.model.model.layers[stage].blocks[block].plan(grid).mask is not None
+    module = subject.model.model.layers[stage].blocks[block]
+    masked = module.plan(grid).mask is not None
     scene = Scene(
         group=group,
         title=subject.model.title,
@@ -172,7 +173,7 @@ def _swin_view(subject: Subject, layer: int, head: Head, group: str) -> tuple[by
         layer_name=f"{layer} (stage {stage + 1}, block {block + 1})",
         head=head,
         heads=heads,
-        scores=f"q·k / √{config.embed_dim * 2**stage // heads} + B{' + mask' * masked}",
+        scores=f"{scores_of(module.attn.scale)} + B{' + mask' * masked}",
         strip_layers=tuple(range(before + 1, before + depth + 1)),
         strip_names=tuple(f"layer {i}" for i in range(before + 1, before + depth + 1)),
         windowed=True,
@@ -181,11 +182,9 @@ def _swin_view(subject: Subject, layer: int, head: Head, group: str) -> tuple[by
     return windows_view(scene, subject.prepared.shown, blocks[block], strip), strip
 
 
-def scores_of(config: ViTConfig) -> str:
-    """What the softmax of a ViT reads, in symbols: 'q·k / √32'."""
-    divisor = {"head": config.embed_dim // config.num_heads, "width": config.embed_dim, "none": None}
-    under_root = divisor[config.attention_scale]
-    return "q·k" if under_root is None else f"q·k / √{under_root}"
+def scores_of(scale: float) -> str:
+    """What a softmax reads whose products are multiplied by `scale`, in symbols: 'q·k / √32'."""
+    return "q·k" if scale == 1 else f"q·k / √{round(scale**-2)}"
 
 
 def on_pick(key: str = KEY) -> None:
