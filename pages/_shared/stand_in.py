@@ -26,16 +26,17 @@ def plain_vit(config: ModelConfig) -> bool:
 
 
 def nearest(fits: Callable[[ModelConfig], bool]) -> ModelChoice:
-    """Of a kind of small models the one nearest to the sidebar's: trained, of its channels, data and size, the best."""
+    """Of a kind of small models the one nearest to the sidebar's: trained, of its channels, data, classes and size."""
     own = nouns.choice()
 
-    def distance(choice: ModelChoice) -> tuple[bool, bool, bool, bool, float]:
+    def distance(choice: ModelChoice) -> tuple[bool, bool, bool, bool, bool, float]:
         return (
             choice.trained_on is None,
             choice.preparation.in_chans != own.preparation.in_chans,
             choice.trained_on != own.trained_on,
+            choice.config.num_classes != own.config.num_classes,
             choice.config.image_size != own.config.image_size,
-            -choice.curve[-1][1] if choice.curve else 0.0,
+            -choice.curve[-1][1] if choice.curve else 0.0,  # of equals the best
         )
 
     found = (c for c in catalogue.models().values() if fits(c.config) and c.config.image_size <= LARGEST_PX)

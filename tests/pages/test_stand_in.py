@@ -18,7 +18,7 @@ from vitviz.models.presets import GREY_32, RGB_32
     [
         ("attention", "cnn_digits", {}, "no attention between patches", "vit_digits"),
         ("block", "swin_mnist", {}, "a block of a ViT", "vit_mnist"),
-        ("patches", "hybrid_cifar10", {}, "overlapping", "vit_shapes"),
+        ("patches", "hybrid_cifar10", {}, "overlapping", "vit_cifar10"),
         ("filters", "recipe_e", {}, "no filters to draw", "vit_mnist"),
         ("filters", "cnn_digits", {"filters__view": "express"}, "has an E", "vit_digits"),
         ("attention_distance", "recipe_e", {}, "no grid of patches", "vit_mnist"),
