@@ -4,7 +4,7 @@ from itertools import groupby
 
 import streamlit as st
 
-from pages._shared import first_link, link, nouns, registry, warm
+from pages.shell import first_link, link, nouns, registry, warm
 
 first = first_link.is_first()
 

@@ -21,9 +21,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vitviz.analysis.distance import DistanceStream, patch_distances_px  # noqa: E402
-from vitviz.capture import stream_attention  # noqa: E402
 from vitviz.config import ViTConfig  # noqa: E402
 from vitviz.models.zoo import create_model  # noqa: E402
+from vitviz.probe.capture import stream_attention
 
 VIT_S = ViTConfig(image_size=224, patch_size=16, num_classes=1000, embed_dim=384, depth=12, num_heads=6)
 GRID, PATCH_PX, BATCH = (14, 14), 16, 8

@@ -32,7 +32,7 @@ import sys
 sys.path.insert(0, {str(ROOT)!r})
 import numpy as np
 import streamlit as st
-from pages._shared.components.attention import explorer, picked, view_options
+from pages.views.explorer import explorer, picked, view_options
 from vitviz.plots.attention import Scene, explorer_view, layer_codes, strip_view
 
 side = int(st.query_params.get("side", "14"))
@@ -95,7 +95,7 @@ def p95(values: list[float]) -> float:
 
 def layer_changes(page: Page, count: int) -> list[float]:
     """ms on the page's own clock from the click on another layer's small map to its weights on the stage."""
-    stage = page.locator("[data-component=attention] .ax-stage")
+    stage = page.locator("[data-component=explorer] .ax-stage")
     found = []
     for i in range(count):
         found.append(stage.evaluate(LAYER.replace("LAYER", str(2 + i))))
@@ -107,7 +107,7 @@ def measure(page: Page, address: str, moves: int) -> list[str]:
     lines = []
     for side in (14, 28):
         page.goto(f"{address}/?side={side}")
-        page.locator("[data-component=attention][data-ready=true]").wait_for(timeout=60_000)
+        page.locator("[data-component=explorer][data-ready=true]").wait_for(timeout=60_000)
         found = page.locator(".ax-stage").evaluate(MEASURE.replace("MOVES", str(moves)))
         changes = layer_changes(page, LAYERS - 1)
         lines.append(

@@ -24,12 +24,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from vitviz.analysis.distillation import disagreement, discordance, follows_teacher  # noqa: E402
-from vitviz.capture import capture  # noqa: E402
 from vitviz.checkpoint_header import Header, read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
 from vitviz.config import TrainConfig, ViTConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
 from vitviz.data.preparation import prepare_batch  # noqa: E402
+from vitviz.probe.capture import capture  # noqa: E402
 
 CHECKPOINTS = ROOT / "checkpoints"
 BATCH = 250

@@ -16,7 +16,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vitviz.window_cost import measure  # noqa: E402
+from vitviz.probe.window_cost import measure
 from vitviz.windows import global_attention_cost, window_attention_cost  # noqa: E402
 
 PATCH_PX = 4

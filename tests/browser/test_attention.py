@@ -27,7 +27,7 @@ def pages_are_declared(browser: Browser, server_url: str) -> None:
 
 
 def explorer(page: Page) -> Locator:
-    view = page.locator("[data-component=attention]").first
+    view = page.locator("[data-component=explorer]").first
     expect(view).to_have_attribute("data-ready", "true")
     return view
 
@@ -139,7 +139,7 @@ def test_the_column_is_another_picture_than_the_row(visit: Visit) -> None:
 
 def test_painting_patches_and_silencing_a_layer_can_be_undone(visit: Visit) -> None:
     page = visit(DIGIT + "&attention.view=ablate")
-    view = page.locator("[data-component=attention_ablate]")
+    view = page.locator("[data-component=ablate_view]")
     expect(view).to_have_attribute("data-ready", "true")
     stage = view.locator(".aa-stage")
     stage.scroll_into_view_if_needed()
@@ -165,7 +165,7 @@ def test_two_explorers_follow_one_pointer(visit: Visit) -> None:
         "attention?model=preset:vit_digits&image=digits:0&attention.view=compare&attention.beside=model"
         "&attention.beside_model=preset:vit_shapes"
     )
-    both = page.locator("[data-component=attention]")
+    both = page.locator("[data-component=explorer]")
     expect(both).to_have_count(2)
     stage = both.nth(0).locator(".ax-stage")
     stage.hover(position=cell(stage, 5, 2))
@@ -194,7 +194,7 @@ def test_the_repaint_is_measured(visit: Visit, record_property: Callable[[str, o
 
 def test_the_block_page_says_each_value_and_a_key_becomes_the_token(visit: Visit) -> None:
     page = visit("block?model=preset:vit_digits&image=digits:0&pin=cls")
-    view = page.locator("[data-component=attention_block]")
+    view = page.locator("[data-component=block_view]")
     expect(view).to_have_attribute("data-steps", "13")
     view.locator(".bl-strip canvas").first.hover()
     expect(view.locator(".vv-tip")).to_contain_text(re.compile(r"channel \d+ of 64: -?\d"))

@@ -26,7 +26,7 @@ def errors(stage: Locator) -> list[float]:
 
 def test_a_tile_is_enlarged_by_pointer_and_keyboard(visit: Visit) -> None:
     page = visit("filters?model=preset:vit_cifar10&image=sample:cat")
-    stage = view(page, "tiles")
+    stage = view(page, "tiles_view")
     sheet = stage.locator("canvas.ti-map").first
     box = sheet.bounding_box()
     assert box is not None
@@ -41,7 +41,7 @@ def test_a_tile_is_enlarged_by_pointer_and_keyboard(visit: Visit) -> None:
 
 def test_k_moves_in_the_browser_and_more_components_err_less(visit: Visit) -> None:
     page = visit("filters?model=preset:vit_cifar10&image=sample:cat&filters.view=express")
-    stage = view(page, "filters_rebuild")
+    stage = view(page, "rebuild_view")
     slider = stage.get_by_role("slider")
     before = errors(stage)
     assert before[1] <= before[0] and before[1] <= before[2]

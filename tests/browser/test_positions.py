@@ -44,7 +44,7 @@ def numbers(text: str) -> list[float]:
 
 def test_hover_lights_a_pair_and_tells_both_similarities(visit: Visit) -> None:
     page = visit(MOSAIC)
-    stage = view(page, "similarity")
+    stage = view(page, "similarity_view")
     first = stage.locator("canvas.sim-map").nth(0)
     first.hover(position=tile_place(first, 8, 2, 3, (3.5 / 8, 4.5 / 8)))  # position (2, 3) and (4, 3)
     read = stage.locator(".sim-read")
@@ -60,7 +60,7 @@ def test_hover_lights_a_pair_and_tells_both_similarities(visit: Visit) -> None:
 
 def test_hover_asks_the_server_nothing_and_a_click_pins(visit: Visit) -> None:
     page = visit(MOSAIC)
-    stage = view(page, "similarity")
+    stage = view(page, "similarity_view")
     second = stage.locator("canvas.sim-map").nth(1)
     runs = page.locator('[data-testid="stApp"]')
     for col in range(8):
@@ -74,7 +74,7 @@ def test_hover_asks_the_server_nothing_and_a_click_pins(visit: Visit) -> None:
 
 def test_the_keyboard_moves_over_tiles_and_cells(visit: Visit) -> None:
     page = visit(MOSAIC)
-    stage = view(page, "similarity")
+    stage = view(page, "similarity_view")
     first = stage.locator("canvas.sim-map").nth(0)
     first.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
@@ -85,7 +85,7 @@ def test_the_keyboard_moves_over_tiles_and_cells(visit: Visit) -> None:
 
 def test_a_finger_reads_a_cell_and_nothing_is_too_wide(visit: Visit) -> None:
     page = visit(MOSAIC, width=420, has_touch=True)
-    stage = view(page, "similarity")
+    stage = view(page, "similarity_view")
     first = stage.locator("canvas.sim-map").nth(0)
     first.tap(position=tile_place(first, 8, 0, 2, (0.5, 0.5)))
     expect(stage.locator(".sim-title").last).to_have_text("Position (0, 2), enlarged")
@@ -96,7 +96,7 @@ def test_the_tables_formula_has_the_hovered_cells_numbers(visit: Visit) -> None:
     page = visit(
         "positions?model=preset:vit_digits&image=digits:3&positions.view=table&positions.encoding=sincos_1d"
     )
-    stage = view(page, "positions_table")
+    stage = view(page, "table_view")
     heat = stage.locator("canvas.pt-map")
     heat.focus()
     heat.press("ArrowRight")  # from nothing to the first cell

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-import pages._shared.components as components
+import pages.views.register as components
 from vitviz.plots.blob import pack
 
 pytestmark = pytest.mark.browser

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from pages.shell import registry
 
 ROOT = Path(__file__).parents[2]
 OpenApp = Callable[..., AppTest]
@@ -17,7 +20,7 @@ def no_shipped_checkpoints(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
     """Pages are tested on presets, so that a test does not depend on what was trained; the folder can be filled."""
-    from pages._shared import catalogue
+    from pages.stores import catalogue
 
     folder = tmp_path / "checkpoints"
     folder.mkdir()
@@ -29,19 +32,21 @@ def no_shipped_checkpoints(
 @pytest.fixture(autouse=True)
 def no_background_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The warm-up belongs to a server, not to a test."""
-    from pages._shared import warm
+    from pages.shell import warm
 
     monkeypatch.setattr(warm, "begin", lambda: None)
 
 
 @pytest.fixture
 def open_app() -> OpenApp:
-    """`open_app("pages/inside/patches.py", model="preset:vit_digits")`: the page as that link shows it."""
+    """`open_app("pages/inside/patches/page.py", model="preset:vit_digits")`: the page as that link shows it."""
 
     def open_page(page: str | None = None, **query: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         if page is not None:
-            app.switch_page(page)
+            # `switch_page` would guess the address from the file's name before the app has run once.
+            slug = next(entry.slug for entry in registry.PAGES if entry.path == page)
+            app._page_hash = calc_hash(slug)
         for key, value in query.items():
             app.query_params[key.replace("__", ".")] = value
         app.run()

@@ -19,8 +19,8 @@ from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 
-PAGE = "pages/inside/attention.py"
-BLOCK = "pages/inside/block.py"
+PAGE = "pages/inside/attention/page.py"
+BLOCK = "pages/inside/block/page.py"
 VIEWS = ("look", "methods", "truth", "ablate", "depth", "compare")
 MODELS = (
     "preset:vit_digits",
@@ -80,14 +80,14 @@ def test_one_layer_and_one_head_travel_never_all(open_app):
 
 
 def test_what_travels_is_the_models_attention(open_app):
-    from pages._shared import cached
+    from pages.stores import cached
     from vitviz.analysis.attention import restore_rows
 
     app = open_app(PAGE, model="preset:vit_digits", attention__layer="4", attention__head="mean")
     _, arrays = message(app, "attention.explorer")
     subject = cached.loaded("preset:vit_digits")
     image = cached.prepared("digits:0", subject.preparation, (0.5, 0.5)).input
-    from vitviz.capture import capture
+    from vitviz.probe.capture import capture
 
     attn = capture(subject.model, image[None]).attention()[:, 0]
     restored = restore_rows(arrays["layer_codes"], arrays["layer_max"])
@@ -206,7 +206,7 @@ def test_the_block_page_walks_through_every_kind_of_vit(open_app, model):
 @pytest.mark.parametrize("model", ["preset:vit_digits", "preset:swin_digits"])
 @pytest.mark.parametrize("direction", ["row", "column"])
 def test_what_can_be_kept_is_what_is_shown(open_app, model, direction):
-    from pages._shared.attention import export
+    from pages.inside.attention import export
 
     app = open_app(PAGE, model=model, image="digits:0", attention__layer="2", attention__direction=direction)
     table = app.dataframe[0].value
@@ -227,7 +227,7 @@ def test_a_random_model_says_what_its_answer_is_worth(open_app):
 def test_a_digits_model_says_that_it_was_never_shown_a_cat():
     from types import SimpleNamespace
 
-    from pages._shared.attention.predictions import provenance
+    from pages.inside.attention.predictions import provenance
 
     model = SimpleNamespace(trained_on="digits")
     said = [
@@ -295,7 +295,7 @@ def headless(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A backbone as DINOv2 with registers: no head, four registers, layer scale."""
     from dataclasses import replace
 
-    from pages._shared import catalogue
+    from pages.stores import catalogue
     from vitviz.config import ViTConfig
     from vitviz.models import zoo
 
@@ -360,7 +360,7 @@ def test_the_formula_is_the_models_own(open_app, model, controls, scores):
 
 
 def test_a_fused_look_is_a_share_of_itself_and_a_column_counts_every_query(open_app, monkeypatch):
-    from pages._shared.attention import explore
+    from pages.inside.attention import explore
 
     rng = np.random.default_rng(0)
     attn = rng.exponential(size=(4, 4, 65, 65)) ** 8
@@ -368,7 +368,7 @@ def test_a_fused_look_is_a_share_of_itself_and_a_column_counts_every_query(open_
     attn[:, :, 0, 9] = 5.0  # [CLS] looks at one patch more than any patch does
     monkeypatch.setattr(explore.Subject, "attn", property(lambda _: attn.astype(np.float32)))
     for store in ("_LAYERS", "_STRIPS"):  # what is made of this noise is not kept for other tests
-        monkeypatch.setattr(f"pages._shared.attention.subject.{store}", WeakKeyDictionary())
+        monkeypatch.setattr(f"pages.shell.subject.{store}", WeakKeyDictionary())
     row = open_app(PAGE, model="preset:vit_digits", image="digits:0", attention__head="max")
     said = next(c.value for c in row.main.caption if "strongest patches" in c.value)
     assert 0 < int(re.search(r"puts (\d+)", said)[1]) <= 100

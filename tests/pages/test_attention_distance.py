@@ -18,7 +18,7 @@ from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.models.zoo import PRESETS, create_model
 
-PAGE = "pages/inside/attention_distance.py"
+PAGE = "pages/inside/distance/page.py"
 OpenApp = Callable[..., AppTest]
 
 

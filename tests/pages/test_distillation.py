@@ -17,7 +17,7 @@ from vitviz.models.presets import GREY_32, PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.words import percent
 
-PAGE = "pages/beyond/distillation.py"
+PAGE = "pages/beyond/distillation/page.py"
 OpenApp = Callable[..., AppTest]
 STUDENT = ViTConfig(image_size=32, in_chans=1, embed_dim=16, depth=2, num_heads=2, distilled=True)
 TEACHER = CNNConfig(in_chans=1, widths=(4, 8), blocks=(1, 1))
@@ -123,7 +123,7 @@ def test_shares_are_those_of_the_models_own_attention(
     """Recomputed from the model, without the app."""
     ship_all(no_shipped_checkpoints)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__block="1")
-    from pages._shared import cached
+    from pages.stores import cached
 
     model = cached.loaded("checkpoint:student", 9)
     inputs = torch.tensor(cached.prepared("digits:3", model.preparation, (0.5, 0.5)).input[None])

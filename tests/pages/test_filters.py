@@ -19,7 +19,7 @@ from vitviz.config import TrainConfig
 from vitviz.models.presets import RGB_32, VIT_DIGITS, VIT_SHAPES
 from vitviz.models.zoo import create_model
 
-PAGE = "pages/inside/filters.py"
+PAGE = "pages/inside/filters/page.py"
 OpenApp = Callable[..., AppTest]
 
 

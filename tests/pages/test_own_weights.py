@@ -11,12 +11,13 @@ import torch
 from safetensors.torch import save
 from streamlit.testing.v1 import AppTest
 
-from pages._shared import own_weights, sidebar
+from pages.shell import sidebar
+from pages.stores import own_weights
 from vitviz.models.pretrained_list import find
 from vitviz.models.zoo import create_model
 
 OpenApp = Callable[..., AppTest]
-PAGE = "pages/inside/attention.py"
+PAGE = "pages/inside/attention/page.py"
 TINY = "deit_tiny_patch16_224.fb_in1k"
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from vitviz.capture import capture
+from vitviz.probe.capture import capture
 
-PAGE = "pages/inside/patches.py"
+PAGE = "pages/inside/patches/page.py"
 OpenApp = Callable[..., AppTest]
 
 
@@ -90,7 +90,7 @@ def test_the_puzzle_moves_only_the_model_with_positions(open_app: OpenApp) -> No
 def test_a_model_runs_once_for_a_picture_and_an_order(
     open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pages._shared import embedding
+    from pages.inside.patches import embedding
 
     passes: list[int] = []
 

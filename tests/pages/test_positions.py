@@ -22,7 +22,7 @@ from vitviz.models.presets import GREY_32, VIT_DIGITS
 from vitviz.models.zoo import create_model
 from vitviz.training.races import RACES
 
-PAGE = "pages/inside/positions.py"
+PAGE = "pages/inside/positions/page.py"
 ROOT = Path(__file__).parents[2]
 OpenApp = Callable[..., AppTest]
 
@@ -138,7 +138,7 @@ def test_two_models_can_stand_side_by_side(open_app: OpenApp, trained: str) -> N
 
 
 def test_films_of_different_length_share_one_slider() -> None:
-    from pages._shared.films import shared_frame
+    from pages.stores.films import shared_frame
 
     assert shared_frame([(3, 0), (12, 11)]) == 0  # the first film decides, wherever the others end
     assert shared_frame([(3, 2), (12, 4)]) == 11 and shared_frame([(3, 1), (13, 0)]) == 6

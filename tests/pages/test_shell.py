@@ -17,7 +17,8 @@ from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartParser
 from streamlit.testing.v1 import AppTest
 
-from pages._shared import catalogue, controls, link, nouns, pictures, registry, sidebar, uploads
+from pages.shell import controls, link, nouns, pictures, registry, sidebar
+from pages.stores import catalogue, uploads
 from vitviz.plots.theme import HEADS, PALETTES
 
 ROOT = Path(__file__).parents[2]
@@ -324,7 +325,7 @@ def test_the_first_paint_imports_nothing_heavy():
     import sys
 
     script = (
-        "import sys; from streamlit.testing.v1 import AppTest; from pages._shared import warm;"
+        "import sys; from streamlit.testing.v1 import AppTest; from pages.shell import warm;"
         " warm.begin = lambda: None;"
         " app = AppTest.from_file('app.py', default_timeout=60).run(); assert not app.exception;"
         " print([name for name in ('torch', 'sklearn', 'skimage', 'timm') if name in sys.modules])"

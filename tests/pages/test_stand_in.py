@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from pages._shared import catalogue, nouns, stand_in
-from pages._shared.catalogue import ModelChoice
+from pages.shell import nouns, stand_in
+from pages.stores import catalogue
+from pages.stores.catalogue import ModelChoice
 from tests.pages.conftest import OpenApp
 from vitviz.config import ViTConfig
 from vitviz.models.presets import GREY_32, RGB_32
@@ -21,14 +22,14 @@ from vitviz.models.presets import GREY_32, RGB_32
         ("patches", "hybrid_cifar10", {}, "overlapping", "vit_cifar10"),
         ("filters", "recipe_e", {}, "no filters to draw", "vit_mnist"),
         ("filters", "cnn_digits", {"filters__view": "express"}, "has an E", "vit_digits"),
-        ("attention_distance", "recipe_e", {}, "no grid of patches", "vit_mnist"),
+        ("distance", "recipe_e", {}, "no grid of patches", "vit_mnist"),
         ("positions", "cnn_digits", {"positions__view": "resize"}, "Only a learned table", "vit_digits"),
     ],
 )
 def test_a_click_shows_a_model_that_has_what_the_page_shows(
     open_app: OpenApp, page: str, model: str, controls: dict[str, str], reason: str, expected: str
 ) -> None:
-    app = open_app(f"pages/inside/{page}.py", model=f"preset:{model}", **controls)
+    app = open_app(f"pages/inside/{page}/page.py", model=f"preset:{model}", **controls)
     assert any(reason in note.value for note in app.main.info)
     (button,) = (button for button in app.main.button if str(button.key).endswith(".instead"))
     button.click().run()

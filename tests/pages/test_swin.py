@@ -19,7 +19,7 @@ from vitviz.models.zoo import create_model
 from vitviz.training.runs import Run, RunConfig
 from vitviz.training.session import Session
 
-PAGE = "pages/beyond/swin.py"
+PAGE = "pages/beyond/swin/page.py"
 OpenApp = Callable[..., AppTest]
 Payload = tuple[dict[str, Any], bytes]
 STEPPER, REACH, GRADIENT, BIAS, PYRAMID = "ids", "hops", "gradient", "index", "normed"
@@ -146,8 +146,8 @@ def test_a_swin_of_the_lab_shows_its_bias_over_its_snapshots(
 
 
 def test_cost_is_measured_when_asked_for(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pages._shared.swin_lens import cost
-    from vitviz.window_cost import Measurement
+    from pages.beyond.swin import cost
+    from vitviz.probe.window_cost import Measurement
 
     def known(window: int, dim: int) -> list[Measurement]:
         return [Measurement(s, 1e-9 * s**4, 1e-6 * s**2, s**4, 10 * s**2) for s in cost.sides_of(window)]

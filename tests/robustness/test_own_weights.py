@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save
 
-from vitviz.capture import capture
 from vitviz.models import pretrained_list
 from vitviz.models.pretrained import PretrainedError, open_own
 from vitviz.models.pretrained_file import MAX_CLASSES, check_header, classes_of_head
 from vitviz.models.zoo import create_model
+from vitviz.probe.capture import capture
 
 TINY = "deit_tiny_patch16_224"
 SWIN = "swin_tiny_patch4_window7_224"

@@ -19,9 +19,9 @@ from vitviz.analysis.faithfulness import (
 from vitviz.analysis.logit_lens import ReadoutWeights
 from vitviz.analysis.methods import METHODS, method_maps, rank_correlation
 from vitviz.analysis.rollout import rollout
-from vitviz.capture import as_array, capture
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
+from vitviz.probe.capture import as_array, capture
 from vitviz.torchvision_fix import import_torchvision
 from vitviz.words import signed
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from pages._shared.background import Background
+from pages.stores.background import Background
 
 
 class Counter:

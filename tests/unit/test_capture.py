@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.capture import capture, stream_attention
 from vitviz.config import CNNConfig, SwinConfig, ViTConfig
 from vitviz.models.zoo import create_model
+from vitviz.probe.capture import capture, stream_attention
 
 VIT = ViTConfig(image_size=16, patch_size=4, embed_dim=24, depth=3, num_heads=3)
 IMAGES = np.random.default_rng(0).normal(size=(5, 3, 16, 16)).astype(np.float32)

@@ -9,7 +9,7 @@ import torch
 from vitviz.analysis.reach import cnn_layers, receptive_fields_px
 from vitviz.config import CNNConfig, SwinConfig
 from vitviz.models.zoo import create_model
-from vitviz.receptive_field import gradient_maps, mean_reach_px
+from vitviz.probe.receptive_field import gradient_maps, mean_reach_px
 
 
 def test_kernels_and_strides_by_hand() -> None:

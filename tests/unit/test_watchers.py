@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages._shared import runs
+from pages.stores import runs
 
 
 def test_one_visit_polls_quickly_and_thirty_share(monkeypatch: pytest.MonkeyPatch) -> None:

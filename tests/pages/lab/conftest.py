@@ -22,7 +22,7 @@ def folder(tmp_path: Path, no_shipped_checkpoints: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def executor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
-    from pages._shared import runs
+    from pages.stores import runs
 
     fake = FakeExecutor(folder)
     monkeypatch.setattr(runs, "executor", lambda: fake)

@@ -15,7 +15,7 @@ from tests.messages import unpack
 from vitviz.training.files import write_status
 from vitviz.training.runs import Run, RunConfig, Status
 
-PAGE = "pages/train/live_lab.py"
+PAGE = "pages/train/lab/page.py"
 OpenApp = Callable[..., AppTest]
 
 

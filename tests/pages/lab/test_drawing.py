@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pages.train import drawing
-from vitviz.capture import capture
+from pages.train.lab import drawing
 from vitviz.config import Preparation, ViTConfig
 from vitviz.data.preparation import prepare
 from vitviz.models.loaded import LoadedModel
 from vitviz.models.zoo import create_model
+from vitviz.probe.capture import capture
 
 
 def test_of_many_classes_the_most_probable_are_told_by_their_names() -> None:

@@ -231,7 +231,7 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
     header, arrays = view(app, "life")
     assert {"confusion", "worst", "distance"} <= set(arrays)
-    from pages._shared import runs
+    from pages.stores import runs
 
     choice = runs._choice(run)
     assert choice is not None and (choice.trained_on, note.name in choice.note) == (

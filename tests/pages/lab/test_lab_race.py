@@ -112,7 +112,7 @@ def test_a_member_is_looked_into_and_opens_in_every_lens(open_app: OpenApp, run:
     steps = run.members()[0].snapshots()
     for page, step in (("attention", steps[0]), ("positions", steps[-1])):
         model = f"run:{run.id}/learned"
-        lens = open_app(f"pages/inside/{page}.py", model=model, step=str(step))
+        lens = open_app(f"pages/inside/{page}/page.py", model=model, step=str(step))
         assert lens.sidebar.selectbox(key="model").value == model
         assert any(
             "Do positions matter? · Learned" in option
@@ -156,5 +156,5 @@ def test_an_uploaded_experiment_is_shown_whole(
 
 def test_a_hostile_member_is_no_run(open_app: OpenApp, run: Run) -> None:
     for name in ("../none", "nobody", "none/../../x"):
-        app = open_app("pages/inside/patches.py", model=f"run:{run.id}/{name}")
+        app = open_app("pages/inside/patches/page.py", model=f"run:{run.id}/{name}")
         assert app.sidebar.selectbox(key="model").value != f"run:{run.id}/{name}"

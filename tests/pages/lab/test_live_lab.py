@@ -200,7 +200,7 @@ def test_a_single_patch_has_its_pictures_too(open_app: OpenApp, folder: Path, ex
 def test_the_page_itself_computes_no_frame_and_two_visits_share_them(
     open_app: OpenApp, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pages.train import snapshots
+    from pages.train.lab import snapshots
 
     made: list[tuple[int, str]] = []
     compute = snapshots.frame
@@ -223,7 +223,7 @@ def test_the_page_itself_computes_no_frame_and_two_visits_share_them(
 def test_another_pin_keeps_the_book_until_its_own_is_whole(
     open_app: OpenApp, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pages.train import snapshots
+    from pages.train.lab import snapshots
 
     app = open_app(PAGE, live_lab__run=run.id)
     until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
@@ -331,7 +331,7 @@ def test_rename_copy_and_delete(open_app: OpenApp, run: Run) -> None:
 
 def test_every_step_of_a_run_opens_in_a_lens(open_app: OpenApp, run: Run) -> None:
     for step in (0, run.snapshots()[-1]):
-        app = open_app("pages/inside/patches.py", model=f"run:{run.id}", step=str(step))
+        app = open_app("pages/inside/patches/page.py", model=f"run:{run.id}", step=str(step))
         assert app.sidebar.selectbox(key="model").value == f"run:{run.id}"
         assert not app.exception
 

@@ -1,1 +1,0 @@
-"""The attention explorer's views, one module each; pages/inside/attention.py chooses among them."""

@@ -1,1 +1,0 @@
-"""The views of the page on the filters of E, one module each."""

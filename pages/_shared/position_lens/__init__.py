@@ -1,1 +1,0 @@
-"""The views of the page on positional encodings, one module each."""

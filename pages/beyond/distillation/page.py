@@ -1,0 +1,273 @@
+"""DeiT: a student's second token, and what it has learned from a teacher."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from pages.shell import controls, nouns, page, registry, stand_in, subject
+from pages.shell.subject import Subject
+from pages.stores import cached, catalogue
+from pages.stores.catalogue import ModelChoice
+from pages.views.bars import bars
+from pages.views.maps import maps
+from vitviz.analysis import distillation as analysis
+from vitviz.config import ModelConfig, ViTConfig
+from vitviz.plots.attention import maps_view
+from vitviz.plots.distillation import disagreement_figure, similarity_figure
+from vitviz.training.distillation import distillation_loss
+from vitviz.words import percent, signed
+
+MEASURED = "distillation.json"
+TAUGHT = {"hard": "answers, not its probabilities", "soft": "probabilities, not its answers alone"}
+NOT_SHIPPED = "Measured for shipped students beside their teacher; this model is none of them."
+STREAM = ("embedded", "blocks.*", "logits_cls", "logits_dist")
+TOP = 4  # classes in a voice's bars
+PLAIN = {"displayModeBar": False}
+MATH = r"""
+A student carries a second token, [DIST], beside [CLS]: $N + 2$ positions, two heads. With the teacher's hard decision
+$y_t = \arg\max_c Z_t(c)$ (Touvron et al. 2021, equation 3):
+
+$$L = \tfrac12\,\mathrm{CE}\bigl(Z_{cls},\, y\bigr) + \tfrac12\,\mathrm{CE}\bigl(Z_{dist},\, y_t\bigr).$$
+
+At test time the model answers with the mean of both heads. Softly, with temperature $\tau = 3$ and $\lambda = 0.1$:
+$(1-\lambda)\,\mathrm{CE}(Z_{cls}, y) + \lambda\tau^2\,\mathrm{KL}(p_t\,\|\,p_{dist})$ with
+$p = \mathrm{softmax}(Z/\tau)$.
+
+**Cosine of the two tokens** after every block: $\frac{x_{cls}\cdot x_{dist}}{\|x_{cls}\|\,\|x_{dist}\|}$. In the
+paper's ImageNet models it is 0.06 as they enter and 0.93 at the end. **Shared mass** of two rows of attention:
+$\sum_k \min(a_k, b_k)$ over all keys.
+"""
+TRY_THIS = """
+1. **Predict first:** do the two tokens look at the same patches? Then go through the blocks.
+2. Scrub the step to 0. Two random tokens: how alike are they then, and why does attention still pull them together?
+3. Find a picture that the teacher gets wrong. Which of the two heads makes the same mistake?
+"""
+
+
+def student() -> tuple[ModelChoice, int]:
+    """The sidebar's model and step if it has a distillation token; else the nearest student."""
+    chosen = nouns.choice()
+    if has_two_heads(chosen.config):
+        return chosen, nouns.current().step
+    best = stand_in.nearest(has_two_heads)
+    return best, best.steps[-1]
+
+
+def has_two_heads(config: ModelConfig) -> bool:
+    """Whether a model has a second token, and a head for each."""
+    return isinstance(config, ViTConfig) and config.distilled and config.num_classes > 0
+
+
+def choose(config: ViTConfig) -> tuple[int, int | None]:
+    """The block, and the head or the mean of all; both count from 1."""
+    left, right = st.columns(2, vertical_alignment="bottom")
+    with left:
+        block = controls.slider("distillation.block", "Block", 1, config.depth, config.depth)
+    with right:
+        heads: list[int | str] = ["mean", *range(1, config.num_heads + 1)]
+        said = controls.segmented("distillation.head", "Head", heads, "mean")
+    return block, None if said == "mean" else int(said)
+
+
+def look(now: Subject, block: int, head: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of [CLS] and [DIST] over all keys, of one head or the mean."""
+    heads = now.attn[block - 1]
+    rows = heads.mean(axis=0) if head is None else heads[head - 1]
+    return rows[0], rows[1]
+
+
+def opinions(now: Subject, teacher: ModelChoice | None) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Class names and probabilities of every voice on this picture."""
+    found = now.capture(STREAM)
+    voices = {
+        "[CLS] head": (now.classes, subject.probabilities(now.model, found["logits_cls"][0])),
+        "[DIST] head": (now.classes, subject.probabilities(now.model, found["logits_dist"][0])),
+    }
+    if teacher is not None:
+        logits = cached.captured(teacher.key, None, now.image, ("logits",)).logits[0]
+        loaded = cached.loaded(teacher.key)
+        voices = {
+            f"Teacher: {teacher.title}": (loaded.classes, subject.probabilities(loaded, logits)),
+            **voices,
+        }
+    return voices
+
+
+def stage(now: Subject, block: int, head: int | None, teacher: ModelChoice | None) -> None:
+    """Where both tokens look, and what every voice says of the picture."""
+    pictures, voices = st.columns([2, 1], gap="medium")
+    by_cls, by_dist = look(now, block, head)
+    prefix = now.layout.num_prefix_tokens
+    rows = np.stack([by_cls, by_dist])
+    names = ("[CLS]", "[DIST]")
+    with pictures:
+        on_patches = rows[:, prefix:].sum(axis=1)
+        maps(
+            maps_view(
+                now.prepared.shown,
+                rows[:, prefix:],
+                [f"{name} looks at" for name in names],
+                now.layout.grid,
+                shared_scale=True,
+                notes=[f"{percent(share, 0)} of its mass on patches" for share in on_patches],
+            ),
+            key="distillation.maps",
+        )
+        which = "on the mean of all heads" if head is None else f"in head {head}"
+        page.caption(
+            f"Block {block}, {which}: the two tokens share {percent(analysis.overlap(*rows), 0)} of their attention."
+            f" [CLS] gives {percent(by_cls[0])} to itself and {percent(by_cls[1])} to [DIST]; [DIST]"
+            f" {percent(by_dist[1])} to itself and {percent(by_dist[0])} to [CLS]. One scale for both."
+        )
+    with voices:
+        for index, (name, (classes, chances)) in enumerate(opinions(now, teacher).items()):
+            st.markdown(f"**{name}**")
+            top = np.argsort(-chances, kind="stable")[:TOP]
+            bars([classes[i] for i in top], chances[top], key=f"distillation.voice{index}")
+
+
+def depth(now: Subject, choice: ModelChoice, block: int) -> None:
+    """How alike the two tokens are after every block."""
+    st.subheader("How alike are the two tokens?", anchor=False)
+    similarity = _similarity(now)
+    first = choice.steps[0]
+    start = None if now.step == first else _similarity(subject.of(choice.key, first, now.image))
+    st.plotly_chart(
+        similarity_figure(similarity, start, block, nouns.mode()),
+        theme=None,
+        config=PLAIN,
+        key="distillation.similarity",
+    )
+    far = int(similarity.argmin())
+    before = "" if start is None else f" Before training the last was {signed(start[-1])}."
+    page.caption(
+        f"They enter with a cosine of {signed(similarity[0])} and leave block {len(similarity) - 1} with"
+        f" {signed(similarity[-1])}; they are furthest apart {'as they enter' if not far else f'after block {far}'}."
+        + before
+    )
+
+
+def _similarity(now: Subject) -> np.ndarray:
+    found = now.capture(STREAM)
+    layers = len([name for name in found.arrays if name.removeprefix("blocks.").isdigit()])
+    stream = [found["embedded"][0], *(found[f"blocks.{layer}"][0] for layer in range(layers))]
+    return analysis.token_similarity(np.stack(stream))
+
+
+def teacher_of(choice: ModelChoice) -> ModelChoice | None:
+    """The shipped model that a student was taught by, as its file says; None where it has none, or another."""
+    if choice.path is None:
+        return None
+    train = catalogue.header(choice.path).train
+    if train is None or train.distill_from is None:
+        return None
+    return catalogue.models().get(f"checkpoint:{Path(train.distill_from).stem}")
+
+
+def measured(choice: ModelChoice) -> dict[str, Any] | str:
+    """What was measured for exactly these files, or a sentence about why there is nothing."""
+    file = catalogue.CHECKPOINTS / MEASURED
+    if not file.is_file() or choice.path is None or not choice.key.startswith("checkpoint:"):
+        return NOT_SHIPPED
+    stored = json.loads(file.read_text("utf-8"))
+    entry = stored["students"].get(choice.path.stem)
+    if entry is None:
+        return NOT_SHIPPED
+    for name, digest in entry["digests"].items():
+        path = catalogue.CHECKPOINTS / f"{name}.safetensors"
+        if not path.is_file() or catalogue.header(path).digest != digest:
+            when, how = stored["measured"], stored["command"]
+            return f"A file has changed since this was measured on {when}: measure again with `{how}`."
+    return entry | {"date": stored["measured"], "command": stored["command"]}
+
+
+def agreement(entry: dict[str, Any] | str) -> None:
+    """Who decides differently from whom, over all test pictures."""
+    st.subheader("Who decides like whom?", anchor=False)
+    if isinstance(entry, str):
+        st.markdown(f":gray[{entry}]")
+        return
+    names, differs, accuracy = entry["names"], np.array(entry["differs"]), entry["accuracy"]
+    left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+    with left:
+        st.plotly_chart(
+            disagreement_figure(names, differs, nouns.mode()),
+            theme=None,
+            config=PLAIN,
+            key="distillation.differs",
+        )
+    with right:
+        st.dataframe(
+            [
+                {
+                    "Voice": name,
+                    "Accuracy": right,
+                    "Repeats the teacher's mistakes": None if not i else repeats,
+                }
+                for i, (name, right, repeats) in enumerate(
+                    zip(names, accuracy, entry["repeats"], strict=True)
+                )
+            ],
+            placeholder="–",
+            hide_index=True,
+            column_config={
+                "Accuracy": st.column_config.NumberColumn(format="percent"),
+                "Repeats the teacher's mistakes": st.column_config.NumberColumn(
+                    format="percent",
+                    help="Share of the teacher's wrong pictures that get the same wrong class.",
+                ),
+            },
+        )
+    page.caption(describe_agreement(entry))
+
+
+def describe_agreement(entry: dict[str, Any]) -> str:
+    """Which head stands nearer to the teacher, and what the teacher was worth."""
+    names, differs, accuracy = entry["names"], np.array(entry["differs"]), entry["accuracy"]
+    cls, dist, both = (names.index(name) for name in ("[CLS] head", "[DIST] head", "both heads"))
+    nearer, other = sorted((cls, dist), key=lambda voice: differs[0, voice])
+    text = (
+        f"Percent of {entry['pictures']:,} test pictures that two voices decide differently. The {names[nearer]}"
+        f" differs from the teacher on {percent(differs[0, nearer])}, the {names[other]} on"
+        f" {percent(differs[0, other])}. [DIST] learnt the teacher's {TAUGHT[entry['taught']]}."
+    )
+    if "twin" in names:
+        twin = names.index("twin")
+        gain = 100 * (accuracy[both] - accuracy[twin])
+        noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
+        text += (
+            f" The twin without a teacher differs on {percent(differs[0, twin])}; with a teacher the same model,"
+            f" trained as long, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'}"
+            f" ({percent(accuracy[both])} against {percent(accuracy[twin])}),"
+            f" {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points that the choice"
+            " of so many test pictures explains alone. Another seed would move both models as well."
+        )
+    return text + f" Measured at the last step, {entry['date']}, with `{entry['command']}`."
+
+
+entry_of_page = registry.BY_SLUG["distillation"]
+page.header(entry_of_page.title, entry_of_page.question)
+chosen, at_step = student()
+seen = subject.of(chosen.key, at_step, nouns.current().image)
+chosen_block, chosen_head = choose(chosen.config)
+stage(seen, chosen_block, chosen_head, teacher_of(chosen))
+stand_in.say_which(
+    chosen, lacks="distillation token", button="Choose this student", key="distillation.choose"
+)
+depth(seen, chosen, chosen_block)
+agreement(measured(chosen))
+nouns.link_to("live_lab", "Train a student, live", **{"live_lab.recipe": "cifar10_deit"})
+page.drawers(
+    math=MATH,
+    code="\n\n".join(
+        inspect.getsource(part)
+        for part in (distillation_loss, analysis.token_similarity, analysis.overlap, analysis.disagreement)
+    ),
+    try_this=TRY_THIS,
+)

@@ -1,0 +1,50 @@
+"""What the model answers for this picture, and what that answer is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from pages.shell.subject import Subject
+from pages.stores import catalogue
+from pages.views.bars import bars
+
+SMALL_WORLDS = ("digits", "mnist", "fashion_mnist", "shapes")  # sets that hold no photographs
+HEADLESS = "This model has no head for classes: it gives features, so nothing is predicted and no class is explained."
+
+
+def provenance(subject: Subject, random: bool) -> str:
+    """What the model was trained on, and whether this picture is of that kind."""
+    from vitviz.data.datasets import DATASETS
+
+    trained_on = subject.model.trained_on
+    if random:
+        return "Random weights: these probabilities mean nothing but where training starts."
+    name = DATASETS[trained_on].title if trained_on in DATASETS else trained_on
+    kind = subject.image.partition(":")[0]
+    if kind == trained_on:
+        return f"Trained on {name}; this picture is from its test set."
+    if trained_on not in DATASETS:
+        return f"Trained on {name}."
+    if trained_on in SMALL_WORLDS and kind != "upload":
+        return (
+            f"Trained on {name} and on nothing else: it was never shown a picture such as this one, and answers with"
+            f" one of its {len(subject.classes)} classes all the same."
+        )
+    return (
+        f"Trained on {name} and on nothing else: it answers with one of its {len(subject.classes)} classes,"
+        " whatever the picture shows."
+    )
+
+
+def draw(subject: Subject, count: int = 5) -> None:
+    """The most probable classes as bars, with the model's provenance under them."""
+    st.markdown("**Prediction**")
+    if not subject.classes:
+        st.caption(HEADLESS)
+        return
+    chances = subject.probabilities
+    top = np.argsort(-chances, kind="stable")[:count]
+    bars([subject.classes[i] for i in top], chances[top], key="attention.predictions")
+    random = catalogue.is_random(catalogue.models()[subject.key], subject.step)
+    st.caption(provenance(subject, random))

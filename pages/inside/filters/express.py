@@ -1,0 +1,111 @@
+"""What the components can express: the picture rebuilt from the first k, against the best basis and cosine waves."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import streamlit as st
+
+from pages.inside.filters import sources
+from pages.inside.filters.rebuild_view import rebuild as rebuild_view
+from pages.shell import nouns, page, stand_in
+from pages.stores import cached
+from vitviz.analysis import filters
+from vitviz.analysis.filters import Rebuilding
+from vitviz.config import SwinConfig, ViTConfig
+from vitviz.plots import filters as plots
+
+MOST = 96  # components at most: more would make the message larger than the picture deserves
+MATH = r"""
+Every patch less the picture's mean patch is projected on the first $k$ vectors of an orthonormal basis:
+$\hat x = \bar x + \sum_{i<k} \langle x - \bar x, b_i\rangle\, b_i$. Three bases of the same size:
+the principal components of E, the principal components of *these patches* (no basis can do better, Eckart and Young
+1936), and the discrete cosine transform, lowest frequencies first (JPEG's). The mean patch is kept for all
+three and does not count.
+
+The model does not rebuild anything: the question is only which directions of a patch E weighs, and in which order. What
+lies outside the span of E's filters, no later block can see.
+"""
+TRY_THIS = """
+1. **Predict first:** how many components until you recognise the picture? Move k up from 0.
+2. Choose step 0: is a random E a worse basis for the same k? Why is it not blind, at full k?
+3. Which of the three curves would change if you chose another picture?
+"""
+
+
+def draw() -> None:
+    """The whole view: picture and rebuildings, caption, drawers."""
+    choice = nouns.choice()
+    config = choice.config
+    if not isinstance(config, ViTConfig | SwinConfig) or not sources.has_embedding(config):
+        stand_in.offer(
+            "Only a model that cuts the picture into patches has an E.",
+            "express.instead",
+            icon=":material/grid_off:",
+        )
+        return
+    page.untrained_note(choice.trained_on)
+    prepared = cached.prepared(nouns.current().image, choice.preparation)
+    weights = sources.of(choice, nouns.current().step).now
+    std, mean = np.array(choice.preparation.std), np.array(choice.preparation.mean)
+    find = cached.kept_for(nouns.current().image, _bases, _bases_upload)
+    own, best, waves = find(prepared.input, weights, 255 * std)
+    layout = prepared.input.shape[-1] // config.patch_size
+    named = [
+        ("Components of E", "what this model's E weighs", own),
+        ("PCA of these patches", "the best possible", best),
+        ("DCT", "cosine waves, as in JPEG", waves),
+    ]
+    k = min(8, len(own.basis))
+    payload = plots.rebuilding(prepared.shown, config.patch_size, named, std, mean, k, _pinned(layout))
+    rebuild_view(payload, key="filters.rebuild")
+    page.caption(describe(own, best, waves))
+    page.shapes(patches=(layout**2, *own.basis.shape[1:]), E=weights.shape)
+    page.drawers(
+        math=MATH,
+        code=inspect.getsource(filters.rebuild) + "\n\n" + inspect.getsource(filters.dct_basis),
+        try_this=TRY_THIS,
+    )
+
+
+def _compute_bases(
+    picture: np.ndarray, weights: np.ndarray, scale: np.ndarray
+) -> tuple[Rebuilding, Rebuilding, Rebuilding]:
+    channels, patch_px = weights.shape[1], weights.shape[2]
+    patches = filters.cut_patches(picture, patch_px)
+    bases = (
+        filters.principal_components(weights, MOST).maps,
+        filters.principal_components(patches, MOST).maps,
+        filters.dct_basis(channels, patch_px, MOST),
+    )
+    own, best, waves = (filters.rebuild(patches, basis, scale) for basis in bases)
+    return own, best, waves
+
+
+_bases = st.cache_data(max_entries=16, show_spinner=False)(_compute_bases)
+_bases_upload = st.cache_data(max_entries=4, show_spinner=False, scope="session")(_compute_bases)
+cached.forgets(_bases_upload)
+
+
+def _pinned(grid: int) -> int:
+    pin = nouns.current().pin
+    x, y = (float(part) for part in pin.split(",")) if "," in pin else (0.5, 0.5)
+    return min(int(y * grid), grid - 1) * grid + min(int(x * grid), grid - 1)
+
+
+def describe(own: Rebuilding, best: Rebuilding, waves: Rebuilding) -> str:
+    """How many components of each basis halve and tenth the error, from the curves."""
+    start = own.error[0]
+    if start < 1e-6:
+        return "All patches of this picture are alike: the mean patch is the picture."
+
+    def needed(found: Rebuilding, share: float) -> str:
+        below = np.flatnonzero(found.error <= share * start)
+        return str(int(below[0])) if len(below) else f"more than {len(found.basis)}"
+
+    return (
+        f"With no component the error is {start:.1f} grey levels. To halve it takes {needed(own, 0.5)} components of E,"
+        f" {needed(best, 0.5)} of the patches' own, {needed(waves, 0.5)} cosine waves; for a tenth of it"
+        f" {needed(own, 0.1)}, {needed(best, 0.1)} and {needed(waves, 0.1)}."
+    )

@@ -1,0 +1,106 @@
+"""The first linear map of any model, at every snapshot: E of a ViT or Swin, the first convolution of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from pages.shell import nouns
+from pages.stores import cached, catalogue, films
+from pages.stores.catalogue import ModelChoice
+from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
+from vitviz.models.zoo import create_model
+from vitviz.probe.capture import as_array
+
+FloatArray = NDArray[np.floating[Any]]
+SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Filters:
+    """A model's first filters over time: (D, C, P, P) per moment, and the moment of the chosen step."""
+
+    title: str
+    note: str
+    weights: list[FloatArray]
+    moments: list[str]
+    frame: int
+
+    @property
+    def now(self) -> FloatArray:
+        """(D, C, P, P) at the chosen step."""
+        return self.weights[self.frame]
+
+
+def parameter_name(config: ModelConfig) -> str | None:
+    """The name of the first map's weight; None where a model has none that can be drawn as pictures."""
+    if isinstance(config, ViTConfig):
+        return "patch_embed.stem.0.weight" if config.stem else "patch_embed.proj.weight"
+    if isinstance(config, SwinConfig):
+        return "patch_embed.proj.weight"
+    return "stem.0.weight" if isinstance(config, CNNConfig) else None
+
+
+def has_embedding(config: ModelConfig) -> bool:
+    """Whether the first map is E, one matrix for a whole patch."""
+    return isinstance(config, SwinConfig) or (isinstance(config, ViTConfig) and not config.stem)
+
+
+def of(choice: ModelChoice, step: int | None) -> Filters:
+    """A model's filters at all its snapshots; `step` (None: the last) is the moment shown first."""
+    name = parameter_name(choice.config)
+    if name is None:
+        raise ValueError(f"{choice.title} has no first filters that can be drawn")
+    film = films.parameter(choice, name)
+    note = (
+        "random weights"
+        if choice.trained_on is None
+        else f"trained on {catalogue.data_title(choice.trained_on)}"
+    )
+    if film:
+        steps = [moment for moment, _ in film]
+        wanted = steps[-1] if step is None else step
+        frame = int(np.abs(np.array(steps) - wanted).argmin())
+        return Filters(choice.title, note, [w for _, w in film], films.moments(choice, steps), frame)
+    now = nouns.current()
+    loaded = cached.loaded(choice.key, now.step if choice.key == now.model else None)
+    return Filters(choice.title, note, [as_array(loaded.model.get_parameter(name))], [""], 0)
+
+
+def change(model: Filters) -> Filters:
+    """E less E at the first snapshot, from the second snapshot on; needs two snapshots or more."""
+    start = model.weights[0]
+    return Filters(
+        model.title,
+        f"{model.note}, less its first step",
+        [weights - start for weights in model.weights[1:]],
+        model.moments[1:],
+        max(0, model.frame - 1),
+    )
+
+
+def random_twin(choice: ModelChoice) -> Filters:
+    """The same first map before any training, from a fixed seed."""
+    return Filters("Random weights", f"the same shape, seed {SEED}", [_random(choice.config)], [""], 0)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _random(config: ModelConfig) -> FloatArray:
+    # One block is enough for the first map of a ViT, and a large ViT takes seconds to draw.
+    small = replace(config, depth=1) if isinstance(config, ViTConfig) else config
+    model: nn.Module = create_model(small, seed=SEED)
+    return as_array(model.get_parameter(parameter_name(config) or ""))
+
+
+@torch.inference_mode()
+def bias(choice: ModelChoice) -> FloatArray | None:
+    """E's bias at the chosen step, (D,); None where it has none."""
+    loaded = cached.loaded(choice.key, nouns.current().step)
+    embed: Any = loaded.model.get_submodule("patch_embed.proj")
+    return None if embed.bias is None else as_array(embed.bias)

@@ -1,0 +1,128 @@
+"""Where is E? The parameter tree with E marked, its two shapes, and one patch taken through it by hand."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import streamlit as st
+
+from pages.inside.filters import sources
+from pages.inside.filters.tiles_view import tiles as tiles_view
+from pages.shell import controls, nouns, page
+from pages.stores import cached
+from vitviz.analysis import filters
+from vitviz.config import SwinConfig, ViTConfig
+from vitviz.models.layers import PatchEmbed
+from vitviz.models.loaded import LoadedModel
+from vitviz.plots import filters as plots
+from vitviz.probe.capture import capture
+
+MATH = r"""
+$z_{n,d} = \sum_{c, y, x} W_{d,c,y,x}\, x^n_{c,y,x} + b_d$: the patch $n$ and the filter $d$, multiplied weight
+by weight and summed.
+As a matrix, $\mathbf{E} = W$ folded to $(D, C P^2)$ and transposed,
+$\mathbf{E} \in \mathbb{R}^{(P^2 C) \times D}$, and
+$\mathbf{z}_n = \mathbf{x}^n_p \mathbf{E} + \mathbf{b}$ (Dosovitskiy et al. 2021, eq. 1).
+"""
+TRY_THIS = """
+1. **Predict first:** which share of the model's parameters is E? Then read the tree.
+2. Find a filter whose answer to this patch is large, and look at its picture: does it resemble the patch?
+3. Pin a patch of plain background. What is left of the sum? Where does the answer come from?
+"""
+
+
+def draw() -> None:
+    """The whole view: tree, shapes, the product by hand, drawers."""
+    choice = nouns.choice()
+    config = choice.config
+    loaded = cached.loaded(choice.key, nouns.current().step)
+    counts = {name: tuple(p.shape) for name, p in loaded.model.named_parameters()}
+    left, right = st.columns([1, 1.25], gap="large")
+    with left:
+        st.markdown("**The parameters, first level by first level**")
+        st.code("\n".join(tree(counts, sources.parameter_name(config))), language=None, height=520)
+    with right:
+        if not isinstance(config, ViTConfig | SwinConfig) or not sources.has_embedding(config):
+            st.info(
+                "This model has no E: it does not cut the picture into patches.", icon=":material/grid_off:"
+            )
+        else:
+            _by_hand(loaded, config)
+    page.drawers(
+        math=MATH,
+        code=inspect.getsource(PatchEmbed) + "\n\n" + inspect.getsource(filters.answer),
+        try_this=TRY_THIS,
+    )
+
+
+def tree(shapes: dict[str, tuple[int, ...]], first_map: str | None) -> list[str]:
+    """The parameters as indented lines with shapes and counts; equal blocks are told once, E is marked."""
+    total = sum(int(np.prod(shape)) for shape in shapes.values())
+    lines = [f"model{total:>34,}"]
+    blocks = sorted({int(name.split(".")[1]) for name in shapes if name.startswith("blocks.")})
+    seen: set[str] = set()
+    for name, shape in shapes.items():
+        parts = name.split(".")
+        if parts[0] == "blocks":
+            if parts[1] != "0":
+                continue
+            parts = [f"blocks.0 … {blocks[-1]} (each)" if len(blocks) > 1 else "blocks.0", *parts[2:]]
+        for depth in range(len(parts) - 1):
+            branch = ".".join(parts[: depth + 1])
+            if branch not in seen:
+                seen.add(branch)
+                lines.append("  " * (depth + 1) + parts[depth])
+        mark = "  ◀ E" if name == first_map else ""
+        label = "  " * len(parts) + parts[-1]
+        size = " × ".join(map(str, shape)) or "1"
+        lines.append(f"{label:<22}{size:>17}{mark}")
+    return lines
+
+
+def _by_hand(loaded: LoadedModel, config: ViTConfig | SwinConfig) -> None:
+    choice = nouns.choice()
+    weights = sources.of(choice, nouns.current().step).now
+    dim, channels, patch_px, _ = weights.shape
+    total = sum(p.numel() for p in loaded.model.parameters())
+    st.markdown("**E has two shapes and one set of numbers**")
+    page.shapes(**{"Conv2d kernel": weights.shape, "E, P²C × D": (channels * patch_px**2, dim)})
+    st.markdown(
+        f"P²C · D = {patch_px}² · {channels} · {dim} = {weights.size:,} weights, {100 * weights.size / total:.1f} % of"
+        f" the model's {total:,}."
+    )
+    st.markdown("**One patch through one column of E, by hand**")
+    column = controls.number("filters.column", "Column of E, d", 0, dim - 1, 0)
+    prepared = cached.prepared(nouns.current().image, choice.preparation)
+    patches = filters.cut_patches(prepared.input, patch_px)
+    grid = prepared.input.shape[-1] // patch_px
+    index = _pinned(grid)
+    bias = sources.bias(choice)
+    found = filters.answer(patches[index], weights, bias, column)
+    record = capture(loaded.model, prepared.input[None], ["patch_embed"])["patch_embed"][0]
+    by_model = float(np.asarray(record).reshape(-1, dim)[index, column])
+    maps = np.stack([found.patch, found.weight, found.products])[None]
+    sheet = plots.Sheet("Patch, filter, their products", f"patch {index}, column {column}", maps)
+    tiles_view(plots.tiles([sheet], 3, word="picture"), key="filters.by_hand")
+    page.caption(_sum_text(found, index, column, by_model, isinstance(config, SwinConfig)))
+
+
+def _sum_text(found: filters.Answer, index: int, column: int, by_model: float, normed: bool) -> str:
+    products = found.products.ravel()
+    first = " ".join(
+        f"{'+' if x >= 0 and i else '−' if x < 0 else ''} {abs(x):.3f}" for i, x in enumerate(products[:4])
+    )
+    sign = "−" if found.bias < 0 else "+"
+    text = (
+        f"Patch {index}: {first} + … ({products.size} products) = {products.sum():.4f}; {sign} bias"
+        f" {abs(found.bias):.4f} = **{found.value:.4f}**."
+    )
+    if normed:
+        return f"{text} A Swin normalises its tokens next, so its record holds other numbers."
+    return f"{text} The model's own token {index} has {by_model:.4f} in dimension {column}: the difference is rounding."
+
+
+def _pinned(grid: int) -> int:
+    pin = nouns.current().pin
+    x, y = (float(part) for part in pin.split(",")) if "," in pin else (0.5, 0.5)
+    return min(int(y * grid), grid - 1) * grid + min(int(x * grid), grid - 1)

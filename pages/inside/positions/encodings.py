@@ -1,0 +1,169 @@
+"""What can stand in the mosaic: computed encodings, the chosen model's table, and other models' tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from pages.shell import nouns
+from pages.stores import cached, catalogue, films
+from pages.stores.catalogue import ModelChoice
+from vitviz.analysis import positions
+from vitviz.config import ViTConfig
+from vitviz.probe.capture import as_array
+
+FloatArray = NDArray[np.floating[Any]]
+COMPUTED = {
+    "sincos_1d": "1-D sinusoidal",
+    "sincos_2d_sum": "2-D sinusoidal, summed",
+    "sincos_2d_concat": "2-D sinusoidal, concatenated",
+    "slip": "1-D with the slip",
+    "random": "Random",
+    "none": "None",
+}
+WAVES = ("sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "slip")  # of COMPUTED, those that have a base
+DEFAULT_BASE = 10000.0
+OWN = "model"
+DEFAULT_GRID, DEFAULT_DIM = (8, 8), 64
+_KINDS = {"learned": "learned", "pixels": "pixels"} | {name: name for name in COMPUTED}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """An encoding with its tables over time and how it is called.
+
+    kind: how its formula reads: learned, pixels, or a name of COMPUTED.
+    tables: (moments, N, D), the patches' positions alone.
+    frame: the moment of the chosen step.
+    """
+
+    title: str
+    note: str
+    kind: str
+    grid: tuple[int, int]
+    tables: FloatArray
+    moments: list[str]
+    frame: int = 0
+    trained: bool = False
+    own: bool = False  # the chosen model's, whose step the sidebar decides
+
+    @property
+    def now(self) -> FloatArray:
+        """(N, D) at the chosen step."""
+        return self.tables[self.frame]
+
+
+def own_grid() -> tuple[int, int]:
+    """The chosen model's grid of patches; 8 x 8 where it has none of one size."""
+    config = nouns.choice().config
+    return config.grid if isinstance(config, ViTConfig) else DEFAULT_GRID
+
+
+def own_dim() -> int:
+    """The chosen model's width where every encoding exists for it, else 64."""
+    config = nouns.choice().config
+    fits = isinstance(config, ViTConfig) and config.embed_dim >= 8 and config.embed_dim % 4 == 0
+    return config.embed_dim if fits else DEFAULT_DIM
+
+
+def has_own() -> bool:
+    """Whether the chosen model adds positions to its patches, or could."""
+    return isinstance(nouns.choice().config, ViTConfig)
+
+
+def reason() -> str:
+    """Why the chosen model has no table of positions, in one sentence."""
+    kind = nouns.choice().config.kind
+    return {
+        "swin": "A Swin adds nothing to its tokens: a bias for each offset inside a window is added to the scores.",
+        "cnn": "A CNN needs no positions: its filters slide over a picture that keeps its rows and columns.",
+        "flat_attention": "This model has one token, the whole picture, so there is no position to tell.",
+        "conv_attention": "Here queries, keys and values are convolutions, which know their neighbours.",
+    }.get(kind, "This model has no table of positions.")
+
+
+def options() -> dict[str, str]:
+    """Every encoding that can be shown, by key: this model's first, computed ones, then other models'."""
+    own = {OWN: f"This model · {nouns.choice().title}"} if has_own() else {}
+    others = {
+        choice.key: choice.title
+        for choice in catalogue.models().values()
+        if isinstance(choice.config, ViTConfig)
+        and choice.config.positions == "learned"
+        and choice.trained_on is not None
+        and choice.key != nouns.current().model
+    }
+    return own | COMPUTED | others
+
+
+def find(option: str, grid: tuple[int, int], dim: int, base: float, seed: int = 0) -> Table:
+    """The encoding of an option; grid, dim, base and seed matter to computed ones alone."""
+    if option in COMPUTED:
+        kind = cast(positions.Encoding, option)
+        note = "every code is zero" if kind == "none" else f"D {dim}"
+        if kind not in ("none", "random"):
+            note += f" · base {base:,.0f}"
+        return Table(
+            COMPUTED[kind], note, kind, grid, positions.encode(kind, grid, dim, base, seed)[None], [""]
+        )
+    return _of_model(nouns.choice() if option == OWN else catalogue.models()[option], option == OWN)
+
+
+def _of_model(choice: ModelChoice, own: bool) -> Table:
+    config = cast(ViTConfig, choice.config)
+    trained = choice.trained_on is not None
+    film = films.parameter(choice, "pos_embed") if config.positions == "learned" else []
+    title = {"learned": "Learned", "pixels": "From the pixels"}.get(
+        config.positions, COMPUTED.get(config.positions, "None")
+    )
+    where = choice.title
+    if not own:  # two learned tables side by side are told apart by their models
+        title, where = choice.title, title.lower()
+    if film:
+        steps = [step for step, _ in film]
+        tables = np.stack([positions.patch_rows(values, config.grid) for _, values in film])
+        wanted = nouns.current().step if own else steps[-1]
+        frame = int(np.abs(np.array(steps) - wanted).argmin())
+        return Table(
+            title, where, "learned", config.grid, tables, films.moments(choice, steps), frame, trained, own
+        )
+    table = _still(choice, config)
+    note = where if trained or config.positions != "learned" else f"{where} · random weights"
+    return Table(title, note, _KINDS[config.positions], config.grid, table[None], [""], 0, trained)
+
+
+def _still(choice: ModelChoice, config: ViTConfig) -> FloatArray:
+    count = config.grid[0] * config.grid[1]
+    if config.positions == "none":
+        return np.zeros((count, config.embed_dim))
+    now = nouns.current()
+    step = now.step if choice.key == now.model else None
+    if config.positions == "pixels":
+        record = cached.captured(choice.key, step, now.image, ("pos_embed",))
+        return positions.patch_rows(record["pos_embed"], config.grid)
+    model: Any = cached.loaded(choice.key, step).model
+    return positions.patch_rows(as_array(model.position_table(config.grid)), config.grid)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def measured(table: FloatArray, grid: tuple[int, int]) -> positions.Wishes:
+    """The four wishes of a table, kept."""
+    return positions.wishes(table, grid)
+
+
+def pin_place() -> tuple[float, float]:
+    """The pin as a place of the picture; a prefix token has none, so the middle stands for it."""
+    pin = nouns.current().pin
+    if "," not in pin:
+        return 0.5, 0.5
+    x, y = (float(part) for part in pin.split(","))
+    return x, y
+
+
+def picture() -> NDArray[np.uint8]:
+    """What the chosen model sees, (S, S, 3)."""
+    return cached.prepared(nouns.current().image, nouns.choice().preparation).shown

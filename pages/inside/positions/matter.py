@@ -1,0 +1,103 @@
+"""Do positions matter? Five position codes trained side by side: measured curves, and shuffled patches."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from pages.shell import controls, nouns, page
+from pages.stores import catalogue
+from pages.views.race import race as race_view
+from vitviz.analysis.race import Racer, describe, racer
+from vitviz.plots import race as plots
+from vitviz.training.races import CODES, RACES
+
+MEASURED = "positions_race.json"
+MATH = r"""
+Without positions every block is equivariant: with a permutation $\Pi$ of the patches, $f(\Pi X) = \Pi f(X)$, and [CLS]
+or the mean read the same. So the accuracy on *whole* pictures and with *shuffled* patches must be equal, and is.
+
+With positions the model can use the place, and then it fails where the places are wrong: the more a model relies on
+them, the further shuffled patches bring it down, on shapes as far as chance. A model that does well on shuffled patches
+has not come to rely on them.
+
+Summed positions, $p(r, c) = \mathrm{PE}(r) + \mathrm{PE}(c)$, are the same for $(r, c)$ and $(c, r)$: the model cannot
+tell a picture from the one whose patches are exchanged across the diagonal, so it cannot tell *left* from *above*.
+"""
+TRY_THIS = """
+1. **Predict first:** on shapes, which two answers does the model with summed positions confuse?
+2. Which data set needs positions least? What would you have to draw to make it need them?
+3. Train the race with another seed. Which order stays?
+4. Look into *None* and into *Learned* at the last step: where do their attention maps differ?
+"""
+
+
+def draw() -> None:
+    """The whole view: data set, curves, shuffled patches, caption, drawers."""
+    file = catalogue.CHECKPOINTS / MEASURED
+    if not file.is_file():
+        st.info(
+            "No measured race lies here. `python benchmarks/positions_race.py` makes one.",
+            icon=":material/timer:",
+        )
+        return
+    stored = json.loads(file.read_text("utf-8"))
+    races = stored["races"]
+    chosen, live = st.columns([3, 1.4], vertical_alignment="bottom")
+    with chosen:
+        name = controls.segmented(
+            "positions.dataset",
+            "Data set",
+            tuple(d for d in RACES if d in races),
+            format_func=lambda key: catalogue.datasets().get(key, key),
+        )
+    with live:
+        nouns.link_to(
+            "live_lab", "Train this live", **{"live_lab.train": "experiment", "live_lab.race": name}
+        )
+    race = races[name]
+    racers = racers_of(race)
+    race_view(plots.payload(racers, 1 / len(race["classes"]), race["train"]["epochs"]), key="positions.race")
+    page.caption(describe(racers, race["classes"]))
+    config, train = race["config"], race["train"]
+    st.markdown(
+        f":gray[Measured {race['measured']} at commit {race['commit']}, not live: one seed"
+        f" ({train['seed']}), the same recipe for all five: D {config['embed_dim']}, {config['depth']} blocks,"
+        f" patch {config['patch_size']} px, {train['epochs']:g} epochs; {race['processor_s']:,.0f} s of processor time"
+        f" together. `{race['command']}`]"
+    )
+    page.drawers(math=MATH, numbers=lambda: _numbers(race), try_this=TRY_THIS)
+
+
+def racers_of(race: dict[str, Any]) -> list[Racer]:
+    """A stored race's models."""
+    return [
+        racer(run["positions"], CODES[run["positions"]], np.array(run["curve"]).T, [run["measured"]])
+        for run in race["runs"]
+    ]
+
+
+def _numbers(race: dict[str, Any]) -> None:
+    runs = race["runs"]
+    st.dataframe(
+        {
+            "positions": [CODES[run["positions"]] for run in runs],
+            "test": [run["measured"]["accuracy"] for run in runs],
+            "shuffled": [run["measured"]["shuffled"] for run in runs],
+            "best validation": [max(accuracy for _, accuracy in run["curve"]) for run in runs],
+            "seconds": [run["seconds"] for run in runs],
+        },
+        hide_index=True,
+    )
+    st.download_button(
+        "The race (JSON)",
+        json.dumps(race, indent=1),
+        "positions_race.json",
+        "application/json",
+        key="positions.race_json",
+        on_click="ignore",
+        icon=":material/download:",
+    )

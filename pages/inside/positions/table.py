@@ -1,0 +1,137 @@
+"""The encoding itself: a heat map of position by dimension, with the formula of every cell."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from typing import cast
+
+import numpy as np
+import streamlit as st
+
+from pages.inside.positions import encodings, similarity
+from pages.inside.positions.table_view import table as table_view
+from pages.shell import controls, page
+from vitviz import positions as formulas
+from vitviz.analysis import positions
+from vitviz.plots import positions as plots
+
+MATH = r"""
+**1-D** (Vaswani et al. 2017): $\ PE[p, 2i] = \sin\!\big(p / b^{2i/D}\big),\quad PE[p, 2i+1] =
+\cos\!\big(p / b^{2i/D}\big)$, base $b = 10000$. A sine and its cosine share one frequency, so
+$p_i \cdot p_j = \sum_k \cos(\omega_k (i - j))$ depends on the distance alone.
+
+**2-D, summed**: $\ PE[r, c] = PE_1(r) + PE_1(c)$, both of width $D$. A sum does not know its order:
+$(r, c)$ and $(c, r)$ are one code.
+
+**2-D, concatenated** (big_vision, SimpleViT): $[\sin \omega_k c,\ \cos \omega_k c,\ \sin \omega_k r,\
+\cos \omega_k r]$ with $\omega_k = b^{-k/(D/4 - 1)}$: half of $D$ for the column, half for the row,
+$\lVert p\rVert^2 = D/2$.
+
+**Learned** (Dosovitskiy et al. 2021, eq. 1): $\mathbf{E}_{pos} \in \mathbb{R}^{(N+1)\times D}$, weights like any other.
+"""
+TRY_THIS = """
+1. **Predict first:** after how many positions does dimension 0 repeat? Read its wavelength, then count in the wave.
+2. Lower the base to 10 and look at the last dimensions: which positions have become hard to tell apart?
+3. In the summed form find two patches with exactly the same row of numbers.
+4. Choose the model's own table: can you see any wave in it?
+"""
+
+
+def draw() -> None:
+    """The whole view: controls, heat map with its inspector, caption, drawers."""
+    names = encodings.options()
+    first, base_box, more = st.columns([2.6, 1.4, 1.4], vertical_alignment="bottom")
+    with first:
+        option = controls.select(
+            "positions.encoding", "Encoding", tuple(names), "sincos_1d", format_func=names.__getitem__
+        )
+    computed = option in encodings.COMPUTED
+    own_grid, own_dim = encodings.own_grid(), encodings.own_dim()
+    with more, st.popover("Grid and D", width="stretch", icon=":material/tune:"):
+        grid = controls.select(
+            "positions.grid",
+            "Grid, patches",
+            tuple(sorted({*similarity.GRIDS, own_grid})),
+            own_grid,
+            format_func=lambda g: f"{g[0]} × {g[1]}",
+            disabled=not computed,
+        )
+        dims = tuple(sorted({*similarity.DIMS, own_dim}))
+        dim = controls.select("positions.dim", "Width D", dims, own_dim, disabled=not computed)
+    with base_box:
+        wave = option in encodings.WAVES
+        chosen_base = controls.select(
+            "positions.base",
+            "Base",
+            similarity.BASES,
+            encodings.DEFAULT_BASE,
+            format_func=lambda b: f"{b:,.0f}",
+            disabled=not wave,
+        )
+    base = chosen_base if wave else encodings.DEFAULT_BASE  # a model's own table was made with this one
+    table = encodings.find(option, grid, dim, base)
+    kind, width = table.kind, table.now.shape[1]
+    exponents = positions.exponents(cast(positions.Encoding, kind), width)
+    x, y = encodings.pin_place()
+    rows, cols = table.grid
+    position = min(int(y * rows), rows - 1) * cols + min(int(x * cols), cols - 1)
+    payload = plots.table(table.now, kind, table.grid, base, exponents, encodings.picture(), position)
+    table_view(payload, key="positions.table")
+    page.caption(describe(table, base))
+    page.shapes(p=table.now.shape)
+    source = {
+        "sincos_1d": formulas.sincos_1d,
+        "slip": formulas.sincos_1d_slip,
+        "sincos_2d_sum": formulas.sincos_2d_sum,
+        "sincos_2d_concat": formulas.sincos_2d_concat,
+    }.get(kind, positions.patch_rows)
+    page.drawers(
+        math=MATH,
+        code=inspect.getsource(source),
+        numbers=partial(_numbers, table),
+        try_this=TRY_THIS,
+    )
+
+
+def describe(table: encodings.Table, base: float) -> str:
+    """What the heat map shows, from its numbers."""
+    values = table.now
+    count, dim = values.shape
+    if not values.any():
+        return "Nothing is added: all values are 0."
+    when = f" at {table.moments[table.frame]}" if table.moments[table.frame] else ""
+    if table.kind in ("learned", "pixels", "random"):
+        spread = float(values.std())
+        text = (
+            f"{table.title}{when}: {count} × {dim} = {values.size:,} numbers, standard deviation {spread:.3f}"
+        )
+        if table.kind == "learned" and not table.trained:
+            return f"{text}; drawn at random with 0.02, not trained."
+        return f"{text}."
+    waves = positions.wavelengths(cast(positions.Encoding, table.kind), dim, base)
+    longest = max(table.grid) if table.kind.startswith("sincos_2d") else count
+    turning = float(np.mean(waves <= longest))
+    return (
+        f"{table.title}: wavelengths run from {waves.min():.2f} to {waves.max():,.0f} positions. On this grid"
+        f" {100 * turning:.0f} % of the {dim} dimensions complete a turn; the others change slowly, and far positions"
+        " differ in them alone."
+    )
+
+
+def _numbers(table: encodings.Table) -> None:
+    st.markdown(f"**{table.title}** · {table.note}")
+    st.download_button(
+        "The table (CSV)",
+        partial(similarity.csv, table.now),
+        "positions.csv",
+        "text/csv",
+        key="positions.csv_one",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+    st.dataframe(
+        np.round(table.now[:64, :32], 4),
+        height=280,
+    )
+    st.caption(f"The first {min(64, len(table.now))} positions and {min(32, table.now.shape[1])} dimensions.")

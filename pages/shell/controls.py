@@ -1,0 +1,275 @@
+"""Controls that are kept from page to page and written into the link; what a link says is checked when it is read.
+
+Every widget is told its present value as its default too: one that a browser first shows in a later run (in a popover
+that opens then) is not told what the session says, and would begin at 0 or at the first option.
+
+A key is `page.control`. A value that is not among the options (an old link, a hostile one, another model) falls back
+to the default, silently.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from pages.shell import link, state
+
+T = TypeVar("T")
+
+
+def encode(value: object) -> str:
+    """A value as it stands in a link: 1 or 0 for a switch, parts of a tuple joined by commas."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, tuple | list):
+        return ",".join(encode(part) for part in value)
+    return str(value)
+
+
+def keep(key: str, value: Any) -> None:
+    """Remembers a control's value for pages that do not draw it, and writes it into the link."""
+    st.session_state.setdefault(state.KEPT, {})[key] = value
+    link.put(key, encode(value))
+
+
+def set_value(key: str, value: Any) -> None:
+    """Sets a control from outside: before it is drawn in this run, or in a callback."""
+    st.session_state[key] = value
+    st.session_state.setdefault(state.KEPT, {})[key] = value
+
+
+def _prepare(key: str, default: T, parse: Callable[[str], T | None], valid: Callable[[Any], bool]) -> None:
+    """Puts the value that a widget must start from into the session: link, else widget, else kept, else default."""
+    said = link.take(key)
+    parsed = None if said is None else parse(said)
+    if parsed is not None and valid(parsed):
+        st.session_state[key] = parsed
+    elif key not in st.session_state:
+        st.session_state[key] = st.session_state.get(state.KEPT, {}).get(key, default)
+    if not valid(st.session_state[key]):
+        st.session_state[key] = default
+
+
+def _hold(key: str, limits: object) -> None:
+    """Keeps a slider's value when its options or limits change.
+
+    Streamlit then makes a new widget under the old key, which would start from its lowest value. What has not changed
+    is left alone: a value that the server sets would pull the handle from under a visitor who drags it.
+    """
+    seen = st.session_state.setdefault(state.LIMITS, {})
+    if seen.get(key) != limits:
+        seen[key] = limits
+        st.session_state[key] = st.session_state[key]
+
+
+def _choice(key: str, options: Sequence[T], default: T | None) -> None:
+    if not options:
+        raise ValueError(f"{key} needs at least one option, received none")
+    start = options[0] if default is None or default not in options else default
+    by_name = {encode(option): option for option in options}
+    _prepare(key, start, by_name.get, lambda value: any(_same(value, option) for option in options))
+
+
+def _place(key: str, options: Sequence[Any]) -> int:
+    return next(i for i, option in enumerate(options) if _same(option, st.session_state[key]))
+
+
+def _same(a: object, b: object) -> bool:
+    return type(a) is type(b) and a == b
+
+
+def select(
+    key: str,
+    label: str,
+    options: Sequence[T],
+    default: T | None = None,
+    *,
+    format_func: Callable[[Any], str] = str,
+    help: str | None = None,
+    disabled: bool = False,
+    label_visibility: str = "visible",
+) -> T:
+    """A list of options to choose one from; the default is the first."""
+    _choice(key, options, default)
+    value = st.selectbox(
+        label,
+        options,
+        index=_place(key, options),
+        key=key,
+        format_func=format_func,
+        help=help,
+        disabled=disabled,
+        label_visibility=label_visibility,
+    )
+    keep(key, value)
+    return value
+
+
+def segmented(
+    key: str,
+    label: str,
+    options: Sequence[T],
+    default: T | None = None,
+    *,
+    format_func: Callable[[Any], str] = str,
+    help: str | None = None,
+    disabled: bool = False,
+    label_visibility: str = "visible",
+    width: str = "content",
+) -> T:
+    """Two to five options side by side, of which one is always chosen."""
+    _choice(key, options, default)
+    value = st.segmented_control(
+        label,
+        options,
+        default=options[_place(key, options)],
+        key=key,
+        required=True,
+        format_func=format_func,
+        help=help,
+        disabled=disabled,
+        label_visibility=label_visibility,
+        width=width,
+    )
+    keep(key, value)
+    return value
+
+
+def select_slider(
+    key: str,
+    label: str,
+    options: Sequence[T],
+    default: T | None = None,
+    *,
+    format_func: Callable[[Any], str] = str,
+    help: str | None = None,
+    disabled: bool = False,
+    label_visibility: str = "visible",
+) -> T:
+    """A slider over ordered options that need not be evenly spaced, such as the steps of snapshots."""
+    _choice(key, options, default)
+    if len(options) == 1:  # a slider needs two ends
+        keep(key, options[0])
+        return options[0]
+    _hold(key, tuple(options))
+    value = st.select_slider(
+        label,
+        options,
+        value=options[_place(key, options)],
+        key=key,
+        format_func=format_func,
+        help=help,
+        disabled=disabled,
+        label_visibility=label_visibility,
+    )
+    keep(key, value)
+    return value
+
+
+def slider(
+    key: str,
+    label: str,
+    low: float,
+    high: float,
+    default: float,
+    step: float | None = None,
+    *,
+    format: str | None = None,
+    help: str | None = None,
+    disabled: bool = False,
+) -> Any:
+    """A number between low and high; whole if low, high and default are whole."""
+    if low > high:
+        raise ValueError(f"{key} needs low <= high, received {low} and {high}")
+    kind = int if all(isinstance(number, int) for number in (low, high, default)) else float
+    start = kind(min(max(default, low), high))
+    if low == high:  # a slider needs two ends
+        keep(key, start)
+        return start
+    _prepare(key, start, _number(kind), lambda value: _within(value, kind, low, high))
+    _hold(key, (low, high))
+    value = st.slider(
+        label,
+        kind(low),
+        kind(high),
+        value=st.session_state[key],
+        step=None if step is None else kind(step),
+        format=format,
+        key=key,
+        help=help,
+        disabled=disabled,
+    )
+    keep(key, value)
+    return value
+
+
+def number(
+    key: str,
+    label: str,
+    low: int,
+    high: int,
+    default: int,
+    *,
+    help: str | None = None,
+    disabled: bool = False,
+) -> int:
+    """A whole number between low and high that can be typed."""
+    _prepare(key, min(max(default, low), high), _number(int), lambda value: _within(value, int, low, high))
+    value = st.number_input(
+        label, low, high, value=st.session_state[key], key=key, step=1, help=help, disabled=disabled
+    )
+    keep(key, value)
+    return int(value)
+
+
+def real(
+    key: str, label: str, default: float, step: float, *, help: str | None = None, disabled: bool = False
+) -> float:
+    """Any finite number that can be typed; what makes no sense is refused, with the reason, where it is used."""
+    _prepare(key, float(default), _number(float), lambda value: type(value) is float and math.isfinite(value))
+    value = st.number_input(
+        label, value=st.session_state[key], key=key, step=step, format="%g", help=help, disabled=disabled
+    )
+    keep(key, value)
+    return float(value)
+
+
+def text(
+    key: str, label: str, default: str, longest: int, *, help: str | None = None, disabled: bool = False
+) -> str:
+    """A short line that can be typed; what makes no sense is refused, with the reason, where it is used."""
+    _prepare(key, default, str, lambda value: isinstance(value, str) and len(value) <= longest)
+    value = st.text_input(
+        label, st.session_state[key], key=key, max_chars=longest, help=help, disabled=disabled
+    )
+    keep(key, value)
+    return value
+
+
+def toggle(
+    key: str, label: str, default: bool = False, *, help: str | None = None, disabled: bool = False
+) -> bool:
+    """A switch."""
+    _prepare(key, default, {"1": True, "0": False}.get, lambda value: isinstance(value, bool))
+    value = st.toggle(label, st.session_state[key], key=key, help=help, disabled=disabled)
+    keep(key, value)
+    return value
+
+
+def _number(kind: type) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        try:
+            return kind(text)
+        except (ValueError, OverflowError):
+            return None
+
+    return parse
+
+
+def _within(value: object, kind: type, low: float, high: float) -> bool:
+    return type(value) is kind and math.isfinite(value) and low <= value <= high  # type: ignore[arg-type]

@@ -1,0 +1,98 @@
+"""The link: the address says what is shown, in full, and opening it shows the same picture.
+
+Streamlit drops query parameters that another page's script has bound and omits defaults, so the project writes them
+itself: what every noun and control of a run stands for is collected, and written once when the run ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
+
+from pages.shell import state
+
+# A browser that is told a new address still sends the old one with an event that was under way.
+_STALE_S = 0.7
+_LONGEST = 256  # a longer value is nothing that this project has written
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Reads the address before a script runs, and writes it when the script has run to its end."""
+    _read()
+    try:
+        yield
+    except StopException:
+        _write()
+        raise
+    else:
+        _write()
+    finally:
+        st.session_state[state.INCOMING] = {}
+
+
+def _read() -> None:
+    seen = {key: value for key, value in st.query_params.to_dict().items() if len(value) <= _LONGEST}
+    written = st.session_state.get(state.WRITTEN, {})
+    horizon = time.monotonic() - _STALE_S
+    recent = [(at, link) for at, link in st.session_state.get(state.SUPERSEDED, []) if at > horizon]
+    stale = any(seen == link for _, link in recent)
+    st.session_state[state.SUPERSEDED] = recent
+    st.session_state[state.INCOMING] = (
+        {} if stale else {key: value for key, value in seen.items() if written.get(key) != value}
+    )
+    st.session_state[state.OUTGOING] = {}
+
+
+def _write() -> None:
+    outgoing = dict(st.session_state[state.OUTGOING])
+    if st.query_params.to_dict() != outgoing:
+        st.query_params.from_dict(outgoing)
+    _remember(outgoing)
+
+
+def _remember(link: dict[str, str]) -> None:
+    before = st.session_state.get(state.WRITTEN, {})
+    if before != link:
+        st.session_state[state.SUPERSEDED] = [
+            *st.session_state.get(state.SUPERSEDED, []),
+            (time.monotonic(), before),
+        ]
+        st.session_state[state.WRITTEN] = link
+
+
+def take(key: str) -> str | None:
+    """What a page asked for, or the address newly says about a key; once, then it is the session's own."""
+    asked = st.session_state.get(state.WANTED, {}).pop(key, None)
+    said = st.session_state.get(state.INCOMING, {}).pop(key, None)
+    return said if asked is None else asked
+
+
+def want(key: str, value: str) -> None:
+    """Lets the next run read this value of a key, as if the address said it: for what is chosen after it was drawn."""
+    st.session_state.setdefault(state.WANTED, {})[key] = value
+
+
+def put(key: str, value: str) -> None:
+    """States what a key's value is in the link of this run."""
+    st.session_state.setdefault(state.OUTGOING, {})[key] = value
+    context = get_script_run_ctx()
+    # A fragment that runs alone has no end of script after it.
+    if context is not None and context.fragment_ids_this_run and st.query_params.get(key) != value:
+        st.query_params[key] = value
+        _remember(st.query_params.to_dict())
+
+
+def drop(key: str) -> None:
+    """Takes a key out of the link."""
+    st.session_state.get(state.OUTGOING, {}).pop(key, None)
+
+
+def query(**changes: str) -> dict[str, str]:
+    """The three nouns and the pin as query parameters, with changes; further keys are a page's controls."""
+    nouns = st.session_state.get(state.OUTGOING, {})
+    return {key: value for key, value in nouns.items() if "." not in key} | changes

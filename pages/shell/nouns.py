@@ -1,0 +1,120 @@
+"""The three nouns, chosen once in the sidebar and kept from page to page and in the link: model, step, image."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from pages.shell import controls, link, registry, state
+from pages.stores import catalogue
+from vitviz.plots.theme import Mode
+
+DEFAULT_PIN = "0.500,0.500"
+_TOKEN = re.compile(r"cls|dist|reg[1-9]")
+
+
+@dataclass(frozen=True)
+class Nouns:
+    """What is chosen: keys of the model and the image, the step as a number, the pin, and the crop's place."""
+
+    model: str
+    step: int
+    image: str
+    pin: str  # 'x,y' in [0, 1] of the prepared picture, or a prefix token's name: 'cls', 'dist', 'reg1'
+    crop: float = 0.5  # where the crop lies along the picture's longer side, in [0, 1]
+
+    @property
+    def offset(self) -> tuple[float, float]:
+        """The crop's place as `vitviz.data.preparation.prepare` takes it."""
+        return self.crop, self.crop
+
+
+def current() -> Nouns:
+    """What is chosen in this run; `draw` has been called by app.py before any page asks."""
+    return st.session_state[state.NOUNS]
+
+
+def choice() -> catalogue.ModelChoice:
+    """What is known of the chosen model without loading it: config, preparation, steps."""
+    return catalogue.models()[current().model]
+
+
+def mode() -> Mode:
+    """The visitor's theme."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def draw() -> None:
+    """Draws the nouns into the sidebar and settles what is chosen in this run."""
+    from pages.shell import sidebar
+
+    with st.sidebar:
+        sidebar.draw()
+
+
+def settle(model: str, step: int, image: str, pin: str, crop: float) -> Nouns:
+    """Makes these the nouns of this run, and writes them into the link."""
+    nouns = Nouns(model, step, image, pin, crop)
+    st.session_state[state.NOUNS] = nouns
+    for key in ("model", "step", "image", "pin"):
+        link.put(key, str(getattr(nouns, key)))
+    link.put("crop", f"{crop:g}")
+    return nouns
+
+
+def parse_pin(text: str) -> str | None:
+    """A pin as the link holds it, three decimals; None for anything that is no pin."""
+    if _TOKEN.fullmatch(text):
+        return text
+    parts = text.split(",")
+    try:
+        x, y = (float(part) for part in parts)
+    except ValueError:
+        return None
+    return f"{x:.3f},{y:.3f}" if 0 <= x <= 1 and 0 <= y <= 1 else None
+
+
+def set_pin(pin: str | tuple[float, float]) -> None:
+    """Pins a prefix token by name or a point (x, y) of the prepared picture, in [0, 1]; kept from page to page.
+
+    Raises:
+        ValueError: if it is neither.
+    """
+    text = pin if isinstance(pin, str) else f"{pin[0]},{pin[1]}"
+    parsed = parse_pin(text)
+    if parsed is None:
+        raise ValueError(f"a pin is 'x,y' in [0, 1] or a prefix token's name, received {pin!r}")
+    st.session_state.setdefault(state.KEPT, {})["pin"] = parsed
+    st.session_state[state.NOUNS] = replace(current(), pin=parsed)
+    link.put("pin", parsed)
+
+
+def set_image(image: str) -> None:
+    """Chooses another picture; takes effect with the next run (`st.rerun()`, or call it in a callback)."""
+    link.want("image", image)
+
+
+def set_model(model: str, step: int | None = None) -> None:
+    """Chooses another model and step (None: its last); takes effect with the next run, or call it in a callback."""
+    steps = catalogue.models()[model].steps
+    link.want("model", model)
+    link.want("step", str(steps[-1] if step is None else step))
+
+
+def link_to(slug: str, label: str | None = None, *, icon: str | None = None, **changes: object) -> None:
+    """A link to another page that keeps the nouns, with changes: `link_to("attention", pin="cls")`.
+
+    Keys with a dot are the other page's controls: `link_to("attention", **{"attention.layer": 3})`. A page that is not
+    there is not linked to.
+    """
+    entry = registry.BY_SLUG.get(slug)
+    if entry is None:
+        return
+    st.page_link(
+        entry.path,
+        label=label or entry.title,
+        icon=icon or f":material/{entry.icon}:",
+        query_params=link.query(**{key: controls.encode(value) for key, value in changes.items()}),
+    )

@@ -1,0 +1,139 @@
+"""What the attention explorer looks at: the nouns, resolved to a model, a prepared picture and its attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from pages.shell import nouns
+from pages.stores import cached, catalogue
+from vitviz.analysis.attention import WindowRows, rows_of_windows
+from vitviz.analysis.logit_lens import softmax
+from vitviz.config import SwinConfig, ViTConfig
+from vitviz.data.preparation import Prepared
+from vitviz.models.layout import TokenLayout
+from vitviz.models.loaded import LoadedModel
+from vitviz.plots.attention import Head, Quantised, Strip, layer_codes, strip_view
+from vitviz.probe.capture import Capture
+
+# What the browser gets of a capture, quantised; gone with the capture, so an upload's goes with its visit.
+_LAYERS: WeakKeyDictionary[Capture, dict[int, Quantised]] = WeakKeyDictionary()
+_STRIPS: WeakKeyDictionary[Capture, dict[Head, Strip]] = WeakKeyDictionary()
+ATTENTION = ("blocks.*.attn",)
+WINDOWS = ("layers.*.attn", "layers.*.window_index")
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One model at one step looking at one picture."""
+
+    key: str
+    step: int
+    image: str
+    offset: tuple[float, float]
+    model: LoadedModel
+    prepared: Prepared
+
+    @cached_property
+    def layout(self) -> TokenLayout:
+        """The sequence that the picture becomes."""
+        return self.model.model.layout(*self.prepared.input.shape[-2:])
+
+    @cached_property
+    def readout(self) -> str:
+        """'cls', 'mean' or 'first_patch'."""
+        return self.model.config.readout if isinstance(self.model.config, ViTConfig) else "mean"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Class names; empty for a model without a head."""
+        return self.model.classes if getattr(self.model.config, "num_classes", 0) else ()
+
+    def capture(self, patterns: tuple[str, ...]) -> Capture:
+        """Named intermediates of the picture, from one cached pass."""
+        return cached.captured(self.key, self.step, self.image, patterns, self.offset)
+
+    @cached_property
+    def attn(self) -> np.ndarray:
+        """(depth, heads, query, key)."""
+        return self.capture(ATTENTION).attention()[:, 0]
+
+    def layer(self, layer: int) -> Quantised:
+        """The chosen layer with all heads, in eight bits; made once."""
+        kept = _LAYERS.setdefault(self.capture(ATTENTION), {})
+        if layer not in kept:
+            kept[layer] = layer_codes(self.attn, layer)
+        return kept[layer]
+
+    def strip(self, head: Head) -> Strip:
+        """The chosen head with all layers, as it travels; made once."""
+        kept = _STRIPS.setdefault(self.capture(ATTENTION), {})
+        if head not in kept:
+            kept[head] = strip_view(self.attn, head)
+        return kept[head]
+
+    @cached_property
+    def logits(self) -> np.ndarray:
+        """(classes,)."""
+        patterns = WINDOWS if isinstance(self.model.config, SwinConfig) else ATTENTION
+        return self.capture(patterns).logits[0]
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """(classes,)."""
+        return probabilities(self.model, self.logits)
+
+    @cached_property
+    def windows(self) -> list[tuple[str, WindowRows]]:
+        """Swin's blocks in order of depth: name such as 'layers.0.blocks.1', and its rows on the stage's grid."""
+        return self.windows_of(self.capture(WINDOWS))
+
+    def windows_of(self, found: Capture) -> list[tuple[str, WindowRows]]:
+        """The blocks of a capture that recorded `WINDOWS`."""
+        names = [
+            f"layers.{stage}.blocks.{block}"
+            for stage, depth in enumerate(self.model.config.depths)
+            for block in range(depth)
+        ]
+        return [
+            (name, rows_of_windows(found[f"{name}.attn"][0], found[f"{name}.window_index"])) for name in names
+        ]
+
+
+def probabilities(model: LoadedModel, logits: np.ndarray) -> np.ndarray:
+    """Class probabilities (..., classes); a model whose output is a softmax already gives them itself."""
+    return logits if getattr(model.config, "softmax_output", False) else softmax(logits)
+
+
+def of(key: str, step: int | None, image: str) -> Subject:
+    """The subject of any model, step and picture."""
+    model = cached.loaded(key, step)
+    at = catalogue.models()[key].steps[-1] if step is None else step
+    offset = nouns.current().offset
+    return Subject(key, at, image, offset, model, cached.prepared(image, model.preparation, offset))
+
+
+def current() -> Subject:
+    """The subject of the sidebar's nouns."""
+    now = nouns.current()
+    return of(now.model, now.step, now.image)
+
+
+def pin_token(subject: Subject, pin: str) -> int:
+    """The pinned token of this model: a prefix token it has, else the patch under the pin, else the centre's."""
+    layout = subject.layout
+    try:
+        return layout.token_of_pin(pin)
+    except ValueError:
+        return layout.token_at(0.5, 0.5)
+
+
+def token_name(layout: TokenLayout, token: int) -> str:
+    """'[CLS]', or 'the patch in row 3, column 5'; counted from 1."""
+    if token < layout.num_prefix_tokens:
+        return f"[{layout.prefix[token].upper()}]"
+    row, col = divmod(token - layout.num_prefix_tokens, layout.grid[1])
+    return f"the patch in row {row + 1}, column {col + 1}"

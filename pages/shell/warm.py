@@ -1,0 +1,68 @@
+"""What is heavy loads behind the first page: one thread per server, which then collects garbage once a minute.
+
+Streamlit's own full collection after every run is switched off in config.toml; with torch loaded each would hold every
+visit for a quarter of a second. What has been imported is frozen out of the collector instead.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import logging
+import threading
+import time
+
+from pages.stores import runs, uploads
+from vitviz.data import own
+
+_DELAY_S = 2.0  # the browser is still drawing the first page, and asks for the rest of its files
+_PERIOD_S = 60.0
+_HEAVY = (
+    "pandas",
+    "plotly.graph_objects",
+    "torch",
+    "vitviz.models.zoo",
+    "vitviz.probe.capture",
+    "sklearn.decomposition",
+)
+_lock = threading.Lock()
+_thread: threading.Thread | None = None
+
+
+def begin() -> None:
+    """Starts the thread, once per server; returns at once."""
+    global _thread
+    with _lock:
+        if _thread is None:
+            _thread = threading.Thread(target=_run, name="vitviz-warm", daemon=True)
+            _thread.start()
+
+
+def _run() -> None:
+    time.sleep(_DELAY_S)
+    for name in _HEAVY:
+        try:
+            importlib.import_module(name)
+        except Exception:  # a page that needs it says so; the server goes on
+            logging.getLogger(__name__).warning("%s could not be loaded in advance", name, exc_info=True)
+        time.sleep(0.01)  # visits first
+    from threadpoolctl import threadpool_limits
+
+    # NumPy's matrix products are small here; a second thread each would only wait for the other visits' threads.
+    threadpool_limits(1, user_api="blas")
+    gc.collect()
+    gc.freeze()
+    while True:
+        time.sleep(_PERIOD_S)
+        tidy()
+        gc.collect()
+
+
+def tidy() -> None:
+    """Forgets what visitors have left behind: pictures, weights and sets."""
+    for store in uploads.STORES:
+        store.sweep()
+    try:
+        own.sweep(runs.folder())
+    except OSError:  # a disk that is full or gone must not end the collecting
+        logging.getLogger(__name__).warning("sets of pictures could not be removed", exc_info=True)

@@ -1,0 +1,220 @@
+"""What can be chosen: models and pictures, found without loading any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from pages.stores import own_weights, published, runs
+from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
+
+if TYPE_CHECKING:
+    from vitviz.checkpoint_header import Header
+
+_MOST_MILLIONS = 100.0  # ViT-B; thirty visitors must not fill the server with ViT-H
+CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """A model that can be chosen: what its file or its shape says, without its weights."""
+
+    key: str
+    title: str
+    note: str  # one line: what it was trained on and how well it does, or that its weights are random
+    config: ModelConfig
+    preparation: Preparation
+    trained_on: str | None  # a dataset's name; None: random weights
+    steps: tuple[int, ...]  # of its snapshots, ascending; (0,) where there is only one
+    curve: tuple[tuple[int, float], ...] = ()  # (step, validation accuracy)
+    path: Path | None = None
+
+
+def models() -> Mapping[str, ModelChoice]:
+    """Shipped checkpoints, runs and weights of this visit, published weights, then random presets, by key."""
+    changed_ns = CHECKPOINTS.stat().st_mtime_ns if CHECKPOINTS.is_dir() else 0
+    shipped = _shipped(str(CHECKPOINTS), changed_ns)
+    return {
+        choice.key: choice
+        for choice in (*shipped, *runs.choices(), *own_weights.choices(), *_published(), *_presets())
+    }
+
+
+@st.cache_resource(ttl=1.0, max_entries=2, show_spinner=False)
+def _shipped(folder: str, changed_ns: int) -> tuple[ModelChoice, ...]:
+    """A page asks a dozen times in one run: files are looked at again after a second, or when the folder changed."""
+    found = [
+        _checkpoint(path, path.stat().st_mtime_ns) for path in sorted(Path(folder).glob("*.safetensors"))
+    ]
+    return tuple(choice for choice in found if choice is not None)
+
+
+def millions(config: ModelConfig) -> float:
+    """Parameters of a config's blocks, in millions, to the nearest tenth of what a server can bear."""
+    if isinstance(config, ViTConfig):
+        return config.depth * (4 + 2 * config.mlp_ratio) * config.embed_dim**2 / 1e6
+    if isinstance(config, SwinConfig):
+        widths = (config.embed_dim * 2**stage for stage in range(len(config.depths)))
+        return (
+            sum(d * (4 + 2 * config.mlp_ratio) * w**2 for d, w in zip(config.depths, widths, strict=True))
+            / 1e6
+        )
+    return 1.0
+
+
+def _published() -> list[ModelChoice]:
+    return [
+        ModelChoice(
+            f"{published.KEY}{entry.name}",
+            entry.title,
+            f"Published weights, trained on {entry.trained_on}.",
+            entry.config,
+            entry.preparation,
+            entry.trained_on,
+            (0,),
+        )
+        for entry in published.here()
+        if millions(entry.config) <= _MOST_MILLIONS
+    ]
+
+
+@lru_cache(maxsize=1)
+def _presets() -> tuple[ModelChoice, ...]:
+    from vitviz.models.presets import PRESETS
+
+    return tuple(
+        ModelChoice(
+            f"preset:{name}",
+            preset.title,
+            preset.summary,
+            preset.config,
+            preset.preparation,
+            None,
+            (0,),
+        )
+        for name, preset in PRESETS.items()
+        if millions(preset.config) <= _MOST_MILLIONS
+    )
+
+
+def header(path: Path) -> Header:
+    """What a checkpoint says of itself, parsed once while the file stays as it is.
+
+    Raises:
+        vitviz.checkpoint_header.CheckpointError: if it is no checkpoint of this project.
+        FileNotFoundError: if it is gone.
+    """
+    return _header(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _header(path: Path, modified_ns: int) -> Header:
+    from vitviz.checkpoint_header import read_header
+
+    return read_header(path)
+
+
+@lru_cache(maxsize=64)
+def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
+    """None for a file that is no checkpoint of this version; `modified_ns` keys the cache."""
+    try:
+        header = _header(path, modified_ns)
+    except (ValueError, OSError):
+        return None
+    card = header.card
+    validated = [
+        r for r in header.history if r.get("kind") == "evaluation" and r.get("split") == "validation"
+    ]
+    accuracy = card.get("test_accuracy")
+    measured = f", {100 * accuracy:.3g} % of its test pictures right" if isinstance(accuracy, float) else ""
+    dataset = None if header.train is None else header.train.dataset
+    return ModelChoice(
+        f"checkpoint:{path.stem}",
+        str(card.get("title", path.stem)),
+        f"Trained on {data_title(str(dataset))}{measured}.",
+        header.config,
+        header.preparation,
+        dataset,
+        header.steps,
+        tuple((int(record["step"]), float(record["accuracy"])) for record in validated),
+        path,
+    )
+
+
+def data_title(name: str) -> str:
+    """What a data set is called: 'CIFAR-10' for 'cifar10'; a name that is not in the list stands for itself."""
+    from vitviz.data.datasets import DATASETS
+
+    return DATASETS[name].title if name in DATASETS else name
+
+
+def is_random(choice: ModelChoice, step: int) -> bool:
+    """Whether the weights at a step are random: never trained, or the first of a training's snapshots."""
+    return choice.trained_on is None or (step == 0 and choice.path is not None)
+
+
+def default_model() -> str:
+    """A shipped ViT for digits, else any shipped model, else a preset with random weights."""
+    keys = list(models())
+    shipped = [choice for choice in models().values() if choice.key.startswith("checkpoint:")]
+    digits = [c for c in shipped if c.trained_on == "digits" and isinstance(c.config, ViTConfig)]
+    return next((choice.key for choice in (*digits, *shipped)), keys[0])
+
+
+def samples() -> tuple[str, ...]:
+    """Names of the sample pictures."""
+    from vitviz.data.samples import sample_names
+
+    return tuple(sample_names())
+
+
+def sample_title(name: str) -> str:
+    """What a sample shows."""
+    from vitviz.data.samples import sample
+
+    return sample(name).title
+
+
+def file_of(choice: ModelChoice, step: int) -> Path | None:
+    """The file that holds the choice's weights at a step: a run has one for each; None where there is no file."""
+    run = choice.key.removeprefix("run:")
+    return choice.path if run == choice.key else runs.snapshot_path(run, step)
+
+
+def filters(choice: ModelChoice, step: int) -> np.ndarray | None:
+    """The patch embedding's filters (D, C, P, P) at a step, from the file alone; None where it has none."""
+    path = file_of(choice, step)
+    return None if path is None else _filters(path, path.stat().st_mtime_ns, step)
+
+
+@lru_cache(maxsize=128)
+def _filters(path: Path, modified_ns: int, step: int) -> np.ndarray | None:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        name = f"{step}/patch_embed.proj.weight"
+        if name not in file.keys():
+            return None
+        weights = file.get_tensor(name)
+    square = weights.ndim == 4 and weights.shape[1] in (1, 3)
+    return weights[:16].astype(np.float32) if square else None
+
+
+def datasets() -> Mapping[str, str]:
+    """Titles of the data sets on this machine, by name."""
+    from vitviz.data.datasets import DATASETS, available_datasets
+
+    return {name: DATASETS[name].title for name in available_datasets()}
+
+
+def examples(name: str) -> int:
+    """How many test pictures a data set on this machine has."""
+    from pages.stores import cached
+
+    return len(cached.dataset(name).test_images)

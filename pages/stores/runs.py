@@ -1,0 +1,305 @@
+"""Training runs as pages see them: one executor per server, and the records of every run, read on as they grow."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from pages.shell import state
+from vitviz.words import percent
+
+if TYPE_CHECKING:
+    from pages.stores.catalogue import ModelChoice
+    from vitviz.training.executor import Executor
+    from vitviz.training.runs import Run, Status
+
+LEASE_S = (
+    300.0  # browsers throttle hidden tabs to about one poll a minute, and a lens page does not poll at all
+)
+_TOUCH_S = 5.0
+AT_FULL_SPEED = 6  # visits; a class of thirty polls a fifth as often, so that training keeps its time
+_WATCHING_S = 3.0
+MOST_OF_A_VISIT = 24  # runs that a visit keeps in its table
+STEP_METRICS = ("loss", "accuracy", "learning_rate", "gradient_norm", "images_per_second")
+EVALUATION_METRICS = ("loss", "accuracy")
+
+
+def folder() -> Path:
+    """Where runs are kept: $VITVIZ_RUNS, or the platform's cache folder."""
+    from platformdirs import user_cache_path
+
+    chosen = os.environ.get("VITVIZ_RUNS", "").strip()
+    return Path(chosen).expanduser() if chosen else user_cache_path("vitviz") / "runs"
+
+
+@st.cache_resource(show_spinner=False)
+def executor() -> Executor:
+    """The server's one executor: on this machine, with a warm worker, or on the cluster that $VITVIZ_DASK names."""
+    from vitviz.training.executor import open_executor
+
+    return open_executor(folder())
+
+
+# ---------------------------------------------------------------- how often pages ask
+
+
+class Watchers:
+    """The visits that watch a run just now, so that a class shares the server's time and training keeps its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[str, float] = {}
+
+    def note(self, visit: str) -> None:
+        """This visit has asked for news."""
+        now = time.monotonic()
+        with self._lock:
+            self._seen[visit] = now
+            self._seen = {name: at for name, at in self._seen.items() if now - at < _WATCHING_S}
+
+    def slowness(self) -> float:
+        """How many times more slowly than alone a visit polls: the more visits share the server, the slower."""
+        with self._lock:
+            return max(1.0, len(self._seen) / AT_FULL_SPEED)
+
+
+@st.cache_resource(show_spinner=False)
+def watchers() -> Watchers:
+    """The server's one count of watching visits."""
+    return Watchers()
+
+
+# ---------------------------------------------------------------- whose runs these are
+
+
+def visitor() -> str:
+    """This visit's secret name, by which the executor shares out its places."""
+    return st.session_state.setdefault(state.VISITOR, secrets.token_hex(8))
+
+
+def mine() -> list[Run]:
+    """The runs of this visit, newest first; those that were deleted elsewhere drop out."""
+    found = [run for run in map(find, st.session_state.get(state.RUNS, ())) if run is not None]
+    st.session_state[state.RUNS] = tuple(run.id for run in found)
+    return found
+
+
+def adopt(run_id: str) -> bool:
+    """Adds a run to this visit: one that it started or uploaded, or whose unguessable id its link holds.
+
+    With a member comes its experiment.
+    """
+    known = st.session_state.get(state.RUNS, ())
+    run_id = run_id.partition("/")[0]
+    if run_id in known:
+        return True
+    if find(run_id) is None:
+        return False
+    st.session_state[state.RUNS] = (run_id, *known)[:MOST_OF_A_VISIT]
+    return True
+
+
+def drop(run_id: str) -> None:
+    """Takes a run out of this visit."""
+    known = st.session_state.get(state.RUNS, ())
+    st.session_state[state.RUNS] = tuple(other for other in known if other != run_id)
+
+
+def find(run_id: str) -> Run | None:
+    """The run with this id, or None."""
+    from vitviz.training.runs import Run, RunError
+
+    try:
+        return Run.find(folder(), run_id)
+    except RunError:
+        return None
+
+
+def models_of(run: Run) -> list[Run]:
+    """An experiment's members; any other run alone: what has curves and snapshots."""
+    from vitviz.training.runs import RunError
+
+    try:
+        return run.members() or [run]
+    except RunError:  # damaged, or being deleted
+        return [run]
+
+
+def title(run: Run) -> str:
+    """A run's name, a member's after its experiment's."""
+    name = run.config().name
+    return f"{run.whole.config().name} · {name}" if run.is_member else name
+
+
+# ---------------------------------------------------------------- how a run stands
+
+
+def status(run: Run) -> Status:
+    """How a run stands; one that waited in the queue of a server that is gone counts as interrupted."""
+    now, whole = run.status(), run.whole
+    if now.state == "queued" and executor().place(whole) is None and whole.id not in executor().running():
+        again = run.status()  # between the queue and the worker's first word
+        if again.state == "queued" and time.time() - again.heartbeat > 3.0:
+            message = "the server was restarted while this run waited; resume puts it back into the queue"
+            return replace(again, state="interrupted", message=message)
+        return again
+    return now
+
+
+def watch() -> None:
+    """Says that somebody is here, so that the leases of this visit's runs go on; cheap to call at every poll."""
+    for run in mine():
+        log(run.id).touch(run)
+
+
+class Log:
+    """A run's records as arrays, read on as they grow and shared by every visit that watches."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._lock = threading.Lock()
+        self._touched = 0.0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._at = 0
+        self._steps: list[tuple[float, ...]] = []
+        self._evaluations: list[tuple[float, ...]] = []
+        self.snapshots: dict[int, tuple[float, float]] = {}  # step -> (epoch, seconds)
+        self.events: list[dict[str, Any]] = []
+        self.shuffled: list[dict[str, Any]] = []  # of an experiment's members
+        self.test: dict[str, Any] | None = None
+
+    def touch(self, run: Run) -> None:
+        """Renew the lease, at most every few seconds."""
+        if time.monotonic() - self._touched > _TOUCH_S:
+            self._touched = time.monotonic()
+            run.touch_lease()
+
+    def read(self) -> Log:
+        """Take in what was appended; a run that resumed from an earlier step is read anew."""
+        with self._lock:
+            records, at = self._run.records(self._at)
+            if at < self._at or (records and self._goes_back(records)):
+                self._clear()
+                records, at = self._run.records(0)
+            self._at = at
+            for record in records:
+                self._take(record)
+        return self
+
+    def _goes_back(self, records: list[dict[str, Any]]) -> bool:
+        last = self._steps[-1][0] if self._steps else -1.0
+        return any(r.get("kind") == "step" and r.get("step", 0) <= last for r in records)
+
+    def _take(self, record: dict[str, Any]) -> None:
+        kind = record.get("kind")
+        place = tuple(float(record.get(name) or 0.0) for name in ("step", "epoch", "seconds"))
+        if kind == "step":
+            self._steps.append((*place, *(_number(record.get(name)) for name in STEP_METRICS)))
+        elif kind == "evaluation" and record.get("split") == "validation":
+            self._evaluations.append((*place, *(_number(record.get(name)) for name in EVALUATION_METRICS)))
+        elif kind == "evaluation":
+            self.test = record
+        elif kind == "snapshot":
+            self.snapshots[int(place[0])] = (place[1], place[2])
+        elif kind == "event":
+            self.events.append(record)
+        elif kind == "shuffled":
+            self.shuffled.append(record)
+
+    def training(self) -> np.ndarray:
+        """(3 + metrics, n): step, epoch, seconds, then STEP_METRICS."""
+        return _table(self._steps, 3 + len(STEP_METRICS))
+
+    def validation(self) -> np.ndarray:
+        """(3 + metrics, n): step, epoch, seconds, then EVALUATION_METRICS."""
+        return _table(self._evaluations, 3 + len(EVALUATION_METRICS))
+
+    def best(self) -> tuple[int, float] | None:
+        """(step, accuracy) of the best validation, the earliest of equals."""
+        table = self.validation()
+        if not table.shape[1]:
+            return None
+        at = int(np.argmax(table[-1]))
+        return int(table[0, at]), float(table[-1, at])
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else float("nan")
+
+
+def _table(rows: Sequence[tuple[float, ...]], height: int) -> np.ndarray:
+    return np.array(rows[:], dtype=np.float64).reshape(-1, height).T
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def log(run_id: str) -> Log:
+    """The records of a run; call `read()` for the newest.
+
+    Raises:
+        vitviz.training.runs.RunError: if there is no such run.
+    """
+    from vitviz.training.runs import Run
+
+    return Log(Run.find(folder(), run_id))
+
+
+# ---------------------------------------------------------------- runs as models
+
+
+def choices() -> tuple[ModelChoice, ...]:
+    """This visit's runs that have a snapshot, as models to choose; a run that the link names joins the visit."""
+    said = st.session_state.get(state.INCOMING, {}).get("model", "")
+    if said.startswith("run:"):
+        adopt(said.removeprefix("run:"))
+    watch()
+    made = (_choice(model) for run in mine() for model in models_of(run))
+    return tuple(choice for choice in made if choice is not None)
+
+
+def _choice(run: Run) -> ModelChoice | None:
+    from pages.stores.catalogue import ModelChoice
+    from vitviz.data.own import spoken
+    from vitviz.training.runs import RunError
+
+    steps = run.snapshots()
+    try:
+        config, name = run.config(), title(run)
+    except RunError:
+        return None
+    if not steps:
+        return None
+    table = log(run.id).read().validation()
+    best = f"best validation accuracy {percent(table[-1].max())}" if table.shape[1] else "not yet evaluated"
+    return ModelChoice(
+        f"run:{run.id}",
+        name,
+        f"Trained here on {spoken(config.train.dataset)}; {best}.",
+        config.model,
+        config.preparation,
+        spoken(config.train.dataset),
+        tuple(steps),
+        tuple((int(step), float(value)) for step, value in zip(table[0], table[-1], strict=True)),
+        run.snapshot_path(steps[-1]),
+    )
+
+
+def snapshot_path(run_id: str, step: int) -> Path:
+    """The checkpoint file of a run's step.
+
+    Raises:
+        vitviz.training.runs.RunError: if there is no such run or step.
+    """
+    from vitviz.training.runs import Run
+
+    return Run.find(folder(), run_id).snapshot_path(step)

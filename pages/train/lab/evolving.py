@@ -1,0 +1,202 @@
+"""Every lens in small, for every snapshot of a run: computed once behind the pages, sent as one flip-book."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from pages.shell import nouns
+from pages.stores import cached, own_sets, runs
+from pages.stores.background import Background
+from pages.train.lab import snapshots
+from pages.train.lab.flip_pictures import pictures
+from vitviz.plots.life import Picture, payload
+from vitviz.words import percent
+
+if TYPE_CHECKING:
+    from pages.train.lab.snapshots import Frame, Version
+    from vitviz.data.preparation import Prepared
+    from vitviz.training.runs import Run
+
+PART_S = 0.25  # of computing, before the book is put together anew and other runs have their turn
+FIRST_S = 0.3  # a book that nobody has opened yet may wait so long for its first page
+SHOWN = "live_lab._book"  # a weak reference to the book that this visit saw last
+
+_behind = Background()
+
+
+class Frames:
+    """The frames of one run's snapshots, shared by every visit that watches it."""
+
+    def __init__(self, run: Run, held_out: tuple[np.ndarray, ...] | None) -> None:
+        self.run, self.config = run, run.config()
+        self._held_out = held_out
+        self._made: dict[Version, Frame] = {}
+
+    def at(self, version: Version) -> Frame:
+        """The frame of a snapshot, computed by the first who asks."""
+        if version not in self._made:
+            self._made[version] = snapshots.frame(self.run.id, version, self._held_out)
+        return self._made[version]
+
+
+class Book:
+    """A run's flip-book for one picture and pin: computed by `advance` in a thread, read by pages."""
+
+    def __init__(self, frames: Frames, seen: Prepared, pin: str) -> None:
+        self.frames, self.first = frames, threading.Event()
+        self._seen, self._pin = seen, pin
+        self._attention: dict[Version, np.ndarray | None] = {}
+        self.failed: dict[Version, str] = {}
+        self.pages: tuple[tuple[Version, ...], list[Picture]] = (
+            (),
+            [],
+        )  # replaced as one: snapshots, pictures
+
+    def missing(self) -> list[Version]:
+        """Snapshots that are to be computed, the newest first, the others as they were made."""
+        done = {*self.pages[0], *self.failed}
+        found = [version for version in snapshots.versions(self.frames.run) if version not in done]
+        return [*found[-1:], *found[:-1]]
+
+    def due(self) -> bool:
+        """Whether the pages are not the run's snapshots: some are missing, or a resumed run has let some go."""
+        return {*self.pages[0]} != {*snapshots.versions(self.frames.run)}.difference(self.failed)
+
+    def advance(self) -> bool:
+        """Compute for a moment, then put the book together; whether steps are missing still."""
+        import torch  # noqa: F401  so that its threads are known
+        from threadpoolctl import threadpool_limits
+
+        # Runs that train keep every core busy: a frame by two threads that wait for each other took ten times as long.
+        with threadpool_limits(1, user_api="openmp"):
+            return self._advance()
+
+    def _advance(self) -> bool:
+        began = time.monotonic()
+        ready = {*self.pages[0]}.intersection(snapshots.versions(self.frames.run))
+        for version in self.missing():
+            try:
+                self.frames.at(version)
+                seen = snapshots.attention(self.frames.run.id, version, self._seen, self._pin)
+                self._attention[version] = seen
+                ready.add(version)
+            except Exception as error:  # one snapshot that cannot be read must not hold up the others
+                self._fail(version, error)
+            if time.monotonic() - began > PART_S or (ready and not self.pages[0]):
+                break
+        try:
+            self._bind(tuple(sorted(ready)))
+        except Exception as error:
+            for version in ready.difference(self.pages[0]):
+                self._fail(version, error)
+        self.first.set()
+        return self.due()
+
+    def _bind(self, found: tuple[Version, ...]) -> None:
+        if found != self.pages[0]:
+            frames, maps = [self.frames.at(one) for one in found], [self._attention[one] for one in found]
+            self.pages = (found, pictures(self.frames.config, frames, maps, self._seen, self._pin))
+
+    def _fail(self, version: Version, error: Exception) -> None:
+        if version in snapshots.versions(self.frames.run):  # else the run has let it go meanwhile
+            logging.getLogger(__name__).warning(
+                "step %d of %s has no pictures", version.step, self.frames.run.id, exc_info=error
+            )
+            self.failed[version] = (
+                str(error) if type(error).__module__.startswith("vitviz.") else type(error).__name__
+            )
+
+
+def complete(run: Run) -> bool:
+    """Whether every snapshot of the run is in this visit's flip-book, or cannot be."""
+    return not _open(run).due()
+
+
+def flip_book(run: Run, moment: int | None) -> bytes:
+    """The run's flip-book as far as it is computed; asks for the rest, and computes nothing itself."""
+    own_sets.stay()
+    book = _open(run)
+    if book.due():
+        _behind.ask(book)
+    found, made = _shown(book).pages
+    steps = [version.step for version in found]
+    log = runs.log(run.id)
+    table = log.read().validation()
+    waiting = "The first snapshot is on its way." if run.status().active else "This run has no snapshot."
+    return payload(run.id, steps, [_moment(step, log, table) for step in steps], made, moment, waiting)
+
+
+def trouble(run: Run) -> str | None:
+    """One sentence about the snapshots that have no pictures, and why."""
+    failed = _open(run).failed
+    if not failed:
+        return None
+    steps = sorted({version.step for version in failed})
+    which = (
+        f"step {steps[0]:,}" if len(steps) == 1 else f"{len(steps)} steps, the first of them {steps[0]:,},"
+    )
+    return f"There are no pictures of {which}: {failed[min(failed)].rstrip('.')}."
+
+
+def forget() -> None:
+    """Drops every picture that is held: a visitor has removed a set."""
+    with _behind.still():
+        for kept in (snapshots.held_out, _frames, _book, _book_of_upload):
+            kept.clear()
+
+
+def _open(run: Run) -> Book:
+    chosen = nouns.current()
+    book = cached.kept_for(chosen.image, _book, _book_of_upload)
+    return book(run.id, own_sets.here(run.config().train.dataset), chosen.image, chosen.pin, chosen.offset)
+
+
+def _shown(book: Book) -> Book:
+    """This book; while another picture's or pin's is still the longer one of this run, that one, as it was."""
+    last: Book | None = st.session_state.get(SHOWN, lambda: None)()
+    if last is not None and last.frames is book.frames and len(last.pages[0]) > len(book.pages[0]):
+        if book.due():
+            return last
+    st.session_state[SHOWN] = weakref.ref(book)
+    return book
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _frames(run_id: str, here: bool) -> Frames:
+    run = runs.find(run_id)
+    if not here:
+        return Frames(run, None)
+    config = run.config()
+    train = config.train
+    return Frames(run, snapshots.held_out(train.dataset, train.validation_fraction, config.preparation))
+
+
+def _make_book(run_id: str, here: bool, image: str, pin: str, offset: tuple[float, float]) -> Book:
+    """`here`: whether the run's pictures are; they may be removed, or nobody has used them for long."""
+    frames = _frames(run_id, here)
+    book = Book(frames, cached.prepared(image, frames.config.preparation, offset), pin)
+    if book.due():
+        _behind.ask(book)
+        book.first.wait(FIRST_S)
+    return book
+
+
+_book = st.cache_resource(max_entries=48, show_spinner=False)(_make_book)
+_book_of_upload = st.cache_resource(max_entries=8, show_spinner=False, scope="session")(_make_book)
+cached.forgets(_book_of_upload)
+
+
+def _moment(step: int, log: runs.Log, table: np.ndarray) -> str:
+    epoch, seconds = log.snapshots.get(step, (0.0, 0.0))
+    words = f"epoch {epoch:.1f} · {seconds:.1f} s"
+    before = np.flatnonzero(table[0] <= step) if table.shape[1] else np.array([], int)
+    if step and len(before):
+        words += f" · validation {percent(table[-1, before[-1]])}"
+    return words

@@ -1,0 +1,194 @@
+"""The lab's single controls: what each sets, how it is asked for, and when it has no meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from pages.shell import controls
+from vitviz.config import ModelConfig, TrainConfig
+
+PREFIX = "live_lab."
+_SCHEDULES = {"constant": "constant", "warmup_cosine": "warm-up, then cosine", "one_cycle": "one cycle"}
+OPTIMIZERS = {"adamw": "AdamW", "adam": "Adam (L2)", "sgd": "SGD", "muon": "Muon"}
+_PRECISIONS = {"auto": "bf16 where it is fast", "fp32": "fp32"}
+_OFF_AT_ZERO = ("gradient_clip", "ema_decay", "layer_scale")  # None in the config
+_LONGEST_LIST = 40
+
+
+@dataclass(frozen=True)
+class Only:
+    """A control that has a meaning only where another one stands at one of some values."""
+
+    field: str
+    values: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """One control: where its value goes, and how it is asked for."""
+
+    name: str
+    label: str
+    kind: str  # whole real switch choice list
+    help: str
+    options: dict[str, str] | None = None
+    step: float = 1.0
+    top: int = 1000
+    only: Only | None = None
+    family: str = ""  # parts keys of one name but of different models
+
+    @property
+    def key(self) -> str:
+        """The control's key, in the session and in the link."""
+        return f"{PREFIX}{self.family}_{self.name}" if self.family else PREFIX + self.name
+
+    def start(self, config: ModelConfig | TrainConfig) -> Any:
+        """Where the control stands for a config."""
+        value = getattr(config, self.name)
+        if self.kind == "list":
+            return ", ".join(map(str, value))
+        if self.kind == "real":
+            return float(value or 0.0)
+        return int(value) if self.kind == "whole" else value
+
+    def value(self, shown: Any) -> Any:
+        """What a control's value means in a config.
+
+        Raises:
+            ValueError: if a list holds something else than whole numbers.
+        """
+        if self.kind == "list":
+            return _numbers(self.label, shown)
+        return None if self.name in _OFF_AT_ZERO and shown == 0 else shown
+
+
+def _numbers(label: str, text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise ValueError(f"{label.lower()} must be whole numbers with commas between them, received {text!r}")
+    return tuple(int(part) for part in parts)
+
+
+def draw(
+    fields: Sequence[Field],
+    config: ModelConfig | TrainConfig,
+    why_not: Callable[[Field], str | None] = lambda _: None,
+) -> dict[str, Any]:
+    """Draws fields two by two; what each shows, by name. `why_not` says why one is disabled, or None."""
+    values: dict[str, Any] = {}
+    for first in range(0, len(fields), 2):  # row by row, so that neighbours stand on one line
+        pair = fields[first : first + 2]
+        for column, field in zip(st.columns(2, vertical_alignment="bottom"), pair, strict=False):
+            with column:
+                values[field.name] = _control(field, config, why_not(field) or _idle(field, config))
+    return values
+
+
+def meant(fields: Sequence[Field], shown: dict[str, Any]) -> dict[str, Any]:
+    """Drawn values as a config takes them; ValueError where one cannot be read."""
+    return {field.name: field.value(shown[field.name]) for field in fields}
+
+
+def _idle(field: Field, config: ModelConfig | TrainConfig) -> str | None:
+    if field.only is None:
+        return None
+    value = st.session_state.get(PREFIX + field.only.field, getattr(config, field.only.field))
+    return None if value in field.only.values else field.only.reason
+
+
+def _control(field: Field, config: ModelConfig | TrainConfig, why_not: str | None) -> Any:
+    key, start, off = field.key, field.start(config), why_not is not None
+    words = f"Disabled: {why_not}" if off else field.help
+    if field.kind == "whole":
+        return controls.number(key, field.label, 0, field.top, start, help=words, disabled=off)
+    if field.kind == "switch":
+        return controls.toggle(key, field.label, start, help=words, disabled=off)
+    if field.kind == "list":
+        return controls.text(key, field.label, start, _LONGEST_LIST, help=words, disabled=off)
+    if field.options is not None:
+        return controls.select(
+            key,
+            field.label,
+            list(field.options),
+            start,
+            format_func=lambda option: field.options[option],
+            help=words,
+            disabled=off,
+        )
+    return controls.real(key, field.label, start, field.step, help=words, disabled=off)
+
+
+OPTIMISER = (
+    Field("learning_rate", "Learning rate", "real", "Its peak; the schedule does the rest.", step=5e-4),
+    Field("schedule", "Schedule", "choice", "How the learning rate moves over the run.", _SCHEDULES),
+    Field(
+        "warmup_fraction",
+        "Warm-up share",
+        "real",
+        "Share of the run spent rising to the peak; one cycle rises for at least 0.3 of it.",
+        step=0.05,
+        only=Only("schedule", ("warmup_cosine", "one_cycle"), "a constant learning rate does not warm up"),
+    ),
+    Field(
+        "optimizer",
+        "Optimiser",
+        "choice",
+        "AdamW decays weights apart from the gradient; Muon turns each hidden matrix as far in every direction.",
+        OPTIMIZERS,
+    ),
+    Field("weight_decay", "Weight decay", "real", "Pull of the weights towards zero.", step=0.01),
+    Field(
+        "momentum",
+        "Momentum",
+        "real",
+        "Share of the last update that goes into the next.",
+        step=0.05,
+        only=Only("optimizer", ("sgd",), "only SGD reads it; the others keep their own"),
+    ),
+    Field(
+        "label_smoothing",
+        "Label smoothing",
+        "real",
+        "Share of the target spread over all classes.",
+        step=0.05,
+    ),
+    Field(
+        "gradient_clip", "Clip gradient at", "real", "Largest L2 norm of the gradient; 0 for none.", step=0.5
+    ),
+    Field(
+        "ema_decay", "Weight average", "real", "Decay of an average of the weights; 0 for none.", step=0.01
+    ),
+    Field("precision", "Precision", "choice", "Of the training; pictures are always in fp32.", _PRECISIONS),
+)
+PICTURES = (
+    Field("shift_px", "Shift, up to px", "whole", "Moves each picture at random.", top=16),
+    Field(
+        "erase_px",
+        "Erase a square, px",
+        "whole",
+        "Cuts a hole (DeVries and Taylor 2017); 0 for none.",
+        top=28,
+    ),
+    Field("mixup_alpha", "Mixup α", "real", "Blends two pictures (Zhang et al. 2018); 0 for none.", step=0.1),
+    Field("cutmix_alpha", "CutMix α", "real", "Pastes a piece of another picture; 0 for none.", step=0.1),
+    Field("flip", "Flip left and right", "switch", "Half of the pictures; wrong for digits."),
+)
+DATA = (
+    Field("train_fraction", "Share of the set", "real", "How much of the training set is used.", step=0.1),
+    Field(
+        "validation_fraction",
+        "Held out",
+        "real",
+        "Share of the training set that the curves are read on; never trained on.",
+        step=0.05,
+    ),
+    Field("batch_size", "Batch", "whole", "Pictures per step.", top=4096),
+    Field("seed", "Seed", "whole", "Same seed, same machine: same numbers.", top=1_000_000),
+    Field("threads", "Threads", "whole", "Processor cores that this run may use.", top=64),
+    Field("snapshots", "Snapshots", "whole", "Moments kept for the timeline; dense at first.", top=120),
+)

@@ -1,0 +1,108 @@
+"""A visitor's own pictures as a training set: the upload, what became of it, and its removal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.shell import link
+from pages.stores import own_sets, uploads
+from pages.train.lab import evolving, watch
+from pages.train.lab.fields import PREFIX
+
+if TYPE_CHECKING:
+    from vitviz.data.own import OwnNote
+
+MOST_MB = 64
+SIZES_PX = (32, 48, 64, 96)
+_REFUSED = "live_lab._own_refused"
+_TURN = "live_lab._own_turn"
+_SMALLEST_BATCH = 4
+
+
+def draw_upload(batch: int) -> None:
+    """The uploader; a set that can be used becomes the data set of the form.
+
+    Args:
+        batch: of the form; a set that is too small for it makes it smaller.
+    """
+    size = st.segmented_control(
+        "Your own pictures, brought to",
+        SIZES_PX,
+        default=SIZES_PX[0],
+        required=True,
+        key="live_lab._own_size",
+        format_func=lambda px: f"{px} px",
+        help="Every picture's centre square is scaled to this side; a larger one trains more slowly.",
+    )
+    turn = st.session_state.setdefault(_TURN, 0)
+    file = st.file_uploader(
+        "A zip with one folder of pictures per class",
+        type=["zip"],
+        key=f"live_lab._own_{turn}",
+        max_upload_size=MOST_MB,
+    )
+    if refused := st.session_state.get(_REFUSED):
+        st.error(refused, icon=":material/block:")
+    if file is None:
+        st.caption(own_sets.PRIVACY)
+        return
+    st.session_state[_TURN] = turn + 1
+    try:
+        _take(file, size, batch)
+    finally:
+        uploads.forget_file(file)
+    st.rerun()
+
+
+def _take(file: st.runtime.uploaded_file_manager.UploadedFile, size: int, batch: int) -> None:
+    from vitviz.data.dataset import DatasetError
+
+    st.session_state.pop(_REFUSED, None)
+    if file.size > MOST_MB * 2**20:  # the browser's limit is only the browser's
+        st.session_state[_REFUSED] = (
+            f"The zip has {file.size / 2**20:.0f} MB; up to {MOST_MB} MB are accepted."
+        )
+        return
+    try:
+        with st.spinner("Reading the pictures …"):
+            note = own_sets.keep(file.getvalue(), file.name.removesuffix(".zip"), size)
+    except DatasetError as error:
+        st.session_state[_REFUSED] = str(error)
+        return
+    link.want(PREFIX + "dataset", note.name)
+    fitting = max(_SMALLEST_BATCH, sum(note.train_counts) // 8)
+    if batch > fitting:
+        link.want(PREFIX + "batch_size", str(fitting))
+
+
+def draw_set(note: OwnNote) -> None:
+    """What a set holds, class by class, and the button that removes it."""
+    import pandas as pd
+
+    count = sum(note.train_counts) + sum(note.test_counts)
+    st.markdown(
+        f"{count:,} pictures of {note.image_size} × {note.image_size} px in {len(note.classes)} classes."
+    )
+    table = {"Class": note.classes, "To learn from": note.train_counts, "To test": note.test_counts}
+    st.dataframe(
+        pd.DataFrame(table), hide_index=True, width="stretch", height=min(220, 38 + 35 * len(note.classes))
+    )
+    if note.left_out:
+        files = "file was" if note.left_out == 1 else "files were"
+        more = " …" if note.left_out > len(note.reasons) else ""
+        st.caption(f"{note.left_out:,} {files} left out. " + watch.plain(" · ".join(note.reasons) + more))
+    st.button(
+        "Remove these pictures",
+        icon=":material/delete:",
+        key="live_lab._own_remove",
+        on_click=_remove,
+        args=(note.name,),
+        help="They are deleted from the server at once; runs that were trained on them stay.",
+    )
+
+
+def _remove(name: str) -> None:
+    own_sets.remove(name)
+    evolving.forget()

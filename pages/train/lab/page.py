@@ -1,0 +1,243 @@
+"""Live lab: train a ViT in front of the class and watch its inner pictures come into being."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from pages.shell import controls, link, nouns, page, registry, state
+from pages.stores import runs
+from pages.train.lab import drawing, evolving, fields, lessons, race, recipe_form, table, watch
+from pages.train.lab.life import life
+from vitviz.training.executor import ExecutorError
+from vitviz.training.runs import Run, RunConfig
+
+FOCUS = "live_lab.run"
+BESIDE = "live_lab._beside"
+NOTICE = "live_lab._notice"
+WATCHED = "live_lab._watched"  # whether the last run of the script saw a run under way
+GROWING = "live_lab._growing"  # whether the timeline polls only because frames are missing
+SLOWNESS = "live_lab._slowness"  # of the polls that the last run of the script began
+RESET = 1.5  # the page runs again where visits should now poll so many times faster or slower
+STAGE_POLL_S = (
+    0.1  # a poll costs some 15 ms; a browser shows three to four a second (benchmarks/live_updates.md)
+)
+LIFE_POLL_S = 0.5
+DRAW_POLL_S = 1.0
+TABLE_POLL_S = 2.0
+# On a phone, with a run on the stage: each row of controls becomes one line that the finger moves sideways, so that the
+# curves begin on the first screen. Streamlit would put every control on a line of its own.
+PHONE = """<style>@media (max-width: 640px) {
+:is(.st-key-live_lab-form, .st-key-live_lab-start) [data-testid="stHorizontalBlock"] {
+  flex-wrap: nowrap !important; overflow-x: auto; scrollbar-width: none; padding: 2px; margin: -2px; gap: 8px; }
+:is(.st-key-live_lab-form, .st-key-live_lab-start) [data-testid="stColumn"] {
+  flex: 1 0 152px !important; min-width: 152px !important; width: auto !important; }
+.st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stPopover"]) { min-width: 480px !important; }
+.st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stButtonGroup"]) { min-width: 240px !important; }
+.st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stCaptionContainer"]) { min-width: 344px !important; }
+}</style>"""
+
+
+def start(config: RunConfig) -> None:
+    """Starts a run of this visit and brings it onto the stage."""
+    config = replace(table.fresh(config), owner=runs.visitor(), lease_s=runs.LEASE_S)
+    try:
+        run = runs.executor().start(config)
+    except (ExecutorError, OSError) as error:
+        st.session_state[NOTICE] = f"It cannot start: {error}."
+        return
+    runs.adopt(run.id)
+    show(run.id)
+
+
+def show(run_id: str) -> None:
+    """Brings a run onto the stage; takes effect with the next run of the script."""
+    link.want(FOCUS, run_id)
+    st.session_state.pop(watch.MOMENT, None)
+
+
+def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
+    with st.container(key="live_lab-start"):
+        button, run, beside = st.columns([1.2, 1.6, 2], vertical_alignment="bottom")
+    with button:
+        st.button(
+            "Start a new run",
+            key="live_lab._start",
+            # White on the primary colour of the dark theme is too faint to read.
+            type="primary" if nouns.mode() == "light" else "secondary",
+            icon=":material/play_arrow:",
+            width="stretch",
+            disabled=isinstance(config, ValueError),
+            on_click=start,
+            args=(config,),
+        )
+    names = {other.id: other.config().name for other in mine}
+    focus = None
+    with run:
+        if mine:
+            chosen = controls.select(FOCUS, "Run on the stage", list(names), format_func=names.get)
+            focus = next(other for other in mine if other.id == chosen)
+    with beside:
+        models = {model.id: runs.title(model) for other in mine for model in runs.models_of(other)}
+        others = [name for name in models if focus is None or name != focus.id]
+        if others and not race.is_experiment(focus):  # whose members are beside each other already
+            kept = [name for name in st.session_state.get(BESIDE, []) if name in others]
+            st.session_state[BESIDE] = kept
+            st.multiselect(
+                "Curves beside it",
+                others,
+                key=BESIDE,
+                format_func=models.get,
+                max_selections=5,
+                placeholder="none",
+            )
+    if isinstance(config, ValueError):
+        st.error(f"This cannot be trained: {config}.", icon=":material/block:")
+    else:
+        st.caption(f"A new run would train: {describe(config)}.{_beside_words(config, focus)}")
+    if notice := st.session_state.pop(NOTICE, None):
+        st.warning(notice, icon=":material/info:")
+    return focus
+
+
+def _beside_words(config: RunConfig, focus: Run | None) -> str:
+    """What sets the controls apart from a run that is under way: they never change it, they start another."""
+    if focus is None or not runs.status(focus).active:
+        return ""
+    names = [name.replace("_", " ") for name in table.unlike(focus.config(), config)]
+    if not names:
+        return " These are the settings of the run on the stage."
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f" The run on the stage goes on as it is; the new one differs in {', '.join(names[:4])}{more}."
+
+
+def describe(config: RunConfig) -> str:
+    """One line about what a config trains."""
+    train, models = config.train, config.members
+    length = f"{train.epochs:g} epochs" if train.epochs else f"{train.seconds:g}{watch.NBSP}s"
+    sizes = [table.parameters(member.model) for member in models] or [table.parameters(config.model)]
+    count = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
+    optimizer = fields.OPTIMIZERS[train.optimizer]
+    words = recipe_form.model_words(config.model)
+    if models:
+        words = f"{len(models)} models in turn ({', '.join(m.title for m in models)}), each a {words}"
+    return f"{words}; {count} parameters; {optimizer} at {train.learning_rate:g}, batch {train.batch_size}, {length}"
+
+
+def _stage(shown: list[Run], focus: Run) -> None:
+    """Curves and inspector; when the last of the shown runs ends, the page runs once more, without polling."""
+    runs.watch()
+    runs.watchers().note(runs.visitor())
+    if race.is_experiment(focus):
+        race.draw_stage(focus)
+    else:
+        stage, side = st.columns([2, 1], gap="medium")
+        with stage:
+            watch.draw_curves(shown, focus)
+        with side:
+            watch.draw_inspector(focus)
+    under_way = any(runs.status(run).active for run in shown)
+    if st.session_state.get(WATCHED) and not under_way:
+        st.session_state[WATCHED] = False
+        subject = race.subject(focus)
+        if subject.snapshots():
+            nouns.set_model(f"run:{subject.id}")
+        st.rerun()
+    if under_way and not st.session_state.get(WATCHED):  # resumed from the inspector: begin to poll
+        st.session_state[WATCHED] = True
+        st.rerun()
+    ratio = runs.watchers().slowness() / st.session_state[SLOWNESS]
+    if (
+        under_way and max(ratio, 1 / ratio) >= RESET
+    ):  # a class has come or gone: every visit polls as the last ones do
+        st.rerun()
+
+
+def _marked(focus: Run) -> int | None:
+    """The step that the timeline stands at; members of an experiment share it. None: the newest."""
+    moment = st.session_state.get(watch.MOMENT)
+    if not moment or moment["follow"] or moment["run"].partition("/")[0] != focus.whole.id:
+        return None
+    return moment["step"]
+
+
+def _life(focus: Run) -> None:
+    """The timeline and every lens in small; in a fragment of its own, so that dragging disturbs nothing."""
+    settled, opened = life(evolving.flip_book(focus, _marked(focus)), key="live_lab.life")
+    if settled and settled.get("run") == focus.id:
+        st.session_state[watch.MOMENT] = settled
+    if opened:
+        nouns.set_model(f"run:{focus.id}", int(opened["step"]))
+        entry = registry.BY_SLUG.get(opened["page"])
+        if entry is not None:
+            st.switch_page(entry.path)
+    if words := evolving.trouble(focus):
+        st.warning(watch.plain(words), icon=":material/broken_image:")
+    if st.session_state.get(GROWING) and evolving.complete(focus):
+        st.session_state[GROWING] = False
+        st.rerun()
+
+
+def _draw(focus: Run) -> None:
+    drawing.draw(focus, focus.config(), _marked(focus))
+
+
+def main() -> None:
+    """The page, from top to bottom."""
+    page.header("Live lab", "How does attention come into being?")
+    said = st.session_state.get(state.INCOMING, {}).get(FOCUS)
+    if said:
+        runs.adopt(said)
+    runs.executor()
+    with st.container(key="live_lab-form"):
+        config = race.draw_form() if race.choose() else recipe_form.draw()
+    mine = runs.mine()
+    focus = _start_row(config, mine)
+    if focus is None:
+        _empty()
+        return
+    st.html(PHONE)
+    chosen = [] if race.is_experiment(focus) else st.session_state.get(BESIDE, [])
+    shown = [focus, *filter(None, map(runs.find, chosen))]
+    active = any(runs.status(run).active for run in shown)
+    st.session_state[WATCHED] = active
+    slowness = st.session_state[SLOWNESS] = runs.watchers().slowness()
+    st.fragment(_stage, run_every=STAGE_POLL_S * slowness if active else None)(shown, focus)
+    whole = focus
+    if race.is_experiment(whole):
+        focus = race.choose_member(whole)
+    else:
+        page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
+    growing = active or not evolving.complete(focus)
+    st.session_state[GROWING] = growing and not active
+    st.fragment(_life, run_every=LIFE_POLL_S * slowness if growing else None)(focus)
+    digit = focus.config().preparation.digit
+    st.subheader("Draw a digit" if digit else "Your picture", anchor=False)
+    if not digit:
+        page.caption(
+            "Choose, upload or photograph a picture in the sidebar: the model reads it as it is at this moment."
+        )
+    st.fragment(_draw, run_every=DRAW_POLL_S * slowness if active else None)(focus)
+    st.subheader("Runs of this visit", anchor=False)
+    st.fragment(table.draw, run_every=TABLE_POLL_S * slowness if active else None)(mine)
+    table.manage(whole, show)
+    page.drawers(
+        math=lessons.mathematics(whole.config().preset),
+        code=lessons.code(whole.config().preset),
+        numbers=lambda: table.numbers(focus),
+        try_this=lessons.try_this(whole.config().preset),
+    )
+
+
+def _empty() -> None:
+    st.info(
+        "Nothing has been trained in this visit. Start a run: the first curve usually appears within a few seconds,"
+        " and the pictures of what the model learns follow it.",
+        icon=":material/science:",
+    )
+    table.upload_only(show)
+    page.drawers(math=lessons.mathematics(), code=lessons.code(), try_this=lessons.try_this())
+
+
+main()

@@ -1,0 +1,177 @@
+"""Experiments of the lab: models trained side by side in one run; 'Do positions matter?' is the first of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from pages.shell import controls, link, page, state
+from pages.stores import runs
+from pages.train.lab import watch
+from pages.views.race import race as race_view
+from vitviz.analysis import race as results
+from vitviz.plots import race as plots
+from vitviz.training.races import POSITIONS_RACE, RACES, TITLE, positions_race
+
+if TYPE_CHECKING:
+    from vitviz.analysis.race import Racer
+    from vitviz.training.runs import Run, RunConfig, Status
+
+TRAIN = "live_lab.train"
+DATASET = "live_lab.race"
+EPOCHS = "live_lab.race_epochs"
+SEED = "live_lab.race_seed"
+MEMBER = "live_lab.member"
+LOADED = "live_lab._race_loaded"  # the data set whose number of epochs the control was last set to
+ONE, EXPERIMENT = "one", "experiment"
+KINDS = {ONE: "One model", EXPERIMENT: f"Experiment: {TITLE.lower()}"}
+
+
+def is_experiment(run: Run | None) -> bool:
+    """Whether a run trains several models."""
+    return run is not None and len(runs.models_of(run)) > 1
+
+
+def choose() -> bool:
+    """Draws the choice between one model and the experiment; whether it is the experiment."""
+    incoming = st.session_state.get(state.INCOMING, {})
+    if "live_lab.recipe" in incoming:  # a link to a recipe means one model
+        incoming.setdefault(TRAIN, ONE)
+    kind = controls.segmented(
+        TRAIN, "Train", tuple(KINDS), ONE, format_func=KINDS.__getitem__, label_visibility="collapsed"
+    )
+    if kind == ONE:
+        link.drop(TRAIN)
+    return kind == EXPERIMENT
+
+
+def draw_form() -> RunConfig | ValueError:
+    """Draws the race's controls; the experiment that they describe, or why it cannot be."""
+    from vitviz.data.datasets import DATASETS, available_datasets
+
+    here = tuple(name for name in RACES if name in available_datasets())
+    columns = st.columns([3, 2, 2, 4], vertical_alignment="bottom")
+    with columns[0]:
+        dataset = controls.segmented(
+            DATASET, "Data set", here, format_func=lambda name: DATASETS[name].title, width="stretch"
+        )
+    if st.session_state.get(LOADED, dataset) != dataset:
+        controls.set_value(EPOCHS, _epochs(dataset))
+    st.session_state[LOADED] = dataset
+    with columns[1]:
+        epochs = controls.real(
+            EPOCHS,
+            "Epochs",
+            _epochs(dataset),
+            1.0,
+            help="An epoch shows every model every training picture once.",
+        )
+    with columns[2]:
+        seed = controls.number(
+            SEED,
+            "Seed",
+            0,
+            1_000_000,
+            0,
+            help="All five start from it and see the same pictures in the same order.",
+        )
+    with columns[3]:
+        page.caption(
+            "Five codes of positions, otherwise one model and one recipe, trained in turn; then all are shown pictures"
+            " with shuffled patches."
+        )
+    try:
+        return positions_race(dataset, epochs=epochs, seed=seed)
+    except ValueError as error:
+        return error
+
+
+def _epochs(dataset: str) -> float:
+    return float(RACES[dataset].train.epochs or 1.0)
+
+
+def fill(config: RunConfig) -> bool:
+    """Sets the form to an experiment's settings, in a callback; False, and the form for one model, for other runs."""
+    race = config.preset == POSITIONS_RACE and bool(config.members)
+    controls.set_value(TRAIN, EXPERIMENT if race else ONE)
+    if not race:
+        return False
+    controls.set_value(DATASET, config.train.dataset)
+    st.session_state[LOADED] = config.train.dataset
+    controls.set_value(EPOCHS, float(config.train.epochs or 1.0))
+    controls.set_value(SEED, config.train.seed)
+    return True
+
+
+# ---------------------------------------------------------------- the stage
+
+
+def racers(run: Run) -> list[Racer]:
+    """The experiment's models with what their records say so far."""
+    found = []
+    for member in runs.models_of(run):
+        log = runs.log(member.id).read()
+        config = member.config()
+        found.append(
+            results.racer(member.directory.name, config.name, log.validation()[[1, -1]], log.shuffled)
+        )
+    return found
+
+
+def draw_stage(run: Run) -> None:
+    """How the experiment stands and what steers it, then the race, then what its numbers say."""
+    status, config, found = runs.status(run), run.config(), racers(run)
+    state_box, steer_box = st.columns([1.2, 1], gap="medium")
+    with state_box:
+        watch.draw_state(run, status)
+    with steer_box:
+        watch.draw_steering(run, status, _words(status, len(found)))
+    chance = 1 / config.model.num_classes
+    waiting = "The first accuracies come within seconds." if status.active else "Nothing was measured."
+    race_view(plots.payload(found, chance, config.train.epochs or 1.0, waiting), key="live_lab.race_view")
+    guess = f"The dotted line is what guessing among {config.model.num_classes} answers gives."
+    page.caption(results.describe(found, _classes(run)) or guess)
+
+
+def _words(status: Status, count: int) -> str:
+    speed = (
+        f" {status.images_per_second:,.0f} pictures a second together." if status.images_per_second else ""
+    )
+    precision = f" Computed in {status.precision}." if status.precision else ""
+    return f"{count} models take turns, one step each.{speed}{precision}"
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _read_classes(path: str) -> tuple[str, ...]:
+    from vitviz.checkpoint_header import read_header
+
+    return tuple(read_header(path).classes)
+
+
+def _classes(run: Run) -> tuple[str, ...]:
+    """Names of the answers, from a snapshot; numbers before there is one."""
+    member = runs.models_of(run)[0]
+    steps = member.snapshots()
+    if not steps:
+        return tuple(map(str, range(run.config().model.num_classes)))
+    return _read_classes(str(member.snapshot_path(steps[0])))
+
+
+# ---------------------------------------------------------------- one of its models
+
+
+def choose_member(run: Run) -> Run:
+    """Draws the choice of the member that the pictures below show."""
+    members = {member.directory.name: member for member in runs.models_of(run)}
+    titles = {name: member.config().name for name, member in members.items()}
+    name = controls.segmented(
+        MEMBER, "Look into", tuple(members), tuple(members)[-1], format_func=titles.__getitem__
+    )
+    return members[name]
+
+
+def subject(run: Run) -> Run:
+    """The model of a run whose pictures are shown: an experiment's chosen member, any other run itself."""
+    models: dict[str, Any] = {model.directory.name: model for model in runs.models_of(run)}
+    return models.get(st.session_state.get(MEMBER, ""), list(models.values())[-1])

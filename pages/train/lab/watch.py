@@ -1,0 +1,314 @@
+"""The lab's stage: curves of the shown runs, and beside them how the chosen run stands and what steers it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from pages.stores import runs
+from pages.train.lab.curves import curves
+from vitviz.analysis.milestones import time_to
+from vitviz.plots.curves import RunLabel, Series, payload
+from vitviz.words import percent
+
+if TYPE_CHECKING:
+    from vitviz.training.runs import Run, Status
+
+NBSP = "\N{NO-BREAK SPACE}"
+SLOW_START_S = 3.0  # a worker that is not warm loads its libraries first
+LEVELS = (0.90, 0.95, 0.98)
+CHANGEABLE = {"learning_rate": "peak learning rate", "weight_decay": "weight decay"}
+SHORT = {"learning_rate": "lr", "weight_decay": "decay"}  # on the curves
+VIEW = {"axis": "step", "smoothing": 0.6, "log": False, "log_x": False, "extra": 0}
+STOPPING = "live_lab._stopping"  # the run that was told to stop here and may still finish its step
+MOMENT = "live_lab._moment"  # {run, step, follow}: where the timeline stands
+STATES = {
+    "new": (":gray-badge[:material/hourglass_empty: new]", ""),
+    "queued": (":orange-badge[:material/hourglass: waiting]", ""),
+    "starting": (":blue-badge[:material/sync: starting]", "The pictures are being prepared."),
+    "running": (":green-badge[:material/play_arrow: training]", ""),
+    "paused": (":orange-badge[:material/pause: paused]", ""),
+    "done": (":green-badge[:material/check: done]", ""),
+    "stopped": (":gray-badge[:material/stop: stopped]", ""),
+    "diverged": (":red-badge[:material/error: diverged]", ""),
+    "failed": (":red-badge[:material/error: failed]", ""),
+    "interrupted": (":red-badge[:material/power_off: interrupted]", ""),
+}
+
+
+def draw_curves(shown: list[Run], focus: Run | None) -> None:
+    """The curves of these runs; a mark on them moves the timeline."""
+    moment = st.session_state.get(MOMENT)
+    at = None
+    if focus is not None and moment and moment["run"] == focus.id and not moment["follow"]:
+        at = moment["step"]
+    view, marked = curves(
+        payload(
+            _labels(shown),
+            [series for run in shown for series in _series(run)],
+            None if focus is None else focus.id,
+            at,
+            st.session_state.get("live_lab._view", VIEW),
+        ),
+        key="live_lab.curves",
+    )
+    if view:
+        st.session_state["live_lab._view"] = view
+    if marked is not None and focus is not None:
+        st.session_state[MOMENT] = {"run": focus.id, "step": int(marked), "follow": False}
+
+
+def _series(run: Run) -> list[Series]:
+    log = runs.log(run.id).read()
+    training, validation = log.training(), log.validation()
+    return [
+        Series(run.id, "train", training[:3], dict(zip(runs.STEP_METRICS, training[3:], strict=True))),
+        Series(
+            run.id,
+            "validation",
+            validation[:3],
+            dict(zip(runs.EVALUATION_METRICS, validation[3:], strict=True)),
+        ),
+    ]
+
+
+def _labels(shown: list[Run]) -> list[RunLabel]:
+    best = {run.id: runs.log(run.id).read().best() for run in shown}
+    top = max((value[1] for value in best.values() if value), default=None)
+    labels = []
+    for i, run in enumerate(shown):
+        status, config, found = run.status(), run.config(), best[run.id]
+        total: dict[str, float] = {}
+        if status.total_steps and config.train.epochs:
+            total = {"step": status.total_steps, "epoch": config.train.epochs}
+        if config.train.seconds:
+            total = {"seconds": config.train.seconds}
+        labels.append(
+            RunLabel(
+                run.id,
+                config.name,
+                i,
+                total,
+                None if found is None else found[0],
+                found is not None and found[1] == top,
+                [(step, f"{SHORT[name]} {now:g}") for step, name, _, now in _changed(run, runs.log(run.id))],
+            )
+        )
+    return labels
+
+
+def draw_inspector(run: Run) -> None:
+    """How the run stands, in words and numbers, and the buttons that steer it."""
+    status, log = runs.status(run), runs.log(run.id)
+    draw_state(run, status)
+    _numbers(status, log)
+    draw_steering(run, status, _reached(run, log, status))
+
+
+def draw_state(run: Run, status: Status) -> None:
+    """The run's name, what it is doing, and how far it is."""
+    st.markdown(f"**{plain(run.config().name)}** {STATES.get(status.state, (status.state, ''))[0]}")
+    st.progress(min(max(status.progress, 0.0), 1.0), text=_progress_words(run, status))
+
+
+def draw_steering(run: Run, status: Status, words: str) -> None:
+    """What steers the run, and under it what happened to it; `words` where nothing did."""
+    _buttons(run, status)
+    message = status.message or STATES.get(status.state, ("", ""))[1]
+    if status.state in ("failed", "diverged", "interrupted"):
+        st.error(_sentence(message), icon=":material/info:")
+    else:
+        st.caption(_sentence(message) if message else words)
+    if changed := _changes(run, runs.log(run.id)):
+        st.caption(changed)
+
+
+def plain(text: str) -> str:
+    """A visitor's text without Markdown's meaning."""
+    return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>:$~^&" else c for c in text)
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return plain(text[:1].upper() + text[1:] + ("" if text.endswith(".") else "."))
+
+
+def _progress_words(run: Run, status: Status) -> str:
+    if status.state == "queued":
+        place = runs.executor().place(run)
+        if place is not None:
+            return f"Waiting for a free place: number {place} in the queue"
+        slow = time.time() - status.heartbeat > SLOW_START_S
+        return "Starting … the trainer is loading" if slow else "Starting …"
+    of = f" of {status.total_steps:,}" if status.total_steps else ""
+    words = f"step {status.step:,}{of} · epoch {status.epoch:.1f}"
+    if status.state == "running" and status.seconds_left is not None:
+        return f"{words} · {clock(status.seconds_left)} left"
+    return f"{words} · {clock(status.seconds)} of training"
+
+
+def clock(seconds: float) -> str:
+    """Seconds below two minutes, then minutes and seconds."""
+    if seconds < 9.95:
+        return f"{seconds:.1f}{NBSP}s"
+    whole = round(seconds)
+    if whole < 120:
+        return f"{whole}{NBSP}s"
+    return f"{whole // 60}{NBSP}min {whole % 60:02d}{NBSP}s"
+
+
+def _numbers(status: Status, log: runs.Log) -> None:
+    training, validation = log.training(), log.validation()
+    accuracy = percent(validation[-1, -1]) if validation.shape[1] else "–"
+    loss = f"{_recent(training[3]):.3f}" if training.shape[1] else "–"
+    test = "–" if log.test is None else percent(log.test["accuracy"])
+    for row in (
+        (
+            ("Validation accuracy", accuracy, "On pictures held out of training."),
+            ("Training loss", loss, "Cross-entropy, mean of the last ten records."),
+        ),
+        (
+            (
+                "Images per second",
+                f"{status.images_per_second:,.0f}" if status.images_per_second else "–",
+                None,
+            ),
+            ("Test accuracy", test, "Read once, at the end: nothing was chosen by it."),
+        ),
+    ):
+        with st.container(horizontal=True):
+            for label, value, help_text in row:
+                st.metric(label, value, help=help_text)
+
+
+def _recent(loss: np.ndarray) -> float:
+    return float(np.nanmean(loss[-10:])) if np.isfinite(loss[-10:]).any() else float("nan")
+
+
+def _reached(run: Run, log: runs.Log, status: Status) -> str:
+    """What the records say so far, or why they say nothing yet."""
+    if status.active and st.session_state.get(STOPPING) == run.id:
+        return "It finishes the step that is under way, saves, and stops."
+    table = log.validation()
+    if not table.shape[1]:
+        return _not_evaluated(log, status)
+    times = time_to(LEVELS, table[-1], table[2])
+    said = [
+        f"{percent(level, 0)} after {clock(at)}"
+        for level, at in zip(LEVELS, times, strict=True)
+        if at is not None
+    ]
+    best = log.best()
+    words = f"Best validation accuracy {percent(best[1])} at step {best[0]:,}." if best else ""
+    least = percent(LEVELS[0], 0)
+    missed = f" It has not reached {least} yet." if status.active else f" It did not reach {least}."
+    reached = f" It reached {', '.join(said)}." if said else missed
+    precision = f" Computed in {status.precision}." if status.precision else ""
+    return words + reached + precision
+
+
+def _changed(run: Run, log: runs.Log) -> list[tuple[int, str, float, float]]:
+    """What was changed while it trained: (step, name, before, after)."""
+    standing = {name: getattr(run.config().train, name) for name in CHANGEABLE}
+    found = []
+    for event in log.events:
+        if event.get("event") != "changed":
+            continue
+        for name in CHANGEABLE:
+            value = event.get(name)
+            if isinstance(value, int | float) and value != standing[name]:
+                found.append((int(event["step"]), name, standing[name], value))
+                standing[name] = value
+    return found
+
+
+def _changes(run: Run, log: runs.Log) -> str:
+    """The last three changes in words."""
+    said = [
+        f"{CHANGEABLE[name]} {before:g} → {after:g} at step {step:,}"
+        for step, name, before, after in _changed(run, log)
+    ]
+    return f"Changed while it trained: {'; '.join(said[-3:])}." if said else ""
+
+
+def _not_evaluated(log: runs.Log, status: Status) -> str:
+    if not status.active:
+        return "It ended before its first evaluation."
+    if status.state == "queued":
+        return "Its curves begin when a trainer takes it up."
+    if status.state == "paused" or log.training().shape[1]:
+        return "It has not been evaluated yet."
+    return "The first record comes within a second or two."
+
+
+def _buttons(run: Run, status: Status) -> None:
+    executor = runs.executor()
+    with st.container(horizontal=True, gap="small"):
+        if status.active:
+            if status.state == "paused":
+                _button(run, "Resume", "play_arrow", executor.resume)
+            else:
+                _button(run, "Pause", "pause", executor.pause, disabled=status.state == "queued")
+            _button(run, "Step", "skip_next", executor.step, disabled=status.state == "queued")
+            _button(run, "Stop", "stop", executor.stop)
+        elif status.state != "done":
+            _button(run, "Resume", "play_arrow", executor.resume, disabled=status.state == "diverged")
+    if status.active and status.state != "queued":
+        _change(run, status)
+
+
+def _button(run: Run, label: str, icon: str, act: Any, disabled: bool = False) -> None:
+    pressed = st.button(
+        label, key=f"live_lab._{label.lower()}", icon=f":material/{icon}:", disabled=disabled, width="stretch"
+    )
+    if pressed:
+        from vitviz.training.executor import ExecutorError
+
+        st.session_state[STOPPING] = run.id if label == "Stop" else None
+        try:
+            act(run)
+        except ExecutorError as error:
+            st.session_state["live_lab._notice"] = _sentence(str(error))
+        st.rerun()
+
+
+def _change(run: Run, status: Status) -> None:
+    """Learning rate and weight decay of a run that is under way."""
+    with st.popover("Change while it trains", icon=":material/tune:", width="stretch"):
+        st.caption(
+            "These two apply from the next step on. Anything else is structure: start a new run with it."
+        )
+        train = run.config().train
+        for name, label, step in (
+            ("learning_rate", "Peak learning rate", 5e-4),
+            ("weight_decay", "Weight decay", 0.01),
+        ):
+            key = f"live_lab._set_{name}_{run.id}"
+            # A default that moves, once the status is written, would count as the visitor's change; and without one
+            # a popover that opens after a poll would begin at 0.
+            standing = status if status.learning_rate else train
+            start = st.session_state.setdefault(f"{key}_start", getattr(standing, name))
+            st.number_input(
+                label,
+                value=start,
+                step=step,
+                format="%g",
+                key=key,
+                on_change=_apply,
+                args=(run, name),
+            )
+        if refusal := st.session_state.get("live_lab._refusal"):
+            st.error(refusal)
+
+
+def _apply(run: Run, name: str) -> None:
+    value = st.session_state[f"live_lab._set_{name}_{run.id}"]
+    try:
+        run.control("set", **{name: float(value)})
+    except ValueError as error:
+        st.session_state["live_lab._refusal"] = _sentence(str(error))
+    else:
+        st.session_state.pop("live_lab._refusal", None)

@@ -1,0 +1,31 @@
+"""Parts of a Swin's weights as arrays: what its lens shows beside the activations."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.models.swin import PatchMerging, SwinTransformer
+from vitviz.probe.capture import as_array
+
+FloatArray = NDArray[np.float32]
+
+
+def position_bias_table(model: SwinTransformer, stage: int, block: int) -> FloatArray:
+    """The table of relative position biases, (heads, (2 Mh - 1)(2 Mw - 1)); stage and block count from 0."""
+    attn = model.get_submodule(f"layers.{stage}.blocks.{block}.attn")
+    return as_array(attn.get_parameter("relative_position_bias_table")).T.copy()
+
+
+def block_window(model: SwinTransformer, stage: int, block: int) -> tuple[int, int]:
+    """(rows, cols) of the windows that a block was built for."""
+    found = model.get_submodule(f"layers.{stage}.blocks.{block}")
+    return found.plan(found.native_grid).window  # type: ignore[operator, no-any-return]
+
+
+def merging_norm(model: SwinTransformer, stage: int) -> tuple[FloatArray, FloatArray, float]:
+    """Weight, bias (4 C,) and epsilon of the LayerNorm before the merging into a stage, 1 or later."""
+    merging = model.get_submodule(f"layers.{stage}.downsample")
+    if not isinstance(merging, PatchMerging):
+        raise ValueError(f"stage {stage} does not begin by merging")
+    return as_array(merging.norm.weight), as_array(merging.norm.bias), merging.norm.eps
