@@ -4,7 +4,7 @@ from itertools import groupby
 
 import streamlit as st
 
-from pages.shell import first_link, link, nouns, registry, warm
+from pages.shell import first_link, link, registry, sidebar, warm
 
 first = first_link.is_first()
 
@@ -27,7 +27,8 @@ page = st.navigation(
     position="top",
 )
 with link.kept():
-    nouns.draw()
+    with st.sidebar:
+        sidebar.draw()
     page.run()
 if first:
     first_link.dismiss()

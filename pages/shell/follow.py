@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.shell import link
-from pages.stores import runs
-from pages.stores.catalogue import ModelChoice
+from pages.stores import runs, visit
+from pages.stores.choice import ModelChoice
 
 POLL_S = 1.5
 _KEY, _RUN = "nouns.follow", "nouns._followed"
@@ -48,6 +48,6 @@ def _trains(model: ModelChoice) -> bool:
 def _watch(key: str, newest: int, followed: bool) -> None:
     """Runs the page again when there is a newer step to follow, or none will come any more."""
     run = runs.find(key.removeprefix("run:"))
-    runs.watch()
+    runs.watch(visit.current())
     if run is None or not runs.status(run).active or (followed and run.snapshots()[-1:] > [newest]):
         st.rerun()

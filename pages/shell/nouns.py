@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from pages.shell import controls, link, registry, state
-from pages.stores import catalogue
+from pages.stores import cached, catalogue, visit
+from pages.stores.choice import ModelChoice
 from vitviz.plots.theme import Mode
+
+if TYPE_CHECKING:
+    from vitviz.config import Preparation
+    from vitviz.data.preparation import Prepared
+    from vitviz.probe.capture import Capture
 
 DEFAULT_PIN = "0.500,0.500"
 _TOKEN = re.compile(r"cls|dist|reg[1-9]")
@@ -36,22 +44,31 @@ def current() -> Nouns:
     return st.session_state[state.NOUNS]
 
 
-def choice() -> catalogue.ModelChoice:
+def models() -> Mapping[str, ModelChoice]:
+    """Every model that this visit can choose, by key."""
+    return catalogue.models(visit.current())
+
+
+def choice() -> ModelChoice:
     """What is known of the chosen model without loading it: config, preparation, steps."""
-    return catalogue.models()[current().model]
+    return models()[current().model]
+
+
+def prepared(how: Preparation) -> Prepared:
+    """The chosen picture as a model reads it."""
+    now = current()
+    return cached.prepared(now.image, how, now.offset)
+
+
+def captured(model: ModelChoice, step: int | None, patterns: tuple[str, ...]) -> Capture:
+    """What a model computes on the chosen picture; see `cached.captured`."""
+    now = current()
+    return cached.captured(model, step, now.image, patterns, now.offset)
 
 
 def mode() -> Mode:
     """The visitor's theme."""
     return "dark" if st.context.theme.type == "dark" else "light"
-
-
-def draw() -> None:
-    """Draws the nouns into the sidebar and settles what is chosen in this run."""
-    from pages.shell import sidebar
-
-    with st.sidebar:
-        sidebar.draw()
 
 
 def settle(model: str, step: int, image: str, pin: str, crop: float) -> Nouns:
@@ -98,7 +115,7 @@ def set_image(image: str) -> None:
 
 def set_model(model: str, step: int | None = None) -> None:
     """Chooses another model and step (None: its last); takes effect with the next run, or call it in a callback."""
-    steps = catalogue.models()[model].steps
+    steps = models()[model].steps
     link.want("model", model)
     link.want("step", str(steps[-1] if step is None else step))
 

@@ -7,9 +7,19 @@ import re
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, follow, link, nouns, pictures, state
-from pages.stores import catalogue, own_weights, published, uploads
-from pages.stores.catalogue import ModelChoice
+from pages.shell import (
+    controls,
+    follow,
+    link,
+    nouns,
+    own_weights_form,
+    pictures,
+    published_form,
+    received,
+    state,
+)
+from pages.stores import cached, catalogue, own_sets, own_weights, runs, uploads, visit
+from pages.stores.choice import ModelChoice
 
 _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _SOURCES = {"sample": "Samples", "dataset": "Data sets", "own": "Yours"}
@@ -21,13 +31,26 @@ GONE = "That picture is gone: an upload lives as long as its visit. Here is anot
 
 def draw() -> None:
     """Model, step, image, from top to bottom; settles what they are in this run."""
-    uploads.stay()
+    here = visit.current()
+    uploads.stay(here)
+    own_sets.stay(here)
+    _join(here)
     model, step = _model()
     image = _settled_image(model)
     pin = _settled("pin", nouns.parse_pin) or nouns.DEFAULT_PIN
     crop = _settled_crop()
     chosen = nouns.settle(model.key, step, image, pin, crop)
     _image(model, chosen)
+
+
+def _join(here: visit.Visit) -> None:
+    """A run, or weights, that the link names join the visit that opened it."""
+    said = st.session_state.get(state.INCOMING, {}).get("model", "")
+    kind, _, name = said.partition(":")
+    if kind == "run":
+        runs.adopt(here, name)
+    elif kind == "weights":
+        own_weights.adopt(here, name)
 
 
 def _kept() -> dict[str, object]:
@@ -59,7 +82,7 @@ def _settled_crop() -> float:
 
 
 def _model() -> tuple[ModelChoice, int]:
-    choices = catalogue.models()
+    choices = nouns.models()
     # What the link says, else what was shown: either may be weights that have gone since.
     before = st.session_state.get(state.INCOMING, {}).get("model", _kept().get("model"))
     if own_weights.gone(before):
@@ -84,9 +107,9 @@ def _model() -> tuple[ModelChoice, int]:
             st.badge("random weights", icon=":material/casino:", color="orange")
         st.caption(_note(choice, step))
     with st.popover("More models", icon=":material/add:", width="stretch"):
-        published.draw()
+        published_form.draw()
         st.divider()
-        own_weights.draw(key)
+        own_weights_form.draw(key)
     slot.image(_model_picture(choice, step), alt=f"{choice.title}, in small", width=_MODEL_PX)
     return choice, step
 
@@ -169,14 +192,12 @@ def _exists(image: str) -> bool:
         return name in catalogue.samples()
     if kind not in catalogue.datasets() or not re.fullmatch(r"0|[1-9][0-9]{0,5}", name):
         return False
-    return int(name) < catalogue.examples(kind)
+    return int(name) < cached.examples(kind)
 
 
 def _image(model: ModelChoice, chosen: nouns.Nouns) -> None:
-    from pages.stores import cached
-
     picture = cached.picture(chosen.image)
-    prepared = cached.prepared(chosen.image, model.preparation)
+    prepared = cached.prepared(chosen.image, model.preparation, chosen.offset)
     redrawn = model.preparation.digit and picture.shape[:2] != prepared.shown.shape[:2]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.container(width=_IMAGE_PX).image(
@@ -203,8 +224,6 @@ def describe(image: str) -> str:
         return "Your picture"
     if kind == "sample":
         return catalogue.sample_title(name)
-    from pages.stores import cached
-
     data = cached.dataset(kind)
     label = data.classes[int(data.test_labels[int(name)])]
     return f"{catalogue.datasets()[kind]} {int(name):,}: {label}"
@@ -296,7 +315,7 @@ def _examples(image: str) -> None:
         st.button("Show its first test picture", on_click=first, width="stretch")
         return
     st.session_state["nouns.index"] = int(index)
-    count = catalogue.examples(name)
+    count = cached.examples(name)
     st.number_input(
         f"Test picture, 0 to {count - 1:,}", 0, count - 1, key="nouns.index", step=1, on_change=example
     )
@@ -329,21 +348,17 @@ def _received(key: str) -> None:
     """A file has come: keep its picture, drop the file, and show an empty uploader again."""
     from vitviz.data.images import ImageError
 
-    file = st.session_state.get(key)
+    file = received.take(key)
     if file is None:
         return
     try:
-        _choose(uploads.keep(file.getvalue()))
+        _choose(uploads.keep(visit.current(), file.data))
     except ImageError as error:
         st.session_state[state.NOTICE] = str(error)
-    uploads.forget_file(file)
     st.session_state["nouns.turn"] += 1
     st.session_state["nouns.camera_on"] = False
 
 
 def _remove(image: str) -> None:
-    from pages.stores import cached
-
     uploads.remove(image)
-    cached.forget_uploads()
     _kept().pop("image", None)

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.shell import nouns
-from pages.stores import catalogue
-from pages.stores.catalogue import ModelChoice
+from pages.stores.choice import ModelChoice
 from vitviz.config import ModelConfig, ViTConfig
 
 RANDOM = ":orange-badge[:material/casino: random weights] It has not been trained."
@@ -40,7 +39,7 @@ def nearest(fits: Callable[[ModelConfig], bool]) -> ModelChoice:
             -choice.curve[-1][1] if choice.curve else 0.0,  # of equals the best
         )
 
-    found = (c for c in catalogue.models().values() if fits(c.config) and c.config.image_size <= LARGEST_PX)
+    found = (c for c in nouns.models().values() if fits(c.config) and c.config.image_size <= LARGEST_PX)
     return min(found, key=distance)
 
 

@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from pages.shell import nouns
-from pages.stores import cached, catalogue
+from pages.stores import cached
+from pages.stores.choice import ModelChoice
 from vitviz.analysis.attention import WindowRows, rows_of_windows
 from vitviz.analysis.logit_lens import softmax
 from vitviz.config import SwinConfig, ViTConfig
@@ -30,7 +31,7 @@ WINDOWS = ("layers.*.attn", "layers.*.window_index")
 class Subject:
     """One model at one step looking at one picture."""
 
-    key: str
+    choice: ModelChoice
     step: int
     image: str
     offset: tuple[float, float]
@@ -54,7 +55,7 @@ class Subject:
 
     def capture(self, patterns: tuple[str, ...]) -> Capture:
         """Named intermediates of the picture, from one cached pass."""
-        return cached.captured(self.key, self.step, self.image, patterns, self.offset)
+        return cached.captured(self.choice, self.step, self.image, patterns, self.offset)
 
     @cached_property
     def attn(self) -> np.ndarray:
@@ -108,18 +109,18 @@ def probabilities(model: LoadedModel, logits: np.ndarray) -> np.ndarray:
     return logits if getattr(model.config, "softmax_output", False) else softmax(logits)
 
 
-def of(key: str, step: int | None, image: str) -> Subject:
-    """The subject of any model, step and picture."""
-    model = cached.loaded(key, step)
-    at = catalogue.models()[key].steps[-1] if step is None else step
+def of(choice: ModelChoice, step: int | None, image: str) -> Subject:
+    """The subject of any model, step (None: the last) and picture."""
+    model = cached.loaded(choice, step)
+    at = choice.last_step if step is None else step
     offset = nouns.current().offset
-    return Subject(key, at, image, offset, model, cached.prepared(image, model.preparation, offset))
+    return Subject(choice, at, image, offset, model, cached.prepared(image, model.preparation, offset))
 
 
 def current() -> Subject:
     """The subject of the sidebar's nouns."""
     now = nouns.current()
-    return of(now.model, now.step, now.image)
+    return of(nouns.choice(), now.step, now.image)
 
 
 def pin_token(subject: Subject, pin: str) -> int:

@@ -7,12 +7,11 @@ import streamlit as st
 
 from pages.shell import nouns, page, registry, sidebar
 from pages.start.hero import hero
-from pages.stores import cached
 
 CARDS = Path(__file__).parents[2] / "static/cards"
 
 chosen, choice = nouns.current(), nouns.choice()
-shown = cached.prepared(chosen.image, choice.preparation).shown
+shown = nouns.prepared(choice.preparation).shown
 side_px = shown.shape[0]
 cuts = hasattr(choice.config, "patch_size") and not getattr(choice.config, "stem", ())
 patch_px = getattr(choice.config, "patch_size", max(1, side_px // 8))

@@ -1,15 +1,21 @@
-"""Everything that is computed once and shared: pictures, models, captures. Bounded, and safe to share by threads."""
+"""Everything that is computed once and shared: pictures, models, captures. Bounded, and safe to share by threads.
+
+What is asked for stands in the arguments, down to the crop's place: nothing here knows which visit asks, so a download
+that is made after the script has run may ask too.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
 
-from pages.shell import nouns
 from pages.stores import catalogue, own_weights, published, runs, uploads
+from pages.stores.choice import ModelChoice
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation
@@ -18,60 +24,129 @@ if TYPE_CHECKING:
     from vitviz.models.loaded import LoadedModel
     from vitviz.probe.capture import Capture
 
+P = ParamSpec("P")
+R = TypeVar("R")
+Offset = tuple[float, float]
+UPLOAD = "upload:"
 
-def loaded(model: str, step: int | None = None) -> LoadedModel:
-    """The model of a key such as 'preset:vit_digits' or 'checkpoint:digits_vit', at a step (None: its last).
+
+class PerPicture(Generic[P, R]):
+    """A function whose results are kept by its arguments, of which `image` is a picture's key.
+
+    Results of pictures that everybody has are shared by all visits; what comes from an upload is kept beside the
+    upload and goes with it. An argument whose name begins with '_' does not count: another stands for it.
+    """
+
+    def __init__(self, function: Callable[P, R], shared: int, upload: int, spinner: str | bool) -> None:
+        names = list(inspect.signature(function).parameters)
+        self._counted = [place for place, name in enumerate(names) if not name.startswith("_")]
+        self._image = names.index("image")
+        self._kind = f"{function.__module__}.{function.__qualname__}"
+        self._function, self._most = function, upload
+        self._everybody = st.cache_resource(max_entries=shared, show_spinner=spinner)(function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        image = str(args[self._image])
+        if not image.startswith(UPLOAD):
+            return self._everybody(*args, **kwargs)
+        of = (self._kind, *(args[place] for place in self._counted))
+        name = image.removeprefix(UPLOAD)
+        return uploads.STORE.computed(name, of, self._most, lambda: self._function(*args, **kwargs))
+
+    def clear(self) -> None:
+        """Forgets every result."""
+        self._everybody.clear()
+        uploads.STORE.forget_computed(self._kind)
+
+
+def per_picture(
+    *, shared: int, upload: int, spinner: str | bool = False
+) -> Callable[[Callable[P, R]], PerPicture[P, R]]:
+    """Decorates a function of a picture (positional arguments, one of them `image`), whose results are then kept.
+
+    Args:
+        shared: results kept for all pictures but uploads.
+        upload: results kept for each upload.
+        spinner: what is said while a shared result is computed.
+    """
+    return lambda function: PerPicture(function, shared, upload, spinner)
+
+
+def loaded(choice: ModelChoice, step: int | None = None) -> LoadedModel:
+    """The model of a choice at a step (None: its last).
 
     Raises:
-        KeyError: if no model has this key.
+        KeyError: if its weights are gone.
     """
-    if model.startswith(own_weights.KEY):
-        return own_weights.model(model)  # kept by its visit, not by a cache that outlives it
-    return _loaded(model, *_file(model, step))
+    if choice.key.startswith(own_weights.KEY):
+        return own_weights.model(choice.key)  # kept by its visit, not by a cache that outlives it
+    at, path, stamp = _file(choice, step)
+    return _loaded(choice.key, choice, at, path, stamp)
 
 
-def identity(model: str, step: int) -> str:
-    """What changes when the weights of a key at a step do, known without loading them.
-
-    Raises:
-        KeyError: if no model has this key.
-    """
-    return model if model.startswith(own_weights.KEY) else "@".join(map(str, (model, *_file(model, step))))
+def identity(choice: ModelChoice, step: int) -> str:
+    """What changes when the weights of a choice at a step do, known without loading them."""
+    key = choice.key
+    return key if key.startswith(own_weights.KEY) else "@".join(map(str, (key, *_file(choice, step))))
 
 
-def _file(model: str, step: int | None) -> tuple[int, Path | None, int]:
-    """(step, file, when the file was written) of a key at a step (None: its last)."""
-    choice = catalogue.models()[model]
-    at = choice.steps[-1] if step is None else step
+def _file(choice: ModelChoice, step: int | None) -> tuple[int, Path | None, int]:
+    """(step, file, when the file was written) of a choice at a step (None: its last)."""
+    at = choice.last_step if step is None else step
     path = catalogue.file_of(choice, at)
     return at, path, path.stat().st_mtime_ns if path is not None else 0
 
 
 @st.cache_resource(max_entries=12, show_spinner="Loading the model …")
-def _loaded(model: str, step: int, path: Path | None, stamp: int) -> LoadedModel:
+def _loaded(key: str, _choice: ModelChoice, step: int, path: Path | None, stamp: int) -> LoadedModel:
     from vitviz.models.loaded import LoadedModel
     from vitviz.models.zoo import create_model
 
-    choice = catalogue.models()[model]
-    if model.startswith(published.KEY):
+    if key.startswith(published.KEY):
         from vitviz.models.pretrained import load_pretrained
 
-        return load_pretrained(model.removeprefix(published.KEY))
+        return load_pretrained(key.removeprefix(published.KEY))
     if path is None:
-        classes = tuple(str(i) for i in range(getattr(choice.config, "num_classes", 0)))
+        classes = tuple(str(i) for i in range(getattr(_choice.config, "num_classes", 0)))
         return LoadedModel(
-            create_model(choice.config, seed=0),
-            choice.config,
-            choice.preparation,
+            create_model(_choice.config, seed=0),
+            _choice.config,
+            _choice.preparation,
             classes,
-            choice.title,
+            _choice.title,
             None,
             0,
-            f"{model}@seed0",
+            f"{key}@seed0",
         )
     from vitviz.checkpoints import open_model
 
     return open_model(path, step)
+
+
+TWIN_SEED = 2**31 - 1  # no training's own: weights are not compared with themselves
+
+
+def untrained(model: LoadedModel) -> LoadedModel:
+    """The same shape with seeded random weights."""
+    return _untrained(model, model.digest)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _untrained(_model: LoadedModel, digest: str) -> LoadedModel:
+    from vitviz.models.loaded import LoadedModel
+    from vitviz.models.zoo import create_model
+
+    m = _model
+    return LoadedModel(
+        create_model(m.config, seed=TWIN_SEED),
+        m.config,
+        m.preparation,
+        m.classes,
+        f"{m.title}, random weights",
+        None,
+        0,
+        f"{digest}@random",
+    )
 
 
 def dataset(name: str) -> Dataset:
@@ -91,6 +166,11 @@ def _dataset(name: str) -> Dataset:
     from vitviz.data.datasets import load_dataset
 
     return load_dataset(name)
+
+
+def examples(name: str) -> int:
+    """How many test pictures a data set on this machine has."""
+    return len(dataset(name).test_images)
 
 
 def picture(image: str) -> np.ndarray:
@@ -118,63 +198,26 @@ def _sample(name: str) -> np.ndarray:
     return load_sample(name)
 
 
-def prepared(image: str, preparation: Preparation, offset: tuple[float, float] | None = None) -> Prepared:
-    """The picture as a model reads it; the offset of the crop is the sidebar's unless one is given."""
-    at = nouns.current().offset if offset is None else offset
-    find = kept_for(image, _prepared, _prepared_upload)
-    return find(image, preparation, at)
-
-
-def captured(
-    model: str,
-    step: int | None,
-    image: str,
-    patterns: tuple[str, ...],
-    offset: tuple[float, float] | None = None,
-) -> Capture:
-    """What a model computes on a picture, the intermediates named by the patterns; one forward pass, then kept."""
-    at = nouns.current().offset if offset is None else offset
-    subject = loaded(model, step)
-    find = kept_for(image, _captured, _captured_upload)
-    return find(subject.digest, subject, image, patterns, at)
-
-
-def kept_for(image: str, everybody: Any, visit: Any) -> Any:
-    """The cache that a picture's results belong in: an upload's are the visit's alone."""
-    return visit if image.startswith("upload:") else everybody
-
-
-_of_uploads: list[Any] = []
-
-
-def forgets(*caches: Any) -> None:
-    """Declares caches of session scope that hold what was computed from uploads: `forget_uploads` clears them."""
-    _of_uploads.extend(caches)
-
-
-def forget_uploads() -> None:
-    """Drops everything that this visit has computed from its uploads."""
-    for cache in _of_uploads:
-        cache.clear()
-
-
-def _prepare(image: str, preparation: Preparation, offset: tuple[float, float]) -> Prepared:
+@per_picture(shared=64, upload=8)
+def prepared(image: str, preparation: Preparation, offset: Offset) -> Prepared:
+    """The picture as a model reads it, cropped at an offset in [0, 1]."""
     from vitviz.data.preparation import prepare
 
     return prepare(picture(image), preparation, offset)
 
 
-def _capture(
-    digest: str, _model: LoadedModel, image: str, patterns: tuple[str, ...], offset: tuple[float, float]
+def captured(
+    choice: ModelChoice, step: int | None, image: str, patterns: tuple[str, ...], offset: Offset
+) -> Capture:
+    """What a model computes on a picture, the intermediates named by the patterns; one forward pass, then kept."""
+    subject = loaded(choice, step)
+    return _captured(subject.digest, subject, image, patterns, offset)
+
+
+@per_picture(shared=24, upload=6)
+def _captured(
+    digest: str, _model: LoadedModel, image: str, patterns: tuple[str, ...], offset: Offset
 ) -> Capture:
     from vitviz.probe.capture import capture
 
     return capture(_model.model, prepared(image, _model.preparation, offset).input[None], record=patterns)
-
-
-# What comes from an upload lives as long as its visit and no longer: session scope, cleared when it is removed.
-_prepared = st.cache_resource(max_entries=64, show_spinner=False)(_prepare)
-_prepared_upload = st.cache_resource(max_entries=8, show_spinner=False, scope="session")(_prepare)
-_captured = st.cache_resource(max_entries=24, show_spinner=False)(_capture)
-_captured_upload = st.cache_resource(max_entries=6, show_spinner=False, scope="session")(_capture)
-forgets(_prepared_upload, _captured_upload)

@@ -2,70 +2,53 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import streamlit as st
 
 from pages.stores import own_weights, published, runs
-from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
+from pages.stores.choice import ModelChoice
+from pages.stores.published import millions
+from vitviz.config import ViTConfig
 
 if TYPE_CHECKING:
+    from pages.stores.visit import Visit
     from vitviz.checkpoint_header import Header
 
 _MOST_MILLIONS = 100.0  # ViT-B; thirty visitors must not fill the server with ViT-H
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 
 
-@dataclass(frozen=True)
-class ModelChoice:
-    """A model that can be chosen: what its file or its shape says, without its weights."""
-
-    key: str
-    title: str
-    note: str  # one line: what it was trained on and how well it does, or that its weights are random
-    config: ModelConfig
-    preparation: Preparation
-    trained_on: str | None  # a dataset's name; None: random weights
-    steps: tuple[int, ...]  # of its snapshots, ascending; (0,) where there is only one
-    curve: tuple[tuple[int, float], ...] = ()  # (step, validation accuracy)
-    path: Path | None = None
-
-
-def models() -> Mapping[str, ModelChoice]:
-    """Shipped checkpoints, runs and weights of this visit, published weights, then random presets, by key."""
-    changed_ns = CHECKPOINTS.stat().st_mtime_ns if CHECKPOINTS.is_dir() else 0
-    shipped = _shipped(str(CHECKPOINTS), changed_ns)
+def models(visit: Visit) -> Mapping[str, ModelChoice]:
+    """Shipped checkpoints, runs and weights of a visit, published weights, then random presets, by key."""
     return {
         choice.key: choice
-        for choice in (*shipped, *runs.choices(), *own_weights.choices(), *_published(), *_presets())
+        for choice in (
+            *shipped(),
+            *runs.choices(visit),
+            *own_weights.choices(visit),
+            *_published(),
+            *_presets(),
+        )
     }
 
 
-@st.cache_resource(ttl=1.0, max_entries=2, show_spinner=False)
-def _shipped(folder: str, changed_ns: int) -> tuple[ModelChoice, ...]:
-    """A page asks a dozen times in one run: files are looked at again after a second, or when the folder changed."""
+def shipped() -> tuple[ModelChoice, ...]:
+    """The checkpoints that the project trained itself, looked at anew after a second or when the folder changed."""
+    changed_ns = CHECKPOINTS.stat().st_mtime_ns if CHECKPOINTS.is_dir() else 0
+    return _shipped(str(CHECKPOINTS), changed_ns, int(time.monotonic()))
+
+
+@lru_cache(maxsize=2)
+def _shipped(folder: str, changed_ns: int, second: int) -> tuple[ModelChoice, ...]:
     found = [
         _checkpoint(path, path.stat().st_mtime_ns) for path in sorted(Path(folder).glob("*.safetensors"))
     ]
     return tuple(choice for choice in found if choice is not None)
-
-
-def millions(config: ModelConfig) -> float:
-    """Parameters of a config's blocks, in millions, to the nearest tenth of what a server can bear."""
-    if isinstance(config, ViTConfig):
-        return config.depth * (4 + 2 * config.mlp_ratio) * config.embed_dim**2 / 1e6
-    if isinstance(config, SwinConfig):
-        widths = (config.embed_dim * 2**stage for stage in range(len(config.depths)))
-        return (
-            sum(d * (4 + 2 * config.mlp_ratio) * w**2 for d, w in zip(config.depths, widths, strict=True))
-            / 1e6
-        )
-    return 1.0
 
 
 def _published() -> list[ModelChoice]:
@@ -161,10 +144,8 @@ def is_random(choice: ModelChoice, step: int) -> bool:
 
 def default_model() -> str:
     """A shipped ViT for digits, else any shipped model, else a preset with random weights."""
-    keys = list(models())
-    shipped = [choice for choice in models().values() if choice.key.startswith("checkpoint:")]
-    digits = [c for c in shipped if c.trained_on == "digits" and isinstance(c.config, ViTConfig)]
-    return next((choice.key for choice in (*digits, *shipped)), keys[0])
+    digits = [c for c in shipped() if c.trained_on == "digits" and isinstance(c.config, ViTConfig)]
+    return next(choice.key for choice in (*digits, *shipped(), *_published(), *_presets()))
 
 
 def samples() -> tuple[str, ...]:
@@ -211,10 +192,3 @@ def datasets() -> Mapping[str, str]:
     from vitviz.data.datasets import DATASETS, available_datasets
 
     return {name: DATASETS[name].title for name in available_datasets()}
-
-
-def examples(name: str) -> int:
-    """How many test pictures a data set on this machine has."""
-    from pages.stores import cached
-
-    return len(cached.dataset(name).test_images)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pages.stores import catalogue
-from pages.stores.catalogue import ModelChoice
+from pages.stores.choice import ModelChoice
 
 FloatArray = NDArray[np.float32]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
-import streamlit as st
-
-from pages.shell import state
 from pages.stores import runs
 from vitviz.data import own
+
+if TYPE_CHECKING:
+    from pages.stores.visit import Visit
 
 PRIVACY = (
     "The pictures are kept on this server, under a name that nobody can guess, until six hours after their last use;"
@@ -19,10 +20,10 @@ TITLE_LENGTH = 40
 _TOUCH_S = 60.0
 
 
-def mine() -> dict[str, own.OwnNote]:
-    """The sets that this visit uploaded, or that a run of it was trained on, by name; newest first."""
-    trained_on = (run.config().train.dataset for run in runs.mine())
-    names = dict.fromkeys((*st.session_state.get(state.OWN_SETS, ()), *filter(own.is_own, trained_on)))
+def mine(visit: Visit) -> dict[str, own.OwnNote]:
+    """The sets that a visit uploaded, or that a run of it was trained on, by name; newest first."""
+    trained_on = (run.config().train.dataset for run in runs.mine(visit))
+    names = dict.fromkeys((*visit.sets, *filter(own.is_own, trained_on)))
     found = {name: own.own_note(name, runs.folder()) for name in names}
     return {name: note for name, note in found.items() if note is not None}
 
@@ -32,17 +33,16 @@ def here(name: str) -> bool:
     return not own.is_own(name) or own.own_note(name, runs.folder()) is not None
 
 
-def adopt(name: str) -> bool:
-    """Adds a set to this visit, whose unguessable name its link holds; False where it is gone."""
+def adopt(visit: Visit, name: str) -> bool:
+    """Adds a set to a visit, whose unguessable name its link holds; False where it is gone."""
     if own.own_note(name, runs.folder()) is None:
         return False
-    known = st.session_state.get(state.OWN_SETS, ())
-    if name not in known:
-        st.session_state[state.OWN_SETS] = (name, *known)
+    if name not in visit.sets:
+        visit.sets = (name, *visit.sets)
     return True
 
 
-def keep(data: bytes, title: str, image_size: int) -> own.OwnNote:
+def keep(visit: Visit, data: bytes, title: str, image_size: int) -> own.OwnNote:
     """Reads a zip and stores its pictures.
 
     Raises:
@@ -51,27 +51,25 @@ def keep(data: bytes, title: str, image_size: int) -> own.OwnNote:
     from vitviz.data.dataset import DatasetError
     from vitviz.data.folder import load_zip
 
-    known = [name for name in st.session_state.get(state.OWN_SETS, ()) if own.own_note(name, runs.folder())]
+    known = [name for name in visit.sets if own.own_note(name, runs.folder())]
     if len(known) >= MOST_OF_A_VISIT:
         raise DatasetError(f"You have {len(known)} sets of pictures here already: remove one first.")
     title = " ".join("".join(c if c.isprintable() else " " for c in title).split())[:TITLE_LENGTH]
     note = own.keep_pictures(load_zip(data, image_size=image_size), title or "your pictures", runs.folder())
-    st.session_state[state.OWN_SETS] = (note.name, *known)
+    visit.sets = (note.name, *known)
     return note
 
 
-def remove(name: str) -> None:
+def remove(visit: Visit, name: str) -> None:
     """Forgets a set at once."""
     own.remove(name, runs.folder())
-    known = st.session_state.get(state.OWN_SETS, ())
-    st.session_state[state.OWN_SETS] = tuple(other for other in known if other != name)
+    visit.sets = tuple(other for other in visit.sets if other != name)
 
 
-def stay() -> None:
-    """Says that this visit is here, so that its sets are kept; cheap to call at every poll."""
+def stay(visit: Visit) -> None:
+    """Says that a visit is here, so that its sets are kept; cheap to call at every poll."""
     now = time.monotonic()
-    names = st.session_state.get(state.OWN_SETS, ())
-    if names and now - st.session_state.get(state.OWN_SETS_SEEN, -_TOUCH_S) >= _TOUCH_S:
-        st.session_state[state.OWN_SETS_SEEN] = now
-        for name in names:
+    if visit.sets and now - visit.sets_seen >= _TOUCH_S:
+        visit.sets_seen = now
+        for name in visit.sets:
             own.touch(name, runs.folder())

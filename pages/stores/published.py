@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-import streamlit as st
-
+from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.download import weights_file, weights_folder
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
 
@@ -63,41 +62,19 @@ def start(name: str) -> None:
         threading.Thread(target=_fetches[name].run, name=f"fetch-{name}", daemon=True).start()
 
 
-def draw() -> None:
-    """Fetches one of the listed weights; it then stands in the list of models."""
-    present = {entry.name for entry in here()}
-    missing = [name for name in PRETRAINED if name not in present]
-    st.markdown("**Published weights**")
-    if not missing:
-        st.caption("All listed weights are here: choose them in the list of models.")
-        return
-    name = st.selectbox(
-        "Model", missing, format_func=lambda key: PRETRAINED[key].title, key="published._name"
-    )
-    _progress(name)
-    st.caption("As their authors published them; fetched once and kept on this machine.")
+def millions(config: ModelConfig) -> float:
+    """Parameters of a config's blocks, in millions, to the nearest tenth of what a server can bear."""
+    if isinstance(config, ViTConfig):
+        return float(config.depth * (4 + 2 * config.mlp_ratio) * config.embed_dim**2 / 1e6)
+    if isinstance(config, SwinConfig):
+        widths = (config.embed_dim * 2**stage for stage in range(len(config.depths)))
+        return (
+            sum(d * (4 + 2 * config.mlp_ratio) * w**2 for d, w in zip(config.depths, widths, strict=True))
+            / 1e6
+        )
+    return 1.0
 
 
-def _progress(name: str) -> None:
-    running = _fetches.get(name)
-    active = running is not None and not running.finished
-    st.fragment(_watch, run_every=0.5 if active else None)(name, active)
-
-
-def _watch(name: str, was_active: bool) -> None:
-    fetch = _fetches.get(name)
-    if fetch is None or fetch.finished:
-        if (
-            was_active
-        ):  # it ended since the page ran: run it once more, so that polling stops and the list is new
-            st.rerun()
-        if fetch is not None and fetch.error:
-            st.warning(fetch.error, icon=":material/cloud_off:")
-        st.button("Fetch", icon=":material/download:", on_click=start, args=(name,), key="published._fetch")
-        return
-    if not was_active:  # it began since the page ran, which decides whether this part looks again by itself
-        st.rerun()
-    done, total = fetch.done_bytes / 1e6, (fetch.total_bytes or 0) / 1e6
-    words = f"{done:,.0f} of {total:,.0f} MB" if total else f"{done:,.0f} MB"
-    st.progress(min(1.0, done / total) if total else 0.0, words)
-    st.button("Cancel", icon=":material/close:", on_click=fetch.stop.set, key="published._cancel")
+def progress(name: str) -> Fetch | None:
+    """The download of a file that is under way or has ended; None where nobody asked for it."""
+    return _fetches.get(name)

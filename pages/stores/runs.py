@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import streamlit as st
 
-from pages.shell import state
+from pages.stores.choice import ModelChoice
 from vitviz.words import percent
 
 if TYPE_CHECKING:
-    from pages.stores.catalogue import ModelChoice
+    from pages.stores.visit import Visit
     from vitviz.training.executor import Executor
     from vitviz.training.runs import Run, Status
 
@@ -41,12 +40,19 @@ def folder() -> Path:
     return Path(chosen).expanduser() if chosen else user_cache_path("vitviz") / "runs"
 
 
-@st.cache_resource(show_spinner=False)
+_opening = threading.Lock()
+_executor: Executor | None = None  # lives as long as the server: no cache, which a visitor could empty
+
+
 def executor() -> Executor:
     """The server's one executor: on this machine, with a warm worker, or on the cluster that $VITVIZ_DASK names."""
+    global _executor
     from vitviz.training.executor import open_executor
 
-    return open_executor(folder())
+    with _opening:
+        if _executor is None:
+            _executor = open_executor(folder())
+        return _executor
 
 
 # ---------------------------------------------------------------- how often pages ask
@@ -72,46 +78,41 @@ class Watchers:
             return max(1.0, len(self._seen) / AT_FULL_SPEED)
 
 
-@st.cache_resource(show_spinner=False)
+_watchers = Watchers()
+
+
 def watchers() -> Watchers:
     """The server's one count of watching visits."""
-    return Watchers()
+    return _watchers
 
 
 # ---------------------------------------------------------------- whose runs these are
 
 
-def visitor() -> str:
-    """This visit's secret name, by which the executor shares out its places."""
-    return st.session_state.setdefault(state.VISITOR, secrets.token_hex(8))
-
-
-def mine() -> list[Run]:
-    """The runs of this visit, newest first; those that were deleted elsewhere drop out."""
-    found = [run for run in map(find, st.session_state.get(state.RUNS, ())) if run is not None]
-    st.session_state[state.RUNS] = tuple(run.id for run in found)
+def mine(visit: Visit) -> list[Run]:
+    """The runs of a visit, newest first; those that were deleted elsewhere drop out."""
+    found = [run for run in map(find, visit.runs) if run is not None]
+    visit.runs = tuple(run.id for run in found)
     return found
 
 
-def adopt(run_id: str) -> bool:
-    """Adds a run to this visit: one that it started or uploaded, or whose unguessable id its link holds.
+def adopt(visit: Visit, run_id: str) -> bool:
+    """Adds a run to a visit: one that it started or uploaded, or whose unguessable id its link holds.
 
     With a member comes its experiment.
     """
-    known = st.session_state.get(state.RUNS, ())
     run_id = run_id.partition("/")[0]
-    if run_id in known:
+    if run_id in visit.runs:
         return True
     if find(run_id) is None:
         return False
-    st.session_state[state.RUNS] = (run_id, *known)[:MOST_OF_A_VISIT]
+    visit.runs = (run_id, *visit.runs)[:MOST_OF_A_VISIT]
     return True
 
 
-def drop(run_id: str) -> None:
-    """Takes a run out of this visit."""
-    known = st.session_state.get(state.RUNS, ())
-    st.session_state[state.RUNS] = tuple(other for other in known if other != run_id)
+def drop(visit: Visit, run_id: str) -> None:
+    """Takes a run out of a visit."""
+    visit.runs = tuple(other for other in visit.runs if other != run_id)
 
 
 def find(run_id: str) -> Run | None:
@@ -155,9 +156,9 @@ def status(run: Run) -> Status:
     return now
 
 
-def watch() -> None:
-    """Says that somebody is here, so that the leases of this visit's runs go on; cheap to call at every poll."""
-    for run in mine():
+def watch(visit: Visit) -> None:
+    """Says that somebody is here, so that the leases of a visit's runs go on; cheap to call at every poll."""
+    for run in mine(visit):
         log(run.id).touch(run)
 
 
@@ -242,33 +243,33 @@ def _table(rows: Sequence[tuple[float, ...]], height: int) -> np.ndarray:
     return np.array(rows[:], dtype=np.float64).reshape(-1, height).T
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
 def log(run_id: str) -> Log:
     """The records of a run; call `read()` for the newest.
 
     Raises:
         vitviz.training.runs.RunError: if there is no such run.
     """
+    return _log(folder(), run_id)
+
+
+@lru_cache(maxsize=256)
+def _log(runs_folder: Path, run_id: str) -> Log:
     from vitviz.training.runs import Run
 
-    return Log(Run.find(folder(), run_id))
+    return Log(Run.find(runs_folder, run_id))
 
 
 # ---------------------------------------------------------------- runs as models
 
 
-def choices() -> tuple[ModelChoice, ...]:
-    """This visit's runs that have a snapshot, as models to choose; a run that the link names joins the visit."""
-    said = st.session_state.get(state.INCOMING, {}).get("model", "")
-    if said.startswith("run:"):
-        adopt(said.removeprefix("run:"))
-    watch()
-    made = (_choice(model) for run in mine() for model in models_of(run))
+def choices(visit: Visit) -> tuple[ModelChoice, ...]:
+    """A visit's runs that have a snapshot, as models to choose."""
+    watch(visit)
+    made = (_choice(model) for run in mine(visit) for model in models_of(run))
     return tuple(choice for choice in made if choice is not None)
 
 
 def _choice(run: Run) -> ModelChoice | None:
-    from pages.stores.catalogue import ModelChoice
     from vitviz.data.own import spoken
     from vitviz.training.runs import RunError
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-import streamlit as st
-from starlette.formparsers import MultiPartParser
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.shell import state
-from pages.stores import own_sets
+from pages.stores.visit import Visit, on_leave
 
 PRIVACY = (
     "Your picture stays in this server's memory for this visit; whoever has its link sees it too."
@@ -29,10 +27,6 @@ _TOTAL_BYTES = 256 * 2**20
 _LONGEST_SIDE_PX = 2048  # more than any model here reads
 _GRACE_S = 120.0  # a dropped connection releases the visit too, and comes back
 
-# While a file arrives, the web server moves what is beyond 1 MB to a temporary file; 0: never, it stays in memory.
-# Streamlit stops a body that is longer than server.maxUploadSize, so this is bounded.
-MultiPartParser.spool_max_size = 0
-
 
 class Kept(Protocol):
     """What a store keeps: a picture, or a model."""
@@ -42,13 +36,17 @@ class Kept(Protocol):
 
 
 T = TypeVar("T", bound=Kept)
+R = TypeVar("R")
 
 
 @dataclass
 class _Entry(Generic[T]):
     thing: T
-    visit: str
+    visit: str  # the token of the visit that brought it
     released: float | None = None
+    computed: OrderedDict[tuple[Hashable, ...], Any] = field(
+        default_factory=OrderedDict
+    )  # from it; goes with it
 
 
 @dataclass
@@ -77,6 +75,37 @@ class Store(Generic[T]):
         with self.lock:
             entry = self.entries.get(key)
             return None if entry is None else entry.thing
+
+    def computed(self, key: str, of: tuple[Hashable, ...], most: int, make: Callable[[], R]) -> R:
+        """What was computed from an upload, kept beside it and no longer than it: the newest `most` of a kind.
+
+        Args:
+            key: the upload's id; one that is gone computes and keeps nothing.
+            of: (kind, what it depends on beside the upload).
+            most: how many of the kind are kept.
+            make: computes it.
+        """
+        with self.lock:
+            entry = self.entries.get(key)
+            if entry is not None and of in entry.computed:
+                entry.computed.move_to_end(of)
+                kept: R = entry.computed[of]
+                return kept
+        made = make()
+        if entry is not None:
+            with self.lock:
+                entry.computed[of] = made
+                alike = [other for other in entry.computed if other[0] == of[0]]
+                for old in alike[: max(0, len(alike) - most)]:
+                    del entry.computed[old]
+        return made
+
+    def forget_computed(self, kind: str) -> None:
+        """Drops what was computed of a kind from the uploads, and keeps them."""
+        with self.lock:
+            for entry in self.entries.values():
+                for of in [of for of in entry.computed if of[0] == kind]:
+                    del entry.computed[of]
 
     def remove(self, key: str) -> None:
         """Forgets an upload at once."""
@@ -110,7 +139,7 @@ class Store(Generic[T]):
 
 
 STORE: Store[np.ndarray] = Store()
-STORES: list[Store] = [STORE]  # with those of other kinds of uploads
+STORES: list[Store[Any]] = [STORE]  # with those of other kinds of uploads
 
 
 def _release(visit: str) -> None:
@@ -118,13 +147,10 @@ def _release(visit: str) -> None:
         store.release(visit)
 
 
-@st.cache_resource(scope="session", show_spinner=False, on_release=_release)
-def visit() -> str:
-    """The secret name of this visit, whose end releases what it uploaded."""
-    return secrets.token_urlsafe(8)
+on_leave(_release)
 
 
-def keep(data: bytes) -> str:
+def keep(visit: Visit, data: bytes) -> str:
     """Decodes and keeps a picture; returns its image key.
 
     Raises:
@@ -133,8 +159,8 @@ def keep(data: bytes) -> str:
     from vitviz.data.images import decode_image
 
     picture = _shrunk(decode_image(data))
-    key = STORE.add(picture, visit())
-    st.session_state[state.UPLOADS] = (*st.session_state.get(state.UPLOADS, ()), key)
+    key = STORE.add(picture, visit.token)
+    visit.uploads = (*visit.uploads, key)
     return f"upload:{key}"
 
 
@@ -143,21 +169,12 @@ def remove(image: str) -> None:
     STORE.remove(image.removeprefix("upload:"))
 
 
-def stay() -> None:
-    """Says that this visit is here, so that a dropped connection costs no picture, and no set of them."""
+def stay(visit: Visit) -> None:
+    """Says that a visit is here, so that a dropped connection costs no picture."""
     for store in STORES:
         store.sweep()
-    own_sets.stay()
-    if st.session_state.get(state.UPLOADS) or st.session_state.get(state.OWN_WEIGHTS):
-        for store in STORES:
-            store.touch(visit())
-
-
-def forget_file(file: object) -> None:
-    """Drops the raw file that Streamlit holds: the decoded picture is all that is kept."""
-    context, file_id = get_script_run_ctx(), getattr(file, "file_id", None)
-    if context is not None and file_id is not None:
-        context.uploaded_file_mgr.remove_file(context.session_id, file_id)
+        if visit.uploads or visit.weights:
+            store.touch(visit.token)
 
 
 def _shrunk(picture: np.ndarray) -> np.ndarray:

@@ -80,12 +80,13 @@ def test_one_layer_and_one_head_travel_never_all(open_app):
 
 
 def test_what_travels_is_the_models_attention(open_app):
-    from pages.stores import cached
+    from pages.stores import cached, catalogue
+    from pages.stores.visit import Visit
     from vitviz.analysis.attention import restore_rows
 
     app = open_app(PAGE, model="preset:vit_digits", attention__layer="4", attention__head="mean")
     _, arrays = message(app, "attention.explorer")
-    subject = cached.loaded("preset:vit_digits")
+    subject = cached.loaded(catalogue.models(Visit("a visit"))["preset:vit_digits"])
     image = cached.prepared("digits:0", subject.preparation, (0.5, 0.5)).input
     from vitviz.probe.capture import capture
 

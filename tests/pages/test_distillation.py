@@ -123,9 +123,10 @@ def test_shares_are_those_of_the_models_own_attention(
     """Recomputed from the model, without the app."""
     ship_all(no_shipped_checkpoints)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__block="1")
-    from pages.stores import cached
+    from pages.stores import cached, catalogue
+    from pages.stores.visit import Visit
 
-    model = cached.loaded("checkpoint:student", 9)
+    model = cached.loaded(catalogue.models(Visit("a visit"))["checkpoint:student"], 9)
     inputs = torch.tensor(cached.prepared("digits:3", model.preparation, (0.5, 0.5)).input[None])
     with torch.inference_mode():
         _, record = model.model(inputs, record=("blocks.0.attn",))

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import sidebar
+from pages.shell import own_weights_form, sidebar
 from pages.stores import own_weights
 from vitviz.models.pretrained_list import find
 from vitviz.models.zoo import create_model
@@ -89,13 +89,13 @@ def test_a_file_beyond_the_limit_is_refused(
     open_app: OpenApp, good: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_app(model="preset:vit_digits")
-    monkeypatch.setattr(own_weights, "limit_mb", lambda: 12)
+    monkeypatch.setattr(own_weights_form, "limit_mb", lambda: 12)
     uploader(app).upload("mine.safetensors", good, "application/octet-stream").run()
     assert "more than the 12 MB taken" in app.sidebar.warning[0].value
     assert not own_weights.STORE.entries
 
 
 def test_every_architecture_on_the_list_fits_into_an_upload() -> None:
-    names = own_weights.architectures()
+    names = own_weights.architectures(own_weights_form.limit_mb())
     assert TINY in names and "swin_tiny_patch4_window7_224.ms_in1k" in names
     assert not any("large" in name for name in names)

@@ -19,6 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.shell import controls, link, nouns, pictures, registry, sidebar
 from pages.stores import catalogue, uploads
+from pages.stores.visit import Visit
 from vitviz.plots.theme import HEADS, PALETTES
 
 ROOT = Path(__file__).parents[2]
@@ -227,7 +228,7 @@ def test_a_checkpoint_offers_its_steps_and_comes_first(open_app, no_shipped_chec
 
 def test_a_damaged_checkpoint_is_not_offered(open_app, no_shipped_checkpoints):
     (no_shipped_checkpoints / "torn.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}")
-    assert "checkpoint:torn" not in catalogue.models()
+    assert "checkpoint:torn" not in catalogue.models(Visit("a visit"))
     open_app()
 
 
@@ -301,9 +302,9 @@ def test_filters_are_tiles_with_grey_at_zero():
 
 
 def test_every_preset_has_a_picture():
-    for choice in catalogue.models().values():
+    for choice in catalogue.models(Visit("a visit")).values():
         assert pictures.shape_picture(choice.config, "light").shape == (144, 144, 4)
-    big = replace(next(iter(catalogue.models().values())).config, embed_dim=64 * 24, depth=32)
+    big = replace(next(iter(catalogue.models(Visit("a visit")).values())).config, embed_dim=64 * 24, depth=32)
     assert catalogue.millions(big) > catalogue._MOST_MILLIONS
 
 

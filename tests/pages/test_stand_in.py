@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from pages.shell import nouns, stand_in
-from pages.stores import catalogue
 from pages.stores.catalogue import ModelChoice
 from tests.pages.conftest import OpenApp
 from vitviz.config import ViTConfig
@@ -48,7 +47,7 @@ def test_the_nearest_is_trained_then_of_the_same_data_then_the_best(monkeypatch:
     )
     large = replace(better, key="large", config=ViTConfig(image_size=224, patch_size=16), curve=((9, 1.0),))
     there = [colour, grey, shapes, worse, better, large]
-    monkeypatch.setattr(catalogue, "models", lambda: {choice.key: choice for choice in there})
+    monkeypatch.setattr(nouns, "models", lambda: {choice.key: choice for choice in there})
 
     def nearest_to(choice: ModelChoice) -> str:
         monkeypatch.setattr(nouns, "choice", lambda: choice)

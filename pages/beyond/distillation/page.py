@@ -13,7 +13,7 @@ import streamlit as st
 from pages.shell import controls, nouns, page, registry, stand_in, subject
 from pages.shell.subject import Subject
 from pages.stores import cached, catalogue
-from pages.stores.catalogue import ModelChoice
+from pages.stores.choice import ModelChoice
 from pages.views.bars import bars
 from pages.views.maps import maps
 from vitviz.analysis import distillation as analysis
@@ -90,8 +90,8 @@ def opinions(now: Subject, teacher: ModelChoice | None) -> dict[str, tuple[tuple
         "[DIST] head": (now.classes, subject.probabilities(now.model, found["logits_dist"][0])),
     }
     if teacher is not None:
-        logits = cached.captured(teacher.key, None, now.image, ("logits",)).logits[0]
-        loaded = cached.loaded(teacher.key)
+        logits = nouns.captured(teacher, None, ("logits",)).logits[0]
+        loaded = cached.loaded(teacher)
         voices = {
             f"Teacher: {teacher.title}": (loaded.classes, subject.probabilities(loaded, logits)),
             **voices,
@@ -137,7 +137,7 @@ def depth(now: Subject, choice: ModelChoice, block: int) -> None:
     st.subheader("How alike are the two tokens?", anchor=False)
     similarity = _similarity(now)
     first = choice.steps[0]
-    start = None if now.step == first else _similarity(subject.of(choice.key, first, now.image))
+    start = None if now.step == first else _similarity(subject.of(choice, first, now.image))
     st.plotly_chart(
         similarity_figure(similarity, start, block, nouns.mode()),
         theme=None,
@@ -167,7 +167,7 @@ def teacher_of(choice: ModelChoice) -> ModelChoice | None:
     train = catalogue.header(choice.path).train
     if train is None or train.distill_from is None:
         return None
-    return catalogue.models().get(f"checkpoint:{Path(train.distill_from).stem}")
+    return nouns.models().get(f"checkpoint:{Path(train.distill_from).stem}")
 
 
 def measured(choice: ModelChoice) -> dict[str, Any] | str:
@@ -254,7 +254,7 @@ def describe_agreement(entry: dict[str, Any]) -> str:
 entry_of_page = registry.BY_SLUG["distillation"]
 page.header(entry_of_page.title, entry_of_page.question)
 chosen, at_step = student()
-seen = subject.of(chosen.key, at_step, nouns.current().image)
+seen = subject.of(chosen, at_step, nouns.current().image)
 chosen_block, chosen_head = choose(chosen.config)
 stage(seen, chosen_block, chosen_head, teacher_of(chosen))
 stand_in.say_which(

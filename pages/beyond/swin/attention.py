@@ -8,7 +8,7 @@ from pages.beyond.swin import subject
 from pages.inside.attention import explore
 from pages.shell import controls, nouns, page
 from pages.shell import subject as explorer_subject
-from pages.stores.catalogue import ModelChoice
+from pages.stores.choice import ModelChoice
 from pages.views.explorer import explorer, picked, view_options
 from vitviz.plots.swin import block_title
 
@@ -20,7 +20,7 @@ def draw(choice: ModelChoice, step: int) -> None:
     """The explorer of the attention page, on one layer of the Swin."""
     st.subheader("Attention of a real Swin, inside its windows", anchor=False)
     subject.remind(choice)
-    now = explorer_subject.of(choice.key, step, nouns.current().image)
+    now = explorer_subject.of(choice, step, nouns.current().image)
     heads = explore.layers_of(now)
     names = [name for name, _ in now.windows]
     left, middle, right = st.columns([3, 3, 3], vertical_alignment="bottom")

@@ -11,7 +11,7 @@ from pages.beyond.swin import subject
 from pages.beyond.swin import views as views
 from pages.shell import controls, page
 from pages.stores import cached, catalogue
-from pages.stores.catalogue import ModelChoice
+from pages.stores.choice import ModelChoice
 from vitviz.checkpoints import open_model
 from vitviz.config import SwinConfig
 from vitviz.plots import swin as plots
@@ -63,7 +63,7 @@ def draw(choice: ModelChoice, step: int) -> None:
     left, _ = st.columns([2, 5])
     with left:
         stage, block = choose_block("swin.bias_block", config)
-    model = cached.loaded(choice.key, step).model
+    model = cached.loaded(choice, step).model
     window = block_window(model, stage, block)  # type: ignore[arg-type]
     steps = spread_steps(choice.steps, step) if choice.trained_on is not None else (step,)
     if len(steps) > 1:

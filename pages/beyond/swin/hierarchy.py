@@ -11,7 +11,7 @@ from pages.beyond.swin import subject
 from pages.beyond.swin import views as views
 from pages.shell import controls, nouns, page
 from pages.stores import cached
-from pages.stores.catalogue import ModelChoice
+from pages.stores.choice import ModelChoice
 from vitviz.analysis.windows import merging
 from vitviz.config import SwinConfig
 from vitviz.models.layout import TokenLayout
@@ -26,20 +26,20 @@ def draw(choice: ModelChoice, step: int) -> None:
     """The pyramid and the merging into one of its stages."""
     st.subheader("Hierarchy: four tokens become one", anchor=False)
     subject.remind(choice)
-    model, config = cached.loaded(choice.key, step), subject.config_of(choice)
+    model, config = cached.loaded(choice, step), subject.config_of(choice)
     into = 1
     if len(config.depths) > 2:
         into = (
             controls.segmented("swin.merge", "Merging into stage", tuple(range(2, len(config.depths) + 1)))
             - 1
         )
-    prepared = cached.prepared(nouns.current().image, model.preparation)
+    prepared = nouns.prepared(model.preparation)
     grid = model.model.layout(*prepared.input.shape[-2:]).grid
     point = subject.pin_point()
     merge = None
     if len(config.depths) > 1:
         names = (f"layers.{into - 1}", f"layers.{into}.blocks.0.input")
-        found = cached.captured(choice.key, step, nouns.current().image, names)
+        found = nouns.captured(choice, step, names)
         merge = one_merge(
             found[names[0]][0], found[names[1]][0], into, point, merging_norm(model.model, into)
         )  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from PIL import Image
 
 from pages.shell import nouns, stand_in
 from pages.stores import cached, catalogue
-from pages.stores.catalogue import ModelChoice
+from pages.stores.choice import ModelChoice
 from vitviz.config import Preparation, SwinConfig
 from vitviz.models.layout import TokenLayout
 
@@ -48,7 +48,7 @@ def remind(choice: ModelChoice) -> None:
 def picture(preparation: Preparation | None = None) -> np.ndarray:
     """The square that a model sees (None: the sidebar's), (S, S, 3) uint8, from the source's pixels if finer."""
     image, how = nouns.current().image, preparation or nouns.choice().preparation
-    prepared = cached.prepared(image, how)
+    prepared = nouns.prepared(how)
     if how.digit:
         return prepared.shown
     top, left, side = prepared.box

@@ -11,7 +11,7 @@ from pages.beyond.swin import subject
 from pages.beyond.swin import views as views
 from pages.shell import controls, nouns, page, stand_in
 from pages.stores import cached
-from pages.stores.catalogue import ModelChoice
+from pages.stores.choice import ModelChoice
 from vitviz.analysis import reachability
 from vitviz.analysis import windows as analysis
 from vitviz.models.layout import TokenLayout
@@ -80,8 +80,8 @@ def draw_measured(choice: ModelChoice, step: int) -> None:
     """The same question to a real model, by gradients."""
     st.subheader("Measured: the gradient of one output token", anchor=False)
     stand_in.say_which(choice, lacks="windows", button="Choose this Swin", key="swin.choose")
-    model, config = cached.loaded(choice.key, step), subject.config_of(choice)
-    prepared = cached.prepared(nouns.current().image, model.preparation)
+    model, config = cached.loaded(choice, step), subject.config_of(choice)
+    prepared = nouns.prepared(model.preparation)
     grid = model.model.layout(*prepared.input.shape[-2:]).grid
     every = reachability.swin_blocks(config, grid)
     first = 1
@@ -89,7 +89,9 @@ def draw_measured(choice: ModelChoice, step: int) -> None:
         first = controls.slider("swin.first", "First block shown", 1, len(every) - SHOWN + 1, 1)
     blocks = every[first - 1 : first - 1 + SHOWN]
     point = subject.pin_point()
-    found = gradients(model, prepared.input, tuple(block.name for block in blocks), point)
+    now = nouns.current()
+    names = tuple(block.name for block in blocks)
+    found = _gradients(model.digest, model, now.image, now.offset, names, point)
     tokens = [TokenLayout((), block.grid, 1).token_at(*point) for block in blocks]
     allowed = np.stack([reachability.reads(every, first - 1 + i, token) for i, token in enumerate(tokens)])
     payload = plots.gradient(subject.picture(model.preparation), grid, blocks, tokens, allowed, found)
@@ -104,27 +106,15 @@ def draw_measured(choice: ModelChoice, step: int) -> None:
     )
 
 
-def gradients(
-    model: LoadedModel, image: np.ndarray, names: tuple[str, ...], point: tuple[float, float]
-) -> np.ndarray:
-    """(blocks, patches), kept per model, step, picture and pin."""
-    find = cached.kept_for(nouns.current().image, _gradients, _gradients_upload)
-    return find(model, model.digest, model.step, image, names, point)
-
-
-def _measure(
-    _model: LoadedModel,
+@cached.per_picture(shared=24, upload=8, spinner="Following the gradients …")
+def _gradients(
     digest: str,
-    step: int,
-    image: np.ndarray,
+    _model: LoadedModel,
+    image: str,
+    offset: cached.Offset,
     names: tuple[str, ...],
     point: tuple[float, float],
 ) -> np.ndarray:
-    return patch_gradients(_model.model, image, names, point)
-
-
-_SPINNER = "Following the gradients …"
-_gradients = st.cache_data(max_entries=24, show_spinner=_SPINNER)(_measure)
-# What comes from an upload lives as long as its visit and no longer: session scope, cleared when it is removed.
-_gradients_upload = st.cache_data(max_entries=8, show_spinner=_SPINNER, scope="session")(_measure)
-cached.forgets(_gradients_upload)
+    """(blocks, patches)."""
+    prepared = cached.prepared(image, _model.preparation, offset)
+    return patch_gradients(_model.model, prepared.input, names, point)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.inside.attention import explore
-from pages.shell import controls, page
+from pages.shell import controls, nouns, page
 from pages.shell import subject as subjects
 from pages.shell.subject import Subject
-from pages.stores import catalogue
 from pages.views.explorer import explorer
 from vitviz.analysis.methods import rank_correlation
 from vitviz.config import SwinConfig, ViTConfig
@@ -24,19 +23,19 @@ def choose_other(subject: Subject) -> Subject | None:
         kind = controls.segmented("attention.beside", "Beside it", list(KINDS), format_func=KINDS.__getitem__)
     with right:
         if kind == "step":
-            steps = catalogue.models()[subject.key].steps
+            steps = subject.choice.steps
             if len(steps) == 1:
                 st.info("This model has one step only: choose another model or picture.")
                 return None
             step = controls.select_slider(
                 "attention.beside_step", "Step", steps, steps[0], format_func=lambda s: f"{s:,}"
             )
-            return subjects.of(subject.key, step, subject.image)
+            return subjects.of(subject.choice, step, subject.image)
         if kind == "model":
             models = {
                 key: choice
-                for key, choice in catalogue.models().items()
-                if key != subject.key and isinstance(choice.config, ViTConfig | SwinConfig)
+                for key, choice in nouns.models().items()
+                if key != subject.choice.key and isinstance(choice.config, ViTConfig | SwinConfig)
             }
             key = controls.select(
                 "attention.beside_model", "Model", list(models), format_func=lambda k: models[k].title
@@ -52,7 +51,7 @@ def choose_other(subject: Subject) -> Subject | None:
             [name for name in pictures if name != subject.image],
             format_func=lambda name: name.replace("sample:", "").replace(":", ", test picture ").capitalize(),
         )
-        return subjects.of(subject.key, subject.step, image)
+        return subjects.of(subject.choice, subject.step, image)
 
 
 def _side(subject: Subject, name: str, layer: int, head: int | str) -> None:

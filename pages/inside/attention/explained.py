@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages.inside.distance import distances
 from pages.shell.subject import Subject, probabilities
 from pages.stores import cached
 from vitviz.analysis import faithfulness
@@ -63,13 +62,17 @@ def maps_of(model: LoadedModel, image: np.ndarray, recipe: Recipe) -> dict[str, 
     )
 
 
-def _maps(digest: str, _model: LoadedModel, image: str, offset: tuple[float, float], recipe: Recipe) -> dict:
+@cached.per_picture(shared=32, upload=8)
+def _maps(
+    digest: str, _model: LoadedModel, image: str, offset: cached.Offset, recipe: Recipe
+) -> dict[str, np.ndarray]:
     return maps_of(_model, cached.prepared(image, _model.preparation, offset).input, recipe)
 
 
+@cached.per_picture(shared=256, upload=64)
 def _curve(
-    digest: str, _model: LoadedModel, image: str, offset: tuple[float, float], order: bytes, target: int
-):
+    digest: str, _model: LoadedModel, image: str, offset: cached.Offset, order: bytes, target: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(fraction, deletion, insertion) of one order of patches, float64 (patches,): one batched pass."""
     prepared = cached.prepared(image, _model.preparation, offset)
     layout = _model.model.layout(*prepared.input.shape[-2:])
@@ -81,23 +84,14 @@ def _curve(
     return plan.fraction, deletion[0], insertion[0]
 
 
-_maps_kept = st.cache_data(max_entries=32, show_spinner=False)(_maps)
-_maps_upload = st.cache_data(max_entries=8, show_spinner=False, scope="session")(_maps)
-_curve_kept = st.cache_data(max_entries=256, show_spinner=False)(_curve)
-_curve_upload = st.cache_data(max_entries=64, show_spinner=False, scope="session")(_curve)
-cached.forgets(_maps_upload, _curve_upload)
-
-
 def maps(subject: Subject, recipe: Recipe, twin: bool = False) -> dict[str, np.ndarray]:
     """Method -> (patches,); `twin`: of the same shape with random weights, for the same class."""
-    model = distances.untrained(subject.model) if twin else subject.model
-    find = cached.kept_for(subject.image, _maps_kept, _maps_upload)
-    return find(model.digest, model, subject.image, subject.offset, recipe)
+    model = cached.untrained(subject.model) if twin else subject.model
+    return _maps(model.digest, model, subject.image, subject.offset, recipe)
 
 
 def check(subject: Subject, found: dict[str, np.ndarray], target: int) -> Check:
     """Deletion and insertion of every map and of random orders, each in one batched pass, with progress."""
-    find = cached.kept_for(subject.image, _curve_kept, _curve_upload)
     noise = faithfulness.random_orders(subject.layout.num_patches, RANDOM_ORDERS)
     orders = [*found.values(), *noise]
     results = []
@@ -105,7 +99,7 @@ def check(subject: Subject, found: dict[str, np.ndarray], target: int) -> Check:
     for i, order in enumerate(orders):
         key = np.ascontiguousarray(order, dtype=np.float64).tobytes()
         model = subject.model
-        results.append(find(model.digest, model, subject.image, subject.offset, key, target))
+        results.append(_curve(model.digest, model, subject.image, subject.offset, key, target))
         bar.progress((i + 1) / len(orders), "Blanking patches, method by method …")
     bar.empty()
     count = len(found)

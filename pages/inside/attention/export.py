@@ -13,15 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
-from pages.shell.subject import ATTENTION, WINDOWS, Subject, pin_token
-from pages.stores import cached, catalogue
+from pages.shell.subject import Subject, pin_token
+from pages.stores import cached
 from vitviz.analysis.attention import FloatArray, fuse_heads, map_of_token, map_onto_token
 from vitviz.config import SwinConfig
 from vitviz.models.layout import TokenLayout
 from vitviz.plots.attention import Head
 from vitviz.plots.attention_images import Style, attention_image, png, sheet, webp
 from vitviz.plots.theme import Mode
-from vitviz.probe.capture import capture
 
 
 @dataclass(frozen=True)
@@ -119,16 +118,9 @@ def layers_webp(subject: Subject, look: Look) -> bytes:
 def training_webp(subject: Subject, look: Look) -> bytes:
     """The chosen head of the chosen layer at every snapshot."""
     frames = []
-    for step in catalogue.models()[subject.key].steps:
-        model = cached.loaded(subject.key, step)
+    for step in subject.choice.steps:
+        model = cached.loaded(subject.choice, step)
         at = replace(subject, step=step, model=model)
-        # Not from the visit's cache: an upload's lives in the session, which is not at hand here.
-        patterns = WINDOWS if isinstance(model.config, SwinConfig) else ATTENTION
-        found = capture(model.model, subject.prepared.input[None], record=patterns)
-        if isinstance(model.config, SwinConfig):
-            at.__dict__["windows"] = at.windows_of(found)
-        else:
-            at.__dict__["attn"] = found.attention()[:, 0]
         frames.append(_frame(at, look, f"step {step:,}"))
     return webp(frames, 400)
 
@@ -182,7 +174,7 @@ def draw(subject: Subject, look: Look) -> None:
     table = rows_of_table(subject, look)
     st.dataframe(table, hide_index=True, height=240)
     name = f"attention_layer{look.layer}"
-    one_step = len(catalogue.models()[subject.key].steps) == 1
+    one_step = len(subject.choice.steps) == 1
     downloads: list[tuple[str, Callable[[], bytes], str, str, bool]] = [
         ("View, PNG", lambda: view_png(subject, look), f"{name}.png", "image/png", False),
         ("All heads, PNG", lambda: sheet_png(subject, look), f"{name}_heads.png", "image/png", False),

@@ -46,5 +46,5 @@ def draw(subject: Subject, count: int = 5) -> None:
     chances = subject.probabilities
     top = np.argsort(-chances, kind="stable")[:count]
     bars([subject.classes[i] for i in top], chances[top], key="attention.predictions")
-    random = catalogue.is_random(catalogue.models()[subject.key], subject.step)
+    random = catalogue.is_random(subject.choice, subject.step)
     st.caption(provenance(subject, random))

@@ -6,151 +6,118 @@ import inspect
 from collections.abc import Callable
 
 import numpy as np
-import streamlit as st
 
 from pages.shell import nouns
-from pages.stores import cached, catalogue
+from pages.stores import cached
+from pages.stores.choice import ModelChoice
 from vitviz.analysis import distance as analysis
 from vitviz.analysis.distance import AttentionDistances
 from vitviz.config import CNNConfig
 from vitviz.data.preparation import prepare_batch
 from vitviz.models.loaded import LoadedModel
-from vitviz.models.zoo import create_model
 from vitviz.probe.capture import attention_distances, window_attention_distances
 from vitviz.probe.receptive_field import gradient_maps, mean_reach_px
 
 
-def images(model: LoadedModel, chosen: str, source: str, count: int) -> np.ndarray:
+def images(model: LoadedModel, image: str, offset: cached.Offset, source: str, count: int) -> np.ndarray:
     """(count, C, S, S) as the model reads them: the first pictures of a test set, or the chosen picture alone."""
     if source == "picture":
-        return cached.prepared(chosen, model.preparation).input[None]
+        return cached.prepared(image, model.preparation, offset).input[None]
     return prepare_batch(cached.dataset(source).test_images[:count], model.preparation)
 
 
-def a_cnn(in_chans: int) -> str:
-    """The key of a CNN for grey or for RGB pictures: a trained one where there is one."""
+def a_cnn(in_chans: int) -> ModelChoice:
+    """A CNN for grey or for RGB pictures: a trained one where there is one."""
     found = [
         choice
-        for choice in catalogue.models().values()
+        for choice in nouns.models().values()
         if isinstance(choice.config, CNNConfig) and choice.preparation.in_chans == in_chans
     ]
-    return next((choice.key for choice in found if choice.trained_on is not None), found[0].key)
-
-
-TWIN_SEED = 2**31 - 1  # no training's own: weights are not compared with themselves
-
-
-def untrained(model: LoadedModel) -> LoadedModel:
-    """The same shape with seeded random weights."""
-    return _untrained(model, model.digest)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _untrained(_model: LoadedModel, digest: str) -> LoadedModel:
-    m = _model
-    return LoadedModel(
-        create_model(m.config, seed=TWIN_SEED),
-        m.config,
-        m.preparation,
-        m.classes,
-        f"{m.title}, random weights",
-        None,
-        0,
-        f"{digest}@random",
-    )
+    return next((choice for choice in found if choice.trained_on is not None), found[0])
 
 
 def of(
-    model: LoadedModel, chosen: str, source: str, count: int, renormalise: bool, with_entropy: bool
+    model: LoadedModel, source: str, count: int, renormalise: bool, with_entropy: bool
 ) -> AttentionDistances:
     """Distances of every head of a ViT; see `vitviz.probe.capture.attention_distances`."""
-    place = _picture(chosen, source)
-    find = _of_upload if _from_upload(chosen, source) else _of
-    return find(
-        lambda: model, f"{model.digest}@{model.step}", *place, source, count, renormalise, with_entropy
+    return _of(
+        lambda: model,
+        f"{model.digest}@{model.step}",
+        *_place(source),
+        source,
+        count,
+        renormalise,
+        with_entropy,
     )
 
 
-def at_step(
-    key: str, step: int, chosen: str, source: str, count: int, renormalise: bool, with_entropy: bool
-) -> AttentionDistances:
-    """The same of a model's key at a step, which is loaded only where it has not been measured."""
-    place = _picture(chosen, source)
-    find = _of_upload if _from_upload(chosen, source) else _of
-    known = cached.identity(key, step)
-    return find(lambda: cached.loaded(key, step), known, *place, source, count, renormalise, with_entropy)
+def at_step(step: int, source: str, count: int, renormalise: bool, with_entropy: bool) -> AttentionDistances:
+    """The same of the chosen model at a step, which is loaded only where it has not been measured."""
+    choice = nouns.choice()
+    known = cached.identity(choice, step)
+    return _of(
+        lambda: cached.loaded(choice, step), known, *_place(source), source, count, renormalise, with_entropy
+    )
 
 
-def _picture(chosen: str, source: str) -> tuple[str, tuple[float, float]]:
+def _place(source: str) -> tuple[str, cached.Offset]:
     """What a cache must know of the chosen picture: its name and where it is cropped; nothing where a set is read."""
-    return (chosen, nouns.current().offset) if source == "picture" else ("", (0.5, 0.5))
+    now = nouns.current()
+    return (now.image, now.offset) if source == "picture" else ("", (0.5, 0.5))
 
 
-def _from_upload(chosen: str, source: str) -> bool:
-    return source == "picture" and chosen.startswith("upload:")
-
-
-def _measure(
+@cached.per_picture(shared=64, upload=16, spinner="Measuring every head …")
+def _of(
     _load: Callable[[], LoadedModel],
-    identity: str,
-    chosen: str,
-    offset: tuple[float, float],
+    known: str,
+    image: str,
+    offset: cached.Offset,
     source: str,
     count: int,
     renormalise: bool,
     with_entropy: bool,
 ) -> AttentionDistances:
     model = _load()
-    return attention_distances(model.model, images(model, chosen, source, count), renormalise, with_entropy)
+    pictures = images(model, image, offset, source, count)
+    return attention_distances(model.model, pictures, renormalise, with_entropy)
 
 
-def of_windows(model: LoadedModel, chosen: str, source: str, count: int) -> tuple[list[str], np.ndarray]:
+def of_windows(model: LoadedModel, source: str, count: int) -> tuple[list[str], np.ndarray]:
     """Distances of every head of a Swin; see `vitviz.probe.capture.window_attention_distances`."""
-    find = _of_windows_upload if _from_upload(chosen, source) else _of_windows
-    return find(model, model.digest, model.step, *_picture(chosen, source), source, count)
+    return _of_windows(model, model.digest, model.step, *_place(source), source, count)
 
 
-def _measure_windows(
+@cached.per_picture(shared=32, upload=4, spinner="Measuring every head …")
+def _of_windows(
     _model: LoadedModel,
     digest: str,
     step: int,
-    chosen: str,
-    offset: tuple[float, float],
+    image: str,
+    offset: cached.Offset,
     source: str,
     count: int,
 ) -> tuple[list[str], np.ndarray]:
-    return window_attention_distances(_model.model, images(_model, chosen, source, count))
+    return window_attention_distances(_model.model, images(_model, image, offset, source, count))
 
 
-def gradient_reach(model: LoadedModel, names: list[str], chosen: str, source: str, count: int) -> np.ndarray:
+def gradient_reach(model: LoadedModel, names: list[str], source: str, count: int) -> np.ndarray:
     """Mean distance, in pixels, of the pixels that the central output of each layer reads."""
-    find = _reach_upload if _from_upload(chosen, source) else _reach
-    return find(model, model.digest, model.step, tuple(names), *_picture(chosen, source), source, count)
+    return _reach(model, model.digest, model.step, tuple(names), *_place(source), source, count)
 
 
-def _measure_reach(
+@cached.per_picture(shared=16, upload=4, spinner="Following the gradients …")
+def _reach(
     _model: LoadedModel,
     digest: str,
     step: int,
     names: tuple[str, ...],
-    chosen: str,
-    offset: tuple[float, float],
+    image: str,
+    offset: cached.Offset,
     source: str,
     count: int,
 ) -> np.ndarray:
-    maps = gradient_maps(_model.model, images(_model, chosen, source, count), names)
+    maps = gradient_maps(_model.model, images(_model, image, offset, source, count), names)
     return np.array([mean_reach_px(*maps[name]) for name in names])
-
-
-_HEADS, _GRADIENTS = "Measuring every head …", "Following the gradients …"
-_of = st.cache_data(max_entries=64, show_spinner=_HEADS)(_measure)
-_of_windows = st.cache_data(max_entries=32, show_spinner=_HEADS)(_measure_windows)
-_reach = st.cache_data(max_entries=16, show_spinner=_GRADIENTS)(_measure_reach)
-# What comes from an upload lives as long as its visit and no longer: session scope, cleared when it is removed.
-_of_upload = st.cache_data(max_entries=16, show_spinner=_HEADS, scope="session")(_measure)
-_of_windows_upload = st.cache_data(max_entries=4, show_spinner=_HEADS, scope="session")(_measure_windows)
-_reach_upload = st.cache_data(max_entries=4, show_spinner=_GRADIENTS, scope="session")(_measure_reach)
-cached.forgets(_of_upload, _of_windows_upload, _reach_upload)
 
 
 def source() -> str:

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.inside.distance import distances
 from pages.inside.distance.head_distance import head_distance
 from pages.shell import controls, nouns, page, stand_in
-from pages.stores import cached, catalogue
+from pages.stores import cached
 from vitviz.analysis import distance as analysis
 from vitviz.analysis.reach import cnn_layers
 from vitviz.config import CNNConfig, SwinConfig, ViTConfig
@@ -103,7 +103,7 @@ def read_controls(model: LoadedModel) -> Choice:
         )
     return Choice(
         source,
-        1 if source == "picture" else min(count, catalogue.examples(source)),
+        1 if source == "picture" else min(count, cached.examples(source)),
         measure,
         compare and model.trained_on is not None,
         renormalise and has_prefix,
@@ -121,22 +121,13 @@ def table(found: analysis.AttentionDistances, chosen: Choice) -> np.ndarray:
 
 
 def measure(model: LoadedModel, chosen: Choice) -> analysis.AttentionDistances:
-    return distances.of(
-        model,
-        nouns.current().image,
-        chosen.source,
-        chosen.count,
-        chosen.renormalise,
-        chosen.measure == "entropy",
-    )
+    return distances.of(model, chosen.source, chosen.count, chosen.renormalise, chosen.measure == "entropy")
 
 
 def measure_step(step: int, chosen: Choice) -> analysis.AttentionDistances:
     """Of the chosen model at another step: a film's dozen of models is not loaded again where it was measured."""
-    now, entropy = nouns.current(), chosen.measure == "entropy"
-    return distances.at_step(
-        now.model, step, now.image, chosen.source, chosen.count, chosen.renormalise, entropy
-    )
+    entropy = chosen.measure == "entropy"
+    return distances.at_step(step, chosen.source, chosen.count, chosen.renormalise, entropy)
 
 
 def moments(steps: tuple[int, ...], shown: int) -> tuple[int, ...]:
@@ -204,7 +195,7 @@ def draw_vit(model: LoadedModel, config: ViTConfig) -> None:
     mine = series(model, chosen, steps, layout.grid)
     plotted = [mine]
     if chosen.compare:
-        twin = distances.untrained(model)
+        twin = cached.untrained(model)
         base = series(twin, chosen, (0,), layout.grid)
         repeat = (len(steps), 1, 1)
         plotted.append(
@@ -242,11 +233,10 @@ def draw_vit(model: LoadedModel, config: ViTConfig) -> None:
 
 def cnn_beside(model: LoadedModel, mean_px: np.ndarray, chosen: Choice) -> None:
     """The heads' mean by layer, and how far a CNN's layers read, on one axis."""
-    key = distances.a_cnn(model.preparation.in_chans)
-    cnn = cached.loaded(key)
+    cnn = cached.loaded(distances.a_cnn(model.preparation.in_chans))
     names, sides = cnn_layers(cnn.config)
     reached = min(chosen.count, MOST_BY_GRADIENT)
-    measured = distances.gradient_reach(cnn, names, nouns.current().image, chosen.source, reached)
+    measured = distances.gradient_reach(cnn, names, chosen.source, reached)
     half = np.minimum(np.array(sides) / 2, cnn.preparation.image_size)
     theory = f"{cnn.title}: half its receptive field"
     st.subheader("Beside it: a CNN", anchor=False)
@@ -319,9 +309,7 @@ def one_head(model: LoadedModel, config: ViTConfig, chosen: Choice) -> None:
 
 def reach_by_layer(model: LoadedModel, names: list[str], chosen: Choice) -> np.ndarray:
     """Mean distance of the pixels that each layer's central output reads, measured with gradients."""
-    return distances.gradient_reach(
-        model, names, nouns.current().image, chosen.source, min(chosen.count, MOST_BY_GRADIENT)
-    )
+    return distances.gradient_reach(model, names, chosen.source, min(chosen.count, MOST_BY_GRADIENT))
 
 
 def draw_cnn(model: LoadedModel, config: CNNConfig) -> None:
@@ -352,12 +340,10 @@ def draw_cnn(model: LoadedModel, config: CNNConfig) -> None:
 def draw_swin(model: LoadedModel, config: SwinConfig) -> None:
     chosen = read_controls(model)
     page.untrained_note(model.trained_on)
-    names, found = distances.of_windows(model, nouns.current().image, chosen.source, chosen.count)
+    names, found = distances.of_windows(model, chosen.source, chosen.count)
     plotted = [HeadSeries(model.title, found.mean(axis=0)[None], found.std(axis=0)[None])]
     if chosen.compare:
-        _, base = distances.of_windows(
-            distances.untrained(model), nouns.current().image, chosen.source, chosen.count
-        )
+        _, base = distances.of_windows(cached.untrained(model), chosen.source, chosen.count)
         plotted.append(HeadSeries("random weights", base.mean(axis=0)[None], base.std(axis=0)[None]))
     data = heads_view(
         plotted,
@@ -427,7 +413,7 @@ TRY_THIS = """
 """
 
 
-shown_model = cached.loaded(nouns.current().model, nouns.current().step)
+shown_model = cached.loaded(nouns.choice(), nouns.current().step)
 page.header("Attention distance", "How far does every head look?")
 if isinstance(shown_model.config, ViTConfig):
     draw_vit(shown_model, shown_model.config)

@@ -13,7 +13,7 @@ from pages.inside.filters import sources
 from pages.inside.filters.sources import Filters
 from pages.inside.filters.tiles_view import tiles as tiles_view
 from pages.shell import controls, nouns, page
-from pages.stores import catalogue, films
+from pages.stores import films
 from vitviz.analysis import filters
 from vitviz.config import CNNConfig
 from vitviz.plots import filters as plots
@@ -47,7 +47,7 @@ def draw() -> None:
     kind, count, grey, others = _controls()
     main = sources.of(choice, nouns.current().step)
     models = [sources.random_twin(choice), main] if choice.trained_on is not None else [main]
-    models += [sources.of(catalogue.models()[key], None) for key in others]
+    models += [sources.of(nouns.models()[key], None) for key in others]
     place = models.index(main)
     if kind == "change":
         models = [sources.change(model) for model in models[place:] if len(model.weights) > 1]
@@ -94,7 +94,7 @@ def _controls() -> tuple[str, int, bool, list[str]]:
         )
     others = {
         key: model
-        for key, model in catalogue.models().items()
+        for key, model in nouns.models().items()
         if key != choice.key and sources.parameter_name(model.config) is not None
     }
     cnns = {
@@ -148,7 +148,7 @@ def _controls() -> tuple[str, int, bool, list[str]]:
 def _best_other(keys: tuple[str, ...]) -> str:
     """Pretrained weights first; else a model of colour pictures, whose filters differ most; else nothing."""
     pretrained = [key for key in keys if key.startswith("pretrained:")]
-    colour = [key for key in keys if getattr(catalogue.models()[key].config, "in_chans", 1) == 3]
+    colour = [key for key in keys if getattr(nouns.models()[key].config, "in_chans", 1) == 3]
     return next(iter((*pretrained, *colour)), NOTHING)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
-import streamlit as st
 
 from pages.inside.filters import sources
 from pages.inside.filters.rebuild_view import rebuild as rebuild_view
@@ -13,7 +12,7 @@ from pages.shell import nouns, page, stand_in
 from pages.stores import cached
 from vitviz.analysis import filters
 from vitviz.analysis.filters import Rebuilding
-from vitviz.config import SwinConfig, ViTConfig
+from vitviz.config import Preparation, SwinConfig, ViTConfig
 from vitviz.plots import filters as plots
 
 MOST = 96  # components at most: more would make the message larger than the picture deserves
@@ -46,11 +45,12 @@ def draw() -> None:
         )
         return
     page.untrained_note(choice.trained_on)
-    prepared = cached.prepared(nouns.current().image, choice.preparation)
-    weights = sources.of(choice, nouns.current().step).now
+    prepared = nouns.prepared(choice.preparation)
+    now = nouns.current()
+    weights = sources.of(choice, now.step).now
     std, mean = np.array(choice.preparation.std), np.array(choice.preparation.mean)
-    find = cached.kept_for(nouns.current().image, _bases, _bases_upload)
-    own, best, waves = find(prepared.input, weights, 255 * std)
+    known = cached.identity(choice, now.step)
+    own, best, waves = _bases(known, choice.preparation, now.image, now.offset, weights)
     layout = prepared.input.shape[-1] // config.patch_size
     named = [
         ("Components of E", "what this model's E weighs", own),
@@ -69,23 +69,21 @@ def draw() -> None:
     )
 
 
-def _compute_bases(
-    picture: np.ndarray, weights: np.ndarray, scale: np.ndarray
+@cached.per_picture(shared=16, upload=4)
+def _bases(
+    known: str, preparation: Preparation, image: str, offset: cached.Offset, _weights: np.ndarray
 ) -> tuple[Rebuilding, Rebuilding, Rebuilding]:
-    channels, patch_px = weights.shape[1], weights.shape[2]
-    patches = filters.cut_patches(picture, patch_px)
+    """Rebuildings by E's components, the patches' own and cosines; `known` stands for the weights."""
+    channels, patch_px = _weights.shape[1], _weights.shape[2]
+    scale = 255 * np.array(preparation.std)
+    patches = filters.cut_patches(cached.prepared(image, preparation, offset).input, patch_px)
     bases = (
-        filters.principal_components(weights, MOST).maps,
+        filters.principal_components(_weights, MOST).maps,
         filters.principal_components(patches, MOST).maps,
         filters.dct_basis(channels, patch_px, MOST),
     )
     own, best, waves = (filters.rebuild(patches, basis, scale) for basis in bases)
     return own, best, waves
-
-
-_bases = st.cache_data(max_entries=16, show_spinner=False)(_compute_bases)
-_bases_upload = st.cache_data(max_entries=4, show_spinner=False, scope="session")(_compute_bases)
-cached.forgets(_bases_upload)
 
 
 def _pinned(grid: int) -> int:

@@ -13,7 +13,7 @@ from torch import nn
 
 from pages.shell import nouns
 from pages.stores import cached, catalogue, films
-from pages.stores.catalogue import ModelChoice
+from pages.stores.choice import ModelChoice
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import as_array
@@ -69,7 +69,7 @@ def of(choice: ModelChoice, step: int | None) -> Filters:
         frame = int(np.abs(np.array(steps) - wanted).argmin())
         return Filters(choice.title, note, [w for _, w in film], films.moments(choice, steps), frame)
     now = nouns.current()
-    loaded = cached.loaded(choice.key, now.step if choice.key == now.model else None)
+    loaded = cached.loaded(choice, now.step if choice.key == now.model else None)
     return Filters(choice.title, note, [as_array(loaded.model.get_parameter(name))], [""], 0)
 
 
@@ -101,6 +101,6 @@ def _random(config: ModelConfig) -> FloatArray:
 @torch.inference_mode()
 def bias(choice: ModelChoice) -> FloatArray | None:
     """E's bias at the chosen step, (D,); None where it has none."""
-    loaded = cached.loaded(choice.key, nouns.current().step)
+    loaded = cached.loaded(choice, nouns.current().step)
     embed: Any = loaded.model.get_submodule("patch_embed.proj")
     return None if embed.bias is None else as_array(embed.bias)

@@ -36,7 +36,7 @@ def draw() -> None:
     """The whole view: tree, shapes, the product by hand, drawers."""
     choice = nouns.choice()
     config = choice.config
-    loaded = cached.loaded(choice.key, nouns.current().step)
+    loaded = cached.loaded(choice, nouns.current().step)
     counts = {name: tuple(p.shape) for name, p in loaded.model.named_parameters()}
     left, right = st.columns([1, 1.25], gap="large")
     with left:
@@ -93,7 +93,7 @@ def _by_hand(loaded: LoadedModel, config: ViTConfig | SwinConfig) -> None:
     )
     st.markdown("**One patch through one column of E, by hand**")
     column = controls.number("filters.column", "Column of E, d", 0, dim - 1, 0)
-    prepared = cached.prepared(nouns.current().image, choice.preparation)
+    prepared = nouns.prepared(choice.preparation)
     patches = filters.cut_patches(prepared.input, patch_px)
     grid = prepared.input.shape[-1] // patch_px
     index = _pinned(grid)

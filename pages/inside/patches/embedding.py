@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from pages.shell import nouns
-from pages.stores import cached, catalogue
+from pages.stores import cached
+from pages.stores.choice import ModelChoice
 from vitviz.analysis import patches
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.zoo import create_model
@@ -33,7 +34,8 @@ class Embedding:
     own_size: the picture has the size that the model was made for.
     """
 
-    key: tuple[Hashable, ...]  # weights, picture and sizes: what caches know it by
+    image: str
+    key: tuple[Hashable, ...]  # weights, crop and sizes: with the picture what caches know it by
     model: nn.Module
     config: ViTConfig | SwinConfig
     own_patch: bool
@@ -85,9 +87,10 @@ def _without_positions(model: nn.Module, config: ViTConfig) -> nn.Module:
     return twin
 
 
-def embedding(model: str, step: int | None, image: str, image_px: int, patch_px: int) -> Embedding:
-    """Cut and embed a picture at this size; the caller has asked `reason_against`."""
-    loaded = cached.loaded(model, step)
+def embedding(image_px: int, patch_px: int) -> Embedding:
+    """Cut and embed the chosen picture at this size; the caller has asked `reason_against`."""
+    now = nouns.current()
+    loaded = cached.loaded(nouns.choice(), now.step)
     config: Any = loaded.config
     own_patch, own_size = patch_px == config.patch_size, image_px == config.image_size
     network = loaded.model
@@ -96,13 +99,12 @@ def embedding(model: str, step: int | None, image: str, image_px: int, patch_px:
         config = replace(config, image_size=image_px, patch_size=patch_px, depth=depth)
         network = _stand_in(config)
     preparation: Preparation = replace(loaded.preparation, image_size=image_px)
-    prepared = cached.prepared(image, preparation)
+    prepared = nouns.prepared(preparation)
     proj = network.patch_embed.proj
-    key = (loaded.digest, image, nouns.current().offset, image_px, patch_px)
-    convolved, tokens, table = cached.kept_for(image, _embedded, _embedded_upload)(
-        key, network, prepared.input
-    )
+    key = (loaded.digest, now.offset, image_px, patch_px)
+    convolved, tokens, table = _embedded(now.image, key, network, prepared.input)
     return Embedding(
+        now.image,
         key,
         network,
         config,
@@ -119,8 +121,9 @@ def embedding(model: str, step: int | None, image: str, image_px: int, patch_px:
     )
 
 
-def _embed(
-    key: tuple[Hashable, ...], _network: Any, _values: FloatArray
+@cached.per_picture(shared=24, upload=4)
+def _embedded(
+    image: str, key: tuple[Hashable, ...], _network: Any, _values: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """E x by the model's own Conv2d, the tokens that it records, and its table of positions."""
     with torch.inference_mode():
@@ -130,10 +133,6 @@ def _embed(
     record = capture(_network, _values[None], ["patch_embed", "pos_embed"])
     table = record.arrays["pos_embed"][0] if "pos_embed" in record.arrays else None
     return convolved, record["patch_embed"][0], table
-
-
-_embedded = st.cache_resource(max_entries=24, show_spinner=False)(_embed)
-_embedded_upload = st.cache_resource(max_entries=4, show_spinner=False, scope="session")(_embed)
 
 
 def _prefix(model: Any, config: ViTConfig) -> dict[str, FloatArray]:
@@ -163,7 +162,7 @@ class Puzzle:
     change: float
 
 
-def contenders(choice: catalogue.ModelChoice, found: Embedding) -> list[Contender]:
+def contenders(choice: ModelChoice, found: Embedding) -> list[Contender]:
     """The model, its twin without positions, and one that was trained without them where one is shipped."""
     config = found.config
     if not isinstance(config, ViTConfig):
@@ -178,13 +177,13 @@ def contenders(choice: catalogue.ModelChoice, found: Embedding) -> list[Contende
     ]
     if not (found.own_patch and found.own_size and choice.trained_on):
         return models
-    for key, other in catalogue.models().items():
+    for other in nouns.models().values():
         same_but_blind = other.config == replace(config, positions="none")
         if same_but_blind and (other.trained_on, other.preparation) == (
             choice.trained_on,
             choice.preparation,
         ):
-            blind = cached.loaded(key)
+            blind = cached.loaded(other)
             models.append(
                 Contender(blind.digest, "Trained without positions", other.title, blind.model, ends)
             )
@@ -194,21 +193,16 @@ def contenders(choice: catalogue.ModelChoice, found: Embedding) -> list[Contende
 
 def puzzle(found: Embedding, order: NDArray[np.int64], contender: Contender) -> Puzzle:
     """Both pictures through one model."""
-    image = str(found.key[1])
     key = (*found.key, contender.digest, contender.title, tuple(order.tolist()))
-    before, after = cached.kept_for(image, _answered, _answered_upload)(key, found, order, contender)
+    before, after = _answered(found.image, key, found, order, contender)
     return Puzzle(contender, before, after, patches.largest_difference(before, after))
 
 
-def _answer(
-    key: tuple[Hashable, ...], _found: Embedding, _order: NDArray[np.int64], _contender: Contender
+@cached.per_picture(shared=64, upload=8)
+def _answered(
+    image: str, key: tuple[Hashable, ...], _found: Embedding, _order: NDArray[np.int64], _contender: Contender
 ) -> tuple[FloatArray, FloatArray]:
     batch = np.stack([_found.values, patches.scramble(_found.values, _found.patch_px, _order)])
     logits = capture(_contender.model, batch, ["logits"]).logits
     before, after = patches.probabilities(logits, _contender.softmax_output)
     return before, after
-
-
-_answered = st.cache_resource(max_entries=64, show_spinner=False)(_answer)
-_answered_upload = st.cache_resource(max_entries=8, show_spinner=False, scope="session")(_answer)
-cached.forgets(_embedded_upload, _answered_upload)

@@ -194,7 +194,7 @@ def draw_slip(found: embedding.Embedding) -> None:
 
 
 def class_name(index: int) -> str:
-    names = cached.loaded(choice.key, nouns.current().step).classes
+    names = cached.loaded(choice, nouns.current().step).classes
     name = names[index] if index < len(names) else str(index)
     return f"class {name}" if name.isdigit() else name
 
@@ -376,8 +376,7 @@ if reason is not None:
     stand_in.offer(reason, "patches.instead", icon=":material/grid_off:")
 else:
     image_px, patch_px, column = size_controls(options)
-    now = nouns.current()
-    found = embedding.embedding(now.model, now.step, now.image, image_px, patch_px)
+    found = embedding.embedding(image_px, patch_px)
     say_what_stands_in(found)
     draw_stage(found, column)
     draw_sequence(found)

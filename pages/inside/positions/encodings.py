@@ -10,8 +10,8 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from pages.shell import nouns
-from pages.stores import cached, catalogue, films
-from pages.stores.catalogue import ModelChoice
+from pages.stores import cached, films
+from pages.stores.choice import ModelChoice
 from vitviz.analysis import positions
 from vitviz.config import ViTConfig
 from vitviz.probe.capture import as_array
@@ -91,7 +91,7 @@ def options() -> dict[str, str]:
     own = {OWN: f"This model · {nouns.choice().title}"} if has_own() else {}
     others = {
         choice.key: choice.title
-        for choice in catalogue.models().values()
+        for choice in nouns.models().values()
         if isinstance(choice.config, ViTConfig)
         and choice.config.positions == "learned"
         and choice.trained_on is not None
@@ -110,7 +110,7 @@ def find(option: str, grid: tuple[int, int], dim: int, base: float, seed: int = 
         return Table(
             COMPUTED[kind], note, kind, grid, positions.encode(kind, grid, dim, base, seed)[None], [""]
         )
-    return _of_model(nouns.choice() if option == OWN else catalogue.models()[option], option == OWN)
+    return _of_model(nouns.choice() if option == OWN else nouns.models()[option], option == OWN)
 
 
 def _of_model(choice: ModelChoice, own: bool) -> Table:
@@ -143,9 +143,9 @@ def _still(choice: ModelChoice, config: ViTConfig) -> FloatArray:
     now = nouns.current()
     step = now.step if choice.key == now.model else None
     if config.positions == "pixels":
-        record = cached.captured(choice.key, step, now.image, ("pos_embed",))
+        record = nouns.captured(choice, step, ("pos_embed",))
         return positions.patch_rows(record["pos_embed"], config.grid)
-    model: Any = cached.loaded(choice.key, step).model
+    model: Any = cached.loaded(choice, step).model
     return positions.patch_rows(as_array(model.position_table(config.grid)), config.grid)
 
 
@@ -166,4 +166,4 @@ def pin_place() -> tuple[float, float]:
 
 def picture() -> NDArray[np.uint8]:
     """What the chosen model sees, (S, S, 3)."""
-    return cached.prepared(nouns.current().image, nouns.choice().preparation).shown
+    return nouns.prepared(nouns.choice().preparation).shown

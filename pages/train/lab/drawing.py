@@ -8,7 +8,6 @@ import numpy as np
 import streamlit as st
 
 from pages.shell import nouns
-from pages.stores import cached
 from pages.train.lab import snapshots
 from pages.train.lab.digit_pad import decode, digit_pad
 from vitviz.analysis.attention import readout_row
@@ -49,7 +48,7 @@ def _seen(config: RunConfig) -> Prepared | None:
     from vitviz.data.preparation import prepare
 
     if not config.preparation.digit:
-        return cached.prepared(nouns.current().image, config.preparation)
+        return nouns.prepared(config.preparation)
     state = st.session_state.get(KEY)
     drawing = decode(state.get("drawing")) if state else None
     if drawing is None or not drawing.any():

@@ -12,7 +12,7 @@ import numpy as np
 import streamlit as st
 
 from pages.shell import nouns
-from pages.stores import cached, own_sets, runs
+from pages.stores import cached, own_sets, runs, visit
 from pages.stores.background import Background
 from pages.train.lab import snapshots
 from pages.train.lab.flip_pictures import pictures
@@ -121,7 +121,7 @@ def complete(run: Run) -> bool:
 
 def flip_book(run: Run, moment: int | None) -> bytes:
     """The run's flip-book as far as it is computed; asks for the rest, and computes nothing itself."""
-    own_sets.stay()
+    own_sets.stay(visit.current())
     book = _open(run)
     if book.due():
         _behind.ask(book)
@@ -148,14 +148,13 @@ def trouble(run: Run) -> str | None:
 def forget() -> None:
     """Drops every picture that is held: a visitor has removed a set."""
     with _behind.still():
-        for kept in (snapshots.held_out, _frames, _book, _book_of_upload):
+        for kept in (snapshots.held_out, _frames, _book):
             kept.clear()
 
 
 def _open(run: Run) -> Book:
     chosen = nouns.current()
-    book = cached.kept_for(chosen.image, _book, _book_of_upload)
-    return book(run.id, own_sets.here(run.config().train.dataset), chosen.image, chosen.pin, chosen.offset)
+    return _book(run.id, own_sets.here(run.config().train.dataset), chosen.image, chosen.pin, chosen.offset)
 
 
 def _shown(book: Book) -> Book:
@@ -178,7 +177,8 @@ def _frames(run_id: str, here: bool) -> Frames:
     return Frames(run, snapshots.held_out(train.dataset, train.validation_fraction, config.preparation))
 
 
-def _make_book(run_id: str, here: bool, image: str, pin: str, offset: tuple[float, float]) -> Book:
+@cached.per_picture(shared=48, upload=8)
+def _book(run_id: str, here: bool, image: str, pin: str, offset: cached.Offset) -> Book:
     """`here`: whether the run's pictures are; they may be removed, or nobody has used them for long."""
     frames = _frames(run_id, here)
     book = Book(frames, cached.prepared(image, frames.config.preparation, offset), pin)
@@ -186,11 +186,6 @@ def _make_book(run_id: str, here: bool, image: str, pin: str, offset: tuple[floa
         _behind.ask(book)
         book.first.wait(FIRST_S)
     return book
-
-
-_book = st.cache_resource(max_entries=48, show_spinner=False)(_make_book)
-_book_of_upload = st.cache_resource(max_entries=8, show_spinner=False, scope="session")(_make_book)
-cached.forgets(_book_of_upload)
 
 
 def _moment(step: int, log: runs.Log, table: np.ndarray) -> str:

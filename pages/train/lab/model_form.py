@@ -8,8 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from pages.shell import controls
-from pages.stores import catalogue, runs
+from pages.shell import controls, nouns
+from pages.stores import runs
+from pages.stores.choice import ModelChoice
 from pages.train.lab.fields import PREFIX, Field, draw, meant
 from vitviz.config import (
     CNNConfig,
@@ -250,7 +251,7 @@ def draw_teacher(
 
     Only models that were trained on the same set and read its pictures the same way can teach.
     """
-    found, models = teachers(preparation, dataset), catalogue.models()
+    found, models = teachers(preparation, dataset), nouns.models()
     start = next((key for key, path in found.items() if path == distill_from), None)
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
@@ -294,20 +295,20 @@ def teacher_of(path: str) -> str | None:
     return next((key for key, choice in _trained().items() if _path(choice) == path), None)
 
 
-def _trained() -> dict[str, catalogue.ModelChoice]:
+def _trained() -> dict[str, ModelChoice]:
     return {
         key: choice
-        for key, choice in catalogue.models().items()
+        for key, choice in nouns.models().items()
         if key.startswith(("checkpoint:", "run:")) and choice.path is not None
     }
 
 
-def _taught_on(choice: catalogue.ModelChoice) -> str | None:
+def _taught_on(choice: ModelChoice) -> str | None:
     run = runs.find(choice.key.removeprefix("run:")) if choice.key.startswith("run:") else None
     return choice.trained_on if run is None else run.config().train.dataset
 
 
-def _path(choice: catalogue.ModelChoice) -> str:
+def _path(choice: ModelChoice) -> str:
     """As a run's config names it: below the project where it lies there, so that it means the same elsewhere."""
     path = Path(str(choice.path)).resolve()
     return str(path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path)

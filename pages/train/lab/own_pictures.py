@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.shell import link
-from pages.stores import own_sets, uploads
+from pages.shell import link, received
+from pages.stores import own_sets, visit
 from pages.train.lab import evolving, watch
 from pages.train.lab.fields import PREFIX
 
@@ -37,37 +37,33 @@ def draw_upload(batch: int) -> None:
         help="Every picture's centre square is scaled to this side; a larger one trains more slowly.",
     )
     turn = st.session_state.setdefault(_TURN, 0)
-    file = st.file_uploader(
-        "A zip with one folder of pictures per class",
-        type=["zip"],
-        key=f"live_lab._own_{turn}",
-        max_upload_size=MOST_MB,
+    key = f"live_lab._own_{turn}"
+    st.file_uploader(
+        "A zip with one folder of pictures per class", type=["zip"], key=key, max_upload_size=MOST_MB
     )
+    file = received.take(key)
     if refused := st.session_state.get(_REFUSED):
         st.error(refused, icon=":material/block:")
     if file is None:
         st.caption(own_sets.PRIVACY)
         return
     st.session_state[_TURN] = turn + 1
-    try:
-        _take(file, size, batch)
-    finally:
-        uploads.forget_file(file)
+    _take(file, size, batch)
     st.rerun()
 
 
-def _take(file: st.runtime.uploaded_file_manager.UploadedFile, size: int, batch: int) -> None:
+def _take(file: received.Received, size: int, batch: int) -> None:
     from vitviz.data.dataset import DatasetError
 
     st.session_state.pop(_REFUSED, None)
-    if file.size > MOST_MB * 2**20:  # the browser's limit is only the browser's
+    if len(file.data) > MOST_MB * 2**20:  # the browser's limit is only the browser's
         st.session_state[_REFUSED] = (
-            f"The zip has {file.size / 2**20:.0f} MB; up to {MOST_MB} MB are accepted."
+            f"The zip has {len(file.data) / 2**20:.0f} MB; up to {MOST_MB} MB are accepted."
         )
         return
     try:
         with st.spinner("Reading the pictures …"):
-            note = own_sets.keep(file.getvalue(), file.name.removesuffix(".zip"), size)
+            note = own_sets.keep(visit.current(), file.data, file.name.removesuffix(".zip"), size)
     except DatasetError as error:
         st.session_state[_REFUSED] = str(error)
         return
@@ -104,5 +100,5 @@ def draw_set(note: OwnNote) -> None:
 
 
 def _remove(name: str) -> None:
-    own_sets.remove(name)
+    own_sets.remove(visit.current(), name)
     evolving.forget()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.shell import controls, link, nouns, page, registry, state
-from pages.stores import runs
+from pages.stores import runs, visit
 from pages.train.lab import drawing, evolving, fields, lessons, race, recipe_form, table, watch
 from pages.train.lab.life import life
 from vitviz.training.executor import ExecutorError
@@ -41,13 +41,13 @@ PHONE = """<style>@media (max-width: 640px) {
 
 def start(config: RunConfig) -> None:
     """Starts a run of this visit and brings it onto the stage."""
-    config = replace(table.fresh(config), owner=runs.visitor(), lease_s=runs.LEASE_S)
+    config = replace(table.fresh(config), owner=visit.current().owner, lease_s=runs.LEASE_S)
     try:
         run = runs.executor().start(config)
     except (ExecutorError, OSError) as error:
         st.session_state[NOTICE] = f"It cannot start: {error}."
         return
-    runs.adopt(run.id)
+    runs.adopt(visit.current(), run.id)
     show(run.id)
 
 
@@ -127,8 +127,9 @@ def describe(config: RunConfig) -> str:
 
 def _stage(shown: list[Run], focus: Run) -> None:
     """Curves and inspector; when the last of the shown runs ends, the page runs once more, without polling."""
-    runs.watch()
-    runs.watchers().note(runs.visitor())
+    here = visit.current()
+    runs.watch(here)
+    runs.watchers().note(here.token)
     if race.is_experiment(focus):
         race.draw_stage(focus)
     else:
@@ -188,11 +189,11 @@ def main() -> None:
     page.header("Live lab", "How does attention come into being?")
     said = st.session_state.get(state.INCOMING, {}).get(FOCUS)
     if said:
-        runs.adopt(said)
+        runs.adopt(visit.current(), said)
     runs.executor()
     with st.container(key="live_lab-form"):
         config = race.draw_form() if race.choose() else recipe_form.draw()
-    mine = runs.mine()
+    mine = runs.mine(visit.current())
     focus = _start_row(config, mine)
     if focus is None:
         _empty()

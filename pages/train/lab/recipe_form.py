@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.shell import controls, link, state
-from pages.stores import cached, own_sets, runs
+from pages.stores import cached, own_sets, runs, visit
 from pages.train.lab import fields, model_form, own_pictures
 from pages.train.lab.fields import PREFIX
 from pages.train.lab.model_form import model_words
@@ -76,7 +76,7 @@ def draw() -> RunConfig | ValueError:
 def _adopt_linked_set() -> bool:
     """Takes a visitor's set that the link names into the visit; whether it is gone."""
     said = st.session_state.get(state.INCOMING, {}).get(DATASET, "")
-    return own.is_own(said) and not own_sets.adopt(said)
+    return own.is_own(said) and not own_sets.adopt(visit.current(), said)
 
 
 def _recipe() -> TrainingPreset:
@@ -150,7 +150,7 @@ def _shorten_link(preset: TrainingPreset, family: str) -> None:
 
 
 def _dataset(preset: TrainingPreset) -> str:
-    mine = own_sets.mine()
+    mine = own_sets.mine(visit.current())
 
     def title(name: str) -> str:
         if name in mine:
@@ -186,7 +186,7 @@ def _shape(dataset: str, preparation: Preparation) -> dict[str, int]:
 
 
 def _data_group(preset: TrainingPreset, dataset: str) -> dict[str, Any]:
-    note = own_sets.mine().get(dataset)
+    note = own_sets.mine(visit.current()).get(dataset)
     if note is None:
         st.caption(DATASETS[dataset].summary)
     else:

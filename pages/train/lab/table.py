@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from pages.stores import runs
+from pages.shell import received
+from pages.stores import runs, visit
 from pages.train.lab import race, recipe_form, watch
 from vitviz.analysis.comparison import differences
 from vitviz.analysis.milestones import parameters_by_part, time_to
@@ -133,7 +134,7 @@ def _delete(run: Run) -> None:
     except RunError as error:
         st.session_state["live_lab._notice"] = f"{error}."
         return
-    runs.drop(run.id)
+    runs.drop(visit.current(), run.id)
 
 
 def _download(run: Run, config: RunConfig, active: bool) -> None:
@@ -164,23 +165,22 @@ def _upload(shown: Callable[[str], None]) -> None:
     from vitviz.training.runs import RunError
 
     turn = st.session_state.setdefault("live_lab._turn", 0)
-    file = st.file_uploader(
-        "A run that was downloaded here or elsewhere",
-        type=["zip"],
-        key=f"live_lab._upload_{turn}",
-        max_upload_size=MOST_UPLOAD_MB,
+    key = f"live_lab._upload_{turn}"
+    st.file_uploader(
+        "A run that was downloaded here or elsewhere", type=["zip"], key=key, max_upload_size=MOST_UPLOAD_MB
     )
+    file = received.take(key)
     if file is None:
         return
     from vitviz.training.archive import import_run
 
     st.session_state["live_lab._turn"] = turn + 1
     try:
-        run = import_run(runs.folder(), file.getvalue(), owner=runs.visitor(), lease_s=runs.LEASE_S)
+        run = import_run(runs.folder(), file.data, owner=visit.current().owner, lease_s=runs.LEASE_S)
     except (RunError, ValueError, OSError) as error:
         st.session_state["live_lab._notice"] = f"This file cannot be used: {error}."
     else:
-        runs.adopt(run.id)
+        runs.adopt(visit.current(), run.id)
         shown(run.id)
     st.rerun()
 
@@ -264,6 +264,6 @@ def _csv(run: Run, log: runs.Log) -> None:
 
 def fresh(config: RunConfig) -> RunConfig:
     """The config under a name that no run of this visit has."""
-    taken = {run.config().name for run in runs.mine()}
+    taken = {run.config().name for run in runs.mine(visit.current())}
     names = (config.name if i == 1 else f"{config.name} {i}" for i in range(1, 1000))
     return replace(config, name=next(name for name in names if name not in taken))

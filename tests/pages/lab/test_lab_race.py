@@ -139,7 +139,7 @@ def test_its_models_can_stand_beside_another_run(open_app: OpenApp, run: Run) ->
     alone = Run.create(run.directory.parent, replace(run.members()[0].config(), name="Alone", created=0.0))
     assert Session(alone, device="cpu").perform().state == "done"
     app = open_app(PAGE, live_lab__run=alone.id)
-    app.session_state["_runs"] = (alone.id, run.id)
+    app.session_state["_visit"].runs = (alone.id, run.id)
     app.run()
     app.main.multiselect(key="live_lab._beside").set_value([f"{run.id}/learned"]).run()
     header, _ = view(app, "curves")

@@ -306,7 +306,7 @@ def test_a_run_that_waited_on_a_dead_server_is_not_called_waiting(
 def test_runs_are_compared_by_their_differences_only(open_app: OpenApp, run: Run) -> None:
     twin = run.duplicate(model=replace(CONFIG.model, positions="none"), name="No positions")
     app = open_app(PAGE, live_lab__run=run.id)
-    app.session_state["_runs"] = (run.id, twin.id)
+    app.session_state["_visit"].runs = (run.id, twin.id)
     app.run()
     shown = app.main.dataframe[0].value
     assert shown["positions"].tolist() == ["learned", "none"]

@@ -1,0 +1,63 @@
+"""The part of the sidebar that opens a visitor's own weights, and forgets them again."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.shell import nouns, received, state
+from pages.stores import own_weights, visit
+
+_FIRST = "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
+_ERROR, _TURN, _NAME = "own_weights._error", "own_weights._turn", "own_weights._name"
+
+
+def limit_mb() -> int:
+    """The largest file in MB that the server takes."""
+    return int(st.get_option("server.maxUploadSize"))
+
+
+def draw(chosen: str) -> None:
+    """The part of a popover that opens a visitor's file, and forgets it again."""
+    names = own_weights.architectures(limit_mb())
+    st.markdown("**Your own weights**")
+    st.selectbox("Architecture", names, index=names.index(_FIRST) if _FIRST in names else 0, key=_NAME)
+    key = f"own_weights._file.{st.session_state.setdefault(_TURN, 0)}"
+    st.file_uploader(
+        "A .safetensors file with timm's names",
+        type="safetensors",
+        key=key,
+        max_upload_size=limit_mb(),
+        on_change=_received,
+        args=(key,),
+        help="Its tensors must have the names and shapes of this architecture; its head may name any classes.",
+    )
+    error = st.session_state.pop(_ERROR, None)
+    if error:
+        st.warning(error, icon=":material/info:")
+    if chosen.startswith(own_weights.KEY):
+        st.button(
+            "Remove my weights", icon=":material/delete:", on_click=_remove, args=(chosen,), width="stretch"
+        )
+    st.caption(own_weights.PRIVACY)
+
+
+def _remove(key: str) -> None:
+    """Forgets weights; their visitor asked for it, so nothing says that they are gone."""
+    own_weights.remove(key)
+    st.session_state[state.KEPT].pop("model", None)
+
+
+def _received(key: str) -> None:
+    """A file has come: open it and choose it, or say why not and keep the model that is shown."""
+    from vitviz.models.pretrained_list import PretrainedError
+
+    file = received.take(key)
+    if file is None:
+        return
+    try:
+        nouns.set_model(own_weights.keep(visit.current(), st.session_state[_NAME], file.data, limit_mb()))
+    except PretrainedError as error:
+        said = str(error)
+        st.session_state[_ERROR] = f"{said[:1].upper()}{said[1:]}."
+    finally:
+        st.session_state[_TURN] += 1

@@ -1,0 +1,41 @@
+"""What a file uploader delivers: its bytes, once; the raw file that Streamlit holds is dropped at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+from starlette.formparsers import MultiPartParser
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+# While a file arrives, the web server moves what is beyond 1 MB to a temporary file; 0: never, it stays in memory.
+# Streamlit stops a body that is longer than server.maxUploadSize, so this is bounded.
+MultiPartParser.spool_max_size = 0
+
+
+@dataclass(frozen=True)
+class Received:
+    """A file as it came: its name is a stranger's text."""
+
+    name: str
+    data: bytes
+
+
+def take(key: str) -> Received | None:
+    """The file that a widget holds, which is then forgotten; None where there is none, or it has gone meanwhile.
+
+    A rerun that meets an upload under way (a fragment that polls) finds a `DeletedFile`, which has no bytes.
+    """
+    file = st.session_state.get(key)
+    read = getattr(file, "getvalue", None)
+    if file is None or read is None:
+        return None
+    received = Received(str(file.name), read())
+    _forget(file)
+    return received
+
+
+def _forget(file: object) -> None:
+    context, file_id = get_script_run_ctx(), getattr(file, "file_id", None)
+    if context is not None and file_id is not None:
+        context.uploaded_file_mgr.remove_file(context.session_id, file_id)
