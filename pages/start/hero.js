@@ -1,5 +1,11 @@
 // A picture on the left, its patches as a sequence on the right; on arrival they fly there in reading order.
-export default view(({ root, trigger, onUnmount }) => {
+
+import { canvas, live, tooltip } from '../views/kit/dom.js';
+import { gridNavigation } from '../views/kit/grid.js';
+import { animate, ease } from '../views/kit/motion.js';
+import { picture } from '../views/kit/pixels.js';
+
+export default function hero({ root, trigger, onUnmount }) {
   const GAP = 3;
   const board = canvas(root), tip = tooltip(root), say = live(root);
   let now = null, scene = null, flown = 0, stop = () => {}, hovered = -1;
@@ -123,4 +129,4 @@ export default view(({ root, trigger, onUnmount }) => {
     }
     draw();
   };
-});
+}

@@ -1,5 +1,8 @@
 // Class probabilities as bars; with a second set, where they were and where they are.
-export default view(({ root }) => {
+
+import { el } from './kit/dom.js';
+
+export default function bars({ root }) {
   const table = el(root, 'div', { class: 'ab', role: 'table', 'aria-label': 'Class probabilities' });
   return function update({ header, arrays }) {
     const now = arrays.now.data, before = arrays.before?.data;
@@ -20,4 +23,4 @@ export default view(({ root }) => {
       }
     });
   };
-});
+}

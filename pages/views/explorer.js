@@ -1,7 +1,13 @@
 // The attention explorer: the patch under the pointer is the query. What travels once is the chosen layer with all
-// heads and, from attention_strip.js, the chosen head with all layers (eight bits a weight); every hover after that is
+// heads and, from explorer_strip.js, the chosen head with all layers (eight bits a weight); every hover after that is
 // drawn here.
-// How it is viewed (pin, direction, scale, ...) comes from attention_view.js, so that no weight travels for it.
+// How it is viewed (pin, direction, scale, ...) comes from explorer_options.js, so that no weight travels for it.
+
+import { listen, recall, tell } from './kit/bus.js';
+import { el, live } from './kit/dom.js';
+import { gridNavigation } from './kit/grid.js';
+import { picture } from './kit/pixels.js';
+import { SEQUENTIAL_LUT, accentLut, headColor, rgb } from './kit/ramp.js';
 
 const SQUARES = Float32Array.from({ length: 256 }, (_, code) => (code / 255) ** 2);
 const DEFAULT_VIEW = { pin: null, direction: 'row', scale: 'shared', style: 'overlay', share: 0.6, opacity: 0.9, smooth: false, grid: true };
@@ -65,7 +71,7 @@ const weight = (value) => (value >= 0.01 ? value.toFixed(3) : value === 0 ? '0' 
 const TOKEN_NAMES = { cls: '[CLS]', dist: '[DIST]' };
 const tokenName = (name) => TOKEN_NAMES[name] ?? `[${name.toUpperCase()}]`;
 
-export default view(({ root, trigger, onUnmount }) => {
+export default function explorer({ root, trigger, onUnmount }) {
   const page = el(root, 'div', { class: 'ax' });
   const left = el(page, 'div', { class: 'ax-left' }), right = el(page, 'div', { class: 'ax-right' });
   const tokens = el(left, 'div', { class: 'vv-row ax-tokens', role: 'group', 'aria-label': 'Tokens that are no patches' });
@@ -120,7 +126,7 @@ export default view(({ root, trigger, onUnmount }) => {
   function look(query, event) {
     hover = query;
     schedule();
-    window.dispatchEvent(new CustomEvent('vitviz:hover', { detail: { group: model?.header.group, query, from: root } }));
+    tell('hover', root, { group: model?.header.group, query });
     if (event?.type === 'keydown') say(spoken());
   }
   function pin(token) {
@@ -142,22 +148,17 @@ export default view(({ root, trigger, onUnmount }) => {
     if (patches.index < 0 && patch >= 0 && stage.matches(':focus-visible')) patches.move(patch);
   };
 
-  const onHover = ({ detail }) => {
-    if (detail.from === root || !model || detail.group !== model.header.group) return;
-    hover = detail.query;
+  const onHover = ({ group, query }) => {
+    if (!model || group !== model.header.group) return;
+    hover = query;
     schedule();
   };
-  const onView = ({ detail }) => { if (model && detail.group === model.header.group) { options = { ...DEFAULT_VIEW, ...detail }; schedule(); } };
-  const onStrip = ({ detail }) => { if (model && detail.tag === model.header.strip) { takeStrip(); schedule(); } };
-  window.addEventListener('vitviz:strip', onStrip);
-  window.addEventListener('vitviz:hover', onHover);
-  window.addEventListener('vitviz:view', onView);
-  onUnmount(() => {
-    window.removeEventListener('vitviz:strip', onStrip);
-    window.removeEventListener('vitviz:hover', onHover);
-    window.removeEventListener('vitviz:view', onView);
-    cancelAnimationFrame(pending);
-  });
+  const onView = (news) => { if (model && news.group === model.header.group) { options = { ...DEFAULT_VIEW, ...news }; schedule(); } };
+  const onStrip = ({ tag }) => { if (model && tag === model.header.strip) { takeStrip(); schedule(); } };
+  onUnmount(listen('strip', root, onStrip));
+  onUnmount(listen('hover', root, onHover));
+  onUnmount(listen('options', root, onView));
+  onUnmount(() => cancelAnimationFrame(pending));
 
   // ------------------------------------------------------------ painting
 
@@ -367,7 +368,7 @@ export default view(({ root, trigger, onUnmount }) => {
 
   /** The strip that the layer names; until its message is here, the small maps of the layers wait. */
   function takeStrip() {
-    const arrays = window.vitvizStrips?.get(model.header.strip)?.arrays;
+    const arrays = recall('strip', model.header.strip);
     if (!arrays || model.stripTag === model.header.strip) return;
     const count = model.main.length;
     model.stripTag = model.header.strip;
@@ -390,7 +391,7 @@ export default view(({ root, trigger, onUnmount }) => {
     }
     if (model.colors !== colors) styled = '';
     model.colors = colors;
-    options = { ...DEFAULT_VIEW, ...(window.vitvizViews?.get(header.group) ?? options) };
+    options = { ...DEFAULT_VIEW, ...(recall('options', header.group) ?? options) };
     build({ header, arrays, colors });
     drawPicture(arrays.picture);
     model.heads.forEach(({ button }, h) => button.setAttribute('aria-pressed', String(h + 1 === header.head)));
@@ -399,4 +400,4 @@ export default view(({ root, trigger, onUnmount }) => {
     root.dataset.head = String(header.head);
     paint();
   };
-});
+}

@@ -1,5 +1,11 @@
 // Maps of one picture side by side; the patch under the pointer is marked, and its value written, in all of them.
-export default view(({ root, trigger }) => {
+
+import { el, live } from './kit/dom.js';
+import { gridNavigation } from './kit/grid.js';
+import { picture } from './kit/pixels.js';
+import { accentLut } from './kit/ramp.js';
+
+export default function maps({ root, trigger }) {
   const box = el(root, 'div', { class: 'am' });
   const say = live(root);
   let now = null, panels = [], hovered = -1;
@@ -67,4 +73,4 @@ export default view(({ root, trigger }) => {
     });
     mark(-1);
   };
-});
+}

@@ -1,6 +1,9 @@
 // A race of models: accuracy over epochs, each line named at its end; beside it whole against shuffled pictures.
 
-export default view(({ root }) => {
+import { canvas, el, live, tooltip } from './kit/dom.js';
+import { gridNavigation } from './kit/grid.js';
+
+export default function race({ root }) {
   const stage = el(root, 'div', { class: 'ra-stage' });
   const left = el(stage, 'div'), right = el(stage, 'div');
   el(left, 'div', { class: 'ra-title' }, 'Accuracy while training');
@@ -182,4 +185,4 @@ export default view(({ root }) => {
     area = drawCurves(wide);
     drawPairs(stacked ? width : width - 24 - wide);
   };
-});
+}

@@ -41,7 +41,11 @@ def free_port() -> int:
 
 
 def start_server(
-    script: str, port: int, log: Path, env: dict[str, str] | None = None
+    script: str,
+    port: int,
+    log: Path,
+    env: dict[str, str] | None = None,
+    health: str = "/_stcore/health",
 ) -> subprocess.Popen[bytes]:
     """`streamlit run script`, once it answers; raises RuntimeError with its log where it ends or stays silent."""
     command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
@@ -52,7 +56,7 @@ def start_server(
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1).close()
+            urllib.request.urlopen(f"http://127.0.0.1:{port}{health}", timeout=1).close()
             return server
         except OSError:
             time.sleep(0.05)

@@ -2,10 +2,16 @@
 // header: {rows, cols (of the window), heads, head, steps, at}
 // arrays: table (steps, heads, (2Mh-1)(2Mw-1)) float32; index (Mh Mw, Mh Mw) int32
 
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { reducedMotion } from '../../views/kit/motion.js';
+import { blit, heat } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT, headColor, rgb } from '../../views/kit/ramp.js';
+
 const FRAME_MS = 300;
 const signed = (v, digits = 4) => `${v < 0 ? '−' : ''}${Math.abs(v).toFixed(digits)}`;
 
-export default view(({ root, onUnmount }) => {
+export default function swinBias({ root, onUnmount }) {
   let now = null, head = 0, at = 0, query = 0, key = 0, cell = -1, timer = 0, size = {};
   const stage = el(root, 'div', { class: 'sw-stage' });
   const column = (title) => {
@@ -157,4 +163,4 @@ export default view(({ root, onUnmount }) => {
     play.style.display = reducedMotion() ? 'none' : '';
     drawScale(); drawAll();
   };
-});
+}

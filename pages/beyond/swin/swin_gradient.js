@@ -2,9 +2,14 @@
 // header: {rows, cols, blocks: [{name, rows, cols, token}]}
 // arrays: shown (S, S, 3) uint8; gradient (blocks, patches) float32; reach (blocks, patches) uint8
 
+import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { SEQUENTIAL_LUT, rgb } from '../../views/kit/ramp.js';
+
 const DECADES = 4;
 
-export default view(({ root }) => {
+export default function swinGradient({ root }) {
   let now = null, image = null;
   const grid = el(root, 'div', { class: 'sw-panels' }), tiles = [];
   const foot = el(root, 'div', { class: 'sw-foot' });
@@ -82,4 +87,4 @@ export default view(({ root }) => {
     });
     drawScale();
   };
-});
+}

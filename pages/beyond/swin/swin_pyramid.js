@@ -2,9 +2,15 @@
 // header: {pin: [x, y], stages: [{rows, cols, dim, px, blocks, heads}], merge: {stage, four: [[row, col]...], token: [row, col]} | null}
 // arrays: shown (S, S, 3) uint8; four (4, C), normed (4C), merged (2C) float32
 
+import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { PALETTE } from '../../views/kit/palette.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+
 const QUAD = [0, 1, 2, 3], LEAST = 136;
 
-export default view(({ root, trigger }) => {
+export default function swinPyramid({ root, trigger }) {
   let now = null, image = null, hover = null;
   const grid = el(root, 'div', { class: 'sw-panels' }), panels = [];
   const mergeHead = el(root, 'div', { class: 'sw-head sw-above', 'data-role': 'merge' });
@@ -116,4 +122,4 @@ export default view(({ root, trigger }) => {
     });
     drawAll(); drawMerge();
   };
-});
+}

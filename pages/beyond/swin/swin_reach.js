@@ -2,9 +2,15 @@
 // header: {rows, cols, pin, blocks, panels: [{title, note}]}
 // arrays: shown (S, S, 3) uint8; hops (panels, output, input) uint8: blocks until the input can have reached the output
 
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { animate } from '../../views/kit/motion.js';
+import { PALETTE } from '../../views/kit/palette.js';
+import { blit, picture } from '../../views/kit/pixels.js';
+
 const STEP_MS = 1000;
 
-export default view(({ root, trigger, onUnmount }) => {
+export default function swinReach({ root, trigger, onUnmount }) {
   let now = null, block = 1, grown = 1, hover = -1, pinned = 0, forward = true, playing = false, timer = 0, stop = () => {}, image = null;
   const drive = el(root, 'div', { class: 'vv-row' });
   const press = (parent, text, label, act) => {
@@ -147,4 +153,4 @@ export default view(({ root, trigger, onUnmount }) => {
     });
     drawAll();
   };
-});
+}

@@ -3,6 +3,13 @@
 // arrays: shown (S, S, 3) uint8; ids (rows, cols) uint8; plain, index (windows, M M) int32;
 //         allowed (windows, M M, M M) uint8; attn, unmasked the same, float32; leak (patches) float32
 
+import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { animate } from '../../views/kit/motion.js';
+import { PALETTE } from '../../views/kit/palette.js';
+import { blit, offscreen, picture } from '../../views/kit/pixels.js';
+import { rgb } from '../../views/kit/ramp.js';
+
 const GAP = 14, DWELL_MS = 1100;
 // What holds at each stage: gap between windows, how far rolled, region tint.
 const STAGES = [
@@ -34,7 +41,7 @@ function pose(at) {
   };
 }
 
-export default view(({ root, trigger, onUnmount }) => {
+export default function swinStepper({ root, trigger, onUnmount }) {
   let now = null, at = 0, hover = -1, pinned = 0, playing = false, stop = () => {}, timer = 0;
   let sheet = null, tinted = null, side = 0, slots = null, tile = null, matrices = new Map(), shut = null, frames = 0, dragging = false, goal = 0;
   const on = { leak: false };
@@ -472,4 +479,4 @@ export default view(({ root, trigger, onUnmount }) => {
     paint();
     drawAll();
   };
-});
+}

@@ -1,5 +1,11 @@
 // Paint patches and silence heads: what is left out is the component's state, and every change can be undone.
-export default view(({ root, send }) => {
+
+import { el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { picture } from '../../views/kit/pixels.js';
+import { headColor } from '../../views/kit/ramp.js';
+
+export default function ablateView({ root, send }) {
   const page = el(root, 'div', { class: 'aa' });
   const left = el(page, 'div'), right = el(page, 'div'), say = live(root);
   const stage = el(left, 'div', { class: 'aa-stage' });
@@ -106,4 +112,4 @@ export default view(({ root, send }) => {
     build(message);
     draw();
   };
-});
+}

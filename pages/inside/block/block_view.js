@@ -1,6 +1,12 @@
 // One token's way through one block: every step a card with its formula, its numbers, its shape and its values.
 // A line on the left is the residual stream; what is set off from it is a branch.
-export default view(({ root, trigger }) => {
+
+import { el, live, tooltip } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT, accentLut, headColor } from '../../views/kit/ramp.js';
+
+export default function blockView({ root, trigger }) {
   const flow = el(root, 'ol', { class: 'bl' }), tip = tooltip(root), say = live(root);
   let now = null, cards = [];
 
@@ -102,4 +108,4 @@ export default view(({ root, trigger }) => {
     });
     root.dataset.steps = String(cards.length);
   };
-});
+}

@@ -1,6 +1,11 @@
 // Heads against depth: a dot per head, its reach around the query under the pointer, training time as a slider.
 
-export default view(({ root, trigger, onUnmount }) => {
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { animate } from '../../views/kit/motion.js';
+import { blit, heat } from '../../views/kit/pixels.js';
+import { SEQUENTIAL_LUT, headColor } from '../../views/kit/ramp.js';
+
+export default function headDistance({ root, trigger, onUnmount }) {
   const stage = el(root, 'div', { class: 'hd-stage' });
   const plotBox = el(stage, 'div', { class: 'hd-plot' });
   const plot = canvas(plotBox);
@@ -196,4 +201,4 @@ export default view(({ root, trigger, onUnmount }) => {
     }
     draw();
   };
-});
+}

@@ -1,10 +1,15 @@
 // What the components can express: mean patch + sum of the first k coefficients times components, for every patch, in the
 // browser. Moving k adds or takes away only the components between the old and the new k.
 
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { PALETTE } from '../../views/kit/palette.js';
+import { blit, offscreen, picture } from '../../views/kit/pixels.js';
+
 const CURVE = 190, FLAT = 40;
 const COLORS = [(c) => c.query, (c) => c.primary, () => PALETTE.HEADS[2]];
 
-export default view(({ root }) => {
+export default function rebuildView({ root }) {
   const say = live(root);
   const bar = el(root, 'label', { class: 'fr-k' });
   const label = el(bar, 'span');
@@ -159,4 +164,4 @@ export default view(({ root }) => {
     for (const self of [original, ...boxes]) { self.size = size; self.node.style.width = `${size}px`; }
     drawAll();
   };
-});
+}

@@ -1,9 +1,15 @@
 // Filter tiles: rows of P x P pictures, one sheet per model, all snapshots in one flip-book. A tile under the pointer is
 // enlarged: its colours, its channels on a diverging scale, and its weights in numbers where they fit.
 
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { reducedMotion } from '../../views/kit/motion.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+
 const GUT = 4, BARS = 34, TILE_FRAME_MS = 420;
 
-export default view(({ root, onUnmount }) => {
+export default function tilesView({ root, onUnmount }) {
   const say = live(root);
   const stage = el(root, 'div', { class: 'ti-stage' });
   const left = el(stage, 'div'), right = el(stage, 'div', { class: 'ti-lens' });
@@ -162,4 +168,4 @@ export default view(({ root, onUnmount }) => {
     play.style.display = reducedMotion() ? 'none' : '';
     drawAll();
   };
-});
+}

@@ -1,7 +1,11 @@
 // The puzzle: patches glide to where the shuffle puts them; probabilities before and after as bars.
 // header: {patch, cols, bars: [{title, note, rows: [[name, before, after], ...]}]}; arrays: shown, order (N) int32
 
-export default view(({ root }) => {
+import { canvas, el } from '../../views/kit/dom.js';
+import { animate } from '../../views/kit/motion.js';
+import { picture } from '../../views/kit/pixels.js';
+
+export default function patchesPuzzle({ root }) {
   let now = null, image = null, side = 0, stop = () => {}, places = [], from = [];
   const pair = el(root, 'div', { class: 'pt-pair' }), figure = el(pair, 'figure'), map = canvas(figure, { role: 'img' });
   const bars = [];
@@ -71,4 +75,4 @@ export default view(({ root }) => {
       if (!part.box.hidden) drawBars(part, header.bars[i], Math.floor(columns), most);
     });
   };
-});
+}

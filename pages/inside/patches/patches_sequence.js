@@ -1,7 +1,12 @@
 // z0 = [x_class; x1 E; ...; xN E] + E_pos: three heat maps of one scale, a row per token, a column per value.
 // header: {patch, cols, prefix, scale, added}; arrays: shown (S, S, 3) uint8, content (T, D), positions (T, D)
 
-export default view(({ root }) => {
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+
+export default function patchesSequence({ root }) {
   let now = null, hover = -1, sum = null, tops = [], maps = [], image = null, box = { width: 0, height: 0 };
   const pair = el(root, 'div', { class: 'pt-pair' }), parts = [];
   for (const label of ['Tokens', 'Positions', 'Sum']) {
@@ -106,4 +111,4 @@ export default view(({ root }) => {
     box.height = now.width >= 720 ? Math.max(200, Math.min(400, T * 6)) : 200;
     draw(); drawScale();
   };
-});
+}

@@ -1,7 +1,11 @@
 // The right cut beside the slip: under the pointer, one 'patch' of each and the pixels it was made of.
 // header: {patch, rows, cols}; arrays: shown (S, S, 3), mosaic (S, S, 3) uint8
 
-export default view(({ root }) => {
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { blit, picture } from '../../views/kit/pixels.js';
+
+export default function patchesSlip({ root }) {
   let now = null, hover = -1, side = 0, images = [];
   const pair = el(root, 'div', { class: 'pt-pair' });
   const figure = (title, text) => {
@@ -69,4 +73,4 @@ export default view(({ root }) => {
     side = Math.floor(now.width >= 720 ? Math.min(320, (now.width - 48) / 3) : Math.min(320, now.width));
     draw();
   };
-});
+}

@@ -2,12 +2,18 @@
 // header: {patch, rows, cols, channels, dim, prefix, pin, column, columns, label}
 // arrays: shown (S, S, 3) uint8, values (C, S, S), weight (D, C P P), bias (D), tokens (N, D), prefix_tokens (p, D)
 
+import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { animate } from '../../views/kit/motion.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+
 const THUMB = 36, STEP = 40, TILE = 36, GAP_SHARE = 0.3;
 const number = (v, digits = 3) => (v && Math.abs(v) < 0.5 / 10 ** digits ? v.toExponential(1) : v.toFixed(digits)).replaceAll('-', '−');
 const factor = (v) => (v < 0 ? `(${number(v)})` : number(v));
 const peak = (values) => values.reduce((m, v) => Math.max(m, Math.abs(v)), 0) || 1;
 
-export default view(({ root, trigger }) => {
+export default function patchesStage({ root, trigger }) {
   let now = null, apart = 0, stop = () => {}, hover = -1, pinned = 0, column = 0, value = -1, last = {};
   const on = { numbers: true, response: false };
   const layout = el(root, 'div', { class: 'pt-layout' });
@@ -384,4 +390,4 @@ export default view(({ root, trigger }) => {
     drawMap(); drawStrip(); drawGlass(); drawFilters();
     if (fresh) { reveal(pinned); drawStrip(); }
   };
-});
+}

@@ -1,6 +1,12 @@
 // The similarity grid of the ViT paper's figure 7: tile (r, c) of a mosaic is the map of position (r, c)'s similarity to all.
 // One canvas per encoding, one scale for all; what is under the pointer in one is lit in the others and on the picture.
 
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { reducedMotion } from '../../views/kit/motion.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
+
 const GUTTER = 2, HEADINGS = 18, GAP = 24, FRAME_MS = 420;
 
 /** Two decimals with a true minus sign; three where a panel carries exact values. */
@@ -8,7 +14,7 @@ function valueText(value, digits = 2) {
   return `${value < -0.5 * 10 ** -digits ? '−' : ''}${Math.abs(value).toFixed(digits)}`;
 }
 
-export default view(({ root, trigger, onUnmount }) => {
+export default function similarityView({ root, trigger, onUnmount }) {
   const say = live(root);
   const stage = el(root, 'div', { class: 'sim-stage' });
   const mosaics = [];                 // one per encoding: {box, title, note, map, nav}
@@ -295,4 +301,4 @@ export default view(({ root, trigger, onUnmount }) => {
     drawScale();
     drawAll();
   };
-});
+}

@@ -1,6 +1,11 @@
 // A table of positions: rows are positions, columns are dimensions. The hovered cell's formula, with its numbers, stands
 // beside it; below, its column as a wave over the positions; above, the wavelength of every column.
 
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+
 const AXIS = 34, STRIP = 68, WAVE = 96;
 
 function number(value, digits = 3) {
@@ -9,7 +14,7 @@ function number(value, digits = 3) {
   return sign + (size >= 1e5 || size < 1e-3 ? size.toExponential(1) : Number(size.toPrecision(size >= 1000 ? 5 : digits + (size >= 100 ? 1 : 0))).toString());
 }
 
-export default view(({ root }) => {
+export default function tableView({ root }) {
   const stage = el(root, 'div', { class: 'pt-stage' });
   const left = el(stage, 'div'), right = el(stage, 'div');
   const stripLabel = el(left, 'div', { class: 'pt-label' });
@@ -159,4 +164,4 @@ export default view(({ root }) => {
     scale.node.setAttribute('aria-label', `Colour scale from −${number(peak)} to ${number(peak)}, white at zero`);
     drawAll();
   };
-});
+}

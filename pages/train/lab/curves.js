@@ -1,5 +1,8 @@
 // Training curves on one canvas: redrawn in place, so nothing flickers and the zoom stays while records arrive.
 
+import { listen, tell } from '../../views/kit/bus.js';
+import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
+
 const RUN_COLORS = {
   light: ['#0072B2', '#C25400', '#00805D', '#A5478A', '#7A6A00', '#566170'],
   dark: ['#56B4E9', '#F0A23C', '#2FBF95', '#DE93BD', '#D6C630', '#A9B4C2'],
@@ -63,7 +66,7 @@ function placeOf(xs, x) {
 // The zoom of the run last shown: a page that is drawn anew (a run has ended) must not lose it.
 const kept = { focus: null, zoom: null, axis: 0 };
 
-export default view(({ root, send, trigger, onUnmount }) => {
+export default function curves({ root, send, trigger, onUnmount }) {
   const bar = el(root, 'div', { class: 'vv-row curves-bar' });
   const chart = canvas(root, { class: 'curves-canvas', tabindex: '0', role: 'application' });
   const tip = tooltip(root), say = live(root);
@@ -422,16 +425,17 @@ export default view(({ root, send, trigger, onUnmount }) => {
     trigger('moment', found.step);
   }
 
-  const onMoment = (event) => {
-    if (event.detail.run !== now?.header.focus) return;
-    moment = event.detail.step;
+  const onMoment = ({ run, step }) => {
+    if (run !== now?.header.focus) return;
+    moment = step;
     draw();
   };
   function announceMoment(step) {
-    window.dispatchEvent(new CustomEvent('vitviz:moment', { detail: { run: now.header.focus, step } }));
+    tell('moment', root, { run: now.header.focus, step });
+    moment = step;
+    draw();
   }
-  window.addEventListener('vitviz:moment', onMoment);
-  onUnmount(() => window.removeEventListener('vitviz:moment', onMoment));
+  onUnmount(listen('moment', root, onMoment));
 
   return (message) => {
     const fresh = now?.header !== message.header;
@@ -458,4 +462,4 @@ export default view(({ root, send, trigger, onUnmount }) => {
     }
     draw();
   };
-});
+}

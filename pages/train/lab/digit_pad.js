@@ -1,8 +1,12 @@
 // A pad to draw a digit on; the strokes travel as a small grey picture, the answer comes back as bars and attention.
 
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { accentLut } from '../../views/kit/ramp.js';
+
 const SIDE = 56, INK = 5.2, SEND_MS = 250, SEEN = 168;
 
-export default view(({ root, send }) => {
+export default function digitPad({ root, send }) {
   const wrap = el(root, 'div', { class: 'pad-wrap' });
   const left = el(wrap, 'div', { class: 'pad-left' });
   const pad = canvas(left, { class: 'pad-canvas', tabindex: '0', role: 'application' });
@@ -141,4 +145,4 @@ export default view(({ root, send }) => {
   }
 
   return (message) => { now = message; draw(); };
-});
+}

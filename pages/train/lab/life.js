@@ -1,5 +1,11 @@
 // A run's life: a timeline of its snapshots, and pictures that are redrawn from one flip-book without the server.
 
+import { listen, tell } from '../../views/kit/bus.js';
+import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
+import { reducedMotion } from '../../views/kit/motion.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../views/kit/ramp.js';
+
 const GUTTER = 2, FRAME_MS = 220;
 const RAMP = Uint8Array.from({ length: 256 }, (_, i) => i);
 const TABLES = { diverging: DIVERGING_LUT, sequential: SEQUENTIAL_LUT };
@@ -9,7 +15,7 @@ const counted = (value) => Math.round(value).toLocaleString('en').replaceAll(','
 // Where each run's timeline stood: a page that is drawn anew (a run has ended) must not lose it.
 const stood = new Map();
 
-export default view(({ root, send, trigger, onUnmount }) => {
+export default function life({ root, send, trigger, onUnmount }) {
   const bar = el(root, 'div', { class: 'life-bar' });
   const back = el(bar, 'button', { type: 'button', 'aria-label': 'One snapshot back', title: 'One snapshot back' }, '◀');
   const play = el(bar, 'button', { type: 'button', title: 'Play the run from its first snapshot' }, 'play');
@@ -30,7 +36,7 @@ export default view(({ root, send, trigger, onUnmount }) => {
     draw();
     if (!silent) {
       const step = steps()[state.index];
-      window.dispatchEvent(new CustomEvent('vitviz:moment', { detail: { run: now.header.run, step, from: 'life' } }));
+      tell('moment', root, { run: now.header.run, step });
     }
   }
   /** What the visitor settled on travels to the server: links and lens pages use it. */
@@ -53,17 +59,17 @@ export default view(({ root, send, trigger, onUnmount }) => {
   track.oninput = () => { stop(); state.follow = false; go(Number(track.value)); };
   track.onchange = () => settle();
   follow.onclick = () => { stop(); state.follow = !state.follow; if (state.follow) go(last()); else draw(); settle(); };
-  const onMoment = (event) => {
-    if (!now || event.detail.from === 'life' || event.detail.run !== now.header.run) return;
+  const onMoment = (news) => {
+    if (!now || news.run !== now.header.run) return;
     stop();
     state.follow = false;
     const all = steps();
     let best = 0;
-    all.forEach((step, i) => { if (Math.abs(step - event.detail.step) < Math.abs(all[best] - event.detail.step)) best = i; });
+    all.forEach((step, i) => { if (Math.abs(step - news.step) < Math.abs(all[best] - news.step)) best = i; });
     go(best, { silent: true });
   };
-  window.addEventListener('vitviz:moment', onMoment);
-  onUnmount(() => { stop(); window.removeEventListener('vitviz:moment', onMoment); });
+  onUnmount(listen('moment', root, onMoment));
+  onUnmount(() => stop());
 
   // ---- the pictures
 
@@ -238,6 +244,6 @@ export default view(({ root, send, trigger, onUnmount }) => {
     }
     draw();
     if (fresh && state.follow && steps().length)
-      window.dispatchEvent(new CustomEvent('vitviz:moment', { detail: { run: now.header.run, step: null, from: 'life' } }));
+      tell('moment', root, { run: now.header.run, step: null });
   };
-});
+}
