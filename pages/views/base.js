@@ -77,7 +77,12 @@ class Life {
     console.error(error);
     delete this.parent[LIFE];
     this.root.replaceChildren();
-    el(this.root, 'p', { role: 'alert' }, 'The code of this picture did not arrive. Reload the page to fetch it again.');
+    el(
+      this.root,
+      'p',
+      { role: 'alert' },
+      'The code of this picture did not arrive. Reload the page to fetch it again.',
+    );
   }
 
   watch() {

@@ -12,7 +12,12 @@ const AXES = [
   { name: 'epoch', row: 1, title: 'epoch' },
   { name: 'seconds', row: 2, title: 'seconds of training' },
 ];
-const PANEL_HEIGHT = { 1: 212, 2: 264 }, WIDE = 820, LEFT = 40, RIGHT = 84, TOP = 30, BOTTOM = 40;
+const PANEL_HEIGHT = { 1: 212, 2: 264 },
+  WIDE = 820,
+  LEFT = 40,
+  RIGHT = 84,
+  TOP = 30,
+  BOTTOM = 40;
 
 /** Three significant digits for a number on an axis or in a label. */
 function brief(value) {
@@ -25,7 +30,9 @@ function brief(value) {
 }
 
 function worded(value, unit) {
-  return unit === '%' ? `${(100 * value).toFixed(1).replace('100.0', '100')}\u00a0%` : `${brief(value)}${unit ? ` ${unit}` : ''}`;
+  return unit === '%'
+    ? `${(100 * value).toFixed(1).replace('100.0', '100')}\u00a0%`
+    : `${brief(value)}${unit ? ` ${unit}` : ''}`;
 }
 
 /** Round places between lo and hi, about `count` of them. */
@@ -35,12 +42,17 @@ function niceTicks(lo, hi, count, log) {
     const decades = Math.log10(hi / lo);
     const factors = decades > 4 ? [1] : decades > 1.6 ? [1, 3] : [1, 2, 5];
     for (let p = Math.floor(Math.log10(lo)); p <= Math.ceil(Math.log10(hi)); p++)
-      for (const f of factors) { const v = f * 10 ** p; if (v >= lo * 0.999 && v <= hi * 1.001) ticks.push(v); }
+      for (const f of factors) {
+        const v = f * 10 ** p;
+        if (v >= lo * 0.999 && v <= hi * 1.001) ticks.push(v);
+      }
     return ticks;
   }
-  const raw = (hi - lo) / count, power = 10 ** Math.floor(Math.log10(raw));
+  const raw = (hi - lo) / count,
+    power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((f) => f * power).find((s) => s >= raw) ?? 10 * power;
-  for (let v = Math.ceil(lo / step - 1e-9) * step; v <= hi + step * 1e-6; v += step) ticks.push(Number(v.toPrecision(12)));
+  for (let v = Math.ceil(lo / step - 1e-9) * step; v <= hi + step * 1e-6; v += step)
+    ticks.push(Number(v.toPrecision(12)));
   return ticks;
 }
 
@@ -48,9 +60,13 @@ function niceTicks(lo, hi, count, log) {
 function smoothed(values, weight) {
   if (!weight) return values;
   const out = new Float64Array(values.length);
-  let mean = 0, mass = 0;
+  let mean = 0,
+    mass = 0;
   for (let i = 0; i < values.length; i++) {
-    if (Number.isFinite(values[i])) { mean = weight * mean + (1 - weight) * values[i]; mass = weight * mass + 1 - weight; }
+    if (Number.isFinite(values[i])) {
+      mean = weight * mean + (1 - weight) * values[i];
+      mass = weight * mass + 1 - weight;
+    }
     out[i] = mass ? mean / mass : NaN;
   }
   return out;
@@ -58,8 +74,13 @@ function smoothed(values, weight) {
 
 /** Index of the last entry that is <= x, at least 0. */
 function placeOf(xs, x) {
-  let low = 0, high = xs.length - 1;
-  while (low < high) { const mid = (low + high + 1) >> 1; if (xs[mid] <= x) low = mid; else high = mid - 1; }
+  let low = 0,
+    high = xs.length - 1;
+  while (low < high) {
+    const mid = (low + high + 1) >> 1;
+    if (xs[mid] <= x) low = mid;
+    else high = mid - 1;
+  }
   return low;
 }
 
@@ -69,37 +90,75 @@ const kept = { focus: null, zoom: null, axis: 0 };
 export default function curves({ root, send, trigger, onUnmount }) {
   const bar = el(root, 'div', { class: 'vv-row curves-bar' });
   const chart = canvas(root, { class: 'curves-canvas', tabindex: '0', role: 'application' });
-  const tip = tooltip(root), say = live(root);
+  const tip = tooltip(root),
+    say = live(root);
   const state = { axis: 0, smoothing: 0.6, log: false, logX: false, zoom: null, extra: 0, cursor: null, drag: null };
-  let now = null, panels = [], moment = null, remembered = '';
+  let now = null,
+    panels = [],
+    moment = null,
+    remembered = '';
 
   // ---- the toolbar
   const axisGroup = el(bar, 'span', { class: 'curves-group', role: 'group', 'aria-label': 'Horizontal axis' });
   const axisButtons = AXES.map((axis, i) => {
     const button = el(axisGroup, 'button', { type: 'button' }, axis.name);
-    button.onclick = () => { state.axis = i; state.zoom = null; changed(); };
+    button.onclick = () => {
+      state.axis = i;
+      state.zoom = null;
+      changed();
+    };
     return button;
   });
   const toggle = (text, name, help) => {
     const button = el(bar, 'button', { type: 'button', title: help }, text);
-    button.onclick = () => { state[name] = !state[name]; state.zoom = null; changed(); };
+    button.onclick = () => {
+      state[name] = !state[name];
+      state.zoom = null;
+      changed();
+    };
     return button;
   };
   const logButton = toggle('log y', 'log', 'Logarithmic axis for the loss and the gradient norm');
   const logXButton = toggle('log x', 'logX', 'Logarithmic horizontal axis: the first steps are the eventful ones');
   const smoothLabel = el(bar, 'label', { class: 'curves-smooth' });
   const smoothText = el(smoothLabel, 'span', {}, 'smoothing');
-  const smooth = el(smoothLabel, 'input', { type: 'range', min: '0', max: '0.98', step: '0.02', 'aria-label': 'Smoothing' });
-  smooth.oninput = () => { state.smoothing = Number(smooth.value); draw(); };
+  const smooth = el(smoothLabel, 'input', {
+    type: 'range',
+    min: '0',
+    max: '0.98',
+    step: '0.02',
+    'aria-label': 'Smoothing',
+  });
+  smooth.oninput = () => {
+    state.smoothing = Number(smooth.value);
+    draw();
+  };
   smooth.onchange = () => changed();
   const extra = el(bar, 'select', { 'aria-label': 'Third curve', title: 'A third curve under the two' });
-  extra.onchange = () => { state.extra = Number(extra.value); changed(); };
-  const whole = el(root, 'button', { type: 'button', class: 'curves-whole', title: 'Show the whole run (Escape)' }, 'whole run');
-  whole.onclick = () => { state.zoom = null; draw(); };
+  extra.onchange = () => {
+    state.extra = Number(extra.value);
+    changed();
+  };
+  const whole = el(
+    root,
+    'button',
+    { type: 'button', class: 'curves-whole', title: 'Show the whole run (Escape)' },
+    'whole run',
+  );
+  whole.onclick = () => {
+    state.zoom = null;
+    draw();
+  };
 
   function changed() {
     draw();
-    send('view', { axis: AXES[state.axis].name, smoothing: state.smoothing, log: state.log, log_x: state.logX, extra: state.extra });
+    send('view', {
+      axis: AXES[state.axis].name,
+      smoothing: state.smoothing,
+      log: state.log,
+      log_x: state.logX,
+      extra: state.extra,
+    });
   }
 
   // ---- what is drawn
@@ -112,19 +171,30 @@ export default function curves({ root, send, trigger, onUnmount }) {
 
   function readLines() {
     return now.header.series.flatMap(({ run, split, metrics }, i) => {
-      const { data, shape: [, n] } = now.arrays[`series${i}`], row = (r) => data.subarray(r * n, (r + 1) * n);
-      return n ? metrics.map((name, m) => ({ run, split, metric: name, n, rows: [0, 1, 2].map(row), values: row(3 + m) })) : [];
+      const {
+          data,
+          shape: [, n],
+        } = now.arrays[`series${i}`],
+        row = (r) => data.subarray(r * n, (r + 1) * n);
+      return n
+        ? metrics.map((name, m) => ({ run, split, metric: name, n, rows: [0, 1, 2].map(row), values: row(3 + m) }))
+        : [];
     });
   }
   let lines = [];
 
   function xRange() {
     const name = AXES[state.axis].name;
-    let hi = 0, lo = Infinity;
+    let hi = 0,
+      lo = Infinity;
     for (const line of lines) {
       const x = xs(line);
       hi = Math.max(hi, x[line.n - 1]);
-      for (const v of x) if (v > 0) { lo = Math.min(lo, v); break; }
+      for (const v of x)
+        if (v > 0) {
+          lo = Math.min(lo, v);
+          break;
+        }
     }
     for (const run of now.header.runs) hi = Math.max(hi, run.total?.[name] ?? 0);
     if (!hi) hi = 1;
@@ -137,21 +207,27 @@ export default function curves({ root, send, trigger, onUnmount }) {
 
   function yRange(metric, x0, x1) {
     if (metric.unit === '%' && !state.zoom) return [0, 1];
-    let lo = Infinity, hi = -Infinity;
+    let lo = Infinity,
+      hi = -Infinity;
     for (const line of lines) {
       if (line.metric !== metric.name) continue;
-      const x = xs(line), y = line.drawn;
+      const x = xs(line),
+        y = line.drawn;
       for (let i = 0; i < line.n; i++) {
         if (x[i] < x0 || x[i] > x1 || !Number.isFinite(y[i])) continue;
         if (isLog(metric) && y[i] <= 0) continue;
-        lo = Math.min(lo, y[i]); hi = Math.max(hi, y[i]);
+        lo = Math.min(lo, y[i]);
+        hi = Math.max(hi, y[i]);
       }
     }
     if (!Number.isFinite(lo)) return metric.unit === '%' ? [0, 1] : isLog(metric) ? [0.1, 1] : [0, metric.top ?? 1];
     if (isLog(metric)) return [lo / 1.2, hi * 1.2];
     if (!state.zoom) return [0, hi * 1.05 || 1];
     const room = (hi - lo) * 0.08 || Math.abs(hi) * 0.05 || 0.5;
-    return [metric.unit === '%' ? Math.max(0, lo - room) : lo - room, metric.unit === '%' ? Math.min(1, hi + room) : hi + room];
+    return [
+      metric.unit === '%' ? Math.max(0, lo - room) : lo - room,
+      metric.unit === '%' ? Math.min(1, hi + room) : hi + room,
+    ];
   }
   const isLog = (m) => state.log && m.log;
 
@@ -170,38 +246,62 @@ export default function curves({ root, send, trigger, onUnmount }) {
     extra.value = String(state.extra);
     whole.hidden = !state.zoom;
     Object.assign(kept, { focus: now.header.focus, zoom: state.zoom, axis: state.axis });
-    const shown = shownMetrics(), columns = now.width >= WIDE ? 2 : 1;
-    const tall = PANEL_HEIGHT[columns], rows = Math.ceil(shown.length / columns);
+    const shown = shownMetrics(),
+      columns = now.width >= WIDE ? 2 : 1;
+    const tall = PANEL_HEIGHT[columns],
+      rows = Math.ceil(shown.length / columns);
     const ctx = chart.size(now.width, rows * tall);
     ctx.textBaseline = 'middle';
     for (const line of lines) line.drawn = smoothed(line.values, line.split === 'train' ? state.smoothing : 0);
     const range = state.zoom ?? xRange();
     panels = shown.map((m, i) => {
       const wide = columns === 1 || (i === shown.length - 1 && i % columns === 0 && shown.length > 2);
-      const column = wide ? 0 : i % columns, width = wide ? now.width : (now.width - 24) / 2;
+      const column = wide ? 0 : i % columns,
+        width = wide ? now.width : (now.width - 24) / 2;
       const left = column * (width + 24);
-      return { metric: m, x: left + LEFT, y: Math.floor(i / columns) * tall + TOP, w: width - LEFT - RIGHT, h: tall - TOP - BOTTOM, left };
+      return {
+        metric: m,
+        x: left + LEFT,
+        y: Math.floor(i / columns) * tall + TOP,
+        w: width - LEFT - RIGHT,
+        h: tall - TOP - BOTTOM,
+        left,
+      };
     });
     for (const panel of panels) drawPanel(ctx, panel, range);
     chart.node.setAttribute('aria-label', summary());
   }
 
   function drawPanel(ctx, panel, [x0, x1]) {
-    const { colors } = now, m = panel.metric, [y0, y1] = yRange(m, x0, x1);
-    const fx = (v) => panel.x + panel.w * (state.logX ? Math.log(Math.max(v, x0 / 2) / x0) / Math.log(x1 / x0) : (v - x0) / (x1 - x0));
-    const fy = (v) => panel.y + panel.h * (1 - (isLog(m) ? Math.log(Math.max(v, 1e-30) / y0) / Math.log(y1 / y0) : (v - y0) / (y1 - y0)));
+    const { colors } = now,
+      m = panel.metric,
+      [y0, y1] = yRange(m, x0, x1);
+    const fx = (v) =>
+      panel.x + panel.w * (state.logX ? Math.log(Math.max(v, x0 / 2) / x0) / Math.log(x1 / x0) : (v - x0) / (x1 - x0));
+    const fy = (v) =>
+      panel.y +
+      panel.h * (1 - (isLog(m) ? Math.log(Math.max(v, 1e-30) / y0) / Math.log(y1 / y0) : (v - y0) / (y1 - y0)));
     Object.assign(panel, { fx, fy, x0, x1 });
     panel.unx = (px) => {
       const t = (px - panel.x) / panel.w;
       return state.logX ? x0 * (x1 / x0) ** t : x0 + t * (x1 - x0);
     };
-    ctx.font = `600 14px ${colors.font}`; ctx.fillStyle = colors.ink; ctx.textAlign = 'left';
+    ctx.font = `600 14px ${colors.font}`;
+    ctx.fillStyle = colors.ink;
+    ctx.textAlign = 'left';
     ctx.fillText(m.unit === '%' ? `${m.title}, %` : m.title, panel.left, panel.y - 18);
-    ctx.font = `12px ${colors.font}`; ctx.fillStyle = colors.muted; ctx.lineWidth = 1;
+    ctx.font = `12px ${colors.font}`;
+    ctx.fillStyle = colors.muted;
+    ctx.lineWidth = 1;
     for (const tick of niceTicks(y0, y1, 4, isLog(m))) {
       const y = Math.round(fy(tick)) + 0.5;
-      ctx.strokeStyle = colors.line; ctx.beginPath(); ctx.moveTo(panel.x, y); ctx.lineTo(panel.x + panel.w, y); ctx.stroke();
-      ctx.textAlign = 'right'; ctx.fillText(m.unit === '%' ? `${brief(100 * tick)}` : brief(tick), panel.x - 8, y);
+      ctx.strokeStyle = colors.line;
+      ctx.beginPath();
+      ctx.moveTo(panel.x, y);
+      ctx.lineTo(panel.x + panel.w, y);
+      ctx.stroke();
+      ctx.textAlign = 'right';
+      ctx.fillText(m.unit === '%' ? `${brief(100 * tick)}` : brief(tick), panel.x - 8, y);
     }
     ctx.textAlign = 'center';
     for (const tick of niceTicks(x0, x1, Math.max(2, panel.w / 70), state.logX)) {
@@ -211,7 +311,9 @@ export default function curves({ root, send, trigger, onUnmount }) {
     }
     ctx.fillText(AXES[state.axis].title, panel.x + panel.w / 2, panel.y + panel.h + 28);
     ctx.save();
-    ctx.beginPath(); ctx.rect(panel.x - 1, panel.y - 6, panel.w + 8, panel.h + 12); ctx.clip();
+    ctx.beginPath();
+    ctx.rect(panel.x - 1, panel.y - 6, panel.w + 8, panel.h + 12);
+    ctx.clip();
     for (const line of lines) if (line.metric === m.name) drawLine(ctx, line, fx, fy);
     drawMarks(ctx, panel);
     ctx.restore();
@@ -222,25 +324,36 @@ export default function curves({ root, send, trigger, onUnmount }) {
     ctx.beginPath();
     let pen = false;
     for (let i = 0; i < x.length; i++) {
-      if (!Number.isFinite(y[i]) || (state.logX && x[i] <= 0)) { pen = false; continue; }
-      if (pen) ctx.lineTo(fx(x[i]), fy(y[i])); else ctx.moveTo(fx(x[i]), fy(y[i]));
+      if (!Number.isFinite(y[i]) || (state.logX && x[i] <= 0)) {
+        pen = false;
+        continue;
+      }
+      if (pen) ctx.lineTo(fx(x[i]), fy(y[i]));
+      else ctx.moveTo(fx(x[i]), fy(y[i]));
       pen = true;
     }
     ctx.stroke();
   }
 
   function drawLine(ctx, line, fx, fy) {
-    const x = xs(line), validation = line.split !== 'train';
+    const x = xs(line),
+      validation = line.split !== 'train';
     ctx.strokeStyle = ctx.fillStyle = color(line.run);
     ctx.lineJoin = 'round';
-    if (!validation && state.smoothing > 0) { ctx.globalAlpha = 0.22; ctx.lineWidth = 1; stroke(ctx, x, line.values, fx, fy); }
+    if (!validation && state.smoothing > 0) {
+      ctx.globalAlpha = 0.22;
+      ctx.lineWidth = 1;
+      stroke(ctx, x, line.values, fx, fy);
+    }
     ctx.globalAlpha = validation ? 1 : 0.6;
     ctx.lineWidth = validation ? 2 : 1.5;
     stroke(ctx, x, line.drawn, fx, fy);
     if (validation && line.n <= 60)
       for (let i = 0; i < line.n; i++) {
         if (!Number.isFinite(line.values[i])) continue;
-        ctx.beginPath(); ctx.arc(fx(x[i]), fy(line.values[i]), 2.5, 0, 7); ctx.fill();
+        ctx.beginPath();
+        ctx.arc(fx(x[i]), fy(line.values[i]), 2.5, 0, 7);
+        ctx.fill();
       }
     ctx.globalAlpha = 1;
   }
@@ -251,75 +364,122 @@ export default function curves({ root, send, trigger, onUnmount }) {
     const line = of.find((l) => l.split === 'train') ?? of[0];
     if (!line) return null;
     if (state.axis === 0) return step;
-    const steps = line.rows[0], x = xs(line), i = placeOf(steps, step);
+    const steps = line.rows[0],
+      x = xs(line),
+      i = placeOf(steps, step);
     if (steps[i] >= step || i + 1 >= line.n) return steps[i] > step ? (x[i] * step) / steps[i] : x[i];
     return x[i] + ((x[i + 1] - x[i]) * (step - steps[i])) / (steps[i + 1] - steps[i]);
   }
 
   function drawMarks(ctx, panel) {
-    const { colors } = now, rule = (x, style, width, dash = []) => {
-      ctx.strokeStyle = style; ctx.lineWidth = width; ctx.setLineDash(dash);
-      ctx.beginPath(); ctx.moveTo(x, panel.y - 4); ctx.lineTo(x, panel.y + panel.h); ctx.stroke(); ctx.setLineDash([]);
-    };
+    const { colors } = now,
+      rule = (x, style, width, dash = []) => {
+        ctx.strokeStyle = style;
+        ctx.lineWidth = width;
+        ctx.setLineDash(dash);
+        ctx.beginPath();
+        ctx.moveTo(x, panel.y - 4);
+        ctx.lineTo(x, panel.y + panel.h);
+        ctx.stroke();
+        ctx.setLineDash([]);
+      };
     drawChanges(ctx, panel, rule);
     const at = moment === null ? null : xOfStep(moment);
     if (at !== null && at >= panel.x0 && at <= panel.x1) rule(panel.fx(at), colors.query, 1.5);
     for (const run of now.header.runs) {
       const line = lines.find((l) => l.run === run.id && l.metric === panel.metric.name && l.split === 'validation');
       if (!run.best || panel.metric.name !== 'accuracy' || !line) continue;
-      const i = placeOf(line.rows[0], run.best.step), x = panel.fx(xs(line)[i]), y = panel.fy(line.values[i]);
-      ctx.fillStyle = colors.paper; ctx.strokeStyle = color(run.id); ctx.lineWidth = 2;
-      ctx.beginPath(); ctx.arc(x, y, run.leads ? 5.5 : 4, 0, 7); ctx.fill(); ctx.stroke();
+      const i = placeOf(line.rows[0], run.best.step),
+        x = panel.fx(xs(line)[i]),
+        y = panel.fy(line.values[i]);
+      ctx.fillStyle = colors.paper;
+      ctx.strokeStyle = color(run.id);
+      ctx.lineWidth = 2;
+      ctx.beginPath();
+      ctx.arc(x, y, run.leads ? 5.5 : 4, 0, 7);
+      ctx.fill();
+      ctx.stroke();
     }
-    if (state.cursor !== null && state.cursor >= panel.x0 && state.cursor <= panel.x1) rule(panel.fx(state.cursor), colors.muted, 1, [3, 3]);
+    if (state.cursor !== null && state.cursor >= panel.x0 && state.cursor <= panel.x1)
+      rule(panel.fx(state.cursor), colors.muted, 1, [3, 3]);
     if (state.drag && Math.abs(state.drag.to - state.drag.from) > 4) {
-      const a = panel.fx(state.drag.panel.unx(state.drag.from)), b = panel.fx(state.drag.panel.unx(state.drag.to));
-      ctx.fillStyle = colors.ink; ctx.globalAlpha = 0.1; ctx.fillRect(Math.min(a, b), panel.y, Math.abs(b - a), panel.h); ctx.globalAlpha = 1;
+      const a = panel.fx(state.drag.panel.unx(state.drag.from)),
+        b = panel.fx(state.drag.panel.unx(state.drag.to));
+      ctx.fillStyle = colors.ink;
+      ctx.globalAlpha = 0.1;
+      ctx.fillRect(Math.min(a, b), panel.y, Math.abs(b - a), panel.h);
+      ctx.globalAlpha = 1;
     }
   }
 
   /** Where the visitor changed the focus run while it trained: a dashed line with what it was set to. */
   function drawChanges(ctx, panel, rule) {
-    const { colors } = now, ends = [-Infinity, -Infinity], right = panel.x + panel.w + 6;
-    const seen = changes().map(({ step, label }) => ({ label, at: xOfStep(step) }))
-      .filter(({ at }) => at !== null && at >= panel.x0 && at <= panel.x1).map(({ label, at }) => ({ label, x: panel.fx(at) }));
+    const { colors } = now,
+      ends = [-Infinity, -Infinity],
+      right = panel.x + panel.w + 6;
+    const seen = changes()
+      .map(({ step, label }) => ({ label, at: xOfStep(step) }))
+      .filter(({ at }) => at !== null && at >= panel.x0 && at <= panel.x1)
+      .map(({ label, at }) => ({ label, x: panel.fx(at) }));
     for (const { x } of seen) rule(x, colors.muted, 1, [2, 3]);
-    ctx.font = `12px ${colors.font}`; ctx.textAlign = 'left';
-    for (const { label, x } of seen) { // after every line, so that none crosses a label
-      const width = ctx.measureText(label).width, from = x + 5 + width > right ? x - 5 - width : x + 5;
+    ctx.font = `12px ${colors.font}`;
+    ctx.textAlign = 'left';
+    for (const { label, x } of seen) {
+      // after every line, so that none crosses a label
+      const width = ctx.measureText(label).width,
+        from = x + 5 + width > right ? x - 5 - width : x + 5;
       const row = ends.findIndex((end) => from > end + 6);
       if (row < 0) continue; // no room: the words beside the curves say it
       ends[row] = from + width;
-      ctx.fillStyle = colors.paper; ctx.fillRect(from - 2, panel.y - 5 + row * 15, width + 4, 15);
-      ctx.fillStyle = colors.muted; ctx.fillText(label, from, panel.y + 3 + row * 15);
+      ctx.fillStyle = colors.paper;
+      ctx.fillRect(from - 2, panel.y - 5 + row * 15, width + 4, 15);
+      ctx.fillStyle = colors.muted;
+      ctx.fillText(label, from, panel.y + 3 + row * 15);
     }
   }
   const changes = () => now.header.runs.find((run) => run.id === now.header.focus)?.changes ?? [];
 
   /** Names and last values at the right edge, pushed apart so that none covers another. */
   function drawLabels(ctx, panel) {
-    const { header } = now, several = header.runs.length > 1;
+    const { header } = now,
+      several = header.runs.length > 1;
     const labels = [];
     for (const line of lines) {
       if (line.metric !== panel.metric.name || (several && line.split === 'train' && panel.metric.splits > 1)) continue;
       let last = line.n - 1;
       while (last >= 0 && !(Number.isFinite(line.drawn[last]) && xs(line)[last] <= panel.x1)) last--;
       if (last < 0) continue;
-      const run = header.runs.find((r) => r.id === line.run), best = run?.leads && panel.metric.name === 'accuracy';
+      const run = header.runs.find((r) => r.id === line.run),
+        best = run?.leads && panel.metric.name === 'accuracy';
       const name = several ? `${best ? '★ ' : ''}${run?.name ?? ''}` : line.split;
-      labels.push({ y: Math.min(panel.y + panel.h, Math.max(panel.y, panel.fy(line.drawn[last]))), name, value: worded(line.drawn[last], panel.metric.unit), color: color(line.run), strong: line.split !== 'train' || several });
+      labels.push({
+        y: Math.min(panel.y + panel.h, Math.max(panel.y, panel.fy(line.drawn[last]))),
+        name,
+        value: worded(line.drawn[last], panel.metric.unit),
+        color: color(line.run),
+        strong: line.split !== 'train' || several,
+      });
     }
     labels.sort((a, b) => a.y - b.y);
     const gap = 32;
-    labels.forEach((label, i) => { if (i && label.y - labels[i - 1].y < gap) label.y = labels[i - 1].y + gap; });
+    labels.forEach((label, i) => {
+      if (i && label.y - labels[i - 1].y < gap) label.y = labels[i - 1].y + gap;
+    });
     const over = labels.length ? labels[labels.length - 1].y + 8 - (panel.y + panel.h) : 0;
-    if (over > 0) labels.forEach((label, i) => { label.y = Math.max(panel.y - 10 + gap * i, label.y - over); });
+    if (over > 0)
+      labels.forEach((label, i) => {
+        label.y = Math.max(panel.y - 10 + gap * i, label.y - over);
+      });
     ctx.textAlign = 'left';
     for (const label of labels) {
-      ctx.fillStyle = label.color; ctx.globalAlpha = label.strong ? 1 : 0.8;
-      ctx.font = `600 13px ${now.colors.font}`; ctx.fillText(label.value, panel.x + panel.w + 10, label.y - 7);
-      ctx.globalAlpha = 1; ctx.fillStyle = now.colors.muted;
-      ctx.font = `12px ${now.colors.font}`; ctx.fillText(fit(ctx, label.name, RIGHT - 14), panel.x + panel.w + 10, label.y + 8);
+      ctx.fillStyle = label.color;
+      ctx.globalAlpha = label.strong ? 1 : 0.8;
+      ctx.font = `600 13px ${now.colors.font}`;
+      ctx.fillText(label.value, panel.x + panel.w + 10, label.y - 7);
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = now.colors.muted;
+      ctx.font = `12px ${now.colors.font}`;
+      ctx.fillText(fit(ctx, label.name, RIGHT - 14), panel.x + panel.w + 10, label.y + 8);
     }
   }
 
@@ -331,15 +491,18 @@ export default function curves({ root, send, trigger, onUnmount }) {
 
   // ---- reading values
   function valuesAt(x) {
-    const several = now.header.runs.length > 1, rows = [];
-    const of = lines.filter((l) => l.run === now.header.focus), base = of.find((l) => l.split === 'train') ?? lines[0];
+    const several = now.header.runs.length > 1,
+      rows = [];
+    const of = lines.filter((l) => l.run === now.header.focus),
+      base = of.find((l) => l.split === 'train') ?? lines[0];
     if (!base) return null;
     const i = nearest(xs(base), x);
     const head = `step ${brief(base.rows[0][i])} · epoch ${brief(base.rows[1][i])} · ${base.rows[2][i].toFixed(1)} s`;
     for (const m of shownMetrics())
       for (const line of lines) {
         if (line.metric !== m.name) continue;
-        const j = nearest(xs(line), x), run = several ? `${now.header.runs.find((r) => r.id === line.run)?.name}: ` : '';
+        const j = nearest(xs(line), x),
+          run = several ? `${now.header.runs.find((r) => r.id === line.run)?.name}: ` : '';
         const split = m.splits > 1 ? `${line.split} ` : '';
         rows.push(`${run}${split}${m.title.toLowerCase()} ${worded(line.values[j], m.unit)}`);
       }
@@ -355,12 +518,19 @@ export default function curves({ root, send, trigger, onUnmount }) {
     const parts = [];
     for (const line of lines) {
       if (!['loss', 'accuracy'].includes(line.metric)) continue;
-      const m = metric(line.metric), run = now.header.runs.find((r) => r.id === line.run)?.name ?? '';
+      const m = metric(line.metric),
+        run = now.header.runs.find((r) => r.id === line.run)?.name ?? '';
       parts.push(`${run} ${line.split} ${m.title.toLowerCase()} ${worded(line.values[line.n - 1], m.unit)}`);
     }
     const lead = now.header.runs.find((r) => r.leads);
-    if (lead && now.header.runs.length > 1) parts.push(`the best validation accuracy is ${lead.name}'s, at step ${brief(lead.best.step)}`);
-    if (changes().length) parts.push(`changed while it trained: ${changes().map(({ step, label }) => `${label} at step ${step}`).join(', ')}`);
+    if (lead && now.header.runs.length > 1)
+      parts.push(`the best validation accuracy is ${lead.name}'s, at step ${brief(lead.best.step)}`);
+    if (changes().length)
+      parts.push(
+        `changed while it trained: ${changes()
+          .map(({ step, label }) => `${label} at step ${step}`)
+          .join(', ')}`,
+      );
     return `Training curves. ${parts.join(', ') || 'No records yet'}. Arrow keys read values, plus and minus zoom, Enter marks the moment.`;
   }
 
@@ -368,21 +538,34 @@ export default function curves({ root, send, trigger, onUnmount }) {
     const found = x === null ? null : valuesAt(x);
     state.cursor = found?.x ?? null;
     draw();
-    if (!found) { tip.hide(); return; }
+    if (!found) {
+      tip.hide();
+      return;
+    }
     const panel = panels.find((p) => p.x0 !== undefined) ?? panels[0];
     tip.show(px ?? panel.fx(found.x), chart.node.offsetTop + (py ?? panel.y + 8), found.text);
     return found;
   }
 
-  const panelAt = (event) => panels.find((p) => event.offsetX >= p.x - 6 && event.offsetX <= p.x + p.w + 6 && event.offsetY >= p.y - 8 && event.offsetY <= p.y + p.h + 8);
+  const panelAt = (event) =>
+    panels.find(
+      (p) =>
+        event.offsetX >= p.x - 6 &&
+        event.offsetX <= p.x + p.w + 6 &&
+        event.offsetY >= p.y - 8 &&
+        event.offsetY <= p.y + p.h + 8,
+    );
   chart.node.onpointerdown = (event) => {
     const panel = panelAt(event);
     if (!panel || event.button) return;
-    if (event.pointerType === 'mouse') { state.drag = { panel, from: event.offsetX, to: event.offsetX }; chart.node.setPointerCapture(event.pointerId); }
-    else point(panel.unx(event.offsetX), event.offsetX, event.offsetY);
+    if (event.pointerType === 'mouse') {
+      state.drag = { panel, from: event.offsetX, to: event.offsetX };
+      chart.node.setPointerCapture(event.pointerId);
+    } else point(panel.unx(event.offsetX), event.offsetX, event.offsetY);
   };
   chart.node.onpointermove = (event) => {
-    if (state.drag) state.drag.to = Math.min(Math.max(event.offsetX, state.drag.panel.x), state.drag.panel.x + state.drag.panel.w);
+    if (state.drag)
+      state.drag.to = Math.min(Math.max(event.offsetX, state.drag.panel.x), state.drag.panel.x + state.drag.panel.w);
     const panel = state.drag?.panel ?? panelAt(event);
     point(panel ? panel.unx(event.offsetX) : null, event.offsetX, event.offsetY);
   };
@@ -396,24 +579,44 @@ export default function curves({ root, send, trigger, onUnmount }) {
       draw();
     } else mark(panel.unx(event.offsetX));
   };
-  chart.node.onpointerleave = () => { if (!state.drag) point(null); };
-  chart.node.ondblclick = () => { state.zoom = null; draw(); };
+  chart.node.onpointerleave = () => {
+    if (!state.drag) point(null);
+  };
+  chart.node.ondblclick = () => {
+    state.zoom = null;
+    draw();
+  };
   chart.node.onblur = () => point(null);
   chart.node.onkeydown = (event) => {
     const base = lines.find((l) => l.run === now.header.focus && l.split === 'train') ?? lines[0];
     if (!base) return;
-    const x = xs(base), i = state.cursor === null ? base.n - 1 : nearest(x, state.cursor);
+    const x = xs(base),
+      i = state.cursor === null ? base.n - 1 : nearest(x, state.cursor);
     const step = event.shiftKey ? 10 : 1;
     const next = { ArrowLeft: i - step, ArrowRight: i + step, Home: 0, End: base.n - 1 }[event.key];
-    if (next !== undefined) { event.preventDefault(); say(point(x[Math.min(Math.max(next, 0), base.n - 1)])?.text ?? ''); }
-    else if (event.key === '+' || event.key === '-') { event.preventDefault(); zoomBy(event.key === '+' ? 0.5 : 2, x[i]); }
-    else if (event.key === 'Enter') { event.preventDefault(); mark(x[i]); }
-    else if (event.key === 'Escape') { state.zoom = null; point(null); }
+    if (next !== undefined) {
+      event.preventDefault();
+      say(point(x[Math.min(Math.max(next, 0), base.n - 1)])?.text ?? '');
+    } else if (event.key === '+' || event.key === '-') {
+      event.preventDefault();
+      zoomBy(event.key === '+' ? 0.5 : 2, x[i]);
+    } else if (event.key === 'Enter') {
+      event.preventDefault();
+      mark(x[i]);
+    } else if (event.key === 'Escape') {
+      state.zoom = null;
+      point(null);
+    }
   };
 
   function zoomBy(factor, centre) {
-    const whole = xRange(), [a, b] = state.zoom ?? whole, width = (b - a) * factor;
-    state.zoom = width >= whole[1] - whole[0] ? null : [Math.max(whole[0], centre - width / 2), Math.min(whole[1], centre + width / 2)];
+    const whole = xRange(),
+      [a, b] = state.zoom ?? whole,
+      width = (b - a) * factor;
+    state.zoom =
+      width >= whole[1] - whole[0]
+        ? null
+        : [Math.max(whole[0], centre - width / 2), Math.min(whole[1], centre + width / 2)];
     draw();
   }
 
@@ -448,8 +651,16 @@ export default function curves({ root, send, trigger, onUnmount }) {
         moment = header.moment;
       }
       if (header.view && !state.started) {
-        state.axis = Math.max(0, AXES.findIndex((axis) => axis.name === header.view.axis));
-        Object.assign(state, { smoothing: header.view.smoothing, log: header.view.log, logX: header.view.log_x, extra: header.view.extra });
+        state.axis = Math.max(
+          0,
+          AXES.findIndex((axis) => axis.name === header.view.axis),
+        );
+        Object.assign(state, {
+          smoothing: header.view.smoothing,
+          log: header.view.log,
+          logX: header.view.log_x,
+          extra: header.view.extra,
+        });
       }
       if (!state.started && kept.focus === header.focus && kept.axis === state.axis) state.zoom = kept.zoom;
       state.started = true;
