@@ -10,6 +10,9 @@ export default [
       eqeqeq: 'error',
       'no-var': 'error',
       'prefer-const': 'error',
+      'one-var': ['error', 'never'],
+      'max-lines': ['error', { max: 400, skipComments: true, skipBlankLines: true }],
+      'max-lines-per-function': ['error', { max: 40, skipComments: true, skipBlankLines: true }],
       'no-implicit-globals': 'error',
       'no-restricted-properties': [
         'error',

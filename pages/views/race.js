@@ -3,34 +3,64 @@
 import { canvas, el, live, tooltip } from './kit/dom.js';
 import { gridNavigation } from './kit/grid.js';
 
-export default function race({ root }) {
-  const stage = el(root, 'div', { class: 'ra-stage' });
-  const left = el(stage, 'div'),
-    right = el(stage, 'div');
-  el(left, 'div', { class: 'ra-title' }, 'Accuracy while training');
-  el(left, 'div', { class: 'ra-note' }, 'on validation pictures, which no model is trained on');
-  const curves = canvas(left, { class: 'ra-curves' });
-  el(right, 'div', { class: 'ra-title' }, 'Whole, and with shuffled patches');
-  const note = el(right, 'div', { class: 'ra-note' });
-  const pairs = canvas(right, { role: 'img' });
-  const tip = tooltip(root),
-    say = live(root);
-  let now = null,
-    epochs = [],
-    hovered = -1;
+class Race {
+  constructor({ root }) {
+    this.root = root;
+    this.stage = el(this.root, 'div', { class: 'ra-stage' });
+    this.left = el(this.stage, 'div');
+    this.right = el(this.stage, 'div');
+    el(this.left, 'div', { class: 'ra-title' }, 'Accuracy while training');
+    el(this.left, 'div', { class: 'ra-note' }, 'on validation pictures, which no model is trained on');
+    this.curves = canvas(this.left, { class: 'ra-curves' });
+    el(this.right, 'div', { class: 'ra-title' }, 'Whole, and with shuffled patches');
+    this.note = el(this.right, 'div', { class: 'ra-note' });
+    this.pairs = canvas(this.right, { role: 'img' });
+    this.tip = tooltip(this.root);
+    this.say = live(this.root);
+    this.now = null;
+    this.epochs = [];
+    this.hovered = -1;
+    this.PLOT = { left: 44, top: 8, bottom: 40 };
+    this.area = null;
+    gridNavigation(this.curves.node, {
+      label: 'Accuracy over epochs',
+      rows: () => 1,
+      cols: () => Math.max(1, this.epochs.length),
+      cellAt: (x) => {
+        if (!this.area || !this.epochs.length) return -1;
+        let best = 0;
+        this.epochs.forEach((epoch, k) => {
+          if (Math.abs(this.area.x(epoch) - x) < Math.abs(this.area.x(this.epochs[best]) - x)) best = k;
+        });
+        return best;
+      },
+      hover: (i, event) => {
+        this.hovered = i;
+        this.area = this.drawCurves(this.curves.width);
+        if (i < 0 || i >= this.epochs.length) return this.tip.hide();
+        const text = [`epoch ${+this.epochs[i].toPrecision(3)}`, ...this.valuesAt(this.epochs[i])];
+        this.say(text.join(', '));
+        const box = this.curves.node.getBoundingClientRect();
+        const base = this.root.getBoundingClientRect();
+        const y = event?.clientY !== undefined ? event.clientY - base.top : box.top - base.top + 120;
+        this.tip.show(box.left - base.left + this.area.x(this.epochs[i]), y, text.join('\n'));
+      },
+    });
+  }
 
-  const percent = (share, digits = 1) =>
-    `${+(100 * share).toFixed(digits) === 100 ? '100' : (100 * share).toFixed(digits)} %`;
-  const curve = (i) => {
+  percent(share, digits = 1) {
+    return `${+(100 * share).toFixed(digits) === 100 ? '100' : (100 * share).toFixed(digits)} %`;
+  }
+
+  curve(i) {
     const {
       data,
       shape: [, n],
-    } = now.arrays[`curve${i}`];
+    } = this.now.arrays[`curve${i}`];
     return { n, x: (k) => data[k], y: (k) => data[n + k] };
-  };
-  const PLOT = { left: 44, top: 8, bottom: 40 };
+  }
 
-  function frame(ctx, colors, area, yTicks) {
+  frame(ctx, colors, area, yTicks) {
     ctx.font = `12px ${colors.font}`;
     ctx.textBaseline = 'middle';
     ctx.lineWidth = 1;
@@ -47,7 +77,7 @@ export default function race({ root }) {
     }
   }
 
-  function dotted(ctx, colors, x0, y0, x1, y1) {
+  dotted(ctx, colors, x0, y0, x1, y1) {
     ctx.strokeStyle = colors.muted;
     ctx.lineWidth = 1;
     ctx.setLineDash([2, 3]);
@@ -59,7 +89,7 @@ export default function race({ root }) {
   }
 
   /** Label heights at least `gap` apart, as near to where they belong as can be. */
-  function spread(wanted, gap, low, high) {
+  spread(wanted, gap, low, high) {
     const order = wanted.map((_, i) => i).sort((a, b) => wanted[a] - wanted[b]);
     const placed = [...wanted];
     order.forEach((i, k) => {
@@ -72,27 +102,27 @@ export default function race({ root }) {
     return placed;
   }
 
-  function drawCurves(width) {
-    const { header, colors } = now,
-      height = width < 460 ? 300 : 360;
-    const ctx = curves.size(width, height);
+  drawCurves(width) {
+    const { header, colors } = this.now;
+    const height = width < 460 ? 300 : 360;
+    const ctx = this.curves.size(width, height);
     ctx.font = `13px ${colors.font}`;
     const names = header.racers.map((racer) => racer.title);
     const margin = Math.ceil(Math.max(...names.map((name) => ctx.measureText(name).width))) + 28;
-    const x0 = PLOT.left,
-      x1 = width - margin,
-      y0 = PLOT.top,
-      y1 = height - PLOT.bottom;
+    const x0 = this.PLOT.left;
+    const x1 = width - margin;
+    const y0 = this.PLOT.top;
+    const y1 = height - this.PLOT.bottom;
     const area = {
       x0,
       x1,
       x: (epoch) => x0 + ((x1 - x0) * epoch) / header.epochs,
       y: (share) => y1 - (y1 - y0) * share,
     };
-    frame(ctx, colors, area, [0, 0.25, 0.5, 0.75, 1]);
+    this.frame(ctx, colors, area, [0, 0.25, 0.5, 0.75, 1]);
     ctx.fillStyle = colors.muted;
     ctx.textAlign = 'center';
-    const step = niceStep(header.epochs / Math.max(2, Math.min(6, (x1 - x0) / 60)));
+    const step = this.niceStep(header.epochs / Math.max(2, Math.min(6, (x1 - x0) / 60)));
     for (let epoch = 0; epoch <= header.epochs + 1e-9; epoch += step)
       ctx.fillText(String(+epoch.toPrecision(4)), area.x(epoch), y1 + 14);
     ctx.fillText('epochs of training', (x0 + x1) / 2, height - 8);
@@ -101,12 +131,12 @@ export default function race({ root }) {
     ctx.rotate(-Math.PI / 2);
     ctx.fillText('accuracy, %', 0, 0);
     ctx.restore();
-    dotted(ctx, colors, x0, area.y(header.chance), x1, area.y(header.chance));
+    this.dotted(ctx, colors, x0, area.y(header.chance), x1, area.y(header.chance));
     ctx.textAlign = 'right';
-    ctx.fillText(`chance ${percent(header.chance, 0)}`, x1 - 8, area.y(header.chance) + 12);
+    ctx.fillText(`chance ${this.percent(header.chance, 0)}`, x1 - 8, area.y(header.chance) + 12);
     const ends = [];
     header.racers.forEach((racer, i) => {
-      const line = curve(i);
+      const line = this.curve(i);
       if (!line.n) return;
       ctx.strokeStyle = racer.color;
       ctx.lineWidth = 2.5;
@@ -121,7 +151,7 @@ export default function race({ root }) {
       ctx.fill();
       ends.push(end);
     });
-    const places = spread(
+    const places = this.spread(
       ends.map((end) => end.y),
       18,
       y0 + 6,
@@ -130,8 +160,8 @@ export default function race({ root }) {
     ctx.font = `13px ${colors.font}`;
     ctx.textAlign = 'left';
     ends.forEach((end, k) => {
-      const racer = header.racers[end.i],
-        x = Math.min(x1, end.x);
+      const racer = header.racers[end.i];
+      const x = Math.min(x1, end.x);
       ctx.strokeStyle = racer.color;
       ctx.globalAlpha = 0.6;
       ctx.lineWidth = 1;
@@ -150,8 +180,8 @@ export default function race({ root }) {
       ctx.textAlign = 'center';
       ctx.fillText(header.waiting, (x0 + x1) / 2, area.y(0.625));
     }
-    if (hovered >= 0 && hovered < epochs.length) {
-      const x = Math.round(area.x(epochs[hovered])) + 0.5;
+    if (this.hovered >= 0 && this.hovered < this.epochs.length) {
+      const x = Math.round(area.x(this.epochs[this.hovered])) + 0.5;
       ctx.strokeStyle = colors.muted;
       ctx.lineWidth = 1;
       ctx.beginPath();
@@ -162,14 +192,14 @@ export default function race({ root }) {
     return area;
   }
 
-  function drawPairs(width) {
-    const { header, colors } = now,
-      row = 46,
-      height = 24 + row * header.racers.length + PLOT.bottom;
-    const ctx = pairs.size(width, height),
-      x0 = 8,
-      x1 = width - 12,
-      y1 = height - PLOT.bottom;
+  drawPairs(width) {
+    const { header, colors } = this.now;
+    const row = 46;
+    const height = 24 + row * header.racers.length + this.PLOT.bottom;
+    const ctx = this.pairs.size(width, height);
+    const x0 = 8;
+    const x1 = width - 12;
+    const y1 = height - this.PLOT.bottom;
     const x = (share) => x0 + (x1 - x0) * share;
     ctx.font = `12px ${colors.font}`;
     ctx.textBaseline = 'middle';
@@ -186,7 +216,7 @@ export default function race({ root }) {
       ctx.fillText(String(100 * share), Math.min(at, width - 12), y1 + 14);
     }
     ctx.fillText('accuracy, %     ● whole     ○ patches shuffled', (x0 + x1) / 2, height - 8);
-    dotted(ctx, colors, x(header.chance), 16, x(header.chance), y1);
+    this.dotted(ctx, colors, x(header.chance), 16, x(header.chance), y1);
     const told = [];
     header.racers.forEach((racer, i) => {
       const y = 24 + row * (i + 0.68);
@@ -203,8 +233,8 @@ export default function race({ root }) {
       const wide = label(racer.title, x0, colors.ink);
       if (!racer.measured) return;
       const [whole, mixed] = racer.measured;
-      label(`${percent(whole)}, shuffled ${percent(mixed)}`, x0 + wide + 12, colors.muted);
-      told.push(`${racer.title} ${percent(whole)}, shuffled ${percent(mixed)}`);
+      label(`${this.percent(whole)}, shuffled ${this.percent(mixed)}`, x0 + wide + 12, colors.muted);
+      told.push(`${racer.title} ${this.percent(whole)}, shuffled ${this.percent(mixed)}`);
       ctx.strokeStyle = colors.line;
       ctx.lineWidth = 4;
       ctx.beginPath();
@@ -223,76 +253,55 @@ export default function race({ root }) {
       ctx.fill();
       ctx.stroke();
     });
-    pairs.node.setAttribute(
+    this.pairs.node.setAttribute(
       'aria-label',
       told.length ? `Accuracy on whole pictures and with shuffled patches: ${told.join('; ')}` : header.waiting,
     );
   }
 
-  function niceStep(rough) {
-    const power = 10 ** Math.floor(Math.log10(rough)),
-      unit = rough / power;
+  niceStep(rough) {
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const unit = rough / power;
     return power * (unit > 5 ? 10 : unit > 2 ? 5 : unit > 1 ? 2 : 1);
   }
 
-  function valuesAt(epoch) {
-    return now.header.racers
+  valuesAt(epoch) {
+    return this.now.header.racers
       .map((racer, i) => {
-        const line = curve(i);
+        const line = this.curve(i);
         let best = -1;
         for (let k = 0; k < line.n; k++) if (line.x(k) <= epoch + 1e-6) best = k;
-        return best < 0 ? null : `${racer.title} ${percent(line.y(best))}`;
+        return best < 0 ? null : `${racer.title} ${this.percent(line.y(best))}`;
       })
       .filter(Boolean);
   }
 
-  let area = null;
-  gridNavigation(curves.node, {
-    label: 'Accuracy over epochs',
-    rows: () => 1,
-    cols: () => Math.max(1, epochs.length),
-    cellAt: (x) => {
-      if (!area || !epochs.length) return -1;
-      let best = 0;
-      epochs.forEach((epoch, k) => {
-        if (Math.abs(area.x(epoch) - x) < Math.abs(area.x(epochs[best]) - x)) best = k;
-      });
-      return best;
-    },
-    hover(i, event) {
-      hovered = i;
-      area = drawCurves(curves.width);
-      if (i < 0 || i >= epochs.length) return tip.hide();
-      const text = [`epoch ${+epochs[i].toPrecision(3)}`, ...valuesAt(epochs[i])];
-      say(text.join(', '));
-      const box = curves.node.getBoundingClientRect(),
-        base = root.getBoundingClientRect();
-      const y = event?.clientY !== undefined ? event.clientY - base.top : box.top - base.top + 120;
-      tip.show(box.left - base.left + area.x(epochs[i]), y, text.join('\n'));
-    },
-  });
-
-  return (message) => {
-    now = message;
-    const { header, width } = now,
-      stacked = width < 720;
+  update(message) {
+    this.now = message;
+    const { header, width } = this.now;
+    const stacked = width < 720;
     const places = new Set();
     header.racers.forEach((_, i) => {
-      const line = curve(i);
+      const line = this.curve(i);
       for (let k = 0; k < line.n; k++) places.add(line.x(k));
     });
-    epochs = [...places].sort((a, b) => a - b);
-    if (hovered >= epochs.length) {
-      hovered = -1;
-      tip.hide();
+    this.epochs = [...places].sort((a, b) => a - b);
+    if (this.hovered >= this.epochs.length) {
+      this.hovered = -1;
+      this.tip.hide();
     }
     const wide = stacked ? width : Math.round((width - 24) * 0.6);
-    left.style.width = `${wide}px`;
-    right.style.width = `${stacked ? width : width - 24 - wide}px`;
-    note.textContent = header.images
+    this.left.style.width = `${wide}px`;
+    this.right.style.width = `${stacked ? width : width - 24 - wide}px`;
+    this.note.textContent = header.images
       ? `${header.images.toLocaleString('en')} ${header.split} pictures, after ${+header.at.toPrecision(3)} epochs`
       : 'measured at every snapshot and at the end';
-    area = drawCurves(wide);
-    drawPairs(stacked ? width : width - 24 - wide);
-  };
+    this.area = this.drawCurves(wide);
+    this.drawPairs(stacked ? width : width - 24 - wide);
+  }
+}
+
+export default function race(context) {
+  const view = new Race(context);
+  return (message) => view.update(message);
 }

@@ -13,7 +13,7 @@ from tests.browser.conftest import ROOT, free_port, start_server, stop_server
 
 pytestmark = pytest.mark.browser
 CSP = (
-    "default-src 'self'; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self' ws: wss:"
 )
 BASE = "lectures/vit"
@@ -43,7 +43,7 @@ def test_a_view_is_fetched_by_an_address_that_holds_its_contents_hash(
 
     def with_policy(route: Route) -> None:
         answer = route.fetch()
-        route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": CSP})
+        route.fulfill(body=answer.text(), content_type="text/html", headers={"content-security-policy": CSP})
 
     page.route(lambda url: url.rstrip("/").endswith((BASE, "attention")), with_policy)
     page.goto(f"{under_a_path}/attention")

@@ -9,38 +9,45 @@ import { SEQUENTIAL_LUT, rgb } from '../../views/kit/ramp.js';
 
 const DECADES = 4;
 
-export default function swinGradient({ root }) {
-  let now = null,
-    image = null;
-  const grid = el(root, 'div', { class: 'sw-panels' }),
-    tiles = [];
-  const foot = el(root, 'div', { class: 'sw-foot' });
-  const scale = canvas(foot, { role: 'img' });
-  const tip = tooltip(root),
-    say = live(root);
-  const count = () => now.header.rows * now.header.cols;
-  const largest = (b) => {
-    let top = 0;
-    for (let p = 0; p < count(); p++) top = Math.max(top, now.arrays.gradient.data[b * count() + p]);
-    return top || 1;
-  };
+class SwinGradient {
+  constructor({ root }) {
+    this.root = root;
+    this.now = null;
+    this.image = null;
+    this.grid = el(this.root, 'div', { class: 'sw-panels' });
+    this.tiles = [];
+    this.foot = el(this.root, 'div', { class: 'sw-foot' });
+    this.scale = canvas(this.foot, { role: 'img' });
+    this.tip = tooltip(this.root);
+    this.say = live(this.root);
+  }
 
-  function draw(b) {
-    const { rows, cols, blocks } = now.header,
-      self = tiles[b],
-      w = self.side,
-      step = w / cols,
-      ctx = self.map.size(w, step * rows),
-      { colors } = now;
-    const top = largest(b);
+  count() {
+    return this.now.header.rows * this.now.header.cols;
+  }
+
+  largest(b) {
+    let top = 0;
+    for (let p = 0; p < this.count(); p++) top = Math.max(top, this.now.arrays.gradient.data[b * this.count() + p]);
+    return top || 1;
+  }
+
+  draw(b) {
+    const { rows, cols, blocks } = this.now.header;
+    const self = this.tiles[b];
+    const w = self.side;
+    const step = w / cols;
+    const ctx = self.map.size(w, step * rows);
+    const { colors } = this.now;
+    const top = this.largest(b);
     ctx.globalAlpha = 0.5;
-    blit(ctx, image, 0, 0, w, step * rows, image.width > w);
+    blit(ctx, this.image, 0, 0, w, step * rows, this.image.width > w);
     ctx.globalAlpha = 1;
-    for (let p = 0; p < count(); p++) {
-      const x = (p % cols) * step,
-        y = Math.floor(p / cols) * step,
-        share = now.arrays.gradient.data[b * count() + p] / top;
-      if (!now.arrays.reach.data[b * count() + p]) {
+    for (let p = 0; p < this.count(); p++) {
+      const x = (p % cols) * step;
+      const y = Math.floor(p / cols) * step;
+      const share = this.now.arrays.gradient.data[b * this.count() + p] / top;
+      if (!this.now.arrays.reach.data[b * this.count() + p]) {
         ctx.globalAlpha = 0.72;
         ctx.fillStyle = colors.paper;
         ctx.fillRect(x, y, step + 0.5, step + 0.5);
@@ -58,7 +65,7 @@ export default function swinGradient({ root }) {
     ctx.lineWidth = 1.5;
     ctx.beginPath();
     const inside = (r, c) =>
-      r >= 0 && c >= 0 && r < rows && c < cols && now.arrays.reach.data[b * count() + r * cols + c] === 1;
+      r >= 0 && c >= 0 && r < rows && c < cols && this.now.arrays.reach.data[b * this.count() + r * cols + c] === 1;
     for (let r = 0; r <= rows; r++)
       for (let c = 0; c <= cols; c++) {
         if (inside(r, c) !== inside(r - 1, c)) {
@@ -71,28 +78,29 @@ export default function swinGradient({ root }) {
         }
       }
     ctx.stroke();
-    const own = blocks[b],
-      tw = w / own.cols,
-      th = (step * rows) / own.rows;
+    const own = blocks[b];
+    const tw = w / own.cols;
+    const th = (step * rows) / own.rows;
     ctx.strokeStyle = '#fff';
     ctx.lineWidth = 4;
     ctx.strokeRect((own.token % own.cols) * tw + 1, Math.floor(own.token / own.cols) * th + 1, tw - 2, th - 2);
     ctx.strokeStyle = colors.query;
     ctx.lineWidth = 2.5;
     ctx.strokeRect((own.token % own.cols) * tw + 1, Math.floor(own.token / own.cols) * th + 1, tw - 2, th - 2);
-    let may = 0,
-      does = 0;
-    for (let p = 0; p < count(); p++) {
-      may += now.arrays.reach.data[b * count() + p];
-      does += now.arrays.gradient.data[b * count() + p] > 1e-20 * top;
+    let may = 0;
+    let does = 0;
+    for (let p = 0; p < this.count(); p++) {
+      may += this.now.arrays.reach.data[b * this.count() + p];
+      does += this.now.arrays.gradient.data[b * this.count() + p] > 1e-20 * top;
     }
     self.head.textContent = own.name;
     self.note.textContent = `${does.toLocaleString('en')} measured, ${may.toLocaleString('en')} allowed`;
   }
-  function drawScale() {
-    const width = Math.min(280, now.width),
-      ctx = scale.size(width, 34),
-      { colors } = now;
+
+  drawScale() {
+    const width = Math.min(280, this.now.width);
+    const ctx = this.scale.size(width, 34);
+    const { colors } = this.now;
     blit(
       ctx,
       heat(
@@ -116,10 +124,11 @@ export default function swinGradient({ root }) {
     ctx.fillText('≤ 1/10,000 of', 0, 16);
     ctx.textAlign = 'right';
     ctx.fillText('the largest gradient of the map', width, 16);
-    scale.node.setAttribute('aria-label', 'Colour scale of the gradient, logarithmic over four decades');
+    this.scale.node.setAttribute('aria-label', 'Colour scale of the gradient, logarithmic over four decades');
   }
-  function add(b) {
-    const box = el(grid, 'div');
+
+  add(b) {
+    const box = el(this.grid, 'div');
     const self = {
       box,
       head: el(box, 'div', { class: 'sw-head' }),
@@ -127,45 +136,51 @@ export default function swinGradient({ root }) {
       note: el(box, 'div', { class: 'vv-muted', 'data-role': `gradient${b}` }),
       side: 100,
     };
-    tiles[b] = self;
+    this.tiles[b] = self;
     gridNavigation(self.map.node, {
       label: `Gradient after block ${b + 1}`,
-      rows: () => now.header.rows,
-      cols: () => now.header.cols,
-      hover(p, event) {
+      rows: () => this.now.header.rows,
+      cols: () => this.now.header.cols,
+      hover: (p, event) => {
         if (p < 0) {
-          tip.hide();
+          this.tip.hide();
           return;
         }
-        const share = now.arrays.gradient.data[b * count() + p] / largest(b),
-          may = now.arrays.reach.data[b * count() + p];
+        const share = this.now.arrays.gradient.data[b * this.count() + p] / this.largest(b);
+        const may = this.now.arrays.reach.data[b * this.count() + p];
         const size = share > 1e-20 ? `${(100 * share).toPrecision(2)} % of the largest gradient` : 'no gradient';
         const text = `Patch ${p + 1}: ${size}\n${may ? 'the masks let it through' : 'no way through the masks'}`;
-        if (event?.type === 'keydown') say(text);
-        const step = self.side / now.header.cols;
-        tip.show(
-          self.map.node.offsetLeft + ((p % now.header.cols) + 1) * step,
-          self.map.node.offsetTop + Math.floor(p / now.header.cols) * step,
+        if (event?.type === 'keydown') this.say(text);
+        const step = self.side / this.now.header.cols;
+        this.tip.show(
+          self.map.node.offsetLeft + ((p % this.now.header.cols) + 1) * step,
+          self.map.node.offsetTop + Math.floor(p / this.now.header.cols) * step,
           text,
         );
       },
     });
   }
-  return (message) => {
-    const fresh = now?.arrays !== message.arrays;
-    now = message;
-    if (fresh) image = picture(now.arrays.shown);
-    const total = now.header.blocks.length;
-    while (tiles.length < total) add(tiles.length);
-    const across = now.width >= 760 ? Math.min(6, Math.max(4, total)) : 2,
-      side = Math.floor((now.width - 16 * (across - 1)) / across);
-    tiles.forEach((self, b) => {
+
+  update(message) {
+    const fresh = this.now?.arrays !== message.arrays;
+    this.now = message;
+    if (fresh) this.image = picture(this.now.arrays.shown);
+    const total = this.now.header.blocks.length;
+    while (this.tiles.length < total) this.add(this.tiles.length);
+    const across = this.now.width >= 760 ? Math.min(6, Math.max(4, total)) : 2;
+    const side = Math.floor((this.now.width - 16 * (across - 1)) / across);
+    this.tiles.forEach((self, b) => {
       self.box.style.display = b < total ? '' : 'none';
       if (b >= total) return;
       self.side = side;
       self.box.style.width = `${side}px`;
-      draw(b);
+      this.draw(b);
     });
-    drawScale();
-  };
+    this.drawScale();
+  }
+}
+
+export default function swinGradient(context) {
+  const view = new SwinGradient(context);
+  return (message) => view.update(message);
 }

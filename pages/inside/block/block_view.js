@@ -6,37 +6,43 @@ import { gridNavigation } from '../../views/kit/grid.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT, accentLut, headColor } from '../../views/kit/ramp.js';
 
-export default function blockView({ root, trigger }) {
-  const flow = el(root, 'ol', { class: 'bl' }),
-    tip = tooltip(root),
-    say = live(root);
-  let now = null,
-    cards = [];
+class BlockView {
+  constructor({ root, trigger }) {
+    this.root = root;
+    this.trigger = trigger;
+    this.flow = el(this.root, 'ol', { class: 'bl' });
+    this.tip = tooltip(this.root);
+    this.say = live(this.root);
+    this.now = null;
+    this.cards = [];
+  }
 
-  const place = (event) => {
-    const box = root.getBoundingClientRect();
+  place(event) {
+    const box = this.root.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
-  };
-  const number = (value) => {
+  }
+
+  number(value) {
     if (Math.abs(value) >= 0.01 || value === 0) return value.toFixed(3).replace('-', '−');
     const [digits, power] = value.toExponential(1).replaceAll('-', '−').split('e');
     return `${digits} · 10${[...power].map((c) => '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'['−0123456789'.indexOf(c)]).join('')}`;
-  };
-  const nameOf = (token) => {
+  }
+
+  nameOf(token) {
     const {
-        prefix,
-        grid: [, cols],
-      } = now.header,
-      patch = token - prefix.length;
+      prefix,
+      grid: [, cols],
+    } = this.now.header;
+    const patch = token - prefix.length;
     return patch < 0
       ? `[${prefix[token].toUpperCase()}]`
       : `row ${Math.floor(patch / cols) + 1}, column ${(patch % cols) + 1}`;
-  };
+  }
 
-  function strip(parent, step, part) {
-    const { data, shape } = now.arrays[step.array],
-      channels = shape[1],
-      from = part * channels;
+  strip(parent, step, part) {
+    const { data, shape } = this.now.arrays[step.array];
+    const channels = shape[1];
+    const from = part * channels;
     const line = el(parent, 'div', { class: 'bl-strip' });
     if (step.labels[part]) el(line, 'span', { class: 'vv-mono bl-part' }, step.labels[part]);
     const node = el(line, 'canvas', { class: 'vv-pixels' });
@@ -49,38 +55,39 @@ export default function blockView({ root, trigger }) {
       label: `${step.title} ${step.labels[part]}: ${channels} channels`,
       rows: () => 1,
       cols: () => channels,
-      hover(i, event) {
-        if (i < 0) return tip.hide();
-        const text = `channel ${i + 1} of ${channels}: ${number(data[from + i])}`;
-        if (event?.clientX !== undefined) tip.show(...place(event), text);
-        else say(text);
+      hover: (i, event) => {
+        if (i < 0) return this.tip.hide();
+        const text = `channel ${i + 1} of ${channels}: ${this.number(data[from + i])}`;
+        if (event?.clientX !== undefined) this.tip.show(...this.place(event), text);
+        else this.say(text);
       },
       pick: (i) => {
-        if (step.stream) trigger('channel', i);
+        if (step.stream) this.trigger('channel', i);
       },
     });
-    el(line, 'span', { class: 'vv-muted bl-range' }, `±${number(top)}`);
+    el(line, 'span', { class: 'vv-muted bl-range' }, `±${this.number(top)}`);
     if (step.kind === 'heads') {
       const bands = el(parent, 'div', { class: 'bl-bands', 'aria-hidden': 'true' });
-      for (let h = 0; h < now.header.heads; h++) el(bands, 'i').style.background = headColor(h, now.header.heads);
+      for (let h = 0; h < this.now.header.heads; h++)
+        el(bands, 'i').style.background = headColor(h, this.now.header.heads);
     }
   }
 
-  function keys(parent, step, part) {
+  keys(parent, step, part) {
     const {
-        grid: [rows, cols],
-        prefix,
-        head,
-      } = now.header,
-      { data, shape } = now.arrays[step.array],
-      tokens = shape[1],
-      from = part * tokens;
+      grid: [rows, cols],
+      prefix,
+      head,
+    } = this.now.header;
+    const { data, shape } = this.now.arrays[step.array];
+    const tokens = shape[1];
+    const from = part * tokens;
     const box = el(parent, 'div', { class: 'bl-map' });
     const frame = el(box, 'div', { class: 'bl-frame' });
     frame.style.aspectRatio = `${cols} / ${rows}`;
-    const base = el(frame, 'canvas', { 'aria-hidden': 'true' }),
-      cells = el(frame, 'canvas', { class: 'vv-pixels', 'aria-hidden': 'true' });
-    const source = picture(now.arrays.picture);
+    const base = el(frame, 'canvas', { 'aria-hidden': 'true' });
+    const cells = el(frame, 'canvas', { class: 'vv-pixels', 'aria-hidden': 'true' });
+    const source = picture(this.now.arrays.picture);
     base.width = source.width;
     base.height = source.height;
     base.getContext('2d').drawImage(source, 0, 0);
@@ -93,7 +100,7 @@ export default function blockView({ root, trigger }) {
       data,
       rows,
       cols,
-      signed ? DIVERGING_LUT : accentLut(now.colors.query),
+      signed ? DIVERGING_LUT : accentLut(this.now.colors.query),
       signed ? -top : 0,
       top,
       from + prefix.length,
@@ -101,7 +108,7 @@ export default function blockView({ root, trigger }) {
     cells.width = cols;
     cells.height = rows;
     blit(cells.getContext('2d'), image, 0, 0, cols, rows);
-    const mine = now.header.token - prefix.length;
+    const mine = this.now.header.token - prefix.length;
     if (mine >= 0) {
       const mark = el(frame, 'div', { class: 'bl-mark' });
       Object.assign(mark.style, {
@@ -115,37 +122,40 @@ export default function blockView({ root, trigger }) {
       label: `${step.title} ${step.labels[part]}, head ${head}`,
       rows: () => rows,
       cols: () => cols,
-      hover(i, event) {
-        if (i < 0) return tip.hide();
-        const text = `key ${nameOf(prefix.length + i)}: ${number(data[from + prefix.length + i])}`;
-        if (event?.clientX !== undefined) tip.show(...place(event), text);
-        else say(text);
+      hover: (i, event) => {
+        if (i < 0) return this.tip.hide();
+        const text = `key ${this.nameOf(prefix.length + i)}: ${this.number(data[from + prefix.length + i])}`;
+        if (event?.clientX !== undefined) this.tip.show(...this.place(event), text);
+        else this.say(text);
       },
       pick: (i) =>
-        trigger('pin', `${(((i % cols) + 0.5) / cols).toFixed(4)},${((Math.floor(i / cols) + 0.5) / rows).toFixed(4)}`),
+        this.trigger(
+          'pin',
+          `${(((i % cols) + 0.5) / cols).toFixed(4)},${((Math.floor(i / cols) + 0.5) / rows).toFixed(4)}`,
+        ),
     });
-    const text = prefix.map((name, i) => `[${name.toUpperCase()}] ${number(data[from + i])}`);
+    const text = prefix.map((name, i) => `[${name.toUpperCase()}] ${this.number(data[from + i])}`);
     el(
       box,
       'div',
       { class: 'bl-caption vv-muted' },
-      [step.labels[part], `${signed ? '±' : 'up to '}${number(top)}`, ...text].filter(Boolean).join(' · '),
+      [step.labels[part], `${signed ? '±' : 'up to '}${this.number(top)}`, ...text].filter(Boolean).join(' · '),
     );
   }
 
-  return function update(message) {
-    now = message;
-    flow.replaceChildren();
-    root.classList.toggle('bl-narrow', message.width < 560);
-    cards = message.header.steps.map((step, i) => {
-      const card = el(flow, 'li', { class: `bl-step${step.stream ? ' bl-stream' : ''}`, 'data-step': step.title });
+  update(message) {
+    this.now = message;
+    this.flow.replaceChildren();
+    this.root.classList.toggle('bl-narrow', message.width < 560);
+    this.cards = message.header.steps.map((step, i) => {
+      const card = el(this.flow, 'li', { class: `bl-step${step.stream ? ' bl-stream' : ''}`, 'data-step': step.title });
       const head = el(card, 'div', { class: 'bl-head' });
       el(head, 'b', {}, `${i + 1}  ${step.title}`);
       el(head, 'span', { class: 'vv-mono vv-muted' }, `(${step.shape.join(', ')})`);
-      const body = el(card, 'div', { class: 'bl-body' }),
-        text = el(body, 'div', { class: 'bl-text' });
-      const formula = el(text, 'div', { class: 'vv-mono' }),
-        equations = step.formula.split(', ');
+      const body = el(card, 'div', { class: 'bl-body' });
+      const text = el(body, 'div', { class: 'bl-text' });
+      const formula = el(text, 'div', { class: 'vv-mono' });
+      const equations = step.formula.split(', ');
       // A line may break between two equations, not within one of several.
       if (equations.length === 1) formula.textContent = step.formula;
       else
@@ -155,12 +165,19 @@ export default function blockView({ root, trigger }) {
         });
       el(text, 'div', { class: 'vv-muted' }, step.numbers);
       const drawing = el(body, 'div', { class: 'bl-drawing' });
-      const parts = now.arrays[step.array].shape[0];
+      const parts = this.now.arrays[step.array].shape[0];
       for (let part = 0; part < parts; part++)
-        (step.kind === 'vector' || step.kind === 'heads' ? strip : keys)(drawing, step, part);
+        (step.kind === 'vector' || step.kind === 'heads'
+          ? (parent, step, part) => this.strip(parent, step, part)
+          : (parent, step, part) => this.keys(parent, step, part))(drawing, step, part);
       if (step.kind === 'scores' || step.kind === 'keys') drawing.classList.add('bl-maps');
       return card;
     });
-    root.dataset.steps = String(cards.length);
-  };
+    this.root.dataset.steps = String(this.cards.length);
+  }
+}
+
+export default function blockView(context) {
+  const view = new BlockView(context);
+  return (message) => view.update(message);
 }

@@ -6,8 +6,8 @@ import { reducedMotion } from '../../views/kit/motion.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../views/kit/ramp.js';
 
-const GUTTER = 2,
-  FRAME_MS = 220;
+const GUTTER = 2;
+const FRAME_MS = 220;
 const RAMP = Uint8Array.from({ length: 256 }, (_, i) => i);
 const TABLES = { diverging: DIVERGING_LUT, sequential: SEQUENTIAL_LUT };
 
@@ -16,117 +16,146 @@ const counted = (value) => Math.round(value).toLocaleString('en').replaceAll(','
 // Where each run's timeline stood: a page that is drawn anew (a run has ended) must not lose it.
 const stood = new Map();
 
-export default function life({ root, send, trigger, onUnmount }) {
-  const bar = el(root, 'div', { class: 'life-bar' });
-  const back = el(
-    bar,
-    'button',
-    { type: 'button', 'aria-label': 'One snapshot back', title: 'One snapshot back' },
-    '◀',
-  );
-  const play = el(bar, 'button', { type: 'button', title: 'Play the run from its first snapshot' }, 'play');
-  const ahead = el(bar, 'button', { type: 'button', 'aria-label': 'One snapshot on', title: 'One snapshot on' }, '▶');
-  const track = el(bar, 'input', {
-    type: 'range',
-    min: '0',
-    max: '0',
-    step: '1',
-    'aria-label': 'Moment of training',
-    class: 'life-track',
-  });
-  const follow = el(bar, 'button', { type: 'button', title: 'Always show the newest snapshot' }, 'follow the newest');
-  const where = el(root, 'div', { class: 'life-where vv-muted' });
-  const grid = el(root, 'div', { class: 'life-grid' });
-  const tip = tooltip(root),
-    say = live(root);
-  const state = { index: 0, follow: true, playing: 0, run: null };
-  let now = null,
-    cards = [];
-
-  const steps = () => now.header.steps;
-  const last = () => steps().length - 1;
-
-  function go(index, { silent = false } = {}) {
-    state.index = Math.min(Math.max(index, 0), last());
-    draw();
-    if (!silent) {
-      const step = steps()[state.index];
-      tell('moment', root, { run: now.header.run, step });
-    }
-  }
-  /** What the visitor settled on travels to the server: links and lens pages use it. */
-  const settle = () => send('moment', { run: now.header.run, step: steps()[state.index], follow: state.follow });
-
-  function stop() {
-    clearInterval(state.playing);
-    state.playing = 0;
-    play.textContent = 'play';
-  }
-  play.onclick = () => {
-    if (state.playing) {
-      stop();
-      settle();
-      return;
-    }
-    state.follow = false;
-    go(state.index >= last() ? 0 : state.index);
-    play.textContent = 'pause';
-    state.playing = setInterval(
-      () => {
-        if (state.index >= last()) {
-          stop();
-          settle();
-          return;
-        }
-        go(state.index + 1);
-      },
-      reducedMotion() ? 3 * FRAME_MS : FRAME_MS,
+class Life {
+  constructor({ root, send, trigger, onUnmount }) {
+    this.root = root;
+    this.send = send;
+    this.trigger = trigger;
+    this.onUnmount = onUnmount;
+    this.bar = el(this.root, 'div', { class: 'life-bar' });
+    this.back = el(
+      this.bar,
+      'button',
+      { type: 'button', 'aria-label': 'One snapshot back', title: 'One snapshot back' },
+      '◀',
     );
-  };
-  const by = (n) => {
-    stop();
-    state.follow = false;
-    go(state.index + n);
-    settle();
-  };
-  back.onclick = () => by(-1);
-  ahead.onclick = () => by(1);
-  track.oninput = () => {
-    stop();
-    state.follow = false;
-    go(Number(track.value));
-  };
-  track.onchange = () => settle();
-  follow.onclick = () => {
-    stop();
-    state.follow = !state.follow;
-    if (state.follow) go(last());
-    else draw();
-    settle();
-  };
-  const onMoment = (news) => {
-    if (!now || news.run !== now.header.run) return;
-    stop();
-    state.follow = false;
-    const all = steps();
+    this.play = el(this.bar, 'button', { type: 'button', title: 'Play the run from its first snapshot' }, 'play');
+    this.ahead = el(
+      this.bar,
+      'button',
+      { type: 'button', 'aria-label': 'One snapshot on', title: 'One snapshot on' },
+      '▶',
+    );
+    this.track = el(this.bar, 'input', {
+      type: 'range',
+      min: '0',
+      max: '0',
+      step: '1',
+      'aria-label': 'Moment of training',
+      class: 'life-track',
+    });
+    this.follow = el(
+      this.bar,
+      'button',
+      { type: 'button', title: 'Always show the newest snapshot' },
+      'follow the newest',
+    );
+    this.where = el(this.root, 'div', { class: 'life-where vv-muted' });
+    this.grid = el(this.root, 'div', { class: 'life-grid' });
+    this.tip = tooltip(this.root);
+    this.say = live(this.root);
+    this.state = { index: 0, follow: true, playing: 0, run: null };
+    this.now = null;
+    this.cards = [];
+    this.play.onclick = () => {
+      if (this.state.playing) {
+        this.stop();
+        this.settle();
+        return;
+      }
+      this.state.follow = false;
+      this.go(this.state.index >= this.last() ? 0 : this.state.index);
+      this.play.textContent = 'pause';
+      this.state.playing = setInterval(
+        () => {
+          if (this.state.index >= this.last()) {
+            this.stop();
+            this.settle();
+            return;
+          }
+          this.go(this.state.index + 1);
+        },
+        reducedMotion() ? 3 * FRAME_MS : FRAME_MS,
+      );
+    };
+    this.back.onclick = () => this.by(-1);
+    this.ahead.onclick = () => this.by(1);
+    this.track.oninput = () => {
+      this.stop();
+      this.state.follow = false;
+      this.go(Number(this.track.value));
+    };
+    this.track.onchange = () => this.settle();
+    this.follow.onclick = () => {
+      this.stop();
+      this.state.follow = !this.state.follow;
+      if (this.state.follow) this.go(this.last());
+      else this.draw();
+      this.settle();
+    };
+    this.onUnmount(listen('moment', this.root, (news) => this.onMoment(news)));
+    this.onUnmount(() => this.stop());
+  }
+
+  steps() {
+    return this.now.header.steps;
+  }
+
+  last() {
+    return this.steps().length - 1;
+  }
+
+  go(index, { silent = false } = {}) {
+    this.state.index = Math.min(Math.max(index, 0), this.last());
+    this.draw();
+    if (!silent) {
+      const step = this.steps()[this.state.index];
+      tell('moment', this.root, { run: this.now.header.run, step });
+    }
+  }
+
+  /** What the visitor settled on travels to the server: links and lens pages use it. */
+  settle() {
+    return this.send('moment', {
+      run: this.now.header.run,
+      step: this.steps()[this.state.index],
+      follow: this.state.follow,
+    });
+  }
+
+  stop() {
+    clearInterval(this.state.playing);
+    this.state.playing = 0;
+    this.play.textContent = 'play';
+  }
+
+  by(n) {
+    this.stop();
+    this.state.follow = false;
+    this.go(this.state.index + n);
+    this.settle();
+  }
+
+  onMoment(news) {
+    if (!this.now || news.run !== this.now.header.run) return;
+    this.stop();
+    this.state.follow = false;
+    const all = this.steps();
     let best = 0;
     all.forEach((step, i) => {
       if (Math.abs(step - news.step) < Math.abs(all[best] - news.step)) best = i;
     });
-    go(best, { silent: true });
-  };
-  onUnmount(listen('moment', root, onMoment));
-  onUnmount(() => stop());
+    this.go(best, { silent: true });
+  }
 
   // ---- the pictures
-
-  function build() {
-    const names = now.header.pictures.map((p) => p.name).join();
-    if (names === grid.dataset.names) return;
-    grid.dataset.names = names;
-    grid.replaceChildren();
-    cards = now.header.pictures.map((p, i) => {
-      const card = el(grid, 'figure', { class: `life-card ${p.wide ? 'life-wide' : ''}` });
+  build() {
+    const names = this.now.header.pictures.map((p) => p.name).join();
+    if (names === this.grid.dataset.names) return;
+    this.grid.dataset.names = names;
+    this.grid.replaceChildren();
+    this.cards = this.now.header.pictures.map((p, i) => {
+      const card = el(this.grid, 'figure', { class: `life-card ${p.wide ? 'life-wide' : ''}` });
       const head = el(card, 'figcaption', { class: 'life-head' });
       el(head, 'span', { class: 'life-title' }, p.title);
       if (p.page) {
@@ -136,30 +165,30 @@ export default function life({ root, send, trigger, onUnmount }) {
           { type: 'button', class: 'life-open', title: `Open this run at this step in ${p.opens}` },
           'open',
         );
-        open.onclick = () => trigger('open', { page: p.page, step: steps()[state.index] });
+        open.onclick = () => this.trigger('open', { page: p.page, step: this.steps()[this.state.index] });
       }
       const map = canvas(card, { role: 'img' });
       const note = el(card, 'div', { class: 'life-note vv-muted' });
-      map.node.onpointermove = (event) => hover(i, event);
-      map.node.onpointerleave = () => tip.hide();
+      map.node.onpointermove = (event) => this.hover(i, event);
+      map.node.onpointerleave = () => this.tip.hide();
       return { map, note };
     });
   }
 
-  function hover(i, event) {
-    const p = now.header.pictures[i],
-      cell = cellAt(i, event.offsetX, event.offsetY);
+  hover(i, event) {
+    const p = this.now.header.pictures[i];
+    const cell = this.cellAt(i, event.offsetX, event.offsetY);
     if (!cell) {
-      tip.hide();
+      this.tip.hide();
       return;
     }
-    const { shape, data } = now.arrays[p.name],
-      [, R, C, h, w] = shape;
-    const at = (((state.index * R + cell.R) * C + cell.C) * h + cell.y) * w + cell.x;
+    const { shape, data } = this.now.arrays[p.name];
+    const [, R, C, h, w] = shape;
+    const at = (((this.state.index * R + cell.R) * C + cell.C) * h + cell.y) * w + cell.x;
     const parts = [];
     if (p.rows) parts.push(p.rows[cell.R]);
     if (p.cols) parts.push(p.cols[cell.C]);
-    if (p.kind === 'rgb') parts.push(p.tiles?.[state.index]?.[cell.R * C + cell.C] ?? '');
+    if (p.kind === 'rgb') parts.push(p.tiles?.[this.state.index]?.[cell.R * C + cell.C] ?? '');
     else if (p.names)
       parts.push(
         `${p.names[cell.y]} read as ${p.names[cell.x]}: ${Math.round(p.lo + ((p.hi - p.lo) * data[at]) / 255)} %`,
@@ -170,62 +199,67 @@ export default function life({ root, send, trigger, onUnmount }) {
         `row ${cell.y}, column ${cell.x}: ${(p.lo + ((p.hi - p.lo) * data[at]) / 255).toFixed(2)}${p.unit ? ` ${p.unit}` : ''}`,
       );
     }
-    const node = cards[i].map.node;
-    tip.show(node.offsetLeft + event.offsetX, node.offsetTop + event.offsetY, parts.filter(Boolean).join('\n'));
+    const node = this.cards[i].map.node;
+    this.tip.show(node.offsetLeft + event.offsetX, node.offsetTop + event.offsetY, parts.filter(Boolean).join('\n'));
   }
 
-  const short = (p) => p.names.every((name) => name.length <= 3);
-  const named = (p) => (short(p) ? 22 : 0);
+  short(p) {
+    return p.names.every((name) => name.length <= 3);
+  }
 
-  function geometry(i) {
-    const p = now.header.pictures[i],
-      [, R, C, h, w] = now.arrays[p.name].shape;
-    const width = cards[i].width,
-      left = p.rows ? 30 : p.names ? named(p) : 0,
-      top = p.cols || p.names ? 18 : 0;
+  named(p) {
+    return this.short(p) ? 22 : 0;
+  }
+
+  geometry(i) {
+    const p = this.now.header.pictures[i];
+    const [, R, C, h, w] = this.now.arrays[p.name].shape;
+    const width = this.cards[i].width;
+    const left = p.rows ? 30 : p.names ? this.named(p) : 0;
+    const top = p.cols || p.names ? 18 : 0;
     const scale = p.kind === 'rgb' ? 0 : 24;
     const gutter = R * C > 1 ? (p.kind === 'rgb' || p.rows || R * C <= 24 ? GUTTER : 1) : 0;
     const side = (width - left - gutter * (C - 1)) / C;
-    const tall = (side * h) / w,
-      label = p.kind === 'rgb' && p.tiles ? 18 : 0;
+    const tall = (side * h) / w;
+    const label = p.kind === 'rgb' && p.tiles ? 18 : 0;
     const bottom = top + R * (tall + label) + gutter * (R - 1);
     return { p, R, C, h, w, left, top, gutter, side, tall, label, bottom, height: bottom + scale };
   }
 
-  function cellAt(i, px, py) {
-    const g = geometry(i),
-      c = (px - g.left) / (g.side + g.gutter),
-      r = (py - g.top) / (g.tall + g.label + g.gutter);
-    const C = Math.floor(c),
-      R = Math.floor(r);
+  cellAt(i, px, py) {
+    const g = this.geometry(i);
+    const c = (px - g.left) / (g.side + g.gutter);
+    const r = (py - g.top) / (g.tall + g.label + g.gutter);
+    const C = Math.floor(c);
+    const R = Math.floor(r);
     if (px < g.left || py < g.top || C >= g.C || R >= g.R) return null;
-    const x = Math.floor(((c - C) * (g.side + g.gutter) * g.w) / g.side),
-      y = Math.floor(((r - R) * (g.tall + g.label + g.gutter) * g.h) / g.tall);
+    const x = Math.floor(((c - C) * (g.side + g.gutter) * g.w) / g.side);
+    const y = Math.floor(((r - R) * (g.tall + g.label + g.gutter) * g.h) / g.tall);
     return x < g.w && y < g.h ? { R, C, x, y } : null;
   }
 
-  function drawCard(i) {
-    const card = cards[i];
+  drawCard(i) {
+    const card = this.cards[i];
     card.width = Math.max(80, Math.floor(card.map.node.parentElement.clientWidth));
-    if (now.header.pictures[i].kind === 'dots') {
-      drawDots(card, now.header.pictures[i]);
+    if (this.now.header.pictures[i].kind === 'dots') {
+      this.drawDots(card, this.now.header.pictures[i]);
       return;
     }
-    const g = geometry(i),
-      { p, colors = now.colors } = g;
-    const ctx = card.map.size(card.width, g.height),
-      { data } = now.arrays[p.name];
-    const frame = state.index * g.R * g.C * g.h * g.w,
-      channels = p.kind === 'rgb' ? 3 : 1;
-    const base = p.kind === 'overlay' ? picture(now.arrays[p.base]) : null;
+    const g = this.geometry(i);
+    const { p, colors = this.now.colors } = g;
+    const ctx = card.map.size(card.width, g.height);
+    const { data } = this.now.arrays[p.name];
+    const frame = this.state.index * g.R * g.C * g.h * g.w;
+    const channels = p.kind === 'rgb' ? 3 : 1;
+    const base = p.kind === 'overlay' ? picture(this.now.arrays[p.base]) : null;
     const table = p.kind === 'overlay' ? accentLut(colors.query) : TABLES[p.ramp];
     ctx.font = `12px ${colors.font}`;
     ctx.fillStyle = colors.muted;
     ctx.textBaseline = 'middle';
     for (let R = 0; R < g.R; R++)
       for (let C = 0; C < g.C; C++) {
-        const x = g.left + C * (g.side + g.gutter),
-          y = g.top + R * (g.tall + g.label + g.gutter);
+        const x = g.left + C * (g.side + g.gutter);
+        const y = g.top + R * (g.tall + g.label + g.gutter);
         const start = channels * (frame + (R * g.C + C) * g.h * g.w);
         if (channels === 3)
           blit(
@@ -246,7 +280,7 @@ export default function life({ root, send, trigger, onUnmount }) {
         }
         if (g.label) {
           ctx.textAlign = 'center';
-          ctx.fillText(p.tiles[state.index]?.[R * g.C + C] ?? '', x + g.side / 2, y + g.tall + 9, g.side);
+          ctx.fillText(p.tiles[this.state.index]?.[R * g.C + C] ?? '', x + g.side / 2, y + g.tall + 9, g.side);
         }
       }
     if (p.rows) {
@@ -260,9 +294,9 @@ export default function life({ root, send, trigger, onUnmount }) {
     if (p.names) {
       ctx.textAlign = 'left';
       ctx.fillText('true ↓  read as →', 0, 8);
-      if (short(p)) p.names.forEach((name, r) => ctx.fillText(name, 4, g.top + ((r + 0.5) * g.tall) / g.h));
+      if (this.short(p)) p.names.forEach((name, r) => ctx.fillText(name, 4, g.top + ((r + 0.5) * g.tall) / g.h));
     }
-    if (p.kind !== 'rgb') drawScale(ctx, g, table);
+    if (p.kind !== 'rgb') this.drawScale(ctx, g, table);
     if (p.mark) {
       // the pinned query, on every map
       ctx.strokeStyle = colors.query;
@@ -279,34 +313,34 @@ export default function life({ root, send, trigger, onUnmount }) {
   }
 
   /** The one scale of all maps of a picture, at all steps. */
-  function drawScale(ctx, g, table) {
-    const y = g.bottom + 14,
-      unit = g.p.names ? ' %' : '',
-      lo = `${g.p.lo}`,
-      hi = `${Number(g.p.hi.toPrecision(2))}${unit}`;
-    const width = 96,
-      x = g.left + ctx.measureText(lo).width + 6;
+  drawScale(ctx, g, table) {
+    const y = g.bottom + 14;
+    const unit = g.p.names ? ' %' : '';
+    const lo = `${g.p.lo}`;
+    const hi = `${Number(g.p.hi.toPrecision(2))}${unit}`;
+    const width = 96;
+    const x = g.left + ctx.measureText(lo).width + 6;
     ctx.textAlign = 'left';
-    ctx.fillStyle = now.colors.muted;
+    ctx.fillStyle = this.now.colors.muted;
     ctx.fillText(lo, g.left, y);
     ctx.fillText(hi, x + width + 6, y);
     blit(ctx, heat(RAMP, 1, 256, table, 0, 255), x, y - 4, width, 8);
   }
 
   /** Values (layers x heads) as dots over the layers: one colour per head. */
-  function drawDots(card, p) {
+  drawDots(card, p) {
     const {
-        data,
-        shape: [, L, H],
-      } = now.arrays[p.name],
-      { colors } = now,
-      height = Math.min(card.width * 0.8, 240);
-    const ctx = card.map.size(card.width, height),
-      left = 30,
-      bottom = 34,
-      top = 10;
-    const fx = (l) => left + ((l + 0.5) * (card.width - left - 4)) / L,
-      fy = (v) => top + (height - top - bottom) * (1 - v);
+      data,
+      shape: [, L, H],
+    } = this.now.arrays[p.name];
+    const { colors } = this.now;
+    const height = Math.min(card.width * 0.8, 240);
+    const ctx = card.map.size(card.width, height);
+    const left = 30;
+    const bottom = 34;
+    const top = 10;
+    const fx = (l) => left + ((l + 0.5) * (card.width - left - 4)) / L;
+    const fy = (v) => top + (height - top - bottom) * (1 - v);
     ctx.font = `12px ${colors.font}`;
     ctx.fillStyle = colors.muted;
     ctx.textBaseline = 'middle';
@@ -330,7 +364,7 @@ export default function life({ root, send, trigger, onUnmount }) {
         ctx.beginPath();
         ctx.arc(
           fx(l) + (h - (H - 1) / 2) * Math.min(6, (card.width - left) / L / H / 1.6),
-          fy(data[(state.index * L + l) * H + h] / 255),
+          fy(data[(this.state.index * L + l) * H + h] / 255),
           4,
           0,
           7,
@@ -339,57 +373,63 @@ export default function life({ root, send, trigger, onUnmount }) {
       }
   }
 
-  function draw() {
-    if (!now) return;
-    const { header } = now,
-      empty = !header.steps.length;
-    for (const node of [back, play, ahead, track, follow]) node.disabled = empty;
+  draw() {
+    if (!this.now) return;
+    const { header } = this.now;
+    const empty = !header.steps.length;
+    for (const node of [this.back, this.play, this.ahead, this.track, this.follow]) node.disabled = empty;
     if (empty) {
-      where.textContent = header.waiting;
+      this.where.textContent = header.waiting;
       return;
     }
-    state.index = Math.min(state.index, last());
-    stood.set(header.run, { step: header.steps[state.index], follow: state.follow });
-    track.max = String(last());
-    track.value = String(state.index);
-    follow.setAttribute('aria-pressed', String(state.follow));
-    back.disabled = state.index === 0;
-    ahead.disabled = state.index === last();
-    const words = `step ${counted(header.steps[state.index])} · ${header.moments[state.index]}`;
-    where.textContent = `${words} · snapshot ${state.index + 1} of ${header.steps.length}`;
-    track.setAttribute('aria-valuetext', words);
-    now.header.pictures.forEach((p, i) => {
+    this.state.index = Math.min(this.state.index, this.last());
+    stood.set(header.run, { step: header.steps[this.state.index], follow: this.state.follow });
+    this.track.max = String(this.last());
+    this.track.value = String(this.state.index);
+    this.follow.setAttribute('aria-pressed', String(this.state.follow));
+    this.back.disabled = this.state.index === 0;
+    this.ahead.disabled = this.state.index === this.last();
+    const words = `step ${counted(header.steps[this.state.index])} · ${header.moments[this.state.index]}`;
+    this.where.textContent = `${words} · snapshot ${this.state.index + 1} of ${header.steps.length}`;
+    this.track.setAttribute('aria-valuetext', words);
+    this.now.header.pictures.forEach((p, i) => {
       if (p.kind === 'none') {
-        cards[i].map.node.hidden = true;
-        cards[i].note.textContent = p.reason;
+        this.cards[i].map.node.hidden = true;
+        this.cards[i].note.textContent = p.reason;
         return;
       }
-      cards[i].map.node.hidden = false;
-      drawCard(i);
-      const caption = p.captions?.[state.index] ?? '';
-      cards[i].note.textContent = caption;
-      cards[i].map.node.setAttribute('aria-label', `${p.title} at ${words}. ${caption}`);
+      this.cards[i].map.node.hidden = false;
+      this.drawCard(i);
+      const caption = p.captions?.[this.state.index] ?? '';
+      this.cards[i].note.textContent = caption;
+      this.cards[i].map.node.setAttribute('aria-label', `${p.title} at ${words}. ${caption}`);
     });
   }
 
-  return (message) => {
-    const fresh = now?.header !== message.header;
-    const before = now?.header.steps?.[state.index];
-    now = message;
+  update(message) {
+    const fresh = this.now?.header !== message.header;
+    const before = this.now?.header.steps?.[this.state.index];
+    this.now = message;
     if (fresh) {
-      build();
-      if (state.run !== now.header.run) {
-        const kept = stood.get(now.header.run),
-          at = now.header.moment ?? (kept?.follow === false ? kept.step : null);
-        state.run = now.header.run;
-        state.follow = at === null;
-        stop();
-        state.index = state.follow ? last() : Math.max(0, steps().indexOf(at));
-      } else if (state.follow) state.index = last();
-      else state.index = Math.max(0, steps().indexOf(before));
-      state.index = Math.max(0, state.index);
+      this.build();
+      if (this.state.run !== this.now.header.run) {
+        const kept = stood.get(this.now.header.run);
+        const at = this.now.header.moment ?? (kept?.follow === false ? kept.step : null);
+        this.state.run = this.now.header.run;
+        this.state.follow = at === null;
+        this.stop();
+        this.state.index = this.state.follow ? this.last() : Math.max(0, this.steps().indexOf(at));
+      } else if (this.state.follow) this.state.index = this.last();
+      else this.state.index = Math.max(0, this.steps().indexOf(before));
+      this.state.index = Math.max(0, this.state.index);
     }
-    draw();
-    if (fresh && state.follow && steps().length) tell('moment', root, { run: now.header.run, step: null });
-  };
+    this.draw();
+    if (fresh && this.state.follow && this.steps().length)
+      tell('moment', this.root, { run: this.now.header.run, step: null });
+  }
+}
+
+export default function life(context) {
+  const view = new Life(context);
+  return (message) => view.update(message);
 }
