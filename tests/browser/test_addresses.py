@@ -6,16 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, expect
 
 from pages.views.register import COMPONENT, fingerprint
 from tests.browser.conftest import ROOT, free_port, start_server, stop_server
 
 pytestmark = pytest.mark.browser
-CSP = (
-    "script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-    "connect-src 'self' ws: wss:"
-)
+CSP = "script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self' ws: wss:"
+POLICY = """new MutationObserver((_, watch) => {
+  if (!document.head) return;
+  const policy = document.createElement('meta');
+  policy.httpEquiv = 'Content-Security-Policy';
+  policy.content = "CSP";
+  document.head.prepend(policy);
+  watch.disconnect();
+}).observe(document, { childList: true, subtree: true });"""
 BASE = "lectures/vit"
 
 
@@ -41,11 +46,7 @@ def test_a_view_is_fetched_by_an_address_that_holds_its_contents_hash(
     page.on("response", lambda one: fetched.append((one.status, one.url)) if COMPONENT in one.url else None)
     page.on("console", lambda one: refused.append(one.text) if "bidi-components" in one.text else None)
 
-    def with_policy(route: Route) -> None:
-        answer = route.fetch()
-        route.fulfill(body=answer.text(), content_type="text/html", headers={"content-security-policy": CSP})
-
-    page.route(lambda url: url.rstrip("/").endswith((BASE, "attention")), with_policy)
+    page.add_init_script(POLICY.replace("CSP", CSP))
     page.goto(f"{under_a_path}/attention")
     expect(page.locator(".vv[data-component=explorer][data-ready=true]").first).to_be_visible(timeout=60_000)
     page.close()
