@@ -6,6 +6,11 @@ import { gridNavigation } from './kit/grid.js';
 class Race {
   constructor({ root }) {
     this.root = root;
+    this.build();
+    this.listen();
+  }
+
+  build() {
     this.stage = el(this.root, 'div', { class: 'ra-stage' });
     this.left = el(this.stage, 'div');
     this.right = el(this.stage, 'div');
@@ -22,6 +27,9 @@ class Race {
     this.hovered = -1;
     this.PLOT = { left: 44, top: 8, bottom: 40 };
     this.area = null;
+  }
+
+  listen() {
     gridNavigation(this.curves.node, {
       label: 'Accuracy over epochs',
       rows: () => 1,

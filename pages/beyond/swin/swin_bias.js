@@ -2,11 +2,12 @@
 // header: {rows, cols (of the window), heads, head, steps, at}
 // arrays: table (steps, heads, (2Mh-1)(2Mw-1)) float32; index (Mh Mw, Mh Mw) int32
 
+import { timeline } from '../../views/kit/player.js';
+import { channelsAt, legend } from '../../views/kit/ramp.js';
+import { counted } from '../../views/kit/words.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
-import { reducedMotion } from '../../views/kit/motion.js';
-import { blit, heat } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT, headColor, rgb } from '../../views/kit/ramp.js';
+import { DIVERGING_LUT, headColor } from '../../views/kit/ramp.js';
 
 const FRAME_MS = 300;
 const signed = (v, digits = 4) => `${v < 0 ? '−' : ''}${Math.abs(v).toFixed(digits)}`;
@@ -17,12 +18,16 @@ class SwinBias {
     this.onUnmount = onUnmount;
     this.now = null;
     this.head = 0;
-    this.at = 0;
     this.query = 0;
     this.key = 0;
     this.cell = -1;
-    this.timer = 0;
     this.size = {};
+    this.build();
+    this.listen();
+    this.listenMatrix();
+  }
+
+  build() {
     this.stage = el(this.root, 'div', { class: 'sw-stage' });
     this.win = this.column('A window: query and key');
     this.table = this.column('');
@@ -36,13 +41,19 @@ class SwinBias {
     );
     this.scaleBox = el(this.root, 'div', { class: 'sw-foot' });
     this.scale = canvas(this.scaleBox, { role: 'img' });
-    this.time = el(this.root, 'div', { class: 'vv-row sw-time' });
-    this.play = el(this.time, 'button', { type: 'button' }, '▶ Play');
-    this.slider = el(this.time, 'input', { type: 'range', min: 0, step: 1, 'aria-label': 'Moment of training' });
-    this.moment = el(this.time, 'span');
+    this.time = timeline(this.root, {
+      class: 'vv-row sw-time',
+      last: () => this.M().steps.length - 1,
+      words: (at) => `step ${counted(this.M().steps[at])} · largest |bias| ${this.largest().toFixed(3)}`,
+      show: () => this.drawAll(),
+      dwell: FRAME_MS,
+    });
     this.headsTitle = el(this.root, 'div', { class: 'sw-head sw-above' });
     this.small = canvas(this.root, { class: 'sw-cross' });
     this.say = live(this.root);
+  }
+
+  listen() {
     gridNavigation(this.win.map.node, {
       label: 'The window: pointing chooses the key, Enter makes it the query',
       rows: () => this.M().rows,
@@ -70,6 +81,9 @@ class SwinBias {
         this.point(q, k);
       },
     });
+  }
+
+  listenMatrix() {
     gridNavigation(this.matrix.map.node, {
       label: 'The bias matrix, query by key',
       rows: () => this.tokens(),
@@ -92,27 +106,7 @@ class SwinBias {
         }
       },
     });
-    this.play.onclick = () => {
-      if (this.timer) {
-        this.stop();
-        return;
-      }
-      if (this.at >= this.M().steps.length - 1) this.at = 0;
-      this.play.textContent = '❚❚ Pause';
-      this.timer = setInterval(() => {
-        if (this.at >= this.M().steps.length - 1) this.stop();
-        else {
-          this.at += 1;
-          this.drawAll();
-        }
-      }, FRAME_MS);
-    };
-    this.slider.oninput = () => {
-      this.stop();
-      this.at = Number(this.slider.value);
-      this.drawAll();
-    };
-    this.onUnmount(() => this.stop());
+    this.onUnmount(() => this.time.stop());
   }
 
   column(title) {
@@ -137,13 +131,13 @@ class SwinBias {
   }
 
   value(i, h = this.head) {
-    return this.now.arrays.table.data[(this.at * this.M().heads + h) * this.wide() * this.tall() + i];
+    return this.now.arrays.table.data[(this.time.at * this.M().heads + h) * this.wide() * this.tall() + i];
   }
 
   largest() {
     const n = this.M().heads * this.wide() * this.tall();
     return this.now.arrays.table.data
-      .subarray(this.at * n, (this.at + 1) * n)
+      .subarray(this.time.at * n, (this.time.at + 1) * n)
       .reduce((m, v) => Math.max(m, Math.abs(v)), 0);
   }
 
@@ -156,8 +150,7 @@ class SwinBias {
   }
 
   color(v) {
-    const level = 4 * Math.round(127.5 * (1 + Math.max(-1, Math.min(1, v / this.size.peak))));
-    return `rgb(${DIVERGING_LUT.subarray(level, level + 3).join()})`;
+    return `rgb(${channelsAt(DIVERGING_LUT, (1 + v / this.size.peak) / 2)})`;
   }
 
   place(t) {
@@ -286,37 +279,14 @@ class SwinBias {
   }
 
   drawScale() {
-    const width = Math.min(280, this.now.width);
-    const ctx = this.scale.size(width, 34);
-    const { colors } = this.now;
-    blit(
-      ctx,
-      heat(
-        Float32Array.from({ length: 256 }, (_, i) => i),
-        1,
-        256,
-        DIVERGING_LUT,
-        0,
-        255,
-      ),
-      0,
-      0,
-      width,
-      10,
-      true,
-    );
-    ctx.font = `12px ${colors.font}`;
-    ctx.fillStyle = colors.muted;
-    ctx.textBaseline = 'top';
-    for (const [v, x, align] of [
-      [-this.size.peak, 0, 'left'],
-      [0, width / 2, 'center'],
-      [this.size.peak, width, 'right'],
-    ]) {
-      ctx.textAlign = align;
-      ctx.fillText(v === 0 ? '0' : signed(v, 3), x, 16);
-    }
-    this.scale.node.setAttribute('aria-label', `Colour scale of the bias, ±${this.size.peak.toFixed(3)}`);
+    const { peak } = this.size;
+    legend(this.scale, {
+      table: DIVERGING_LUT,
+      width: Math.min(280, this.now.width),
+      words: [signed(-peak, 3), '0', signed(peak, 3)],
+      colors: this.now.colors,
+      label: `Colour scale of the bias, ±${peak.toFixed(3)}`,
+    });
   }
 
   drawAll() {
@@ -324,12 +294,7 @@ class SwinBias {
     this.drawTable();
     this.drawMatrix();
     this.drawSmall();
-    const many = this.M().steps.length > 1;
-    this.time.style.display = many ? '' : 'none';
-    this.slider.max = this.M().steps.length - 1;
-    this.slider.value = this.at;
-    this.moment.textContent = `step ${this.M().steps[this.at].toLocaleString('en')} · largest |bias| ${this.largest().toFixed(3)}`;
-    this.slider.setAttribute('aria-valuetext', this.moment.textContent);
+    this.time.draw();
     return this.drawRead();
   }
 
@@ -341,19 +306,13 @@ class SwinBias {
     if (event?.type === 'keydown') this.say(text);
   }
 
-  stop() {
-    clearInterval(this.timer);
-    this.timer = 0;
-    this.play.textContent = '▶ Play';
-  }
-
   update(message) {
     const fresh = this.now?.arrays !== message.arrays;
     this.now = message;
     const { header, width } = this.now;
     if (fresh) {
-      this.stop();
-      this.at = header.at;
+      this.time.stop();
+      this.time.at = header.at;
       this.head = Math.min(this.head, header.heads - 1);
       this.cell = -1;
       const middle = Math.floor(header.rows / 2) * header.cols + Math.floor(header.cols / 2);
@@ -367,7 +326,6 @@ class SwinBias {
     const across = width >= 760 ? 4 : width >= 480 ? 2 : 1;
     const unit = Math.min(300, Math.floor((width - 24 * (across - 1)) / across));
     Object.assign(this.size, { window: Math.min(unit, 192), table: unit, matrix: unit });
-    this.play.style.display = reducedMotion() ? 'none' : '';
     this.drawScale();
     this.drawAll();
   }

@@ -2,12 +2,32 @@
 // header: {rows, cols, blocks: [{name, rows, cols, token}]}
 // arrays: shown (S, S, 3) uint8; gradient (blocks, patches) float32; reach (blocks, patches) uint8
 
+import { channelsAt, legend } from '../../views/kit/ramp.js';
+import { counted } from '../../views/kit/words.js';
 import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
-import { blit, heat, picture } from '../../views/kit/pixels.js';
-import { SEQUENTIAL_LUT, rgb } from '../../views/kit/ramp.js';
+import { blit, picture } from '../../views/kit/pixels.js';
+import { SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
 
 const DECADES = 4;
+
+/** The edge of the reachable set, as a line. */
+function edge(ctx, reach, rows, cols, step) {
+  const inside = (r, c) => r >= 0 && c >= 0 && r < rows && c < cols && reach[r * cols + c] === 1;
+  ctx.beginPath();
+  for (let r = 0; r <= rows; r++)
+    for (let c = 0; c <= cols; c++) {
+      if (inside(r, c) !== inside(r - 1, c)) {
+        ctx.moveTo(c * step, r * step);
+        ctx.lineTo((c + 1) * step, r * step);
+      }
+      if (inside(r, c) !== inside(r, c - 1)) {
+        ctx.moveTo(c * step, r * step);
+        ctx.lineTo(c * step, (r + 1) * step);
+      }
+    }
+  ctx.stroke();
+}
 
 class SwinGradient {
   constructor({ root }) {
@@ -34,97 +54,53 @@ class SwinGradient {
 
   draw(b) {
     const { rows, cols, blocks } = this.now.header;
+    const { colors, arrays } = this.now;
     const self = this.tiles[b];
-    const w = self.side;
-    const step = w / cols;
-    const ctx = self.map.size(w, step * rows);
-    const { colors } = this.now;
+    const step = self.side / cols;
+    const ctx = self.map.size(self.side, step * rows);
+    const gradient = arrays.gradient.data.subarray(b * this.count(), (b + 1) * this.count());
+    const reach = arrays.reach.data.subarray(b * this.count(), (b + 1) * this.count());
     const top = this.largest(b);
     ctx.globalAlpha = 0.5;
-    blit(ctx, this.image, 0, 0, w, step * rows, this.image.width > w);
-    ctx.globalAlpha = 1;
+    blit(ctx, this.image, 0, 0, self.side, step * rows, this.image.width > self.side);
     for (let p = 0; p < this.count(); p++) {
-      const x = (p % cols) * step;
-      const y = Math.floor(p / cols) * step;
-      const share = this.now.arrays.gradient.data[b * this.count() + p] / top;
-      if (!this.now.arrays.reach.data[b * this.count() + p]) {
-        ctx.globalAlpha = 0.72;
-        ctx.fillStyle = colors.paper;
-        ctx.fillRect(x, y, step + 0.5, step + 0.5);
-        ctx.globalAlpha = 1;
-        continue;
-      }
-      const level = 4 * Math.round(255 * Math.max(0, Math.min(1, 1 + Math.log10(Math.max(share, 1e-30)) / DECADES)));
-      ctx.globalAlpha = 0.9;
-      ctx.fillStyle = `rgb(${SEQUENTIAL_LUT.subarray(level, level + 3).join()})`;
-      ctx.fillRect(x, y, step + 0.5, step + 0.5);
-      ctx.globalAlpha = 1;
+      const decades = Math.log10(Math.max(gradient[p] / top, 1e-30));
+      ctx.globalAlpha = reach[p] ? 0.9 : 0.72;
+      ctx.fillStyle = reach[p] ? `rgb(${channelsAt(SEQUENTIAL_LUT, 1 + decades / DECADES)})` : colors.paper;
+      ctx.fillRect((p % cols) * step, Math.floor(p / cols) * step, step + 0.5, step + 0.5);
     }
-    // The edge of the reachable set, as a line.
+    ctx.globalAlpha = 1;
     ctx.strokeStyle = colors.ink;
     ctx.lineWidth = 1.5;
-    ctx.beginPath();
-    const inside = (r, c) =>
-      r >= 0 && c >= 0 && r < rows && c < cols && this.now.arrays.reach.data[b * this.count() + r * cols + c] === 1;
-    for (let r = 0; r <= rows; r++)
-      for (let c = 0; c <= cols; c++) {
-        if (inside(r, c) !== inside(r - 1, c)) {
-          ctx.moveTo(c * step, r * step);
-          ctx.lineTo((c + 1) * step, r * step);
-        }
-        if (inside(r, c) !== inside(r, c - 1)) {
-          ctx.moveTo(c * step, r * step);
-          ctx.lineTo(c * step, (r + 1) * step);
-        }
-      }
-    ctx.stroke();
-    const own = blocks[b];
-    const tw = w / own.cols;
-    const th = (step * rows) / own.rows;
-    ctx.strokeStyle = '#fff';
-    ctx.lineWidth = 4;
-    ctx.strokeRect((own.token % own.cols) * tw + 1, Math.floor(own.token / own.cols) * th + 1, tw - 2, th - 2);
-    ctx.strokeStyle = colors.query;
-    ctx.lineWidth = 2.5;
-    ctx.strokeRect((own.token % own.cols) * tw + 1, Math.floor(own.token / own.cols) * th + 1, tw - 2, th - 2);
-    let may = 0;
-    let does = 0;
-    for (let p = 0; p < this.count(); p++) {
-      may += this.now.arrays.reach.data[b * this.count() + p];
-      does += this.now.arrays.gradient.data[b * this.count() + p] > 1e-20 * top;
+    edge(ctx, reach, rows, cols, step);
+    this.drawToken(ctx, blocks[b], self.side, step * rows);
+    const may = reach.reduce((sum, one) => sum + one, 0);
+    const does = gradient.reduce((sum, one) => sum + (one > 1e-20 * top), 0);
+    self.head.textContent = blocks[b].name;
+    self.note.textContent = `${counted(does)} measured, ${counted(may)} allowed`;
+  }
+
+  drawToken(ctx, { token, rows, cols }, width, height) {
+    const w = width / cols;
+    const h = height / rows;
+    for (const [color, thick] of [
+      ['#fff', 4],
+      [this.now.colors.query, 2.5],
+    ]) {
+      ctx.strokeStyle = color;
+      ctx.lineWidth = thick;
+      ctx.strokeRect((token % cols) * w + 1, Math.floor(token / cols) * h + 1, w - 2, h - 2);
     }
-    self.head.textContent = own.name;
-    self.note.textContent = `${does.toLocaleString('en')} measured, ${may.toLocaleString('en')} allowed`;
   }
 
   drawScale() {
-    const width = Math.min(280, this.now.width);
-    const ctx = this.scale.size(width, 34);
-    const { colors } = this.now;
-    blit(
-      ctx,
-      heat(
-        Float32Array.from({ length: 256 }, (_, i) => i),
-        1,
-        256,
-        SEQUENTIAL_LUT,
-        0,
-        255,
-      ),
-      0,
-      0,
-      width,
-      10,
-      true,
-    );
-    ctx.font = `12px ${colors.font}`;
-    ctx.fillStyle = colors.muted;
-    ctx.textBaseline = 'top';
-    ctx.textAlign = 'left';
-    ctx.fillText('≤ 1/10,000 of', 0, 16);
-    ctx.textAlign = 'right';
-    ctx.fillText('the largest gradient of the map', width, 16);
-    this.scale.node.setAttribute('aria-label', 'Colour scale of the gradient, logarithmic over four decades');
+    legend(this.scale, {
+      table: SEQUENTIAL_LUT,
+      width: Math.min(280, this.now.width),
+      words: ['≤ 1/10,000 of', '', 'the largest gradient of the map'],
+      colors: this.now.colors,
+      label: 'Colour scale of the gradient, logarithmic over four decades',
+    });
   }
 
   add(b) {

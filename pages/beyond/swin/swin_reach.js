@@ -2,7 +2,10 @@
 // header: {rows, cols, pin, blocks, panels: [{title, note}]}
 // arrays: shown (S, S, 3) uint8; hops (panels, output, input) uint8: blocks until the input can have reached the output
 
-import { canvas, el, live } from '../../views/kit/dom.js';
+import { dot, frame, levels, line, stroke } from '../../views/kit/axes.js';
+import { counted } from '../../views/kit/words.js';
+import { player } from '../../views/kit/player.js';
+import { button, canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { animate } from '../../views/kit/motion.js';
 import { PALETTE } from '../../views/kit/palette.js';
@@ -12,56 +15,52 @@ const STEP_MS = 1000;
 
 class SwinReach {
   constructor({ root, trigger, onUnmount }) {
-    this.root = root;
-    this.trigger = trigger;
-    this.onUnmount = onUnmount;
-    this.now = null;
-    this.block = 1;
-    this.grown = 1;
-    this.hover = -1;
-    this.pinned = 0;
-    this.forward = true;
-    this.playing = false;
-    this.timer = 0;
-    this.stop = () => {};
-    this.image = null;
-    this.drive = el(this.root, 'div', { class: 'vv-row' });
-    this.back = this.press(this.drive, '◀', 'One block back', () => {
-      this.pause();
-      this.go(this.block - 1);
-    });
-    this.play = this.press(this.drive, '▶ Play', 'Play through the blocks', () =>
-      this.playing ? this.pause() : this.begin(),
-    );
-    this.next = this.press(this.drive, '▶', 'One block further', () => {
-      this.pause();
-      this.go(this.block + 1);
-    });
+    Object.assign(this, { root, trigger, now: null, image: null, panels: [] });
+    Object.assign(this, { block: 1, grown: 1, hover: -1, pinned: 0, forward: true, stop: () => {} });
+    this.drive = el(root, 'div', { class: 'vv-row' });
+    this.buildDrive();
+    this.grid = el(root, 'div', { class: 'sw-panels' });
+    this.chartHead = el(root, 'div', { class: 'sw-head sw-above' });
+    this.chart = canvas(root, { role: 'img' });
+    this.say = live(root);
+    onUnmount(() => this.pause());
+  }
+
+  buildDrive() {
+    const press = (parent, text, label, act) => button(parent, text, act, { 'aria-label': label });
+    this.back = press(this.drive, '◀', 'One block back', () => this.jump(this.block - 1));
+    this.play = press(this.drive, '', 'Play through the blocks', null);
+    this.next = press(this.drive, '▶', 'One block further', () => this.jump(this.block + 1));
     this.scrub = el(this.drive, 'input', { type: 'range', min: 0, step: 1, 'aria-label': 'Blocks' });
-    this.scrub.oninput = () => {
-      this.pause();
-      this.go(Number(this.scrub.value));
-    };
+    this.scrub.oninput = () => this.jump(Number(this.scrub.value));
     this.counted = el(this.drive, 'span', { class: 'sw-counted' });
-    this.ways = el(this.drive, 'span', { class: 'vv-row', role: 'group', 'aria-label': 'Direction' });
-    this.out = this.press(this.ways, 'Where this patch reaches', 'Where this patch reaches', () => this.turn(true));
-    this.into = this.press(this.ways, 'What this token reads', 'What this token reads', () => this.turn(false));
-    this.grid = el(this.root, 'div', { class: 'sw-panels' });
-    this.panels = [];
-    this.chartHead = el(this.root, 'div', { class: 'sw-head sw-above' });
-    this.chart = canvas(this.root, { role: 'img' });
-    this.say = live(this.root);
-    this.onUnmount(() => {
-      this.playing = false;
-      clearTimeout(this.timer);
-      this.stop();
+    const ways = el(this.drive, 'span', { class: 'vv-row', role: 'group', 'aria-label': 'Direction' });
+    const way = (text, forward) => press(ways, text, text, () => this.turn(forward));
+    this.out = way('Where this patch reaches', true);
+    this.into = way('What this token reads', false);
+    this.playing = player(this.play, {
+      at: () => this.block,
+      last: () => this.now.header.blocks,
+      dwell: STEP_MS,
+      first: 0,
+      faces: { play: ['▶ Play', 'Play through the blocks'], pause: ['❚❚ Pause', 'Pause'] },
+      rewind: () => {
+        this.block = this.grown = 0;
+        this.drawAll();
+      },
+      step: (to, done) => this.go(to, done),
+      ended: () => this.rest(),
     });
   }
 
-  press(parent, text, label, act) {
-    const node = el(parent, 'button', { type: 'button', 'aria-label': label }, text);
-    node.onclick = act;
-    return node;
+  jump(to) {
+    this.pause();
+    this.go(to);
+  }
+
+  rest() {
+    this.stop();
+    if (this.now) this.grown = this.block;
   }
 
   count() {
@@ -87,118 +86,87 @@ class SwinReach {
 
   drawPanel(k) {
     const { rows, cols } = this.now.header;
-    const self = this.panels[k];
-    const w = self.side;
-    const step = w / cols;
     const { colors } = this.now;
-    const ctx = self.map.size(w, step * rows);
-    blit(ctx, this.image, 0, 0, w, step * rows, this.image.width > w);
-    for (let q = 0; q < this.count(); q++) {
-      const x = (q % cols) * step;
-      const y = Math.floor(q / cols) * step;
-      const at = this.hop(k, q);
-      // A patch that is being reached fades in; the ones before stay lit, older ones lighter.
-      const lit = Math.max(0, Math.min(1, this.grown - at + 1));
-      ctx.globalAlpha = 0.78 * (1 - lit);
-      ctx.fillStyle = colors.paper;
-      ctx.fillRect(x, y, step + 0.5, step + 0.5);
-      if (lit > 0) {
-        ctx.globalAlpha = lit * (at === 0 ? 0 : at === Math.max(1, this.block) ? 0.5 : 0.24);
-        ctx.fillStyle = colors.query;
-        ctx.fillRect(x, y, step + 0.5, step + 0.5);
-      }
-    }
+    const self = this.panels[k];
+    const step = self.side / cols;
+    const ctx = self.map.size(self.side, step * rows);
+    blit(ctx, this.image, 0, 0, self.side, step * rows, this.image.width > self.side);
+    for (let q = 0; q < this.count(); q++) this.drawPatch(ctx, k, q, step);
     ctx.globalAlpha = 0.35;
     ctx.strokeStyle = colors.ink;
     ctx.lineWidth = 0.5;
+    ctx.beginPath();
     for (let i = 1; i < cols; i++) {
-      ctx.beginPath();
       ctx.moveTo(i * step, 0);
       ctx.lineTo(i * step, step * rows);
       ctx.moveTo(0, i * step);
-      ctx.lineTo(w, i * step);
-      ctx.stroke();
+      ctx.lineTo(self.side, i * step);
     }
+    ctx.stroke();
     ctx.globalAlpha = 1;
-    const x = (this.active() % cols) * step;
-    const y = Math.floor(this.active() / cols) * step;
-    ctx.strokeStyle = '#fff';
-    ctx.lineWidth = 4;
-    ctx.strokeRect(x + 1, y + 1, step - 2, step - 2);
-    ctx.strokeStyle = colors.query;
-    ctx.lineWidth = 2.5;
-    ctx.strokeRect(x + 1, y + 1, step - 2, step - 2);
+    frame(ctx, (this.active() % cols) * step, Math.floor(this.active() / cols) * step, step, colors.query);
     const found = this.reached(k, this.block);
-    self.note.textContent = `${found.toLocaleString('en')} of ${this.count().toLocaleString('en')} patches · ${((100 * found) / this.count()).toFixed(0)} %`;
+    const share = ((100 * found) / this.count()).toFixed(0);
+    self.note.textContent = `${counted(found)} of ${counted(this.count())} patches · ${share} %`;
+  }
+
+  /** A patch that is being reached fades in; the ones before stay lit, older ones lighter. */
+  drawPatch(ctx, k, q, step) {
+    const { cols } = this.now.header;
+    const at = this.hop(k, q);
+    const lit = Math.max(0, Math.min(1, this.grown - at + 1));
+    const veil = (color, alpha) => {
+      ctx.globalAlpha = alpha;
+      ctx.fillStyle = color;
+      ctx.fillRect((q % cols) * step, Math.floor(q / cols) * step, step + 0.5, step + 0.5);
+    };
+    veil(this.now.colors.paper, 0.78 * (1 - lit));
+    const strength = at === 0 ? 0 : at === Math.max(1, this.block) ? 0.5 : 0.24;
+    if (lit > 0) veil(this.now.colors.query, lit * strength);
   }
 
   drawChart() {
     const { blocks, panels: names } = this.now.header;
     const { colors } = this.now;
-    const width = Math.min(this.now.width, 720);
-    const height = 168;
+    const [width, height] = [Math.min(this.now.width, 720), 168];
     const ctx = this.chart.size(width, height);
-    const left = 40;
-    const right = width - 168;
-    const top = 8;
-    const bottom = height - 28;
-    const px = (b) => left + ((right - left) * b) / blocks;
-    const py = (share) => bottom - (bottom - top) * share;
+    const area = { left: 40, right: width - 168, top: 8, bottom: height - 28 };
+    const px = (b) => area.left + ((area.right - area.left) * b) / blocks;
+    const py = (share) => area.bottom - (area.bottom - area.top) * share;
     ctx.font = `12px ${colors.font}`;
-    ctx.textBaseline = 'middle';
-    for (const share of [0, 0.5, 1]) {
-      ctx.strokeStyle = colors.line;
-      ctx.lineWidth = 1;
-      ctx.beginPath();
-      ctx.moveTo(left, py(share));
-      ctx.lineTo(right, py(share));
-      ctx.stroke();
-      ctx.fillStyle = colors.muted;
-      ctx.textAlign = 'right';
-      ctx.fillText(`${100 * share} %`, left - 6, py(share));
-    }
+    const word = (share) => `${100 * share} %`;
+    levels(ctx, colors, { ticks: [0, 0.5, 1], y: py, x0: area.left, x1: area.right, word, gap: 6 });
     ctx.textAlign = 'center';
-    for (let b = 0; b <= blocks; b++) ctx.fillText(b, px(b), bottom + 14);
-    ctx.strokeStyle = colors.query;
-    ctx.setLineDash([3, 3]);
-    ctx.beginPath();
-    ctx.moveTo(px(this.grown), top);
-    ctx.lineTo(px(this.grown), bottom);
-    ctx.stroke();
-    ctx.setLineDash([]);
-    const ends = names
-      .map((panel, k) => ({ k, title: panel.title, y: py(this.reached(k, blocks) / this.count()) }))
-      .sort((a, b) => a.y - b.y);
+    for (let b = 0; b <= blocks; b++) ctx.fillText(b, px(b), area.bottom + 14);
+    line(ctx, colors.query, 1, px(this.grown), area.top, px(this.grown), area.bottom, [3, 3]);
+    const share = (k, b) => this.reached(k, b) / this.count();
+    const ends = names.map((panel, k) => ({ k, title: panel.title, y: py(share(k, blocks)) }));
+    ends.sort((a, b) => a.y - b.y);
     ends.forEach((end, i) => {
       end.at = i ? Math.max(end.y, ends[i - 1].at + 16) : end.y;
     });
-    for (const { k, title, at } of ends) {
-      const color = PALETTE.HEADS[[5, 1, 2, 3][k % 4]];
-      ctx.strokeStyle = color;
-      ctx.lineWidth = 2;
-      ctx.beginPath();
-      for (let b = 0; b <= blocks; b++) ctx[b ? 'lineTo' : 'moveTo'](px(b), py(this.reached(k, b) / this.count()));
-      ctx.stroke();
-      ctx.fillStyle = color;
-      ctx.beginPath();
-      ctx.arc(px(this.block), py(this.reached(k, this.block) / this.count()), 4, 0, 7);
-      ctx.fill();
-      ctx.fillStyle = colors.ink;
-      ctx.textAlign = 'left';
-      ctx.fillText(title, right + 10, at);
-      ctx.fillStyle = color;
-      ctx.fillRect(right + 2, at - 4, 4, 8);
-    }
+    for (const end of ends) this.drawCurve(ctx, end, area.right, px, (b) => py(share(end.k, b)));
     this.chartHead.textContent = `Share of the picture ${this.forward ? 'reached' : 'read'}, after each block`;
-    this.chart.node.setAttribute(
-      'aria-label',
-      names
-        .map(
-          (panel, k) =>
-            `${panel.title}: ${Array.from({ length: blocks + 1 }, (_, b) => this.reached(k, b)).join(', ')}`,
-        )
-        .join('; '),
+    const steps = (k) => Array.from({ length: blocks + 1 }, (_, b) => this.reached(k, b)).join(', ');
+    this.chart.node.setAttribute('aria-label', names.map(({ title }, k) => `${title}: ${steps(k)}`).join('; '));
+  }
+
+  drawCurve(ctx, { k, title, at }, right, px, py) {
+    const color = PALETTE.HEADS[[5, 1, 2, 3][k % 4]];
+    ctx.strokeStyle = color;
+    ctx.lineWidth = 2;
+    const steps = Array.from({ length: this.now.header.blocks + 1 }, (_, b) => b);
+    stroke(
+      ctx,
+      steps.map((b) => [px(b), py(b)]),
     );
+    ctx.fillStyle = color;
+    dot(ctx, px(this.block), py(this.block), 4);
+    ctx.fillStyle = this.now.colors.ink;
+    ctx.textAlign = 'left';
+    ctx.fillText(title, right + 10, at);
+    ctx.fillStyle = color;
+    ctx.fillRect(right + 2, at - 4, 4, 8);
   }
 
   drawAll() {
@@ -235,39 +203,9 @@ class SwinReach {
     );
   }
 
-  begin() {
-    this.playing = true;
-    this.face();
-    if (this.block >= this.now.header.blocks) {
-      this.block = 0;
-      this.grown = 0;
-      this.drawAll();
-    }
-    this.advance();
-  }
-
-  advance() {
-    if (!this.playing) return;
-    if (this.block >= this.now.header.blocks) {
-      this.pause();
-      return;
-    }
-    this.go(this.block + 1, () => {
-      this.timer = setTimeout(() => this.advance(), STEP_MS);
-    });
-  }
-
   pause() {
-    this.playing = false;
-    clearTimeout(this.timer);
-    this.stop();
-    if (this.now) this.grown = this.block;
-    this.face();
-  }
-
-  face() {
-    this.play.textContent = this.playing ? '❚❚ Pause' : '▶ Play';
-    this.play.setAttribute('aria-label', this.playing ? 'Pause' : 'Play through the blocks');
+    this.playing.stop();
+    this.rest();
   }
 
   turn(way) {

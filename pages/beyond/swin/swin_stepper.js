@@ -31,8 +31,7 @@ class SwinStepper {
     this.buildDrive();
     this.told = el(root, 'div', { class: 'sw-told', 'data-role': 'told' });
     this.buildPictures();
-    this.tip = tooltip(root);
-    this.say = live(root);
+    Object.assign(this, { tip: tooltip(root), say: live(root) });
     onUnmount(() => this.pause());
     this.listen();
   }
@@ -61,6 +60,7 @@ class SwinStepper {
       last: () => LAST,
       dwell: DWELL_MS,
       first: 0,
+      faces: { play: ['▶ Play', 'Play'], pause: ['❚❚ Pause', 'Pause'] },
       rewind: () => {
         this.set(0);
         this.goal = 0;

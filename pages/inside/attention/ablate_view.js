@@ -1,5 +1,6 @@
 // Paint patches and silence heads: what is left out is the component's state, and every change can be undone.
 
+import { mark } from '../../views/kit/place.js';
 import { el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { picture } from '../../views/kit/pixels.js';
@@ -13,6 +14,12 @@ class AblateView {
     this.left = el(this.page, 'div');
     this.right = el(this.page, 'div');
     this.say = live(this.root);
+    this.build();
+    this.listen();
+    this.listenPainting();
+  }
+
+  build() {
     this.stage = el(this.left, 'div', { class: 'aa-stage' });
     this.base = el(this.stage, 'canvas', { 'aria-hidden': 'true' });
     this.veil = el(this.stage, 'canvas', { class: 'aa-veil', 'aria-hidden': 'true' });
@@ -35,6 +42,9 @@ class AblateView {
     this.painting = null;
     this.buttons = new Map();
     this.built = '';
+  }
+
+  listen() {
     this.undo.onclick = () => {
       if (this.history.length) this.restore(this.history.pop());
     };
@@ -49,27 +59,19 @@ class AblateView {
       rows: () => this.now.header.grid[0],
       cols: () => this.now.header.grid[1],
       hover: (index, event) => {
-        const {
-          grid: [rows, cols],
-        } = this.now.header;
-        this.marker.hidden = index < 0;
+        mark(this.marker, this.now.header.grid, index);
         if (index < 0) return;
-        Object.assign(this.marker.style, {
-          left: `${(100 * (index % cols)) / cols}%`,
-          top: `${(100 * Math.floor(index / cols)) / rows}%`,
-          width: `${100 / cols}%`,
-          height: `${100 / rows}%`,
-        });
         if (this.painting !== null) {
           this.flip(this.patches, index, this.painting);
           this.draw();
         }
         if (event?.type === 'keydown')
-          this.say(
-            `row ${Math.floor(index / cols) + 1}, column ${(index % cols) + 1}${this.patches.has(index) ? ', left out' : ''}`,
-          );
+          this.say(`${this.cellName(index)}${this.patches.has(index) ? ', left out' : ''}`);
       },
     });
+  }
+
+  listenPainting() {
     // Painting begins and ends with the pointer; the server hears of it once, when the stroke is done.
     this.move = this.stage.onpointermove;
     this.stage.onpointerdown = (event) => {
@@ -96,6 +98,11 @@ class AblateView {
       }
     });
     this.stage.style.touchAction = 'none'; // a finger paints
+  }
+
+  cellName(index) {
+    const cols = this.now.header.grid[1];
+    return `row ${Math.floor(index / cols) + 1}, column ${(index % cols) + 1}`;
   }
 
   snapshot() {
@@ -128,7 +135,7 @@ class AblateView {
     return on ? set.add(name) : set.delete(name);
   }
 
-  build({ header }) {
+  buildHeads({ header }) {
     const key = JSON.stringify([header.heads, header.grid]);
     if (key === this.built) return;
     this.built = key;
@@ -190,7 +197,7 @@ class AblateView {
     this.base.height = source.height;
     this.base.getContext('2d').drawImage(source, 0, 0);
     this.base.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
-    this.build(message);
+    this.buildHeads(message);
     this.draw();
   }
 }

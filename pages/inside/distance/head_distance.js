@@ -10,6 +10,14 @@ class HeadDistance {
     this.root = root;
     this.trigger = trigger;
     this.onUnmount = onUnmount;
+    this.buildPlot();
+    this.buildTime();
+    this.beginState();
+    this.listenPlot();
+    this.listenTime();
+  }
+
+  buildPlot() {
     this.stage = el(this.root, 'div', { class: 'hd-stage' });
     this.plotBox = el(this.stage, 'div', { class: 'hd-plot' });
     this.plot = canvas(this.plotBox);
@@ -21,6 +29,9 @@ class HeadDistance {
     this.ramp = canvas(this.legend, { 'aria-hidden': 'true' });
     this.peak = el(this.legend, 'span');
     this.note = el(this.side, 'div', { class: 'hd-note' });
+  }
+
+  buildTime() {
     this.time = el(this.root, 'div', { class: 'hd-time' });
     this.play = el(
       this.time,
@@ -31,6 +42,9 @@ class HeadDistance {
     this.slider = el(this.time, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Training step' });
     this.stepText = el(this.time, 'output', { class: 'hd-step' });
     this.say = live(this.root);
+  }
+
+  beginState() {
     this.now = null;
     this.step = 0;
     this.place = 0;
@@ -39,6 +53,9 @@ class HeadDistance {
     this.dots = [];
     this.playing = 0;
     this.message = null;
+  }
+
+  listenPlot() {
     this.plot.node.tabIndex = 0;
     this.plot.node.setAttribute('role', 'application');
     this.plot.node.setAttribute(
@@ -66,6 +83,9 @@ class HeadDistance {
         this.trigger('pick', [this.picked.layer, this.picked.head]);
       }
     };
+  }
+
+  listenTime() {
     this.slider.oninput = () => {
       this.pause();
       this.show(+this.slider.value, 200);

@@ -1,9 +1,10 @@
 // Filter tiles: rows of P x P pictures, one sheet per model, all snapshots in one flip-book. A tile under the pointer is
 // enlarged: its colours, its channels on a diverging scale, and its weights in numbers where they fit.
 
+import { timeline } from '../../views/kit/player.js';
+import { legend } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
-import { reducedMotion } from '../../views/kit/motion.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT } from '../../views/kit/ramp.js';
 
@@ -16,14 +17,21 @@ class TilesView {
     this.root = root;
     this.onUnmount = onUnmount;
     this.say = live(this.root);
+    this.build();
+  }
+
+  build() {
     this.stage = el(this.root, 'div', { class: 'ti-stage' });
     this.left = el(this.stage, 'div');
     this.right = el(this.stage, 'div', { class: 'ti-lens' });
     this.area = el(this.left, 'div', { class: 'ti-sheets' });
-    this.time = el(this.left, 'div', { class: 'ti-time' });
-    this.play = el(this.time, 'button', { type: 'button' }, '▶ Play');
-    this.slider = el(this.time, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Moment of training' });
-    this.moment = el(this.time, 'span');
+    this.time = timeline(this.left, {
+      class: 'ti-time',
+      last: () => this.frames() - 1,
+      words: () => this.momentWords(),
+      show: () => this.drawAll(),
+      dwell: TILE_FRAME_MS,
+    });
     this.head = el(this.right, 'div', { class: 'ti-title' });
     this.note = el(this.right, 'div', { class: 'ti-note' });
     this.big = canvas(this.right, { role: 'img' });
@@ -36,27 +44,7 @@ class TilesView {
     this.now = null;
     this.active = 0;
     this.tile = 0;
-    this.frame = 0;
-    this.playing = 0;
-    this.onUnmount(() => clearInterval(this.playing));
-    this.play.onclick = () => {
-      if (this.playing) return this.stop();
-      if (this.frame >= this.frames() - 1) this.frame = 0;
-      this.play.textContent = '❚❚ Pause';
-      this.drawAll();
-      this.playing = setInterval(() => {
-        if (this.frame >= this.frames() - 1) this.stop();
-        else {
-          this.frame += 1;
-          this.drawAll();
-        }
-      }, TILE_FRAME_MS);
-    };
-    this.slider.oninput = () => {
-      this.stop();
-      this.frame = Number(this.slider.value);
-      this.drawAll();
-    };
+    this.onUnmount(() => this.time.stop());
   }
 
   shape(s) {
@@ -69,7 +57,7 @@ class TilesView {
   }
 
   frameOf(s) {
-    return Math.round((this.frame * (this.shape(s)[0] - 1)) / Math.max(1, this.frames() - 1));
+    return Math.round((this.time.at * (this.shape(s)[0] - 1)) / Math.max(1, this.frames() - 1));
   }
 
   columnsOf(s) {
@@ -153,99 +141,82 @@ class TilesView {
   }
 
   drawLens() {
-    const { colors, header } = this.now;
-    const [, n, p, , channels] = this.shape(this.active);
+    const [, n] = this.shape(this.active);
     const k = Math.min(this.tile, n - 1);
-    const side = this.right.wanted;
-    const main = Math.min(side, 240);
+    const main = Math.min(this.right.wanted, 240);
+    const { word, sheets } = this.now.header;
+    this.head.textContent = `${word[0].toUpperCase()}${word.slice(1)} ${k + 1} of ${n}`;
+    this.note.textContent = sheets[this.active].title;
+    blit(this.big.size(main, main), this.tileImage(this.active, k), 0, 0, main, main);
+    this.big.node.setAttribute('aria-label', `${this.head.textContent}, enlarged`);
     const [lo, hi] = this.ends(this.active, k);
     const peak = Math.max(Math.abs(lo), Math.abs(hi)) || 1;
-    this.head.textContent = `${header.word[0].toUpperCase()}${header.word.slice(1)} ${k + 1} of ${n}`;
-    this.note.textContent = header.sheets[this.active].title;
-    const ctx = this.big.size(main, main);
-    blit(ctx, this.tileImage(this.active, k), 0, 0, main, main);
-    this.big.node.setAttribute('aria-label', `${this.head.textContent}, enlarged`);
+    this.drawChannels(k, peak);
+    this.tellTile(k, lo, hi);
+    legend(this.scaleMap, {
+      table: DIVERGING_LUT,
+      width: main,
+      words: [this.dec(-peak), '0', this.dec(peak)],
+      colors: this.now.colors,
+      label: `Colour scale of the weights, from ${this.dec(-peak)} to ${this.dec(peak)}, white at zero`,
+    });
+    return `${this.head.textContent}: ${this.lines[0].textContent}`;
+  }
+
+  /** The tile's weights, a plane a channel, in numbers where they fit. */
+  drawChannels(k, peak) {
+    const [, , p, , channels] = this.shape(this.active);
+    const side = this.right.wanted;
     const plane = channels > 1 ? Math.floor((side - 16) / 3) : Math.min(side, 240);
     while (this.channelMaps.length < channels) this.channelMaps.push(canvas(this.planes, { role: 'img' }));
     this.channelMaps.forEach((map, c) => {
       map.node.style.display = c < channels ? '' : 'none';
       if (c >= channels) return;
-      const draw = map.size(plane, plane + (channels > 1 ? 18 : 0));
-      const cell = plane / p;
+      const name = channels > 1 ? ['red', 'green', 'blue'][c] : '';
+      const ctx = map.size(plane, plane + (name ? 18 : 0));
       const values = Float32Array.from({ length: p * p }, (_, i) => this.weight(this.active, k, i * channels + c));
-      blit(draw, heat(values, p, p, DIVERGING_LUT, -peak, peak), 0, 0, plane, plane);
-      draw.textAlign = 'center';
-      draw.textBaseline = 'middle';
-      if (cell >= 20) {
-        draw.font = `${cell >= 30 ? 11.5 : 9}px ${colors.font}`;
-        values.forEach((v, i) => {
-          draw.fillStyle = Math.abs(v) / peak > 0.66 ? '#FFFFFF' : '#1B2430';
-          draw.fillText(this.dec(v), ((i % p) + 0.5) * cell, (Math.floor(i / p) + 0.5) * cell);
-        });
+      blit(ctx, heat(values, p, p, DIVERGING_LUT, -peak, peak), 0, 0, plane, plane);
+      ctx.textAlign = 'center';
+      ctx.textBaseline = 'middle';
+      if (plane / p >= 20) this.writeWeights(ctx, values, p, plane / p, peak);
+      if (name) {
+        ctx.font = `12px ${this.now.colors.font}`;
+        ctx.fillStyle = this.now.colors.muted;
+        ctx.fillText(name, plane / 2, plane + 10);
       }
-      if (channels > 1) {
-        draw.font = `12px ${colors.font}`;
-        draw.fillStyle = colors.muted;
-        draw.fillText(['red', 'green', 'blue'][c], plane / 2, plane + 10);
-      }
-      map.node.setAttribute(
-        'aria-label',
-        channels > 1 ? `Weights of the ${['red', 'green', 'blue'][c]} channel` : 'Weights',
-      );
+      map.node.setAttribute('aria-label', name ? `Weights of the ${name} channel` : 'Weights');
     });
+  }
+
+  writeWeights(ctx, values, p, cell, peak) {
+    ctx.font = `${cell >= 30 ? 11.5 : 9}px ${this.now.colors.font}`;
+    values.forEach((v, i) => {
+      ctx.fillStyle = Math.abs(v) / peak > 0.66 ? '#FFFFFF' : '#1B2430';
+      ctx.fillText(this.dec(v), ((i % p) + 0.5) * cell, (Math.floor(i / p) + 0.5) * cell);
+    });
+  }
+
+  tellTile(k, lo, hi) {
+    const [, , p, , channels] = this.shape(this.active);
     const part = this.share(this.active, k);
     let sum = 0;
     for (let i = 0; part !== undefined && i <= k; i++) sum += this.share(this.active, i);
-    this.lines[0].textContent =
-      part === undefined
-        ? `${p} × ${p} × ${channels} weights`
-        : `${(100 * part).toFixed(1)} % of the variance${k ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)} %` : ''}`;
+    const first = k ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)} %` : '';
+    const explained = part === undefined ? '' : `${(100 * part).toFixed(1)} % of the variance${first}`;
+    this.lines[0].textContent = explained || `${p} × ${p} × ${channels} weights`;
     this.lines[1].textContent = `weights from ${this.dec(lo)} to ${this.dec(hi)}; each tile has its own range`;
-    this.lines[2].textContent = part === undefined ? '' : 'its sign is arbitrary';
-    const bar = this.scaleMap.size(Math.min(side, 240), 32);
-    blit(
-      bar,
-      heat(
-        Float32Array.from({ length: 256 }, (_, i) => i),
-        1,
-        256,
-        DIVERGING_LUT,
-        0,
-        255,
-      ),
-      0,
-      4,
-      this.scaleMap.width,
-      8,
-      true,
-    );
-    bar.font = `12px ${colors.font}`;
-    bar.fillStyle = colors.muted;
-    bar.textBaseline = 'top';
-    for (const [t, x, a] of [
-      [this.dec(-peak), 0, 'left'],
-      ['0', this.scaleMap.width / 2, 'center'],
-      [this.dec(peak), this.scaleMap.width, 'right'],
-    ]) {
-      bar.textAlign = a;
-      bar.fillText(t, x, 16);
-    }
-    this.scaleMap.node.setAttribute(
-      'aria-label',
-      `Colour scale of the weights, from ${this.dec(-peak)} to ${this.dec(peak)}, white at zero`,
-    );
-    return `${this.head.textContent}: ${this.lines[0].textContent}`;
+    this.lines[2].textContent = explained ? 'its sign is arbitrary' : '';
   }
 
   drawAll() {
     this.now.header.sheets.forEach((_, s) => this.drawSheet(s));
-    this.time.style.display = this.frames() > 1 ? '' : 'none';
-    this.slider.max = String(this.frames() - 1);
-    this.slider.value = String(this.frame);
-    const moving = this.now.header.sheets.findIndex((_, s) => this.shape(s)[0] > 1);
-    this.moment.textContent = moving >= 0 ? this.now.header.sheets[moving].moments[this.frameOf(moving)] : '';
-    this.slider.setAttribute('aria-valuetext', this.moment.textContent);
+    this.time.draw();
     return this.drawLens();
+  }
+
+  momentWords() {
+    const moving = this.now.header.sheets.findIndex((_, s) => this.shape(s)[0] > 1);
+    return moving >= 0 ? this.now.header.sheets[moving].moments[this.frameOf(moving)] : '';
   }
 
   addSheet(s) {
@@ -274,19 +245,13 @@ class TilesView {
     });
   }
 
-  stop() {
-    clearInterval(this.playing);
-    this.playing = 0;
-    this.play.textContent = '▶ Play';
-  }
-
   update(message) {
     const fresh = this.now?.arrays !== message.arrays;
     this.now = message;
     const count = this.now.header.sheets.length;
     if (fresh) {
-      this.stop();
-      this.frame = this.now.header.frame;
+      this.time.stop();
+      this.time.at = this.now.header.frame;
       while (this.sheets.length < count) this.addSheet(this.sheets.length);
       this.active = Math.min(this.now.header.active, count - 1);
       this.tile = Math.min(this.tile, this.shape(this.active)[1] - 1);
@@ -308,7 +273,6 @@ class TilesView {
           Math.min(72, Math.floor((column - GUT * (this.columnsOf(s) - 1)) / this.columnsOf(s))),
         );
     });
-    this.play.style.display = reducedMotion() ? 'none' : '';
     this.drawAll();
   }
 }

@@ -16,6 +16,12 @@ class PatchesSequence {
     this.maps = [];
     this.image = null;
     this.box = { width: 0, height: 0 };
+    this.buildParts();
+    this.buildFoot();
+    this.listen();
+  }
+
+  buildParts() {
     this.pair = el(this.root, 'div', { class: 'pt-pair' });
     this.parts = [];
     for (const label of ['Tokens', 'Positions', 'Sum']) {
@@ -28,6 +34,9 @@ class PatchesSequence {
         label,
       });
     }
+  }
+
+  buildFoot() {
     this.below = el(this.root, 'div', { class: 'vv-row pt-below' });
     this.scale = canvas(this.below, { 'aria-hidden': 'true' });
     this.own = el(this.below, 'button', { type: 'button', 'aria-pressed': 'false' }, 'Each its own scale');
@@ -39,6 +48,9 @@ class PatchesSequence {
     };
     this.note = el(this.root, 'div', { class: 'pt-note', 'data-role': 'sequence' });
     this.say = live(this.root);
+  }
+
+  listen() {
     this.parts.forEach((part, i) =>
       gridNavigation(part.view.node, {
         label: part.label,

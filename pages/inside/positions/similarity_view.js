@@ -1,9 +1,11 @@
 // The similarity grid of the ViT paper's figure 7: tile (r, c) of a mosaic is the map of position (r, c)'s similarity to all.
 // One canvas per encoding, one scale for all; what is under the pointer in one is lit in the others and on the picture.
 
+import { cellAt, centreOf } from '../../views/kit/place.js';
+import { timeline } from '../../views/kit/player.js';
+import { legend } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
-import { reducedMotion } from '../../views/kit/motion.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
 
@@ -23,6 +25,11 @@ class SimilarityView {
     this.trigger = trigger;
     this.onUnmount = onUnmount;
     this.say = live(this.root);
+    this.build();
+    this.listen();
+  }
+
+  build() {
     this.stage = el(this.root, 'div', { class: 'sim-stage' });
     this.mosaics = []; // one per encoding: {box, title, note, map, nav}
     this.lens = { box: el(this.stage, 'div') };
@@ -33,10 +40,13 @@ class SimilarityView {
     this.left = el(this.foot, 'div');
     this.right = el(this.foot, 'div', { class: 'sim-pair' });
     this.scale = canvas(this.left, { role: 'img' });
-    this.time = el(this.left, 'div', { class: 'sim-time' });
-    this.play = el(this.time, 'button', { type: 'button' }, '▶ Play');
-    this.slider = el(this.time, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Moment of training' });
-    this.moment = el(this.time, 'span');
+    this.time = timeline(this.left, {
+      class: 'sim-time',
+      last: () => this.frames() - 1,
+      words: () => this.momentWords(this.moving()),
+      show: () => this.drawAll(),
+      dwell: FRAME_MS,
+    });
     this.told = el(this.left, 'div', { class: 'sim-told vv-muted' });
     this.photo = canvas(this.right, { role: 'img' });
     this.read = el(this.right, 'div', { class: 'sim-read' });
@@ -48,9 +58,10 @@ class SimilarityView {
     this.query = null;
     this.key = null;
     this.active = 0;
-    this.frame = 0;
-    this.playing = 0;
-    this.onUnmount(() => clearInterval(this.playing));
+    this.onUnmount(() => this.time.stop());
+  }
+
+  listen() {
     gridNavigation(this.lens.map.node, {
       label: 'The enlarged map: similarity to every position; Enter makes that position the query',
       rows: () => this.panels()[this.active].grid[0],
@@ -63,46 +74,17 @@ class SimilarityView {
         return c >= 0 && r >= 0 && c < cols && r < rows ? r * cols + c : -1;
       },
       hover: (j, event) => {
-        this.key = j < 0 ? null : this.centre(this.panels()[this.active].grid, j);
+        this.key = j < 0 ? null : centreOf(this.panels()[this.active].grid, j);
         const text = this.drawAll();
         if (j >= 0 && event?.type === 'keydown') this.say(text);
       },
-      pick: (j) => this.pin(this.centre(this.panels()[this.active].grid, j)),
+      pick: (j) => this.pin(centreOf(this.panels()[this.active].grid, j)),
     });
-    this.play.onclick = () => {
-      if (this.playing) return this.stop();
-      if (this.frame >= this.frames() - 1) this.frame = 0;
-      this.play.textContent = '❚❚ Pause';
-      this.drawAll();
-      this.playing = setInterval(() => {
-        if (this.frame >= this.frames() - 1) this.stop();
-        else {
-          this.frame += 1;
-          this.drawAll();
-        }
-      }, FRAME_MS);
-    };
-    this.slider.oninput = () => {
-      this.stop();
-      this.frame = Number(this.slider.value);
-      this.drawAll();
-    };
   }
 
   // ---- places: everything is linked through normalised places, so that grids of different size can stand side by side
   panels() {
     return this.now.header.panels;
-  }
-
-  indexAt([rows, cols], [x, y]) {
-    return (
-      Math.min(rows - 1, Math.max(0, Math.floor(y * rows))) * cols +
-      Math.min(cols - 1, Math.max(0, Math.floor(x * cols)))
-    );
-  }
-
-  centre([rows, cols], i) {
-    return [((i % cols) + 0.5) / cols, (Math.floor(i / cols) + 0.5) / rows];
   }
 
   count(p) {
@@ -114,7 +96,9 @@ class SimilarityView {
   }
 
   frameOf(p) {
-    return Math.round((this.frame * (this.now.arrays[`similarity${p}`].shape[0] - 1)) / Math.max(1, this.frames() - 1));
+    return Math.round(
+      (this.time.at * (this.now.arrays[`similarity${p}`].shape[0] - 1)) / Math.max(1, this.frames() - 1),
+    );
   }
 
   value(p, i, j) {
@@ -124,12 +108,12 @@ class SimilarityView {
   }
 
   queryOf(p) {
-    return this.indexAt(this.panels()[p].grid, this.query ?? this.pinned);
+    return cellAt(this.panels()[p].grid, this.query ?? this.pinned);
   }
 
   keyOf(p) {
     const wanted = this.key ?? (this.query ? null : this.now.header.key);
-    if (wanted) return this.indexAt(this.panels()[p].grid, wanted);
+    if (wanted) return cellAt(this.panels()[p].grid, wanted);
     const i = this.queryOf(p);
     let best = -1;
     for (let j = 0; j < this.count(p); j++)
@@ -169,84 +153,75 @@ class SimilarityView {
   }
 
   drawMosaic(p) {
-    const { map, tile, box } = this.mosaics[p];
+    const { map, tile } = this.mosaics[p];
     const [rows, cols] = this.panels()[p].grid;
-    const { colors } = this.now;
-    const side = tile * cols + GUTTER * (cols - 1) + HEADINGS;
-    const height = tile * rows + GUTTER * (rows - 1) + HEADINGS;
-    const ctx = map.size(side, height);
+    const pitch = tile + GUTTER;
+    const ctx = map.size(pitch * cols - GUTTER + HEADINGS, pitch * rows - GUTTER + HEADINGS);
     const image = this.imageOf(p);
-    ctx.font = `11px ${colors.font}`;
-    ctx.fillStyle = colors.muted;
-    ctx.textAlign = 'center';
-    ctx.textBaseline = 'middle';
-    const every = Math.ceil((cols > 10 ? 20 : 12) / (tile + GUTTER));
-    for (let c = 0; c < cols; c += every) ctx.fillText(c, HEADINGS + c * (tile + GUTTER) + tile / 2, HEADINGS / 2 - 2);
-    for (let r = 0; r < rows; r += every) ctx.fillText(r, HEADINGS / 2 - 2, HEADINGS + r * (tile + GUTTER) + tile / 2);
+    this.drawHeadings(ctx, rows, cols, pitch, tile);
     ctx.imageSmoothingEnabled = false;
-    for (let i = 0; i < rows * cols; i++) {
-      const x = HEADINGS + (i % cols) * (tile + GUTTER);
-      const y = HEADINGS + Math.floor(i / cols) * (tile + GUTTER);
-      ctx.drawImage(image, 0, i * rows, cols, rows, x, y, tile, tile);
+    const corner = (i) => [HEADINGS + (i % cols) * pitch, HEADINGS + Math.floor(i / cols) * pitch];
+    for (let i = 0; i < rows * cols; i++) ctx.drawImage(image, 0, i * rows, cols, rows, ...corner(i), tile, tile);
+    if (this.key) this.drawFrame(ctx, corner(this.keyOf(p)), tile, this.now.colors.ink, 1.5);
+    this.drawFrame(ctx, corner(this.queryOf(p)), tile, this.now.colors.query, 2.5);
+  }
+
+  drawFrame(ctx, [x, y], tile, color, width) {
+    for (const [stroke, wide] of [
+      [this.now.colors.paper, width + 3],
+      [color, width],
+    ]) {
+      ctx.strokeStyle = stroke;
+      ctx.lineWidth = wide;
+      ctx.strokeRect(x - width / 2, y - width / 2, tile + width, tile + width);
     }
-    const frameAt = (i, color, width) => {
-      const x = HEADINGS + (i % cols) * (tile + GUTTER);
-      const y = HEADINGS + Math.floor(i / cols) * (tile + GUTTER);
-      for (const [stroke, wide] of [
-        [colors.paper, width + 3],
-        [color, width],
-      ]) {
-        ctx.strokeStyle = stroke;
-        ctx.lineWidth = wide;
-        ctx.strokeRect(x - width / 2, y - width / 2, tile + width, tile + width);
-      }
-    };
-    if (this.key) frameAt(this.keyOf(p), colors.ink, 1.5);
-    frameAt(this.queryOf(p), colors.query, 2.5);
   }
 
   drawLens() {
     const p = this.active;
     const [rows, cols] = this.panels()[p].grid;
-    const { colors } = this.now;
     const i = this.queryOf(p);
-    const j = this.keyOf(p);
     const cell = Math.floor((this.lens.width - HEADINGS) / cols);
     const ctx = this.lens.map.size(cell * cols + HEADINGS, cell * rows + HEADINGS);
-    ctx.font = `11px ${colors.font}`;
-    ctx.textAlign = 'center';
-    ctx.textBaseline = 'middle';
-    ctx.fillStyle = colors.muted;
-    const every = Math.ceil((cols > 10 ? 20 : 12) / cell);
-    for (let c = 0; c < cols; c += every) ctx.fillText(c, HEADINGS + (c + 0.5) * cell, HEADINGS / 2 - 2);
-    for (let r = 0; r < rows; r += every) ctx.fillText(r, HEADINGS / 2 - 2, HEADINGS + (r + 0.5) * cell);
+    this.drawHeadings(ctx, rows, cols, cell, cell);
     ctx.imageSmoothingEnabled = false;
     ctx.drawImage(this.imageOf(p), 0, i * rows, cols, rows, HEADINGS, HEADINGS, cell * cols, cell * rows);
-    const size = cell >= 34 ? 12 : cell >= 26 ? 10.5 : 9;
-    const numbers = cell >= 18 && !this.now.header.raw;
-    ctx.font = `${size}px ${colors.font}`;
-    const span = this.now.header.hi - this.now.header.lo;
-    for (let k = 0; numbers && k < rows * cols; k++) {
+    if (cell >= 18 && !this.now.header.raw) this.writeValues(ctx, p, i, cell);
+    const ring = (k, color, width) => {
+      const x = HEADINGS + (k % cols) * cell + width / 2;
+      const y = HEADINGS + Math.floor(k / cols) * cell + width / 2;
+      ctx.strokeStyle = color;
+      ctx.lineWidth = width;
+      ctx.strokeRect(x, y, cell - width, cell - width);
+    };
+    if (this.keyOf(p) >= 0) ring(this.keyOf(p), '#1B2430', 2);
+    ring(i, this.now.colors.query, 3);
+    this.lens.title.textContent = `Position ${this.place(p, i)}, enlarged`;
+    this.lens.note.textContent = this.panels().length > 1 ? this.panels()[p].title : 'its similarity to every position';
+  }
+
+  /** Rows and columns counted along the edges, as many as have room. */
+  drawHeadings(ctx, rows, cols, pitch, side) {
+    const every = Math.ceil((cols > 10 ? 20 : 12) / pitch);
+    ctx.font = `11px ${this.now.colors.font}`;
+    ctx.fillStyle = this.now.colors.muted;
+    ctx.textAlign = 'center';
+    ctx.textBaseline = 'middle';
+    for (let c = 0; c < cols; c += every) ctx.fillText(c, HEADINGS + c * pitch + side / 2, HEADINGS / 2 - 2);
+    for (let r = 0; r < rows; r += every) ctx.fillText(r, HEADINGS / 2 - 2, HEADINGS + r * pitch + side / 2);
+  }
+
+  writeValues(ctx, p, i, cell) {
+    const [rows, cols] = this.panels()[p].grid;
+    const { lo, hi, stretched } = this.now.header;
+    ctx.font = `${cell >= 34 ? 12 : cell >= 26 ? 10.5 : 9}px ${this.now.colors.font}`;
+    for (let k = 0; k < rows * cols; k++) {
       const v = this.value(p, i, k);
-      const level = (v - this.now.header.lo) / span;
-      ctx.fillStyle = (this.now.header.stretched ? level < 0.6 : Math.abs(level - 0.5) > 0.34) ? '#FFFFFF' : '#1B2430';
+      const level = (v - lo) / (hi - lo);
+      ctx.fillStyle = (stretched ? level < 0.6 : Math.abs(level - 0.5) > 0.34) ? '#FFFFFF' : '#1B2430';
       const text = valueText(v, cell >= 30 ? 2 : 1).replace(/^(−?)0\./, '$1.');
       ctx.fillText(text, HEADINGS + ((k % cols) + 0.5) * cell, HEADINGS + (Math.floor(k / cols) + 0.5) * cell);
     }
-    const ring = (k, color, width) => {
-      ctx.strokeStyle = color;
-      ctx.lineWidth = width;
-      ctx.strokeRect(
-        HEADINGS + (k % cols) * cell + width / 2,
-        HEADINGS + Math.floor(k / cols) * cell + width / 2,
-        cell - width,
-        cell - width,
-      );
-    };
-    if (j >= 0) ring(j, '#1B2430', 2);
-    ring(i, colors.query, 3);
-    this.lens.title.textContent = `Position ${this.place(p, i)}, enlarged`;
-    this.lens.note.textContent = this.panels().length > 1 ? this.panels()[p].title : 'its similarity to every position';
   }
 
   drawPhoto() {
@@ -287,101 +262,70 @@ class SimilarityView {
   }
 
   drawScale() {
-    const { header, colors } = this.now;
-    const width = this.scale.wanted;
-    const ctx = this.scale.size(width, 34);
-    const ramp = heat(
-      Float32Array.from({ length: 256 }, (_, i) => i),
-      1,
-      256,
-      this.table(),
-      0,
-      255,
-    );
-    blit(ctx, ramp, 0, 0, width, 10, true);
-    ctx.font = `12px ${colors.font}`;
-    ctx.fillStyle = colors.muted;
-    ctx.textBaseline = 'top';
-    const middle = (header.lo + header.hi) / 2;
-    for (const [v, x, align] of [
-      [header.lo, 0, 'left'],
-      [middle, width / 2, 'center'],
-      [header.hi, width, 'right'],
-    ]) {
-      ctx.textAlign = align;
-      const text = header.raw
-        ? v.toPrecision(2)
-        : header.stretched
-          ? valueText(v)
-          : `${v < 0 ? '−' : ''}${Math.abs(v)}`;
-      ctx.fillText(v === header.hi ? `${header.unit} ${text}` : text, x, 16);
-    }
-    this.scale.node.setAttribute(
-      'aria-label',
-      `Colour scale: ${header.unit} from ${header.lo} to ${header.hi}${header.stretched ? '' : ', white at zero'}`,
-    );
+    const { lo, hi, raw, stretched, unit } = this.now.header;
+    const word = (v) => (raw ? v.toPrecision(2) : stretched ? valueText(v) : `${v < 0 ? '−' : ''}${Math.abs(v)}`);
+    legend(this.scale, {
+      table: this.table(),
+      width: this.scale.wanted,
+      words: [word(lo), word((lo + hi) / 2), `${unit} ${word(hi)}`],
+      colors: this.now.colors,
+      label: `Colour scale: ${unit} from ${lo} to ${hi}${stretched ? '' : ', white at zero'}`,
+    });
   }
 
   drawRead() {
-    const i = this.queryOf(this.active);
-    const j = this.keyOf(this.active);
-    const [, cols] = this.panels()[this.active].grid;
-    if (j < 0) {
-      this.lines.forEach((line) => {
-        line.className = '';
-        line.textContent = '';
+    const p = this.active;
+    const i = this.queryOf(p);
+    const j = this.keyOf(p);
+    const [, cols] = this.panels()[p].grid;
+    for (const line of this.lines) {
+      line.className = '';
+      line.textContent = '';
+    }
+    if (j < 0) return (this.lines[0].textContent = 'One position: no other to compare it with.');
+    const apart = Math.hypot(Math.floor(j / cols) - Math.floor(i / cols), (j % cols) - (i % cols));
+    const chosen = this.key || (!this.query && this.now.header.key);
+    const between = `${this.place(p, i)} and ${this.place(p, j)}: ${chosen ? '' : 'most alike, '}`;
+    const patches = `${apart.toFixed(apart % 1 ? 2 : 0)} ${apart === 1 ? 'patch' : 'patches'}`;
+    this.lines[0].textContent = `${between}${patches} apart`;
+    this.panels()
+      .slice(0, 2)
+      .forEach((panel, k) => {
+        el(this.lines[1 + k], 'span', { class: 'sim-big' }, this.similarityOf(k, j));
+        const name = this.panels().length > 1 ? panel.title : this.now.header.unit;
+        el(this.lines[1 + k], 'span', { class: 'vv-muted' }, ` ${name}`);
       });
-      this.lines[0].textContent = 'One position: no other to compare it with.';
-      return this.lines[0].textContent;
-    }
-    const step = [Math.floor(j / cols) - Math.floor(i / cols), (j % cols) - (i % cols)];
-    const apart = Math.hypot(...step);
-    const of = (p) =>
-      valueText(
-        this.value(
-          p,
-          this.queryOf(p),
-          this.indexAt(this.panels()[p].grid, this.centre(this.panels()[this.active].grid, j)),
-        ),
-      );
-    this.lines[0].textContent = `${this.place(this.active, i)} and ${this.place(this.active, j)}: ${this.key || (!this.query && this.now.header.key) ? '' : 'most alike, '}${apart.toFixed(apart % 1 ? 2 : 0)} ${apart === 1 ? 'patch' : 'patches'} apart`;
-    this.lines[1].className = this.lines[2].className = '';
-    for (const p of [0, 1]) {
-      const line = this.lines[1 + p];
-      line.replaceChildren();
-      if (p >= this.panels().length) continue;
-      el(line, 'span', { class: 'sim-big' }, of(p));
-      el(
-        line,
-        'span',
-        { class: 'vv-muted' },
-        ` ${this.panels().length > 1 ? this.panels()[p].title : this.now.header.unit}`,
-      );
-    }
     this.lines[3].className = 'vv-muted vv-mono';
     this.lines[3].textContent = this.now.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)';
     this.lines[4].className = 'vv-muted';
     this.lines[4].textContent = `positions ${i} and ${j} in reading order, all counted from 0`;
-    return `${this.lines[0].textContent}: ${this.panels()
-      .map((panel, p) => `${panel.title} ${of(p)}`)
-      .join(', ')}`;
+    const values = this.panels().map((panel, k) => `${panel.title} ${this.similarityOf(k, j)}`);
+    return `${this.lines[0].textContent}: ${values.join(', ')}`;
+  }
+
+  /** In panel p: the query's similarity to where position j of the active panel lies. */
+  similarityOf(p, j) {
+    const place = centreOf(this.panels()[this.active].grid, j);
+    return valueText(this.value(p, this.queryOf(p), cellAt(this.panels()[p].grid, place)));
+  }
+
+  /** The panel that moves through training, -1 where none does. */
+  moving() {
+    return this.panels().findIndex((_, p) => this.now.arrays[`similarity${p}`].shape[0] > 1);
+  }
+
+  momentWords(p) {
+    return p < 0 ? '' : (this.panels()[p].moments[this.frameOf(p)] ?? '');
   }
 
   drawTime() {
-    const many = this.frames() > 1;
-    this.time.style.display = many ? '' : 'none';
-    this.slider.max = String(this.frames() - 1);
-    this.slider.value = String(this.frame);
-    const stepText = (p) => this.panels()[p].moments[this.frameOf(p)] ?? '';
-    const moving = this.panels().findIndex((_, p) => this.now.arrays[`similarity${p}`].shape[0] > 1);
-    this.moment.textContent = moving >= 0 ? stepText(moving) : '';
-    this.slider.setAttribute('aria-valuetext', this.moment.textContent);
-    this.mosaics.forEach((m, p) => {
-      if (p >= this.panels().length) return;
-      m.title.textContent = this.panels()[p].title;
-      m.note.textContent = [this.panels()[p].note, stepText(p)].filter(Boolean).join(' · ');
+    const moving = this.moving();
+    this.time.draw();
+    this.mosaics.slice(0, this.panels().length).forEach(({ title, note }, p) => {
+      title.textContent = this.panels()[p].title;
+      note.textContent = [this.panels()[p].note, this.momentWords(p)].filter(Boolean).join(' · ');
     });
-    this.told.style.display = many ? '' : 'none';
+    this.told.style.display = this.frames() > 1 ? '' : 'none';
     this.told.textContent = moving >= 0 ? (this.panels()[moving].told[this.frameOf(moving)] ?? '') : '';
   }
 
@@ -444,55 +388,54 @@ class SimilarityView {
         }
         const under = event?.clientX !== undefined ? this.fineCell(p, event) : null;
         this.active = p;
-        this.query = this.centre(this.panels()[p].grid, i);
+        this.query = centreOf(this.panels()[p].grid, i);
         this.key = under?.key ?? null;
         const text = this.drawAll();
         if (!under && text) this.say(text);
       },
-      pick: (i) => this.pin(this.centre(this.panels()[p].grid, i)),
+      pick: (i) => this.pin(centreOf(this.panels()[p].grid, i)),
     });
-  }
-
-  stop() {
-    clearInterval(this.playing);
-    this.playing = 0;
-    this.play.textContent = '▶ Play';
   }
 
   update(message) {
     const fresh = this.now?.arrays !== message.arrays;
     this.now = message;
-    if (fresh) {
-      this.stop();
-      this.images = [];
-      this.seen = this.now.arrays.shown ? picture(this.now.arrays.shown) : null;
-      this.pinned = this.now.header.pin;
-      this.query = this.key = null;
-      this.frame = this.now.header.frame;
-      this.active = Math.min(this.now.header.active ?? 0, this.panels().length - 1);
-      while (this.mosaics.length < this.panels().length) this.addMosaic(this.mosaics.length);
-    }
+    if (fresh) this.take(message);
+    this.layOut(message.width);
+    this.drawScale();
+    this.drawAll();
+  }
+
+  take({ header, arrays }) {
+    this.time.stop();
+    this.time.at = header.frame;
+    this.images = [];
+    this.seen = arrays.shown ? picture(arrays.shown) : null;
+    this.pinned = header.pin;
+    this.query = this.key = null;
+    this.active = Math.min(header.active ?? 0, this.panels().length - 1);
+    while (this.mosaics.length < this.panels().length) this.addMosaic(this.mosaics.length);
+  }
+
+  layOut(width) {
     const shown = this.panels().length;
-    const wide = this.now.width >= 720;
+    const wide = width >= 720;
     const columns = wide ? shown + (shown > 1 ? 1 : 0.5) : 1;
-    const column = Math.floor((this.now.width - 1 - GAP * (Math.ceil(columns) - 1)) / columns);
+    const column = Math.floor((width - 1 - GAP * (Math.ceil(columns) - 1)) / columns);
     this.mosaics.forEach((m, p) => {
       m.box.style.display = p < shown ? '' : 'none';
       if (p >= shown) return;
       const cols = this.panels()[p].grid[1];
-      const side = Math.min(column, 560);
-      m.tile = Math.max(3, Math.floor((side - HEADINGS - GUTTER * (cols - 1)) / cols));
-      m.box.style.width = `${wide ? column : this.now.width}px`;
+      m.tile = Math.max(3, Math.floor((Math.min(column, 560) - HEADINGS - GUTTER * (cols - 1)) / cols));
+      m.box.style.width = `${wide ? column : width}px`;
     });
-    this.lens.width = wide ? (shown > 1 ? column : Math.min(this.now.width - column - GAP - 1, 420)) : this.now.width;
-    this.lens.box.style.width = `${this.lens.width}px`;
-    this.left.style.width = `${wide ? this.now.width - this.lens.width - GAP - 1 : this.now.width}px`;
-    this.right.style.width = `${this.lens.width}px`;
-    this.scale.wanted = Math.min(320, this.now.width);
-    this.photo.wanted = Math.min(144, Math.floor(this.lens.width * 0.45));
-    this.play.style.display = reducedMotion() ? 'none' : '';
-    this.drawScale();
-    this.drawAll();
+    const { lens } = this;
+    lens.width = wide ? (shown > 1 ? column : Math.min(width - column - GAP - 1, 420)) : width;
+    lens.box.style.width = `${lens.width}px`;
+    this.left.style.width = `${wide ? width - lens.width - GAP - 1 : width}px`;
+    this.right.style.width = `${lens.width}px`;
+    this.scale.wanted = Math.min(320, width);
+    this.photo.wanted = Math.min(144, Math.floor(lens.width * 0.45));
   }
 }
 

@@ -13,6 +13,13 @@ class DigitPad {
   constructor({ root, send }) {
     this.root = root;
     this.send = send;
+    this.build();
+    this.buildInk();
+    this.listenPointer();
+    this.listenKeys();
+  }
+
+  build() {
     this.wrap = el(this.root, 'div', { class: 'pad-wrap' });
     this.left = el(this.wrap, 'div', { class: 'pad-left' });
     this.pad = canvas(this.left, { class: 'pad-canvas', tabindex: '0', role: 'application' });
@@ -32,6 +39,9 @@ class DigitPad {
     this.head = el(this.right, 'div', { class: 'pad-head' });
     this.bars = el(this.right, 'div', { class: 'pad-bars' });
     this.say = live(this.root);
+  }
+
+  buildInk() {
     this.ink = document.createElement('canvas');
     this.ink.width = this.ink.height = SIDE;
     this.pen = this.ink.getContext('2d', { willReadFrequently: true });
@@ -39,6 +49,9 @@ class DigitPad {
     this.now = null;
     this.rows = [];
     this.wipe();
+  }
+
+  listenPointer() {
     this.pad.node.onpointerdown = (event) => {
       if (event.button) return;
       event.preventDefault();
@@ -60,6 +73,9 @@ class DigitPad {
     this.pad.node.onpointerup = this.pad.node.onpointercancel = () => {
       this.state.drawing = false;
     };
+  }
+
+  listenKeys() {
     this.pad.node.onkeydown = (event) => {
       const move = { ArrowLeft: [-2, 0], ArrowRight: [2, 0], ArrowUp: [0, -2], ArrowDown: [0, 2] }[event.key];
       if (move) {
