@@ -12,7 +12,14 @@ from pages.views.register import COMPONENT, fingerprint
 from tests.browser.conftest import ROOT, free_port, start_server, stop_server
 
 pytestmark = pytest.mark.browser
-CSP = "script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self' ws: wss:"
+CSP = "; ".join(
+    (
+        "script-src 'self' blob:",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "connect-src 'self' ws: wss:",
+    )
+)
 POLICY = """new MutationObserver((_, watch) => {
   if (!document.head) return;
   const policy = document.createElement('meta');

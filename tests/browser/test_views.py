@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import threading
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -30,20 +27,6 @@ OPEN = """async (payloads) => {
 }"""
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *args: object) -> None:
-        """Says nothing: a test's own log is enough."""
-
-
-@pytest.fixture(scope="module")
-def files() -> Iterator[str]:
-    """The address of a server of the project's own files, as Streamlit's route serves them."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(ROOT))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-
-
 def message(text: str, view: str = "said") -> list[int]:
     """A message of a view that this test makes up, as bytes for the browser."""
     start = address(str(ROOT / "pages" / "views" / "register.py"), "base", "base")
@@ -52,15 +35,15 @@ def message(text: str, view: str = "said") -> list[int]:
 
 
 @pytest.fixture
-def page(browser: Browser, files: str) -> Iterator[Page]:
+def page(browser: Browser, site: str) -> Iterator[Page]:
     """A page on which `calls[i]()` shows message i and returns its cleanup; the last is another view's."""
     fresh = browser.new_page()
     fresh.route("**/views/said.js", lambda route: route.fulfill(body=VIEW, content_type="text/javascript"))
     fresh.route("**/views/that.js", lambda route: route.fulfill(body=OTHER, content_type="text/javascript"))
     fresh.route(
-        f"{files}/", lambda route: route.fulfill(body="<div id=place></div>", content_type="text/html")
+        f"{site}/", lambda route: route.fulfill(body="<div id=place></div>", content_type="text/html")
     )
-    fresh.goto(f"{files}/")
+    fresh.goto(f"{site}/")
     fresh.evaluate(OPEN, [message("first"), message("second"), message("third", "that")])
     yield fresh
     fresh.close()

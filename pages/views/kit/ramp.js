@@ -38,7 +38,7 @@ export function accentLut(color) {
 /** 'r, g, b' of a table at a share in [0, 1], for rgb() and rgba(). */
 export function channelsAt(table, share) {
   const level = 4 * Math.round(255 * Math.max(0, Math.min(1, share)));
-  return table.subarray(level, level + 3).join();
+  return table.subarray(level, level + 3).join(', ');
 }
 
 /** The colour of one head: Okabe-Ito up to eight heads, beyond that one even ramp. */
