@@ -2,6 +2,7 @@
 // header: {rows, cols, blocks: [{name, rows, cols, token}]}
 // arrays: shown (S, S, 3) uint8; gradient (blocks, patches) float32; reach (blocks, patches) uint8
 
+import { frame } from '../../views/kit/axes.js';
 import { channelsAt, legend } from '../../views/kit/ramp.js';
 import { counted } from '../../views/kit/words.js';
 import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
@@ -83,14 +84,7 @@ class SwinGradient {
   drawToken(ctx, { token, rows, cols }, width, height) {
     const w = width / cols;
     const h = height / rows;
-    for (const [color, thick] of [
-      ['#fff', 4],
-      [this.now.colors.query, 2.5],
-    ]) {
-      ctx.strokeStyle = color;
-      ctx.lineWidth = thick;
-      ctx.strokeRect((token % cols) * w + 1, Math.floor(token / cols) * h + 1, w - 2, h - 2);
-    }
+    frame(ctx, (token % cols) * w, Math.floor(token / cols) * h, w, h, this.now.colors.query);
   }
 
   drawScale() {

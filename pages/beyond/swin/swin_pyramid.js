@@ -2,6 +2,8 @@
 // header: {pin: [x, y], stages: [{rows, cols, dim, px, blocks, heads}], merge: {stage, four: [[row, col]...], token: [row, col]} | null}
 // arrays: shown (S, S, 3) uint8; four (4, C), normed (4C), merged (2C) float32
 
+import { frame, lattice } from '../../views/kit/axes.js';
+import { centreOf } from '../../views/kit/place.js';
 import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { PALETTE } from '../../views/kit/palette.js';
@@ -51,53 +53,31 @@ class SwinPyramid {
   }
 
   drawPanel(s) {
-    const stage = this.now.header.stages[s];
+    const { stages, merge } = this.now.header;
+    const stage = stages[s];
     const self = this.panels[s];
     const w = self.side;
     const h = (w * stage.rows) / stage.cols;
-    const ctx = self.map.size(w, h);
-    const { colors } = this.now;
     const step = w / stage.cols;
+    const ctx = self.map.size(w, h);
     blit(ctx, this.image, 0, 0, w, h, this.image.width > w);
-    if (step >= 4) {
-      ctx.strokeStyle = 'rgba(255,255,255,0.6)';
-      ctx.lineWidth = 0.75;
-      ctx.beginPath();
-      for (let i = 1; i < stage.cols; i++) {
-        ctx.moveTo(i * step, 0);
-        ctx.lineTo(i * step, h);
-      }
-      for (let i = 1; i < stage.rows; i++) {
-        ctx.moveTo(0, i * step);
-        ctx.lineTo(w, i * step);
-      }
-      ctx.stroke();
-    }
-    const merge = this.now.header.merge;
+    ctx.strokeStyle = 'rgba(255,255,255,0.6)';
+    ctx.lineWidth = 0.75;
+    if (step >= 4) lattice(ctx, stage.rows, stage.cols, w, h);
     if (merge && !this.hover && s === merge.stage - 1)
-      merge.four.forEach(([r, c], i) => {
-        ctx.strokeStyle = '#fff';
-        ctx.lineWidth = 4;
-        ctx.strokeRect(c * step + 1, r * step + 1, step - 2, step - 2);
-        ctx.strokeStyle = this.colors4()[i];
-        ctx.lineWidth = 2.5;
-        ctx.strokeRect(c * step + 1, r * step + 1, step - 2, step - 2);
-      });
-    // The area of the token under the pointer in the last stage that shows it whole.
-    const level = this.hover ? (self.level ?? s) : merge ? merge.stage : s;
-    const frame = this.now.header.stages[Math.max(level, s)];
-    const [r, c] = this.tokenAt(frame, this.point());
-    const bw = w / frame.cols;
-    const bh = h / frame.rows;
-    if (!(merge && !this.hover && s === merge.stage - 1)) {
-      ctx.strokeStyle = '#fff';
-      ctx.lineWidth = 4;
-      ctx.strokeRect(c * bw + 1, r * bh + 1, bw - 2, bh - 2);
-      ctx.strokeStyle = colors.query;
-      ctx.lineWidth = 2.5;
-      ctx.strokeRect(c * bw + 1, r * bh + 1, bw - 2, bh - 2);
-    }
-    self.bar.style.width = `${(w * stage.dim) / Math.max(...this.now.header.stages.map((one) => one.dim))}px`;
+      merge.four.forEach(([r, c], i) => frame(ctx, c * step, r * step, step, step, this.colors4()[i]));
+    else this.drawToken(ctx, s, w, h);
+    self.bar.style.width = `${(w * stage.dim) / Math.max(...stages.map((one) => one.dim))}px`;
+  }
+
+  /** The area of the token under the pointer, in the last stage that shows it whole. */
+  drawToken(ctx, s, w, h) {
+    const { stages, merge } = this.now.header;
+    const level = this.hover ? (this.panels[s].level ?? s) : merge ? merge.stage : s;
+    const whole = stages[Math.max(level, s)];
+    const [r, c] = this.tokenAt(whole, this.point());
+    const [wide, tall] = [w / whole.cols, h / whole.rows];
+    frame(ctx, c * wide, r * tall, wide, tall, this.now.colors.query);
   }
 
   strip(k, values, width, top, borders) {
@@ -152,56 +132,37 @@ class SwinPyramid {
 
   add(s) {
     const box = el(this.grid, 'div');
-    const self = {
-      box,
-      head: el(box, 'div', { class: 'sw-head' }),
-      map: canvas(box, { class: 'sw-cross' }),
-      bar: el(box, 'div', { class: 'sw-channels' }),
-      note: el(box, 'div', { 'data-role': `stage${s}` }),
-      why: el(box, 'div', { class: 'vv-muted sw-why' }),
-      side: 100,
-      level: null,
-    };
-    this.panels[s] = self;
-    const stage = () => this.now.header.stages[s];
-    gridNavigation(self.map.node, {
+    const head = el(box, 'div', { class: 'sw-head' });
+    const map = canvas(box, { class: 'sw-cross' });
+    const bar = el(box, 'div', { class: 'sw-channels' });
+    const note = el(box, 'div', { 'data-role': `stage${s}` });
+    const why = el(box, 'div', { class: 'vv-muted sw-why' });
+    this.panels[s] = { box, head, map, bar, note, why, side: 100, level: null };
+    const grid = () => [this.now.header.stages[s].rows, this.now.header.stages[s].cols];
+    gridNavigation(map.node, {
       label: `Tokens of stage ${s + 1}`,
-      rows: () => stage().rows,
-      cols: () => stage().cols,
-      hover: (i, event) => {
-        if (i < 0) {
-          this.hover = null;
-          this.tip.hide();
-          this.panels.forEach((p) => {
-            p.level = null;
-          });
-          this.drawAll();
-          return;
-        }
-        const r = Math.floor(i / stage().cols);
-        const c = i % stage().cols;
-        this.hover = [(c + 0.5) / stage().cols, (r + 0.5) / stage().rows];
-        this.panels.forEach((p) => {
-          p.level = s;
-        });
-        this.drawAll();
-        const from = this.now.header.stages[0];
-        const share = (from.rows / stage().rows) * (from.cols / stage().cols);
-        const text = `Stage ${s + 1}, token (${r}, ${c}): ${stage().px} × ${stage().px} px${s ? `, made of ${share} patches` : ''}`;
-        if (event?.type === 'keydown') this.say(text);
-        this.tip.show(
-          self.map.node.offsetLeft + ((c + 1) * self.side) / stage().cols,
-          self.map.node.offsetTop - 16,
-          text,
-        ); // above the picture: its neighbours stay in sight
-      },
-      pick: (i) => {
-        this.trigger('pin', [
-          ((i % stage().cols) + 0.5) / stage().cols,
-          (Math.floor(i / stage().cols) + 0.5) / stage().rows,
-        ]);
-      },
+      rows: () => grid()[0],
+      cols: () => grid()[1],
+      hover: (i, event) => this.pointAt(s, grid(), i, event),
+      pick: (i) => this.trigger('pin', centreOf(grid(), i)),
     });
+  }
+
+  pointAt(s, grid, i, event) {
+    this.hover = i < 0 ? null : centreOf(grid, i);
+    for (const panel of this.panels) panel.level = i < 0 ? null : s;
+    this.drawAll();
+    if (i < 0) return this.tip.hide();
+    const [rows, cols] = grid;
+    const [r, c] = [Math.floor(i / cols), i % cols];
+    const { stages } = this.now.header;
+    const px = `${stages[s].px} × ${stages[s].px} px`;
+    const made = s ? `, made of ${(stages[0].rows / rows) * (stages[0].cols / cols)} patches` : '';
+    const text = `Stage ${s + 1}, token (${r}, ${c}): ${px}${made}`;
+    if (event?.type === 'keydown') this.say(text);
+    // Above the picture: its neighbours stay in sight.
+    const { offsetLeft, offsetTop } = this.panels[s].map.node;
+    this.tip.show(offsetLeft + ((c + 1) * this.panels[s].side) / cols, offsetTop - 16, text);
   }
 
   update(message) {

@@ -2,7 +2,7 @@
 // header: {rows, cols, pin, blocks, panels: [{title, note}]}
 // arrays: shown (S, S, 3) uint8; hops (panels, output, input) uint8: blocks until the input can have reached the output
 
-import { dot, frame, levels, line, stroke } from '../../views/kit/axes.js';
+import { dot, frame, lattice, levels, line, stroke } from '../../views/kit/axes.js';
 import { counted } from '../../views/kit/words.js';
 import { player } from '../../views/kit/player.js';
 import { button, canvas, el, live } from '../../views/kit/dom.js';
@@ -95,16 +95,9 @@ class SwinReach {
     ctx.globalAlpha = 0.35;
     ctx.strokeStyle = colors.ink;
     ctx.lineWidth = 0.5;
-    ctx.beginPath();
-    for (let i = 1; i < cols; i++) {
-      ctx.moveTo(i * step, 0);
-      ctx.lineTo(i * step, step * rows);
-      ctx.moveTo(0, i * step);
-      ctx.lineTo(self.side, i * step);
-    }
-    ctx.stroke();
+    lattice(ctx, rows, cols, self.side, step * rows);
     ctx.globalAlpha = 1;
-    frame(ctx, (this.active() % cols) * step, Math.floor(this.active() / cols) * step, step, colors.query);
+    frame(ctx, (this.active() % cols) * step, Math.floor(this.active() / cols) * step, step, step, colors.query);
     const found = this.reached(k, this.block);
     const share = ((100 * found) / this.count()).toFixed(0);
     self.note.textContent = `${counted(found)} of ${counted(this.count())} patches · ${share} %`;

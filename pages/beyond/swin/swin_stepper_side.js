@@ -18,7 +18,7 @@ export function drawMini(view, { kind, head, map: mini, note }) {
   ctx.globalAlpha = 1;
   for (let p = 0; p < view.count(); p++) drawMiniPatch(view, ctx, p, keys.get(p), kind === 'shifted', step);
   const patch = view.active();
-  frame(ctx, (patch % cols) * step, Math.floor(patch / cols) * step, step, view.now.colors.query);
+  frame(ctx, (patch % cols) * step, Math.floor(patch / cols) * step, step, step, view.now.colors.query);
   head.textContent = kind === 'shifted' ? `Shifted by ${shift}: SW-MSA` : 'Regular: W-MSA';
   note.textContent = readsOf([...keys.values()], kind === 'shifted', view.leaking);
   mini.node.setAttribute('role', 'img');

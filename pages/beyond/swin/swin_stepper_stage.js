@@ -85,7 +85,7 @@ export function drawStage(view) {
   ctx.restore();
   if (closed) drawWindows(view, ctx, first);
   const query = view.corner(view.active(), at);
-  frame(ctx, query.x, query.y, step, view.now.colors.query, 3);
+  frame(ctx, query.x, query.y, step, step, view.now.colors.query, 3);
   view.frames += 1;
   view.root.dataset.frames = String(view.frames);
 }

@@ -1,6 +1,9 @@
 // One token's way through one block: every step a card with its formula, its numbers, its shape and its values.
 // A line on the left is the residual stream; what is set off from it is a branch.
 
+import { cover } from '../../views/kit/pixels.js';
+import { mark, pinOf } from '../../views/kit/place.js';
+import { tokenName } from '../../views/kit/words.js';
 import { el, live, tooltip } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
@@ -74,73 +77,45 @@ class BlockView {
   }
 
   keys(parent, step, part) {
-    const {
-      grid: [rows, cols],
-      prefix,
-      head,
-    } = this.now.header;
+    const { grid, prefix, head, token } = this.now.header;
+    const [rows, cols] = grid;
     const { data, shape } = this.now.arrays[step.array];
-    const tokens = shape[1];
-    const from = part * tokens;
+    const values = data.subarray(part * shape[1], (part + 1) * shape[1]);
+    const signed = step.kind === 'scores';
+    // [CLS] is written under the map: the scale of weights is the patches', or a strong prefix token would hide them.
+    const top = values.subarray(signed ? 0 : prefix.length).reduce((most, v) => Math.max(most, Math.abs(v)), 0);
     const box = el(parent, 'div', { class: 'bl-map' });
     const frame = el(box, 'div', { class: 'bl-frame' });
     frame.style.aspectRatio = `${cols} / ${rows}`;
-    const base = el(frame, 'canvas', { 'aria-hidden': 'true' });
-    const cells = el(frame, 'canvas', { class: 'vv-pixels', 'aria-hidden': 'true' });
-    const source = picture(this.now.arrays.picture);
-    base.width = source.width;
-    base.height = source.height;
-    base.getContext('2d').drawImage(source, 0, 0);
-    base.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
-    let top = 0;
-    const signed = step.kind === 'scores';
-    // [CLS] is written under the map: the scale of weights is the patches', or a strong prefix token would hide them.
-    for (let i = signed ? 0 : prefix.length; i < tokens; i++) top = Math.max(top, Math.abs(data[from + i]));
-    const image = heat(
-      data,
-      rows,
-      cols,
-      signed ? DIVERGING_LUT : accentLut(this.now.colors.query),
-      signed ? -top : 0,
-      top,
-      from + prefix.length,
-    );
-    cells.width = cols;
-    cells.height = rows;
-    blit(cells.getContext('2d'), image, 0, 0, cols, rows);
-    const mine = this.now.header.token - prefix.length;
-    if (mine >= 0) {
-      const mark = el(frame, 'div', { class: 'bl-mark' });
-      Object.assign(mark.style, {
-        left: `${(100 * (mine % cols)) / cols}%`,
-        top: `${(100 * Math.floor(mine / cols)) / rows}%`,
-        width: `${100 / cols}%`,
-        height: `${100 / rows}%`,
-      });
-    }
+    this.drawKeys(frame, values.subarray(prefix.length), signed, top);
+    if (token >= prefix.length) mark(el(frame, 'div', { class: 'bl-mark' }), grid, token - prefix.length);
     gridNavigation(frame, {
       label: `${step.title} ${step.labels[part]}, head ${head}`,
       rows: () => rows,
       cols: () => cols,
       hover: (i, event) => {
         if (i < 0) return this.tip.hide();
-        const text = `key ${this.nameOf(prefix.length + i)}: ${this.number(data[from + prefix.length + i])}`;
+        const text = `key ${this.nameOf(prefix.length + i)}: ${this.number(values[prefix.length + i])}`;
         if (event?.clientX !== undefined) this.tip.show(...this.place(event), text);
         else this.say(text);
       },
-      pick: (i) =>
-        this.trigger(
-          'pin',
-          `${(((i % cols) + 0.5) / cols).toFixed(4)},${((Math.floor(i / cols) + 0.5) / rows).toFixed(4)}`,
-        ),
+      pick: (i) => this.trigger('pin', pinOf(grid, i)),
     });
-    const text = prefix.map((name, i) => `[${name.toUpperCase()}] ${this.number(data[from + i])}`);
-    el(
-      box,
-      'div',
-      { class: 'bl-caption vv-muted' },
-      [step.labels[part], `${signed ? '±' : 'up to '}${this.number(top)}`, ...text].filter(Boolean).join(' · '),
-    );
+    const scale = `${signed ? '±' : 'up to '}${this.number(top)}`;
+    const others = prefix.map((name, i) => `${tokenName(name)} ${this.number(values[i])}`);
+    const caption = [step.labels[part], scale, ...others].filter(Boolean).join(' · ');
+    el(box, 'div', { class: 'bl-caption vv-muted' }, caption);
+  }
+
+  /** The patches' values over the picture. */
+  drawKeys(frame, values, signed, top) {
+    const [rows, cols] = this.now.header.grid;
+    cover(el(frame, 'canvas', { 'aria-hidden': 'true' }), picture(this.now.arrays.picture));
+    const cells = el(frame, 'canvas', { class: 'vv-pixels', 'aria-hidden': 'true' });
+    const table = signed ? DIVERGING_LUT : accentLut(this.now.colors.query);
+    cells.width = cols;
+    cells.height = rows;
+    blit(cells.getContext('2d'), heat(values, rows, cols, table, signed ? -top : 0, top), 0, 0, cols, rows);
   }
 
   update(message) {

@@ -1,9 +1,21 @@
 // Heads against depth: a dot per head, its reach around the query under the pointer, training time as a slider.
 
+import { dot, levels, line, niceStep, upwards } from '../../views/kit/axes.js';
+import { rampImage } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { animate } from '../../views/kit/motion.js';
 import { blit, heat } from '../../views/kit/pixels.js';
 import { SEQUENTIAL_LUT, headColor } from '../../views/kit/ramp.js';
+
+function ring(ctx, x, y, radius, color, width, alpha) {
+  ctx.strokeStyle = color;
+  ctx.lineWidth = width;
+  ctx.globalAlpha = alpha;
+  ctx.beginPath();
+  ctx.arc(x, y, radius, 0, 7);
+  ctx.stroke();
+  ctx.globalAlpha = 1;
+}
 
 class HeadDistance {
   constructor({ root, trigger, onUnmount }) {
@@ -138,171 +150,130 @@ class HeadDistance {
 
   draw() {
     if (!this.now) return;
-    const { colors, header } = this.now;
-    const [, layers, heads] = this.shape();
     const narrow = this.now.width < 640;
     const width = narrow ? this.now.width : Math.round(this.now.width * 0.66);
     const height = narrow ? 320 : 400;
     const ctx = this.plot.size(width, height);
-    const left = 48;
-    const right = 12;
-    const top = 16;
-    const bottom = 44;
-    const high = this.scale();
-    const w = width - left - right;
-    const h = height - top - bottom;
-    const x = (layer, head) => left + (w * (layer + 0.5 + (heads > 1 ? (head / (heads - 1) - 0.5) * 0.5 : 0))) / layers;
-    const y = (v) => top + h * (1 - v / high);
-    ctx.font = `12px ${colors.font}`;
-    ctx.textBaseline = 'middle';
-    const tick = this.niceStep(high / 4);
-    for (let v = 0; v <= high; v += tick) {
-      ctx.strokeStyle = colors.line;
-      ctx.lineWidth = 1;
-      ctx.beginPath();
-      ctx.moveTo(left, Math.round(y(v)) + 0.5);
-      ctx.lineTo(width - right, Math.round(y(v)) + 0.5);
-      ctx.stroke();
-      ctx.fillStyle = colors.muted;
-      ctx.textAlign = 'right';
-      ctx.fillText(String(+v.toPrecision(4)), left - 8, y(v));
-    }
-    ctx.textAlign = 'center';
-    ctx.fillStyle = colors.muted;
-    const every = Math.ceil(layers / Math.max(1, Math.floor(w / 28)));
-    for (let layer = 0; layer < layers; layer += every)
-      ctx.fillText(String(layer + 1), left + (w * (layer + 0.5)) / layers, height - bottom + 16);
-    ctx.fillText('layer', left + w / 2, height - 8);
-    ctx.save();
-    ctx.translate(12, top + h / 2);
-    ctx.rotate(-Math.PI / 2);
-    ctx.fillText(header.axis, 0, 0);
-    ctx.restore();
-    const labels = [];
-    for (const line of header.lines) {
-      ctx.strokeStyle = colors.muted;
-      ctx.setLineDash([4, 4]);
-      ctx.beginPath();
-      ctx.moveTo(left, y(line.value));
-      ctx.lineTo(width - right, y(line.value));
-      ctx.stroke();
-      ctx.setLineDash([]);
-      labels.push([line.label, y(line.value)]);
-    }
+    const area = this.areaOf(width, height);
+    this.drawAxes(ctx, area);
     this.dots = [];
-    for (let s = header.series.length - 1; s >= 0; s--)
+    const [, layers, heads] = this.shape();
+    for (let s = this.now.header.series.length - 1; s >= 0; s--)
       for (let layer = 0; layer < layers; layer++)
-        for (let head = 0; head < heads; head++) {
-          const v = this.value(`values${s}`, layer, head);
-          const d = this.value(`spread${s}`, layer, head);
-          if (Number.isNaN(v)) continue; // a stage with fewer heads
-          const px = x(layer, head);
-          const py = y(v);
-          const color = headColor(head, heads);
-          const chosen = this.picked.series === s && this.picked.layer === layer && this.picked.head === head;
-          ctx.strokeStyle = color;
-          ctx.fillStyle = color;
-          if (s === 0) {
-            ctx.globalAlpha = 0.35;
-            ctx.lineWidth = 3;
-            ctx.beginPath();
-            ctx.moveTo(px, y(Math.max(0, v - d)));
-            ctx.lineTo(px, y(v + d));
-            ctx.stroke();
-            ctx.globalAlpha = 1;
-            ctx.beginPath();
-            ctx.arc(px, py, 5, 0, 7);
-            ctx.fill();
-          } else {
-            ctx.lineWidth = 1.5;
-            ctx.globalAlpha = 0.8;
-            ctx.beginPath();
-            ctx.arc(px, py, 4, 0, 7);
-            ctx.stroke();
-            ctx.globalAlpha = 1;
-          }
-          if (chosen) {
-            ctx.strokeStyle = colors.ink;
-            ctx.lineWidth = 2;
-            ctx.beginPath();
-            ctx.arc(px, py, 9, 0, 7);
-            ctx.stroke();
-          }
-          this.dots.push({ series: s, layer, head, x: px, y: py });
-        }
-    ctx.textAlign = 'left';
-    for (const [text, level] of labels) {
-      // at that end and side of its line where it hides the fewest dots
-      const wide = ctx.measureText(text).width + 8;
-      const ends = [left + 2, width - right - wide];
-      const places = [level - 9, level + 10].flatMap((py) => ends.map((px) => [px, py]));
-      const hidden = ([px, py]) =>
-        this.dots.filter((d) => d.x > px - 6 && d.x < px + wide + 6 && Math.abs(d.y - py) < 14).length;
-      const [px, py] = places.reduce((best, other) => (hidden(other) < hidden(best) ? other : best));
-      ctx.globalAlpha = 0.8;
-      ctx.fillStyle = colors.paper;
-      ctx.fillRect(px, py - 8, wide, 16);
-      ctx.globalAlpha = 1;
-      ctx.fillStyle = colors.muted;
-      ctx.fillText(text, px + 4, py);
-    }
+        for (let head = 0; head < heads; head++) this.drawHead(ctx, area, s, layer, head);
+    for (const { label, value } of this.now.header.lines) this.nameLine(ctx, area, label, area.y(value));
     this.inspect(narrow ? Math.min(this.now.width, 280) : this.now.width - width - 32);
   }
 
+  areaOf(width, height) {
+    const [, layers, heads] = this.shape();
+    const [left, right, top, bottom] = [48, width - 12, 16, height - 44];
+    const high = this.scale();
+    const apart = (head) => (heads > 1 ? (head / (heads - 1) - 0.5) * 0.5 : 0);
+    return {
+      ...{ left, right, top, bottom, high, height },
+      x: (layer, head) => left + ((right - left) * (layer + 0.5 + apart(head))) / layers,
+      middle: (layer) => left + ((right - left) * (layer + 0.5)) / layers,
+      y: (v) => bottom - (bottom - top) * (v / high),
+    };
+  }
+
+  drawAxes(ctx, { left, right, top, bottom, high, height, middle, y }) {
+    const { colors, header } = this.now;
+    const [, layers] = this.shape();
+    const step = niceStep(high / 4);
+    const ticks = Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => i * step);
+    ctx.font = `12px ${colors.font}`;
+    levels(ctx, colors, { ticks, y, x0: left, x1: right, word: (v) => String(+v.toPrecision(4)) });
+    ctx.textAlign = 'center';
+    ctx.fillStyle = colors.muted;
+    const every = Math.ceil(layers / Math.max(1, Math.floor((right - left) / 28)));
+    for (let layer = 0; layer < layers; layer += every) ctx.fillText(String(layer + 1), middle(layer), bottom + 16);
+    ctx.fillText('layer', (left + right) / 2, height - 8);
+    upwards(ctx, header.axis, 12, (top + bottom) / 2);
+    for (const { value } of header.lines) line(ctx, colors.muted, 1, left, y(value), right, y(value), [4, 4]);
+  }
+
+  /** One head: of the first model a dot with its spread over pictures, of others a ring. */
+  drawHead(ctx, area, series, layer, head) {
+    const [, , heads] = this.shape();
+    const v = this.value(`values${series}`, layer, head);
+    if (Number.isNaN(v)) return; // a stage with fewer heads
+    const [x, y] = [area.x(layer, head), area.y(v)];
+    const color = headColor(head, heads);
+    if (series === 0) {
+      const d = this.value(`spread${series}`, layer, head);
+      ctx.globalAlpha = 0.35;
+      line(ctx, color, 3, x, area.y(Math.max(0, v - d)), x, area.y(v + d));
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = color;
+      dot(ctx, x, y, 5);
+    } else ring(ctx, x, y, 4, color, 1.5, 0.8);
+    const { picked } = this;
+    if (picked.series === series && picked.layer === layer && picked.head === head)
+      ring(ctx, x, y, 9, this.now.colors.ink, 2, 1);
+    this.dots.push({ series, layer, head, x, y });
+  }
+
+  /** A line's name, at that end and side of it where it hides the fewest dots. */
+  nameLine(ctx, { left, right }, text, level) {
+    const { colors } = this.now;
+    const wide = ctx.measureText(text).width + 8;
+    const ends = [left + 2, right - wide];
+    const places = [level - 9, level + 10].flatMap((y) => ends.map((x) => [x, y]));
+    const hides = ([x, y], one) => one.x > x - 6 && one.x < x + wide + 6 && Math.abs(one.y - y) < 14;
+    const hidden = (place) => this.dots.filter((one) => hides(place, one)).length;
+    const [x, y] = places.reduce((best, other) => (hidden(other) < hidden(best) ? other : best));
+    ctx.textAlign = 'left';
+    ctx.globalAlpha = 0.8;
+    ctx.fillStyle = colors.paper;
+    ctx.fillRect(x, y - 8, wide, 16);
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = colors.muted;
+    ctx.fillText(text, x + 4, y);
+  }
+
   inspect(width) {
-    const { header, colors, arrays } = this.now;
-    const p = this.picked;
-    this.side.style.flexBasis = `${width}px`;
+    const { header, arrays } = this.now;
+    const { series, layer, head } = this.picked;
     const size = Math.max(60, Math.min(width, 260));
-    this.map.node.style.display = arrays[`offsets${p.series}`] ? 'block' : 'none';
-    const ctx = this.map.size(size, size);
-    const v = this.value(`values${p.series}`, p.layer, p.head);
-    const d = this.value(`spread${p.series}`, p.layer, p.head);
-    this.title.textContent = `Layer ${p.layer + 1}, head ${p.head + 1} · ${header.series[p.series]}`;
-    const text = `${v.toFixed(v < 10 ? 2 : 1)} ${header.unit} (± ${d.toFixed(d < 10 ? 2 : 1)} over pictures)`;
-    const offsets = arrays[`offsets${p.series}`];
-    const shown = this.place === header.shown && offsets;
-    const share = shown
-      ? `${(100 * arrays[`tops${p.series}`].data[p.layer * this.shape()[2] + p.head]).toFixed(1)} %`
-      : '';
-    this.note.textContent = shown
-      ? `${text}. Middle: the query. Brightest place: ${share} of its attention.`
-      : offsets
-        ? `${text}. The map belongs to step ${header.steps[header.shown]}.`
-        : `${text}.`;
+    const offsets = arrays[`offsets${series}`];
+    const shown = Boolean(offsets) && this.place === header.shown;
+    const [v, d] = [`values${series}`, `spread${series}`].map((name) => this.value(name, layer, head));
+    const said = (value) => value.toFixed(value < 10 ? 2 : 1);
+    const text = `${said(v)} ${header.unit} (± ${said(d)} over pictures)`;
+    const top = shown ? arrays[`tops${series}`].data[layer * this.shape()[2] + head] : 0;
+    const share = `${(100 * top).toFixed(1)} %`;
+    this.side.style.flexBasis = `${width}px`;
+    this.map.node.style.display = offsets ? 'block' : 'none';
+    this.title.textContent = `Layer ${layer + 1}, head ${head + 1} · ${header.series[series]}`;
+    const other = offsets ? ` The map belongs to step ${header.steps[header.shown]}.` : '';
+    const read = ` Middle: the query. Brightest place: ${share} of its attention.`;
+    this.note.textContent = `${text}.${shown ? read : other}`;
     this.say(`${this.title.textContent}: ${text}`);
     this.legend.style.visibility = shown ? 'visible' : 'hidden';
-    if (shown) {
-      const wide = Math.min(140, size - 80);
-      blit(
-        this.ramp.size(wide, 8),
-        heat(
-          Float32Array.from({ length: 256 }, (_, i) => i),
-          1,
-          256,
-          SEQUENTIAL_LUT,
-          0,
-          255,
-        ),
-        0,
-        0,
-        wide,
-        8,
-        true,
-      );
-      this.peak.textContent = share;
-      const [, heads, rows, cols] = offsets.shape;
-      const start = (p.layer * heads + p.head) * rows * cols;
-      const table = SEQUENTIAL_LUT;
-      const side = size / Math.max(rows, cols);
-      blit(ctx, heat(offsets.data, rows, cols, table, 0, 255, start), 0, 0, side * cols, side * rows);
-      ctx.strokeStyle = colors.query;
-      ctx.lineWidth = 2;
-      ctx.strokeRect(side * ((cols - 1) / 2), side * ((rows - 1) / 2), side, side);
+    this.drawMap(this.map.size(size, size), size, shown && offsets, share);
+  }
+
+  /** The head's mean attention around its query, and its scale; an empty panel where it is not known. */
+  drawMap(ctx, size, offsets, share) {
+    const { colors } = this.now;
+    if (!offsets) {
+      ctx.fillStyle = colors.panel;
+      ctx.fillRect(0, 0, size, size);
       return;
     }
-    ctx.fillStyle = colors.panel;
-    ctx.fillRect(0, 0, size, size);
+    const wide = Math.min(140, size - 80);
+    blit(this.ramp.size(wide, 8), rampImage(SEQUENTIAL_LUT), 0, 0, wide, 8, true);
+    this.peak.textContent = share;
+    const [, heads, rows, cols] = offsets.shape;
+    const start = (this.picked.layer * heads + this.picked.head) * rows * cols;
+    const side = size / Math.max(rows, cols);
+    const image = heat(offsets.data, rows, cols, SEQUENTIAL_LUT, 0, 255, start);
+    blit(ctx, image, 0, 0, side * cols, side * rows);
+    ctx.strokeStyle = colors.query;
+    ctx.lineWidth = 2;
+    ctx.strokeRect(side * ((cols - 1) / 2), side * ((rows - 1) / 2), side, side);
   }
 
   nearest(event) {
@@ -345,12 +316,6 @@ class HeadDistance {
     this.playing = 0;
     this.play.textContent = '▶';
     this.play.setAttribute('aria-label', 'Play through training');
-  }
-
-  niceStep(rough) {
-    const power = 10 ** Math.floor(Math.log10(rough));
-    const unit = rough / power;
-    return power * (unit > 5 ? 10 : unit > 2 ? 5 : unit > 1 ? 2 : 1);
   }
 
   update(next) {

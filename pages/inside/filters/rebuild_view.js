@@ -1,6 +1,7 @@
 // What the components can express: mean patch + sum of the first k coefficients times components, for every patch, in the
 // browser. Moving k adds or takes away only the components between the old and the new k.
 
+import { dot, levels, line, stroke } from '../../views/kit/axes.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { PALETTE } from '../../views/kit/palette.js';
@@ -177,75 +178,64 @@ class RebuildView {
   }
 
   drawCurve() {
-    const { colors, header } = this.now;
-    const width = this.now.width;
+    const { colors, header, width } = this.now;
     const ctx = this.curve.size(width, CURVE);
-    const left = FLAT;
-    const right = 150;
-    const bottom = 34;
-    const top = 8;
-    const high = Math.max(...header.bases.map((_, b) => this.now.arrays[`error${b}`].data[0])) * 1.02;
-    const x = (i) => left + (i / header.most) * (width - left - right);
-    const y = (v) => CURVE - bottom - (v / high) * (CURVE - bottom - top);
-    ctx.font = `12px ${colors.font}`;
-    ctx.fillStyle = colors.muted;
-    ctx.strokeStyle = colors.line;
-    ctx.lineWidth = 1;
-    ctx.textBaseline = 'middle';
+    const area = this.areaOf(width);
+    const { left, right, top, bottom, high, x, y } = area;
     const unit = 10 ** Math.floor(Math.log10(high));
     const step = high / unit > 5 ? 2 * unit : high / unit > 2 ? unit : unit / 2;
-    ctx.textAlign = 'right';
-    for (let v = 0; v <= high; v += step) {
-      ctx.fillText(String(Math.round(v * 10) / 10), left - 6, y(v));
-      ctx.beginPath();
-      ctx.moveTo(left, y(v));
-      ctx.lineTo(width - right, y(v));
-      ctx.stroke();
-    }
+    const ticks = Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => i * step);
+    ctx.font = `12px ${colors.font}`;
+    levels(ctx, colors, { ticks, y, x0: left, x1: right, word: (v) => String(Math.round(v * 10) / 10), gap: 6 });
     ctx.textAlign = 'center';
     ctx.textBaseline = 'top';
     const tick = Math.max(1, Math.ceil(header.most / 8));
-    for (let i = 0; i <= header.most; i += tick) ctx.fillText(i, x(i), CURVE - bottom + 4);
-    ctx.fillText('components k', left + (width - left - right) / 2, CURVE - 14);
-    ctx.strokeStyle = colors.muted;
-    ctx.setLineDash([3, 3]);
-    ctx.beginPath();
-    ctx.moveTo(x(this.k), top);
-    ctx.lineTo(x(this.k), CURVE - bottom);
-    ctx.stroke();
-    ctx.setLineDash([]);
-    const ends = [];
-    header.bases.forEach((basis, b) => {
-      const { data } = this.now.arrays[`error${b}`];
-      const color = COLORS[b](colors);
-      ctx.strokeStyle = ctx.fillStyle = color;
-      ctx.lineWidth = 2.5;
-      ctx.beginPath();
-      data.forEach((v, i) => ctx[i ? 'lineTo' : 'moveTo'](x(i), y(v)));
-      if (data.length - 1 < header.most) ctx.lineTo(x(header.most), y(data[data.length - 1]));
-      ctx.stroke();
-      ctx.beginPath();
-      ctx.arc(x(this.k), y(data[this.used(b)]), 4.5, 0, 7);
-      ctx.fill();
-      ends.push({ at: y(data[this.used(b)]), color, text: `${basis.title} ${data[this.used(b)].toFixed(1)}` });
-    });
-    // Labels beside the plot, in the order of the values at k, never on top of one another.
+    for (let i = 0; i <= header.most; i += tick) ctx.fillText(i, x(i), bottom + 4);
+    ctx.fillText('components k', (left + right) / 2, CURVE - 14);
+    line(ctx, colors.muted, 1, x(this.k), top, x(this.k), bottom, [3, 3]);
+    const ends = header.bases.map((basis, b) => this.drawError(ctx, area, basis, b));
     ends.sort((a, b) => a.at - b.at);
+    this.nameEnds(ctx, area, ends);
+    const told = ends.map((end) => end.text).join(', ');
+    const label = `Error against the number of components. ${told} grey levels at k = ${this.k}`;
+    this.curve.node.setAttribute('aria-label', label);
+  }
+
+  areaOf(width) {
+    const { bases, most } = this.now.header;
+    const [left, right, top, bottom] = [FLAT, width - 150, 8, CURVE - 34];
+    const high = Math.max(...bases.map((_, b) => this.now.arrays[`error${b}`].data[0])) * 1.02;
+    const x = (i) => left + (i / most) * (right - left);
+    return { left, right, top, bottom, high, x, y: (v) => bottom - (v / high) * (bottom - top) };
+  }
+
+  /** One basis' error over k; it stays where the basis has no more components. */
+  drawError(ctx, { x, y }, basis, b) {
+    const { data } = this.now.arrays[`error${b}`];
+    const points = Array.from(data, (v, i) => [x(i), y(v)]);
+    if (data.length - 1 < this.now.header.most) points.push([x(this.now.header.most), y(data[data.length - 1])]);
+    const color = COLORS[b](this.now.colors);
+    ctx.strokeStyle = ctx.fillStyle = color;
+    ctx.lineWidth = 2.5;
+    stroke(ctx, points);
+    const error = data[this.used(b)];
+    dot(ctx, x(this.k), y(error), 4.5);
+    return { at: y(error), color, text: `${basis.title} ${error.toFixed(1)}` };
+  }
+
+  /** Labels beside the plot, in the order of the values at k, never on top of one another. */
+  nameEnds(ctx, { right, top, bottom }, ends) {
     ctx.textAlign = 'left';
     ctx.textBaseline = 'middle';
     let free = top + 6;
-    for (const end of ends) {
-      const at = Math.max(free, Math.min(end.at, CURVE - bottom - 18 * (ends.length - 1 - ends.indexOf(end))));
+    ends.forEach((end, i) => {
+      const at = Math.max(free, Math.min(end.at, bottom - 18 * (ends.length - 1 - i)));
       free = at + 18;
       ctx.fillStyle = end.color;
-      ctx.fillText('●', width - right + 8, at);
-      ctx.fillStyle = colors.ink;
-      ctx.fillText(end.text, width - right + 22, at);
-    }
-    this.curve.node.setAttribute(
-      'aria-label',
-      `Error against the number of components. ${ends.map((e) => e.text).join(', ')} grey levels at k = ${this.k}`,
-    );
+      ctx.fillText('●', right + 8, at);
+      ctx.fillStyle = this.now.colors.ink;
+      ctx.fillText(end.text, right + 22, at);
+    });
   }
 
   drawAll() {

@@ -1,6 +1,7 @@
 // The puzzle: patches glide to where the shuffle puts them; probabilities before and after as bars.
 // header: {patch, cols, bars: [{title, note, rows: [[name, before, after], ...]}]}; arrays: shown, order (N) int32
 
+import { fit } from '../../views/kit/dom.js';
 import { canvas, el } from '../../views/kit/dom.js';
 import { animate } from '../../views/kit/motion.js';
 import { picture } from '../../views/kit/pixels.js';
@@ -54,7 +55,7 @@ class PatchesPuzzle {
       ctx.font = `14px ${colors.font}`;
       ctx.textAlign = 'left';
       ctx.fillStyle = colors.ink;
-      ctx.fillText(this.fit(ctx, label, name - 8), 0, y + 16);
+      ctx.fillText(fit(ctx, label, name - 8), 0, y + 16);
       for (const [k, p, colour] of [
         [0, before, colors.muted],
         [1, after, colors.query],
@@ -71,61 +72,53 @@ class PatchesPuzzle {
     );
   }
 
-  fit(ctx, text, width) {
-    if (ctx.measureText(text).width <= width) return text;
-    let cut = text;
-    while (cut.length > 1 && ctx.measureText(`${cut}…`).width > width) cut = cut.slice(0, -1);
-    return `${cut}…`;
-  }
-
   update(message) {
     const fresh = this.now?.arrays !== message.arrays;
     this.now = message;
-    const { header, arrays, width } = this.now;
-    const wide = width >= 720;
-    const order = arrays.order.data;
-    const count = header.bars.length;
-    this.side = wide ? (count > 2 ? 224 : 280) : Math.min(320, width);
-    if (fresh) {
-      this.image = picture(arrays.shown);
-      const next = new Array(order.length);
-      order.forEach((patch, place) => {
-        next[patch] = place;
-      });
-      this.from = this.places.length === next.length ? this.places : next.map((_, i) => i);
-      this.places = next;
-    }
+    const count = message.header.bars.length;
+    this.side = message.width >= 720 ? (count > 2 ? 224 : 280) : Math.min(320, message.width);
+    if (fresh) this.take(message.arrays);
     this.stop();
-    if (fresh)
-      this.stop = animate(
-        450,
-        (t) => this.draw(t),
-        () => {
-          this.from = this.places;
-        },
-      );
+    const landed = () => {
+      this.from = this.places;
+    };
+    if (fresh) this.stop = animate(450, (t) => this.draw(t), landed);
     else this.draw(1);
     const moved = this.places.filter((place, patch) => place !== patch).length;
     this.map.node.setAttribute('aria-label', `The picture with ${moved} of ${this.places.length} patches moved`);
-    while (this.bars.length < count) {
-      const box = el(this.pair, 'div', { class: 'pt-bars' });
-      this.bars.push({
-        box,
-        title: el(box, 'div', { class: 'pt-strong' }),
-        note: el(box, 'div', { class: 'vv-muted' }),
-        view: canvas(box, { role: 'img' }),
-      });
-    }
+    this.drawAllBars(message);
+  }
+
+  take(arrays) {
+    this.image = picture(arrays.shown);
+    const next = new Array(arrays.order.data.length);
+    arrays.order.data.forEach((patch, place) => {
+      next[patch] = place;
+    });
+    this.from = this.places.length === next.length ? this.places : next.map((_, i) => i);
+    this.places = next;
+  }
+
+  drawAllBars({ header, width }) {
+    const count = header.bars.length;
+    while (this.bars.length < count) this.bars.push(this.addBars());
     const least = count > 2 ? 200 : 264;
     const room = width - this.side - 24 * count;
-    const columns = room >= count * least ? room / count : wide ? width - this.side - 24 : width;
+    const beside = width >= 720 ? width - this.side - 24 : width;
+    const columns = Math.floor(room >= count * least ? room / count : beside);
     // One scale for every bar, so that models can be compared; a thousand classes would vanish on a scale to 100 %.
     const most = Math.max(...header.bars.flatMap(({ rows }) => rows.flatMap(([, before, after]) => [before, after])));
     this.bars.forEach((part, i) => {
       part.box.hidden = i >= count;
       part.box.style.minWidth = `${Math.min(least, width)}px`;
-      if (!part.box.hidden) this.drawBars(part, header.bars[i], Math.floor(columns), most);
+      if (!part.box.hidden) this.drawBars(part, header.bars[i], columns, most);
     });
+  }
+
+  addBars() {
+    const box = el(this.pair, 'div', { class: 'pt-bars' });
+    const title = el(box, 'div', { class: 'pt-strong' });
+    return { box, title, note: el(box, 'div', { class: 'vv-muted' }), view: canvas(box, { role: 'img' }) };
   }
 }
 

@@ -1,6 +1,7 @@
 // The right cut beside the slip: under the pointer, one 'patch' of each and the pixels it was made of.
 // header: {patch, rows, cols}; arrays: shown (S, S, 3), mosaic (S, S, 3) uint8
 
+import { lattice } from '../../views/kit/axes.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { blit, picture } from '../../views/kit/pixels.js';
@@ -55,57 +56,50 @@ class PatchesSlip {
 
   draw() {
     const { patch: P, rows, cols } = this.now.header;
+    const { primary, query } = this.now.colors;
     const n = Math.max(0, this.hover);
     const width = P * cols;
-    const pixel = this.side / width;
-    const first = n * P * P;
-    const end = first + P * P;
-    const from = this.source.size(this.side, this.side);
-    blit(from, this.images[0], 0, 0, this.side, this.side);
-    from.fillStyle = this.now.colors.mode === 'dark' ? 'rgba(16,21,28,0.55)' : 'rgba(251,250,247,0.6)';
-    from.fillRect(0, 0, this.side, this.side);
-    const lift = (x, y, w, h, colour) => {
-      this.blitPart(from, x, y, w, h, pixel);
-      from.strokeStyle = colour;
-      from.lineWidth = 2;
-      from.strokeRect(x * pixel, y * pixel, w * pixel, h * pixel);
-    };
-    lift((n % cols) * P, Math.floor(n / cols) * P, P, P, this.now.colors.primary);
-    for (let i = first; i < end;) {
-      const y = Math.floor(i / width);
-      const x = i % width;
-      const run = Math.min(end - i, width - x);
-      lift(x, y, run, 1, this.now.colors.query);
-      i += run;
-    }
+    this.drawSource(n, width);
     for (const [view, image, colour] of [
-      [this.right, this.images[0], this.now.colors.primary],
-      [this.wrong, this.images[1], this.now.colors.query],
+      [this.right, this.images[0], primary],
+      [this.wrong, this.images[1], query],
     ]) {
       const ctx = view.size(this.side, this.side);
       blit(ctx, image, 0, 0, this.side, this.side);
       ctx.strokeStyle = 'rgba(255,255,255,0.35)';
       ctx.lineWidth = this.side / Math.max(rows, cols) < 14 ? 0.3 : 0.75;
-      for (let i = 1; i < rows; i++) {
-        ctx.beginPath();
-        ctx.moveTo(0, (i * this.side) / rows);
-        ctx.lineTo(this.side, (i * this.side) / rows);
-        ctx.stroke();
-      }
-      for (let i = 1; i < cols; i++) {
-        ctx.beginPath();
-        ctx.moveTo((i * this.side) / cols, 0);
-        ctx.lineTo((i * this.side) / cols, this.side);
-        ctx.stroke();
-      }
+      lattice(ctx, rows, cols, this.side, this.side);
       this.outline(ctx, n, colour);
     }
-    const from_ = `row ${Math.floor(first / width)}, column ${first % width}`;
-    const to = `row ${Math.floor((end - 1) / width)}, column ${(end - 1) % width}`;
+    const place = (i) => `row ${Math.floor(i / width)}, column ${i % width}`;
     this.note.textContent =
       `Token ${n + 1}. Unfold: the ${P} × ${P} square at row ${Math.floor(n / cols) * P}, column ${(n % cols) * P}. ` +
-      `Reshape: ${P * P} pixels in a run, from ${from_} to ${to}.`;
+      `Reshape: ${P * P} pixels in a run, from ${place(n * P * P)} to ${place((n + 1) * P * P - 1)}.`;
     if (this.hover >= 0) this.say(this.note.textContent);
+  }
+
+  /** The picture, paled, with the pixels of both 'patches' lifted out of it. */
+  drawSource(n, width) {
+    const { patch: P, cols } = this.now.header;
+    const { mode, primary, query } = this.now.colors;
+    const pixel = this.side / width;
+    const ctx = this.source.size(this.side, this.side);
+    blit(ctx, this.images[0], 0, 0, this.side, this.side);
+    ctx.fillStyle = mode === 'dark' ? 'rgba(16,21,28,0.55)' : 'rgba(251,250,247,0.6)';
+    ctx.fillRect(0, 0, this.side, this.side);
+    const lift = (x, y, w, h, colour) => {
+      this.blitPart(ctx, x, y, w, h, pixel);
+      ctx.strokeStyle = colour;
+      ctx.lineWidth = 2;
+      ctx.strokeRect(x * pixel, y * pixel, w * pixel, h * pixel);
+    };
+    lift((n % cols) * P, Math.floor(n / cols) * P, P, P, primary);
+    const end = (n + 1) * P * P;
+    for (let i = n * P * P; i < end;) {
+      const run = Math.min(end - i, width - (i % width));
+      lift(i % width, Math.floor(i / width), run, 1, query);
+      i += run;
+    }
   }
 
   blitPart(ctx, x, y, w, h, pixel) {

@@ -1,6 +1,7 @@
 // A table of positions: rows are positions, columns are dimensions. The hovered cell's formula, with its numbers, stands
 // beside it; below, its column as a wave over the positions; above, the wavelength of every column.
 
+import { legend } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
@@ -257,52 +258,31 @@ class TableView {
   update(message) {
     const fresh = this.now?.arrays !== message.arrays;
     this.now = message;
-    if (fresh) {
-      const { header, arrays } = this.now;
-      this.image = heat(arrays.values.data, this.N(), this.D(), DIVERGING_LUT, -header.peak, header.peak);
-      this.seen = picture(arrays.shown);
-      this.cell = [Math.min(header.position, this.N() - 1), Math.min(this.cell?.[1] ?? 2, this.D() - 1)];
-    }
-    const wide = this.now.width >= 720;
-    const rightWidth = wide ? Math.floor((this.now.width - 24) / 3) : this.now.width;
-    const width = wide ? this.now.width - rightWidth - 25 : this.now.width; // 25: the root's width may be a fraction less
+    if (fresh) this.take(message);
+    const wide = message.width >= 720;
+    const rightWidth = wide ? Math.floor((message.width - 24) / 3) : message.width;
+    const width = wide ? message.width - rightWidth - 25 : message.width; // 25: the root's width may be a fraction less
     const height = Math.round(Math.min(392, Math.max(160, (this.N() * (width - AXIS)) / this.D())));
     this.map.wanted = [width, height];
     this.left.style.width = `${width}px`;
     this.right.style.width = `${rightWidth}px`;
     this.right.wanted = rightWidth;
-    const ctx = this.scale.size(Math.min(320, width), 34);
-    const { peak } = this.now.header;
-    const { colors } = this.now;
-    blit(
-      ctx,
-      heat(
-        Float32Array.from({ length: 256 }, (_, i) => i),
-        1,
-        256,
-        DIVERGING_LUT,
-        0,
-        255,
-      ),
-      AXIS,
-      0,
-      this.scale.width - AXIS,
-      10,
-      true,
-    );
-    ctx.font = `12px ${colors.font}`;
-    ctx.fillStyle = colors.muted;
-    ctx.textBaseline = 'top';
-    for (const [t, x, a] of [
-      [`−${number(peak, 2)}`, AXIS, 'left'],
-      ['0', AXIS + (this.scale.width - AXIS) / 2, 'center'],
-      [number(peak, 2), this.scale.width, 'right'],
-    ]) {
-      ctx.textAlign = a;
-      ctx.fillText(t, x, 15);
-    }
-    this.scale.node.setAttribute('aria-label', `Colour scale from −${number(peak)} to ${number(peak)}, white at zero`);
+    const { peak } = message.header;
+    legend(this.scale, {
+      table: DIVERGING_LUT,
+      width: Math.min(320, width),
+      left: AXIS,
+      words: [`−${number(peak, 2)}`, '0', number(peak, 2)],
+      colors: message.colors,
+      label: `Colour scale from −${number(peak)} to ${number(peak)}, white at zero`,
+    });
     this.drawAll();
+  }
+
+  take({ header, arrays }) {
+    this.image = heat(arrays.values.data, this.N(), this.D(), DIVERGING_LUT, -header.peak, header.peak);
+    this.seen = picture(arrays.shown);
+    this.cell = [Math.min(header.position, this.N() - 1), Math.min(this.cell?.[1] ?? 2, this.D() - 1)];
   }
 }
 

@@ -88,14 +88,30 @@ export function dot(ctx, x, y, radius) {
   ctx.fill();
 }
 
-/** A frame just inside a square, and the pale one under it that keeps it visible on any picture. */
-export function frame(ctx, x, y, side, color, width = 2.5, under = '#fff') {
-  ctx.strokeStyle = under;
-  ctx.lineWidth = width + (width > 2.5 ? 2 : 1.5);
-  ctx.strokeRect(x + 1, y + 1, side - 2, side - 2);
-  ctx.strokeStyle = color;
-  ctx.lineWidth = width;
-  ctx.strokeRect(x + 1, y + 1, side - 2, side - 2);
+/** A frame just inside a box, and the pale one under it that keeps it visible on any picture. */
+export function frame(ctx, x, y, w, h, color, thick = 2.5) {
+  for (const [stroke, wide] of [
+    ['#fff', thick + (thick > 2.5 ? 2 : 1.5)],
+    [color, thick],
+  ]) {
+    ctx.strokeStyle = stroke;
+    ctx.lineWidth = wide;
+    ctx.strokeRect(x + 1, y + 1, w - 2, h - 2);
+  }
+}
+
+/** The thin lines between the cells of a grid over a box at the origin. */
+export function lattice(ctx, rows, cols, width, height) {
+  ctx.beginPath();
+  for (let i = 1; i < cols; i++) {
+    ctx.moveTo((i * width) / cols, 0);
+    ctx.lineTo((i * width) / cols, height);
+  }
+  for (let i = 1; i < rows; i++) {
+    ctx.moveTo(0, (i * height) / rows);
+    ctx.lineTo(width, (i * height) / rows);
+  }
+  ctx.stroke();
 }
 
 /** Places at least `gap` apart between low and high, as near to where they are wanted as can be. */
