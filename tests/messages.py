@@ -19,3 +19,15 @@ def unpack(message: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         flat = np.frombuffer(message, entry["dtype"], count, 4 + length + entry["offset"])
         arrays[name] = flat.reshape(entry["shape"])
     return header, arrays
+
+
+def body(message: bytes) -> bytes:
+    """What a page packed for a view, without the address of the view's files that `register` put before it."""
+    (length,) = struct.unpack_from("<I", message)
+    return message[4 + length :]
+
+
+def files(message: bytes) -> list[str]:
+    """The files of the view that a message is for, below `pages`."""
+    (length,) = struct.unpack_from("<I", message)
+    return message[4 : 4 + length].decode().split()

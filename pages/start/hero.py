@@ -7,7 +7,7 @@ import numpy as np
 from pages.views.register import register
 from vitviz.plots.blob import pack
 
-_hero = register(__file__, "hero", css="canvas { max-width: 100%; }")
+_hero = register(__file__, "hero")
 
 
 def hero(shown: np.ndarray, patch_px: int, pin: tuple[float, float] | None, *, key: str) -> int | None:

@@ -1,8 +1,12 @@
 // Class probabilities as bars; with a second set, where they were and where they are.
-export default view(({ root }) => {
+
+import { el } from './kit/dom.js';
+
+export default function bars({ root }) {
   const table = el(root, 'div', { class: 'ab', role: 'table', 'aria-label': 'Class probabilities' });
   return function update({ header, arrays }) {
-    const now = arrays.now.data, before = arrays.before?.data;
+    const now = arrays.now.data;
+    const before = arrays.before?.data;
     table.replaceChildren();
     header.names.forEach((name, i) => {
       const row = el(table, 'div', { class: 'ab-row', role: 'row' });
@@ -13,11 +17,12 @@ export default view(({ root }) => {
       if (before) el(track, 'b').style.left = `${100 * before[i]}%`;
       el(row, 'span', { class: 'ab-value', role: 'cell' }, `${(100 * now[i]).toFixed(1)} %`);
       if (before) {
-        const change = 100 * (now[i] - before[i]), none = Math.abs(change) < 0.05;
+        const change = 100 * (now[i] - before[i]);
+        const none = Math.abs(change) < 0.05;
         const text = none ? '0.0' : `${change > 0 ? '+' : '−'}${Math.abs(change).toFixed(1)}`;
         const tone = none ? 'vv-muted' : change < 0 ? 'ab-down' : 'ab-up';
         el(row, 'span', { class: `ab-value ${tone}`, role: 'cell' }, text);
       }
     });
   };
-});
+}

@@ -1,402 +1,406 @@
 // The attention explorer: the patch under the pointer is the query. What travels once is the chosen layer with all
-// heads and, from attention_strip.js, the chosen head with all layers (eight bits a weight); every hover after that is
+// heads and, from explorer_strip.js, the chosen head with all layers (eight bits a weight); every hover after that is
 // drawn here.
-// How it is viewed (pin, direction, scale, ...) comes from attention_view.js, so that no weight travels for it.
+// How it is viewed (pin, direction, scale, ...) comes from explorer_options.js, so that no weight travels for it.
 
-const SQUARES = Float32Array.from({ length: 256 }, (_, code) => (code / 255) ** 2);
-const DEFAULT_VIEW = { pin: null, direction: 'row', scale: 'shared', style: 'overlay', share: 0.6, opacity: 0.9, smooth: false, grid: true };
+import { listen, recall, tell } from './kit/bus.js';
+import { button, el, live } from './kit/dom.js';
+import { gridNavigation } from './kit/grid.js';
+import { PALETTE } from './kit/palette.js';
+import { cover, picture } from './kit/pixels.js';
+import { mark, pinOf, tokenOfPin } from './kit/place.js';
+import { SEQUENTIAL_LUT, accentLut, headColor, rgb } from './kit/ramp.js';
+import { tokenName } from './kit/words.js';
+import { fuse, highest, numbers, stack, threshold } from './explorer_weights.js';
+import { formulaOf, hintOf, linesOf, nameOf, percent, weight } from './explorer_words.js';
 
-/** One stack of maps: n x tokens x slots codes, row maxima, and (for windows) which token sits in which slot. */
-function stack(arrays, tokens, prefix = '') {
-  const codes = arrays[`${prefix}codes`], maxima = arrays[`${prefix}max`].data, slots = codes.shape[2];
-  const windows = arrays[`${prefix}slots`]?.data, windowOf = arrays[`${prefix}window_of`]?.data, slotOf = arrays[`${prefix}slot_of`]?.data;
-  const perBlock = windows ? windows.length / arrays[`${prefix}slots`].shape[0] : 0;
-  const shared = windows && arrays[`${prefix}slots`].shape[0] === 1;
-  /** Weights of map i for one query (row) or onto one key (column), all tokens; `seen` marks the window's tokens. */
-  function read(i, token, direction, out, seen) {
-    out.fill(0);
-    const base = i * tokens;
-    if (!windows) {
-      seen?.fill(1);
-      if (direction === 'row') {
-        const from = (base + token) * slots, max = maxima[base + token];
-        for (let k = 0; k < tokens; k++) out[k] = SQUARES[codes.data[from + k]] * max;
-      } else {
-        for (let q = 0; q < tokens; q++) out[q] = SQUARES[codes.data[(base + q) * slots + token]] * maxima[base + q];
-      }
-      return out;
-    }
-    seen?.fill(0);
-    const block = shared ? 0 : i, window = windowOf[block * tokens + token], mine = slotOf[block * tokens + token];
-    for (let s = 0; s < slots; s++) {
-      const other = windows[block * perBlock + window * slots + s];
-      if (other < 0) continue;
-      if (seen) seen[other] = 1;
-      out[other] = direction === 'row'
-        ? SQUARES[codes.data[(base + token) * slots + s]] * maxima[base + token]
-        : SQUARES[codes.data[(base + other) * slots + mine]] * maxima[base + other];
-    }
-    return out;
-  }
-  return { count: codes.shape[0], read };
-}
-
-function fuse(maps, how, out) {
-  out.fill(how === 'min' ? Infinity : 0);
-  for (const map of maps)
-    for (let k = 0; k < out.length; k++)
-      out[k] = how === 'mean' ? out[k] + map[k] / maps.length : how === 'max' ? Math.max(out[k], map[k]) : Math.min(out[k], map[k]);
-  return out;
-}
+const DEFAULT_VIEW = {
+  pin: null,
+  direction: 'row',
+  scale: 'shared',
+  style: 'overlay',
+  share: 0.6,
+  opacity: 0.9,
+  smooth: false,
+  grid: true,
+};
 
 /** A small map with its label; a click brings it onto the stage. */
 function thumbnail(parent, label, color, pick) {
-  const button = el(parent, 'button', { class: 'ax-thumb', type: 'button', title: label });
-  const frame = el(button, 'span', { class: 'ax-frame' });
-  const node = el(frame, 'canvas', { class: 'ax-cells', 'aria-hidden': 'true' });
-  const caption = el(button, 'span', { class: 'ax-label' }, label);
+  const node = button(parent, '', pick, { class: 'ax-thumb', title: label });
+  const frame = el(node, 'span', { class: 'ax-frame' });
+  const cells = el(frame, 'canvas', { class: 'ax-cells', 'aria-hidden': 'true' });
+  const caption = el(node, 'span', { class: 'ax-label' }, label);
   if (color) caption.style.setProperty('--ax-head', color);
-  button.onclick = pick;
-  return { button, frame, node };
+  return { button: node, node: cells };
 }
 
-const percent = (value) => `${(100 * value).toFixed(value < 0.0995 ? 1 : 0)} %`;
-const weight = (value) => (value >= 0.01 ? value.toFixed(3) : value === 0 ? '0' : value.toExponential(1));
-const TOKEN_NAMES = { cls: '[CLS]', dist: '[DIST]' };
-const tokenName = (name) => TOKEN_NAMES[name] ?? `[${name.toUpperCase()}]`;
+class Explorer {
+  constructor({ root, trigger, onUnmount }) {
+    Object.assign(this, { root, trigger, model: null, options: DEFAULT_VIEW, hover: null, shown: null });
+    // What was built, styled and drawn last, and the frame that is asked for: nothing is done twice.
+    Object.assign(this, { built: '', styled: '', drawn: null, pending: 0 });
+    this.page = el(root, 'div', { class: 'ax' });
+    this.left = el(this.page, 'div', { class: 'ax-left' });
+    this.right = el(this.page, 'div', { class: 'ax-right' });
+    this.buildStage();
+    this.buildInspector();
+    this.heads = this.buildThumbs(this.right, 'ax-title', 'ax-thumbs ax-heads');
+    this.layers = this.buildThumbs(this.page, 'ax-title ax-wide', 'ax-thumbs ax-wide ax-layers');
+    this.say = live(root);
+    this.navigate();
+    onUnmount(listen('strip', root, (news) => this.onStrip(news)));
+    onUnmount(listen('hover', root, (news) => this.onHover(news)));
+    onUnmount(listen('options', root, (news) => this.onView(news)));
+    onUnmount(() => cancelAnimationFrame(this.pending));
+  }
 
-export default view(({ root, trigger, onUnmount }) => {
-  const page = el(root, 'div', { class: 'ax' });
-  const left = el(page, 'div', { class: 'ax-left' }), right = el(page, 'div', { class: 'ax-right' });
-  const tokens = el(left, 'div', { class: 'vv-row ax-tokens', role: 'group', 'aria-label': 'Tokens that are no patches' });
-  const stage = el(left, 'div', { class: 'ax-stage' });
-  const base = el(stage, 'canvas', { class: 'ax-base', 'aria-hidden': 'true' });
-  const veil = el(stage, 'canvas', { class: 'ax-cells', 'aria-hidden': 'true' });
-  const lines = el(stage, 'div', { class: 'ax-lines' });
-  const pinned = el(stage, 'div', { class: 'ax-pin' }), marker = el(stage, 'div', { class: 'ax-query' });
-  const legend = el(left, 'div', { class: 'ax-legend' });
-  el(legend, 'span', { class: 'vv-muted' }, 'weight 0');
-  const bar = el(legend, 'canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
-  const high = el(legend, 'span', { class: 'vv-muted' });
-  const inspector = el(right, 'div', { class: 'ax-inspector' });
-  const named = el(inspector, 'div', { class: 'ax-name' });
-  el(named, 'i'); el(named, 'span');
-  const subtitle = el(inspector, 'div', { class: 'vv-muted' }), facts = el(inspector, 'table');
-  const formula = el(inspector, 'div', { class: 'vv-mono ax-formula' });
-  const headsHead = el(right, 'div', { class: 'ax-title' }), headsTitle = el(headsHead, 'span'), headsScale = el(headsHead, 'small');
-  const headsBox = el(right, 'div', { class: 'ax-thumbs ax-heads' });
-  const layersHead = el(page, 'div', { class: 'ax-title ax-wide' }), layersTitle = el(layersHead, 'span'), layersScale = el(layersHead, 'small');
-  const layersBox = el(page, 'div', { class: 'ax-thumbs ax-wide ax-layers' });
-  const say = live(root);
+  buildStage() {
+    const group = { class: 'vv-row ax-tokens', role: 'group', 'aria-label': 'Tokens that are no patches' };
+    this.tokens = el(this.left, 'div', group);
+    this.stage = el(this.left, 'div', { class: 'ax-stage' });
+    this.base = el(this.stage, 'canvas', { class: 'ax-base', 'aria-hidden': 'true' });
+    this.veil = el(this.stage, 'canvas', { class: 'ax-cells', 'aria-hidden': 'true' });
+    this.lines = el(this.stage, 'div', { class: 'ax-lines' });
+    this.pinned = el(this.stage, 'div', { class: 'ax-pin' });
+    this.marker = el(this.stage, 'div', { class: 'ax-query' });
+    this.legend = el(this.left, 'div', { class: 'ax-legend' });
+    el(this.legend, 'span', { class: 'vv-muted' }, 'weight 0');
+    this.bar = el(this.legend, 'canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
+    this.high = el(this.legend, 'span', { class: 'vv-muted' });
+  }
 
-  let model = null, options = DEFAULT_VIEW, hover = null, pending = 0, built = '', shown = null;
+  buildInspector() {
+    const inspector = el(this.right, 'div', { class: 'ax-inspector' });
+    const named = el(inspector, 'div', { class: 'ax-name' });
+    el(named, 'i');
+    this.named = el(named, 'span');
+    this.subtitle = el(inspector, 'div', { class: 'vv-muted' });
+    this.facts = el(inspector, 'table');
+    this.formula = el(inspector, 'div', { class: 'vv-mono ax-formula' });
+  }
+
+  buildThumbs(parent, headClass, boxClass) {
+    const head = el(parent, 'div', { class: headClass });
+    return { head, title: el(head, 'span'), scale: el(head, 'small'), box: el(parent, 'div', { class: boxClass }) };
+  }
+
+  navigate() {
+    const first = () => this.model.header.prefix.length;
+    this.patches = gridNavigation(this.stage, {
+      label: 'Picture cut into patches: the patch under the pointer is the query',
+      rows: () => this.model?.header.grid[0] ?? 1,
+      cols: () => this.model?.header.grid[1] ?? 1,
+      hover: (index, event) => this.look(index < 0 ? null : this.placeOf(first() + index), event),
+      pick: (index) => this.pin(first() + index),
+    });
+    // A finger across the picture moves the query; up and down still scrolls the page.
+    this.stage.style.touchAction = 'pan-y';
+    this.stage.onfocus = () => {
+      if (!this.model || this.patches.index >= 0 || !this.stage.matches(':focus-visible')) return;
+      const patch = this.tokenOf(this.options.pin) - first();
+      if (patch >= 0) this.patches.move(patch);
+    };
+  }
 
   // ------------------------------------------------------------ the query
+  tokenOf(query) {
+    const { prefix, grid } = this.model.header;
+    const named = query ? tokenOfPin(this.model.header, query) : -1;
+    if (named >= 0) return named;
+    const middle = prefix.length + Math.floor(grid[0] / 2) * grid[1] + Math.floor(grid[1] / 2);
+    return prefix[0] === 'cls' ? 0 : middle;
+  }
 
-  const tokenOf = (query) => {
-    if (!model) return 0;
-    const { prefix, grid: [rows, cols] } = model.header;
-    if (query) {
-      const named = prefix.indexOf(query);
-      if (named >= 0) return named;
-      const [x, y] = query.split(',').map(Number);
-      if (Number.isFinite(x) && Number.isFinite(y)) {
-        const place = (v, n) => Math.max(0, Math.min(n - 1, Math.floor(v * n)));
-        return prefix.length + place(y, rows) * cols + place(x, cols);
-      }
+  placeOf(token) {
+    const { prefix, grid } = this.model.header;
+    return token < prefix.length ? prefix[token] : pinOf(grid, token - prefix.length);
+  }
+
+  look(query, event) {
+    this.hover = query;
+    this.schedule();
+    tell('hover', this.root, { group: this.model?.header.group, query });
+    if (event?.type === 'keydown') this.say(this.spoken());
+  }
+
+  pin(token) {
+    const place = this.placeOf(token);
+    this.options = { ...this.options, pin: place };
+    this.schedule();
+    this.trigger('pin', place);
+  }
+
+  onHover({ group, query }) {
+    if (!this.model || group !== this.model.header.group) return;
+    this.hover = query;
+    this.schedule();
+  }
+
+  onView(news) {
+    if (this.model && news.group === this.model.header.group) {
+      this.options = { ...DEFAULT_VIEW, ...news };
+      this.schedule();
     }
-    return prefix.length && prefix[0] === 'cls' ? 0 : prefix.length + Math.floor(rows / 2) * cols + Math.floor(cols / 2);
-  };
-  const placeOf = (token) => {
-    const { prefix, grid: [rows, cols] } = model.header, patch = token - prefix.length;
-    if (patch < 0) return prefix[token];
-    return `${(((patch % cols) + 0.5) / cols).toFixed(4)},${((Math.floor(patch / cols) + 0.5) / rows).toFixed(4)}`;
-  };
-  const nameOf = (token) => {
-    const { prefix, grid: [, cols] } = model.header, patch = token - prefix.length;
-    return patch < 0 ? tokenName(prefix[token]) : `patch ${patch + 1} (row ${Math.floor(patch / cols) + 1}, column ${(patch % cols) + 1})`;
-  };
-
-  function look(query, event) {
-    hover = query;
-    schedule();
-    window.dispatchEvent(new CustomEvent('vitviz:hover', { detail: { group: model?.header.group, query, from: root } }));
-    if (event?.type === 'keydown') say(spoken());
   }
-  function pin(token) {
-    const place = placeOf(token);
-    options = { ...options, pin: place };
-    schedule();
-    trigger('pin', place);
-  }
-  const patches = gridNavigation(stage, {
-    label: 'Picture cut into patches: the patch under the pointer is the query',
-    rows: () => model?.header.grid[0] ?? 1,
-    cols: () => model?.header.grid[1] ?? 1,
-    hover: (index, event) => look(index < 0 ? null : placeOf(model.header.prefix.length + index), event),
-    pick: (index) => pin(model.header.prefix.length + index),
-  });
-  stage.style.touchAction = 'pan-y'; // a finger across the picture moves the query; up and down still scrolls the page
-  stage.onfocus = () => {
-    const patch = tokenOf(options.pin) - (model?.header.prefix.length ?? 0);
-    if (patches.index < 0 && patch >= 0 && stage.matches(':focus-visible')) patches.move(patch);
-  };
 
-  const onHover = ({ detail }) => {
-    if (detail.from === root || !model || detail.group !== model.header.group) return;
-    hover = detail.query;
-    schedule();
-  };
-  const onView = ({ detail }) => { if (model && detail.group === model.header.group) { options = { ...DEFAULT_VIEW, ...detail }; schedule(); } };
-  const onStrip = ({ detail }) => { if (model && detail.tag === model.header.strip) { takeStrip(); schedule(); } };
-  window.addEventListener('vitviz:strip', onStrip);
-  window.addEventListener('vitviz:hover', onHover);
-  window.addEventListener('vitviz:view', onView);
-  onUnmount(() => {
-    window.removeEventListener('vitviz:strip', onStrip);
-    window.removeEventListener('vitviz:hover', onHover);
-    window.removeEventListener('vitviz:view', onView);
-    cancelAnimationFrame(pending);
-  });
+  onStrip({ tag }) {
+    if (this.model && tag === this.model.header.strip) {
+      this.takeStrip();
+      this.schedule();
+    }
+  }
 
   // ------------------------------------------------------------ painting
-
-  function schedule() {
-    if (!pending && model) pending = requestAnimationFrame(() => { pending = 0; paint(); });
-  }
-
-  /** The weight below which a patch is left out when the strongest hold `share` of the patches' mass (as kept_by_mass). */
-  function threshold(map) {
-    const first = model.header.prefix.length, ranked = map.slice(first).sort().reverse();
-    const enough = ranked.reduce((sum, value) => sum + value, 0) * options.share * (1 - 1e-6);
-    let sum = 0;
-    for (const value of ranked) {
-      sum += value;
-      if (sum >= enough) return value;
-    }
-    return 0;
+  schedule() {
+    if (!this.pending && this.model)
+      this.pending = requestAnimationFrame(() => {
+        this.pending = 0;
+        this.paint();
+      });
   }
 
   /** One map's patches into a canvas of one pixel per patch; CSS does the scaling. */
-  function fill(node, map, max, seen) {
-    const { grid: [rows, cols], prefix } = model.header;
-    if (node.width !== cols || node.height !== rows) { node.width = cols; node.height = rows; node.ax = null; }
+  fill(node, map, max, seen) {
+    const { grid, prefix } = this.model.header;
+    const [rows, cols] = grid;
+    const first = prefix.length;
+    if (node.width !== cols || node.height !== rows) {
+      node.width = cols;
+      node.height = rows;
+      node.ax = null;
+    }
     node.ax ??= node.getContext('2d').createImageData(cols, rows);
-    const image = node.ax, words = new Uint32Array(image.data.buffer), span = max > 0 ? 255 / max : 0;
-    const least = options.style === 'mask' ? threshold(map) : -1;
-    for (let i = 0; i < words.length; i++)
-      if (least >= 0) words[i] = map[prefix.length + i] >= least && map[prefix.length + i] > 0 ? 0 : model.covered;
-      else words[i] = seen && !seen[prefix.length + i] ? model.unseen : model.table[Math.min(255, (map[prefix.length + i] * span + 0.5) | 0)];
-    node.getContext('2d').putImageData(image, 0, 0);
+    const words = new Uint32Array(node.ax.data.buffer);
+    const { table, unseen, covered } = this.model;
+    const span = max > 0 ? 255 / max : 0;
+    const least = this.options.style === 'mask' ? threshold(map, first, this.options.share) : -1;
+    for (let i = 0; i < words.length; i++) {
+      const value = map[first + i];
+      if (least >= 0) words[i] = value >= least && value > 0 ? 0 : covered;
+      else words[i] = seen && !seen[first + i] ? unseen : table[Math.min(255, (value * span + 0.5) | 0)];
+    }
+    node.getContext('2d').putImageData(node.ax, 0, 0);
   }
-  const highest = (map) => {
-    let max = 0;
-    for (let i = model.header.prefix.length; i < map.length; i++) if (map[i] > max) max = map[i];
-    return max;
-  };
 
-  function paint() {
+  paint() {
     const began = performance.now();
-    const { header, layer, strip, maps, stripMaps, main, seen } = model;
-    const query = hover ?? options.pin, token = tokenOf(query), first = header.prefix.length;
-    style();
-    for (let h = 0; h < layer.count; h++) layer.read(h, token, options.direction, maps[h], h ? null : seen);
-    for (let l = 0; l < stripMaps.length; l++) strip.read(l, token, options.direction, stripMaps[l], null);
-    const chosen = typeof header.head === 'number' ? maps[header.head - 1] : fuse(maps, header.head, main);
-    const windowed = header.windowed ? seen : null;
-    let shared = 0;
-    for (const map of maps) shared = Math.max(shared, highest(map));
-    for (const map of stripMaps) shared = Math.max(shared, highest(map));
-    // The stage is read by its own legend; the small maps are read against each other.
-    const scale = (map) => (options.scale === 'shared' ? shared : highest(map)), top = highest(chosen);
-    fill(veil, chosen, top, windowed);
-    maps.forEach((map, h) => fill(model.heads[h].node, map, scale(map), windowed));
-    stripMaps.forEach((map, l) => fill(model.layers[l].node, map, scale(map), null));
-    place(marker, token - first);
-    place(pinned, options.pin && hover ? tokenOf(options.pin) - first : -1);
-    high.textContent = weight(top);
-    const scaled = options.scale === 'shared' ? `scale 0 to ${weight(shared)}` : 'each its own scale';
-    headsScale.textContent = layersScale.textContent = options.style === 'mask' ? '' : scaled;
+    const { header } = this.model;
+    const query = this.hover ?? this.options.pin;
+    const token = this.tokenOf(query);
+    const first = header.prefix.length;
+    this.style();
+    const chosen = this.read(token);
+    this.fillAll(chosen);
+    mark(this.marker, header.grid, token - first);
+    mark(this.pinned, header.grid, this.options.pin && this.hover ? this.tokenOf(this.options.pin) - first : -1);
     header.prefix.forEach((name, i) => {
-      model.buttons[i].share.textContent = percent(chosen[i]);
-      model.buttons[i].button.classList.toggle('ax-on', i === token);
-      model.buttons[i].button.setAttribute('aria-pressed', String(options.pin === name));
+      const { node, share } = this.model.buttons[i];
+      share.textContent = percent(chosen[i]);
+      node.classList.toggle('ax-on', i === token);
+      node.setAttribute('aria-pressed', String(this.options.pin === name));
     });
-    shown = { token, chosen, query };
-    describe();
-    root.dataset.query = String(token);
-    root.dataset.repaintMs = (performance.now() - began).toFixed(2);
-    root.dataset.repaints = String(Number(root.dataset.repaints ?? 0) + 1);
+    this.shown = { token, chosen, numbers: numbers(chosen, token, first, this.options.direction === 'row') };
+    this.describe();
+    this.root.dataset.query = String(token);
+    this.root.dataset.repaintMs = (performance.now() - began).toFixed(2);
+    this.root.dataset.repaints = String(Number(this.root.dataset.repaints ?? 0) + 1);
   }
 
-  function place(node, patch) {
-    const { grid: [rows, cols] } = model.header;
-    node.hidden = patch < 0;
-    if (patch < 0) return;
-    Object.assign(node.style, {
-      left: `${(100 * (patch % cols)) / cols}%`, top: `${(100 * Math.floor(patch / cols)) / rows}%`,
-      width: `${100 / cols}%`, height: `${100 / rows}%`,
-    });
+  /** The weights of one query in every head and layer; returns the chosen head's. */
+  read(token) {
+    const { header, layer, strip, maps, stripMaps, main, seen } = this.model;
+    const { direction } = this.options;
+    maps.forEach((map, h) => layer.read(h, token, direction, map, h ? null : seen));
+    stripMaps.forEach((map, l) => strip.read(l, token, direction, map, null));
+    return typeof header.head === 'number' ? maps[header.head - 1] : fuse(maps, header.head, main);
+  }
+
+  /** The stage is read by its own legend; the small maps are read against each other. */
+  fillAll(chosen) {
+    const { header, maps, stripMaps, seen } = this.model;
+    const first = header.prefix.length;
+    const windowed = header.windowed ? seen : null;
+    const top = highest(chosen, first);
+    const shared = Math.max(0, ...[...maps, ...stripMaps].map((map) => highest(map, first)));
+    const together = this.options.scale === 'shared';
+    const scale = (map) => (together ? shared : highest(map, first));
+    this.fill(this.veil, chosen, top, windowed);
+    maps.forEach((map, h) => this.fill(this.model.heads[h].node, map, scale(map), windowed));
+    stripMaps.forEach((map, l) => this.fill(this.model.layers[l].node, map, scale(map), null));
+    this.high.textContent = weight(top);
+    const told = together ? `scale 0 to ${weight(shared)}` : 'each its own scale';
+    this.heads.scale.textContent = this.layers.scale.textContent = this.options.style === 'mask' ? '' : told;
   }
 
   /** The numbers under the query, and the formula with them put in. */
-  function numbers() {
-    const { header } = model, { token, chosen } = shown, first = header.prefix.length;
-    let best = -1, total = 0, entropy = 0, onPrefix = 0;
-    chosen.forEach((a, k) => {
-      total += a;
-      if (k < first) onPrefix += a;
-      // Of a row the patches are compared, prefix tokens have a line of their own; a column's strongest may be any.
-      if ((k >= first || options.direction !== 'row') && (best < 0 || a > chosen[best])) best = k;
-    });
-    chosen.forEach((a) => { if (a > 0) entropy -= (a / total) * Math.log2(a / total); });
-    return { best, total, onPrefix, keys: 2 ** entropy, self: chosen[token] };
-  }
-  function describe() {
-    const { header } = model, { token, chosen } = shown, n = numbers(), row = options.direction === 'row';
+  describe() {
+    const { header } = this.model;
+    const { token, chosen, numbers: n } = this.shown;
+    const row = this.options.direction === 'row';
     const head = typeof header.head === 'number' ? `head ${header.head}` : `${header.head} of heads`;
-    const weightOf = row ? 'with weight' : 'its weight';
-    const rows = [
-      [!row ? 'Looked at most by' : header.prefix.length ? 'Strongest patch' : 'Looks most at', nameOf(n.best)],
-      [weightOf, weight(chosen[n.best])],
-      ...(header.prefix.length ? [[row ? 'On prefix tokens' : 'From prefix tokens', row ? percent(n.onPrefix / (n.total || 1)) : weight(n.onPrefix)]] : []),
-      [row ? 'On itself' : 'From itself', row ? percent(n.self / (n.total || 1)) : weight(n.self)],
-      row ? ['Looks at about', `${n.keys.toFixed(1)} of ${header.windowed ? header.slots : chosen.length} tokens`]
-        : ['Sum of all looks', `${n.total.toFixed(2)} (even: 1)`],
-    ];
-    const pair = row ? `${token}, ${n.best}` : `${n.best}, ${token}`;
-    // A softmax sums to 1; what eight bits a weight sum to would only look like an error of the model.
-    const exact = row && (typeof header.head === 'number' || header.head === 'mean');
-    const sum = row ? `Σₖ A[${token}, k]` : `Σ_q A[q, ${token}]`;
-    named.lastChild.textContent = nameOf(token);
-    subtitle.textContent = `${!hover && options.pin ? 'pinned · ' : ''}index ${token} of 0 to ${chosen.length - 1} · layer ${header.layer_name} · ${head}`;
+    this.named.textContent = nameOf(header, token);
+    this.subtitle.textContent = [
+      ...(!this.hover && this.options.pin ? ['pinned'] : []),
+      `index ${token} of 0 to ${chosen.length - 1}`,
+      `layer ${header.layer_name}`,
+      head,
+    ].join(' · ');
     // Rows are made once and their text is set: a hover must not rebuild the table.
-    while (facts.rows.length > rows.length) facts.deleteRow(-1);
-    rows.forEach(([name, value], i) => {
-      const line = facts.rows[i] ?? facts.insertRow();
-      if (!line.cells.length) { el(line, 'th', { scope: 'row' }); el(line, 'td'); }
+    const lines = linesOf(header, chosen, n, row);
+    while (this.facts.rows.length > lines.length) this.facts.deleteRow(-1);
+    lines.forEach(([name, value], i) => {
+      const line = this.facts.rows[i] ?? this.facts.insertRow();
+      if (!line.cells.length) {
+        el(line, 'th', { scope: 'row' });
+        el(line, 'td');
+      }
       line.cells[0].textContent = name;
       line.cells[1].textContent = value;
-      line.title = name === 'Looks at about' ? '2 to the power of the entropy of these weights, in bits: so many keys with equal weights would have the same entropy' : '';
+      line.title = hintOf(name);
     });
-    const softmax = `softmax(${header.scores})`;
-    const made = typeof header.head === 'number' ? softmax : `${header.head} over heads of ${softmax}`;
-    formula.textContent = `A[${pair}] = ${made} = ${weight(chosen[n.best])}\n${sum} = ${exact ? '1' : n.total.toFixed(2)}`;
+    this.formula.textContent = formulaOf(header, token, chosen, n, row);
   }
-  function spoken() {
-    paint();
-    const n = numbers(), verb = options.direction === 'row' ? 'looks, of all patches, most at' : 'is looked at most by';
-    return `${nameOf(shown.token)} ${verb} ${nameOf(n.best)}, weight ${weight(shown.chosen[n.best])}.`;
+
+  spoken() {
+    this.paint();
+    const { token, chosen, numbers: n } = this.shown;
+    const { header } = this.model;
+    const verb = this.options.direction === 'row' ? 'looks, of all patches, most at' : 'is looked at most by';
+    return `${nameOf(header, token)} ${verb} ${nameOf(header, n.best)}, weight ${weight(chosen[n.best])}.`;
   }
 
   // ------------------------------------------------------------ how it is viewed
+  style() {
+    const { colors, header } = this.model;
+    const { style, opacity, smooth, grid, direction } = this.options;
+    const key = JSON.stringify([style, opacity, smooth, grid, direction, colors.mode, header.layer_name, header.head]);
+    if (key === this.styled) return;
+    this.styled = key;
+    const table = this.colorWords();
+    this.legend.style.visibility = style === 'mask' ? 'hidden' : '';
+    this.root.dataset.style = style;
+    this.root.style.setProperty('--ax-opacity', opacity);
+    this.page.classList.toggle('ax-smooth', Boolean(smooth));
+    this.page.classList.toggle('ax-grid', Boolean(grid));
+    this.bar.getContext('2d').putImageData(new ImageData(table, 256, 1), 0, 0);
+    const what = direction === 'row' ? 'where the query looks' : 'who looks at the query';
+    const which = typeof header.head === 'number' ? `Head ${header.head}` : `The ${header.head} of the heads`;
+    this.heads.title.textContent = `${header.heads} heads of layer ${header.layer_name}: ${what}`;
+    this.layers.title.textContent = `${which} in ${header.strip_names.length} layers`;
+  }
 
-  let styled = '';
-  function style() {
-    const { colors, header } = model;
-    const key = JSON.stringify([options.style, options.opacity, options.smooth, options.grid, options.direction, colors.mode, header.layer_name, header.head]);
-    if (key === styled) return;
-    styled = key;
-    const mask = options.style === 'mask', dim = options.style === 'dim', heat = options.style === 'heat';
-    const table = heat ? SEQUENTIAL_LUT : dim ? accentLut('#000000') : accentLut(colors.query);
-    // Words of four bytes: one store per patch. 'Dim' covers what is not looked at.
-    const copy = new Uint8ClampedArray(table);
-    if (dim) for (let i = 0; i < 256; i++) copy[4 * i + 3] = 255 - i;
-    model.table = new Uint32Array(copy.buffer);
-    const outside = dim ? [0, 0, 0, 255] : heat ? [...rgb(colors.panel), 255] : [...rgb(colors.mode === 'dark' ? '#10151C' : '#FBFAF7'), 150];
-    model.unseen = new Uint32Array(new Uint8ClampedArray(outside).buffer)[0];
-    model.covered = new Uint32Array(new Uint8ClampedArray([0, 0, 0, 255]).buffer)[0];
-    legend.style.visibility = mask ? 'hidden' : '';
-    root.dataset.style = options.style;
-    root.style.setProperty('--ax-opacity', options.opacity);
-    page.classList.toggle('ax-smooth', Boolean(options.smooth));
-    page.classList.toggle('ax-grid', Boolean(options.grid));
-    bar.getContext('2d').putImageData(new ImageData(new Uint8ClampedArray(copy), 256, 1), 0, 0);
-    const what = options.direction === 'row' ? 'where the query looks' : 'who looks at the query';
-    headsTitle.textContent = `${header.heads} heads of layer ${header.layer_name}: ${what}`;
-    layersTitle.textContent = `${typeof header.head === 'number' ? `Head ${header.head}` : `The ${header.head} of the heads`} in ${header.strip_names.length} layers`;
+  /** Colours as words of four bytes, one store per patch; returns the table that they came from. */
+  colorWords() {
+    const { colors } = this.model;
+    const { style } = this.options;
+    const dim = style === 'dim';
+    const source = style === 'heat' ? SEQUENTIAL_LUT : accentLut(dim ? '#000000' : colors.query);
+    const table = new Uint8ClampedArray(source);
+    if (dim) for (let i = 0; i < 256; i++) table[4 * i + 3] = 255 - i; // 'dim' covers what is not looked at
+    const word = (bytes) => new Uint32Array(new Uint8ClampedArray(bytes).buffer)[0];
+    const pale = [...rgb(PALETTE[colors.mode].paper), 150];
+    this.model.table = new Uint32Array(table.slice().buffer);
+    this.model.unseen = word(dim ? [0, 0, 0, 255] : style === 'heat' ? [...rgb(colors.panel), 255] : pale);
+    this.model.covered = word([0, 0, 0, 255]);
+    return table;
   }
 
   // ------------------------------------------------------------ building
-
-  function build({ header, arrays, colors }) {
+  build({ header, colors }) {
     const key = JSON.stringify([header.heads, header.strip_names, header.prefix, header.grid, colors.mode]);
-    if (key === built) return;
-    built = key;
-    tokens.replaceChildren(); headsBox.replaceChildren(); layersBox.replaceChildren();
-    model.buttons = header.prefix.map((name, i) => {
-      const button = el(tokens, 'button', { type: 'button', class: 'ax-token', 'data-token': name });
-      el(button, 'b', {}, tokenName(name));
-      const share = el(button, 'span', { class: 'vv-muted' });
-      button.onpointerenter = () => look(name);
-      button.onpointerleave = () => look(null);
-      button.onfocus = (event) => { if (button.matches(':focus-visible')) look(name, event); };
-      button.onblur = () => look(null);
-      button.onclick = () => pin(i);
-      return { button, share };
-    });
+    if (key === this.built) return;
+    this.built = key;
+    const { tokens, heads, layers } = this;
+    for (const box of [tokens, heads.box, layers.box]) box.replaceChildren();
+    this.model.buttons = header.prefix.map((name, i) => this.tokenButton(name, i));
     const [rows, cols] = header.grid;
-    stage.style.aspectRatio = `${cols} / ${rows}`;
-    root.style.setProperty('--ax-ratio', `${cols} / ${rows}`);
-    lines.style.backgroundSize = `calc(100% / ${cols}) calc(100% / ${rows})`;
-    model.heads = Array.from({ length: header.heads }, (_, h) =>
-      thumbnail(headsBox, `head ${h + 1}`, headColor(h, header.heads), () => trigger('head', h + 1)));
-    model.layers = header.strip_names.map((name, l) =>
-      thumbnail(layersBox, name, '', () => trigger('layer', header.strip_layers[l])));
+    this.stage.style.aspectRatio = `${cols} / ${rows}`;
+    this.root.style.setProperty('--ax-ratio', `${cols} / ${rows}`);
+    this.lines.style.backgroundSize = `calc(100% / ${cols}) calc(100% / ${rows})`;
+    this.model.heads = Array.from({ length: header.heads }, (_, h) =>
+      thumbnail(heads.box, `head ${h + 1}`, headColor(h, header.heads), () => this.trigger('head', h + 1)),
+    );
+    this.model.layers = header.strip_names.map((name, l) =>
+      thumbnail(layers.box, name, '', () => this.trigger('layer', header.strip_layers[l])),
+    );
     // Few layers stand under the heads, many need the whole width.
     const few = header.strip_names.length <= 6;
-    (few ? right : page).append(layersHead, layersBox);
-    layersHead.classList.toggle('ax-wide', !few);
-    layersBox.classList.toggle('ax-wide', !few);
-    headsBox.style.setProperty('--ax-columns', Math.max(4, header.heads <= 8 ? 4 : 6));
-    layersBox.style.setProperty('--ax-columns', few ? 4 : Math.min(12, Math.max(8, header.strip_names.length)));
+    (few ? this.right : this.page).append(layers.head, layers.box);
+    layers.head.classList.toggle('ax-wide', !few);
+    layers.box.classList.toggle('ax-wide', !few);
+    heads.box.style.setProperty('--ax-columns', Math.max(4, header.heads <= 8 ? 4 : 6));
+    layers.box.style.setProperty('--ax-columns', few ? 4 : Math.min(12, Math.max(8, header.strip_names.length)));
   }
 
-  let drawn = null;
-  function drawPicture(image) {
+  tokenButton(name, i) {
+    const node = button(this.tokens, '', () => this.pin(i), { class: 'ax-token', 'data-token': name });
+    el(node, 'b', {}, tokenName(name));
+    node.onpointerenter = () => this.look(name);
+    node.onpointerleave = () => this.look(null);
+    node.onfocus = (event) => {
+      if (node.matches(':focus-visible')) this.look(name, event);
+    };
+    node.onblur = () => this.look(null);
+    return { node, share: el(node, 'span', { class: 'vv-muted' }) };
+  }
+
+  drawPicture(image) {
     // Every layer brings the picture along; making its small copy again costs more than to see that it is the same.
-    if (drawn?.length === image.data.length && drawn.every((value, i) => value === image.data[i])) return;
-    drawn = image.data;
+    if (this.drawn?.length === image.data.length && this.drawn.every((value, i) => value === image.data[i])) return;
+    this.drawn = image.data;
     const source = picture(image);
-    base.width = source.width; base.height = source.height;
-    base.getContext('2d').drawImage(source, 0, 0);
-    base.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
-    root.dataset.pixelated = String(source.width < 128);
-    root.style.setProperty('--ax-picture', `url(${source.toDataURL()})`);
+    cover(this.base, source);
+    this.root.dataset.pixelated = String(source.width < 128);
+    this.root.style.setProperty('--ax-picture', `url(${source.toDataURL()})`);
   }
 
   /** The strip that the layer names; until its message is here, the small maps of the layers wait. */
-  function takeStrip() {
-    const arrays = window.vitvizStrips?.get(model.header.strip)?.arrays;
-    if (!arrays || model.stripTag === model.header.strip) return;
-    const count = model.main.length;
-    model.stripTag = model.header.strip;
-    model.strip = stack(arrays, count);
-    model.stripMaps = Array.from({ length: model.strip.count }, () => new Float32Array(count));
+  takeStrip() {
+    const arrays = recall('strip', this.model.header.strip);
+    if (!arrays || this.model.stripTag === this.model.header.strip) return;
+    const count = this.model.main.length;
+    this.model.stripTag = this.model.header.strip;
+    this.model.strip = stack(arrays, count);
+    this.model.stripMaps = Array.from({ length: this.model.strip.count }, () => new Float32Array(count));
   }
 
-  return function update({ header, arrays, colors, width }) {
-    root.classList.toggle('ax-narrow', width < 640);
+  /** A new message: its arrays, room for the maps that a query reads from them, and what was built for the last. */
+  take({ header, arrays, colors }) {
     const count = header.prefix.length + header.grid[0] * header.grid[1];
-    if (model?.arrays !== arrays) {
-      const kept = model;
-      model = {
-        header, arrays, colors, layer: stack(arrays, count, 'layer_'), strip: null, stripMaps: [],
-        maps: Array.from({ length: arrays.layer_codes.shape[0] }, () => new Float32Array(count)), main: new Float32Array(count), seen: new Uint8Array(count),
-        buttons: kept?.buttons, heads: kept?.heads, layers: kept?.layers,
-      };
-      styled = '';
-      takeStrip();
-    }
-    if (model.colors !== colors) styled = '';
-    model.colors = colors;
-    options = { ...DEFAULT_VIEW, ...(window.vitvizViews?.get(header.group) ?? options) };
-    build({ header, arrays, colors });
-    drawPicture(arrays.picture);
-    model.heads.forEach(({ button }, h) => button.setAttribute('aria-pressed', String(h + 1 === header.head)));
-    model.layers.forEach(({ button }, l) => button.setAttribute('aria-pressed', String(header.strip_layers[l] === header.layer)));
-    root.dataset.layer = header.layer_name;
-    root.dataset.head = String(header.head);
-    paint();
-  };
-});
+    const { buttons, heads, layers } = this.model ?? {};
+    this.model = {
+      ...{ header, arrays, colors, buttons, heads, layers },
+      layer: stack(arrays, count, 'layer_'),
+      strip: null,
+      stripMaps: [],
+      maps: Array.from({ length: arrays.layer_codes.shape[0] }, () => new Float32Array(count)),
+      main: new Float32Array(count),
+      seen: new Uint8Array(count),
+    };
+    this.styled = '';
+    this.takeStrip();
+  }
+
+  update(message) {
+    const { header, arrays, colors, width } = message;
+    this.root.classList.toggle('ax-narrow', width < 640);
+    if (this.model?.arrays !== arrays) this.take(message);
+    if (this.model.colors !== colors) this.styled = '';
+    this.model.colors = colors;
+    this.options = { ...DEFAULT_VIEW, ...(recall('options', header.group) ?? this.options) };
+    this.build(message);
+    this.drawPicture(arrays.picture);
+    const pressed = ({ button: node }, on) => node.setAttribute('aria-pressed', String(on));
+    this.model.heads.forEach((thumb, h) => pressed(thumb, h + 1 === header.head));
+    this.model.layers.forEach((thumb, l) => pressed(thumb, header.strip_layers[l] === header.layer));
+    this.root.dataset.layer = header.layer_name;
+    this.root.dataset.head = String(header.head);
+    this.paint();
+  }
+}
+
+export default function explorer(context) {
+  const view = new Explorer(context);
+  return (message) => view.update(message);
+}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -41,7 +44,11 @@ def free_port() -> int:
 
 
 def start_server(
-    script: str, port: int, log: Path, env: dict[str, str] | None = None
+    script: str,
+    port: int,
+    log: Path,
+    env: dict[str, str] | None = None,
+    health: str = "/_stcore/health",
 ) -> subprocess.Popen[bytes]:
     """`streamlit run script`, once it answers; raises RuntimeError with its log where it ends or stays silent."""
     command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
@@ -52,7 +59,7 @@ def start_server(
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1).close()
+            urllib.request.urlopen(f"http://127.0.0.1:{port}{health}", timeout=1).close()
             return server
         except OSError:
             time.sleep(0.05)
@@ -144,3 +151,17 @@ def settle(page: Page) -> None:
     for view in page.locator(".vv[data-component]:visible").all():
         view.and_(page.locator('[data-ready="true"]')).wait_for()
     assert page.locator('[data-testid="stException"]').count() == 0
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        """Says nothing: a test's own log is enough."""
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """The address of a server of the project's own files, as Streamlit's route serves them."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(ROOT))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()

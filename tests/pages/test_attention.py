@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from tests.messages import body
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
@@ -38,7 +39,7 @@ def message(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
     for node in app.get("bidi_component"):
         proto = node.proto
         if proto.id.endswith(name) and proto.bytes:
-            data = proto.bytes
+            data = body(proto.bytes)
             (length,) = struct.unpack("<I", data[:4])
             header = json.loads(data[4 : 4 + length])
             arrays = {

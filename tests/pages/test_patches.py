@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.messages import body
 from vitviz.probe.capture import capture
 
 PAGE = "pages/inside/patches/page.py"
@@ -30,9 +31,9 @@ def payloads(app: AppTest) -> list[tuple[dict[str, Any], bytes]]:
     """(header, message) of every client view, in the page's order."""
     found = []
     for view in app.main.get("bidi_component"):
-        message = view.proto.bytes
-        if not message:  # a script of the shell, without data
+        if not view.proto.bytes:  # a script of the shell, without data
             continue
+        message = body(view.proto.bytes)
         (length,) = struct.unpack_from("<I", message)
         found.append((json.loads(message[4 : 4 + length]), message[4 + length :]))
     return found

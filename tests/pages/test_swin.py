@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.messages import body
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import SwinConfig, TrainConfig
 from vitviz.models.presets import GREY_32
@@ -36,7 +37,7 @@ def text(app: AppTest) -> str:
 def payload(app: AppTest, holds: str, without: str = "\0") -> Payload:
     """(header, buffers) of the client view that carries an array of this name."""
     for view in app.main.get("bidi_component"):
-        message = view.proto.bytes
+        message = body(view.proto.bytes)
         (length,) = struct.unpack_from("<I", message)
         header = json.loads(message[4 : 4 + length])
         if holds in header["arrays"] and without not in header["arrays"]:

@@ -2,118 +2,204 @@
 // header: {pin: [x, y], stages: [{rows, cols, dim, px, blocks, heads}], merge: {stage, four: [[row, col]...], token: [row, col]} | null}
 // arrays: shown (S, S, 3) uint8; four (4, C), normed (4C), merged (2C) float32
 
-const QUAD = [0, 1, 2, 3], LEAST = 136;
+import { frame, lattice } from '../../views/kit/axes.js';
+import { centreOf } from '../../views/kit/place.js';
+import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { PALETTE } from '../../views/kit/palette.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT } from '../../views/kit/ramp.js';
 
-export default view(({ root, trigger }) => {
-  let now = null, image = null, hover = null;
-  const grid = el(root, 'div', { class: 'sw-panels' }), panels = [];
-  const mergeHead = el(root, 'div', { class: 'sw-head sw-above', 'data-role': 'merge' });
-  const strips = el(root, 'div', { class: 'sw-strips' });
-  const row = (role) => {
-    const box = el(strips, 'div', { class: 'sw-strip' });
-    return { box, label: el(box, 'div', { class: 'sw-label' }), map: canvas(box, { role: 'img' }), shape: el(box, 'div', { class: 'vv-mono vv-muted', 'data-role': role }) };
-  };
-  const rows = [...QUAD.map((i) => row(`token${i}`)), row('joined'), row('normed'), row('merged')];
-  const note = el(root, 'div', { class: 'vv-muted sw-small' });
-  const tip = tooltip(root), say = live(root);
-  const colors4 = () => [PALETTE.HEADS[1], PALETTE.HEADS[2], PALETTE.HEADS[3], PALETTE.HEADS[0]];
+const QUAD = [0, 1, 2, 3];
+const LEAST = 136;
 
-  const point = () => hover ?? now.header.pin;
-  const tokenAt = ({ rows: r, cols: c }, [x, y]) => [Math.min(r - 1, Math.floor(y * r)), Math.min(c - 1, Math.floor(x * c))];
-  function drawPanel(s) {
-    const stage = now.header.stages[s], self = panels[s], w = self.side, h = (w * stage.rows) / stage.cols, ctx = self.map.size(w, h), { colors } = now;
-    const step = w / stage.cols;
-    blit(ctx, image, 0, 0, w, h, image.width > w);
-    if (step >= 4) {
-      ctx.strokeStyle = 'rgba(255,255,255,0.6)'; ctx.lineWidth = 0.75; ctx.beginPath();
-      for (let i = 1; i < stage.cols; i++) { ctx.moveTo(i * step, 0); ctx.lineTo(i * step, h); }
-      for (let i = 1; i < stage.rows; i++) { ctx.moveTo(0, i * step); ctx.lineTo(w, i * step); }
-      ctx.stroke();
-    }
-    const merge = now.header.merge;
-    if (merge && !hover && s === merge.stage - 1) merge.four.forEach(([r, c], i) => {
-      ctx.strokeStyle = '#fff'; ctx.lineWidth = 4; ctx.strokeRect(c * step + 1, r * step + 1, step - 2, step - 2);
-      ctx.strokeStyle = colors4()[i]; ctx.lineWidth = 2.5; ctx.strokeRect(c * step + 1, r * step + 1, step - 2, step - 2);
-    });
-    // The area of the token under the pointer in the last stage that shows it whole.
-    const level = hover ? self.level ?? s : merge ? merge.stage : s, frame = now.header.stages[Math.max(level, s)];
-    const [r, c] = tokenAt(frame, point()), bw = w / frame.cols, bh = h / frame.rows;
-    if (!(merge && !hover && s === merge.stage - 1)) {
-      ctx.strokeStyle = '#fff'; ctx.lineWidth = 4; ctx.strokeRect(c * bw + 1, r * bh + 1, bw - 2, bh - 2);
-      ctx.strokeStyle = colors.query; ctx.lineWidth = 2.5; ctx.strokeRect(c * bw + 1, r * bh + 1, bw - 2, bh - 2);
-    }
-    self.bar.style.width = `${(w * stage.dim) / Math.max(...now.header.stages.map((one) => one.dim))}px`;
+class SwinPyramid {
+  constructor({ root, trigger }) {
+    this.root = root;
+    this.trigger = trigger;
+    this.now = null;
+    this.image = null;
+    this.hover = null;
+    this.grid = el(this.root, 'div', { class: 'sw-panels' });
+    this.panels = [];
+    this.mergeHead = el(this.root, 'div', { class: 'sw-head sw-above', 'data-role': 'merge' });
+    this.strips = el(this.root, 'div', { class: 'sw-strips' });
+    this.rows = [...QUAD.map((i) => this.row(`token${i}`)), this.row('joined'), this.row('normed'), this.row('merged')];
+    this.note = el(this.root, 'div', { class: 'vv-muted sw-small' });
+    this.tip = tooltip(this.root);
+    this.say = live(this.root);
   }
-  function strip(k, values, width, top, borders) {
-    const { map, label } = rows[k], ctx = map.size(width, 14);
+
+  row(role) {
+    const box = el(this.strips, 'div', { class: 'sw-strip' });
+    return {
+      box,
+      label: el(box, 'div', { class: 'sw-label' }),
+      map: canvas(box, { role: 'img' }),
+      shape: el(box, 'div', { class: 'vv-mono vv-muted', 'data-role': role }),
+    };
+  }
+
+  colors4() {
+    return [PALETTE.HEADS[1], PALETTE.HEADS[2], PALETTE.HEADS[3], PALETTE.HEADS[0]];
+  }
+
+  point() {
+    return this.hover ?? this.now.header.pin;
+  }
+
+  tokenAt({ rows: r, cols: c }, [x, y]) {
+    return [Math.min(r - 1, Math.floor(y * r)), Math.min(c - 1, Math.floor(x * c))];
+  }
+
+  drawPanel(s) {
+    const { stages, merge } = this.now.header;
+    const stage = stages[s];
+    const self = this.panels[s];
+    const w = self.side;
+    const h = (w * stage.rows) / stage.cols;
+    const step = w / stage.cols;
+    const ctx = self.map.size(w, h);
+    blit(ctx, this.image, 0, 0, w, h, this.image.width > w);
+    ctx.strokeStyle = 'rgba(255,255,255,0.6)';
+    ctx.lineWidth = 0.75;
+    if (step >= 4) lattice(ctx, stage.rows, stage.cols, w, h);
+    if (merge && !this.hover && s === merge.stage - 1)
+      merge.four.forEach(([r, c], i) => frame(ctx, c * step, r * step, step, step, this.colors4()[i]));
+    else this.drawToken(ctx, s, w, h);
+    self.bar.style.width = `${(w * stage.dim) / Math.max(...stages.map((one) => one.dim))}px`;
+  }
+
+  /** The area of the token under the pointer, in the last stage that shows it whole. */
+  drawToken(ctx, s, w, h) {
+    const { stages, merge } = this.now.header;
+    const level = this.hover ? (this.panels[s].level ?? s) : merge ? merge.stage : s;
+    const whole = stages[Math.max(level, s)];
+    const [r, c] = this.tokenAt(whole, this.point());
+    const [wide, tall] = [w / whole.cols, h / whole.rows];
+    frame(ctx, c * wide, r * tall, wide, tall, this.now.colors.query);
+  }
+
+  strip(k, values, width, top, borders) {
+    const { map, label } = this.rows[k];
+    const ctx = map.size(width, 14);
     map.node.setAttribute('aria-label', `${label.textContent}: ${values.length} values between ±${top.toFixed(3)}`);
     blit(ctx, heat(values, 1, values.length, DIVERGING_LUT, -top, top), 0, 0, width, 14);
-    borders.forEach((color, i) => { const part = width / borders.length; ctx.fillStyle = color; ctx.fillRect(i * part, 11, part - (borders.length > 1 ? 1 : 0), 3); });
+    borders.forEach((color, i) => {
+      const part = width / borders.length;
+      ctx.fillStyle = color;
+      ctx.fillRect(i * part, 11, part - (borders.length > 1 ? 1 : 0), 3);
+    });
   }
-  function drawMerge() {
-    const { merge, stages } = now.header;
-    strips.style.display = merge ? '' : 'none';
-    if (!merge) { mergeHead.textContent = 'One stage: nothing is merged'; note.textContent = ''; return; }
-    const { four, normed, merged } = now.arrays, C = four.shape[1], room = Math.max(80, Math.min(640, now.width - (now.width >= 640 ? 320 : 150)));
-    const peakOf = (data) => data.reduce((m, v) => Math.max(m, Math.abs(v)), 1e-9), top = peakOf(four.data);
-    mergeHead.textContent = `Merging into stage ${merge.stage + 1}: token (${merge.token.join(', ')}) from these four`;
+
+  drawMerge() {
+    const { merge, stages } = this.now.header;
+    this.strips.style.display = merge ? '' : 'none';
+    if (!merge) {
+      this.mergeHead.textContent = 'One stage: nothing is merged';
+      this.note.textContent = '';
+      return;
+    }
+    const { four, normed, merged } = this.now.arrays;
+    const C = four.shape[1];
+    const room = Math.max(80, Math.min(640, this.now.width - (this.now.width >= 640 ? 320 : 150)));
+    const peakOf = (data) => data.reduce((m, v) => Math.max(m, Math.abs(v)), 1e-9);
+    const top = peakOf(four.data);
+    this.mergeHead.textContent = `Merging into stage ${merge.stage + 1}: token (${merge.token.join(', ')}) from these four`;
     QUAD.forEach((i) => {
-      rows[i].label.textContent = `x[${i % 2}::2, ${i >> 1}::2]: token (${merge.four[i].join(', ')})`;
-      strip(i, four.data.subarray(i * C, (i + 1) * C), room / 4, top, [colors4()[i]]);
-      rows[i].shape.textContent = `${C}`;
+      this.rows[i].label.textContent = `x[${i % 2}::2, ${i >> 1}::2]: token (${merge.four[i].join(', ')})`;
+      this.strip(i, four.data.subarray(i * C, (i + 1) * C), room / 4, top, [this.colors4()[i]]);
+      this.rows[i].shape.textContent = `${C}`;
     });
-    rows[4].label.textContent = 'concatenated, 4C';
-    strip(4, four.data, room, top, colors4()); rows[4].shape.textContent = `${4 * C}`;
-    rows[5].label.textContent = 'LayerNorm';
-    strip(5, normed.data, room, peakOf(normed.data), colors4()); rows[5].shape.textContent = `${4 * C}`;
-    rows[6].label.textContent = '· W, no bias: 2C';
-    strip(6, merged.data, room / 2, peakOf(merged.data), [now.colors.query]); rows[6].shape.textContent = `${2 * C}`;
+    this.rows[4].label.textContent = 'concatenated, 4C';
+    this.strip(4, four.data, room, top, this.colors4());
+    this.rows[4].shape.textContent = `${4 * C}`;
+    this.rows[5].label.textContent = 'LayerNorm';
+    this.strip(5, normed.data, room, peakOf(normed.data), this.colors4());
+    this.rows[5].shape.textContent = `${4 * C}`;
+    this.rows[6].label.textContent = '· W, no bias: 2C';
+    this.strip(6, merged.data, room / 2, peakOf(merged.data), [this.now.colors.query]);
+    this.rows[6].shape.textContent = `${2 * C}`;
     const before = stages[merge.stage - 1];
-    note.textContent = `W is ${4 * C} × ${2 * C}. ${before.rows} × ${before.cols} tokens of ${C} values become ${stages[merge.stage].rows} × ${stages[merge.stage].cols} of ${2 * C}: half as many numbers.`;
+    this.note.textContent = `W is ${4 * C} × ${2 * C}. ${before.rows} × ${before.cols} tokens of ${C} values become ${stages[merge.stage].rows} × ${stages[merge.stage].cols} of ${2 * C}: half as many numbers.`;
   }
-  function drawAll() { panels.forEach((_, s) => { if (s < now.header.stages.length) drawPanel(s); }); }
-  function add(s) {
-    const box = el(grid, 'div');
-    const self = { box, head: el(box, 'div', { class: 'sw-head' }), map: canvas(box, { class: 'sw-cross' }), bar: el(box, 'div', { class: 'sw-channels' }), note: el(box, 'div', { 'data-role': `stage${s}` }), why: el(box, 'div', { class: 'vv-muted sw-why' }), side: 100, level: null };
-    panels[s] = self;
-    const stage = () => now.header.stages[s];
-    gridNavigation(self.map.node, {
-      label: `Tokens of stage ${s + 1}`, rows: () => stage().rows, cols: () => stage().cols,
-      hover(i, event) {
-        if (i < 0) { hover = null; tip.hide(); panels.forEach((p) => { p.level = null; }); drawAll(); return; }
-        const r = Math.floor(i / stage().cols), c = i % stage().cols;
-        hover = [(c + 0.5) / stage().cols, (r + 0.5) / stage().rows];
-        panels.forEach((p) => { p.level = s; });
-        drawAll();
-        const from = now.header.stages[0], share = (from.rows / stage().rows) * (from.cols / stage().cols);
-        const text = `Stage ${s + 1}, token (${r}, ${c}): ${stage().px} × ${stage().px} px${s ? `, made of ${share} patches` : ''}`;
-        if (event?.type === 'keydown') say(text);
-        tip.show(self.map.node.offsetLeft + ((c + 1) * self.side) / stage().cols, self.map.node.offsetTop - 16, text); // above the picture: its neighbours stay in sight
-      },
-      pick(i) { trigger('pin', [((i % stage().cols) + 0.5) / stage().cols, (Math.floor(i / stage().cols) + 0.5) / stage().rows]); },
+
+  drawAll() {
+    this.panels.forEach((_, s) => {
+      if (s < this.now.header.stages.length) this.drawPanel(s);
     });
   }
-  return (message) => {
-    const fresh = now?.arrays !== message.arrays;
-    now = message;
-    const { stages } = now.header, total = stages.length;
-    if (fresh) { image = picture(now.arrays.shown); hover = null; }
-    while (panels.length < total) add(panels.length);
+
+  add(s) {
+    const box = el(this.grid, 'div');
+    const head = el(box, 'div', { class: 'sw-head' });
+    const map = canvas(box, { class: 'sw-cross' });
+    const bar = el(box, 'div', { class: 'sw-channels' });
+    const note = el(box, 'div', { 'data-role': `stage${s}` });
+    const why = el(box, 'div', { class: 'vv-muted sw-why' });
+    this.panels[s] = { box, head, map, bar, note, why, side: 100, level: null };
+    const grid = () => [this.now.header.stages[s].rows, this.now.header.stages[s].cols];
+    gridNavigation(map.node, {
+      label: `Tokens of stage ${s + 1}`,
+      rows: () => grid()[0],
+      cols: () => grid()[1],
+      hover: (i, event) => this.pointAt(s, grid(), i, event),
+      pick: (i) => this.trigger('pin', centreOf(grid(), i)),
+    });
+  }
+
+  pointAt(s, grid, i, event) {
+    this.hover = i < 0 ? null : centreOf(grid, i);
+    for (const panel of this.panels) panel.level = i < 0 ? null : s;
+    this.drawAll();
+    if (i < 0) return this.tip.hide();
+    const [rows, cols] = grid;
+    const [r, c] = [Math.floor(i / cols), i % cols];
+    const { stages } = this.now.header;
+    const px = `${stages[s].px} × ${stages[s].px} px`;
+    const made = s ? `, made of ${(stages[0].rows / rows) * (stages[0].cols / cols)} patches` : '';
+    const text = `Stage ${s + 1}, token (${r}, ${c}): ${px}${made}`;
+    if (event?.type === 'keydown') this.say(text);
+    // Above the picture: its neighbours stay in sight.
+    const { offsetLeft, offsetTop } = this.panels[s].map.node;
+    this.tip.show(offsetLeft + ((c + 1) * this.panels[s].side) / cols, offsetTop - 16, text);
+  }
+
+  update(message) {
+    const fresh = this.now?.arrays !== message.arrays;
+    this.now = message;
+    const { stages } = this.now.header;
+    const total = stages.length;
+    if (fresh) {
+      this.image = picture(this.now.arrays.shown);
+      this.hover = null;
+    }
+    while (this.panels.length < total) this.add(this.panels.length);
     // Side by side, each stage smaller than the one before: all fit in the width.
-    const shares = stages.map((_, s) => 0.62 ** s), sum = shares.reduce((a, b) => a + b, 0);
-    const narrow = now.width < 640, room = now.width - 24 * (total - 1);
-    let first = narrow ? Math.min(now.width, 320) : Math.min(360, room / sum);
+    const shares = stages.map((_, s) => 0.62 ** s);
+    const sum = shares.reduce((a, b) => a + b, 0);
+    const narrow = this.now.width < 640;
+    const room = this.now.width - 24 * (total - 1);
+    let first = narrow ? Math.min(this.now.width, 320) : Math.min(360, room / sum);
     // Small stages keep the width of their text; the large ones give way.
-    while (!narrow && first > 160 && shares.reduce((all, share) => all + Math.max(LEAST, share * first), 0) > room) first -= 8;
-    panels.forEach((self, s) => {
+    while (!narrow && first > 160 && shares.reduce((all, share) => all + Math.max(LEAST, share * first), 0) > room)
+      first -= 8;
+    this.panels.forEach((self, s) => {
       self.box.style.display = s < total ? '' : 'none';
       if (s >= total) return;
       const stage = stages[s];
-      self.side = Math.floor(first * shares[s]); self.box.style.width = `${Math.max(self.side, LEAST)}px`;
+      self.side = Math.floor(first * shares[s]);
+      self.box.style.width = `${Math.max(self.side, LEAST)}px`;
       self.head.textContent = `Stage ${s + 1}`;
       self.note.textContent = `${stage.rows} × ${stage.cols} × ${stage.dim.toLocaleString('en')}`;
       self.why.textContent = `${stage.px} px tokens\n${stage.blocks} blocks · ${stage.heads} heads`;
     });
-    drawAll(); drawMerge();
-  };
-});
+    this.drawAll();
+    this.drawMerge();
+  }
+}
+
+export default function swinPyramid(context) {
+  const view = new SwinPyramid(context);
+  return (message) => view.update(message);
+}

@@ -1,109 +1,208 @@
 // Paint patches and silence heads: what is left out is the component's state, and every change can be undone.
-export default view(({ root, send }) => {
-  const page = el(root, 'div', { class: 'aa' });
-  const left = el(page, 'div'), right = el(page, 'div'), say = live(root);
-  const stage = el(left, 'div', { class: 'aa-stage' });
-  const base = el(stage, 'canvas', { 'aria-hidden': 'true' }), veil = el(stage, 'canvas', { class: 'aa-veil', 'aria-hidden': 'true' });
-  const marker = el(stage, 'div', { class: 'aa-mark', hidden: '' });
-  const bar = el(left, 'div', { class: 'vv-row aa-bar' });
-  const undo = el(bar, 'button', { type: 'button' }, 'Undo'), reset = el(bar, 'button', { type: 'button' }, 'Restore all');
-  const count = el(bar, 'span', { class: 'vv-muted' });
-  const title = el(right, 'div', { class: 'aa-title' }, 'Heads: a click silences one, a layer’s name all of them');
-  const table = el(right, 'div', { class: 'aa-heads', role: 'group', 'aria-label': 'Heads by layer' });
-  let now = null, patches = new Set(), heads = new Set(), history = [], painting = null, buttons = new Map(), built = '';
 
-  const snapshot = () => ({ patches: [...patches], heads: [...heads] });
-  function restore(state) { patches = new Set(state.patches); heads = new Set(state.heads); draw(); tell(); }
-  function tell() {
-    send('ablation', { patches: [...patches].sort((a, b) => a - b), heads: [...heads].map((name) => name.split(',').map(Number)) });
+import { mark } from '../../views/kit/place.js';
+import { el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { picture } from '../../views/kit/pixels.js';
+import { headColor } from '../../views/kit/ramp.js';
+
+class AblateView {
+  constructor({ root, send }) {
+    this.root = root;
+    this.send = send;
+    this.page = el(this.root, 'div', { class: 'aa' });
+    this.left = el(this.page, 'div');
+    this.right = el(this.page, 'div');
+    this.say = live(this.root);
+    this.build();
+    this.listen();
+    this.listenPainting();
   }
-  function change(action) { history.push(snapshot()); if (history.length > 200) history.shift(); action(); draw(); tell(); }
-  undo.onclick = () => { if (history.length) restore(history.pop()); };
-  reset.onclick = () => { if (patches.size || heads.size) { history.push(snapshot()); restore({ patches: [], heads: [] }); } };
 
-  const flip = (set, name, on) => (on ? set.add(name) : set.delete(name));
-  const grid = gridNavigation(stage, {
-    label: 'Picture: drag to paint patches out, Enter toggles one',
-    rows: () => now.header.grid[0], cols: () => now.header.grid[1],
-    hover(index, event) {
-      const { grid: [rows, cols] } = now.header;
-      marker.hidden = index < 0;
-      if (index < 0) return;
-      Object.assign(marker.style, {
-        left: `${(100 * (index % cols)) / cols}%`, top: `${(100 * Math.floor(index / cols)) / rows}%`,
-        width: `${100 / cols}%`, height: `${100 / rows}%`,
-      });
-      if (painting !== null) { flip(patches, index, painting); draw(); }
-      if (event?.type === 'keydown') say(`row ${Math.floor(index / cols) + 1}, column ${(index % cols) + 1}${patches.has(index) ? ', left out' : ''}`);
-    },
-  });
-  // Painting begins and ends with the pointer; the server hears of it once, when the stroke is done.
-  const move = stage.onpointermove;
-  stage.onpointerdown = (event) => {
-    if (event.button) return;
-    stage.setPointerCapture(event.pointerId);
-    move(event);
-    if (grid.index < 0) return;
-    history.push(snapshot());
-    painting = !patches.has(grid.index);
-    flip(patches, grid.index, painting);
-    draw();
-  };
-  stage.onpointerup = stage.onpointercancel = () => { if (painting !== null) { painting = null; tell(); } };
-  stage.onclick = null;
-  stage.addEventListener('keydown', (event) => {
-    if ((event.key === 'Enter' || event.key === ' ') && grid.index >= 0) {
-      event.preventDefault();
-      change(() => flip(patches, grid.index, !patches.has(grid.index)));
-    }
-  });
-  stage.style.touchAction = 'none'; // a finger paints
+  build() {
+    this.stage = el(this.left, 'div', { class: 'aa-stage' });
+    this.base = el(this.stage, 'canvas', { 'aria-hidden': 'true' });
+    this.veil = el(this.stage, 'canvas', { class: 'aa-veil', 'aria-hidden': 'true' });
+    this.marker = el(this.stage, 'div', { class: 'aa-mark', hidden: '' });
+    this.bar = el(this.left, 'div', { class: 'vv-row aa-bar' });
+    this.undo = el(this.bar, 'button', { type: 'button' }, 'Undo');
+    this.reset = el(this.bar, 'button', { type: 'button' }, 'Restore all');
+    this.count = el(this.bar, 'span', { class: 'vv-muted' });
+    this.title = el(
+      this.right,
+      'div',
+      { class: 'aa-title' },
+      'Heads: a click silences one, a layer’s name all of them',
+    );
+    this.table = el(this.right, 'div', { class: 'aa-heads', role: 'group', 'aria-label': 'Heads by layer' });
+    this.now = null;
+    this.patches = new Set();
+    this.heads = new Set();
+    this.history = [];
+    this.painting = null;
+    this.buttons = new Map();
+    this.built = '';
+  }
 
-  function build({ header }) {
+  listen() {
+    this.undo.onclick = () => {
+      if (this.history.length) this.restore(this.history.pop());
+    };
+    this.reset.onclick = () => {
+      if (this.patches.size || this.heads.size) {
+        this.history.push(this.snapshot());
+        this.restore({ patches: [], heads: [] });
+      }
+    };
+    this.grid = gridNavigation(this.stage, {
+      label: 'Picture: drag to paint patches out, Enter toggles one',
+      rows: () => this.now.header.grid[0],
+      cols: () => this.now.header.grid[1],
+      hover: (index, event) => {
+        mark(this.marker, this.now.header.grid, index);
+        if (index < 0) return;
+        if (this.painting !== null) {
+          this.flip(this.patches, index, this.painting);
+          this.draw();
+        }
+        if (event?.type === 'keydown')
+          this.say(`${this.cellName(index)}${this.patches.has(index) ? ', left out' : ''}`);
+      },
+    });
+  }
+
+  listenPainting() {
+    // Painting begins and ends with the pointer; the server hears of it once, when the stroke is done.
+    this.move = this.stage.onpointermove;
+    this.stage.onpointerdown = (event) => {
+      if (event.button) return;
+      this.stage.setPointerCapture(event.pointerId);
+      this.move(event);
+      if (this.grid.index < 0) return;
+      this.history.push(this.snapshot());
+      this.painting = !this.patches.has(this.grid.index);
+      this.flip(this.patches, this.grid.index, this.painting);
+      this.draw();
+    };
+    this.stage.onpointerup = this.stage.onpointercancel = () => {
+      if (this.painting !== null) {
+        this.painting = null;
+        this.tell();
+      }
+    };
+    this.stage.onclick = null;
+    this.stage.addEventListener('keydown', (event) => {
+      if ((event.key === 'Enter' || event.key === ' ') && this.grid.index >= 0) {
+        event.preventDefault();
+        this.change(() => this.flip(this.patches, this.grid.index, !this.patches.has(this.grid.index)));
+      }
+    });
+    this.stage.style.touchAction = 'none'; // a finger paints
+  }
+
+  cellName(index) {
+    const cols = this.now.header.grid[1];
+    return `row ${Math.floor(index / cols) + 1}, column ${(index % cols) + 1}`;
+  }
+
+  snapshot() {
+    return { patches: [...this.patches], heads: [...this.heads] };
+  }
+
+  restore(state) {
+    this.patches = new Set(state.patches);
+    this.heads = new Set(state.heads);
+    this.draw();
+    this.tell();
+  }
+
+  tell() {
+    this.send('ablation', {
+      patches: [...this.patches].sort((a, b) => a - b),
+      heads: [...this.heads].map((name) => name.split(',').map(Number)),
+    });
+  }
+
+  change(action) {
+    this.history.push(this.snapshot());
+    if (this.history.length > 200) this.history.shift();
+    action();
+    this.draw();
+    this.tell();
+  }
+
+  flip(set, name, on) {
+    return on ? set.add(name) : set.delete(name);
+  }
+
+  buildHeads({ header }) {
     const key = JSON.stringify([header.heads, header.grid]);
-    if (key === built) return;
-    built = key; buttons = new Map(); patches = new Set(); heads = new Set(); history = [];
-    table.replaceChildren();
+    if (key === this.built) return;
+    this.built = key;
+    this.buttons = new Map();
+    this.patches = new Set();
+    this.heads = new Set();
+    this.history = [];
+    this.table.replaceChildren();
     header.heads.forEach((many, l) => {
-      const row = el(table, 'div', { class: 'aa-row' });
+      const row = el(this.table, 'div', { class: 'aa-row' });
       const whole = el(row, 'button', { type: 'button', class: 'aa-layer' }, `layer ${l + 1}`);
-      whole.onclick = () => change(() => {
-        const all = Array.from({ length: many }, (_, h) => `${l},${h}`), off = all.every((name) => heads.has(name));
-        all.forEach((name) => flip(heads, name, !off));
-      });
+      whole.onclick = () =>
+        this.change(() => {
+          const all = Array.from({ length: many }, (_, h) => `${l},${h}`);
+          const off = all.every((name) => this.heads.has(name));
+          all.forEach((name) => this.flip(this.heads, name, !off));
+        });
       for (let h = 0; h < many; h++) {
         const name = `${l},${h}`;
-        const button = el(row, 'button', { type: 'button', class: 'aa-head', title: `layer ${l + 1}, head ${h + 1}`, 'aria-label': `layer ${l + 1}, head ${h + 1}` });
+        const button = el(row, 'button', {
+          type: 'button',
+          class: 'aa-head',
+          title: `layer ${l + 1}, head ${h + 1}`,
+          'aria-label': `layer ${l + 1}, head ${h + 1}`,
+        });
         button.style.setProperty('--aa-color', headColor(h, many));
-        button.onclick = () => change(() => flip(heads, name, !heads.has(name)));
-        buttons.set(name, button);
+        button.onclick = () => this.change(() => this.flip(this.heads, name, !this.heads.has(name)));
+        this.buttons.set(name, button);
       }
     });
   }
 
-  function draw() {
-    const { header: { grid: [rows, cols] } } = now;
-    veil.width = cols; veil.height = rows;
-    const image = veil.getContext('2d').createImageData(cols, rows);
-    for (const patch of patches) image.data.set([128, 128, 128, 255], 4 * patch);
-    veil.getContext('2d').putImageData(image, 0, 0);
-    for (const [name, button] of buttons) button.setAttribute('aria-pressed', String(heads.has(name)));
-    undo.disabled = !history.length;
-    reset.disabled = !patches.size && !heads.size;
-    count.textContent = `${patches.size} of ${rows * cols} patches, ${heads.size} of ${buttons.size} heads left out`;
-    root.dataset.patches = String(patches.size);
-    root.dataset.heads = String(heads.size);
+  draw() {
+    const {
+      header: {
+        grid: [rows, cols],
+      },
+    } = this.now;
+    this.veil.width = cols;
+    this.veil.height = rows;
+    const image = this.veil.getContext('2d').createImageData(cols, rows);
+    for (const patch of this.patches) image.data.set([128, 128, 128, 255], 4 * patch);
+    this.veil.getContext('2d').putImageData(image, 0, 0);
+    for (const [name, button] of this.buttons) button.setAttribute('aria-pressed', String(this.heads.has(name)));
+    this.undo.disabled = !this.history.length;
+    this.reset.disabled = !this.patches.size && !this.heads.size;
+    this.count.textContent = `${this.patches.size} of ${rows * cols} patches, ${this.heads.size} of ${this.buttons.size} heads left out`;
+    this.root.dataset.patches = String(this.patches.size);
+    this.root.dataset.heads = String(this.heads.size);
   }
 
-  return function update(message) {
-    now = message;
-    const { header, arrays, width } = message, source = picture(arrays.picture);
-    root.classList.toggle('aa-narrow', width < 560);
-    stage.style.aspectRatio = `${header.grid[1]} / ${header.grid[0]}`;
-    base.width = source.width; base.height = source.height;
-    base.getContext('2d').drawImage(source, 0, 0);
-    base.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
-    build(message);
-    draw();
-  };
-});
+  update(message) {
+    this.now = message;
+    const { header, arrays, width } = message;
+    const source = picture(arrays.picture);
+    this.root.classList.toggle('aa-narrow', width < 560);
+    this.stage.style.aspectRatio = `${header.grid[1]} / ${header.grid[0]}`;
+    this.base.width = source.width;
+    this.base.height = source.height;
+    this.base.getContext('2d').drawImage(source, 0, 0);
+    this.base.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
+    this.buildHeads(message);
+    this.draw();
+  }
+}
+
+export default function ablateView(context) {
+  const view = new AblateView(context);
+  return (message) => view.update(message);
+}

@@ -10,31 +10,7 @@ import numpy as np
 from pages.views.register import register
 from vitviz.plots.blob import pack
 
-_ablate = register(
-    __file__,
-    "ablate_view",
-    css="""
-.vv .aa { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 16px 24px; align-items: start; }
-.vv.aa-narrow .aa { grid-template-columns: minmax(0, 1fr); }
-.vv .aa-stage { position: relative; width: 100%; max-width: 480px; cursor: cell; overflow: hidden; border-radius: 2px; }
-.vv .aa-stage canvas { position: absolute; inset: 0; width: 100%; height: 100%; border-radius: 0; }
-.vv .aa-veil { image-rendering: pixelated; }
-.vv .aa [hidden] { display: none; }
-.vv .aa-mark { position: absolute; pointer-events: none; outline: 2px solid var(--vv-query); }
-.vv .aa-bar { margin-top: 8px; }
-.vv .aa-title { font-weight: 600; margin-bottom: 8px; }
-.vv .aa-row { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; margin-bottom: 4px; }
-.vv button.aa-layer { flex: 0 0 76px; padding: 2px 8px; min-height: 24px; text-align: left; font-size: 0.8125rem; }
-.vv button.aa-head {
-  width: 24px; height: 24px; min-height: 24px; padding: 0; border-radius: 4px; background: var(--aa-color);
-  border-color: transparent;
-}
-.vv button.aa-head[aria-pressed="true"] {
-  background: linear-gradient(to top right, transparent 46%, var(--vv-muted) 46% 54%, transparent 54%), var(--vv-panel);
-  border: 1px solid var(--vv-line); box-shadow: none;
-}
-""",
-)
+_ablate = register(__file__, "ablate_view")
 
 
 @dataclass(frozen=True)

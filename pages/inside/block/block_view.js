@@ -1,105 +1,158 @@
 // One token's way through one block: every step a card with its formula, its numbers, its shape and its values.
 // A line on the left is the residual stream; what is set off from it is a branch.
-export default view(({ root, trigger }) => {
-  const flow = el(root, 'ol', { class: 'bl' }), tip = tooltip(root), say = live(root);
-  let now = null, cards = [];
 
-  const place = (event) => {
-    const box = root.getBoundingClientRect();
+import { cover } from '../../views/kit/pixels.js';
+import { mark, pinOf } from '../../views/kit/place.js';
+import { tokenName } from '../../views/kit/words.js';
+import { el, live, tooltip } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT, accentLut, headColor } from '../../views/kit/ramp.js';
+
+class BlockView {
+  constructor({ root, trigger }) {
+    this.root = root;
+    this.trigger = trigger;
+    this.flow = el(this.root, 'ol', { class: 'bl' });
+    this.tip = tooltip(this.root);
+    this.say = live(this.root);
+    this.now = null;
+    this.cards = [];
+  }
+
+  place(event) {
+    const box = this.root.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
-  };
-  const number = (value) => {
+  }
+
+  number(value) {
     if (Math.abs(value) >= 0.01 || value === 0) return value.toFixed(3).replace('-', '−');
     const [digits, power] = value.toExponential(1).replaceAll('-', '−').split('e');
     return `${digits} · 10${[...power].map((c) => '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'['−0123456789'.indexOf(c)]).join('')}`;
-  };
-  const nameOf = (token) => {
-    const { prefix, grid: [, cols] } = now.header, patch = token - prefix.length;
-    return patch < 0 ? `[${prefix[token].toUpperCase()}]` : `row ${Math.floor(patch / cols) + 1}, column ${(patch % cols) + 1}`;
-  };
+  }
 
-  function strip(parent, step, part) {
-    const { data, shape } = now.arrays[step.array], channels = shape[1], from = part * channels;
+  nameOf(token) {
+    const {
+      prefix,
+      grid: [, cols],
+    } = this.now.header;
+    const patch = token - prefix.length;
+    return patch < 0
+      ? `[${prefix[token].toUpperCase()}]`
+      : `row ${Math.floor(patch / cols) + 1}, column ${(patch % cols) + 1}`;
+  }
+
+  strip(parent, step, part) {
+    const { data, shape } = this.now.arrays[step.array];
+    const channels = shape[1];
+    const from = part * channels;
     const line = el(parent, 'div', { class: 'bl-strip' });
     if (step.labels[part]) el(line, 'span', { class: 'vv-mono bl-part' }, step.labels[part]);
     const node = el(line, 'canvas', { class: 'vv-pixels' });
-    node.width = channels; node.height = 1;
+    node.width = channels;
+    node.height = 1;
     let top = 0;
     for (let i = 0; i < channels; i++) top = Math.max(top, Math.abs(data[from + i]));
     blit(node.getContext('2d'), heat(data, 1, channels, DIVERGING_LUT, -top, top, from), 0, 0, channels, 1);
     gridNavigation(node, {
-      label: `${step.title} ${step.labels[part]}: ${channels} channels`, rows: () => 1, cols: () => channels,
-      hover(i, event) {
-        if (i < 0) return tip.hide();
-        const text = `channel ${i + 1} of ${channels}: ${number(data[from + i])}`;
-        if (event?.clientX !== undefined) tip.show(...place(event), text); else say(text);
+      label: `${step.title} ${step.labels[part]}: ${channels} channels`,
+      rows: () => 1,
+      cols: () => channels,
+      hover: (i, event) => {
+        if (i < 0) return this.tip.hide();
+        const text = `channel ${i + 1} of ${channels}: ${this.number(data[from + i])}`;
+        if (event?.clientX !== undefined) this.tip.show(...this.place(event), text);
+        else this.say(text);
       },
-      pick: (i) => { if (step.stream) trigger('channel', i); },
+      pick: (i) => {
+        if (step.stream) this.trigger('channel', i);
+      },
     });
-    el(line, 'span', { class: 'vv-muted bl-range' }, `±${number(top)}`);
+    el(line, 'span', { class: 'vv-muted bl-range' }, `±${this.number(top)}`);
     if (step.kind === 'heads') {
       const bands = el(parent, 'div', { class: 'bl-bands', 'aria-hidden': 'true' });
-      for (let h = 0; h < now.header.heads; h++) el(bands, 'i').style.background = headColor(h, now.header.heads);
+      for (let h = 0; h < this.now.header.heads; h++)
+        el(bands, 'i').style.background = headColor(h, this.now.header.heads);
     }
   }
 
-  function keys(parent, step, part) {
-    const { grid: [rows, cols], prefix, head } = now.header, { data, shape } = now.arrays[step.array], tokens = shape[1], from = part * tokens;
+  keys(parent, step, part) {
+    const { grid, prefix, head, token } = this.now.header;
+    const [rows, cols] = grid;
+    const { data, shape } = this.now.arrays[step.array];
+    const values = data.subarray(part * shape[1], (part + 1) * shape[1]);
+    const signed = step.kind === 'scores';
+    // [CLS] is written under the map: the scale of weights is the patches', or a strong prefix token would hide them.
+    const top = values.subarray(signed ? 0 : prefix.length).reduce((most, v) => Math.max(most, Math.abs(v)), 0);
     const box = el(parent, 'div', { class: 'bl-map' });
     const frame = el(box, 'div', { class: 'bl-frame' });
     frame.style.aspectRatio = `${cols} / ${rows}`;
-    const base = el(frame, 'canvas', { 'aria-hidden': 'true' }), cells = el(frame, 'canvas', { class: 'vv-pixels', 'aria-hidden': 'true' });
-    const source = picture(now.arrays.picture);
-    base.width = source.width; base.height = source.height;
-    base.getContext('2d').drawImage(source, 0, 0);
-    base.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
-    let top = 0;
-    const signed = step.kind === 'scores';
-    // [CLS] is written under the map: the scale of weights is the patches', or a strong prefix token would hide them.
-    for (let i = signed ? 0 : prefix.length; i < tokens; i++) top = Math.max(top, Math.abs(data[from + i]));
-    const image = heat(data, rows, cols, signed ? DIVERGING_LUT : accentLut(now.colors.query), signed ? -top : 0, top, from + prefix.length);
-    cells.width = cols; cells.height = rows;
-    blit(cells.getContext('2d'), image, 0, 0, cols, rows);
-    const mine = now.header.token - prefix.length;
-    if (mine >= 0) {
-      const mark = el(frame, 'div', { class: 'bl-mark' });
-      Object.assign(mark.style, { left: `${(100 * (mine % cols)) / cols}%`, top: `${(100 * Math.floor(mine / cols)) / rows}%`, width: `${100 / cols}%`, height: `${100 / rows}%` });
-    }
+    this.drawKeys(frame, values.subarray(prefix.length), signed, top);
+    if (token >= prefix.length) mark(el(frame, 'div', { class: 'bl-mark' }), grid, token - prefix.length);
     gridNavigation(frame, {
-      label: `${step.title} ${step.labels[part]}, head ${head}`, rows: () => rows, cols: () => cols,
-      hover(i, event) {
-        if (i < 0) return tip.hide();
-        const text = `key ${nameOf(prefix.length + i)}: ${number(data[from + prefix.length + i])}`;
-        if (event?.clientX !== undefined) tip.show(...place(event), text); else say(text);
+      label: `${step.title} ${step.labels[part]}, head ${head}`,
+      rows: () => rows,
+      cols: () => cols,
+      hover: (i, event) => {
+        if (i < 0) return this.tip.hide();
+        const text = `key ${this.nameOf(prefix.length + i)}: ${this.number(values[prefix.length + i])}`;
+        if (event?.clientX !== undefined) this.tip.show(...this.place(event), text);
+        else this.say(text);
       },
-      pick: (i) => trigger('pin', `${(((i % cols) + 0.5) / cols).toFixed(4)},${((Math.floor(i / cols) + 0.5) / rows).toFixed(4)}`),
+      pick: (i) => this.trigger('pin', pinOf(grid, i)),
     });
-    const text = prefix.map((name, i) => `[${name.toUpperCase()}] ${number(data[from + i])}`);
-    el(box, 'div', { class: 'bl-caption vv-muted' }, [step.labels[part], `${signed ? '±' : 'up to '}${number(top)}`, ...text].filter(Boolean).join(' · '));
+    const scale = `${signed ? '±' : 'up to '}${this.number(top)}`;
+    const others = prefix.map((name, i) => `${tokenName(name)} ${this.number(values[i])}`);
+    const caption = [step.labels[part], scale, ...others].filter(Boolean).join(' · ');
+    el(box, 'div', { class: 'bl-caption vv-muted' }, caption);
   }
 
-  return function update(message) {
-    now = message;
-    flow.replaceChildren();
-    root.classList.toggle('bl-narrow', message.width < 560);
-    cards = message.header.steps.map((step, i) => {
-      const card = el(flow, 'li', { class: `bl-step${step.stream ? ' bl-stream' : ''}`, 'data-step': step.title });
+  /** The patches' values over the picture. */
+  drawKeys(frame, values, signed, top) {
+    const [rows, cols] = this.now.header.grid;
+    cover(el(frame, 'canvas', { 'aria-hidden': 'true' }), picture(this.now.arrays.picture));
+    const cells = el(frame, 'canvas', { class: 'vv-pixels', 'aria-hidden': 'true' });
+    const table = signed ? DIVERGING_LUT : accentLut(this.now.colors.query);
+    cells.width = cols;
+    cells.height = rows;
+    blit(cells.getContext('2d'), heat(values, rows, cols, table, signed ? -top : 0, top), 0, 0, cols, rows);
+  }
+
+  update(message) {
+    this.now = message;
+    this.flow.replaceChildren();
+    this.root.classList.toggle('bl-narrow', message.width < 560);
+    this.cards = message.header.steps.map((step, i) => {
+      const card = el(this.flow, 'li', { class: `bl-step${step.stream ? ' bl-stream' : ''}`, 'data-step': step.title });
       const head = el(card, 'div', { class: 'bl-head' });
       el(head, 'b', {}, `${i + 1}  ${step.title}`);
       el(head, 'span', { class: 'vv-mono vv-muted' }, `(${step.shape.join(', ')})`);
-      const body = el(card, 'div', { class: 'bl-body' }), text = el(body, 'div', { class: 'bl-text' });
-      const formula = el(text, 'div', { class: 'vv-mono' }), equations = step.formula.split(', ');
+      const body = el(card, 'div', { class: 'bl-body' });
+      const text = el(body, 'div', { class: 'bl-text' });
+      const formula = el(text, 'div', { class: 'vv-mono' });
+      const equations = step.formula.split(', ');
       // A line may break between two equations, not within one of several.
       if (equations.length === 1) formula.textContent = step.formula;
-      else equations.forEach((one, j) => { el(formula, 'span', { class: 'bl-formula' }, j < equations.length - 1 ? `${one},` : one); formula.append(' '); });
+      else
+        equations.forEach((one, j) => {
+          el(formula, 'span', { class: 'bl-formula' }, j < equations.length - 1 ? `${one},` : one);
+          formula.append(' ');
+        });
       el(text, 'div', { class: 'vv-muted' }, step.numbers);
       const drawing = el(body, 'div', { class: 'bl-drawing' });
-      const parts = now.arrays[step.array].shape[0];
+      const parts = this.now.arrays[step.array].shape[0];
       for (let part = 0; part < parts; part++)
-        (step.kind === 'vector' || step.kind === 'heads' ? strip : keys)(drawing, step, part);
+        (step.kind === 'vector' || step.kind === 'heads'
+          ? (parent, step, part) => this.strip(parent, step, part)
+          : (parent, step, part) => this.keys(parent, step, part))(drawing, step, part);
       if (step.kind === 'scores' || step.kind === 'keys') drawing.classList.add('bl-maps');
       return card;
     });
-    root.dataset.steps = String(cards.length);
-  };
-});
+    this.root.dataset.steps = String(this.cards.length);
+  }
+}
+
+export default function blockView(context) {
+  const view = new BlockView(context);
+  return (message) => view.update(message);
+}

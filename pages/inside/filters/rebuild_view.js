@@ -1,48 +1,108 @@
 // What the components can express: mean patch + sum of the first k coefficients times components, for every patch, in the
 // browser. Moving k adds or takes away only the components between the old and the new k.
 
-const CURVE = 190, FLAT = 40;
+import { dot, levels, line, stroke } from '../../views/kit/axes.js';
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { PALETTE } from '../../views/kit/palette.js';
+import { blit, offscreen, picture } from '../../views/kit/pixels.js';
+
+const CURVE = 190;
+const FLAT = 40;
 const COLORS = [(c) => c.query, (c) => c.primary, () => PALETTE.HEADS[2]];
 
-export default view(({ root }) => {
-  const say = live(root);
-  const bar = el(root, 'label', { class: 'fr-k' });
-  const label = el(bar, 'span');
-  const slider = el(bar, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Number of components k' });
-  const row = el(root, 'div', { class: 'fr-row' });
-  const original = box('The picture'), boxes = [];
-  const curve = canvas(root, { class: 'fr-curve', role: 'img' });
-  let now = null, k = 0, patch = 0, done = [], images = [], seen = null;
+class RebuildView {
+  constructor({ root }) {
+    this.root = root;
+    this.say = live(this.root);
+    this.bar = el(this.root, 'label', { class: 'fr-k' });
+    this.label = el(this.bar, 'span');
+    this.slider = el(this.bar, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Number of components k' });
+    this.row = el(this.root, 'div', { class: 'fr-row' });
+    this.original = this.box('The picture');
+    this.boxes = [];
+    this.curve = canvas(this.root, { class: 'fr-curve', role: 'img' });
+    this.now = null;
+    this.k = 0;
+    this.patch = 0;
+    this.done = [];
+    this.images = [];
+    this.seen = null;
+    this.slider.oninput = () => {
+      this.k = Number(this.slider.value);
+      this.drawAll();
+    };
+    this.curve.node.onpointerdown = (event) => this.drag(event);
+    this.curve.node.onpointermove = (event) => this.drag(event);
+  }
 
-  function box(title) {
-    const node = el(row, 'div');
-    const self = { node, title: el(node, 'div', { class: 'fr-title' }, title), note: el(node, 'div', { class: 'fr-note' }), map: canvas(node, { class: 'fr-map' }), error: el(node, 'div', { class: 'fr-error' }) };
+  box(title) {
+    const node = el(this.row, 'div');
+    const self = {
+      node,
+      title: el(node, 'div', { class: 'fr-title' }, title),
+      note: el(node, 'div', { class: 'fr-note' }),
+      map: canvas(node, { class: 'fr-map' }),
+      error: el(node, 'div', { class: 'fr-error' }),
+    };
     const line = el(node, 'div', { class: 'fr-patch vv-muted' });
-    self.patch = canvas(line, { role: 'img' }); self.patchNote = el(line, 'span');
+    self.patch = canvas(line, { role: 'img' });
+    self.patchNote = el(line, 'span');
     gridNavigation(self.map.node, {
-      label: `${title}: patches`, rows: () => side(), cols: () => side(),
-      hover(i, event) { if (i < 0) return; patch = i; drawAll(); if (event?.type === 'keydown') say(`patch ${i}: ${boxes.map((b) => b.patchNote.textContent).join(', ')}`); },
+      label: `${title}: patches`,
+      rows: () => this.side(),
+      cols: () => this.side(),
+      hover: (i, event) => {
+        if (i < 0) return;
+        this.patch = i;
+        this.drawAll();
+        if (event?.type === 'keydown')
+          this.say(`patch ${i}: ${this.boxes.map((b) => b.patchNote.textContent).join(', ')}`);
+      },
     });
     return self;
   }
-  const side = () => now.arrays.shown.shape[0] / now.header.patch;
-  const channels = () => now.header.scale.length;
-  const most = (b) => now.arrays[`basis${b}`].shape[0];
-  const used = (b) => Math.min(k, most(b));
+
+  side() {
+    return this.now.arrays.shown.shape[0] / this.now.header.patch;
+  }
+
+  channels() {
+    return this.now.header.scale.length;
+  }
+
+  most(b) {
+    return this.now.arrays[`basis${b}`].shape[0];
+  }
+
+  used(b) {
+    return Math.min(this.k, this.most(b));
+  }
 
   /** Brings basis b's accumulated values (N x C P P) from the k they have to the k wanted. */
-  function bring(b) {
-    const { data: basis, shape: [, size] } = now.arrays[`basis${b}`], { data: coefficients, shape: [n, stride] } = now.arrays[`coefficients${b}`];
-    let state = done[b];
+  bring(b) {
+    const {
+      data: basis,
+      shape: [, size],
+    } = this.now.arrays[`basis${b}`];
+    const {
+      data: coefficients,
+      shape: [n, stride],
+    } = this.now.arrays[`coefficients${b}`];
+    let state = this.done[b];
     if (!state) {
       const values = new Float32Array(n * size);
-      for (let i = 0; i < n; i++) values.set(now.arrays.mean.data, i * size);
-      state = done[b] = { k: 0, values };
+      for (let i = 0; i < n; i++) values.set(this.now.arrays.mean.data, i * size);
+      state = this.done[b] = { k: 0, values };
     }
-    while (state.k !== used(b)) {
-      const up = used(b) > state.k, c = up ? state.k : state.k - 1, sign = up ? 1 : -1, from = c * size;
+    while (state.k !== this.used(b)) {
+      const up = this.used(b) > state.k;
+      const c = up ? state.k : state.k - 1;
+      const sign = up ? 1 : -1;
+      const from = c * size;
       for (let i = 0; i < n; i++) {
-        const a = sign * coefficients[i * stride + c], at = i * size;
+        const a = sign * coefficients[i * stride + c];
+        const at = i * size;
         for (let j = 0; j < size; j++) state.values[at + j] += a * basis[from + j];
       }
       state.k += sign;
@@ -50,113 +110,190 @@ export default view(({ root }) => {
     return state.values;
   }
 
-  const level = (v, c) => Math.max(0, Math.min(255, 255 * (v * now.header.scale[c] + now.header.shift[c])));
+  level(v, c) {
+    return Math.max(0, Math.min(255, 255 * (v * this.now.header.scale[c] + this.now.header.shift[c])));
+  }
 
-  function imageOf(b) {
-    const values = bring(b), P = now.header.patch, S = now.arrays.shown.shape[0], C = channels(), g = side(), image = new ImageData(S, S);
+  imageOf(b) {
+    const values = this.bring(b);
+    const P = this.now.header.patch;
+    const S = this.now.arrays.shown.shape[0];
+    const C = this.channels();
+    const g = this.side();
+    const image = new ImageData(S, S);
     for (let n = 0; n < g * g; n++) {
-      const top = Math.floor(n / g) * P, leftEdge = (n % g) * P, at = n * C * P * P;
-      for (let y = 0; y < P; y++) for (let x = 0; x < P; x++) {
-        const pixel = 4 * ((top + y) * S + leftEdge + x);
-        for (let c = 0; c < 3; c++) { const from = C > 1 ? c : 0; image.data[pixel + c] = level(values[at + (from * P + y) * P + x], from); }
-        image.data[pixel + 3] = 255;
-      }
+      const top = Math.floor(n / g) * P;
+      const leftEdge = (n % g) * P;
+      const at = n * C * P * P;
+      for (let y = 0; y < P; y++)
+        for (let x = 0; x < P; x++) {
+          const pixel = 4 * ((top + y) * S + leftEdge + x);
+          for (let c = 0; c < 3; c++) {
+            const from = C > 1 ? c : 0;
+            image.data[pixel + c] = this.level(values[at + (from * P + y) * P + x], from);
+          }
+          image.data[pixel + 3] = 255;
+        }
     }
     return offscreen(image);
   }
 
-  function patchError(b) {
-    const values = done[b].values, P = now.header.patch, C = channels(), g = side(), { data, shape: [S] } = now.arrays.shown, at = patch * C * P * P;
+  patchError(b) {
+    const values = this.done[b].values;
+    const P = this.now.header.patch;
+    const C = this.channels();
+    const g = this.side();
+    const {
+      data,
+      shape: [S],
+    } = this.now.arrays.shown;
+    const at = this.patch * C * P * P;
     let sum = 0;
-    for (let c = 0; c < C; c++) for (let y = 0; y < P; y++) for (let x = 0; x < P; x++) {
-      const truth = data[3 * ((Math.floor(patch / g) * P + y) * S + (patch % g) * P + x) + c];
-      sum += (255 * (values[at + (c * P + y) * P + x] * now.header.scale[c] + now.header.shift[c]) - truth) ** 2;
-    }
+    for (let c = 0; c < C; c++)
+      for (let y = 0; y < P; y++)
+        for (let x = 0; x < P; x++) {
+          const truth = data[3 * ((Math.floor(this.patch / g) * P + y) * S + (this.patch % g) * P + x) + c];
+          sum +=
+            (255 * (values[at + (c * P + y) * P + x] * this.now.header.scale[c] + this.now.header.shift[c]) - truth) **
+            2;
+        }
     return Math.sqrt(sum / (C * P * P));
   }
 
-  function drawBox(self, image) {
-    const size = self.size, ctx = self.map.size(size, size), g = side(), w = size / g, { colors } = now;
+  drawBox(self, image) {
+    const size = self.size;
+    const ctx = self.map.size(size, size);
+    const g = this.side();
+    const w = size / g;
+    const { colors } = this.now;
     blit(ctx, image, 0, 0, size, size, image.width > size);
-    ctx.strokeStyle = colors.query; ctx.lineWidth = 2;
-    ctx.strokeRect((patch % g) * w + 1, Math.floor(patch / g) * w + 1, w - 2, w - 2);
-    const P = now.header.patch, p = self.patch.size(56, 56);
+    ctx.strokeStyle = colors.query;
+    ctx.lineWidth = 2;
+    ctx.strokeRect((this.patch % g) * w + 1, Math.floor(this.patch / g) * w + 1, w - 2, w - 2);
+    const P = this.now.header.patch;
+    const p = self.patch.size(56, 56);
     p.imageSmoothingEnabled = false;
-    self.patch.node.setAttribute('aria-label', `Patch ${patch}, enlarged`);
-    p.drawImage(image, (patch % g) * P, Math.floor(patch / g) * P, P, P, 0, 0, 56, 56);
+    self.patch.node.setAttribute('aria-label', `Patch ${this.patch}, enlarged`);
+    p.drawImage(image, (this.patch % g) * P, Math.floor(this.patch / g) * P, P, P, 0, 0, 56, 56);
   }
 
-  function drawCurve() {
-    const { colors, header } = now, width = now.width, ctx = curve.size(width, CURVE), left = FLAT, right = 150, bottom = 34, top = 8;
-    const high = Math.max(...header.bases.map((_, b) => now.arrays[`error${b}`].data[0])) * 1.02;
-    const x = (i) => left + (i / header.most) * (width - left - right), y = (v) => CURVE - bottom - (v / high) * (CURVE - bottom - top);
-    ctx.font = `12px ${colors.font}`; ctx.fillStyle = colors.muted; ctx.strokeStyle = colors.line; ctx.lineWidth = 1; ctx.textBaseline = 'middle';
-    const unit = 10 ** Math.floor(Math.log10(high)), step = high / unit > 5 ? 2 * unit : high / unit > 2 ? unit : unit / 2;
-    ctx.textAlign = 'right';
-    for (let v = 0; v <= high; v += step) { ctx.fillText(String(Math.round(v * 10) / 10), left - 6, y(v)); ctx.beginPath(); ctx.moveTo(left, y(v)); ctx.lineTo(width - right, y(v)); ctx.stroke(); }
-    ctx.textAlign = 'center'; ctx.textBaseline = 'top';
+  drawCurve() {
+    const { colors, header, width } = this.now;
+    const ctx = this.curve.size(width, CURVE);
+    const area = this.areaOf(width);
+    const { left, right, top, bottom, high, x, y } = area;
+    const unit = 10 ** Math.floor(Math.log10(high));
+    const step = high / unit > 5 ? 2 * unit : high / unit > 2 ? unit : unit / 2;
+    const ticks = Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => i * step);
+    ctx.font = `12px ${colors.font}`;
+    levels(ctx, colors, { ticks, y, x0: left, x1: right, word: (v) => String(Math.round(v * 10) / 10), gap: 6 });
+    ctx.textAlign = 'center';
+    ctx.textBaseline = 'top';
     const tick = Math.max(1, Math.ceil(header.most / 8));
-    for (let i = 0; i <= header.most; i += tick) ctx.fillText(i, x(i), CURVE - bottom + 4);
-    ctx.fillText('components k', left + (width - left - right) / 2, CURVE - 14);
-    ctx.strokeStyle = colors.muted; ctx.setLineDash([3, 3]); ctx.beginPath(); ctx.moveTo(x(k), top); ctx.lineTo(x(k), CURVE - bottom); ctx.stroke(); ctx.setLineDash([]);
-    const ends = [];
-    header.bases.forEach((basis, b) => {
-      const { data } = now.arrays[`error${b}`], color = COLORS[b](colors);
-      ctx.strokeStyle = ctx.fillStyle = color; ctx.lineWidth = 2.5; ctx.beginPath();
-      data.forEach((v, i) => ctx[i ? 'lineTo' : 'moveTo'](x(i), y(v)));
-      if (data.length - 1 < header.most) ctx.lineTo(x(header.most), y(data[data.length - 1]));
-      ctx.stroke();
-      ctx.beginPath(); ctx.arc(x(k), y(data[used(b)]), 4.5, 0, 7); ctx.fill();
-      ends.push({ at: y(data[used(b)]), color, text: `${basis.title} ${data[used(b)].toFixed(1)}` });
-    });
-    // Labels beside the plot, in the order of the values at k, never on top of one another.
+    for (let i = 0; i <= header.most; i += tick) ctx.fillText(i, x(i), bottom + 4);
+    ctx.fillText('components k', (left + right) / 2, CURVE - 14);
+    line(ctx, colors.muted, 1, x(this.k), top, x(this.k), bottom, [3, 3]);
+    const ends = header.bases.map((basis, b) => this.drawError(ctx, area, basis, b));
     ends.sort((a, b) => a.at - b.at);
-    ctx.textAlign = 'left'; ctx.textBaseline = 'middle';
+    this.nameEnds(ctx, area, ends);
+    const told = ends.map((end) => end.text).join(', ');
+    const label = `Error against the number of components. ${told} grey levels at k = ${this.k}`;
+    this.curve.node.setAttribute('aria-label', label);
+  }
+
+  areaOf(width) {
+    const { bases, most } = this.now.header;
+    const [left, right, top, bottom] = [FLAT, width - 150, 8, CURVE - 34];
+    const high = Math.max(...bases.map((_, b) => this.now.arrays[`error${b}`].data[0])) * 1.02;
+    const x = (i) => left + (i / most) * (right - left);
+    return { left, right, top, bottom, high, x, y: (v) => bottom - (v / high) * (bottom - top) };
+  }
+
+  /** One basis' error over k; it stays where the basis has no more components. */
+  drawError(ctx, { x, y }, basis, b) {
+    const { data } = this.now.arrays[`error${b}`];
+    const points = Array.from(data, (v, i) => [x(i), y(v)]);
+    if (data.length - 1 < this.now.header.most) points.push([x(this.now.header.most), y(data[data.length - 1])]);
+    const color = COLORS[b](this.now.colors);
+    ctx.strokeStyle = ctx.fillStyle = color;
+    ctx.lineWidth = 2.5;
+    stroke(ctx, points);
+    const error = data[this.used(b)];
+    dot(ctx, x(this.k), y(error), 4.5);
+    return { at: y(error), color, text: `${basis.title} ${error.toFixed(1)}` };
+  }
+
+  /** Labels beside the plot, in the order of the values at k, never on top of one another. */
+  nameEnds(ctx, { right, top, bottom }, ends) {
+    ctx.textAlign = 'left';
+    ctx.textBaseline = 'middle';
     let free = top + 6;
-    for (const end of ends) { const at = Math.max(free, Math.min(end.at, CURVE - bottom - 18 * (ends.length - 1 - ends.indexOf(end)))); free = at + 18; ctx.fillStyle = end.color; ctx.fillText('●', width - right + 8, at); ctx.fillStyle = colors.ink; ctx.fillText(end.text, width - right + 22, at); }
-    curve.node.setAttribute('aria-label', `Error against the number of components. ${ends.map((e) => e.text).join(', ')} grey levels at k = ${k}`);
-  }
-
-  function drawAll() {
-    const { header } = now;
-    slider.max = String(header.most); slider.value = String(k);
-    label.textContent = `k = ${k} of ${header.most} components`;
-    drawBox(original, seen);
-    original.patchNote.textContent = `patch (${Math.floor(patch / side())}, ${patch % side()})`;
-    header.bases.forEach((basis, b) => {
-      const self = boxes[b];
-      if (images[b]?.k !== used(b)) images[b] = { k: used(b), image: imageOf(b) };
-      drawBox(self, images[b].image);
-      self.title.textContent = basis.title;
-      self.note.textContent = most(b) < k ? `has only ${most(b)} components` : basis.note;
-      self.error.textContent = `error ${now.arrays[`error${b}`].data[used(b)].toFixed(1)} levels`;
-      self.patchNote.textContent = `this patch ${patchError(b).toFixed(1)}`;
+    ends.forEach((end, i) => {
+      const at = Math.max(free, Math.min(end.at, bottom - 18 * (ends.length - 1 - i)));
+      free = at + 18;
+      ctx.fillStyle = end.color;
+      ctx.fillText('●', right + 8, at);
+      ctx.fillStyle = this.now.colors.ink;
+      ctx.fillText(end.text, right + 22, at);
     });
-    drawCurve();
   }
 
-  slider.oninput = () => { k = Number(slider.value); drawAll(); };
-  const drag = (event) => {
-    if (event.buttons !== 1 && event.type !== 'pointerdown') return;
-    const x = event.clientX - curve.node.getBoundingClientRect().left;
-    k = Math.max(0, Math.min(now.header.most, Math.round(((x - FLAT) / (now.width - FLAT - 150)) * now.header.most)));
-    drawAll();
-  };
-  curve.node.onpointerdown = drag; curve.node.onpointermove = drag;
+  drawAll() {
+    const { header } = this.now;
+    this.slider.max = String(header.most);
+    this.slider.value = String(this.k);
+    this.label.textContent = `k = ${this.k} of ${header.most} components`;
+    this.drawBox(this.original, this.seen);
+    this.original.patchNote.textContent = `patch (${Math.floor(this.patch / this.side())}, ${this.patch % this.side()})`;
+    header.bases.forEach((basis, b) => {
+      const self = this.boxes[b];
+      if (this.images[b]?.k !== this.used(b)) this.images[b] = { k: this.used(b), image: this.imageOf(b) };
+      this.drawBox(self, this.images[b].image);
+      self.title.textContent = basis.title;
+      self.note.textContent = this.most(b) < this.k ? `has only ${this.most(b)} components` : basis.note;
+      self.error.textContent = `error ${this.now.arrays[`error${b}`].data[this.used(b)].toFixed(1)} levels`;
+      self.patchNote.textContent = `this patch ${this.patchError(b).toFixed(1)}`;
+    });
+    this.drawCurve();
+  }
 
-  return (message) => {
-    const fresh = now?.arrays !== message.arrays;
-    now = message;
-    const count = now.header.bases.length;
+  drag(event) {
+    if (event.buttons !== 1 && event.type !== 'pointerdown') return;
+    const x = event.clientX - this.curve.node.getBoundingClientRect().left;
+    this.k = Math.max(
+      0,
+      Math.min(this.now.header.most, Math.round(((x - FLAT) / (this.now.width - FLAT - 150)) * this.now.header.most)),
+    );
+    this.drawAll();
+  }
+
+  update(message) {
+    const fresh = this.now?.arrays !== message.arrays;
+    this.now = message;
+    const count = this.now.header.bases.length;
     if (fresh) {
-      done = []; images = []; seen = picture(now.arrays.shown);
-      k = now.header.k; patch = now.header.pin;
-      original.note.textContent = `${now.arrays.shown.shape[0]} px, patches of ${now.header.patch} px`;
-      while (boxes.length < count) boxes.push(box(now.header.bases[boxes.length].title));
-      boxes.forEach((self, b) => { self.node.style.display = b < count ? '' : 'none'; });
+      this.done = [];
+      this.images = [];
+      this.seen = picture(this.now.arrays.shown);
+      this.k = this.now.header.k;
+      this.patch = this.now.header.pin;
+      this.original.note.textContent = `${this.now.arrays.shown.shape[0]} px, patches of ${this.now.header.patch} px`;
+      while (this.boxes.length < count) this.boxes.push(this.box(this.now.header.bases[this.boxes.length].title));
+      this.boxes.forEach((self, b) => {
+        self.node.style.display = b < count ? '' : 'none';
+      });
     }
-    const across = now.width >= 720 ? count + 1 : 2, size = Math.min(280, Math.floor((now.width - 24 * (across - 1)) / across));
-    for (const self of [original, ...boxes]) { self.size = size; self.node.style.width = `${size}px`; }
-    drawAll();
-  };
-});
+    const across = this.now.width >= 720 ? count + 1 : 2;
+    const size = Math.min(280, Math.floor((this.now.width - 24 * (across - 1)) / across));
+    for (const self of [this.original, ...this.boxes]) {
+      self.size = size;
+      self.node.style.width = `${size}px`;
+    }
+    this.drawAll();
+  }
+}
+
+export default function rebuildView(context) {
+  const view = new RebuildView(context);
+  return (message) => view.update(message);
+}

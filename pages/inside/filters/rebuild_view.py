@@ -6,18 +6,7 @@ from typing import Any
 
 from pages.views.register import register
 
-_CSS = """
-.fr-k { display: grid; grid-template-columns: auto 1fr; gap: 12px; align-items: center; margin-bottom: 12px; }
-.fr-k span { min-width: 148px; font-weight: 600; }
-.fr-row { display: flex; flex-wrap: wrap; gap: 24px; align-items: flex-start; }
-.fr-title { font-weight: 600; min-height: 20px; }
-.fr-note { color: var(--vv-muted); font-size: 0.8125rem; min-height: 20px; margin-bottom: 4px; }
-.fr-error { font-size: 1.125rem; font-weight: 600; margin-top: 4px; min-height: 24px; }
-.fr-map { cursor: crosshair; touch-action: pan-y !important; }
-.fr-curve { margin-top: 16px; cursor: ew-resize; }
-.fr-patch { margin-top: 8px; display: flex; gap: 8px; align-items: center; }
-"""
-_rebuild = register(__file__, "rebuild_view", css=_CSS)
+_rebuild = register(__file__, "rebuild_view")
 
 
 def rebuild(payload: bytes, *, key: str) -> Any:

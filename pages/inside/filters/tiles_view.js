@@ -1,165 +1,283 @@
 // Filter tiles: rows of P x P pictures, one sheet per model, all snapshots in one flip-book. A tile under the pointer is
 // enlarged: its colours, its channels on a diverging scale, and its weights in numbers where they fit.
 
-const GUT = 4, BARS = 34, TILE_FRAME_MS = 420;
+import { timeline } from '../../views/kit/player.js';
+import { legend } from '../../views/kit/ramp.js';
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT } from '../../views/kit/ramp.js';
 
-export default view(({ root, onUnmount }) => {
-  const say = live(root);
-  const stage = el(root, 'div', { class: 'ti-stage' });
-  const left = el(stage, 'div'), right = el(stage, 'div', { class: 'ti-lens' });
-  const area = el(left, 'div', { class: 'ti-sheets' });
-  const time = el(left, 'div', { class: 'ti-time' });
-  const play = el(time, 'button', { type: 'button' }, '▶ Play');
-  const slider = el(time, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Moment of training' });
-  const moment = el(time, 'span');
-  const head = el(right, 'div', { class: 'ti-title' }), note = el(right, 'div', { class: 'ti-note' });
-  const big = canvas(right, { role: 'img' });
-  const planes = el(right, 'div', { class: 'ti-planes' });
-  const read = el(right, 'div', { class: 'ti-read vv-muted' });
-  const lines = Array.from({ length: 3 }, () => el(read, 'div'));
-  const scaleMap = canvas(right, { role: 'img' });
-  const sheets = [], channelMaps = [];
-  let now = null, active = 0, tile = 0, frame = 0, playing = 0;
-  onUnmount(() => clearInterval(playing));
+const GUT = 4;
+const BARS = 34;
+const TILE_FRAME_MS = 420;
 
-  const shape = (s) => now.arrays[`tiles${s}`].shape;           // frames, k, P, P, C
-  const frames = () => Math.max(...now.header.sheets.map((_, s) => shape(s)[0]));
-  const frameOf = (s) => Math.round((frame * (shape(s)[0] - 1)) / Math.max(1, frames() - 1));
-  const columnsOf = (s) => Math.min(now.header.columns, shape(s)[1]);
-  const rowsOf = (s) => Math.ceil(shape(s)[1] / columnsOf(s));
-  const bytesAt = (s, k) => { const [, n, p, , c] = shape(s), size = p * p * c, from = (frameOf(s) * n + k) * size; return now.arrays[`tiles${s}`].data.subarray(from, from + size); };
-  const ends = (s, k) => { const at = 2 * (frameOf(s) * shape(s)[1] + k), { data } = now.arrays[`ends${s}`]; return [data[at], data[at + 1]]; };
-  const weight = (s, k, i) => { const [lo, hi] = ends(s, k); return lo + (bytesAt(s, k)[i] / 255) * (hi - lo); };
-  const share = (s, k) => now.arrays[`shares${s}`]?.data[frameOf(s) * shape(s)[1] + k];
-  const tileImage = (s, k) => { const [, , p, , c] = shape(s); return picture({ data: bytesAt(s, k), shape: [p, p, c] }); };
-  const dec = (v) => `${v < 0 ? '−' : ''}${Math.abs(v) >= 1 ? Math.abs(v).toFixed(1) : Math.abs(v).toFixed(2).replace(/^0/, '')}`;
+class TilesView {
+  constructor({ root, onUnmount }) {
+    this.root = root;
+    this.onUnmount = onUnmount;
+    this.say = live(this.root);
+    this.build();
+  }
 
-  function drawSheet(s) {
-    const { map, bars, title, note: sub, told, side } = sheets[s], { colors, header } = now, cols = columnsOf(s), rows = rowsOf(s);
+  build() {
+    this.stage = el(this.root, 'div', { class: 'ti-stage' });
+    this.left = el(this.stage, 'div');
+    this.right = el(this.stage, 'div', { class: 'ti-lens' });
+    this.area = el(this.left, 'div', { class: 'ti-sheets' });
+    this.time = timeline(this.left, {
+      class: 'ti-time',
+      last: () => this.frames() - 1,
+      words: () => this.momentWords(),
+      show: () => this.drawAll(),
+      dwell: TILE_FRAME_MS,
+    });
+    this.head = el(this.right, 'div', { class: 'ti-title' });
+    this.note = el(this.right, 'div', { class: 'ti-note' });
+    this.big = canvas(this.right, { role: 'img' });
+    this.planes = el(this.right, 'div', { class: 'ti-planes' });
+    this.read = el(this.right, 'div', { class: 'ti-read vv-muted' });
+    this.lines = Array.from({ length: 3 }, () => el(this.read, 'div'));
+    this.scaleMap = canvas(this.right, { role: 'img' });
+    this.sheets = [];
+    this.channelMaps = [];
+    this.now = null;
+    this.active = 0;
+    this.tile = 0;
+    this.onUnmount(() => this.time.stop());
+  }
+
+  shape(s) {
+    return this.now.arrays[`tiles${s}`].shape;
+  }
+  // frames, k, P, P, C
+
+  frames() {
+    return Math.max(...this.now.header.sheets.map((_, s) => this.shape(s)[0]));
+  }
+
+  frameOf(s) {
+    return Math.round((this.time.at * (this.shape(s)[0] - 1)) / Math.max(1, this.frames() - 1));
+  }
+
+  columnsOf(s) {
+    return Math.min(this.now.header.columns, this.shape(s)[1]);
+  }
+
+  rowsOf(s) {
+    return Math.ceil(this.shape(s)[1] / this.columnsOf(s));
+  }
+
+  bytesAt(s, k) {
+    const [, n, p, , c] = this.shape(s);
+    const size = p * p * c;
+    const from = (this.frameOf(s) * n + k) * size;
+    return this.now.arrays[`tiles${s}`].data.subarray(from, from + size);
+  }
+
+  ends(s, k) {
+    const at = 2 * (this.frameOf(s) * this.shape(s)[1] + k);
+    const { data } = this.now.arrays[`ends${s}`];
+    return [data[at], data[at + 1]];
+  }
+
+  weight(s, k, i) {
+    const [lo, hi] = this.ends(s, k);
+    return lo + (this.bytesAt(s, k)[i] / 255) * (hi - lo);
+  }
+
+  share(s, k) {
+    return this.now.arrays[`shares${s}`]?.data[this.frameOf(s) * this.shape(s)[1] + k];
+  }
+
+  tileImage(s, k) {
+    const [, , p, , c] = this.shape(s);
+    return picture({ data: this.bytesAt(s, k), shape: [p, p, c] });
+  }
+
+  dec(v) {
+    return `${v < 0 ? '−' : ''}${Math.abs(v) >= 1 ? Math.abs(v).toFixed(1) : Math.abs(v).toFixed(2).replace(/^0/, '')}`;
+  }
+
+  drawSheet(s) {
+    const { map, bars, title, note: sub, told, side } = this.sheets[s];
+    const { colors, header } = this.now;
+    const cols = this.columnsOf(s);
+    const rows = this.rowsOf(s);
     const ctx = map.size(cols * (side + GUT) - GUT, rows * (side + GUT) - GUT);
-    for (let k = 0; k < shape(s)[1]; k++) blit(ctx, tileImage(s, k), (k % cols) * (side + GUT), Math.floor(k / cols) * (side + GUT), side, side);
-    if (s === active) {
-      ctx.strokeStyle = colors.query; ctx.lineWidth = 2.5;
-      ctx.strokeRect((tile % cols) * (side + GUT) + 1.25, Math.floor(tile / cols) * (side + GUT) + 1.25, side - 2.5, side - 2.5);
+    for (let k = 0; k < this.shape(s)[1]; k++)
+      blit(ctx, this.tileImage(s, k), (k % cols) * (side + GUT), Math.floor(k / cols) * (side + GUT), side, side);
+    if (s === this.active) {
+      ctx.strokeStyle = colors.query;
+      ctx.lineWidth = 2.5;
+      ctx.strokeRect(
+        (this.tile % cols) * (side + GUT) + 1.25,
+        Math.floor(this.tile / cols) * (side + GUT) + 1.25,
+        side - 2.5,
+        side - 2.5,
+      );
     }
     const sheet = header.sheets[s];
     title.textContent = sheet.title;
-    sub.textContent = [sheet.note, sheet.moments[frameOf(s)]].filter(Boolean).join(' · ');
-    told.textContent = sheet.told[frameOf(s)] ?? '';
-    bars.node.style.display = now.arrays[`shares${s}`] ? '' : 'none';
-    if (!now.arrays[`shares${s}`]) return;
-    const width = map.width, b = bars.size(width, BARS), n = shape(s)[1], w = width / n;
+    sub.textContent = [sheet.note, sheet.moments[this.frameOf(s)]].filter(Boolean).join(' · ');
+    told.textContent = sheet.told[this.frameOf(s)] ?? '';
+    bars.node.style.display = this.now.arrays[`shares${s}`] ? '' : 'none';
+    if (!this.now.arrays[`shares${s}`]) return;
+    const width = map.width;
+    const b = bars.size(width, BARS);
+    const n = this.shape(s)[1];
+    const w = width / n;
     let top = 1e-9;
-    for (let k = 0; k < n; k++) top = Math.max(top, share(s, k));
+    for (let k = 0; k < n; k++) top = Math.max(top, this.share(s, k));
     for (let k = 0; k < n; k++) {
-      const h = Math.max(1, (share(s, k) / top) * (BARS - 6));
-      b.fillStyle = s === active && k === tile ? colors.query : colors.primary;
+      const h = Math.max(1, (this.share(s, k) / top) * (BARS - 6));
+      b.fillStyle = s === this.active && k === this.tile ? colors.query : colors.primary;
       b.fillRect(k * w, BARS - h, Math.max(1, w - 2), h);
     }
-    bars.node.setAttribute('aria-label', `Share of the variance of each of ${n} components, the first ${(100 * share(s, 0)).toFixed(1)} %`);
+    bars.node.setAttribute(
+      'aria-label',
+      `Share of the variance of each of ${n} components, the first ${(100 * this.share(s, 0)).toFixed(1)} %`,
+    );
   }
 
-  function drawLens() {
-    const { colors, header } = now, [, n, p, , channels] = shape(active), k = Math.min(tile, n - 1), side = right.wanted, main = Math.min(side, 240);
-    const [lo, hi] = ends(active, k), peak = Math.max(Math.abs(lo), Math.abs(hi)) || 1;
-    head.textContent = `${header.word[0].toUpperCase()}${header.word.slice(1)} ${k + 1} of ${n}`;
-    note.textContent = header.sheets[active].title;
-    const ctx = big.size(main, main);
-    blit(ctx, tileImage(active, k), 0, 0, main, main);
-    big.node.setAttribute('aria-label', `${head.textContent}, enlarged`);
+  drawLens() {
+    const [, n] = this.shape(this.active);
+    const k = Math.min(this.tile, n - 1);
+    const main = Math.min(this.right.wanted, 240);
+    const { word, sheets } = this.now.header;
+    this.head.textContent = `${word[0].toUpperCase()}${word.slice(1)} ${k + 1} of ${n}`;
+    this.note.textContent = sheets[this.active].title;
+    blit(this.big.size(main, main), this.tileImage(this.active, k), 0, 0, main, main);
+    this.big.node.setAttribute('aria-label', `${this.head.textContent}, enlarged`);
+    const [lo, hi] = this.ends(this.active, k);
+    const peak = Math.max(Math.abs(lo), Math.abs(hi)) || 1;
+    this.drawChannels(k, peak);
+    this.tellTile(k, lo, hi);
+    legend(this.scaleMap, {
+      table: DIVERGING_LUT,
+      width: main,
+      words: [this.dec(-peak), '0', this.dec(peak)],
+      colors: this.now.colors,
+      label: `Colour scale of the weights, from ${this.dec(-peak)} to ${this.dec(peak)}, white at zero`,
+    });
+    return `${this.head.textContent}: ${this.lines[0].textContent}`;
+  }
+
+  /** The tile's weights, a plane a channel, in numbers where they fit. */
+  drawChannels(k, peak) {
+    const [, , p, , channels] = this.shape(this.active);
+    const side = this.right.wanted;
     const plane = channels > 1 ? Math.floor((side - 16) / 3) : Math.min(side, 240);
-    while (channelMaps.length < channels) channelMaps.push(canvas(planes, { role: 'img' }));
-    channelMaps.forEach((map, c) => {
+    while (this.channelMaps.length < channels) this.channelMaps.push(canvas(this.planes, { role: 'img' }));
+    this.channelMaps.forEach((map, c) => {
       map.node.style.display = c < channels ? '' : 'none';
       if (c >= channels) return;
-      const draw = map.size(plane, plane + (channels > 1 ? 18 : 0)), cell = plane / p;
-      const values = Float32Array.from({ length: p * p }, (_, i) => weight(active, k, i * channels + c));
-      blit(draw, heat(values, p, p, DIVERGING_LUT, -peak, peak), 0, 0, plane, plane);
-      draw.textAlign = 'center'; draw.textBaseline = 'middle';
-      if (cell >= 20) {
-        draw.font = `${cell >= 30 ? 11.5 : 9}px ${colors.font}`;
-        values.forEach((v, i) => {
-          draw.fillStyle = Math.abs(v) / peak > 0.66 ? '#FFFFFF' : '#1B2430';
-          draw.fillText(dec(v), ((i % p) + 0.5) * cell, (Math.floor(i / p) + 0.5) * cell);
-        });
+      const name = channels > 1 ? ['red', 'green', 'blue'][c] : '';
+      const ctx = map.size(plane, plane + (name ? 18 : 0));
+      const values = Float32Array.from({ length: p * p }, (_, i) => this.weight(this.active, k, i * channels + c));
+      blit(ctx, heat(values, p, p, DIVERGING_LUT, -peak, peak), 0, 0, plane, plane);
+      ctx.textAlign = 'center';
+      ctx.textBaseline = 'middle';
+      if (plane / p >= 20) this.writeWeights(ctx, values, p, plane / p, peak);
+      if (name) {
+        ctx.font = `12px ${this.now.colors.font}`;
+        ctx.fillStyle = this.now.colors.muted;
+        ctx.fillText(name, plane / 2, plane + 10);
       }
-      if (channels > 1) { draw.font = `12px ${colors.font}`; draw.fillStyle = colors.muted; draw.fillText(['red', 'green', 'blue'][c], plane / 2, plane + 10); }
-      map.node.setAttribute('aria-label', channels > 1 ? `Weights of the ${['red', 'green', 'blue'][c]} channel` : 'Weights');
+      map.node.setAttribute('aria-label', name ? `Weights of the ${name} channel` : 'Weights');
     });
-    const part = share(active, k);
+  }
+
+  writeWeights(ctx, values, p, cell, peak) {
+    ctx.font = `${cell >= 30 ? 11.5 : 9}px ${this.now.colors.font}`;
+    values.forEach((v, i) => {
+      ctx.fillStyle = Math.abs(v) / peak > 0.66 ? '#FFFFFF' : '#1B2430';
+      ctx.fillText(this.dec(v), ((i % p) + 0.5) * cell, (Math.floor(i / p) + 0.5) * cell);
+    });
+  }
+
+  tellTile(k, lo, hi) {
+    const [, , p, , channels] = this.shape(this.active);
+    const part = this.share(this.active, k);
     let sum = 0;
-    for (let i = 0; part !== undefined && i <= k; i++) sum += share(active, i);
-    lines[0].textContent = part === undefined ? `${p} × ${p} × ${channels} weights` : `${(100 * part).toFixed(1)} % of the variance${k ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)} %` : ''}`;
-    lines[1].textContent = `weights from ${dec(lo)} to ${dec(hi)}; each tile has its own range`;
-    lines[2].textContent = part === undefined ? '' : 'its sign is arbitrary';
-    const bar = scaleMap.size(Math.min(side, 240), 32);
-    blit(bar, heat(Float32Array.from({ length: 256 }, (_, i) => i), 1, 256, DIVERGING_LUT, 0, 255), 0, 4, scaleMap.width, 8, true);
-    bar.font = `12px ${colors.font}`; bar.fillStyle = colors.muted; bar.textBaseline = 'top';
-    for (const [t, x, a] of [[dec(-peak), 0, 'left'], ['0', scaleMap.width / 2, 'center'], [dec(peak), scaleMap.width, 'right']]) { bar.textAlign = a; bar.fillText(t, x, 16); }
-    scaleMap.node.setAttribute('aria-label', `Colour scale of the weights, from ${dec(-peak)} to ${dec(peak)}, white at zero`);
-    return `${head.textContent}: ${lines[0].textContent}`;
+    for (let i = 0; part !== undefined && i <= k; i++) sum += this.share(this.active, i);
+    const first = k ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)} %` : '';
+    const explained = part === undefined ? '' : `${(100 * part).toFixed(1)} % of the variance${first}`;
+    this.lines[0].textContent = explained || `${p} × ${p} × ${channels} weights`;
+    this.lines[1].textContent = `weights from ${this.dec(lo)} to ${this.dec(hi)}; each tile has its own range`;
+    this.lines[2].textContent = explained ? 'its sign is arbitrary' : '';
   }
 
-  function drawAll() {
-    now.header.sheets.forEach((_, s) => drawSheet(s));
-    time.style.display = frames() > 1 ? '' : 'none';
-    slider.max = String(frames() - 1); slider.value = String(frame);
-    const moving = now.header.sheets.findIndex((_, s) => shape(s)[0] > 1);
-    moment.textContent = moving >= 0 ? now.header.sheets[moving].moments[frameOf(moving)] : '';
-    slider.setAttribute('aria-valuetext', moment.textContent);
-    return drawLens();
+  drawAll() {
+    this.now.header.sheets.forEach((_, s) => this.drawSheet(s));
+    this.time.draw();
+    return this.drawLens();
   }
 
-  function addSheet(s) {
-    const box = el(area, 'div');
-    const self = { box, side: 16, title: el(box, 'div', { class: 'ti-title' }), note: el(box, 'div', { class: 'ti-note' }) };
+  momentWords() {
+    const moving = this.now.header.sheets.findIndex((_, s) => this.shape(s)[0] > 1);
+    return moving >= 0 ? this.now.header.sheets[moving].moments[this.frameOf(moving)] : '';
+  }
+
+  addSheet(s) {
+    const box = el(this.area, 'div');
+    const self = {
+      box,
+      side: 16,
+      title: el(box, 'div', { class: 'ti-title' }),
+      note: el(box, 'div', { class: 'ti-note' }),
+    };
     self.map = canvas(box, { class: 'ti-map' });
     self.bars = canvas(box, { role: 'img' });
     self.told = el(box, 'div', { class: 'ti-told' });
-    sheets[s] = self;
+    this.sheets[s] = self;
     gridNavigation(self.map.node, {
       label: `Tiles of sheet ${s + 1}`,
-      rows: () => rowsOf(s), cols: () => columnsOf(s),
-      hover(i, event) {
-        if (i < 0 || i >= shape(s)[1]) return;   // the last tile stays enlarged
-        active = s; tile = i;
-        const text = drawAll();
-        if (event?.type === 'keydown') say(text);
+      rows: () => this.rowsOf(s),
+      cols: () => this.columnsOf(s),
+      hover: (i, event) => {
+        if (i < 0 || i >= this.shape(s)[1]) return; // the last tile stays enlarged
+        this.active = s;
+        this.tile = i;
+        const text = this.drawAll();
+        if (event?.type === 'keydown') this.say(text);
       },
     });
   }
 
-  function stop() { clearInterval(playing); playing = 0; play.textContent = '▶ Play'; }
-  play.onclick = () => {
-    if (playing) return stop();
-    if (frame >= frames() - 1) frame = 0;
-    play.textContent = '❚❚ Pause';
-    drawAll();
-    playing = setInterval(() => { if (frame >= frames() - 1) stop(); else { frame += 1; drawAll(); } }, TILE_FRAME_MS);
-  };
-  slider.oninput = () => { stop(); frame = Number(slider.value); drawAll(); };
-
-  return (message) => {
-    const fresh = now?.arrays !== message.arrays;
-    now = message;
-    const count = now.header.sheets.length;
+  update(message) {
+    const fresh = this.now?.arrays !== message.arrays;
+    this.now = message;
+    const count = this.now.header.sheets.length;
     if (fresh) {
-      stop();
-      frame = now.header.frame;
-      while (sheets.length < count) addSheet(sheets.length);
-      active = Math.min(now.header.active, count - 1);
-      tile = Math.min(tile, shape(active)[1] - 1);
+      this.time.stop();
+      this.time.at = this.now.header.frame;
+      while (this.sheets.length < count) this.addSheet(this.sheets.length);
+      this.active = Math.min(this.now.header.active, count - 1);
+      this.tile = Math.min(this.tile, this.shape(this.active)[1] - 1);
     }
-    const wide = now.width >= 460, rightWidth = wide ? Math.max(216, Math.floor((now.width - 24) * 0.29)) : now.width;
-    const leftWidth = wide ? now.width - rightWidth - 25 : now.width; // 25: the root's width may be a fraction less
-    left.style.width = `${leftWidth}px`; right.style.width = `${rightWidth}px`; right.wanted = rightWidth;
-    const across = now.width >= 720 && count > 1 ? 2 : 1, column = Math.floor((leftWidth - 24 * (across - 1)) / across);
-    area.style.gridTemplateColumns = `repeat(${across}, ${column}px)`;
-    sheets.forEach((sheet, s) => {
+    const wide = this.now.width >= 460;
+    const rightWidth = wide ? Math.max(216, Math.floor((this.now.width - 24) * 0.29)) : this.now.width;
+    const leftWidth = wide ? this.now.width - rightWidth - 25 : this.now.width; // 25: the root's width may be a fraction less
+    this.left.style.width = `${leftWidth}px`;
+    this.right.style.width = `${rightWidth}px`;
+    this.right.wanted = rightWidth;
+    const across = this.now.width >= 720 && count > 1 ? 2 : 1;
+    const column = Math.floor((leftWidth - 24 * (across - 1)) / across);
+    this.area.style.gridTemplateColumns = `repeat(${across}, ${column}px)`;
+    this.sheets.forEach((sheet, s) => {
       sheet.box.style.display = s < count ? '' : 'none';
-      if (s < count) sheet.side = Math.max(8, Math.min(72, Math.floor((column - GUT * (columnsOf(s) - 1)) / columnsOf(s))));
+      if (s < count)
+        sheet.side = Math.max(
+          8,
+          Math.min(72, Math.floor((column - GUT * (this.columnsOf(s) - 1)) / this.columnsOf(s))),
+        );
     });
-    play.style.display = reducedMotion() ? 'none' : '';
-    drawAll();
-  };
-});
+    this.drawAll();
+  }
+}
+
+export default function tilesView(context) {
+  const view = new TilesView(context);
+  return (message) => view.update(message);
+}

@@ -1,74 +1,128 @@
 // The puzzle: patches glide to where the shuffle puts them; probabilities before and after as bars.
 // header: {patch, cols, bars: [{title, note, rows: [[name, before, after], ...]}]}; arrays: shown, order (N) int32
 
-export default view(({ root }) => {
-  let now = null, image = null, side = 0, stop = () => {}, places = [], from = [];
-  const pair = el(root, 'div', { class: 'pt-pair' }), figure = el(pair, 'figure'), map = canvas(figure, { role: 'img' });
-  const bars = [];
-  const percent = (p) => `${(100 * p).toFixed(p >= 0.0995 ? 1 : 2)} %`;
+import { fit } from '../../views/kit/dom.js';
+import { canvas, el } from '../../views/kit/dom.js';
+import { animate } from '../../views/kit/motion.js';
+import { picture } from '../../views/kit/pixels.js';
 
-  function draw(t) {
-    const { patch: P, cols } = now.header, rows = places.length / cols, cell = side / Math.max(rows, cols);
-    const ctx = map.size(side, side);
+class PatchesPuzzle {
+  constructor({ root }) {
+    this.root = root;
+    this.now = null;
+    this.image = null;
+    this.side = 0;
+    this.stop = () => {};
+    this.places = [];
+    this.from = [];
+    this.pair = el(this.root, 'div', { class: 'pt-pair' });
+    this.figure = el(this.pair, 'figure');
+    this.map = canvas(this.figure, { role: 'img' });
+    this.bars = [];
+  }
+
+  percent(p) {
+    return `${(100 * p).toFixed(p >= 0.0995 ? 1 : 2)} %`;
+  }
+
+  draw(t) {
+    const { patch: P, cols } = this.now.header;
+    const rows = this.places.length / cols;
+    const cell = this.side / Math.max(rows, cols);
+    const ctx = this.map.size(this.side, this.side);
     ctx.imageSmoothingEnabled = false;
-    places.forEach((place, patch) => {
-      const x0 = from[patch] % cols, y0 = Math.floor(from[patch] / cols), x1 = place % cols, y1 = Math.floor(place / cols);
-      const x = (x0 + (x1 - x0) * t) * cell, y = (y0 + (y1 - y0) * t) * cell;
-      ctx.drawImage(image, (patch % cols) * P, Math.floor(patch / cols) * P, P, P, x, y, cell + 0.5, cell + 0.5);
+    this.places.forEach((place, patch) => {
+      const x0 = this.from[patch] % cols;
+      const y0 = Math.floor(this.from[patch] / cols);
+      const x1 = place % cols;
+      const y1 = Math.floor(place / cols);
+      const x = (x0 + (x1 - x0) * t) * cell;
+      const y = (y0 + (y1 - y0) * t) * cell;
+      ctx.drawImage(this.image, (patch % cols) * P, Math.floor(patch / cols) * P, P, P, x, y, cell + 0.5, cell + 0.5);
     });
   }
-  function drawBars(part, { title, note, rows }, width, most) {
+
+  drawBars(part, { title, note, rows }, width, most) {
     part.title.textContent = title;
     part.note.textContent = note;
-    const ctx = part.view.size(width, rows.length * 44), { colors } = now, name = Math.min(110, width * 0.32), room = width - name - 72;
+    const ctx = part.view.size(width, rows.length * 44);
+    const { colors } = this.now;
+    const name = Math.min(110, width * 0.32);
+    const room = width - name - 72;
     ctx.textBaseline = 'middle';
     rows.forEach(([label, before, after], i) => {
       const y = i * 44 + 4;
-      ctx.font = `14px ${colors.font}`; ctx.textAlign = 'left'; ctx.fillStyle = colors.ink;
+      ctx.font = `14px ${colors.font}`;
+      ctx.textAlign = 'left';
+      ctx.fillStyle = colors.ink;
       ctx.fillText(fit(ctx, label, name - 8), 0, y + 16);
-      for (const [k, p, colour] of [[0, before, colors.muted], [1, after, colors.query]]) {
+      for (const [k, p, colour] of [
+        [0, before, colors.muted],
+        [1, after, colors.query],
+      ]) {
         ctx.fillStyle = colour;
         ctx.fillRect(name, y + k * 16 + 2, Math.max(2, (room * p) / most), 12);
         ctx.fillStyle = k ? colors.ink : colors.muted;
-        ctx.fillText(percent(p), name + Math.max(2, (room * p) / most) + 6, y + k * 16 + 9);
+        ctx.fillText(this.percent(p), name + Math.max(2, (room * p) / most) + 6, y + k * 16 + 9);
       }
     });
-    part.view.node.setAttribute('aria-label', rows.map(([l, b, a]) => `${l}: in order ${percent(b)}, shuffled ${percent(a)}`).join('; '));
+    part.view.node.setAttribute(
+      'aria-label',
+      rows.map(([l, b, a]) => `${l}: in order ${this.percent(b)}, shuffled ${this.percent(a)}`).join('; '),
+    );
   }
-  function fit(ctx, text, width) {
-    if (ctx.measureText(text).width <= width) return text;
-    let cut = text;
-    while (cut.length > 1 && ctx.measureText(`${cut}…`).width > width) cut = cut.slice(0, -1);
-    return `${cut}…`;
+
+  update(message) {
+    const fresh = this.now?.arrays !== message.arrays;
+    this.now = message;
+    const count = message.header.bars.length;
+    this.side = message.width >= 720 ? (count > 2 ? 224 : 280) : Math.min(320, message.width);
+    if (fresh) this.take(message.arrays);
+    this.stop();
+    const landed = () => {
+      this.from = this.places;
+    };
+    if (fresh) this.stop = animate(450, (t) => this.draw(t), landed);
+    else this.draw(1);
+    const moved = this.places.filter((place, patch) => place !== patch).length;
+    this.map.node.setAttribute('aria-label', `The picture with ${moved} of ${this.places.length} patches moved`);
+    this.drawAllBars(message);
   }
-  return (message) => {
-    const fresh = now?.arrays !== message.arrays;
-    now = message;
-    const { header, arrays, width } = now, wide = width >= 720, order = arrays.order.data, count = header.bars.length;
-    side = wide ? (count > 2 ? 224 : 280) : Math.min(320, width);
-    if (fresh) {
-      image = picture(arrays.shown);
-      const next = new Array(order.length);
-      order.forEach((patch, place) => { next[patch] = place; });
-      from = places.length === next.length ? places : next.map((_, i) => i);
-      places = next;
-    }
-    stop();
-    if (fresh) stop = animate(450, draw, () => { from = places; }); else draw(1);
-    const moved = places.filter((place, patch) => place !== patch).length;
-    map.node.setAttribute('aria-label', `The picture with ${moved} of ${places.length} patches moved`);
-    while (bars.length < count) {
-      const box = el(pair, 'div', { class: 'pt-bars' });
-      bars.push({ box, title: el(box, 'div', { class: 'pt-strong' }), note: el(box, 'div', { class: 'vv-muted' }), view: canvas(box, { role: 'img' }) });
-    }
-    const least = count > 2 ? 200 : 264, room = width - side - 24 * count;
-    const columns = room >= count * least ? room / count : wide ? width - side - 24 : width;
+
+  take(arrays) {
+    this.image = picture(arrays.shown);
+    const next = new Array(arrays.order.data.length);
+    arrays.order.data.forEach((patch, place) => {
+      next[patch] = place;
+    });
+    this.from = this.places.length === next.length ? this.places : next.map((_, i) => i);
+    this.places = next;
+  }
+
+  drawAllBars({ header, width }) {
+    const count = header.bars.length;
+    while (this.bars.length < count) this.bars.push(this.addBars());
+    const least = count > 2 ? 200 : 264;
+    const room = width - this.side - 24 * count;
+    const beside = width >= 720 ? width - this.side - 24 : width;
+    const columns = Math.floor(room >= count * least ? room / count : beside);
     // One scale for every bar, so that models can be compared; a thousand classes would vanish on a scale to 100 %.
     const most = Math.max(...header.bars.flatMap(({ rows }) => rows.flatMap(([, before, after]) => [before, after])));
-    bars.forEach((part, i) => {
+    this.bars.forEach((part, i) => {
       part.box.hidden = i >= count;
       part.box.style.minWidth = `${Math.min(least, width)}px`;
-      if (!part.box.hidden) drawBars(part, header.bars[i], Math.floor(columns), most);
+      if (!part.box.hidden) this.drawBars(part, header.bars[i], columns, most);
     });
-  };
-});
+  }
+
+  addBars() {
+    const box = el(this.pair, 'div', { class: 'pt-bars' });
+    const title = el(box, 'div', { class: 'pt-strong' });
+    return { box, title, note: el(box, 'div', { class: 'vv-muted' }), view: canvas(box, { role: 'img' }) };
+  }
+}
+
+export default function patchesPuzzle(context) {
+  const view = new PatchesPuzzle(context);
+  return (message) => view.update(message);
+}

@@ -2,386 +2,373 @@
 // header: {patch, rows, cols, channels, dim, prefix, pin, column, columns, label}
 // arrays: shown (S, S, 3) uint8, values (C, S, S), weight (D, C P P), bias (D), tokens (N, D), prefix_tokens (p, D)
 
-const THUMB = 36, STEP = 40, TILE = 36, GAP_SHARE = 0.3;
-const number = (v, digits = 3) => (v && Math.abs(v) < 0.5 / 10 ** digits ? v.toExponential(1) : v.toFixed(digits)).replaceAll('-', '−');
-const factor = (v) => (v < 0 ? `(${number(v)})` : number(v));
-const peak = (values) => values.reduce((m, v) => Math.max(m, Math.abs(v)), 0) || 1;
+import { number, peak } from './patches_words.js';
+import { tokenName } from '../../views/kit/words.js';
+import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { animate } from '../../views/kit/motion.js';
+import { picture } from '../../views/kit/pixels.js';
+import { drawGlass } from './patches_glass.js';
+import { STEP, TILE, drawFilters, drawMap, drawStrip, filterImage } from './patches_map.js';
 
-export default view(({ root, trigger }) => {
-  let now = null, apart = 0, stop = () => {}, hover = -1, pinned = 0, column = 0, value = -1, last = {};
-  const on = { numbers: true, response: false };
-  const layout = el(root, 'div', { class: 'pt-layout' });
-  const left = el(layout, 'div', { class: 'pt-left' }), right = el(layout, 'div', { class: 'pt-right' });
-  const bar = el(left, 'div', { class: 'vv-row pt-bar' });
-  const toggle = (text, act) => {
-    const node = el(bar, 'button', { type: 'button', 'aria-pressed': 'false' }, text);
+const GAP_SHARE = 0.3;
+
+class PatchesStage {
+  constructor({ root, trigger }) {
+    this.root = root;
+    this.trigger = trigger;
+    this.now = null;
+    this.apart = 0;
+    this.stop = () => {};
+    this.hover = -1;
+    this.pinned = 0;
+    this.column = 0;
+    this.value = -1;
+    this.last = {};
+    this.on = { numbers: true, response: false };
+    this.layout = el(this.root, 'div', { class: 'pt-layout' });
+    this.left = el(this.layout, 'div', { class: 'pt-left' });
+    this.right = el(this.layout, 'div', { class: 'pt-right' });
+    this.buildBar();
+    this.buildGlass();
+    this.buildRows();
+    this.listenMap();
+    this.listenGlass();
+    this.listenFilters();
+  }
+
+  buildBar() {
+    this.bar = el(this.left, 'div', { class: 'vv-row pt-bar' });
+    this.pull = this.toggle('Pull apart', () => this.glide(this.apart < 0.5 ? 1 : 0));
+    this.gap = el(this.bar, 'input', {
+      type: 'range',
+      min: 0,
+      max: 100,
+      value: 0,
+      'aria-label': 'Gap between the patches, percent',
+    });
+    this.gap.oninput = () => {
+      this.stop();
+      this.setApart(this.gap.value / 100);
+    };
+    this.numbers = this.toggle('Numbers', (node) => this.switchOn('numbers', node));
+    this.response = this.toggle('Response', (node) => this.switchOn('response', node));
+    this.response.title = 'Colour every patch by its dot product with the chosen column of E';
+    this.map = canvas(this.left, { class: 'pt-map' });
+  }
+
+  buildGlass() {
+    this.glass = {};
+    this.glass.title = el(this.right, 'div', { class: 'pt-title', 'data-role': 'title' });
+    this.glass.place = el(this.right, 'div', { class: 'vv-muted', 'data-role': 'place' });
+    this.glass.tiles = canvas(this.right, { class: 'pt-tiles' });
+    this.glass.scale = el(this.right, 'div', { class: 'vv-muted pt-small' });
+    this.glass.flatLabel = el(this.right, 'div', { class: 'pt-label' });
+    this.glass.flat = canvas(this.right);
+    this.glass.sum = el(this.right, 'div', { class: 'vv-mono pt-sum', 'data-role': 'sum' });
+    this.glass.outLabel = el(this.right, 'div', { class: 'pt-label' });
+    this.glass.out = canvas(this.right);
+    this.glass.outNote = el(this.right, 'div', { class: 'vv-muted pt-small', 'data-role': 'token' });
+  }
+
+  buildRows() {
+    this.stripLabel = el(this.root, 'div', { class: 'pt-label pt-above' });
+    this.scroller = el(this.root, 'div', { class: 'pt-scroll' });
+    this.spacer = el(this.scroller, 'div', { class: 'pt-spacer' });
+    this.strip = canvas(this.spacer, { class: 'pt-sticky' });
+    this.filterLabel = el(this.root, 'div', { class: 'pt-label pt-above' });
+    this.filters = canvas(this.root);
+    this.tip = tooltip(this.root);
+    this.say = live(this.root);
+  }
+
+  listenMap() {
+    this.pulls = { e: () => this.glide(this.apart < 0.5 ? 1 : 0), E: () => this.glide(this.apart < 0.5 ? 1 : 0) };
+    gridNavigation(this.map.node, {
+      label: 'The picture cut into patches; E pulls them apart',
+      rows: () => this.now.header.rows,
+      cols: () => this.now.header.cols,
+      cellAt: (x, y) => this.patchAt(x, y),
+      keys: this.pulls,
+      hover: (i) => this.point(i < 0 ? -1 : i + this.prefixes(), 'map'),
+      pick: (i) => this.pin(i + this.prefixes()),
+    });
+    gridNavigation(this.strip.node, {
+      label: 'Tokens in reading order',
+      rows: () => 1,
+      cols: () => this.prefixes() + this.count(),
+      keys: this.pulls,
+      cellAt: (x) => {
+        const t = Math.floor((x + this.scroller.scrollLeft) / STEP);
+        return t < this.prefixes() + this.count() ? t : -1;
+      },
+      hover: (i, event) => {
+        this.point(i, 'strip');
+        if (event?.type === 'keydown' && i >= 0) this.reveal(i);
+      },
+      pick: (token) => this.pin(token),
+    });
+    this.scroller.onscroll = () => drawStrip(this);
+  }
+
+  listenGlass() {
+    gridNavigation(this.glass.tiles.node, {
+      label: 'Values of this patch, channel above channel',
+      rows: () => this.now.header.patch * this.now.header.channels,
+      cols: () => this.now.header.patch,
+      cellAt: (x, y) => {
+        const { patch: P, channels } = this.now.header;
+        const t = this.last.tile;
+        const across = (x - this.last.tileLeft) % (t + 8);
+        const big = x < this.last.tileLeft - 8;
+        const c = big ? 0 : Math.floor((y - 20) / (t + 4));
+        if (big || across < 0 || across >= t || c < 0 || c >= channels || x > this.last.tileLeft + 3 * (t + 8))
+          return -1;
+        const inside = y - 20 - c * (t + 4);
+        return inside >= t ? -1 : c * P * P + Math.floor((inside / t) * P) * P + Math.floor((across / t) * P);
+      },
+      hover: (k) => this.pointValue(k),
+      pick: () => {},
+    });
+    gridNavigation(this.glass.flat.node, {
+      label: 'The flattened patch',
+      rows: () => this.now.header.channels,
+      cols: () => this.now.header.patch ** 2,
+      hover: (k) => this.pointValue(k),
+      pick: () => {},
+    });
+    gridNavigation(this.glass.out.node, {
+      label: 'The token’s values; Enter chooses the column of E',
+      rows: () => 1,
+      cols: () => this.now.header.dim,
+      hover: (i) => {
+        if (i >= 0)
+          this.glass.outNote.textContent = `value ${i + 1} is ${number(this.vectorOf(this.active())[i], 4)} · click to see its column of E`;
+        else drawGlass(this);
+      },
+      pick: (index) => this.choose(index),
+    });
+  }
+
+  listenFilters() {
+    gridNavigation(this.filters.node, {
+      label: 'Columns of E as pictures; Enter chooses one',
+      rows: () => Math.ceil(this.shownFilters() / this.perRow()),
+      cols: () => this.perRow(),
+      cellAt: (x, y) => {
+        const d = Math.floor(y / (TILE + 4)) * this.perRow() + Math.floor(x / (TILE + 4));
+        return Math.floor(x / (TILE + 4)) < this.perRow() && d < this.shownFilters() ? d : -1;
+      },
+      hover: (d) => {
+        if (d < 0 || d >= this.shownFilters()) return this.tip.hide();
+        const text = `column ${d + 1} · answer of this patch ${number(this.vectorOf(this.active())[d])}`;
+        this.say(text);
+        this.tip.show(
+          this.filters.node.offsetLeft + (d % this.perRow()) * (TILE + 4),
+          this.filters.node.offsetTop + Math.floor(d / this.perRow()) * (TILE + 4),
+          text,
+        );
+      },
+      pick: (d) => d < this.shownFilters() && this.choose(d),
+    });
+  }
+
+  toggle(text, act) {
+    const node = el(this.bar, 'button', { type: 'button', 'aria-pressed': 'false' }, text);
     node.onclick = () => act(node);
     return node;
-  };
-  const pull = toggle('Pull apart', () => glide(apart < 0.5 ? 1 : 0));
-  const gap = el(bar, 'input', { type: 'range', min: 0, max: 100, value: 0, 'aria-label': 'Gap between the patches, percent' });
-  gap.oninput = () => { stop(); setApart(gap.value / 100); };
-  const numbers = toggle('Numbers', (node) => switchOn('numbers', node));
-  const response = toggle('Response', (node) => switchOn('response', node));
-  response.title = 'Colour every patch by its dot product with the chosen column of E';
-  const map = canvas(left, { class: 'pt-map' });
-  const glass = {};
-  glass.title = el(right, 'div', { class: 'pt-title', 'data-role': 'title' });
-  glass.place = el(right, 'div', { class: 'vv-muted', 'data-role': 'place' });
-  glass.tiles = canvas(right, { class: 'pt-tiles' });
-  glass.scale = el(right, 'div', { class: 'vv-muted pt-small' });
-  glass.flatLabel = el(right, 'div', { class: 'pt-label' });
-  glass.flat = canvas(right);
-  glass.sum = el(right, 'div', { class: 'vv-mono pt-sum', 'data-role': 'sum' });
-  glass.outLabel = el(right, 'div', { class: 'pt-label' });
-  glass.out = canvas(right);
-  glass.outNote = el(right, 'div', { class: 'vv-muted pt-small', 'data-role': 'token' });
-  const stripLabel = el(root, 'div', { class: 'pt-label pt-above' });
-  const scroller = el(root, 'div', { class: 'pt-scroll' });
-  const spacer = el(scroller, 'div', { class: 'pt-spacer' }), strip = canvas(spacer, { class: 'pt-sticky' });
-  const filterLabel = el(root, 'div', { class: 'pt-label pt-above' });
-  const filters = canvas(root), tip = tooltip(root), say = live(root);
+  }
 
   // ------------------------------------------------------------ what is where
-  const count = () => now.header.rows * now.header.cols;
-  const prefixes = () => now.header.prefix.length;
-  const size = () => now.header.patch ** 2 * now.header.channels;
-  const active = () => (hover >= 0 ? hover : pinned); // a place in the sequence
-  const patchOf = (token) => token - prefixes();
-  const vectorOf = (token) => {
-    const patch = patchOf(token), { dim } = now.header;
-    return patch < 0 ? now.arrays.prefix_tokens.data.subarray(token * dim, (token + 1) * dim)
-      : now.arrays.tokens.data.subarray(patch * dim, (patch + 1) * dim);
-  };
-  const cellBox = (index) => {
-    const { rows, cols } = now.header, side = last.side;
-    const step = side / Math.max(rows, cols), space = step * GAP_SHARE * apart;
-    const x0 = space / 2, y0 = space / 2;
+  count() {
+    return this.now.header.rows * this.now.header.cols;
+  }
+
+  prefixes() {
+    return this.now.header.prefix.length;
+  }
+
+  size() {
+    return this.now.header.patch ** 2 * this.now.header.channels;
+  }
+
+  active() {
+    return this.hover >= 0 ? this.hover : this.pinned;
+  }
+  // a place in the sequence
+
+  patchOf(token) {
+    return token - this.prefixes();
+  }
+
+  vectorOf(token) {
+    const patch = this.patchOf(token);
+    const { dim } = this.now.header;
+    return patch < 0
+      ? this.now.arrays.prefix_tokens.data.subarray(token * dim, (token + 1) * dim)
+      : this.now.arrays.tokens.data.subarray(patch * dim, (patch + 1) * dim);
+  }
+
+  cellBox(index) {
+    const { rows, cols } = this.now.header;
+    const side = this.last.side;
+    const step = side / Math.max(rows, cols);
+    const space = step * GAP_SHARE * this.apart;
+    const x0 = space / 2;
+    const y0 = space / 2;
     return { x: x0 + (index % cols) * step, y: y0 + Math.floor(index / cols) * step, side: step - space };
-  };
-  const patchAt = (x, y) => {
-    const { rows, cols } = now.header;
-    const step = last.side / Math.max(rows, cols);
-    const col = Math.floor(x / step), row = Math.floor(y / step);
+  }
+
+  patchAt(x, y) {
+    const { rows, cols } = this.now.header;
+    const step = this.last.side / Math.max(rows, cols);
+    const col = Math.floor(x / step);
+    const row = Math.floor(y / step);
     return col >= 0 && row >= 0 && col < cols && row < rows ? row * cols + col : -1;
-  };
-  const patchValues = (patch) => {
-    const { patch: P, cols, channels } = now.header, S = now.arrays.values.shape[2];
-    const flat = new Float32Array(size()), top = Math.floor(patch / cols) * P, start = (patch % cols) * P;
+  }
+
+  patchValues(patch) {
+    const { patch: P, cols, channels } = this.now.header;
+    const S = this.now.arrays.values.shape[2];
+    const flat = new Float32Array(this.size());
+    const top = Math.floor(patch / cols) * P;
+    const start = (patch % cols) * P;
     for (let c = 0, k = 0; c < channels; c++)
       for (let y = 0; y < P; y++)
-        for (let x = 0; x < P; x++, k++) flat[k] = now.arrays.values.data[(c * S + top + y) * S + start + x];
+        for (let x = 0; x < P; x++, k++) flat[k] = this.now.arrays.values.data[(c * S + top + y) * S + start + x];
     return flat;
-  };
+  }
 
   // ------------------------------------------------------------ motion and choice
-  function glide(to) {
-    stop();
-    const from = apart;
-    stop = animate(450, (t) => setApart(from + (to - from) * t));
-  }
-  function setApart(amount) {
-    apart = amount;
-    gap.value = Math.round(100 * amount);
-    pull.textContent = amount < 0.5 ? 'Pull apart' : 'Put together';
-    pull.setAttribute('aria-pressed', String(amount >= 0.5));
-    drawMap();
-  }
-  function switchOn(name, node) {
-    on[name] = !on[name];
-    node.setAttribute('aria-pressed', String(on[name]));
-    drawMap();
-  }
-  function point(token, from) {
-    if (token === hover) return;
-    hover = token;
-    if (from === 'map' && token >= 0) reveal(token);
-    drawMap(); drawStrip(); drawGlass();
-    if (token >= 0) say(`${glass.title.textContent}, ${glass.place.textContent}`);
-  }
-  function pin(token) {
-    pinned = token;
-    hover = -1;
-    drawMap(); drawStrip(); drawGlass();
-    trigger('pin', token);
-  }
-  function choose(index) {
-    column = index;
-    value = -1;
-    drawMap(); drawGlass(); drawFilters();
-    trigger('column', index);
-  }
-  function reveal(token) {
-    const at = token * STEP, { scrollLeft, clientWidth } = scroller;
-    if (at < scrollLeft || at + STEP > scrollLeft + clientWidth) scroller.scrollLeft = at - (clientWidth - STEP) / 2;
-  }
-  function pointValue(k) {
-    if (k === value) return;
-    value = k;
-    drawGlass();
+  glide(to) {
+    this.stop();
+    const from = this.apart;
+    this.stop = animate(450, (t) => this.setApart(from + (to - from) * t));
   }
 
-  // ------------------------------------------------------------ drawing
-  function drawMap() {
-    const { patch: P, rows, cols, dim } = now.header, ctx = map.size(last.mapWidth, last.side), colors = now.colors;
-    const chosen = patchOf(active()), hold = patchOf(pinned), tokens = now.arrays.tokens.data;
-    for (let i = 0; i < rows * cols; i++) {
-      const box = cellBox(i), row = Math.floor(i / cols), col = i % cols;
-      ctx.imageSmoothingEnabled = false;
-      ctx.drawImage(last.image, col * P, row * P, P, P, box.x, box.y, box.side, box.side);
-      if (on.response) {
-        const level = 4 * Math.round(127.5 * (1 + tokens[i * dim + column] / last.columnPeak(column)));
-        ctx.fillStyle = `rgba(${DIVERGING_LUT.subarray(level, level + 3).join()}, 0.86)`;
-        ctx.fillRect(box.x, box.y, box.side, box.side);
-      }
-      if (apart < 0.04) {
-        ctx.strokeStyle = 'rgba(255,255,255,0.55)'; ctx.lineWidth = 1;
-        ctx.strokeRect(box.x, box.y, box.side, box.side);
-        ctx.strokeStyle = 'rgba(0,0,0,0.35)'; ctx.lineWidth = 0.5;
-        ctx.strokeRect(box.x, box.y, box.side, box.side);
-      }
-      if (on.numbers && box.side >= 18) label(ctx, box, i + 1);
-    }
-    for (const [index, colour, width] of [[hold, colors.paper, 4], [hold, colors.ink, 2], [chosen, colors.query, 3]]) {
-      if (index < 0) continue;
-      const box = cellBox(index);
-      ctx.strokeStyle = colour; ctx.lineWidth = width;
-      ctx.strokeRect(box.x + width / 2, box.y + width / 2, box.side - width, box.side - width);
-    }
+  setApart(amount) {
+    this.apart = amount;
+    this.gap.value = Math.round(100 * amount);
+    this.pull.textContent = amount < 0.5 ? 'Pull apart' : 'Put together';
+    this.pull.setAttribute('aria-pressed', String(amount >= 0.5));
+    drawMap(this);
   }
-  function label(ctx, box, text) {
-    const px = Math.max(10, Math.min(14, box.side * 0.34));
-    ctx.font = `600 ${px}px ${now.colors.font}`;
-    ctx.textAlign = 'left'; ctx.textBaseline = 'top';
-    ctx.lineWidth = 3; ctx.lineJoin = 'round';
-    ctx.strokeStyle = 'rgba(0,0,0,0.7)'; ctx.fillStyle = '#fff';
-    ctx.strokeText(text, box.x + 4, box.y + 3);
-    ctx.fillText(text, box.x + 4, box.y + 3);
+
+  switchOn(name, node) {
+    this.on[name] = !this.on[name];
+    node.setAttribute('aria-pressed', String(this.on[name]));
+    drawMap(this);
   }
-  function drawStrip() {
-    const { patch: P, cols, prefix } = now.header, total = prefixes() + count(), colors = now.colors;
-    const ctx = strip.size(Math.min(now.width, total * STEP), THUMB + 24), from = scroller.scrollLeft;
-    const first = Math.max(0, Math.floor(from / STEP)), end = Math.min(total, Math.ceil((from + now.width) / STEP));
-    ctx.textAlign = 'center'; ctx.textBaseline = 'alphabetic';
-    for (let t = first; t < end; t++) {
-      const x = t * STEP - from + 2, patch = patchOf(t);
-      if (patch < 0) {
-        ctx.fillStyle = colors.panel; ctx.fillRect(x, 2, THUMB, THUMB);
-        ctx.strokeStyle = colors.muted; ctx.lineWidth = 1; ctx.strokeRect(x + 0.5, 2.5, THUMB - 1, THUMB - 1);
-        ctx.fillStyle = colors.ink; ctx.font = `600 11px ${colors.font}`;
-        ctx.fillText(prefix[t].toUpperCase(), x + THUMB / 2, 24);
-      } else blit2(ctx, (patch % cols) * P, Math.floor(patch / cols) * P, P, x, 2, THUMB);
-      const lit = t === active();
-      if (lit || t === pinned) {
-        ctx.strokeStyle = lit ? colors.query : colors.ink; ctx.lineWidth = lit ? 3 : 2;
-        ctx.strokeRect(x, 2, THUMB, THUMB);
-      }
-      ctx.fillStyle = lit ? colors.query : colors.muted;
-      ctx.font = `${lit ? 600 : 400} 12px ${colors.font}`;
-      ctx.fillText(patch < 0 ? '' : String(patch + 1), x + THUMB / 2, THUMB + 18);
-    }
+
+  point(token, from) {
+    if (token === this.hover) return;
+    this.hover = token;
+    if (from === 'map' && token >= 0) this.reveal(token);
+    drawMap(this);
+    drawStrip(this);
+    drawGlass(this);
+    if (token >= 0) this.say(`${this.glass.title.textContent}, ${this.glass.place.textContent}`);
   }
-  function blit2(ctx, sx, sy, from, x, y, to) {
-    ctx.imageSmoothingEnabled = false;
-    ctx.drawImage(last.image, sx, sy, from, from, x, y, to, to);
+
+  pin(token) {
+    this.pinned = token;
+    this.hover = -1;
+    drawMap(this);
+    drawStrip(this);
+    drawGlass(this);
+    this.trigger('pin', token);
   }
-  function drawGlass() {
-    const { patch: P, cols, channels, dim } = now.header, token = active(), patch = patchOf(token);
-    const tall = last.tile * channels + 4 * (channels - 1);
-    if (patch < 0) {
-      glass.title.textContent = `[${now.header.prefix[token].toUpperCase()}] · no patch`;
-      glass.place.textContent = 'a learned vector: it is cut from no pixel';
-      drawLearned(token, tall);
-      glass.flatLabel.textContent = 'Nothing is cut, flattened or multiplied by E';
-      glass.flat.size(last.rightWidth, 12 * channels);
-      glass.sum.textContent = 'The same vector stands here for every picture.\nIt is learned like any other weight.';
-    } else {
-      const row = Math.floor(patch / cols), col = patch % cols, flat = patchValues(patch), K = flat.length;
-      const filter = now.arrays.weight.data.subarray(column * K, (column + 1) * K);
-      const product = flat.map((v, k) => v * filter[k]);
-      glass.title.textContent = `Patch ${patch + 1} of ${count()} · row ${row + 1}, column ${col + 1}`;
-      glass.place.textContent = `pixels x ${col * P}–${col * P + P - 1}, y ${row * P}–${row * P + P - 1}`;
-      drawTiles(patch, flat, filter, product, tall);
-      drawFlat(flat);
-      spell(flat, filter, product, patch);
-    }
-    drawOut(token);
+
+  choose(index) {
+    this.column = index;
+    this.value = -1;
+    drawMap(this);
+    drawGlass(this);
+    drawFilters(this);
+    this.trigger('column', index);
   }
-  function drawLearned(token, tall) { // the vector in rows, as large as a patch's pictures
-    const vector = vectorOf(token), dim = vector.length, ctx = glass.tiles.size(last.rightWidth, tall + 20);
-    const rows = [8, 6, 4, 3, 2].find((n) => dim % n === 0) ?? 1;
-    ctx.font = `13px ${now.colors.font}`; ctx.fillStyle = now.colors.muted; ctx.textAlign = 'left';
-    ctx.fillText(`its ${dim} values, in ${rows} rows`, 0, 12);
-    blit(ctx, heat(vector, rows, dim / rows, DIVERGING_LUT, -peak(vector), peak(vector)), 0, 20, last.rightWidth, tall);
-    glass.scale.textContent = `blue − · white 0 · orange +   ±${number(peak(vector))}`;
+
+  reveal(token) {
+    const at = token * STEP;
+    const { scrollLeft, clientWidth } = this.scroller;
+    if (at < scrollLeft || at + STEP > scrollLeft + clientWidth)
+      this.scroller.scrollLeft = at - (clientWidth - STEP) / 2;
   }
-  function drawTiles(patch, flat, filter, product, tall) {
-    const { patch: P, cols, channels } = now.header, ctx = glass.tiles.size(last.rightWidth, tall + 20), t = last.tile;
-    ctx.font = `13px ${now.colors.font}`; ctx.fillStyle = now.colors.muted; ctx.textBaseline = 'alphabetic';
-    ctx.textAlign = 'left';
-    blit2(ctx, (patch % cols) * P, Math.floor(patch / cols) * P, P, 0, 20, tall > 110 ? tall : t);
-    ctx.fillText('pixels', 0, 12);
-    const planes = [['x', flat, last.valuePeak], [`E, column ${column + 1}`, filter, peak(filter)], ['x ⊙ E', product, peak(product)]];
-    planes.forEach(([title, values, top], i) => {
-      const x = last.tileLeft + i * (t + 8), name = ctx.measureText(title).width > t + 2 ? title.split(',')[0] : title;
-      ctx.fillStyle = now.colors.muted;
-      ctx.fillText(name, x, 12);
-      for (let c = 0; c < channels; c++)
-        blit(ctx, heat(values, P, P, DIVERGING_LUT, -top, top, c * P * P), x, 20 + c * (t + 4), t, t);
-      if (value >= 0) {
-        const c = Math.floor(value / (P * P)), y = Math.floor(value / P) % P, cell = t / P;
-        ctx.strokeStyle = now.colors.query; ctx.lineWidth = 2;
-        ctx.strokeRect(x + (value % P) * cell, 20 + c * (t + 4) + y * cell, cell, cell);
-      }
-    });
-    glass.scale.textContent = `blue − · white 0 · orange +   x ±${number(last.valuePeak, 2)}, E ±${number(peak(filter), 3)}, x ⊙ E ±${number(peak(product), 3)}`;
+
+  pointValue(k) {
+    if (k === this.value) return;
+    this.value = k;
+    drawGlass(this);
   }
-  function drawFlat(flat) {
-    const { channels, patch: P } = now.header, run = P * P, ctx = glass.flat.size(last.rightWidth, 12 * channels);
-    const order = channels === 3 ? 'red, then green, then blue, each ' : '';
-    glass.flatLabel.textContent = `x flattened: ${flat.length.toLocaleString('en')} values, ${order}row by row`;
-    for (let c = 0; c < channels; c++)
-      blit(ctx, heat(flat, 1, run, DIVERGING_LUT, -last.valuePeak, last.valuePeak, c * run), 0, 12 * c, last.rightWidth, 11);
-    if (value < 0) return;
-    const width = last.rightWidth / run;
-    ctx.strokeStyle = now.colors.query; ctx.lineWidth = 2;
-    ctx.strokeRect((value % run) * width - 1, 12 * Math.floor(value / run), Math.max(3, width), 11);
-  }
-  function spell(flat, filter, product, patch) {
-    const { dim } = now.header, bias = now.arrays.bias.data[column], sum = product.reduce((a, v) => a + v, 0);
-    const own = now.arrays.tokens.data[patch * dim + column], middle = value >= 0 ? value : last.rightWidth < 520 ? 0 : 1;
-    const shown = [...new Set([0, middle, flat.length - 1])].filter((k) => k < flat.length).sort((a, b) => a - b);
-    glass.sum.replaceChildren();
-    el(glass.sum, 'div', {}, `x·E + b = Σ xₖ Eₖ + b,  k = 1 … ${flat.length.toLocaleString('en')}`);
-    const line = el(glass.sum, 'div', {}, '= ');
-    shown.forEach((k, i) => {
-      const before = i ? shown[i - 1] : -1;
-      el(line, 'span', {}, `${i ? ' + ' : ''}${k > before + 1 ? '… + ' : ''}`);
-      el(line, 'span', k === value ? { class: 'vv-query pt-strong' } : {}, `${factor(flat[k])}·${factor(filter[k])}`);
-    });
-    el(line, 'span', {}, ` + ${factor(bias)}`);
-    const end = el(glass.sum, 'div', {}, `= ${number(sum, 4)} + ${factor(bias)} = `);
-    el(end, 'span', { class: 'pt-strong', 'data-role': 'dot' }, number(sum + bias, 4));
-    el(end, 'span', { class: 'vv-muted' }, `   the model’s own: ${number(own, 4)}`);
-    if (value >= 0) {
-      const P = now.header.patch, c = Math.floor(value / (P * P)), channel = now.header.channels === 3 ? ['red', 'green', 'blue'][c] : 'grey';
-      glass.scale.textContent = `k = ${value + 1}: ${channel}, y ${Math.floor(value / P) % P}, x ${value % P} of the patch: ${factor(flat[value])}·${factor(filter[value])} = ${number(product[value], 4)}`;
-    }
-  }
-  function drawOut(token) {
-    const vector = vectorOf(token), { dim } = now.header, top = peak(vector), ctx = glass.out.size(last.rightWidth, 24);
-    blit(ctx, heat(vector, 1, dim, DIVERGING_LUT, -top, top), 0, 4, last.rightWidth, 16);
-    const width = last.rightWidth / dim;
-    ctx.strokeStyle = now.colors.query; ctx.lineWidth = 2;
-    ctx.strokeRect(column * width, 3, Math.max(3, width), 18);
-    glass.outLabel.textContent = `The token that comes out: D = ${dim} values, before positions`;
-    glass.outNote.textContent = `value ${column + 1} is ${number(vector[column], 4)} · all within ±${number(top)} · length ‖·‖ = ${number(Math.hypot(...vector))}`;
-  }
+
   // Full rows where not every column has room.
-  const shownFilters = () => {
-    const { dim, columns } = now.header;
-    return dim <= columns ? dim : Math.floor(columns / perRow()) * perRow();
-  };
-  const perRow = () => Math.max(1, Math.floor((now.width + 4) / (TILE + 4)));
-  function drawFilters() {
-    const across = perRow(), total = shownFilters(), ctx = filters.size(now.width, Math.ceil(total / across) * (TILE + 4));
-    last.filters.slice(0, total).forEach((image, d) => {
-      const x = (d % across) * (TILE + 4), y = Math.floor(d / across) * (TILE + 4);
-      blit(ctx, image, x, y, TILE, TILE);
-      if (d !== column) return;
-      ctx.strokeStyle = now.colors.query; ctx.lineWidth = 3;
-      ctx.strokeRect(x + 1.5, y + 1.5, TILE - 3, TILE - 3);
-    });
-  }
-  function filterImage(d) {
-    const { patch: P, channels } = now.header, K = size(), w = now.arrays.weight.data.subarray(d * K, (d + 1) * K);
-    if (channels !== 3) return heat(w, P * channels, P, DIVERGING_LUT, -peak(w), peak(w));
-    const lo = w.reduce((a, b) => Math.min(a, b)), hi = w.reduce((a, b) => Math.max(a, b)), data = new Uint8Array(P * P * 3);
-    for (let i = 0; i < P * P; i++) for (let c = 0; c < 3; c++) data[3 * i + c] = (255 * (w[c * P * P + i] - lo)) / (hi - lo || 1);
-    return picture({ data, shape: [P, P, 3] });
+  shownFilters() {
+    const { dim, columns } = this.now.header;
+    return dim <= columns ? dim : Math.floor(columns / this.perRow()) * this.perRow();
   }
 
-  // ------------------------------------------------------------ pointing
-  const pulls = { e: () => glide(apart < 0.5 ? 1 : 0), E: () => glide(apart < 0.5 ? 1 : 0) };
-  gridNavigation(map.node, {
-    label: 'The picture cut into patches; E pulls them apart', rows: () => now.header.rows, cols: () => now.header.cols,
-    cellAt: patchAt, keys: pulls,
-    hover: (i) => point(i < 0 ? -1 : i + prefixes(), 'map'), pick: (i) => pin(i + prefixes()),
-  });
-  gridNavigation(strip.node, {
-    label: 'Tokens in reading order', rows: () => 1, cols: () => prefixes() + count(), keys: pulls,
-    cellAt: (x) => { const t = Math.floor((x + scroller.scrollLeft) / STEP); return t < prefixes() + count() ? t : -1; },
-    hover: (i, event) => { point(i, 'strip'); if (event?.type === 'keydown' && i >= 0) reveal(i); }, pick: pin,
-  });
-  scroller.onscroll = () => drawStrip();
-  gridNavigation(glass.tiles.node, {
-    label: 'Values of this patch, channel above channel', rows: () => now.header.patch * now.header.channels, cols: () => now.header.patch,
-    cellAt: (x, y) => {
-      const { patch: P, channels } = now.header, t = last.tile, across = (x - last.tileLeft) % (t + 8);
-      const big = x < last.tileLeft - 8, c = big ? 0 : Math.floor((y - 20) / (t + 4));
-      if (big || across < 0 || across >= t || c < 0 || c >= channels || x > last.tileLeft + 3 * (t + 8)) return -1;
-      const inside = y - 20 - c * (t + 4);
-      return inside >= t ? -1 : c * P * P + Math.floor((inside / t) * P) * P + Math.floor((across / t) * P);
-    },
-    hover: pointValue, pick: () => {},
-  });
-  gridNavigation(glass.flat.node, {
-    label: 'The flattened patch', rows: () => now.header.channels, cols: () => now.header.patch ** 2, hover: pointValue, pick: () => {},
-  });
-  gridNavigation(glass.out.node, {
-    label: 'The token’s values; Enter chooses the column of E', rows: () => 1, cols: () => now.header.dim,
-    hover(i) {
-      if (i >= 0) glass.outNote.textContent = `value ${i + 1} is ${number(vectorOf(active())[i], 4)} · click to see its column of E`;
-      else drawGlass();
-    },
-    pick: choose,
-  });
-  gridNavigation(filters.node, {
-    label: 'Columns of E as pictures; Enter chooses one', rows: () => Math.ceil(shownFilters() / perRow()), cols: perRow,
-    cellAt(x, y) {
-      const d = Math.floor(y / (TILE + 4)) * perRow() + Math.floor(x / (TILE + 4));
-      return Math.floor(x / (TILE + 4)) < perRow() && d < shownFilters() ? d : -1;
-    },
-    hover(d) {
-      if (d < 0 || d >= shownFilters()) return tip.hide();
-      const text = `column ${d + 1} · answer of this patch ${number(vectorOf(active())[d])}`;
-      say(text);
-      tip.show(filters.node.offsetLeft + (d % perRow()) * (TILE + 4), filters.node.offsetTop + Math.floor(d / perRow()) * (TILE + 4), text);
-    },
-    pick: (d) => d < shownFilters() && choose(d),
-  });
+  perRow() {
+    return Math.max(1, Math.floor((this.now.width + 4) / (TILE + 4)));
+  }
 
-  return (message) => {
-    const fresh = now?.arrays !== message.arrays;
-    now = message;
-    const { header, arrays, width } = now, wide = width >= 760;
-    layout.classList.toggle('pt-wide', wide);
-    const leftWidth = wide ? Math.min(480, Math.floor((width - 32) * 0.47)) : width;
-    left.style.width = `${leftWidth}px`;
-    last.mapWidth = last.side = Math.min(leftWidth, 460);
-    last.rightWidth = wide ? width - leftWidth - 32 : width;
-    const rows = header.channels, big = rows > 1;
+  update(message) {
+    const fresh = this.now?.arrays !== message.arrays;
+    this.now = message;
+    this.layOut(message);
+    if (fresh) this.take(message);
+    this.numbers.setAttribute('aria-pressed', String(this.on.numbers));
+    this.response.setAttribute('aria-pressed', String(this.on.response));
+    this.nameRows(message.header);
+    drawMap(this);
+    drawStrip(this);
+    drawGlass(this);
+    drawFilters(this);
+    if (!fresh) return;
+    this.reveal(this.pinned);
+    drawStrip(this);
+  }
+
+  layOut({ header, width }) {
+    const wide = width >= 760;
+    const left = wide ? Math.min(480, Math.floor((width - 32) * 0.47)) : width;
+    const right = wide ? width - left - 32 : width;
+    this.layout.classList.toggle('pt-wide', wide);
+    this.left.style.width = `${left}px`;
+    this.last.mapWidth = this.last.side = Math.min(left, 460);
+    this.last.rightWidth = right;
     // Four pictures in a row for grey; for colour one large one and three columns of planes.
-    last.tile = big ? Math.min(72, Math.floor((last.rightWidth - 32) / 6.2)) : Math.min(104, Math.floor((last.rightWidth - 24) / 4));
-    last.tileLeft = (big ? last.tile * rows + 4 * (rows - 1) : last.tile) + (big ? 16 : 8);
-    if (fresh) {
-      hover = value = -1;
-      pinned = header.pin; column = header.column;
-      last.image = picture(arrays.shown);
-      last.valuePeak = peak(arrays.values.data);
-      last.filters = Array.from({ length: Math.min(header.dim, header.columns) }, (_, d) => filterImage(d));
-      const peaks = {};
-      last.columnPeak = (d) => (peaks[d] ??= Math.max(1e-9, ...Array.from({ length: count() }, (_, i) => Math.abs(arrays.tokens.data[i * header.dim + d]))));
-    }
-    numbers.setAttribute('aria-pressed', String(on.numbers));
-    response.setAttribute('aria-pressed', String(on.response));
-    const named = header.prefix.map((name) => `[${name.toUpperCase()}]`).join(', ');
-    stripLabel.textContent = `The sequence: ${named ? `${named}, then ` : ''}${count()} patches in reading order`;
-    filterLabel.textContent = shownFilters() < header.dim
-      ? `E’s first ${shownFilters()} of ${header.dim} columns as pictures, each stretched to its own range: click one, or give its number above`
-      : `E’s ${header.dim} columns as pictures, each stretched to its own range: click one`;
-    spacer.style.width = `${(prefixes() + count()) * STEP}px`;
-    drawMap(); drawStrip(); drawGlass(); drawFilters();
-    if (fresh) { reveal(pinned); drawStrip(); }
-  };
-});
+    const rows = header.channels;
+    const tile = rows > 1 ? Math.min(72, Math.floor((right - 32) / 6.2)) : Math.min(104, Math.floor((right - 24) / 4));
+    this.last.tile = tile;
+    this.last.tileLeft = rows > 1 ? tile * rows + 4 * (rows - 1) + 16 : tile + 8;
+  }
+
+  take({ header, arrays }) {
+    this.hover = this.value = -1;
+    this.pinned = header.pin;
+    this.column = header.column;
+    this.last.image = picture(arrays.shown);
+    this.last.valuePeak = peak(arrays.values.data);
+    const many = Math.min(header.dim, header.columns);
+    this.last.filters = Array.from({ length: many }, (_, d) => filterImage(this, d));
+    const peaks = {};
+    const answers = (d) =>
+      Array.from({ length: this.count() }, (_, i) => Math.abs(arrays.tokens.data[i * header.dim + d]));
+    this.last.columnPeak = (d) => (peaks[d] ??= Math.max(1e-9, ...answers(d)));
+  }
+
+  nameRows({ prefix, dim }) {
+    const named = prefix.map(tokenName).join(', ');
+    const total = this.shownFilters();
+    const columns = total < dim ? `first ${total} of ${dim} columns` : `${dim} columns`;
+    const more = total < dim ? ', or give its number above' : '';
+    this.stripLabel.textContent = `The sequence: ${named ? `${named}, then ` : ''}${this.count()} patches in reading order`;
+    this.filterLabel.textContent = `E’s ${columns} as pictures, each stretched to its own range: click one${more}`;
+    this.spacer.style.width = `${(this.prefixes() + this.count()) * STEP}px`;
+  }
+}
+
+export default function patchesStage(context) {
+  const view = new PatchesStage(context);
+  return (message) => view.update(message);
+}

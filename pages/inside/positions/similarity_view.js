@@ -1,298 +1,445 @@
 // The similarity grid of the ViT paper's figure 7: tile (r, c) of a mosaic is the map of position (r, c)'s similarity to all.
 // One canvas per encoding, one scale for all; what is under the pointer in one is lit in the others and on the picture.
 
-const GUTTER = 2, HEADINGS = 18, GAP = 24, FRAME_MS = 420;
+import { cellAt, centreOf } from '../../views/kit/place.js';
+import { timeline } from '../../views/kit/player.js';
+import { legend } from '../../views/kit/ramp.js';
+import { canvas, el, live } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
+
+const GUTTER = 2;
+const HEADINGS = 18;
+const GAP = 24;
+const FRAME_MS = 420;
 
 /** Two decimals with a true minus sign; three where a panel carries exact values. */
 function valueText(value, digits = 2) {
   return `${value < -0.5 * 10 ** -digits ? '−' : ''}${Math.abs(value).toFixed(digits)}`;
 }
 
-export default view(({ root, trigger, onUnmount }) => {
-  const say = live(root);
-  const stage = el(root, 'div', { class: 'sim-stage' });
-  const mosaics = [];                 // one per encoding: {box, title, note, map, nav}
-  const lens = { box: el(stage, 'div') };
-  lens.title = el(lens.box, 'div', { class: 'sim-title' });
-  lens.note = el(lens.box, 'div', { class: 'sim-note' });
-  lens.map = canvas(lens.box, { class: 'sim-map' });
-  const foot = el(root, 'div', { class: 'sim-foot' });
-  const left = el(foot, 'div'), right = el(foot, 'div', { class: 'sim-pair' });
-  const scale = canvas(left, { role: 'img' });
-  const time = el(left, 'div', { class: 'sim-time' });
-  const play = el(time, 'button', { type: 'button' }, '▶ Play');
-  const slider = el(time, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Moment of training' });
-  const moment = el(time, 'span');
-  const told = el(left, 'div', { class: 'sim-told vv-muted' });
-  const photo = canvas(right, { role: 'img' });
-  const read = el(right, 'div', { class: 'sim-read' });
-  const lines = Array.from({ length: 5 }, () => el(read, 'div'));
+class SimilarityView {
+  constructor({ root, trigger, onUnmount }) {
+    this.root = root;
+    this.trigger = trigger;
+    this.onUnmount = onUnmount;
+    this.say = live(this.root);
+    this.build();
+    this.listen();
+  }
 
-  let now = null, seen = null, images = [];
-  let pinned = [0.5, 0.5], query = null, key = null, active = 0, frame = 0, playing = 0;
-  onUnmount(() => clearInterval(playing));
+  build() {
+    this.stage = el(this.root, 'div', { class: 'sim-stage' });
+    this.mosaics = []; // one per encoding: {box, title, note, map, nav}
+    this.lens = { box: el(this.stage, 'div') };
+    this.lens.title = el(this.lens.box, 'div', { class: 'sim-title' });
+    this.lens.note = el(this.lens.box, 'div', { class: 'sim-note' });
+    this.lens.map = canvas(this.lens.box, { class: 'sim-map' });
+    this.foot = el(this.root, 'div', { class: 'sim-foot' });
+    this.left = el(this.foot, 'div');
+    this.right = el(this.foot, 'div', { class: 'sim-pair' });
+    this.scale = canvas(this.left, { role: 'img' });
+    this.time = timeline(this.left, {
+      class: 'sim-time',
+      last: () => this.frames() - 1,
+      words: () => this.momentWords(this.moving()),
+      show: () => this.drawAll(),
+      dwell: FRAME_MS,
+    });
+    this.told = el(this.left, 'div', { class: 'sim-told vv-muted' });
+    this.photo = canvas(this.right, { role: 'img' });
+    this.read = el(this.right, 'div', { class: 'sim-read' });
+    this.lines = Array.from({ length: 5 }, () => el(this.read, 'div'));
+    this.now = null;
+    this.seen = null;
+    this.images = [];
+    this.pinned = [0.5, 0.5];
+    this.query = null;
+    this.key = null;
+    this.active = 0;
+    this.onUnmount(() => this.time.stop());
+  }
+
+  listen() {
+    gridNavigation(this.lens.map.node, {
+      label: 'The enlarged map: similarity to every position; Enter makes that position the query',
+      rows: () => this.panels()[this.active].grid[0],
+      cols: () => this.panels()[this.active].grid[1],
+      cellAt: (x, y) => {
+        const [rows, cols] = this.panels()[this.active].grid;
+        const cell = Math.floor((this.lens.width - HEADINGS) / cols);
+        const c = Math.floor((x - HEADINGS) / cell);
+        const r = Math.floor((y - HEADINGS) / cell);
+        return c >= 0 && r >= 0 && c < cols && r < rows ? r * cols + c : -1;
+      },
+      hover: (j, event) => {
+        this.key = j < 0 ? null : centreOf(this.panels()[this.active].grid, j);
+        const text = this.drawAll();
+        if (j >= 0 && event?.type === 'keydown') this.say(text);
+      },
+      pick: (j) => this.pin(centreOf(this.panels()[this.active].grid, j)),
+    });
+  }
 
   // ---- places: everything is linked through normalised places, so that grids of different size can stand side by side
-  const panels = () => now.header.panels;
-  const indexAt = ([rows, cols], [x, y]) =>
-    Math.min(rows - 1, Math.max(0, Math.floor(y * rows))) * cols + Math.min(cols - 1, Math.max(0, Math.floor(x * cols)));
-  const centre = ([rows, cols], i) => [((i % cols) + 0.5) / cols, (Math.floor(i / cols) + 0.5) / rows];
-  const count = (p) => panels()[p].grid[0] * panels()[p].grid[1];
-  const frames = () => Math.max(...panels().map((_, p) => now.arrays[`similarity${p}`].shape[0]));
-  const frameOf = (p) => Math.round((frame * (now.arrays[`similarity${p}`].shape[0] - 1)) / Math.max(1, frames() - 1));
-  const value = (p, i, j) => {
-    const n = count(p), { data } = now.arrays[`similarity${p}`];
-    return data[(frameOf(p) * n + i) * n + j] * panels()[p].gain + panels()[p].start;
-  };
-  const queryOf = (p) => indexAt(panels()[p].grid, query ?? pinned);
-  const keyOf = (p) => {
-    const wanted = key ?? (query ? null : now.header.key);
-    if (wanted) return indexAt(panels()[p].grid, wanted);
-    const i = queryOf(p);
-    let best = -1;
-    for (let j = 0; j < count(p); j++) if (j !== i && (best < 0 || value(p, i, j) > value(p, i, best))) best = j;
-    return best;
-  };
-  const place = (p, i) => `(${Math.floor(i / panels()[p].grid[1])}, ${i % panels()[p].grid[1]})`;
+  panels() {
+    return this.now.header.panels;
+  }
 
-  const table = () => (now.header.stretched ? SEQUENTIAL_LUT : DIVERGING_LUT);
+  count(p) {
+    return this.panels()[p].grid[0] * this.panels()[p].grid[1];
+  }
+
+  frames() {
+    return Math.max(...this.panels().map((_, p) => this.now.arrays[`similarity${p}`].shape[0]));
+  }
+
+  frameOf(p) {
+    return Math.round(
+      (this.time.at * (this.now.arrays[`similarity${p}`].shape[0] - 1)) / Math.max(1, this.frames() - 1),
+    );
+  }
+
+  value(p, i, j) {
+    const n = this.count(p);
+    const { data } = this.now.arrays[`similarity${p}`];
+    return data[(this.frameOf(p) * n + i) * n + j] * this.panels()[p].gain + this.panels()[p].start;
+  }
+
+  queryOf(p) {
+    return cellAt(this.panels()[p].grid, this.query ?? this.pinned);
+  }
+
+  keyOf(p) {
+    const wanted = this.key ?? (this.query ? null : this.now.header.key);
+    if (wanted) return cellAt(this.panels()[p].grid, wanted);
+    const i = this.queryOf(p);
+    let best = -1;
+    for (let j = 0; j < this.count(p); j++)
+      if (j !== i && (best < 0 || this.value(p, i, j) > this.value(p, i, best))) best = j;
+    return best;
+  }
+
+  place(p, i) {
+    return `(${Math.floor(i / this.panels()[p].grid[1])}, ${i % this.panels()[p].grid[1]})`;
+  }
+
+  table() {
+    return this.now.header.stretched ? SEQUENTIAL_LUT : DIVERGING_LUT;
+  }
 
   // ---- drawing
-  function imageOf(p) {
-    const at = frameOf(p), n = count(p), [rows, cols] = panels()[p].grid, name = `${p}:${at}`;
-    if (images[p]?.name === name) return images[p].image;
-    const { data } = now.arrays[`similarity${p}`], { gain, start } = panels()[p], { lo, hi } = now.header;
+  imageOf(p) {
+    const at = this.frameOf(p);
+    const n = this.count(p);
+    const [rows, cols] = this.panels()[p].grid;
+    const name = `${p}:${at}`;
+    if (this.images[p]?.name === name) return this.images[p].image;
+    const { data } = this.now.arrays[`similarity${p}`];
+    const { gain, start } = this.panels()[p];
+    const { lo, hi } = this.now.header;
     // Row i of the matrix becomes a rows x cols map; the maps are stacked, one below the other.
-    const image = heat(data.subarray(at * n * n, (at + 1) * n * n), n * rows, cols, table(), (lo - start) / gain, (hi - start) / gain);
-    images[p] = { name, image };
+    const image = heat(
+      data.subarray(at * n * n, (at + 1) * n * n),
+      n * rows,
+      cols,
+      this.table(),
+      (lo - start) / gain,
+      (hi - start) / gain,
+    );
+    this.images[p] = { name, image };
     return image;
   }
 
-  function drawMosaic(p) {
-    const { map, tile, box } = mosaics[p], [rows, cols] = panels()[p].grid, { colors } = now;
-    const side = tile * cols + GUTTER * (cols - 1) + HEADINGS, height = tile * rows + GUTTER * (rows - 1) + HEADINGS;
-    const ctx = map.size(side, height), image = imageOf(p);
-    ctx.font = `11px ${colors.font}`; ctx.fillStyle = colors.muted; ctx.textAlign = 'center'; ctx.textBaseline = 'middle';
-    const every = Math.ceil((cols > 10 ? 20 : 12) / (tile + GUTTER));
-    for (let c = 0; c < cols; c += every) ctx.fillText(c, HEADINGS + c * (tile + GUTTER) + tile / 2, HEADINGS / 2 - 2);
-    for (let r = 0; r < rows; r += every) ctx.fillText(r, HEADINGS / 2 - 2, HEADINGS + r * (tile + GUTTER) + tile / 2);
+  drawMosaic(p) {
+    const { map, tile } = this.mosaics[p];
+    const [rows, cols] = this.panels()[p].grid;
+    const pitch = tile + GUTTER;
+    const ctx = map.size(pitch * cols - GUTTER + HEADINGS, pitch * rows - GUTTER + HEADINGS);
+    const image = this.imageOf(p);
+    this.drawHeadings(ctx, rows, cols, pitch, tile);
     ctx.imageSmoothingEnabled = false;
-    for (let i = 0; i < rows * cols; i++) {
-      const x = HEADINGS + (i % cols) * (tile + GUTTER), y = HEADINGS + Math.floor(i / cols) * (tile + GUTTER);
-      ctx.drawImage(image, 0, i * rows, cols, rows, x, y, tile, tile);
-    }
-    const frameAt = (i, color, width) => {
-      const x = HEADINGS + (i % cols) * (tile + GUTTER), y = HEADINGS + Math.floor(i / cols) * (tile + GUTTER);
-      for (const [stroke, wide] of [[colors.paper, width + 3], [color, width]]) {
-        ctx.strokeStyle = stroke; ctx.lineWidth = wide;
-        ctx.strokeRect(x - width / 2, y - width / 2, tile + width, tile + width);
-      }
-    };
-    if (key) frameAt(keyOf(p), colors.ink, 1.5);
-    frameAt(queryOf(p), colors.query, 2.5);
+    const corner = (i) => [HEADINGS + (i % cols) * pitch, HEADINGS + Math.floor(i / cols) * pitch];
+    for (let i = 0; i < rows * cols; i++) ctx.drawImage(image, 0, i * rows, cols, rows, ...corner(i), tile, tile);
+    if (this.key) this.drawFrame(ctx, corner(this.keyOf(p)), tile, this.now.colors.ink, 1.5);
+    this.drawFrame(ctx, corner(this.queryOf(p)), tile, this.now.colors.query, 2.5);
   }
 
-  function drawLens() {
-    const p = active, [rows, cols] = panels()[p].grid, { colors } = now, i = queryOf(p), j = keyOf(p);
-    const cell = Math.floor((lens.width - HEADINGS) / cols);
-    const ctx = lens.map.size(cell * cols + HEADINGS, cell * rows + HEADINGS);
-    ctx.font = `11px ${colors.font}`; ctx.textAlign = 'center'; ctx.textBaseline = 'middle'; ctx.fillStyle = colors.muted;
-    const every = Math.ceil((cols > 10 ? 20 : 12) / cell);
-    for (let c = 0; c < cols; c += every) ctx.fillText(c, HEADINGS + (c + 0.5) * cell, HEADINGS / 2 - 2);
-    for (let r = 0; r < rows; r += every) ctx.fillText(r, HEADINGS / 2 - 2, HEADINGS + (r + 0.5) * cell);
+  drawFrame(ctx, [x, y], tile, color, width) {
+    for (const [stroke, wide] of [
+      [this.now.colors.paper, width + 3],
+      [color, width],
+    ]) {
+      ctx.strokeStyle = stroke;
+      ctx.lineWidth = wide;
+      ctx.strokeRect(x - width / 2, y - width / 2, tile + width, tile + width);
+    }
+  }
+
+  drawLens() {
+    const p = this.active;
+    const [rows, cols] = this.panels()[p].grid;
+    const i = this.queryOf(p);
+    const cell = Math.floor((this.lens.width - HEADINGS) / cols);
+    const ctx = this.lens.map.size(cell * cols + HEADINGS, cell * rows + HEADINGS);
+    this.drawHeadings(ctx, rows, cols, cell, cell);
     ctx.imageSmoothingEnabled = false;
-    ctx.drawImage(imageOf(p), 0, i * rows, cols, rows, HEADINGS, HEADINGS, cell * cols, cell * rows);
-    const size = cell >= 34 ? 12 : cell >= 26 ? 10.5 : 9;
-    const numbers = cell >= 18 && !now.header.raw;
-    ctx.font = `${size}px ${colors.font}`;
-    const span = now.header.hi - now.header.lo;
-    for (let k = 0; numbers && k < rows * cols; k++) {
-      const v = value(p, i, k), level = (v - now.header.lo) / span;
-      ctx.fillStyle = (now.header.stretched ? level < 0.6 : Math.abs(level - 0.5) > 0.34) ? '#FFFFFF' : '#1B2430';
+    ctx.drawImage(this.imageOf(p), 0, i * rows, cols, rows, HEADINGS, HEADINGS, cell * cols, cell * rows);
+    if (cell >= 18 && !this.now.header.raw) this.writeValues(ctx, p, i, cell);
+    const ring = (k, color, width) => {
+      const x = HEADINGS + (k % cols) * cell + width / 2;
+      const y = HEADINGS + Math.floor(k / cols) * cell + width / 2;
+      ctx.strokeStyle = color;
+      ctx.lineWidth = width;
+      ctx.strokeRect(x, y, cell - width, cell - width);
+    };
+    if (this.keyOf(p) >= 0) ring(this.keyOf(p), '#1B2430', 2);
+    ring(i, this.now.colors.query, 3);
+    this.lens.title.textContent = `Position ${this.place(p, i)}, enlarged`;
+    this.lens.note.textContent = this.panels().length > 1 ? this.panels()[p].title : 'its similarity to every position';
+  }
+
+  /** Rows and columns counted along the edges, as many as have room. */
+  drawHeadings(ctx, rows, cols, pitch, side) {
+    const every = Math.ceil((cols > 10 ? 20 : 12) / pitch);
+    ctx.font = `11px ${this.now.colors.font}`;
+    ctx.fillStyle = this.now.colors.muted;
+    ctx.textAlign = 'center';
+    ctx.textBaseline = 'middle';
+    for (let c = 0; c < cols; c += every) ctx.fillText(c, HEADINGS + c * pitch + side / 2, HEADINGS / 2 - 2);
+    for (let r = 0; r < rows; r += every) ctx.fillText(r, HEADINGS / 2 - 2, HEADINGS + r * pitch + side / 2);
+  }
+
+  writeValues(ctx, p, i, cell) {
+    const [rows, cols] = this.panels()[p].grid;
+    const { lo, hi, stretched } = this.now.header;
+    ctx.font = `${cell >= 34 ? 12 : cell >= 26 ? 10.5 : 9}px ${this.now.colors.font}`;
+    for (let k = 0; k < rows * cols; k++) {
+      const v = this.value(p, i, k);
+      const level = (v - lo) / (hi - lo);
+      ctx.fillStyle = (stretched ? level < 0.6 : Math.abs(level - 0.5) > 0.34) ? '#FFFFFF' : '#1B2430';
       const text = valueText(v, cell >= 30 ? 2 : 1).replace(/^(−?)0\./, '$1.');
       ctx.fillText(text, HEADINGS + ((k % cols) + 0.5) * cell, HEADINGS + (Math.floor(k / cols) + 0.5) * cell);
     }
-    const ring = (k, color, width) => {
-      ctx.strokeStyle = color; ctx.lineWidth = width;
-      ctx.strokeRect(HEADINGS + (k % cols) * cell + width / 2, HEADINGS + Math.floor(k / cols) * cell + width / 2, cell - width, cell - width);
-    };
-    if (j >= 0) ring(j, '#1B2430', 2);
-    ring(i, colors.query, 3);
-    lens.title.textContent = `Position ${place(p, i)}, enlarged`;
-    lens.note.textContent = panels().length > 1 ? panels()[p].title : 'its similarity to every position';
   }
 
-  function drawPhoto() {
-    const side = photo.wanted, ctx = photo.size(side, side), { colors } = now, [rows, cols] = panels()[active].grid;
-    const i = queryOf(active), j = keyOf(active), w = side / cols, h = side / rows;
+  drawPhoto() {
+    const side = this.photo.wanted;
+    const ctx = this.photo.size(side, side);
+    const { colors } = this.now;
+    const [rows, cols] = this.panels()[this.active].grid;
+    const i = this.queryOf(this.active);
+    const j = this.keyOf(this.active);
+    const w = side / cols;
+    const h = side / rows;
     const box = (k) => [(k % cols) * w, Math.floor(k / cols) * h];
-    ctx.globalAlpha = 0.4; blit(ctx, seen, 0, 0, side, side, seen.width > side); ctx.globalAlpha = 1;
-    for (const [k, color] of [[j, colors.ink], [i, colors.query]]) {
+    ctx.globalAlpha = 0.4;
+    blit(ctx, this.seen, 0, 0, side, side, this.seen.width > side);
+    ctx.globalAlpha = 1;
+    for (const [k, color] of [
+      [j, colors.ink],
+      [i, colors.query],
+    ]) {
       if (k < 0) continue;
       const [x, y] = box(k);
-      ctx.save(); ctx.beginPath(); ctx.rect(x, y, w, h); ctx.clip();
-      blit(ctx, seen, 0, 0, side, side, seen.width > side); ctx.restore();
-      ctx.lineWidth = 2.5; ctx.strokeStyle = color; ctx.strokeRect(x + 1, y + 1, w - 2, h - 2);
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(x, y, w, h);
+      ctx.clip();
+      blit(ctx, this.seen, 0, 0, side, side, this.seen.width > side);
+      ctx.restore();
+      ctx.lineWidth = 2.5;
+      ctx.strokeStyle = color;
+      ctx.strokeRect(x + 1, y + 1, w - 2, h - 2);
     }
-    photo.node.setAttribute('aria-label', j < 0 ? `The picture with position ${place(active, i)} lit` : `The picture with positions ${place(active, i)} and ${place(active, j)} lit`);
+    this.photo.node.setAttribute(
+      'aria-label',
+      j < 0
+        ? `The picture with position ${this.place(this.active, i)} lit`
+        : `The picture with positions ${this.place(this.active, i)} and ${this.place(this.active, j)} lit`,
+    );
   }
 
-  function drawScale() {
-    const { header, colors } = now, width = scale.wanted, ctx = scale.size(width, 34);
-    const ramp = heat(Float32Array.from({ length: 256 }, (_, i) => i), 1, 256, table(), 0, 255);
-    blit(ctx, ramp, 0, 0, width, 10, true);
-    ctx.font = `12px ${colors.font}`; ctx.fillStyle = colors.muted; ctx.textBaseline = 'top';
-    const middle = (header.lo + header.hi) / 2;
-    for (const [v, x, align] of [[header.lo, 0, 'left'], [middle, width / 2, 'center'], [header.hi, width, 'right']]) {
-      ctx.textAlign = align;
-      const text = header.raw ? v.toPrecision(2) : header.stretched ? valueText(v) : `${v < 0 ? '−' : ''}${Math.abs(v)}`;
-      ctx.fillText(v === header.hi ? `${header.unit} ${text}` : text, x, 16);
-    }
-    scale.node.setAttribute('aria-label', `Colour scale: ${header.unit} from ${header.lo} to ${header.hi}${header.stretched ? '' : ', white at zero'}`);
-  }
-
-  function drawRead() {
-    const i = queryOf(active), j = keyOf(active), [, cols] = panels()[active].grid;
-    if (j < 0) {
-      lines.forEach((line) => { line.className = ''; line.textContent = ''; });
-      lines[0].textContent = 'One position: no other to compare it with.';
-      return lines[0].textContent;
-    }
-    const step = [Math.floor(j / cols) - Math.floor(i / cols), (j % cols) - (i % cols)];
-    const apart = Math.hypot(...step);
-    const of = (p) => valueText(value(p, queryOf(p), indexAt(panels()[p].grid, centre(panels()[active].grid, j))));
-    lines[0].textContent = `${place(active, i)} and ${place(active, j)}: ${key || (!query && now.header.key) ? '' : 'most alike, '}${apart.toFixed(apart % 1 ? 2 : 0)} ${apart === 1 ? 'patch' : 'patches'} apart`;
-    lines[1].className = lines[2].className = '';
-    for (const p of [0, 1]) {
-      const line = lines[1 + p];
-      line.replaceChildren();
-      if (p >= panels().length) continue;
-      el(line, 'span', { class: 'sim-big' }, of(p));
-      el(line, 'span', { class: 'vv-muted' }, ` ${panels().length > 1 ? panels()[p].title : now.header.unit}`);
-    }
-    lines[3].className = 'vv-muted vv-mono';
-    lines[3].textContent = now.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)';
-    lines[4].className = 'vv-muted';
-    lines[4].textContent = `positions ${i} and ${j} in reading order, all counted from 0`;
-    return `${lines[0].textContent}: ${panels().map((panel, p) => `${panel.title} ${of(p)}`).join(', ')}`;
-  }
-
-  function drawTime() {
-    const many = frames() > 1;
-    time.style.display = many ? '' : 'none';
-    slider.max = String(frames() - 1); slider.value = String(frame);
-    const stepText = (p) => panels()[p].moments[frameOf(p)] ?? '';
-    const moving = panels().findIndex((_, p) => now.arrays[`similarity${p}`].shape[0] > 1);
-    moment.textContent = moving >= 0 ? stepText(moving) : '';
-    slider.setAttribute('aria-valuetext', moment.textContent);
-    mosaics.forEach((m, p) => {
-      if (p >= panels().length) return;
-      m.title.textContent = panels()[p].title;
-      m.note.textContent = [panels()[p].note, stepText(p)].filter(Boolean).join(' · ');
+  drawScale() {
+    const { lo, hi, raw, stretched, unit } = this.now.header;
+    const word = (v) => (raw ? v.toPrecision(2) : stretched ? valueText(v) : `${v < 0 ? '−' : ''}${Math.abs(v)}`);
+    legend(this.scale, {
+      table: this.table(),
+      width: this.scale.wanted,
+      words: [word(lo), word((lo + hi) / 2), `${unit} ${word(hi)}`],
+      colors: this.now.colors,
+      label: `Colour scale: ${unit} from ${lo} to ${hi}${stretched ? '' : ', white at zero'}`,
     });
-    told.style.display = many ? '' : 'none';
-    told.textContent = moving >= 0 ? panels()[moving].told[frameOf(moving)] ?? '' : '';
   }
 
-  function drawAll() {
-    mosaics.slice(0, panels().length).forEach((_, p) => drawMosaic(p));
-    drawTime();
-    drawLens(); drawPhoto();
-    return drawRead();
+  drawRead() {
+    const p = this.active;
+    const i = this.queryOf(p);
+    const j = this.keyOf(p);
+    const [, cols] = this.panels()[p].grid;
+    for (const line of this.lines) {
+      line.className = '';
+      line.textContent = '';
+    }
+    if (j < 0) return (this.lines[0].textContent = 'One position: no other to compare it with.');
+    const apart = Math.hypot(Math.floor(j / cols) - Math.floor(i / cols), (j % cols) - (i % cols));
+    const chosen = this.key || (!this.query && this.now.header.key);
+    const between = `${this.place(p, i)} and ${this.place(p, j)}: ${chosen ? '' : 'most alike, '}`;
+    const patches = `${apart.toFixed(apart % 1 ? 2 : 0)} ${apart === 1 ? 'patch' : 'patches'}`;
+    this.lines[0].textContent = `${between}${patches} apart`;
+    this.panels()
+      .slice(0, 2)
+      .forEach((panel, k) => {
+        el(this.lines[1 + k], 'span', { class: 'sim-big' }, this.similarityOf(k, j));
+        const name = this.panels().length > 1 ? panel.title : this.now.header.unit;
+        el(this.lines[1 + k], 'span', { class: 'vv-muted' }, ` ${name}`);
+      });
+    this.lines[3].className = 'vv-muted vv-mono';
+    this.lines[3].textContent = this.now.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)';
+    this.lines[4].className = 'vv-muted';
+    this.lines[4].textContent = `positions ${i} and ${j} in reading order, all counted from 0`;
+    const values = this.panels().map((panel, k) => `${panel.title} ${this.similarityOf(k, j)}`);
+    return `${this.lines[0].textContent}: ${values.join(', ')}`;
+  }
+
+  /** In panel p: the query's similarity to where position j of the active panel lies. */
+  similarityOf(p, j) {
+    const place = centreOf(this.panels()[this.active].grid, j);
+    return valueText(this.value(p, this.queryOf(p), cellAt(this.panels()[p].grid, place)));
+  }
+
+  /** The panel that moves through training, -1 where none does. */
+  moving() {
+    return this.panels().findIndex((_, p) => this.now.arrays[`similarity${p}`].shape[0] > 1);
+  }
+
+  momentWords(p) {
+    return p < 0 ? '' : (this.panels()[p].moments[this.frameOf(p)] ?? '');
+  }
+
+  drawTime() {
+    const moving = this.moving();
+    this.time.draw();
+    this.mosaics.slice(0, this.panels().length).forEach(({ title, note }, p) => {
+      title.textContent = this.panels()[p].title;
+      note.textContent = [this.panels()[p].note, this.momentWords(p)].filter(Boolean).join(' · ');
+    });
+    this.told.style.display = this.frames() > 1 ? '' : 'none';
+    this.told.textContent = moving >= 0 ? (this.panels()[moving].told[this.frameOf(moving)] ?? '') : '';
+  }
+
+  drawAll() {
+    this.mosaics.slice(0, this.panels().length).forEach((_, p) => this.drawMosaic(p));
+    this.drawTime();
+    this.drawLens();
+    this.drawPhoto();
+    return this.drawRead();
   }
 
   // ---- pointing
-  function fineCell(p, event) {
-    const { map, tile } = mosaics[p], [rows, cols] = panels()[p].grid, box = map.node.getBoundingClientRect();
-    const x = event.clientX - box.left - HEADINGS, y = event.clientY - box.top - HEADINGS, pitch = tile + GUTTER;
-    const c = Math.floor(x / pitch), r = Math.floor(y / pitch);
+  fineCell(p, event) {
+    const { map, tile } = this.mosaics[p];
+    const [rows, cols] = this.panels()[p].grid;
+    const box = map.node.getBoundingClientRect();
+    const x = event.clientX - box.left - HEADINGS;
+    const y = event.clientY - box.top - HEADINGS;
+    const pitch = tile + GUTTER;
+    const c = Math.floor(x / pitch);
+    const r = Math.floor(y / pitch);
     if (x < 0 || y < 0 || c >= cols || r >= rows) return null;
     const inside = (offset) => Math.min(0.999, (offset % pitch) / tile);
     return { tile: r * cols + c, key: [inside(x), inside(y)] };
   }
-  function pin(place) {
-    pinned = place; query = null; key = null; now.header.key = null;
-    drawAll();
-    trigger('pin', place);
+
+  pin(place) {
+    this.pinned = place;
+    this.query = null;
+    this.key = null;
+    this.now.header.key = null;
+    this.drawAll();
+    this.trigger('pin', place);
   }
 
-  function addMosaic(p) {
+  addMosaic(p) {
     const box = el(null, 'div');
-    stage.insertBefore(box, lens.box);
-    const self = { box, tile: 8, title: el(box, 'div', { class: 'sim-title' }), note: el(box, 'div', { class: 'sim-note' }), map: canvas(box, { class: 'sim-map' }) };
-    mosaics[p] = self;
+    this.stage.insertBefore(box, this.lens.box);
+    const self = {
+      box,
+      tile: 8,
+      title: el(box, 'div', { class: 'sim-title' }),
+      note: el(box, 'div', { class: 'sim-note' }),
+      map: canvas(box, { class: 'sim-map' }),
+    };
+    this.mosaics[p] = self;
     gridNavigation(self.map.node, {
       label: `Similarity mosaic ${p + 1}: one map per position`,
-      rows: () => panels()[p].grid[0], cols: () => panels()[p].grid[1],
-      cellAt(x, y) {
+      rows: () => this.panels()[p].grid[0],
+      cols: () => this.panels()[p].grid[1],
+      cellAt: (x, y) => {
         const box = self.map.node.getBoundingClientRect();
-        return fineCell(p, { clientX: x + box.left, clientY: y + box.top })?.tile ?? -1;
+        return this.fineCell(p, { clientX: x + box.left, clientY: y + box.top })?.tile ?? -1;
       },
-      hover(i, event) {
-        if (i < 0) { query = key = null; drawAll(); return; }
-        const under = event?.clientX !== undefined ? fineCell(p, event) : null;
-        active = p; query = centre(panels()[p].grid, i); key = under?.key ?? null;
-        const text = drawAll();
-        if (!under && text) say(text);
+      hover: (i, event) => {
+        if (i < 0) {
+          this.query = this.key = null;
+          this.drawAll();
+          return;
+        }
+        const under = event?.clientX !== undefined ? this.fineCell(p, event) : null;
+        this.active = p;
+        this.query = centreOf(this.panels()[p].grid, i);
+        this.key = under?.key ?? null;
+        const text = this.drawAll();
+        if (!under && text) this.say(text);
       },
-      pick: (i) => pin(centre(panels()[p].grid, i)),
+      pick: (i) => this.pin(centreOf(this.panels()[p].grid, i)),
     });
   }
 
-  gridNavigation(lens.map.node, {
-    label: 'The enlarged map: similarity to every position; Enter makes that position the query',
-    rows: () => panels()[active].grid[0], cols: () => panels()[active].grid[1],
-    cellAt(x, y) {
-      const [rows, cols] = panels()[active].grid, cell = Math.floor((lens.width - HEADINGS) / cols);
-      const c = Math.floor((x - HEADINGS) / cell), r = Math.floor((y - HEADINGS) / cell);
-      return c >= 0 && r >= 0 && c < cols && r < rows ? r * cols + c : -1;
-    },
-    hover(j, event) {
-      key = j < 0 ? null : centre(panels()[active].grid, j);
-      const text = drawAll();
-      if (j >= 0 && event?.type === 'keydown') say(text);
-    },
-    pick: (j) => pin(centre(panels()[active].grid, j)),
-  });
+  update(message) {
+    const fresh = this.now?.arrays !== message.arrays;
+    this.now = message;
+    if (fresh) this.take(message);
+    this.layOut(message.width);
+    this.drawScale();
+    this.drawAll();
+  }
 
-  function stop() { clearInterval(playing); playing = 0; play.textContent = '▶ Play'; }
-  play.onclick = () => {
-    if (playing) return stop();
-    if (frame >= frames() - 1) frame = 0;
-    play.textContent = '❚❚ Pause';
-    drawAll();
-    playing = setInterval(() => { if (frame >= frames() - 1) stop(); else { frame += 1; drawAll(); } }, FRAME_MS);
-  };
-  slider.oninput = () => { stop(); frame = Number(slider.value); drawAll(); };
+  take({ header, arrays }) {
+    this.time.stop();
+    this.time.at = header.frame;
+    this.images = [];
+    this.seen = arrays.shown ? picture(arrays.shown) : null;
+    this.pinned = header.pin;
+    this.query = this.key = null;
+    this.active = Math.min(header.active ?? 0, this.panels().length - 1);
+    while (this.mosaics.length < this.panels().length) this.addMosaic(this.mosaics.length);
+  }
 
-  return (message) => {
-    const fresh = now?.arrays !== message.arrays;
-    now = message;
-    if (fresh) {
-      stop();
-      images = []; seen = now.arrays.shown ? picture(now.arrays.shown) : null;
-      pinned = now.header.pin; query = key = null; frame = now.header.frame;
-      active = Math.min(now.header.active ?? 0, panels().length - 1);
-      while (mosaics.length < panels().length) addMosaic(mosaics.length);
-    }
-    const shown = panels().length, wide = now.width >= 720;
+  layOut(width) {
+    const shown = this.panels().length;
+    const wide = width >= 720;
     const columns = wide ? shown + (shown > 1 ? 1 : 0.5) : 1;
-    const column = Math.floor((now.width - 1 - GAP * (Math.ceil(columns) - 1)) / columns);
-    mosaics.forEach((m, p) => {
+    const column = Math.floor((width - 1 - GAP * (Math.ceil(columns) - 1)) / columns);
+    this.mosaics.forEach((m, p) => {
       m.box.style.display = p < shown ? '' : 'none';
       if (p >= shown) return;
-      const cols = panels()[p].grid[1], side = Math.min(column, 560);
-      m.tile = Math.max(3, Math.floor((side - HEADINGS - GUTTER * (cols - 1)) / cols));
-      m.box.style.width = `${wide ? column : now.width}px`;
+      const cols = this.panels()[p].grid[1];
+      m.tile = Math.max(3, Math.floor((Math.min(column, 560) - HEADINGS - GUTTER * (cols - 1)) / cols));
+      m.box.style.width = `${wide ? column : width}px`;
     });
-    lens.width = wide ? (shown > 1 ? column : Math.min(now.width - column - GAP - 1, 420)) : now.width;
+    const { lens } = this;
+    lens.width = wide ? (shown > 1 ? column : Math.min(width - column - GAP - 1, 420)) : width;
     lens.box.style.width = `${lens.width}px`;
-    left.style.width = `${wide ? now.width - lens.width - GAP - 1 : now.width}px`;
-    right.style.width = `${lens.width}px`;
-    scale.wanted = Math.min(320, now.width);
-    photo.wanted = Math.min(144, Math.floor(lens.width * 0.45));
-    play.style.display = reducedMotion() ? 'none' : '';
-    drawScale();
-    drawAll();
-  };
-});
+    this.left.style.width = `${wide ? width - lens.width - GAP - 1 : width}px`;
+    this.right.style.width = `${lens.width}px`;
+    this.scale.wanted = Math.min(320, width);
+    this.photo.wanted = Math.min(144, Math.floor(lens.width * 0.45));
+  }
+}
+
+export default function similarityView(context) {
+  const view = new SimilarityView(context);
+  return (message) => view.update(message);
+}

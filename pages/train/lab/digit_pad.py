@@ -11,28 +11,7 @@ from numpy.typing import NDArray
 from pages.views.register import register
 
 SIDE = 56  # px of the drawing that travels
-_CSS = """
-.pad-wrap { display: flex; flex-wrap: wrap; gap: 24px; align-items: flex-start; }
-.pad-left { width: 232px; }
-.vv .pad-canvas { border-radius: 8px; cursor: crosshair; touch-action: none; background: #000; }
-.pad-buttons { margin-top: 8px; }
-.pad-left[hidden] { display: none; }
-.pad-middle { margin: 0; width: 168px; }
-.pad-middle figcaption { margin-top: 8px; }
-.pad-right { flex: 1 1 200px; min-width: 200px; max-width: 420px; }
-.pad-head { min-height: 24px; margin-bottom: 8px; }
-.pad-row {
-  display: grid; grid-template-columns: minmax(16px, max-content) 1fr 48px; gap: 8px;
-  align-items: center; min-height: 21px;
-}
-.pad-rail { height: 10px; background: var(--vv-panel); border-radius: 2px; overflow: hidden; }
-.pad-bar { display: block; height: 100%; background: var(--vv-muted); transition: width 200ms ease-out; }
-.pad-best .pad-bar { background: var(--st-primary-color); }
-.pad-best .pad-name, .pad-best .pad-value { font-weight: 600; }
-.pad-value { text-align: right; }
-@media (prefers-reduced-motion: reduce) { .pad-bar { transition: none; } }
-"""
-_pad = register(__file__, "digit_pad", css=_CSS)
+_pad = register(__file__, "digit_pad")
 
 
 def digit_pad(payload: bytes, *, key: str) -> NDArray[np.uint8] | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-from tests.messages import unpack
+from tests.messages import body, unpack
 from vitviz.training.files import write_status
 from vitviz.training.runs import Run, RunConfig, Status
 
@@ -47,7 +47,7 @@ def view(app: AppTest, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     (message,) = [
         part.proto.bytes for part in app.main.get("bidi_component") if f"-live_lab.{key}" in part.proto.id
     ]
-    return unpack(message)
+    return unpack(body(message))
 
 
 def start_button(app: AppTest) -> Any:

@@ -1,0 +1,181 @@
+"""What travels to a browser: bytes of a first visit, of a pin, of a change of layer, and of one poll of the live lab.
+
+    python benchmarks/message_bytes.py [--before PATH] [--polls 60]
+
+A real Chromium opens each page of a real server; bytes are those of the websocket's messages as they arrive and of the
+views' files fetched beside them, before any compression on the way. Of the messages, 'code' is the JavaScript, CSS and
+HTML that they carry; 'polls' are runs of a fragment that no visitor asked for. PATH is a checkout to compare with, by
+this same script. Aims: a poll at most 16 KB, a pin at most 4 KB. Writes benchmarks/message_bytes.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from playwright.sync_api import Page, Response, WebSocket, sync_playwright
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.browser.conftest import FLAGS, chromium_path, free_port, stop_server  # noqa: E402
+
+ATTENTION = "attention?model=preset:vit_digits&image=digits:0&attention.layer=3"
+LAB = "live_lab?live_lab.length=4000&live_lab.snapshots=60"
+QUIET_S = 1.0  # this long without a message, and what was asked for is over
+PATIENCE_MS = 120_000
+Row = tuple[str, int, int, int]  # what, bytes of messages, of them code, bytes of fetched files
+
+
+@dataclass
+class Ear:
+    """Hears what arrives at one page."""
+
+    messages: int = 0
+    code: int = 0
+    runs: int = 0
+    files: int = 0
+    last: float = field(default_factory=time.monotonic)
+
+    def attach(self, page: Page) -> None:
+        page.on("websocket", self._socket)
+        page.on("response", self._response)
+
+    def _socket(self, socket: WebSocket) -> None:
+        socket.on("framereceived", self._frame)
+
+    def _frame(self, payload: str | bytes) -> None:
+        data = payload.encode() if isinstance(payload, str) else payload
+        self.messages += len(data)
+        self.last = time.monotonic()
+        message = ForwardMsg()
+        message.ParseFromString(data)
+        self.runs += message.WhichOneof("type") == "script_finished"
+        part = message.delta.new_element.bidi_component
+        self.code += len((part.js_content + part.css_content + part.html_content).encode())
+
+    def _response(self, response: Response) -> None:
+        if "/_stcore/bidi-components/" in response.url:
+            self.files += len(response.body())
+
+    def reset(self) -> None:
+        self.messages = self.code = self.runs = self.files = 0
+
+    def row(self, what: str, over: int = 1) -> Row:
+        return what, self.messages // over, self.code // over, self.files // over
+
+
+@contextmanager
+def server(checkout: Path) -> Iterator[str]:
+    """A checkout's app on a free port, with runs of its own; ended at the end."""
+    with tempfile.TemporaryDirectory() as runs:
+        port = free_port()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
+            cwd=checkout,
+            env={**os.environ, "VITVIZ_RUNS": runs},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            for _ in range(600):
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1).close()
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            stop_server(process)
+
+
+def heard(page: Page, ear: Ear, what: str, act: Callable[[], object]) -> Row:
+    """What arrives from an act until nothing arrives any more."""
+    ear.reset()
+    act()
+    ear.last = time.monotonic()
+    while time.monotonic() - ear.last < QUIET_S:
+        page.wait_for_timeout(100)
+    return ear.row(what)
+
+
+def attention(page: Page, address: str, ear: Ear) -> Iterator[Row]:
+    """A first visit of the attention page, a pin, a change of layer, the same visit once more."""
+
+    def visit() -> None:
+        page.goto(f"{address}/{ATTENTION}")
+        page.locator(".vv[data-query][data-ready=true]").first.wait_for(timeout=PATIENCE_MS)
+
+    yield heard(page, ear, "first visit of Attention", visit)
+    view = page.locator(".vv[data-query]").first
+    yield heard(page, ear, "a pin", lambda: view.locator(".ax-stage").click(position={"x": 40, "y": 60}))
+    yield heard(page, ear, "a change of layer", lambda: view.locator(".ax-layers button").first.click())
+
+
+def lab(page: Page, address: str, ear: Ear, polls: int) -> Iterator[Row]:
+    """The mean poll of the live lab while a small ViT trains."""
+    page.goto(f"{address}/{LAB}")
+    page.get_by_role("button", name="Start a new run").click()
+    page.locator(".life-where").get_by_text("snapshot").wait_for(timeout=PATIENCE_MS)
+    page.wait_for_timeout(5000)  # the page's own runs are over, fragments poll
+    ear.reset()
+    while ear.runs < polls:
+        page.wait_for_timeout(200)
+    yield ear.row(f"a poll of the live lab, mean of {polls}", over=ear.runs)
+
+
+def measure(checkout: Path, polls: int) -> list[Row]:
+    """All rows of one checkout, in a fresh browser context a page."""
+    rows: list[Row] = []
+    with sync_playwright() as play, server(checkout) as address:
+        browser = play.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        for part in (attention, lambda *args: lab(*args, polls)):
+            page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+            ear = Ear()
+            ear.attach(page)
+            rows += part(page, address, ear)
+        browser.close()
+    return rows
+
+
+def table(rows: list[Row]) -> str:
+    lines = ["| what | messages, bytes | of them code | files fetched, bytes |", "|---|---|---|---|"]
+    return "\n".join([*lines, *(f"| {what} | {a:,} | {b:,} | {c:,} |" for what, a, b, c in rows)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--before", type=Path, help="a checkout to compare with")
+    parser.add_argument("--polls", type=int, default=60, help="polls of the live lab to take the mean of")
+    args = parser.parse_args()
+    parts = []
+    if args.before:
+        parts.append(f"## Before\n\n{table(measure(args.before.resolve(), args.polls))}\n\n## Now\n\n")
+    parts.append(table(measure(ROOT, args.polls)))
+    about = (
+        f"{date.today()}, {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    )
+    text = (
+        "# Bytes of a message\n\n`python benchmarks/message_bytes.py`, "
+        f"{about}. Uncompressed. Aims: a poll ≤ 16,384 bytes, a pin ≤ 4,096.\n\n" + "".join(parts) + "\n"
+    )
+    (ROOT / "benchmarks" / "message_bytes.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

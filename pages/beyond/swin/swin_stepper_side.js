@@ -1,0 +1,135 @@
+// Beside the stepper's stage: what a patch reads in both blocks, its window's matrix, and all windows' matrices.
+
+import { frame } from '../../views/kit/axes.js';
+import { el } from '../../views/kit/dom.js';
+import { blit, offscreen } from '../../views/kit/pixels.js';
+import { counted, plural } from '../../views/kit/words.js';
+import { readsOf } from './swin_stepper_words.js';
+import { hatch } from './swin_stepper_stage.js';
+
+export function drawMini(view, { kind, head, map: mini, note }) {
+  const { rows, cols, shift } = view.H();
+  const width = view.tile.mini;
+  const step = width / cols;
+  const ctx = mini.size(width, step * rows);
+  const keys = view.keysByPatch(kind);
+  ctx.globalAlpha = 0.9;
+  blit(ctx, view.tile.image, 0, 0, width, step * rows, view.tile.image.width > width);
+  ctx.globalAlpha = 1;
+  for (let p = 0; p < view.count(); p++) drawMiniPatch(view, ctx, p, keys.get(p), kind === 'shifted', step);
+  const patch = view.active();
+  frame(ctx, (patch % cols) * step, Math.floor(patch / cols) * step, step, step, view.now.colors.query);
+  head.textContent = kind === 'shifted' ? `Shifted by ${shift}: SW-MSA` : 'Regular: W-MSA';
+  note.textContent = readsOf([...keys.values()], kind === 'shifted', view.leaking);
+  mini.node.setAttribute('role', 'img');
+  mini.node.setAttribute('aria-label', `${head.textContent}: patch ${patch + 1} ${note.textContent}`);
+}
+
+function drawMiniPatch(view, ctx, p, found, isShift, step) {
+  const { cols } = view.H();
+  const { colors, arrays } = view.now;
+  const x = (p % cols) * step;
+  const y = Math.floor(p / cols) * step;
+  const veil = (color, alpha) => {
+    ctx.globalAlpha = alpha;
+    ctx.fillStyle = color;
+    ctx.fillRect(x, y, step, step);
+    ctx.globalAlpha = 1;
+  };
+  if (!found) {
+    const share = view.leaking && isShift && view.hover < 0 ? arrays.leak.data[p] : 0;
+    veil(colors.paper, 0.66);
+    if (share > 0) veil(colors.primary, Math.min(0.8, share));
+  } else if (found.allowed || (view.leaking && isShift)) veil(found.allowed ? colors.query : colors.primary, 0.35);
+  else hatch(view, ctx, x, y, step, true);
+}
+
+/** Colour of one (query, key) cell at this stage: forbidden, allowed, or a weight. */
+function cellStyle(view, w, q, k) {
+  const n = view.cells();
+  const i = (w * n + q) * n + k;
+  const colors = view.tile.rgb;
+  const allowed = !view.isShifted() || view.now.arrays.allowed.data[i] === 1;
+  if (view.attending()) {
+    const weight = (view.leaking ? view.now.arrays.unmasked : view.now.arrays.attn).data[i];
+    return [allowed ? colors.query : colors.primary, Math.min(1, Math.sqrt(weight))];
+  }
+  if (allowed) return [colors.query, 0.3];
+  return view.leaking ? [colors.primary, 0.5] : [colors.ink, 0.72];
+}
+
+/** A window's matrix as a small picture, kept: pointing at a patch draws no cell anew. */
+function cellImage(view, w) {
+  const mode = `${w} ${view.isShifted()} ${view.attending()} ${view.leaking}`;
+  if (view.matrices.has(mode)) return view.matrices.get(mode);
+  const n = view.cells();
+  const image = new ImageData(n, n);
+  for (let q = 0; q < n; q++)
+    for (let k = 0; k < n; k++) {
+      const [color, alpha] = cellStyle(view, w, q, k);
+      image.data.set([...color, Math.round(255 * alpha)], 4 * (q * n + k));
+    }
+  const node = offscreen(image);
+  view.matrices.set(mode, node);
+  return node;
+}
+
+function drawCells(view, ctx, w, x, y, width, rowLit) {
+  const step = width / view.cells();
+  ctx.fillStyle = view.now.colors.panel;
+  ctx.fillRect(x, y, width, width);
+  blit(ctx, cellImage(view, w), x, y, width, width);
+  if (rowLit >= 0) {
+    ctx.strokeStyle = view.now.colors.query;
+    ctx.lineWidth = 2;
+    ctx.strokeRect(x, y + rowLit * step, width, step);
+  }
+}
+
+export function drawMatrix(view) {
+  const { w, q } = view.home();
+  const width = view.tile.matrix;
+  const n = view.cells();
+  drawCells(view, view.matrix.size(width, width), w, 0, 0, width, q);
+  view.matrixHead.textContent = `Window ${w + 1}: ${view.attending() ? 'attention' : 'who may look at whom'}`;
+  view.matrixNote.textContent = [
+    `rows: ${n} queries, columns: ${n} keys`,
+    view.isShifted() ? `${counted(view.masked(w))} of ${counted(n * n)} pairs masked` : 'no mask: a regular block',
+    `the marked row is patch ${view.active() + 1}`,
+  ].join('\n');
+  view.key.replaceChildren();
+  const entries = view.attending()
+    ? [['query', 'weight'], ...(view.leaking ? [['leak', 'leaked weight']] : [])]
+    : [['query', 'may attend'], view.leaking ? ['leak', 'leaks in'] : ['masked', 'masked, score − 100']];
+  for (const [kind, text] of entries) {
+    const item = el(view.key, 'span', { class: 'sw-item' });
+    el(item, 'i', { class: `sw-swatch sw-${kind}` });
+    el(item, 'span', {}, text);
+  }
+}
+
+export function drawAllWindows(view) {
+  const g = view.allGeometry();
+  const ctx = view.all.size(g.across * (g.width + g.gap) - g.gap, g.down * (g.width + g.gap) - g.gap);
+  const { w } = view.home();
+  let touched = 0;
+  let pairs = 0;
+  for (let i = 0; i < g.total; i++) {
+    const x = (i % g.across) * (g.width + g.gap);
+    const y = Math.floor(i / g.across) * (g.width + g.gap);
+    touched += view.masked(i) > 0;
+    pairs += view.masked(i);
+    drawCells(view, ctx, i, x, y, g.width, -1);
+    if (i === w) {
+      ctx.strokeStyle = view.now.colors.query;
+      ctx.lineWidth = 2;
+      ctx.strokeRect(x + 1, y + 1, g.width - 2, g.width - 2);
+    }
+  }
+  const every = g.total * view.cells() ** 2;
+  view.allHead.textContent = !view.isShifted()
+    ? `Regular windows: all ${plural(g.total, 'window')}, nothing masked (query × key)`
+    : view.attending()
+      ? `Attention of all ${plural(g.total, 'window')} (query × key), ${view.leaking ? 'without the mask' : 'masked'}`
+      : `The mask of each window (query × key): ${plural(pairs, 'pair')} of ${counted(every)} in ${touched} of ${plural(g.total, 'window')}`;
+}

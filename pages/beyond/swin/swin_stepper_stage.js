@@ -1,0 +1,167 @@
+// The stepper's stage: every patch with its picture and number where it stands between two stages.
+// A view has the numbers (H, count, corner, keysByPatch, …), `tile` the sizes, `now` the message.
+
+import { frame } from '../../views/kit/axes.js';
+import { PALETTE } from '../../views/kit/palette.js';
+import { blit, picture } from '../../views/kit/pixels.js';
+import { LAST, pose } from './swin_stepper_poses.js';
+
+/** A canvas of its own at the screen's resolution, to copy from. */
+function sheetOf(width, height) {
+  const scale = window.devicePixelRatio || 1;
+  const node = document.createElement('canvas');
+  node.width = Math.ceil(width * scale);
+  node.height = Math.ceil(height * scale);
+  const ctx = node.getContext('2d');
+  ctx.setTransform(scale, 0, 0, scale, 0, 0);
+  return { node, ctx, scale };
+}
+
+/** White text with a dark edge, to be read on any picture. */
+function write(ctx, font, text, x, y, align, base) {
+  ctx.font = font;
+  ctx.textAlign = align;
+  ctx.textBaseline = base;
+  ctx.lineWidth = 2.5;
+  ctx.lineJoin = 'round';
+  ctx.strokeStyle = 'rgba(0,0,0,0.75)';
+  ctx.fillStyle = '#fff';
+  ctx.strokeText(text, x, y);
+  ctx.fillText(text, x, y);
+}
+
+/** Patches with their numbers, once plain and once tinted by region: a frame only copies from them. */
+export function paint(view) {
+  const { rows, cols } = view.H();
+  const step = view.tile.step;
+  const image = picture(view.now.arrays.shown);
+  [view.sheet, view.tinted] = [0, 1].map(() => {
+    const one = sheetOf(cols * step, rows * step);
+    blit(one.ctx, image, 0, 0, cols * step, rows * step, image.width > cols * step);
+    return one;
+  });
+  for (let p = 0; p < view.count(); p++) paintPatch(view, p, (p % cols) * step, Math.floor(p / cols) * step);
+}
+
+function paintPatch(view, p, x, y) {
+  const { ctx } = view.tinted;
+  const step = view.tile.step;
+  const id = view.regionOf(p);
+  if (id) {
+    ctx.globalAlpha = 0.62;
+    ctx.fillStyle = PALETTE.HEADS[id - 1];
+    ctx.fillRect(x, y, step, step);
+    ctx.globalAlpha = 1;
+  }
+  const px = Math.max(9, Math.min(15, step * 0.32));
+  const font = (size) => `600 ${size}px ${view.now.colors.font}`;
+  if (step >= 17)
+    for (const one of [view.sheet, view.tinted]) write(one.ctx, font(px), `${p + 1}`, x + 3, y + 2, 'left', 'top');
+  if (step >= 24) write(ctx, font(Math.min(px, 12)), `id ${id}`, x + step - 3, y + step - 3, 'right', 'bottom');
+  else write(ctx, font(Math.max(9, px)), `${id}`, x + step - 2, y + step - 1, 'right', 'bottom');
+}
+
+export function drawStage(view) {
+  const at = pose(view.at);
+  const { rows, cols } = view.H();
+  const step = view.tile.step;
+  const ctx = view.map.size(view.side, view.tile.height);
+  const keys = view.keysByPatch(view.isShifted() ? 'shifted' : 'regular');
+  const closed = at.gap < 0.02;
+  const first = view.corner(0, { gap: at.gap, roll: 0 });
+  ctx.save();
+  if (closed) {
+    ctx.beginPath();
+    ctx.rect(first.x0, first.y0, cols * step, rows * step);
+    ctx.clip();
+  }
+  for (let p = 0; p < view.count(); p++) {
+    const { x, y, c, r } = view.corner(p, at);
+    // A patch that leaves at one edge comes in at the other: it is drawn at both while it crosses.
+    const xs = closed && c > cols - 1 + 1e-6 ? [x, x - cols * step] : [x];
+    const ys = closed && r > rows - 1 + 1e-6 ? [y, y - rows * step] : [y];
+    for (const left of xs) for (const top of ys) drawPatch(view, ctx, p, left, top, at, keys);
+  }
+  ctx.restore();
+  if (closed) drawWindows(view, ctx, first);
+  const query = view.corner(view.active(), at);
+  frame(ctx, query.x, query.y, step, step, view.now.colors.query, 3);
+  view.frames += 1;
+  view.root.dataset.frames = String(view.frames);
+}
+
+/** Windows as thin frames while the grid is closed: at rest they are where the gaps will open. */
+function drawWindows(view, ctx, { x0, y0 }) {
+  const { rows, cols, window: M } = view.H();
+  const wide = M * view.tile.step;
+  if (Math.abs(view.at - view.stage()) >= 0.01 || view.stage() === 0 || view.stage() === LAST) return;
+  ctx.strokeStyle = view.now.colors.ink;
+  ctx.lineWidth = 1.5;
+  for (let r = 0; r < rows / M; r++)
+    for (let c = 0; c < cols / M; c++) ctx.strokeRect(x0 + c * wide, y0 + r * wide, wide, wide);
+}
+
+function drawPatch(view, ctx, p, x, y, { tint }, keys) {
+  const { cols } = view.H();
+  const step = view.tile.step;
+  const sx = (p % cols) * step * view.sheet.scale;
+  const sy = Math.floor(p / cols) * step * view.sheet.scale;
+  const s = step * view.sheet.scale;
+  ctx.drawImage(view.sheet.node, sx, sy, s, s, x, y, step, step);
+  if (tint > 0.01) {
+    ctx.globalAlpha = tint;
+    ctx.drawImage(view.tinted.node, sx, sy, s, s, x, y, step, step);
+    ctx.globalAlpha = 1;
+  }
+  overlay(view, ctx, p, x, y, step, keys, view.hover >= 0, view.isShifted());
+  ctx.strokeStyle = 'rgba(255,255,255,0.45)';
+  ctx.lineWidth = 0.75;
+  ctx.strokeRect(x, y, step, step);
+}
+
+/** How a patch stands to the query: a key it may attend to, a masked neighbour, or outside its window. */
+function overlay(view, ctx, p, x, y, step, keys, strong, shiftedBlock) {
+  const found = keys.get(p);
+  const { colors } = view.now;
+  const attending = shiftedBlock && view.attending();
+  if (!found) {
+    if (strong) {
+      ctx.globalAlpha = 0.74;
+      ctx.fillStyle = colors.paper;
+      ctx.fillRect(x, y, step, step);
+      ctx.globalAlpha = 1;
+    }
+    return;
+  }
+  if (found.allowed || (view.leaking && shiftedBlock)) {
+    const leaks = !found.allowed;
+    const weight = leaks || view.leaking ? found.unmasked : found.weight;
+    ctx.globalAlpha = attending ? Math.min(0.85, Math.sqrt(weight) * 1.4) : strong ? 0.28 : 0.16;
+    ctx.fillStyle = leaks ? colors.primary : colors.query;
+    ctx.fillRect(x, y, step, step);
+    ctx.globalAlpha = 1;
+    ctx.strokeStyle = leaks ? colors.primary : colors.query;
+    ctx.lineWidth = 2;
+    ctx.strokeRect(x + 1, y + 1, step - 2, step - 2);
+  } else hatch(view, ctx, x, y, step, strong);
+}
+
+export function hatch(view, ctx, x, y, step, strong) {
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(x, y, step, step);
+  ctx.clip();
+  ctx.globalAlpha = strong ? 0.55 : 0.3;
+  ctx.fillStyle = view.now.colors.paper;
+  ctx.fillRect(x, y, step, step);
+  ctx.globalAlpha = strong ? 0.95 : 0.7;
+  ctx.strokeStyle = view.now.colors.ink;
+  ctx.lineWidth = 1.25;
+  ctx.beginPath();
+  for (let d = -step; d < step; d += 6) {
+    ctx.moveTo(x + d, y + step);
+    ctx.lineTo(x + d + step, y);
+  }
+  ctx.stroke();
+  ctx.restore();
+}

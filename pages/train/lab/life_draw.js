@@ -1,0 +1,139 @@
+// The pictures of a run's life, each drawn from the flip-book at the moment that the timeline shows.
+// A view has `now` (the message), `state.index` (the moment), `cards` (one canvas a picture).
+
+import { dot, levels } from '../../views/kit/axes.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../views/kit/ramp.js';
+
+const GUTTER = 2;
+
+const RAMP = Uint8Array.from({ length: 256 }, (_, i) => i);
+
+const TABLES = { diverging: DIVERGING_LUT, sequential: SEQUENTIAL_LUT };
+
+function geometry(view, i) {
+  const p = view.now.header.pictures[i];
+  const [, R, C, h, w] = view.now.arrays[p.name].shape;
+  const width = view.cards[i].width;
+  const left = p.rows ? 30 : p.names ? view.named(p) : 0;
+  const top = p.cols || p.names ? 18 : 0;
+  const scale = p.kind === 'rgb' ? 0 : 24;
+  const gutter = R * C > 1 ? (p.kind === 'rgb' || p.rows || R * C <= 24 ? GUTTER : 1) : 0;
+  const side = (width - left - gutter * (C - 1)) / C;
+  const tall = (side * h) / w;
+  const label = p.kind === 'rgb' && p.tiles ? 18 : 0;
+  const bottom = top + R * (tall + label) + gutter * (R - 1);
+  return { p, R, C, h, w, left, top, gutter, side, tall, label, bottom, height: bottom + scale };
+}
+
+export function cellAt(view, i, px, py) {
+  const g = geometry(view, i);
+  const c = (px - g.left) / (g.side + g.gutter);
+  const r = (py - g.top) / (g.tall + g.label + g.gutter);
+  const C = Math.floor(c);
+  const R = Math.floor(r);
+  if (px < g.left || py < g.top || C >= g.C || R >= g.R) return null;
+  const x = Math.floor(((c - C) * (g.side + g.gutter) * g.w) / g.side);
+  const y = Math.floor(((r - R) * (g.tall + g.label + g.gutter) * g.h) / g.tall);
+  return x < g.w && y < g.h ? { R, C, x, y } : null;
+}
+
+export function drawCard(view, i) {
+  const card = view.cards[i];
+  card.width = Math.max(80, Math.floor(card.map.node.parentElement.clientWidth));
+  if (view.now.header.pictures[i].kind === 'dots') return drawDots(view, card, view.now.header.pictures[i]);
+  const g = geometry(view, i);
+  const { colors } = view.now;
+  const ctx = card.map.size(card.width, g.height);
+  const table = g.p.kind === 'overlay' ? accentLut(colors.query) : TABLES[g.p.ramp];
+  ctx.font = `12px ${colors.font}`;
+  ctx.fillStyle = colors.muted;
+  ctx.textBaseline = 'middle';
+  for (let R = 0; R < g.R; R++) for (let C = 0; C < g.C; C++) drawTile(view, ctx, g, R, C, table);
+  drawNames(view, ctx, g);
+  if (g.p.kind !== 'rgb') drawScale(view, ctx, g, table);
+  if (g.p.mark) drawMark(view, ctx, g);
+}
+
+function drawTile(view, ctx, g, R, C, table) {
+  const { p, side, tall } = g;
+  const { data } = view.now.arrays[p.name];
+  const x = g.left + C * (side + g.gutter);
+  const y = g.top + R * (tall + g.label + g.gutter);
+  const start = ((view.state.index * g.R + R) * g.C + C) * g.h * g.w;
+  if (p.kind === 'rgb') {
+    const pixels = data.subarray(3 * start, 3 * (start + g.h * g.w));
+    blit(ctx, picture({ data: pixels, shape: [g.h, g.w, 3] }), x, y, side, tall);
+  } else {
+    if (p.kind === 'overlay') {
+      ctx.globalAlpha = 0.75;
+      blit(ctx, view.bases[p.base], x, y, side, tall);
+      ctx.globalAlpha = 1;
+    }
+    blit(ctx, heat(data, g.h, g.w, table, 0, 255, start), x, y, side, tall);
+  }
+  if (!g.label) return;
+  ctx.textAlign = 'center';
+  ctx.fillText(p.tiles[view.state.index]?.[R * g.C + C] ?? '', x + side / 2, y + tall + 9, side);
+}
+
+/** Names of rows and columns; of classes, where a picture is a table of them. */
+function drawNames(view, ctx, { p, left, top, gutter, side, tall, h }) {
+  ctx.textAlign = 'left';
+  p.rows?.forEach((name, R) => ctx.fillText(name, 0, top + R * (tall + gutter) + tall / 2));
+  if (p.names) ctx.fillText('true ↓  read as →', 0, 8);
+  if (p.names && view.short(p)) p.names.forEach((name, r) => ctx.fillText(name, 4, top + ((r + 0.5) * tall) / h));
+  ctx.textAlign = 'center';
+  p.cols?.forEach((name, C) => ctx.fillText(name, left + C * (side + gutter) + side / 2, 8, side));
+}
+
+/** The pinned query, on every map. */
+function drawMark(view, ctx, { p, R: rows, C: cols, left, top, gutter, side, tall, h, w }) {
+  const [row, col] = p.mark;
+  ctx.strokeStyle = view.now.colors.query;
+  ctx.lineWidth = 1.5;
+  for (let R = 0; R < rows; R++)
+    for (let C = 0; C < cols; C++) {
+      const x = left + C * (side + gutter) + (col * side) / w;
+      ctx.strokeRect(x, top + R * (tall + gutter) + (row * tall) / h, side / w, tall / h);
+    }
+}
+
+/** The one scale of all maps of a picture, at all steps. */
+function drawScale(view, ctx, g, table) {
+  const y = g.bottom + 14;
+  const unit = g.p.names ? ' %' : '';
+  const lo = `${g.p.lo}`;
+  const hi = `${Number(g.p.hi.toPrecision(2))}${unit}`;
+  const width = 96;
+  const x = g.left + ctx.measureText(lo).width + 6;
+  ctx.textAlign = 'left';
+  ctx.fillStyle = view.now.colors.muted;
+  ctx.fillText(lo, g.left, y);
+  ctx.fillText(hi, x + width + 6, y);
+  blit(ctx, heat(RAMP, 1, 256, table, 0, 255), x, y - 4, width, 8);
+}
+
+/** Values (layers x heads) as dots over the layers: one colour per head. */
+function drawDots(view, card, p) {
+  const { colors, arrays } = view.now;
+  const [, L, H] = arrays[p.name].shape;
+  const height = Math.min(card.width * 0.8, 240);
+  const ctx = card.map.size(card.width, height);
+  const [left, top, bottom] = [30, 10, 34];
+  const fx = (l) => left + ((l + 0.5) * (card.width - left - 4)) / L;
+  const fy = (v) => top + (height - top - bottom) * (1 - v);
+  ctx.font = `12px ${colors.font}`;
+  const word = (part) => `${Number((p.hi * part).toPrecision(2))}`;
+  levels(ctx, colors, { ticks: [0, 0.5, 1], y: fy, x0: left, x1: card.width, word, gap: 6 });
+  ctx.textAlign = 'center';
+  for (let l = 0; l < L; l++) ctx.fillText(String(l + 1), fx(l), height - bottom + 12);
+  ctx.fillText('layer', left + (card.width - left) / 2, height - 8);
+  const apart = Math.min(6, (card.width - left) / L / H / 1.6);
+  for (let l = 0; l < L; l++)
+    for (let h = 0; h < H; h++) {
+      ctx.fillStyle = headColor(h, H);
+      const share = arrays[p.name].data[(view.state.index * L + l) * H + h] / 255;
+      dot(ctx, fx(l) + (h - (H - 1) / 2) * apart, fy(share), 4);
+    }
+}

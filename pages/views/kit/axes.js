@@ -1,0 +1,129 @@
+// Axes: where ticks stand, and how lines, numbers and names are drawn.
+
+/** The round step (1, 2, 5 times a power of ten) that is at least `rough`. */
+export function niceStep(rough) {
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const unit = rough / power;
+  return power * (unit > 5 ? 10 : unit > 2 ? 5 : unit > 1 ? 2 : 1);
+}
+
+/** Round places between lo and hi, about `count` of them; quarters count as round. */
+export function niceTicks(lo, hi, count) {
+  const raw = (hi - lo) / count;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((f) => f * power).find((s) => s >= raw) ?? 10 * power;
+  const ticks = [];
+  for (let v = Math.ceil(lo / step - 1e-9) * step; v <= hi + step * 1e-6; v += step)
+    ticks.push(Number(v.toPrecision(12)));
+  return ticks;
+}
+
+/** Round places of a logarithmic axis: decades, with 2 and 5 or 3 between where few decades are shown. */
+export function logTicks(lo, hi) {
+  const decades = Math.log10(hi / lo);
+  const factors = decades > 4 ? [1] : decades > 1.6 ? [1, 3] : [1, 2, 5];
+  const ticks = [];
+  for (let p = Math.floor(Math.log10(lo)); p <= Math.ceil(Math.log10(hi)); p++)
+    for (const f of factors) {
+      const v = f * 10 ** p;
+      if (v >= lo * 0.999 && v <= hi * 1.001) ticks.push(v);
+    }
+  return ticks;
+}
+
+/** One straight line. */
+export function line(ctx, color, width, x0, y0, x1, y1, dash = []) {
+  ctx.strokeStyle = color;
+  ctx.lineWidth = width;
+  ctx.setLineDash(dash);
+  ctx.beginPath();
+  ctx.moveTo(x0, y0);
+  ctx.lineTo(x1, y1);
+  ctx.stroke();
+  ctx.setLineDash([]);
+}
+
+/** A thin line across the plot at every tick of the vertical axis, with its words to the left. */
+export function levels(ctx, colors, { ticks, y, x0, x1, word, gap = 8 }) {
+  ctx.textBaseline = 'middle';
+  for (const tick of ticks) {
+    const at = Math.round(y(tick)) + 0.5;
+    line(ctx, colors.line, 1, x0, at, x1, at);
+    ctx.fillStyle = colors.muted;
+    ctx.textAlign = 'right';
+    ctx.fillText(word(tick), x0 - gap, at);
+  }
+}
+
+/** The name of a vertical axis, written upwards around (x, y). */
+export function upwards(ctx, text, x, y) {
+  ctx.save();
+  ctx.translate(x, y);
+  ctx.rotate(-Math.PI / 2);
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'middle';
+  ctx.fillText(text, 0, 0);
+  ctx.restore();
+}
+
+/** Values as one stroke; a value that is not finite lifts the pen. */
+export function stroke(ctx, points) {
+  ctx.beginPath();
+  let pen = false;
+  for (const [x, y] of points) {
+    if (!Number.isFinite(x) || !Number.isFinite(y)) pen = false;
+    else if (pen) ctx.lineTo(x, y);
+    else {
+      ctx.moveTo(x, y);
+      pen = true;
+    }
+  }
+  ctx.stroke();
+}
+
+/** A filled dot. */
+export function dot(ctx, x, y, radius) {
+  ctx.beginPath();
+  ctx.arc(x, y, radius, 0, 7);
+  ctx.fill();
+}
+
+/** A frame just inside a box, and the pale one under it that keeps it visible on any picture. */
+export function frame(ctx, x, y, w, h, color, thick = 2.5) {
+  for (const [stroke, wide] of [
+    ['#fff', thick + (thick > 2.5 ? 2 : 1.5)],
+    [color, thick],
+  ]) {
+    ctx.strokeStyle = stroke;
+    ctx.lineWidth = wide;
+    ctx.strokeRect(x + 1, y + 1, w - 2, h - 2);
+  }
+}
+
+/** The thin lines between the cells of a grid over a box at the origin. */
+export function lattice(ctx, rows, cols, width, height) {
+  ctx.beginPath();
+  for (let i = 1; i < cols; i++) {
+    ctx.moveTo((i * width) / cols, 0);
+    ctx.lineTo((i * width) / cols, height);
+  }
+  for (let i = 1; i < rows; i++) {
+    ctx.moveTo(0, (i * height) / rows);
+    ctx.lineTo(width, (i * height) / rows);
+  }
+  ctx.stroke();
+}
+
+/** Places at least `gap` apart between low and high, as near to where they are wanted as can be. */
+export function spread(wanted, gap, low, high) {
+  const order = wanted.map((_, i) => i).sort((a, b) => wanted[a] - wanted[b]);
+  const placed = [...wanted];
+  order.forEach((i, k) => {
+    placed[i] = Math.max(placed[i], k ? placed[order[k - 1]] + gap : low);
+  });
+  for (let k = order.length - 1, limit = high; k >= 0; k--) {
+    placed[order[k]] = Math.min(placed[order[k]], limit);
+    limit = placed[order[k]] - gap;
+  }
+  return placed;
+}

@@ -1,0 +1,79 @@
+// Elements, canvases, hints and speech: text is set as text, never as HTML.
+
+/** An element with attributes and text, appended to a parent where there is one. */
+export function el(parent, tag, attributes = {}, text = '') {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  if (text) node.textContent = text;
+  parent?.appendChild(node);
+  return node;
+}
+
+/** A button that does one thing. */
+export function button(parent, text, act, attributes = {}) {
+  const node = el(parent, 'button', { type: 'button', ...attributes }, text);
+  node.onclick = act;
+  return node;
+}
+
+/** A canvas in CSS pixels at the screen's own resolution: {node, ctx, size(width, height), width, height}. */
+export function canvas(parent, attributes = {}) {
+  const node = el(parent, 'canvas', attributes);
+  const ctx = node.getContext('2d');
+  const self = {
+    node,
+    ctx,
+    width: 0,
+    height: 0,
+    size(width, height) {
+      const scale = window.devicePixelRatio || 1;
+      const w = Math.max(1, Math.round(width * scale));
+      const h = Math.max(1, Math.round(height * scale));
+      if (node.width !== w || node.height !== h) {
+        node.width = w;
+        node.height = h;
+        node.style.width = `${width}px`;
+        node.style.height = `${height}px`;
+      }
+      ctx.setTransform(scale, 0, 0, scale, 0, 0);
+      ctx.clearRect(0, 0, width, height);
+      self.width = width;
+      self.height = height;
+      return ctx;
+    },
+  };
+  return self;
+}
+
+/** A hint beside the pointer: show(x, y, text) in the view's own pixels, hide(). */
+export function tooltip(root) {
+  const node = el(root, 'div', { class: 'vv-tip', 'aria-hidden': 'true' });
+  return {
+    show(x, y, text) {
+      node.textContent = text;
+      const { offsetWidth: width, offsetHeight: height } = node;
+      node.style.left = `${Math.max(0, Math.min(x + 12, root.clientWidth - width))}px`;
+      node.style.top = `${y - height - 8 < 0 ? y + 16 : y - height - 8}px`;
+      node.style.visibility = 'visible';
+    },
+    hide() {
+      node.style.visibility = 'hidden';
+    },
+  };
+}
+
+/** Says text to a screen reader, politely. */
+export function live(root) {
+  const node = el(root, 'div', { class: 'vv-live', 'aria-live': 'polite' });
+  return (text) => {
+    if (node.textContent !== text) node.textContent = text;
+  };
+}
+
+/** Text that ends in an ellipsis where it is wider than its room. */
+export function fit(ctx, text, width) {
+  if (ctx.measureText(text).width <= width) return text;
+  let cut = text;
+  while (cut.length > 1 && ctx.measureText(`${cut}…`).width > width) cut = cut.slice(0, -1);
+  return `${cut}…`;
+}

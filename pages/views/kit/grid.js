@@ -1,0 +1,97 @@
+// A grid of cells that pointer, finger and keyboard move over alike.
+
+/** The cell that a key moves to from `index` (-1: none yet), or undefined for a key that does not move. */
+export function stepTo(key, index, rows, cols) {
+  const last = rows * cols - 1;
+  const from = Math.max(0, index);
+  const row = Math.floor(from / cols);
+  const col = from % cols;
+  if (index < 0 && key.startsWith('Arrow')) return 0;
+  switch (key) {
+    case 'ArrowLeft':
+      return row * cols + Math.max(0, col - 1);
+    case 'ArrowRight':
+      return Math.min(last, row * cols + Math.min(cols - 1, col + 1));
+    case 'ArrowUp':
+      return Math.max(0, row - 1) * cols + col;
+    case 'ArrowDown':
+      return Math.min(last, Math.min(rows - 1, row + 1) * cols + col);
+    case 'Home':
+      return row * cols;
+    case 'End':
+      return Math.min(last, row * cols + cols - 1);
+    default:
+      return undefined;
+  }
+}
+
+/** The cell of an even grid over an element's box under a place in it, -1 outside. */
+export function evenCell(x, y, box, rows, cols) {
+  const col = Math.floor((x / box.width) * cols);
+  const row = Math.floor((y / box.height) * rows);
+  return col >= 0 && row >= 0 && col < cols && row < rows ? row * cols + col : -1;
+}
+
+function cellUnder(node, options, event) {
+  const box = node.getBoundingClientRect();
+  const x = event.clientX - box.left;
+  const y = event.clientY - box.top;
+  return options.cellAt ? options.cellAt(x, y) : evenCell(x, y, box, options.rows(), options.cols());
+}
+
+function describe(node, label) {
+  node.tabIndex = 0;
+  node.setAttribute('role', 'application');
+  node.setAttribute('aria-roledescription', 'grid of cells');
+  node.setAttribute('aria-label', `${label}. Arrow keys move, Enter pins.`);
+}
+
+/** What a key does: it moves, picks, leaves, or is one of the view's own. */
+function pressed(event, state, options, go) {
+  const next = stepTo(event.key, state.index, options.rows(), options.cols());
+  if (event.key === 'Escape') return go(-1, event);
+  const act =
+    next !== undefined
+      ? () => go(next, event)
+      : (event.key === 'Enter' || event.key === ' ') && state.index >= 0
+        ? () => options.pick?.(state.index)
+        : options.keys?.[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+/**
+ * Makes an element such a grid.
+ *   options: {label, rows(), cols(), cellAt(x, y) -> index | -1 (optional; default: even cells over the element),
+ *             hover(index, event) with -1 for none, pick(index), keys: {key: handler} (optional)}
+ * Arrows move, Home/End go to the row's ends, Enter or Space picks, Escape leaves. Returns {index, move(index)}.
+ */
+export function gridNavigation(node, options) {
+  const state = { index: -1 };
+  const go = (index, event) => {
+    if (index !== state.index) {
+      state.index = index;
+      options.hover(index, event);
+    } else if (event?.type === 'pointermove') options.hover(index, event);
+  };
+  const follow = (event) => go(cellUnder(node, options, event), event);
+  describe(node, options.label);
+  node.onpointermove = follow;
+  node.onpointerdown = follow;
+  node.onpointerleave = (event) => {
+    if (event.pointerType === 'mouse') go(-1, event);
+  };
+  node.onclick = (event) => {
+    const index = cellUnder(node, options, event);
+    if (index >= 0) options.pick?.(index);
+  };
+  node.onkeydown = (event) => pressed(event, state, options, go);
+  node.onblur = () => go(-1, undefined);
+  return {
+    get index() {
+      return state.index;
+    },
+    move: (index) => go(index, undefined),
+  };
+}

@@ -1,0 +1,47 @@
+// Off-screen pictures from arrays, to be drawn at any size.
+
+/** An ImageData as a canvas, to be drawn with drawImage. */
+export function offscreen(image) {
+  const node = document.createElement('canvas');
+  node.width = image.width;
+  node.height = image.height;
+  node.getContext('2d').putImageData(image, 0, 0);
+  return node;
+}
+
+/** A picture from (H, W, 3) or (H, W) uint8; scale it without smoothing. */
+export function picture({ data, shape }) {
+  const [height, width] = shape;
+  const channels = shape[2] ?? 1;
+  const image = new ImageData(width, height);
+  for (let i = 0; i < width * height; i++) {
+    for (let c = 0; c < 3; c++) image.data[4 * i + c] = data[channels * i + (channels > 1 ? c : 0)];
+    image.data[4 * i + 3] = 255;
+  }
+  return offscreen(image);
+}
+
+/** Values (rows x cols, any typed array, from `start`) through a 256-colour table between lo and hi. */
+export function heat(values, rows, cols, table, lo, hi, start = 0) {
+  const image = new ImageData(cols, rows);
+  const span = hi - lo || 1;
+  for (let i = 0; i < rows * cols; i++) {
+    const level = Math.max(0, Math.min(255, Math.round((255 * (values[start + i] - lo)) / span)));
+    for (let c = 0; c < 4; c++) image.data[4 * i + c] = table[4 * level + c];
+  }
+  return offscreen(image);
+}
+
+/** drawImage with hard pixel edges (nearest: the truth) unless smooth is asked for. */
+export function blit(ctx, source, x, y, width, height, smooth = false) {
+  ctx.imageSmoothingEnabled = smooth;
+  ctx.drawImage(source, x, y, width, height);
+}
+
+/** A canvas that CSS scales: filled with a picture, hard edges where it has few pixels. */
+export function cover(node, source) {
+  node.width = source.width;
+  node.height = source.height;
+  node.getContext('2d').drawImage(source, 0, 0);
+  node.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
+}

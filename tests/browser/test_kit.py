@@ -1,0 +1,251 @@
+"""The kit of the client views: by hand where a hand can compute it, equal to its Python twin where it has one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+from vitviz import words
+from vitviz.models.layout import TokenLayout
+from vitviz.plots import theme
+from vitviz.plots.blob import pack
+
+pytestmark = pytest.mark.browser
+Kit = Callable[..., Any]
+NAMES = "axes blob bus dom grid motion palette pixels place player ramp words".split()
+IMPORT = """async (names) => {
+  window.kit = {};
+  for (const name of names) kit[name] = await import(`/pages/views/kit/${name}.js`);
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, site: str) -> Iterator[Page]:
+    """A page on which `kit.NAME` is each module of the kit."""
+    fresh = browser.new_page()
+    fresh.route(
+        f"{site}/", lambda route: route.fulfill(body="<div id=place></div>", content_type="text/html")
+    )
+    fresh.goto(f"{site}/")
+    fresh.evaluate(IMPORT, NAMES)
+    yield fresh
+    fresh.close()
+
+
+@pytest.fixture(scope="module")
+def call(page: Page) -> Kit:
+    """Calls one function of the kit on many lists of arguments at once."""
+
+    def run(name: str, calls: list[list[Any]]) -> list[Any]:
+        module, function = name.split(".")
+        return page.evaluate(
+            "([module, name, calls]) => calls.map((args) => kit[module][name](...args) ?? null)",
+            [module, function, calls],
+        )
+
+    return run
+
+
+# ------------------------------------------------------------ twins of Python
+
+
+def test_words_are_those_of_python(call: Kit) -> None:
+    draw = random.Random(0)
+    shares = [0.0, 1.0, 0.9999, 0.99949, 0.0004, *(draw.random() for _ in range(200))]
+    assert call("words.percent", [[share, 1] for share in shares]) == [
+        words.percent(share) for share in shares
+    ]
+    values = [0.0, -0.0, -0.001, 0.004, -1.0, *(draw.gauss(0, 10) for _ in range(200))]
+    for digits in (0, 2, 4):
+        expected = [words.signed(value, digits) for value in values]
+        assert call("words.signed", [[value, digits] for value in values]) == expected
+
+
+@pytest.mark.parametrize(
+    "layout", [TokenLayout(("cls",), (3, 5), 4), TokenLayout(("cls", "dist"), (8, 8), 4)]
+)
+def test_a_pin_names_the_token_that_python_gives_it(call: Kit, layout: TokenLayout) -> None:
+    draw = random.Random(1)
+    pins = [
+        *layout.prefix,
+        "0,0",
+        "1,1",
+        "1.5,-2",
+        *(f"{draw.random():.4f},{draw.random():.4f}" for _ in range(100)),
+    ]
+    described = {"prefix": list(layout.prefix), "grid": list(layout.grid)}
+    found = call("place.tokenOfPin", [[described, pin] for pin in pins])
+    assert found == [layout.token_of_pin(pin) for pin in pins]
+    assert (
+        call("place.tokenOfPin", [[described, "nobody"], [described, "0.5"], [described, "a,b"]]) == [-1] * 3
+    )
+
+
+def test_every_cell_has_a_pin_that_leads_back_to_it(call: Kit) -> None:
+    layout = TokenLayout((), (7, 11), 4)
+    pins = call("place.pinOf", [[[7, 11], cell] for cell in range(77)])
+    assert [layout.token_of_pin(pin) for pin in pins] == list(range(77))
+
+
+def test_the_palette_is_pythons(page: Page) -> None:
+    ramps = {name: list(getattr(theme, name)) for name in ("SEQUENTIAL", "DIVERGING", "HEADS")}
+    modes = {mode: asdict(palette) for mode, palette in theme.PALETTES.items()}
+    assert page.evaluate("kit.palette.PALETTE") == ramps | modes
+
+
+def test_a_ramp_has_pythons_colours(page: Page) -> None:
+    for name in ("SEQUENTIAL", "DIVERGING"):
+        table = page.evaluate(f"[...kit.ramp.{name}_LUT]")
+        for i in range(256):
+            red, green, blue, alpha = table[4 * i : 4 * i + 4]
+            wanted = theme.ramp(getattr(theme, name), i / 255)
+            channels = [int(wanted[k : k + 2], 16) for k in (1, 3, 5)]
+            # Python rounds a half to even, the browser up.
+            assert (
+                max(abs(a - b) for a, b in zip((red, green, blue), channels, strict=True)) <= 1
+                and alpha == 255
+            )
+
+
+def test_a_head_has_pythons_colour(call: Kit) -> None:
+    assert call("ramp.headColor", [[h, 8] for h in range(8)]) == [theme.head_color(h, 8) for h in range(8)]
+    (many,) = call("ramp.headColor", [[0, 12]])
+    assert (
+        many == "rgb(" + ", ".join(str(int(theme.head_color(0, 12)[k : k + 2], 16)) for k in (1, 3, 5)) + ")"
+    )
+
+
+def test_a_message_is_what_python_packed(page: Page) -> None:
+    arrays = {
+        "small": np.arange(6, dtype=np.uint8).reshape(2, 3),
+        "real": np.array([0.5, -1.25], dtype=np.float32),
+        "whole": np.array([[-7]], dtype=np.int32),
+    }
+    data = list(pack({"text": "Ω"}, **arrays))
+    for offset in (0, 3):  # a message may start anywhere in its buffer
+        found = page.evaluate(
+            """([bytes, offset]) => {
+              const padded = new Uint8Array([...Array(offset).fill(0), ...bytes]);
+              const { header, arrays } = kit.blob.unpack(padded.subarray(offset));
+              const plain = Object.entries(arrays).map(([name, { data, shape }]) => [name, [...data], shape]);
+              return [header.text, plain];
+            }""",
+            [data, offset],
+        )
+        assert found == [
+            "Ω",
+            [[name, array.ravel().tolist(), list(array.shape)] for name, array in arrays.items()],
+        ]
+
+
+# ------------------------------------------------------------ axes
+
+
+def test_a_round_step_is_the_next_of_one_two_and_five(call: Kit) -> None:
+    assert call("axes.niceStep", [[0.7], [1], [1.1], [2.4], [5.5], [30]]) == [1, 1, 2, 5, 10, 50]
+
+
+def test_ticks_are_round_and_inside(call: Kit) -> None:
+    assert call("axes.niceTicks", [[0, 1, 4]]) == [[0, 0.25, 0.5, 0.75, 1]]
+    assert call("axes.niceTicks", [[0.13, 0.94, 4]]) == [[0.25, 0.5, 0.75]]
+    assert call("axes.logTicks", [[0.1, 1], [1, 1e5]]) == [[0.1, 0.2, 0.5, 1], [1, 10, 100, 1000, 1e4, 1e5]]
+
+
+def test_labels_are_spread_within_their_room(call: Kit) -> None:
+    assert call("axes.spread", [[[10, 50, 30], 15, 0, 100]]) == [[10, 50, 30]]
+    (placed,) = call("axes.spread", [[[50, 50, 52], 20, 0, 60]])
+    assert placed == [20, 40, 60]
+
+
+# ------------------------------------------------------------ the grid under pointer and keys
+
+
+def test_keys_move_within_the_grid(call: Kit) -> None:
+    moves = {"ArrowLeft": 5, "ArrowRight": 7, "ArrowUp": 2, "ArrowDown": 10, "Home": 4, "End": 7}
+    assert call("grid.stepTo", [[key, 6, 3, 4] for key in moves]) == list(moves.values())
+    assert call("grid.stepTo", [["ArrowLeft", 4, 3, 4], ["ArrowDown", 11, 3, 4], ["ArrowUp", -1, 3, 4]]) == [
+        4,
+        11,
+        0,
+    ]
+    assert call("grid.stepTo", [["Enter", 6, 3, 4]]) == [None]
+
+
+def test_a_place_outside_an_even_grid_is_no_cell(call: Kit) -> None:
+    box = {"width": 40, "height": 30}
+    assert call("grid.evenCell", [[x, y, box, 3, 4] for x, y in ((0, 0), (39, 29), (41, 5), (-1, 5))]) == [
+        0,
+        11,
+        -1,
+        -1,
+    ]
+
+
+# ------------------------------------------------------------ playing
+
+
+def test_playing_shows_every_moment_once_and_stops_at_the_last(page: Page) -> None:
+    seen = page.evaluate(
+        """async () => {
+          const node = document.createElement('button'), seen = [];
+          let at = 0, ended;
+          const done = new Promise((resolve) => { ended = resolve; });
+          const player = kit.player.player(node, {
+            at: () => at, last: () => 3, dwell: 1, ended, rewind() { at = 0; seen.push('rewind'); },
+            step(to, next) { at = to; seen.push(`${node.textContent} ${to}`); next(); },
+          });
+          node.click();
+          await done;
+          node.click();
+          const again = at;
+          player.stop();
+          return [...seen, node.textContent, again];
+        }"""
+    )
+    assert seen == ["❚❚ Pause 1", "❚❚ Pause 2", "❚❚ Pause 3", "rewind", "▶ Play", 0]
+
+
+def test_a_stopped_player_shows_no_more(page: Page) -> None:
+    steps = page.evaluate(
+        """async () => {
+          const node = document.createElement('button');
+          let steps = 0;
+          const player = kit.player.player(node, {
+            at: () => steps, last: () => 100, dwell: 0, first: 1, rewind() {}, step(to, next) { steps = to; next(); },
+          });
+          node.click();
+          player.stop();
+          await new Promise((resolve) => setTimeout(resolve, 30));
+          return steps;
+        }"""
+    )
+    assert steps == 0
+
+
+# ------------------------------------------------------------ what views tell each other
+
+
+def test_the_bus_tells_all_others_and_keeps_while_owned(page: Page) -> None:
+    heard = page.evaluate(
+        """() => {
+          const { listen, tell, keep, recall, drop } = kit.bus, a = {}, b = {}, heard = [];
+          const stop = listen('moment', a, (news) => heard.push(`a ${news.step}`));
+          listen('moment', b, (news) => heard.push(`b ${news.step}`));
+          tell('moment', a, { step: 1 });
+          stop();
+          tell('moment', {}, { step: 2 });
+          keep('strip', 'one', a, 'first');
+          keep('strip', 'one', b, 'again');
+          drop('strip', 'one', a);
+          heard.push(recall('strip', 'one'));
+          drop('strip', 'one', b);
+          return [...heard, recall('strip', 'one') ?? 'gone'];
+        }"""
+    )
+    assert heard == ["b 1", "b 2", "again", "gone"]
