@@ -101,14 +101,11 @@ def draw(subject: Subject) -> None:
         rows, cols = layout.grid
         nouns.set_pin(((picked % cols + 0.5) / cols, (picked // cols + 0.5) / rows))
         st.rerun(scope="fragment")
-    page.drawers(math=MATHEMATICS, code=_code(), try_this=TRY_THIS)
-
-
-def _code() -> str:
-    import inspect
-
-    return (
-        inspect.getsource(logit_lens.lens_of_token) + "\n\n" + inspect.getsource(logit_lens.lens_of_readout)
+    page.drawers(
+        "attention.depth",
+        math=MATHEMATICS,
+        code=(logit_lens.lens_of_token, logit_lens.lens_of_readout),
+        try_this=TRY_THIS,
     )
 
 

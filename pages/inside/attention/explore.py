@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Callable
 
 import numpy as np
 import streamlit as st
@@ -14,6 +14,7 @@ from pages.views.explorer import explorer, picked, view_options
 from vitviz.analysis.attention import FloatArray, entropy_bits, fuse_heads, map_of_token
 from vitviz.config import SwinConfig
 from vitviz.models.layers import Attention
+from vitviz.models.swin import WindowAttention
 from vitviz.plots.attention import Head, Scene, Strip, explorer_view, windows_strip, windows_view
 from vitviz.words import percent
 
@@ -276,8 +277,9 @@ def draw(subject: Subject) -> None:
         nouns.link_to("attention_distance", "How far does every head look?")
         nouns.link_to("swin", "How Swin's windows work")
     page.drawers(
+        "attention.look",
         math=MATHEMATICS,
-        code=_code(subject),
+        code=(_forward(subject),),
         numbers=lambda: export.draw(subject, look_now(layer, head, direction)),
         try_this=TRY_THIS,
     )
@@ -300,12 +302,8 @@ def look_now(layer: int, head: Head, direction: str) -> export.Look:
     )
 
 
-def _code(subject: Subject) -> str:
-    if isinstance(subject.model.config, SwinConfig):
-        from vitviz.models.swin import WindowAttention
-
-        return inspect.getsource(WindowAttention.forward)
-    return inspect.getsource(Attention.forward)
+def _forward(subject: Subject) -> Callable[..., object]:
+    return WindowAttention.forward if isinstance(subject.model.config, SwinConfig) else Attention.forward
 
 
 MATHEMATICS = r"""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import partial
 
 import numpy as np
@@ -154,7 +153,7 @@ def draw() -> None:
     )
     page.caption(describe(now, steps, layer, head, token))
     norms(now, config, layer, token)
-    page.drawers(math=MATHEMATICS, code=inspect.getsource(Block.forward), try_this=TRY_THIS)
+    page.drawers("block", math=MATHEMATICS, code=(Block.forward,), try_this=TRY_THIS)
 
 
 MATHEMATICS = r"""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 
 from pages.inside.filters import sources
@@ -63,8 +61,9 @@ def draw() -> None:
     page.caption(describe(own, best, waves))
     page.shapes(patches=(layout**2, *own.basis.shape[1:]), E=weights.shape)
     page.drawers(
+        "filters.express",
         math=MATH,
-        code=inspect.getsource(filters.rebuild) + "\n\n" + inspect.getsource(filters.dct_basis),
+        code=(filters.rebuild, filters.dct_basis),
         try_this=TRY_THIS,
     )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import streamlit as st
 
@@ -50,8 +48,9 @@ def draw() -> None:
         else:
             _by_hand(loaded, config)
     page.drawers(
+        "filters.where",
         math=MATH,
-        code=inspect.getsource(PatchEmbed) + "\n\n" + inspect.getsource(filters.answer),
+        code=(PatchEmbed, filters.answer),
         try_this=TRY_THIS,
     )
 

@@ -384,10 +384,9 @@ else:
     draw_convolution(found)
     draw_slip(found)
     page.drawers(
+        "patches",
         math=MATH,
-        code=dedent(inspect.getsource(VisionTransformer._embed))
-        + "\n\n"
-        + inspect.getsource(patches.patchify),
+        code=(VisionTransformer._embed, patches.patchify),
         numbers=partial(draw_numbers, found),
         try_this=TRY_THIS,
     )

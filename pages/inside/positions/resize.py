@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from typing import Any
 
@@ -82,8 +81,9 @@ def draw() -> None:
     )
     _accuracy(side * patch)
     page.drawers(
+        "positions.resize",
         math=MATH,
-        code=inspect.getsource(resize_positions) + "\n\n" + inspect.getsource(positions.stretch_as_list),
+        code=(resize_positions, positions.stretch_as_list),
         try_this=TRY_THIS,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import replace
 from functools import partial
 
@@ -85,11 +84,9 @@ def draw() -> None:
         st.markdown("**Four wishes for an encoding, measured**")
         st.markdown(_wishes_table(chosen))
     page.drawers(
+        "positions.similarity",
         math=MATH,
-        code="\n\n".join(
-            inspect.getsource(part)
-            for part in (positions.cosine_similarity, positions.structure, positions.wishes)
-        ),
+        code=(positions.cosine_similarity, positions.structure, positions.wishes),
         numbers=partial(_numbers, chosen),
         try_this=TRY_THIS,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import partial
 from typing import cast
 
@@ -87,8 +86,9 @@ def draw() -> None:
         "sincos_2d_concat": formulas.sincos_2d_concat,
     }.get(kind, positions.patch_rows)
     page.drawers(
+        "positions.table",
         math=MATH,
-        code=inspect.getsource(source),
+        code=(source,),
         numbers=partial(_numbers, table),
         try_this=TRY_THIS,
     )
