@@ -123,7 +123,7 @@ def curve_picture(
         draw.line(points, fill=HEADS[1], width=2 * _SCALE, joint="curve")
     for at in steps:
         draw.line((x(at), height - edge - 3 * _SCALE, x(at), height - edge), fill=palette.muted, width=_SCALE)
-    level = float(np.interp(step, *zip(*curve, strict=True))) if curve else 0.0
+    level = float(np.interp(step, [at for at, _ in curve], [right for _, right in curve])) if curve else 0.0
     radius = 5 * _SCALE
     centre = (x(step), y(level))
     draw.ellipse(

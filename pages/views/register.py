@@ -46,13 +46,14 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import streamlit as st
 
 from vitviz.plots import theme
 
 _HERE = Path(__file__).parent
+Height = int | Literal["stretch", "content"]
 
 
 class View(Protocol):
@@ -63,7 +64,7 @@ class View(Protocol):
         data: bytes,
         *,
         key: str,
-        height: int | str = "content",
+        height: Height = "content",
         states: tuple[str, ...] = (),
         triggers: tuple[str, ...] = (),
         on_change: Callable[[], None] | None = None,
@@ -95,12 +96,14 @@ def register(beside: str, name: str, css: str = "") -> View:
         data: bytes,
         *,
         key: str,
-        height: int | str = "content",
+        height: Height = "content",
         states: tuple[str, ...] = (),
         triggers: tuple[str, ...] = (),
         on_change: Callable[[], None] | None = None,
     ) -> Any:
-        callbacks = {f"on_{event}_change": on_change or _nothing for event in (*states, *triggers)}
+        callbacks: dict[str, Any] = {
+            f"on_{event}_change": on_change or _nothing for event in (*states, *triggers)
+        }
         return mount(data=data, key=key, height=height, **callbacks)
 
     return show
