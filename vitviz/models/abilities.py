@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-from vitviz.config import ModelConfig, ViTConfig
+from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,28 @@ def abilities(config: ModelConfig) -> Abilities:
         lacks["class_head"] = HEADLESS
         lacks.setdefault("distillation", HEADLESS)
     return Abilities(**{field.name: Ability(lacks.get(field.name, "")) for field in fields(Abilities)})
+
+
+def as_vit(config: ModelConfig) -> ViTConfig:
+    """The config of a model that has `heads_over_all` or `blocks`.
+
+    Raises:
+        TypeError: if it is no ViT's.
+    """
+    if not isinstance(config, ViTConfig):
+        raise TypeError(f"config must be a ViT's, received a {type(config).__name__}")
+    return config
+
+
+def as_swin(config: ModelConfig) -> SwinConfig:
+    """The config of a model that has `windows`.
+
+    Raises:
+        TypeError: if it is no Swin's.
+    """
+    if not isinstance(config, SwinConfig):
+        raise TypeError(f"config must be a Swin's, received a {type(config).__name__}")
+    return config
 
 
 def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
