@@ -20,6 +20,7 @@ from pages.shell import (
 )
 from pages.stores import cached, catalogue, own_sets, own_weights, runs, uploads, visit
 from pages.stores.choice import ModelChoice
+from vitviz.pin import Pin
 
 _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _SOURCES = {"sample": "Samples", "dataset": "Data sets", "own": "Yours"}
@@ -37,9 +38,9 @@ def draw() -> None:
     _join(here)
     model, step = _model()
     image = _settled_image(model)
-    pin = _settled("pin", nouns.parse_pin) or nouns.DEFAULT_PIN
+    pin = _settled("pin", Pin.parse)
     crop = _settled_crop()
-    chosen = nouns.settle(model.key, step, image, pin, crop)
+    chosen = nouns.settle(model.key, step, image, pin if isinstance(pin, Pin) else Pin(), crop)
     _image(model, chosen)
 
 

@@ -128,15 +128,6 @@ def current() -> Subject:
     return of(nouns.choice(), now.step, now.image)
 
 
-def pin_token(subject: Subject, pin: str) -> int:
-    """The pinned token of this model: a prefix token it has, else the patch under the pin, else the centre's."""
-    layout = subject.layout
-    try:
-        return layout.token_of_pin(pin)
-    except ValueError:
-        return layout.token_at(0.5, 0.5)
-
-
 def token_name(layout: TokenLayout, token: int) -> str:
     """'[CLS]', or 'the patch in row 3, column 5'; counted from 1."""
     if token < layout.num_prefix_tokens:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.inside.attention import export, predictions
 from pages.shell import controls, nouns, page
-from pages.shell.subject import Subject, pin_token, token_name
+from pages.shell.subject import Subject, token_name
 from pages.views.explorer import explorer, picked, view_options
 from vitviz.analysis.attention import FloatArray, entropy_bits, fuse_heads, map_of_token
 from vitviz.config import SwinConfig
@@ -102,7 +102,7 @@ def choose_view(group: str) -> str:
         grid = controls.toggle("attention.grid", "Patch grid", True)
     view_options(
         group=group,
-        pin=nouns.current().pin,
+        pin=str(nouns.current().pin),
         direction=direction,
         scale=scale,
         style=style,
@@ -204,7 +204,7 @@ def describe(subject: Subject, layer: int, head: Head, direction: str) -> str:
     if isinstance(subject.model.config, SwinConfig):
         return _describe_window(subject, layer, head, direction)
     layout = subject.layout
-    token = pin_token(subject, nouns.current().pin)
+    token = nouns.current().pin.token(layout)
     heads = subject.attn[layer - 1]
     chosen = heads[head - 1] if isinstance(head, int) else fuse_heads(heads, head)
     first = layout.num_prefix_tokens
@@ -235,8 +235,7 @@ def _describe_window(subject: Subject, layer: int, head: Head, direction: str) -
     rows = subject.windows[layer - 1][1]
     grid = stage_grid(subject, layer)
     layout = type(subject.layout)((), grid, subject.layout.patch_px)
-    pin = nouns.current().pin
-    token = layout.token_at(0.5, 0.5) if pin[0].isalpha() else layout.token_of_pin(pin)
+    token = nouns.current().pin.token(layout)
     maps = map_of_token(rows, token)
     chosen: FloatArray = maps[head - 1] if isinstance(head, int) else getattr(maps, head)(axis=0)
     name = token_name(layout, token)

@@ -14,6 +14,7 @@ from vitviz.analysis import faithfulness, rollout
 from vitviz.analysis.faithfulness import Score, area
 from vitviz.analysis.methods import METHODS, rank_correlation
 from vitviz.config import SwinConfig
+from vitviz.pin import Pin
 from vitviz.plots.attention import maps_view
 from vitviz.plots.faithfulness import curves_figure
 from vitviz.probe.relevance import gradient_rollout
@@ -120,9 +121,7 @@ def _panels(subject: Subject, found: dict[str, np.ndarray], key: str, notes: lis
     )
     picked = draw_maps(data, key=key)
     if picked is not None:
-        rows, cols = subject.layout.grid
-        row, col = divmod(picked, cols)
-        nouns.set_pin(((col + 0.5) / cols, (row + 0.5) / rows))
+        nouns.set_pin(Pin.of_cell(subject.layout.grid, picked))
 
 
 def draw(subject: Subject) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.inside.block.block_view import block as draw_block
 from pages.shell import controls, nouns, page, stand_in, subject
-from pages.shell.subject import Subject, pin_token, token_name
+from pages.shell.subject import Subject, token_name
 from vitviz.analysis import block as analysis
 from vitviz.config import ViTConfig
 from vitviz.models.layers import Block, LayerScale
@@ -137,7 +137,7 @@ def draw() -> None:
         return
     page.untrained_note(now.model.trained_on)
     layer, head = choose(config)
-    token = pin_token(now, nouns.current().pin)
+    token = nouns.current().pin.token(now.layout)
     st.markdown(
         f"The token is **{token_name(now.layout, token)}**; a click on a key in a map takes that one instead."
     )

@@ -71,7 +71,8 @@ def draw() -> None:
         for title, g, matrix in zip(titles, grids, matrices, strict=True)
     ]
     mosaic_view(
-        plots.mosaic(panels, encodings.picture(), encodings.pin_place(), active=1), key="positions.resized"
+        plots.mosaic(panels, encodings.picture(), nouns.current().pin.point, active=1),
+        key="positions.resized",
     )
     found = [positions.structure(matrix, grid) for matrix, grid in zip(matrices, grids, strict=True)]
     page.caption(
