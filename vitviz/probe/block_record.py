@@ -11,6 +11,7 @@ from vitviz.models.layers import LayerScale
 from vitviz.models.vit import VisionTransformer
 from vitviz.probe.capture import Capture, as_array
 
+Record = dict[str, NDArray[Any]]  # short name -> (tokens, …)
 PARTS = (
     *("input", "norm1", "q", "k", "v", "scores", "attn", "heads"),
     *("attn_out", "mid", "norm2", "mlp_hidden", "mlp_out"),
@@ -23,7 +24,7 @@ def patterns_of(layer: int) -> tuple[str, str]:
     return f"{name}.*", name
 
 
-def block_record(model: VisionTransformer, found: Capture, layer: int) -> dict[str, NDArray[Any]]:
+def block_record(model: VisionTransformer, found: Capture, layer: int) -> Record:
     """A block's intermediates of the first picture, by short name, with what each branch adds to the stream.
 
     Args:
