@@ -38,7 +38,8 @@ class Nouns:
 
 def current() -> Nouns:
     """What is chosen in this run; `draw` has been called by app.py before any page asks."""
-    return st.session_state[state.NOUNS]
+    nouns: Nouns = st.session_state[state.NOUNS]
+    return nouns
 
 
 def models() -> Mapping[str, ModelChoice]:
