@@ -73,24 +73,8 @@ VIEWS_KNOW = ("vitviz.plots", "vitviz.pin", "vitviz.words")
 # What is being moved out; the list gets shorter and is empty at the end.
 OPEN: tuple[str, ...] = (
     "pages.beyond.swin.attention imports pages.inside.attention.explore",
-    "pages.inside.attention.explained imports pages.inside.distance.distances",
-    "pages.stores.cached imports pages.shell.nouns",
-    "pages.stores.catalogue imports streamlit",
-    "pages.stores.own_sets imports pages.shell.state",
-    "pages.stores.own_sets imports streamlit",
-    "pages.stores.own_weights imports pages.shell.nouns",
-    "pages.stores.own_weights imports pages.shell.state",
-    "pages.stores.own_weights imports streamlit",
-    "pages.stores.published imports streamlit",
-    "pages.stores.runs imports pages.shell.state",
-    "pages.stores.runs imports streamlit",
-    "pages.stores.uploads imports pages.shell.state",
-    "pages.stores.uploads imports streamlit",
     "pages.train.lab.lessons imports pages.inside.positions.matter",
     "circle: vitviz.training.dask_executor, vitviz.training.executor",
-    "circle: pages.shell.follow, pages.shell.nouns, pages.shell.sidebar, pages.stores.cached,"
-    " pages.stores.catalogue, pages.stores.own_sets, pages.stores.own_weights, pages.stores.runs,"
-    " pages.stores.uploads",
     "circle: pages.inside.attention.explore, pages.inside.attention.export",
 )
 

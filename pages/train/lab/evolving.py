@@ -179,7 +179,7 @@ def _frames(run_id: str, here: bool) -> Frames:
 
 
 @cached.per_picture(shared=48, upload=8)
-def _book(run_id: str, here: bool, image: str, pin: str, offset: cached.Offset) -> Book:
+def _book(run_id: str, here: bool, image: str, pin: Pin, offset: cached.Offset) -> Book:
     """`here`: whether the run's pictures are; they may be removed, or nobody has used them for long."""
     frames = _frames(run_id, here)
     book = Book(frames, cached.prepared(image, frames.config.preparation, offset), pin)
