@@ -4,20 +4,68 @@ Every widget is told its present value as its default too: one that a browser fi
 that opens then) is not told what the session says, and would begin at 0 or at the first option.
 
 A key is `page.control`. A value that is not among the options (an old link, a hostile one, another model) falls back
-to the default, silently.
+to the default, silently. A control that is impossible here is told `why_not`: it is disabled, with the sentence as its
+help, and keeps its value for when it is possible again.
+
+A page holds its controls as one frozen value, read once and handed on:
+
+    @dataclass(frozen=True)
+    class Choice(controls.Chosen, page="block"):
+        layer: int
+        head: int
+
+    def read(config: ViTConfig) -> Choice:
+        left, right = st.columns(2)
+        with left:
+            layer = controls.slider(Choice.key("layer"), "Block", 1, config.depth, 1)
+        ...
+        return Choice(layer, head)
+
+    Choice.change(head=3)  # from a callback: a click in a view
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from dataclasses import fields, is_dataclass
+from typing import Any, ClassVar, Literal, TypeVar
 
 import streamlit as st
 
 from pages.shell import link, state
 
 T = TypeVar("T")
+Shown = Literal["visible", "hidden", "collapsed"]
+
+
+class Chosen:
+    """What a page's controls say in one run: a frozen dataclass, whose field 'layer' is the control 'block.layer'.
+
+    The controls read the link and write it, each under the key of its field; a section of a page may have its own.
+    """
+
+    _page: ClassVar[str]
+
+    def __init_subclass__(cls, page: str) -> None:
+        cls._page = page
+
+    @classmethod
+    def key(cls, name: str) -> str:
+        """The key of a control, in the session and in the link.
+
+        Raises:
+            KeyError: if the page has no such control.
+        """
+        if not is_dataclass(cls) or name not in {field.name for field in fields(cls)}:
+            raise KeyError(f"{cls._page} has no control {name!r}")
+        return f"{cls._page}.{name}"
+
+    @classmethod
+    def change(cls, **values: object) -> None:
+        """Sets controls from outside: before they are drawn in this run, or in a callback."""
+        for name, value in values.items():
+            set_value(cls.key(name), value)
 
 
 def encode(value: object) -> str:
@@ -92,18 +140,19 @@ def select(
     format_func: Callable[[Any], str] = str,
     help: str | None = None,
     disabled: bool = False,
-    label_visibility: str = "visible",
+    why_not: str | None = None,
+    label_visibility: Shown = "visible",
 ) -> T:
     """A list of options to choose one from; the default is the first."""
     _choice(key, options, default)
-    value = st.selectbox(
+    value: T = st.selectbox(
         label,
         options,
         index=_place(key, options),
         key=key,
         format_func=format_func,
-        help=help,
-        disabled=disabled,
+        help=why_not or help,
+        disabled=disabled or why_not is not None,
         label_visibility=label_visibility,
     )
     keep(key, value)
@@ -119,20 +168,21 @@ def segmented(
     format_func: Callable[[Any], str] = str,
     help: str | None = None,
     disabled: bool = False,
-    label_visibility: str = "visible",
-    width: str = "content",
+    why_not: str | None = None,
+    label_visibility: Shown = "visible",
+    width: Literal["content", "stretch"] = "content",
 ) -> T:
     """Two to five options side by side, of which one is always chosen."""
     _choice(key, options, default)
-    value = st.segmented_control(
+    value: T = st.segmented_control(
         label,
         options,
         default=options[_place(key, options)],
         key=key,
         required=True,
         format_func=format_func,
-        help=help,
-        disabled=disabled,
+        help=why_not or help,
+        disabled=disabled or why_not is not None,
         label_visibility=label_visibility,
         width=width,
     )
@@ -149,7 +199,8 @@ def select_slider(
     format_func: Callable[[Any], str] = str,
     help: str | None = None,
     disabled: bool = False,
-    label_visibility: str = "visible",
+    why_not: str | None = None,
+    label_visibility: Shown = "visible",
 ) -> T:
     """A slider over ordered options that need not be evenly spaced, such as the steps of snapshots."""
     _choice(key, options, default)
@@ -157,14 +208,14 @@ def select_slider(
         keep(key, options[0])
         return options[0]
     _hold(key, tuple(options))
-    value = st.select_slider(
+    value: T = st.select_slider(
         label,
         options,
         value=options[_place(key, options)],
         key=key,
         format_func=format_func,
-        help=help,
-        disabled=disabled,
+        help=why_not or help,
+        disabled=disabled or why_not is not None,
         label_visibility=label_visibility,
     )
     keep(key, value)
@@ -182,6 +233,7 @@ def slider(
     format: str | None = None,
     help: str | None = None,
     disabled: bool = False,
+    why_not: str | None = None,
 ) -> Any:
     """A number between low and high; whole if low, high and default are whole."""
     if low > high:
@@ -201,8 +253,8 @@ def slider(
         step=None if step is None else kind(step),
         format=format,
         key=key,
-        help=help,
-        disabled=disabled,
+        help=why_not or help,
+        disabled=disabled or why_not is not None,
     )
     keep(key, value)
     return value
@@ -217,51 +269,96 @@ def number(
     *,
     help: str | None = None,
     disabled: bool = False,
+    why_not: str | None = None,
 ) -> int:
     """A whole number between low and high that can be typed."""
     _prepare(key, min(max(default, low), high), _number(int), lambda value: _within(value, int, low, high))
     value = st.number_input(
-        label, low, high, value=st.session_state[key], key=key, step=1, help=help, disabled=disabled
+        label,
+        low,
+        high,
+        value=st.session_state[key],
+        key=key,
+        step=1,
+        help=why_not or help,
+        disabled=disabled or why_not is not None,
     )
     keep(key, value)
     return int(value)
 
 
 def real(
-    key: str, label: str, default: float, step: float, *, help: str | None = None, disabled: bool = False
+    key: str,
+    label: str,
+    default: float,
+    step: float,
+    *,
+    help: str | None = None,
+    disabled: bool = False,
+    why_not: str | None = None,
 ) -> float:
     """Any finite number that can be typed; what makes no sense is refused, with the reason, where it is used."""
     _prepare(key, float(default), _number(float), lambda value: type(value) is float and math.isfinite(value))
     value = st.number_input(
-        label, value=st.session_state[key], key=key, step=step, format="%g", help=help, disabled=disabled
+        label,
+        value=st.session_state[key],
+        key=key,
+        step=step,
+        format="%g",
+        help=why_not or help,
+        disabled=disabled or why_not is not None,
     )
     keep(key, value)
     return float(value)
 
 
 def text(
-    key: str, label: str, default: str, longest: int, *, help: str | None = None, disabled: bool = False
+    key: str,
+    label: str,
+    default: str,
+    longest: int,
+    *,
+    help: str | None = None,
+    disabled: bool = False,
+    why_not: str | None = None,
 ) -> str:
     """A short line that can be typed; what makes no sense is refused, with the reason, where it is used."""
     _prepare(key, default, str, lambda value: isinstance(value, str) and len(value) <= longest)
-    value = st.text_input(
-        label, st.session_state[key], key=key, max_chars=longest, help=help, disabled=disabled
+    value: str = st.text_input(
+        label,
+        st.session_state[key],
+        key=key,
+        max_chars=longest,
+        help=why_not or help,
+        disabled=disabled or why_not is not None,
     )
     keep(key, value)
     return value
 
 
 def toggle(
-    key: str, label: str, default: bool = False, *, help: str | None = None, disabled: bool = False
+    key: str,
+    label: str,
+    default: bool = False,
+    *,
+    help: str | None = None,
+    disabled: bool = False,
+    why_not: str | None = None,
 ) -> bool:
     """A switch."""
     _prepare(key, default, {"1": True, "0": False}.get, lambda value: isinstance(value, bool))
-    value = st.toggle(label, st.session_state[key], key=key, help=help, disabled=disabled)
+    value: bool = st.toggle(
+        label,
+        st.session_state[key],
+        key=key,
+        help=why_not or help,
+        disabled=disabled or why_not is not None,
+    )
     keep(key, value)
     return value
 
 
-def _number(kind: type) -> Callable[[str], Any]:
+def _number(kind: type[int] | type[float]) -> Callable[[str], Any]:
     def parse(text: str) -> Any:
         try:
             return kind(text)
@@ -271,5 +368,5 @@ def _number(kind: type) -> Callable[[str], Any]:
     return parse
 
 
-def _within(value: object, kind: type, low: float, high: float) -> bool:
-    return type(value) is kind and math.isfinite(value) and low <= value <= high  # type: ignore[arg-type]
+def _within(value: Any, kind: type[int] | type[float], low: float, high: float) -> bool:
+    return type(value) is kind and math.isfinite(value) and low <= value <= high

@@ -67,8 +67,8 @@ def _remember(link: dict[str, str]) -> None:
 
 def take(key: str) -> str | None:
     """What a page asked for, or the address newly says about a key; once, then it is the session's own."""
-    asked = st.session_state.get(state.WANTED, {}).pop(key, None)
-    said = st.session_state.get(state.INCOMING, {}).pop(key, None)
+    asked: str | None = st.session_state.get(state.WANTED, {}).pop(key, None)
+    said: str | None = st.session_state.get(state.INCOMING, {}).pop(key, None)
     return said if asked is None else asked
 
 

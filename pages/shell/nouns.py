@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,15 +11,13 @@ import streamlit as st
 from pages.shell import controls, link, registry, state
 from pages.stores import cached, catalogue, visit
 from pages.stores.choice import ModelChoice
+from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation
     from vitviz.data.preparation import Prepared
     from vitviz.probe.capture import Capture
-
-DEFAULT_PIN = "0.500,0.500"
-_TOKEN = re.compile(r"cls|dist|reg[1-9]")
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,7 @@ class Nouns:
     model: str
     step: int
     image: str
-    pin: str  # 'x,y' in [0, 1] of the prepared picture, or a prefix token's name: 'cls', 'dist', 'reg1'
+    pin: Pin  # a place of the prepared picture, or a prefix token
     crop: float = 0.5  # where the crop lies along the picture's longer side, in [0, 1]
 
     @property
@@ -41,7 +38,8 @@ class Nouns:
 
 def current() -> Nouns:
     """What is chosen in this run; `draw` has been called by app.py before any page asks."""
-    return st.session_state[state.NOUNS]
+    nouns: Nouns = st.session_state[state.NOUNS]
+    return nouns
 
 
 def models() -> Mapping[str, ModelChoice]:
@@ -71,7 +69,7 @@ def mode() -> Mode:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def settle(model: str, step: int, image: str, pin: str, crop: float) -> Nouns:
+def settle(model: str, step: int, image: str, pin: Pin, crop: float) -> Nouns:
     """Makes these the nouns of this run, and writes them into the link."""
     nouns = Nouns(model, step, image, pin, crop)
     st.session_state[state.NOUNS] = nouns
@@ -81,31 +79,18 @@ def settle(model: str, step: int, image: str, pin: str, crop: float) -> Nouns:
     return nouns
 
 
-def parse_pin(text: str) -> str | None:
-    """A pin as the link holds it, three decimals; None for anything that is no pin."""
-    if _TOKEN.fullmatch(text):
-        return text
-    parts = text.split(",")
-    try:
-        x, y = (float(part) for part in parts)
-    except ValueError:
-        return None
-    return f"{x:.3f},{y:.3f}" if 0 <= x <= 1 and 0 <= y <= 1 else None
-
-
-def set_pin(pin: str | tuple[float, float]) -> None:
-    """Pins a prefix token by name or a point (x, y) of the prepared picture, in [0, 1]; kept from page to page.
+def set_pin(pin: Pin | str) -> None:
+    """Pins a token, or what a view says ('x,y' or a prefix token's name); kept from page to page.
 
     Raises:
-        ValueError: if it is neither.
+        ValueError: if it is no pin.
     """
-    text = pin if isinstance(pin, str) else f"{pin[0]},{pin[1]}"
-    parsed = parse_pin(text)
+    parsed = pin if isinstance(pin, Pin) else Pin.parse(pin)
     if parsed is None:
         raise ValueError(f"a pin is 'x,y' in [0, 1] or a prefix token's name, received {pin!r}")
     st.session_state.setdefault(state.KEPT, {})["pin"] = parsed
     st.session_state[state.NOUNS] = replace(current(), pin=parsed)
-    link.put("pin", parsed)
+    link.put("pin", str(parsed))
 
 
 def set_image(image: str) -> None:

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Literal
+import inspect
+import json as json_text
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import PurePath
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
-Drawer = str | Callable[[], None]
+from vitviz.tables import Columns, csv_text
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+_MIME = {
+    ".csv": "text/csv",
+    ".json": "application/json",
+    ".npz": "application/octet-stream",
+    ".png": "image/png",
+    ".webp": "image/webp",
+    ".zip": "application/zip",
+}
 
 
 def header(title: str, question: str) -> None:
@@ -42,27 +59,86 @@ def untrained_note(trained_on: str | None) -> None:
         st.markdown(":orange-badge[:material/casino: random weights] This model has not been trained.")
 
 
-def drawers(
+def figure(drawn: Figure, key: str) -> None:
+    """A Plotly figure in the project's own theme, without a tool bar."""
+    st.plotly_chart(drawn, theme=None, config={"displayModeBar": False}, key=key)
+
+
+def download(
+    label: str,
+    make: Callable[[], str | bytes],
+    file_name: str,
+    key: str,
     *,
-    math: Drawer | None = None,
-    code: Drawer | None = None,
-    numbers: Drawer | None = None,
-    try_this: Drawer | None = None,
+    why_not: str | None = None,
+    stretch: bool = False,
 ) -> None:
-    """The closed drawers, in their fixed order; each is text (code: Python source) or a function that draws."""
-    named: Mapping[str, tuple[str, Drawer | None]] = {
-        "The mathematics": ("function", math),
-        "The code that ran": ("code", code),
-        "The numbers": ("table", numbers),
-        "Try this": ("experiment", try_this),
-    }
-    for title, (icon, content) in named.items():
-        if content is None:
-            continue
-        with st.expander(title, icon=f":material/{icon}:"):
-            if callable(content):
-                content()
-            elif title == "The code that ran":
-                source(content)
-            else:
-                st.markdown(content)
+    """A button that gives a file.
+
+    Args:
+        make: gives the file once it is asked for; it then runs without a session, so it is told all that it needs.
+        file_name: its ending says what it is: .csv, .json, .npz, .png, .webp or .zip.
+        why_not: the sentence that says why there is no such file now; None where there is one.
+        stretch: as wide as the column.
+    """
+    st.download_button(
+        label,
+        make,
+        file_name,
+        _MIME[PurePath(file_name).suffix],
+        key=key,
+        help=why_not,
+        on_click="ignore",
+        icon=":material/download:",
+        disabled=why_not is not None,
+        width="stretch" if stretch else "content",
+    )
+
+
+def csv(label: str, columns: Columns, file_name: str, key: str, *, stretch: bool = False) -> None:
+    """Columns by name as a file of comma-separated values: `csv("Weights (CSV)", {"layer": …}, "w.csv", …)`."""
+    download(label, partial(csv_text, columns), file_name, key, stretch=stretch)
+
+
+def json(label: str, value: Any, file_name: str, key: str) -> None:
+    """A value of lists, objects, texts and numbers as a JSON file."""
+    download(label, partial(json_text.dumps, value, indent=1), file_name, key)
+
+
+def drawers(
+    key: str,
+    *,
+    math: str | None = None,
+    code: Sequence[Callable[..., object]] = (),
+    numbers: Callable[[], None] | None = None,
+    try_this: str | None = None,
+) -> None:
+    """The closed drawers, in their fixed order; what lies in one is made when it is opened.
+
+    Args:
+        key: a prefix of its own on the page: 'block' gives 'block.drawer.code'.
+        math, try_this: Markdown.
+        code: functions and classes; their own source is shown, as it ran.
+        numbers: draws tables and downloads.
+    """
+    if math is not None:
+        _drawer(f"{key}.drawer.math", "The mathematics", "function", partial(st.markdown, math))
+    if code:
+        _drawer(f"{key}.drawer.code", "The code that ran", "code", partial(_sources, code))
+    if numbers is not None:
+        _drawer(f"{key}.drawer.numbers", "The numbers", "table", numbers)
+    if try_this is not None:
+        _drawer(f"{key}.drawer.try_this", "Try this", "experiment", partial(st.markdown, try_this))
+
+
+@st.fragment
+def _drawer(key: str, title: str, icon: str, content: Callable[[], object]) -> None:
+    """Opening one runs it alone, and not the page."""
+    drawer = st.expander(title, icon=f":material/{icon}:", key=key, on_change="rerun")
+    if drawer.open:
+        with drawer:
+            content()
+
+
+def _sources(parts: Sequence[Callable[..., object]]) -> None:
+    source("\n\n".join(dedent(inspect.getsource(part)) for part in parts))

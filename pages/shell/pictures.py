@@ -8,6 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from vitviz.config import ModelConfig
+from vitviz.pin import Pin
 from vitviz.plots.theme import HEADS, PALETTES, Mode
 
 _SCALE = 2  # drawn at twice the size it is shown at
@@ -15,14 +16,18 @@ _DIMMED = 0.35
 
 
 def seen_picture(
-    picture: np.ndarray, box: tuple[int, int, int] | None, pin: str | None, mode: Mode, side_px: int = 256
+    picture: np.ndarray,
+    box: tuple[float, float, float] | None,
+    pin: Pin | None,
+    mode: Mode,
+    side_px: int = 256,
 ) -> np.ndarray:
     """The picture with what the model does not see dimmed, the crop's edge, and the pin.
 
     Args:
         picture: (H, W, 3) uint8.
         box: (top, left, side) of the crop, in the picture's pixels; None dims nothing.
-        pin: 'x,y' in [0, 1] of the crop; another pin is a token's name and has no place.
+        pin: of the crop; a prefix token has no place.
         mode: light or dark.
         side_px: the longer side as shown.
     """
@@ -47,8 +52,8 @@ def seen_picture(
     if frame[2] - frame[0] < size[0] or frame[3] - frame[1] < size[1]:
         edge = (frame[0], frame[1], min(frame[2], size[0]) - 1, min(frame[3], size[1]) - 1)
         draw.rectangle(edge, outline=PALETTES[mode].query, width=_SCALE)
-    if pin is not None and "," in pin:
-        x, y = (float(part) for part in pin.split(","))
+    if pin is not None and pin.place is not None:
+        x, y = pin.place
         centre, radius = (left + x * side, top + y * side), 5 * _SCALE
         dot = (centre[0] - radius, centre[1] - radius, centre[0] + radius, centre[1] + radius)
         draw.ellipse(dot, outline="#FFFFFF", width=2 * _SCALE)
@@ -123,7 +128,7 @@ def curve_picture(
         draw.line(points, fill=HEADS[1], width=2 * _SCALE, joint="curve")
     for at in steps:
         draw.line((x(at), height - edge - 3 * _SCALE, x(at), height - edge), fill=palette.muted, width=_SCALE)
-    level = float(np.interp(step, *zip(*curve, strict=True))) if curve else 0.0
+    level = float(np.interp(step, [at for at, _ in curve], [right for _, right in curve])) if curve else 0.0
     radius = 5 * _SCALE
     centre = (x(step), y(level))
     draw.ellipse(

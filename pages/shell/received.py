@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 from starlette.formparsers import MultiPartParser
@@ -38,4 +39,5 @@ def take(key: str) -> Received | None:
 def _forget(file: object) -> None:
     context, file_id = get_script_run_ctx(), getattr(file, "file_id", None)
     if context is not None and file_id is not None:
-        context.uploaded_file_mgr.remove_file(context.session_id, file_id)
+        files: Any = context.uploaded_file_mgr  # the server's own; the protocol does not name `remove_file`
+        files.remove_file(context.session_id, file_id)

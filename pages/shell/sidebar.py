@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import streamlit as st
@@ -20,6 +21,7 @@ from pages.shell import (
 )
 from pages.stores import cached, catalogue, own_sets, own_weights, runs, uploads, visit
 from pages.stores.choice import ModelChoice
+from vitviz.pin import Pin
 
 _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _SOURCES = {"sample": "Samples", "dataset": "Data sets", "own": "Yours"}
@@ -37,9 +39,9 @@ def draw() -> None:
     _join(here)
     model, step = _model()
     image = _settled_image(model)
-    pin = _settled("pin", nouns.parse_pin) or nouns.DEFAULT_PIN
+    pin = _settled("pin", Pin.parse)
     crop = _settled_crop()
-    chosen = nouns.settle(model.key, step, image, pin, crop)
+    chosen = nouns.settle(model.key, step, image, pin if isinstance(pin, Pin) else Pin(), crop)
     _image(model, chosen)
 
 
@@ -54,10 +56,11 @@ def _join(here: visit.Visit) -> None:
 
 
 def _kept() -> dict[str, object]:
-    return st.session_state.setdefault(state.KEPT, {})
+    kept: dict[str, object] = st.session_state.setdefault(state.KEPT, {})
+    return kept
 
 
-def _settled(key: str, parse) -> object | None:
+def _settled(key: str, parse: Callable[[str], object | None]) -> object | None:
     """What the link newly says about a key if it can be read, else what is kept."""
     said = link.take(key)
     parsed = None if said is None else parse(said)
@@ -117,7 +120,7 @@ def _model() -> tuple[ModelChoice, int]:
 def _note(model: ModelChoice, step: int) -> str:
     """What the model is at this step: how well it does is known of the last one."""
     last = model.steps[-1]
-    if step == last:
+    if step == last or model.trained_on is None:
         return model.note
     if step == 0:
         return f"Before its training on {catalogue.data_title(model.trained_on)}."
@@ -268,11 +271,11 @@ def _source(image: str) -> None:
         list(_SOURCES),
         key="nouns.source",
         required=True,
-        format_func=_SOURCES.get,
+        format_func=_SOURCES.__getitem__,
         label_visibility="collapsed",
         width="stretch",
     )
-    {"sample": _samples, "dataset": _examples, "own": _own}[picked](image)
+    {"sample": _samples, "dataset": _examples, "own": _own}[str(picked)](image)
 
 
 def _choose(image: str) -> None:
@@ -309,7 +312,7 @@ def _examples(image: str) -> None:
         _choose(f"{st.session_state['nouns.dataset']}:{st.session_state['nouns.index']}")
 
     name = st.selectbox(
-        "Data set", list(titles), key="nouns.dataset", format_func=titles.get, on_change=first
+        "Data set", list(titles), key="nouns.dataset", format_func=titles.__getitem__, on_change=first
     )
     if name != kind:
         st.button("Show its first test picture", on_click=first, width="stretch")

@@ -13,8 +13,8 @@ from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.attention import WindowRows, rows_of_windows
 from vitviz.analysis.logit_lens import softmax
-from vitviz.config import SwinConfig, ViTConfig
 from vitviz.data.preparation import Prepared
+from vitviz.models.abilities import Abilities, abilities, as_swin, as_vit
 from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots.attention import Head, Quantised, Strip, layer_codes, strip_view
@@ -38,20 +38,25 @@ class Subject:
     model: LoadedModel
     prepared: Prepared
 
+    @property
+    def able(self) -> Abilities:
+        """What the model has, and why not where it has not."""
+        return abilities(self.model.config)
+
     @cached_property
     def layout(self) -> TokenLayout:
         """The sequence that the picture becomes."""
-        return self.model.model.layout(*self.prepared.input.shape[-2:])
+        return self.model.layout(*self.prepared.input.shape[-2:])
 
     @cached_property
     def readout(self) -> str:
         """'cls', 'mean' or 'first_patch'."""
-        return self.model.config.readout if isinstance(self.model.config, ViTConfig) else "mean"
+        return as_vit(self.model.config).readout if self.able.blocks else "mean"
 
     @property
     def classes(self) -> tuple[str, ...]:
         """Class names; empty for a model without a head."""
-        return self.model.classes if getattr(self.model.config, "num_classes", 0) else ()
+        return self.model.classes if self.able.class_head else ()
 
     def capture(self, patterns: tuple[str, ...]) -> Capture:
         """Named intermediates of the picture, from one cached pass."""
@@ -79,8 +84,8 @@ class Subject:
     @cached_property
     def logits(self) -> np.ndarray:
         """(classes,)."""
-        patterns = WINDOWS if isinstance(self.model.config, SwinConfig) else ATTENTION
-        return self.capture(patterns).logits[0]
+        logits: np.ndarray = self.capture(WINDOWS if self.able.windows else ATTENTION).logits[0]
+        return logits
 
     @property
     def probabilities(self) -> np.ndarray:
@@ -96,7 +101,7 @@ class Subject:
         """The blocks of a capture that recorded `WINDOWS`."""
         names = [
             f"layers.{stage}.blocks.{block}"
-            for stage, depth in enumerate(self.model.config.depths)
+            for stage, depth in enumerate(as_swin(self.model.config).depths)
             for block in range(depth)
         ]
         return [
@@ -121,15 +126,6 @@ def current() -> Subject:
     """The subject of the sidebar's nouns."""
     now = nouns.current()
     return of(nouns.choice(), now.step, now.image)
-
-
-def pin_token(subject: Subject, pin: str) -> int:
-    """The pinned token of this model: a prefix token it has, else the patch under the pin, else the centre's."""
-    layout = subject.layout
-    try:
-        return layout.token_of_pin(pin)
-    except ValueError:
-        return layout.token_at(0.5, 0.5)
 
 
 def token_name(layout: TokenLayout, token: int) -> str:

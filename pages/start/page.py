@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.shell import nouns, page, registry, sidebar
 from pages.start.hero import hero
+from vitviz.pin import Pin
 
 CARDS = Path(__file__).parents[2] / "static/cards"
 
@@ -21,10 +22,9 @@ page.header(
     "See what a Vision Transformer computes",
     "How does a picture become a sequence, and what does the model do with it?",
 )
-pin = tuple(float(part) for part in chosen.pin.split(",")) if "," in chosen.pin else None
-picked = hero(shown, patch_px, pin, key="home.hero")
+picked = hero(shown, patch_px, chosen.pin.place, key="home.hero")
 if picked is not None:
-    nouns.set_pin(((picked % grid + 0.5) / grid, (picked // grid + 0.5) / grid))
+    nouns.set_pin(Pin.of_cell((grid, grid), picked))
     st.rerun()
 reads = "as the chosen model reads it" if cuts else "as a ViT would read it, the chosen model cuts no patches"
 st.caption(

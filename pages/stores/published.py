@@ -68,10 +68,8 @@ def millions(config: ModelConfig) -> float:
         return float(config.depth * (4 + 2 * config.mlp_ratio) * config.embed_dim**2 / 1e6)
     if isinstance(config, SwinConfig):
         widths = (config.embed_dim * 2**stage for stage in range(len(config.depths)))
-        return (
-            sum(d * (4 + 2 * config.mlp_ratio) * w**2 for d, w in zip(config.depths, widths, strict=True))
-            / 1e6
-        )
+        parts = (d * (4 + 2 * config.mlp_ratio) * w**2 for d, w in zip(config.depths, widths, strict=True))
+        return float(sum(parts)) / 1e6
     return 1.0
 
 

@@ -59,7 +59,7 @@ from collections.abc import Callable
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import streamlit as st
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
@@ -67,6 +67,7 @@ from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentM
 
 _PAGES = Path(__file__).resolve().parents[1]
 _SERVING = threading.Lock()
+Height = int | Literal["stretch", "content"]
 
 
 class View(Protocol):
@@ -77,7 +78,7 @@ class View(Protocol):
         data: bytes,
         *,
         key: str,
-        height: int | str = "content",
+        height: Height = "content",
         states: tuple[str, ...] = (),
         triggers: tuple[str, ...] = (),
         on_change: Callable[[], None] | None = None,
@@ -122,12 +123,14 @@ def register(beside: str, name: str, style: str | None = None) -> View:
         data: bytes,
         *,
         key: str,
-        height: int | str = "content",
+        height: Height = "content",
         states: tuple[str, ...] = (),
         triggers: tuple[str, ...] = (),
         on_change: Callable[[], None] | None = None,
     ) -> Any:
-        callbacks = {f"on_{event}_change": on_change or _nothing for event in (*states, *triggers)}
+        callbacks: dict[str, Any] = {
+            f"on_{event}_change": on_change or _nothing for event in (*states, *triggers)
+        }
         _serve()
         return _component()(data=files + data, key=key, height=height, **callbacks)
 

@@ -211,6 +211,8 @@ def test_what_can_be_kept_is_what_is_shown(open_app, model, direction):
     from pages.inside.attention import export
 
     app = open_app(PAGE, model=model, image="digits:0", attention__layer="2", attention__direction=direction)
+    app.session_state["attention.look.drawer.numbers"] = True
+    app.run()
     table = app.dataframe[0].value
     assert list(table.columns[:3]) == ["token", "place", "head 1"]
     if direction == "row":

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartParser
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import controls, link, nouns, pictures, registry, sidebar
+from pages.shell import controls, link, pictures, registry, sidebar
 from pages.stores import catalogue, uploads
 from pages.stores.visit import Visit
 from vitviz.plots.theme import HEADS, PALETTES
@@ -249,17 +249,10 @@ def write_checkpoint(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "pin"),
-    [
-        ("cls", "cls"),
-        ("reg1", "reg1"),
-        ("0.5,1", "0.500,1.000"),
-        ("-0.1,0", None),
-        ("", None),
-        ("reg0", None),
-    ],
+    [("cls", "cls"), ("0.5,1", "0.500,1.000"), ("-0.1,0", "0.500,0.500"), ("reg0", "0.500,0.500")],
 )
-def test_a_pin_is_read_or_refused(text, pin):
-    assert nouns.parse_pin(text) == pin
+def test_a_link_s_pin_is_read_or_is_the_centre(open_app, text, pin):
+    assert open_app(pin=text).query_params["pin"] == pin
 
 
 @pytest.mark.parametrize(

@@ -37,18 +37,3 @@ class TokenLayout:
         """Index in the sequence of the patch under the normalised point (x, y)."""
         row, col = self.patch_at(x, y)
         return self.num_prefix_tokens + row * self.grid[1] + col
-
-    def token_of_pin(self, pin: str) -> int:
-        """Index of the token that a pin names: 'x,y' in [0, 1], or the name of a prefix token.
-
-        Raises:
-            ValueError: if the pin is neither.
-        """
-        if pin in self.prefix:
-            return self.prefix.index(pin)
-        try:
-            x, y = (float(part) for part in pin.split(","))
-        except ValueError:
-            names = ", ".join(self.prefix) or "none"
-            raise ValueError(f"a pin is 'x,y' or a prefix token ({names}), received {pin!r}") from None
-        return self.token_at(x, y)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from torch import nn
 
 from vitviz.config import ModelConfig, Preparation
+from vitviz.models.layout import TokenLayout
+from vitviz.models.swin import SwinTransformer
+from vitviz.models.vit import VisionTransformer
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,3 +27,30 @@ class LoadedModel:
 
     def __post_init__(self) -> None:
         self.model.eval().requires_grad_(False)
+
+    def layout(self, height_px: int, width_px: int) -> TokenLayout:
+        """The tokens that a picture of this size becomes: a ViT's sequence, a Swin's first grid, a CNN's last."""
+        layout: TokenLayout = self.model.layout(height_px, width_px)  # type: ignore[operator]
+        return layout
+
+    @property
+    def vit(self) -> VisionTransformer:
+        """The model as a ViT.
+
+        Raises:
+            TypeError: if it is none; `vitviz.models.abilities` says so beforehand.
+        """
+        if not isinstance(self.model, VisionTransformer):
+            raise TypeError(f"{self.title} must be a ViT, received a {type(self.model).__name__}")
+        return self.model
+
+    @property
+    def swin(self) -> SwinTransformer:
+        """The model as a Swin.
+
+        Raises:
+            TypeError: if it is none; `vitviz.models.abilities` says so beforehand.
+        """
+        if not isinstance(self.model, SwinTransformer):
+            raise TypeError(f"{self.title} must be a Swin, received a {type(self.model).__name__}")
+        return self.model

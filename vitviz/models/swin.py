@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import torch
 import torch.nn.functional as F
@@ -225,6 +225,10 @@ class SwinTransformer(nn.Module):
                 nn.init.trunc_normal_(module.weight, std=0.02)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
+
+    def block(self, stage: int, index: int) -> SwinBlock:
+        """One of a stage's blocks; both count from 0."""
+        return cast(SwinBlock, cast(SwinStage, self.layers[stage]).blocks[index])
 
     def layout(self, height_px: int, width_px: int) -> TokenLayout:
         """The first stage's grid; torchvision's convention drops what is left beyond the last whole patch.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import overload
+from typing import cast, overload
 
 import torch
 import torch.nn.functional as F
@@ -84,6 +84,10 @@ class VisionTransformer(nn.Module):
         ):
             if parameter is not None:
                 nn.init.trunc_normal_(parameter, std=std)
+
+    def block(self, index: int) -> Block:
+        """One of its blocks, from 0."""
+        return cast(Block, self.blocks[index])
 
     @property
     def unbatched_records(self) -> tuple[str, ...]:

@@ -13,14 +13,13 @@ FloatArray = NDArray[np.float32]
 
 def position_bias_table(model: SwinTransformer, stage: int, block: int) -> FloatArray:
     """The table of relative position biases, (heads, (2 Mh - 1)(2 Mw - 1)); stage and block count from 0."""
-    attn = model.get_submodule(f"layers.{stage}.blocks.{block}.attn")
-    return as_array(attn.get_parameter("relative_position_bias_table")).T.copy()
+    return as_array(model.block(stage, block).attn.relative_position_bias_table).T.copy()
 
 
 def block_window(model: SwinTransformer, stage: int, block: int) -> tuple[int, int]:
     """(rows, cols) of the windows that a block was built for."""
-    found = model.get_submodule(f"layers.{stage}.blocks.{block}")
-    return found.plan(found.native_grid).window  # type: ignore[operator, no-any-return]
+    found = model.block(stage, block)
+    return found.plan(found.native_grid).window
 
 
 def merging_norm(model: SwinTransformer, stage: int) -> tuple[FloatArray, FloatArray, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -264,10 +263,8 @@ depth(seen, chosen, chosen_block)
 agreement(measured(chosen))
 nouns.link_to("live_lab", "Train a student, live", **{"live_lab.recipe": "cifar10_deit"})
 page.drawers(
+    "distillation",
     math=MATH,
-    code="\n\n".join(
-        inspect.getsource(part)
-        for part in (distillation_loss, analysis.token_similarity, analysis.overlap, analysis.disagreement)
-    ),
+    code=(distillation_loss, analysis.token_similarity, analysis.overlap, analysis.disagreement),
     try_this=TRY_THIS,
 )

@@ -39,7 +39,7 @@ def draw(choice: ModelChoice, step: int) -> None:
         dim = controls.toggle("swin.dim", "Dim the rest", help="Instead of colour over a greyed picture.")
     view_options(
         group="swin",
-        pin=nouns.current().pin,
+        pin=str(nouns.current().pin),
         direction="row",
         scale="shared",
         style="dim" if dim else "overlay",

@@ -35,7 +35,7 @@ def draw(choice: ModelChoice, step: int) -> None:
         )
     prepared = nouns.prepared(model.preparation)
     grid = model.model.layout(*prepared.input.shape[-2:]).grid
-    point = subject.pin_point()
+    point = nouns.current().pin.point
     merge = None
     if len(config.depths) > 1:
         names = (f"layers.{into - 1}", f"layers.{into}.blocks.0.input")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import streamlit as st
 
 from pages.beyond.swin import attention, bias, cost, hierarchy, stepper, subject, travel
@@ -55,16 +53,14 @@ with st.container(horizontal=True):
     for name, recipe in (("digits", "digits_swin"), ("CIFAR-10", "cifar10_swin")):
         nouns.link_to("live_lab", f"Train a Swin on {name}, live", **{"live_lab.recipe": recipe})
 page.drawers(
+    "swin",
     math=MATH,
-    code="\n\n".join(
-        inspect.getsource(part)
-        for part in (
-            windows.region_ids,
-            windows.attention_mask,
-            windows.relative_position_index,
-            reachability.window_links,
-            reachability.follow,
-        )
+    code=(
+        windows.region_ids,
+        windows.attention_mask,
+        windows.relative_position_index,
+        reachability.window_links,
+        reachability.follow,
     ),
     numbers=stepper.numbers,
     try_this=TRY_THIS,

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.beyond.swin import subject
 from pages.beyond.swin import views as views
-from pages.shell import controls, page
+from pages.shell import controls, nouns, page
 from vitviz.analysis import windows as analysis
 from vitviz.plots import swin as plots
 from vitviz.words import percent
@@ -59,7 +59,7 @@ def draw() -> None:
     attn = analysis.colour_attention(shown, found)
     unmasked = analysis.colour_attention(shown, found, masked=False)
     leak = analysis.leaked_share(found, unmasked)
-    payload = plots.stepper(shown, found, attn, unmasked, leak, subject.pinned_patch(found.grid))
+    payload = plots.stepper(shown, found, attn, unmasked, leak, nouns.current().pin.cell(found.grid))
     views.stepper(payload, key=KEY, on_change=partial(subject.keep_pin, KEY))
     page.caption(describe(found, leak))
 

@@ -10,7 +10,7 @@ from pages.shell import nouns, stand_in
 from pages.stores import cached, catalogue
 from pages.stores.choice import ModelChoice
 from vitviz.config import Preparation, SwinConfig
-from vitviz.models.layout import TokenLayout
+from vitviz.pin import Pin
 
 PICTURE_PX = 384
 
@@ -60,26 +60,8 @@ def picture(preparation: Preparation | None = None) -> np.ndarray:
     return np.asarray(source.resize((px, px), Image.Resampling.BICUBIC, box=box))
 
 
-def pinned_patch(grid: tuple[int, int]) -> int:
-    """The patch under the pin on a grid, the centre's where a prefix token is pinned."""
-    layout = TokenLayout((), grid, 1)
-    try:
-        return layout.token_of_pin(nouns.current().pin)
-    except ValueError:
-        return layout.token_at(0.5, 0.5)
-
-
-def pin_point() -> tuple[float, float]:
-    """The pin as a point; the centre where a prefix token is pinned."""
-    try:
-        x, y = (float(part) for part in nouns.current().pin.split(","))
-    except ValueError:
-        return 0.5, 0.5
-    return x, y
-
-
 def keep_pin(key: str) -> None:
     """Makes the point that a view was clicked at the pin of every page."""
     point = st.session_state[key].get("pin")
     if point is not None:
-        nouns.set_pin((float(point[0]), float(point[1])))
+        nouns.set_pin(Pin((float(point[0]), float(point[1]))))

@@ -50,7 +50,7 @@ def draw() -> None:
     st.subheader("Information travels", anchor=False)
     grid, window, shift = (st.session_state[f"swin.{name}"] for name in ("grid", "window", "shift"))
     hops = tables(grid, window, shift)
-    pin = subject.pinned_patch((grid, grid))
+    pin = nouns.current().pin.cell((grid, grid))
     payload = plots.reach(subject.picture(), (grid, grid), hops, pin)
     views.reach(payload, key=KEY, on_change=partial(subject.keep_pin, KEY))
     page.caption(describe(hops, pin, shift))
@@ -88,8 +88,8 @@ def draw_measured(choice: ModelChoice, step: int) -> None:
     if len(every) > SHOWN:
         first = controls.slider("swin.first", "First block shown", 1, len(every) - SHOWN + 1, 1)
     blocks = every[first - 1 : first - 1 + SHOWN]
-    point = subject.pin_point()
     now = nouns.current()
+    point = now.pin.point
     names = tuple(block.name for block in blocks)
     found = _gradients(model.digest, model, now.image, now.offset, names, point)
     tokens = [TokenLayout((), block.grid, 1).token_at(*point) for block in blocks]

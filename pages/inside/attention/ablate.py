@@ -106,7 +106,7 @@ def draw(subject: Subject) -> None:
         )
         st.caption("The line in each bar is the probability with everything in place.")
     page.caption(describe(subject, before, now, left_out))
-    page.drawers(math=MATHEMATICS, try_this=TRY_THIS)
+    page.drawers("attention.ablate", math=MATHEMATICS, try_this=TRY_THIS)
 
 
 MATHEMATICS = r"""

@@ -7,12 +7,13 @@ import streamlit as st
 
 from pages.inside.attention import predictions
 from pages.shell import nouns, page
-from pages.shell.subject import Subject, pin_token, token_name
+from pages.shell.subject import Subject, token_name
 from pages.views.maps import maps as draw_maps
 from vitviz.analysis import logit_lens
 from vitviz.analysis.logit_lens import ReadoutWeights
 from vitviz.config import SwinConfig
 from vitviz.models.loaded import LoadedModel
+from vitviz.pin import Pin
 from vitviz.plots.attention import maps_view
 from vitviz.plots.lens import lens_figure
 from vitviz.probe.capture import as_array
@@ -67,7 +68,7 @@ def draw(subject: Subject) -> None:
         return
     tokens, weights, layout = stream(subject), readout_weights(subject.model), subject.layout
     of_readout = logit_lens.lens_of_readout(tokens, weights, subject.readout, layout.prefix)
-    token = pin_token(subject, nouns.current().pin)
+    token = nouns.current().pin.token(layout)
     head = "dist" if token < len(layout.prefix) and layout.prefix[token] == "dist" else "cls"
     of_token = logit_lens.lens_of_token(tokens[:, token], weights, head)
     chosen = np.argsort(-of_readout[-1], kind="stable")[:4].tolist()
@@ -98,17 +99,13 @@ def draw(subject: Subject) -> None:
         key="attention.lens_maps",
     )
     if picked is not None:
-        rows, cols = layout.grid
-        nouns.set_pin(((picked % cols + 0.5) / cols, (picked // cols + 0.5) / rows))
+        nouns.set_pin(Pin.of_cell(layout.grid, picked))
         st.rerun(scope="fragment")
-    page.drawers(math=MATHEMATICS, code=_code(), try_this=TRY_THIS)
-
-
-def _code() -> str:
-    import inspect
-
-    return (
-        inspect.getsource(logit_lens.lens_of_token) + "\n\n" + inspect.getsource(logit_lens.lens_of_readout)
+    page.drawers(
+        "attention.depth",
+        math=MATHEMATICS,
+        code=(logit_lens.lens_of_token, logit_lens.lens_of_readout),
+        try_this=TRY_THIS,
     )
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Callable
 
 import numpy as np
 import streamlit as st
 
 from pages.inside.attention import export, predictions
 from pages.shell import controls, nouns, page
-from pages.shell.subject import Subject, pin_token, token_name
+from pages.shell.subject import Subject, token_name
 from pages.views.explorer import explorer, picked, view_options
 from vitviz.analysis.attention import FloatArray, entropy_bits, fuse_heads, map_of_token
 from vitviz.config import SwinConfig
 from vitviz.models.layers import Attention
+from vitviz.models.swin import WindowAttention
 from vitviz.plots.attention import Head, Scene, Strip, explorer_view, windows_strip, windows_view
 from vitviz.words import percent
 
@@ -101,7 +102,7 @@ def choose_view(group: str) -> str:
         grid = controls.toggle("attention.grid", "Patch grid", True)
     view_options(
         group=group,
-        pin=nouns.current().pin,
+        pin=str(nouns.current().pin),
         direction=direction,
         scale=scale,
         style=style,
@@ -203,7 +204,7 @@ def describe(subject: Subject, layer: int, head: Head, direction: str) -> str:
     if isinstance(subject.model.config, SwinConfig):
         return _describe_window(subject, layer, head, direction)
     layout = subject.layout
-    token = pin_token(subject, nouns.current().pin)
+    token = nouns.current().pin.token(layout)
     heads = subject.attn[layer - 1]
     chosen = heads[head - 1] if isinstance(head, int) else fuse_heads(heads, head)
     first = layout.num_prefix_tokens
@@ -234,8 +235,7 @@ def _describe_window(subject: Subject, layer: int, head: Head, direction: str) -
     rows = subject.windows[layer - 1][1]
     grid = stage_grid(subject, layer)
     layout = type(subject.layout)((), grid, subject.layout.patch_px)
-    pin = nouns.current().pin
-    token = layout.token_at(0.5, 0.5) if pin[0].isalpha() else layout.token_of_pin(pin)
+    token = nouns.current().pin.token(layout)
     maps = map_of_token(rows, token)
     chosen: FloatArray = maps[head - 1] if isinstance(head, int) else getattr(maps, head)(axis=0)
     name = token_name(layout, token)
@@ -276,8 +276,9 @@ def draw(subject: Subject) -> None:
         nouns.link_to("attention_distance", "How far does every head look?")
         nouns.link_to("swin", "How Swin's windows work")
     page.drawers(
+        "attention.look",
         math=MATHEMATICS,
-        code=_code(subject),
+        code=(_forward(subject),),
         numbers=lambda: export.draw(subject, look_now(layer, head, direction)),
         try_this=TRY_THIS,
     )
@@ -300,12 +301,8 @@ def look_now(layer: int, head: Head, direction: str) -> export.Look:
     )
 
 
-def _code(subject: Subject) -> str:
-    if isinstance(subject.model.config, SwinConfig):
-        from vitviz.models.swin import WindowAttention
-
-        return inspect.getsource(WindowAttention.forward)
-    return inspect.getsource(Attention.forward)
+def _forward(subject: Subject) -> Callable[..., object]:
+    return WindowAttention.forward if isinstance(subject.model.config, SwinConfig) else Attention.forward
 
 
 MATHEMATICS = r"""

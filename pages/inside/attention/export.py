@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
-from pages.shell.subject import Subject, pin_token
+from pages.shell.subject import Subject
 from pages.stores import cached
 from vitviz.analysis.attention import FloatArray, fuse_heads, map_of_token, map_onto_token
 from vitviz.config import SwinConfig
 from vitviz.models.layout import TokenLayout
+from vitviz.pin import Pin
 from vitviz.plots.attention import Head
 from vitviz.plots.attention_images import Style, attention_image, png, sheet, webp
 from vitviz.plots.theme import Mode
@@ -30,7 +31,7 @@ class Look:
     layer: int
     head: Head
     direction: str
-    pin: str
+    pin: Pin
     style: Style
     share: float
     opacity: float
@@ -54,10 +55,7 @@ def layout_of(subject: Subject, layer: int) -> TokenLayout:
 
 def token_of(subject: Subject, look: Look) -> int:
     """The pinned token in a layer's own grid."""
-    if not isinstance(subject.model.config, SwinConfig):
-        return pin_token(subject, look.pin)
-    layout = layout_of(subject, look.layer)
-    return layout.token_at(0.5, 0.5) if look.pin[0].isalpha() else layout.token_of_pin(look.pin)
+    return look.pin.token(layout_of(subject, look.layer))
 
 
 def lines_of(subject: Subject, look: Look) -> np.ndarray:

@@ -10,12 +10,14 @@ from pages.inside.attention.explained import Recipe
 from pages.shell import controls, nouns, page
 from pages.shell.subject import Subject
 from pages.views.maps import maps as draw_maps
-from vitviz.analysis import faithfulness
+from vitviz.analysis import faithfulness, rollout
 from vitviz.analysis.faithfulness import Score, area
 from vitviz.analysis.methods import METHODS, rank_correlation
 from vitviz.config import SwinConfig
+from vitviz.pin import Pin
 from vitviz.plots.attention import maps_view
 from vitviz.plots.faithfulness import curves_figure
+from vitviz.probe.relevance import gradient_rollout
 from vitviz.words import percent, signed
 
 NO_ROLLOUT = (
@@ -119,9 +121,7 @@ def _panels(subject: Subject, found: dict[str, np.ndarray], key: str, notes: lis
     )
     picked = draw_maps(data, key=key)
     if picked is not None:
-        rows, cols = subject.layout.grid
-        row, col = divmod(picked, cols)
-        nouns.set_pin(((col + 0.5) / cols, (row + 0.5) / rows))
+        nouns.set_pin(Pin.of_cell(subject.layout.grid, picked))
 
 
 def draw(subject: Subject) -> None:
@@ -142,7 +142,12 @@ def draw(subject: Subject) -> None:
     if recipe.target is None:
         page.caption(f"{predictions.HEADLESS} The two methods that need a class are left out.")
     predictions.draw(subject)
-    page.drawers(math=MATHEMATICS, code=_code(), try_this=TRY_METHODS)
+    page.drawers(
+        "attention.methods",
+        math=MATHEMATICS,
+        code=(rollout.rollout, gradient_rollout),
+        try_this=TRY_METHODS,
+    )
 
 
 def draw_truth(subject: Subject) -> None:
@@ -207,22 +212,12 @@ def draw_truth(subject: Subject) -> None:
         + "".join(f", {other}" for other in others[1:])
         + "."
     )
-    page.drawers(math=TRUTH, code=_truth_code(), try_this=TRY_TRUTH)
-
-
-def _code() -> str:
-    import inspect
-
-    from vitviz.analysis import rollout
-    from vitviz.probe.relevance import gradient_rollout
-
-    return inspect.getsource(rollout.rollout) + "\n\n" + inspect.getsource(gradient_rollout)
-
-
-def _truth_code() -> str:
-    import inspect
-
-    return inspect.getsource(faithfulness.schedule) + "\n\n" + inspect.getsource(faithfulness.blank_patches)
+    page.drawers(
+        "attention.truth",
+        math=TRUTH,
+        code=(faithfulness.schedule, faithfulness.blank_patches),
+        try_this=TRY_TRUTH,
+    )
 
 
 MATHEMATICS = "\n\n".join(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pages.views.register import register
 from vitviz.analysis.block import Step
@@ -16,12 +17,12 @@ _block = register(__file__, "block_view")
 
 def block(
     steps: list[Step],
-    picture: np.ndarray,
+    *,
+    picture: NDArray[np.uint8],
     layout: TokenLayout,
     token: int,
     head: int,
     heads: int,
-    *,
     key: str,
     on_change: Callable[[], None],
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 
 import numpy as np
@@ -10,13 +9,14 @@ import numpy as np
 from pages.shell import nouns
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
-from vitviz.analysis import distance as analysis
 from vitviz.analysis.distance import AttentionDistances
 from vitviz.config import CNNConfig
 from vitviz.data.preparation import prepare_batch
 from vitviz.models.loaded import LoadedModel
 from vitviz.probe.capture import attention_distances, window_attention_distances
 from vitviz.probe.receptive_field import gradient_maps, mean_reach_px
+
+BY_GRADIENT = (gradient_maps, mean_reach_px)  # what measures reach
 
 
 def images(model: LoadedModel, image: str, offset: cached.Offset, source: str, count: int) -> np.ndarray:
@@ -118,17 +118,3 @@ def _reach(
 ) -> np.ndarray:
     maps = gradient_maps(_model.model, images(_model, image, offset, source, count), names)
     return np.array([mean_reach_px(*maps[name]) for name in names])
-
-
-def source() -> str:
-    """The code that computes the distances, as it stands."""
-    return (
-        inspect.getsource(analysis.patch_distances_px)
-        + "\n\n"
-        + inspect.getsource(analysis.mean_attention_distance_px)
-    )
-
-
-def gradient_source() -> str:
-    """The code that measures reach with gradients, as it stands."""
-    return inspect.getsource(gradient_maps) + "\n\n" + inspect.getsource(mean_reach_px)

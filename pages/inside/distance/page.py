@@ -224,8 +224,9 @@ def draw_vit(model: LoadedModel, config: ViTConfig) -> None:
     if chosen.measure == "distance":
         cnn_beside(model, mine.values[shown].mean(axis=1), chosen)
     page.drawers(
+        "attention_distance",
         math=MATHEMATICS + REACH_MATHEMATICS,
-        code=distances.source(),
+        code=(analysis.patch_distances_px, analysis.mean_attention_distance_px),
         numbers=lambda: numbers(mine, shown, unit),
         try_this=TRY_THIS,
     )
@@ -334,7 +335,7 @@ def draw_cnn(model: LoadedModel, config: CNNConfig) -> None:
         f" the stem and {measured[-1]:.1f} px after the last block, over {chosen.count}"
         f" {'picture' if chosen.count == 1 else 'pictures'}."
     )
-    page.drawers(math=REACH_MATHEMATICS, code=distances.gradient_source())
+    page.drawers("attention_distance", math=REACH_MATHEMATICS, code=distances.BY_GRADIENT)
 
 
 def draw_swin(model: LoadedModel, config: SwinConfig) -> None:
@@ -369,7 +370,7 @@ def draw_swin(model: LoadedModel, config: SwinConfig) -> None:
         f"Gradients put the pixels that one token reads {measured[0]:.1f} px from it after block 1 and"
         f" {measured[-1]:.1f} px after block {len(names)}."
     )
-    page.drawers(math=MATHEMATICS + REACH_MATHEMATICS, code=distances.gradient_source())
+    page.drawers("attention_distance", math=MATHEMATICS + REACH_MATHEMATICS, code=distances.BY_GRADIENT)
 
 
 def numbers(mine: HeadSeries, shown: int, unit: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import replace
 from functools import partial
 
@@ -67,10 +66,9 @@ def draw() -> None:
     tiles_view(plots.tiles(sheets, COLUMNS, frame, word, place), key="filters.tiles")
     page.caption(" ".join(describe(model, grey) for model in models))
     page.drawers(
+        "filters.components",
         math=MATH,
-        code=inspect.getsource(filters.principal_components)
-        + "\n\n"
-        + inspect.getsource(filters.align_signs),
+        code=(filters.principal_components, filters.align_signs),
         numbers=partial(_numbers, models, count, grey),
         try_this=TRY_THIS,
     )

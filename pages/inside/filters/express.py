@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 
 from pages.inside.filters import sources
@@ -57,14 +55,15 @@ def draw() -> None:
         ("PCA of these patches", "the best possible", best),
         ("DCT", "cosine waves, as in JPEG", waves),
     ]
-    k = min(8, len(own.basis))
-    payload = plots.rebuilding(prepared.shown, config.patch_size, named, std, mean, k, _pinned(layout))
+    k, pinned = min(8, len(own.basis)), nouns.current().pin.cell((layout, layout))
+    payload = plots.rebuilding(prepared.shown, config.patch_size, named, std, mean, k, pinned)
     rebuild_view(payload, key="filters.rebuild")
     page.caption(describe(own, best, waves))
     page.shapes(patches=(layout**2, *own.basis.shape[1:]), E=weights.shape)
     page.drawers(
+        "filters.express",
         math=MATH,
-        code=inspect.getsource(filters.rebuild) + "\n\n" + inspect.getsource(filters.dct_basis),
+        code=(filters.rebuild, filters.dct_basis),
         try_this=TRY_THIS,
     )
 
@@ -84,12 +83,6 @@ def _bases(
     )
     own, best, waves = (filters.rebuild(patches, basis, scale) for basis in bases)
     return own, best, waves
-
-
-def _pinned(grid: int) -> int:
-    pin = nouns.current().pin
-    x, y = (float(part) for part in pin.split(",")) if "," in pin else (0.5, 0.5)
-    return min(int(y * grid), grid - 1) * grid + min(int(x * grid), grid - 1)
 
 
 def describe(own: Rebuilding, best: Rebuilding, waves: Rebuilding) -> str:

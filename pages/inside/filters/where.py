@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import streamlit as st
 
@@ -50,8 +48,9 @@ def draw() -> None:
         else:
             _by_hand(loaded, config)
     page.drawers(
+        "filters.where",
         math=MATH,
-        code=inspect.getsource(PatchEmbed) + "\n\n" + inspect.getsource(filters.answer),
+        code=(PatchEmbed, filters.answer),
         try_this=TRY_THIS,
     )
 
@@ -96,7 +95,7 @@ def _by_hand(loaded: LoadedModel, config: ViTConfig | SwinConfig) -> None:
     prepared = nouns.prepared(choice.preparation)
     patches = filters.cut_patches(prepared.input, patch_px)
     grid = prepared.input.shape[-1] // patch_px
-    index = _pinned(grid)
+    index = nouns.current().pin.cell((grid, grid))
     bias = sources.bias(choice)
     found = filters.answer(patches[index], weights, bias, column)
     record = capture(loaded.model, prepared.input[None], ["patch_embed"])["patch_embed"][0]
@@ -120,9 +119,3 @@ def _sum_text(found: filters.Answer, index: int, column: int, by_model: float, n
     if normed:
         return f"{text} A Swin normalises its tokens next, so its record holds other numbers."
     return f"{text} The model's own token {index} has {by_model:.4f} in dimension {column}: the difference is rounding."
-
-
-def _pinned(grid: int) -> int:
-    pin = nouns.current().pin
-    x, y = (float(part) for part in pin.split(",")) if "," in pin else (0.5, 0.5)
-    return min(int(y * grid), grid - 1) * grid + min(int(x * grid), grid - 1)

@@ -18,6 +18,7 @@ from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.layers import unfold_patches
 from vitviz.models.layout import TokenLayout
 from vitviz.models.vit import VisionTransformer
+from vitviz.pin import Pin
 from vitviz.plots import patches as plots
 
 IMAGE_SIZES = (28, 32, 48, 64, 96, 128, 192, 224)
@@ -98,14 +99,6 @@ def say_what_stands_in(found: embedding.Embedding) -> None:
         )
 
 
-def pinned_token(found: embedding.Embedding) -> int:
-    layout = token_layout(found)
-    try:
-        return layout.token_of_pin(nouns.current().pin)
-    except ValueError:  # another model's prefix token
-        return layout.token_at(0.5, 0.5)
-
-
 def token_layout(found: embedding.Embedding) -> TokenLayout:
     side = found.values.shape[-1] // found.patch_px
     return TokenLayout(tuple(found.prefix), (side, side), found.patch_px)
@@ -116,14 +109,8 @@ def picked(layout: TokenLayout) -> None:
     said = st.session_state["patches.stage"]
     if said.get("column") is not None:
         controls.set_value("patches.column", int(said["column"]) + 1)
-    if said.get("pin") is None:
-        return
-    token = int(said["pin"])
-    if token < layout.num_prefix_tokens:
-        nouns.set_pin(layout.prefix[token])
-    else:
-        row, col = divmod(token - layout.num_prefix_tokens, layout.grid[1])
-        nouns.set_pin(((col + 0.5) / layout.grid[1], (row + 0.5) / layout.grid[0]))
+    if said.get("pin") is not None:
+        nouns.set_pin(Pin.of_token(layout, int(said["pin"])))
 
 
 def draw_stage(found: embedding.Embedding, column: int) -> None:
@@ -136,7 +123,7 @@ def draw_stage(found: embedding.Embedding, column: int) -> None:
         found.tokens,
         found.prefix,
         found.patch_px,
-        pinned_token(found),
+        nouns.current().pin.token(layout),
         column,
     )
     views.stage(payload, key="patches.stage", on_change=partial(picked, layout))
@@ -384,10 +371,9 @@ else:
     draw_convolution(found)
     draw_slip(found)
     page.drawers(
+        "patches",
         math=MATH,
-        code=dedent(inspect.getsource(VisionTransformer._embed))
-        + "\n\n"
-        + inspect.getsource(patches.patchify),
+        code=(VisionTransformer._embed, patches.patchify),
         numbers=partial(draw_numbers, found),
         try_this=TRY_THIS,
     )

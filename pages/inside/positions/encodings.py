@@ -155,15 +155,6 @@ def measured(table: FloatArray, grid: tuple[int, int]) -> positions.Wishes:
     return positions.wishes(table, grid)
 
 
-def pin_place() -> tuple[float, float]:
-    """The pin as a place of the picture; a prefix token has none, so the middle stands for it."""
-    pin = nouns.current().pin
-    if "," not in pin:
-        return 0.5, 0.5
-    x, y = (float(part) for part in pin.split(","))
-    return x, y
-
-
 def picture() -> NDArray[np.uint8]:
     """What the chosen model sees, (S, S, 3)."""
     return nouns.prepared(nouns.choice().preparation).shown

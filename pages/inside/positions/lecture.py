@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import streamlit as st
 
@@ -51,8 +49,9 @@ def draw() -> None:
     )
     {"slip": _slip, "flat": _flat, "sum": _sum}[case]()
     page.drawers(
+        "positions.lecture",
         math=MATH,
-        code=inspect.getsource(formulas.sincos_1d) + "\n\n" + inspect.getsource(formulas.sincos_1d_slip),
+        code=(formulas.sincos_1d, formulas.sincos_1d_slip),
         try_this=TRY_THIS,
     )
 

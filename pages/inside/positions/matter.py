@@ -69,7 +69,7 @@ def draw() -> None:
         f" patch {config['patch_size']} px, {train['epochs']:g} epochs; {race['processor_s']:,.0f} s of processor time"
         f" together. `{race['command']}`]"
     )
-    page.drawers(math=MATH, numbers=lambda: _numbers(race), try_this=TRY_THIS)
+    page.drawers("positions.matter", math=MATH, numbers=lambda: _numbers(race), try_this=TRY_THIS)
 
 
 def racers_of(race: dict[str, Any]) -> list[Racer]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from typing import Any
 
@@ -72,7 +71,8 @@ def draw() -> None:
         for title, g, matrix in zip(titles, grids, matrices, strict=True)
     ]
     mosaic_view(
-        plots.mosaic(panels, encodings.picture(), encodings.pin_place(), active=1), key="positions.resized"
+        plots.mosaic(panels, encodings.picture(), nouns.current().pin.point, active=1),
+        key="positions.resized",
     )
     found = [positions.structure(matrix, grid) for matrix, grid in zip(matrices, grids, strict=True)]
     page.caption(
@@ -82,8 +82,9 @@ def draw() -> None:
     )
     _accuracy(side * patch)
     page.drawers(
+        "positions.resize",
         math=MATH,
-        code=inspect.getsource(resize_positions) + "\n\n" + inspect.getsource(positions.stretch_as_list),
+        code=(resize_positions, positions.stretch_as_list),
         try_this=TRY_THIS,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import replace
 from functools import partial
 
@@ -15,6 +14,7 @@ from pages.inside.positions.similarity_view import similarity as mosaic_view
 from pages.shell import controls, nouns, page
 from pages.stores import films
 from vitviz.analysis import positions
+from vitviz.pin import Pin
 from vitviz.plots import positions as plots
 from vitviz.words import percent, signed
 
@@ -58,7 +58,7 @@ def draw() -> None:
     payload = plots.mosaic(
         panels,
         encodings.picture(),
-        encodings.pin_place(),
+        nouns.current().pin.point,
         frame,
         raw=raw,
         stretched=stretched,
@@ -85,11 +85,9 @@ def draw() -> None:
         st.markdown("**Four wishes for an encoding, measured**")
         st.markdown(_wishes_table(chosen))
     page.drawers(
+        "positions.similarity",
         math=MATH,
-        code="\n\n".join(
-            inspect.getsource(part)
-            for part in (positions.cosine_similarity, positions.structure, positions.wishes)
-        ),
+        code=(positions.cosine_similarity, positions.structure, positions.wishes),
         numbers=partial(_numbers, chosen),
         try_this=TRY_THIS,
     )
@@ -251,7 +249,7 @@ def _wishes_table(chosen: list[Table]) -> str:
 def _picked() -> None:
     place = st.session_state["positions.mosaic"].get("pin")
     if place is not None:
-        nouns.set_pin((float(place[0]), float(place[1])))
+        nouns.set_pin(Pin((float(place[0]), float(place[1]))))
 
 
 def csv(matrix: np.ndarray) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import partial
 from typing import cast
 
@@ -11,7 +10,7 @@ import streamlit as st
 
 from pages.inside.positions import encodings, similarity
 from pages.inside.positions.table_view import table as table_view
-from pages.shell import controls, page
+from pages.shell import controls, nouns, page
 from vitviz import positions as formulas
 from vitviz.analysis import positions
 from vitviz.plots import positions as plots
@@ -73,9 +72,7 @@ def draw() -> None:
     table = encodings.find(option, grid, dim, base)
     kind, width = table.kind, table.now.shape[1]
     exponents = positions.exponents(cast(positions.Encoding, kind), width)
-    x, y = encodings.pin_place()
-    rows, cols = table.grid
-    position = min(int(y * rows), rows - 1) * cols + min(int(x * cols), cols - 1)
+    position = nouns.current().pin.cell(table.grid)
     payload = plots.table(table.now, kind, table.grid, base, exponents, encodings.picture(), position)
     table_view(payload, key="positions.table")
     page.caption(describe(table, base))
@@ -87,8 +84,9 @@ def draw() -> None:
         "sincos_2d_concat": formulas.sincos_2d_concat,
     }.get(kind, positions.patch_rows)
     page.drawers(
+        "positions.table",
         math=MATH,
-        code=inspect.getsource(source),
+        code=(source,),
         numbers=partial(_numbers, table),
         try_this=TRY_THIS,
     )

@@ -16,6 +16,7 @@ from pages.stores import cached, own_sets, runs, visit
 from pages.stores.background import Background
 from pages.train.lab import snapshots
 from pages.train.lab.flip_pictures import pictures
+from vitviz.pin import Pin
 from vitviz.plots.life import Picture, payload
 from vitviz.words import percent
 
@@ -49,7 +50,7 @@ class Frames:
 class Book:
     """A run's flip-book for one picture and pin: computed by `advance` in a thread, read by pages."""
 
-    def __init__(self, frames: Frames, seen: Prepared, pin: str) -> None:
+    def __init__(self, frames: Frames, seen: Prepared, pin: Pin) -> None:
         self.frames, self.first = frames, threading.Event()
         self._seen, self._pin = seen, pin
         self._attention: dict[Version, np.ndarray | None] = {}
@@ -178,7 +179,7 @@ def _frames(run_id: str, here: bool) -> Frames:
 
 
 @cached.per_picture(shared=48, upload=8)
-def _book(run_id: str, here: bool, image: str, pin: str, offset: cached.Offset) -> Book:
+def _book(run_id: str, here: bool, image: str, pin: Pin, offset: cached.Offset) -> Book:
     """`here`: whether the run's pictures are; they may be removed, or nobody has used them for long."""
     frames = _frames(run_id, here)
     book = Book(frames, cached.prepared(image, frames.config.preparation, offset), pin)

@@ -9,6 +9,7 @@ import numpy as np
 
 from vitviz.analysis import confusion, filters, positions
 from vitviz.analysis.distance import corner_distance_px, uniform_distance_px
+from vitviz.pin import Pin
 from vitviz.plots.life import Picture, to_bytes
 from vitviz.words import percent
 
@@ -26,7 +27,7 @@ def pictures(
     frames: Sequence[Frame],
     attention: Sequence[np.ndarray | None],
     seen: Prepared,
-    pin: str,
+    pin: Pin,
 ) -> list[Picture]:
     """One picture per lens, each with a frame per snapshot.
 
@@ -53,7 +54,7 @@ def _absent(name: str, title: str, reason: str) -> Picture:
 
 
 def _attention_picture(
-    config: RunConfig, attention: Sequence[np.ndarray | None], seen: Prepared, pin: str
+    config: RunConfig, attention: Sequence[np.ndarray | None], seen: Prepared, pin: Pin
 ) -> Picture:
     if any(maps is None for maps in attention):
         return _absent("attention", "Attention", "This model has no attention between patches of a grid.")
@@ -70,7 +71,7 @@ def _attention_picture(
         "rows": [f"L{i + 1}" for i in range(layers)],
         "cols": [f"h{i + 1}" for i in range(heads)] if heads <= 8 else None,
     }
-    mark = _pinned_cell(pin, rows, cols)
+    mark = None if pin.place is None else pin.row_col((rows, cols))
     if mark is not None:
         extra["mark"] = mark
     return Picture(
@@ -85,13 +86,6 @@ def _attention_picture(
         extra=extra,
         base=_greyed(seen),
     )
-
-
-def _pinned_cell(pin: str, rows: int, cols: int) -> tuple[int, int] | None:
-    if pin[:1].isalpha():
-        return None
-    x, y = (float(part) for part in pin.split(","))
-    return min(rows - 1, int(y * rows)), min(cols - 1, int(x * cols))
 
 
 def _greyed(seen: Prepared) -> np.ndarray:

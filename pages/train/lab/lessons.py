@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Callable
 
 from pages.inside.positions import matter
 from vitviz.training.loop import Trainer, turn
@@ -51,9 +51,8 @@ def try_this(preset: str | None = None) -> str:
     return matter.TRY_THIS if preset == POSITIONS_RACE else TRY_THIS
 
 
-def code(preset: str | None = None) -> str:
+def code(preset: str | None = None) -> tuple[Callable[..., object], ...]:
     """The lines that make one update, and the schedule, as they ran; of a race also what its models share."""
-    parts: tuple[object, ...] = (Trainer.advance, learning_rate_factor)
     if preset == POSITIONS_RACE:
-        parts = (positions_race, turn, shuffle_patches)
-    return "\n\n".join(inspect.getsource(part) for part in parts)  # type: ignore[arg-type]
+        return positions_race, turn, shuffle_patches
+    return Trainer.advance, learning_rate_factor

@@ -224,6 +224,7 @@ def main() -> None:
     st.fragment(table.draw, run_every=TABLE_POLL_S * slowness if active else None)(mine)
     table.manage(whole, show)
     page.drawers(
+        "live_lab",
         math=lessons.mathematics(whole.config().preset),
         code=lessons.code(whole.config().preset),
         numbers=lambda: table.numbers(focus),
@@ -238,7 +239,12 @@ def _empty() -> None:
         icon=":material/science:",
     )
     table.upload_only(show)
-    page.drawers(math=lessons.mathematics(), code=lessons.code(), try_this=lessons.try_this())
+    page.drawers(
+        "live_lab",
+        math=lessons.mathematics(),
+        code=lessons.code(),
+        try_this=lessons.try_this(),
+    )
 
 
 main()

@@ -15,6 +15,7 @@ from pages.stores import cached, runs
 from vitviz.analysis import confusion, positions
 from vitviz.analysis.distance import DistanceStream
 from vitviz.analysis.patches import probabilities
+from vitviz.pin import Pin
 from vitviz.words import percent
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def _embedding(subject: LoadedModel) -> np.ndarray | None:
     return None
 
 
-def attention(run_id: str, version: Version, seen: Prepared, pin: str) -> np.ndarray | None:
+def attention(run_id: str, version: Version, seen: Prepared, pin: Pin) -> np.ndarray | None:
     """(layers, heads, rows, cols): what the pinned query attends to; None where a model has no such thing."""
     from vitviz.probe.capture import capture
 
@@ -147,10 +148,5 @@ def attention(run_id: str, version: Version, seen: Prepared, pin: str) -> np.nda
         return None
     found = capture(subject.model, seen.input[None], record=("blocks.*.attn",))
     layout = found.layout
-    try:
-        token = layout.token_of_pin(pin)
-    except ValueError:
-        token = layout.token_at(0.5, 0.5)
-    first = len(layout.prefix)
-    rows = found.attention()[:, 0, :, token, first:]
+    rows = found.attention()[:, 0, :, pin.token(layout), layout.num_prefix_tokens :]
     return rows.reshape(*rows.shape[:2], *layout.grid)

@@ -1,0 +1,40 @@
+"""A control that is impossible is disabled, and says why in its help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.shell import controls
+
+WHY = "A CNN has no heads."
+KINDS: dict[str, Callable[..., object]] = {
+    "select": lambda **told: controls.select("p.a", "A", (1, 2), **told),
+    "segmented": lambda **told: controls.segmented("p.a", "A", (1, 2), **told),
+    "select_slider": lambda **told: controls.select_slider("p.a", "A", (1, 2), **told),
+    "slider": lambda **told: controls.slider("p.a", "A", 1, 2, 1, **told),
+    "number": lambda **told: controls.number("p.a", "A", 1, 2, 1, **told),
+    "real": lambda **told: controls.real("p.a", "A", 1.0, 1.0, **told),
+    "text": lambda **told: controls.text("p.a", "A", "1", 9, **told),
+    "toggle": lambda **told: controls.toggle("p.a", "A", True, **told),
+}
+
+
+def drawn(kind: str, **told: str | None) -> tuple[bool, str]:
+    def script(kind: str, told: dict[str, str | None]) -> None:
+        from tests.pages.test_controls import KINDS
+
+        KINDS[kind](**told)
+
+    app = AppTest.from_function(script, args=(kind, told)).run()
+    assert not app.exception
+    (control,) = app.main.children.values()
+    return control.proto.disabled, control.proto.help  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_impossible_says_why(kind: str) -> None:
+    assert drawn(kind, why_not=WHY, help="Counted from 1.") == (True, WHY)
+    assert drawn(kind, why_not=None, help="Counted from 1.") == (False, "Counted from 1.")

@@ -1,0 +1,85 @@
+"""What a model has, and the sentence where it has not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields, replace
+
+import pytest
+
+from vitviz.config import (
+    CNNConfig,
+    ConvAttentionConfig,
+    FlatAttentionConfig,
+    ModelConfig,
+    SwinConfig,
+    ViTConfig,
+)
+from vitviz.models.abilities import Abilities, Ability, abilities
+from vitviz.models.presets import PRESETS, Preset
+
+NAMES = [field.name for field in fields(Abilities)]
+
+
+def lacking(config: ModelConfig) -> set[str]:
+    return {name for name in NAMES if not getattr(abilities(config), name)}
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+def test_every_preset_has_an_ability_or_a_sentence_that_says_why_not(preset: Preset) -> None:
+    able = abilities(preset.config)
+    for name in NAMES:
+        ability: Ability = getattr(able, name)
+        assert bool(ability) == (ability.why_not == "")
+        if not ability:
+            assert ability.why_not[0].isupper() and ability.why_not.endswith("."), ability.why_not
+    assert able.attention or not (able.heads_over_all or able.windows)
+    assert not (able.heads_over_all and able.windows)
+    assert able.positions or not able.learned_positions
+    assert able.prefix or not able.cls_readout
+
+
+def test_a_plain_vit_lacks_windows_and_a_teacher_alone() -> None:
+    assert lacking(ViTConfig()) == {"windows", "distillation", "receptive_field"}
+
+
+@pytest.mark.parametrize(
+    ("config", "more"),
+    [
+        (ViTConfig(distilled=True), set()),
+        (ViTConfig(readout="mean"), {"cls_readout", "prefix", "distillation"}),
+        (ViTConfig(readout="mean", num_registers=4), {"cls_readout", "distillation"}),
+        (ViTConfig(readout="first_patch"), {"cls_readout", "prefix", "distillation"}),
+        (ViTConfig(positions="none"), {"learned_positions", "distillation"}),
+        (ViTConfig(stem=(8, 16)), {"embedding", "any_size", "distillation"}),
+        (ViTConfig(num_classes=0), {"class_head", "distillation"}),
+        (ViTConfig(num_classes=0, distilled=True), {"class_head", "distillation"}),
+    ],
+)
+def test_a_vit_s_options_take_abilities_away(config: ViTConfig, more: set[str]) -> None:
+    assert lacking(config) == {"windows", "receptive_field"} | more
+
+
+def test_a_swin_has_windows_and_e_but_no_one_row_over_all() -> None:
+    has = {"attention", "windows", "class_head", "embedding", "filters", "distance"}
+    assert lacking(SwinConfig()) == set(NAMES) - has
+    assert not abilities(SwinConfig(num_classes=0)).class_head
+
+
+def test_what_is_no_transformer_has_little() -> None:
+    assert lacking(CNNConfig()) == set(NAMES) - {"class_head", "filters", "receptive_field", "distance"}
+    assert lacking(ConvAttentionConfig()) == lacking(FlatAttentionConfig()) == set(NAMES) - {"class_head"}
+
+
+def test_the_sentence_fits_the_model() -> None:
+    assert "3 overlapping" in abilities(ViTConfig(stem=(8, 16, 32))).embedding.why_not
+    assert "first patch" in abilities(ViTConfig(readout="first_patch")).cls_readout.why_not
+    assert "Swin" in abilities(SwinConfig()).positions.why_not
+    assert abilities(replace(SwinConfig())) is abilities(SwinConfig())  # told once
+
+
+def test_asking_loads_no_torch() -> None:
+    code = "import sys, vitviz.models.abilities; print('torch' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "False"

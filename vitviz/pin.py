@@ -1,0 +1,100 @@
+"""The pin: the token that a visitor has chosen, by its place in the picture or by its name.
+
+It is kept from page to page and from model to model, so it holds no index: a place is (x, y) in [0, 1] of the picture
+that the model sees, x to the right and y downwards, and a prefix token is 'cls', 'dist' or 'reg1'. On a grid of
+(rows, cols) a place lies in
+
+    row = min(floor(y * rows), rows - 1),   col = min(floor(x * cols), cols - 1),   cell = row * cols + col
+
+and the place of a cell is its centre, ((col + 1/2) / cols, (row + 1/2) / rows). A place has three decimals, as it
+stands in a link.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from vitviz.models.layout import TokenLayout
+
+_PREFIX = re.compile(r"cls|dist|reg[1-9]")
+_CENTRE = (0.5, 0.5)
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A place (x, y), or the name of a prefix token; `Pin()` is the centre.
+
+    Raises:
+        ValueError: if the place lies outside the picture, or no prefix token is called so.
+    """
+
+    place: tuple[float, float] | None = _CENTRE
+    prefix: str = ""  # a prefix token's name where there is no place
+
+    def __post_init__(self) -> None:
+        if self.place is None:
+            if not _PREFIX.fullmatch(self.prefix):
+                raise ValueError(
+                    f"a prefix token is 'cls', 'dist' or 'reg1' to 'reg9', received {self.prefix!r}"
+                )
+            return
+        if self.prefix:
+            raise ValueError(f"a pin is a place or a prefix token, received {self.place} and {self.prefix!r}")
+        x, y = self.place
+        if not (0 <= x <= 1 and 0 <= y <= 1):
+            raise ValueError(f"a place lies in [0, 1] both ways, received {self.place}")
+        object.__setattr__(self, "place", (round(x, 3), round(y, 3)))
+
+    @classmethod
+    def parse(cls, text: str) -> Pin | None:
+        """What a link or a view says: 'x,y', 'cls', 'dist', 'reg1'; None for anything that is no pin."""
+        try:
+            if _PREFIX.fullmatch(text):
+                return cls(None, text)
+            x, y = (float(part) for part in text.split(","))
+            return cls((x, y))
+        except ValueError:
+            return None
+
+    @classmethod
+    def of_cell(cls, grid: tuple[int, int], cell: int) -> Pin:
+        """The centre of a cell of a grid (rows, cols), counted from 0 in reading order."""
+        rows, cols = grid
+        if not 0 <= cell < rows * cols:
+            raise ValueError(f"cell must lie in 0..{rows * cols - 1}, received {cell}")
+        row, col = divmod(cell, cols)
+        return cls(((col + 0.5) / cols, (row + 0.5) / rows))
+
+    @classmethod
+    def of_token(cls, layout: TokenLayout, token: int) -> Pin:
+        """A token of a sequence: a prefix token by its name, a patch by its centre."""
+        if token < layout.num_prefix_tokens:
+            return cls(None, layout.prefix[token])
+        return cls.of_cell(layout.grid, token - layout.num_prefix_tokens)
+
+    def __str__(self) -> str:
+        """As a link and a view hold it: 'x,y' with three decimals, or the name."""
+        return self.prefix if self.place is None else f"{self.place[0]:.3f},{self.place[1]:.3f}"
+
+    @property
+    def point(self) -> tuple[float, float]:
+        """The place; a prefix token has none, so the centre stands for it."""
+        return _CENTRE if self.place is None else self.place
+
+    def cell(self, grid: tuple[int, int]) -> int:
+        """The cell under the pin on a grid (rows, cols), counted from 0 in reading order."""
+        rows, cols = grid
+        row, col = self.row_col(grid)
+        return row * cols + col
+
+    def row_col(self, grid: tuple[int, int]) -> tuple[int, int]:
+        """(row, column) of the cell under the pin, from 0."""
+        (rows, cols), (x, y) = grid, self.point
+        return min(int(y * rows), rows - 1), min(int(x * cols), cols - 1)
+
+    def token(self, layout: TokenLayout) -> int:
+        """Index in a sequence: of the prefix token if the model has it, else of the patch under the pin."""
+        if self.prefix in layout.prefix:
+            return layout.prefix.index(self.prefix)
+        return layout.num_prefix_tokens + self.cell(layout.grid)
