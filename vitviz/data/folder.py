@@ -7,10 +7,7 @@ is an error.
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -21,6 +18,7 @@ from vitviz.config import Preparation
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split
 from vitviz.data.images import MAX_BYTES, ImageError, decode_image
 from vitviz.data.preparation import prepare
+from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 
 MAX_ENTRIES = 50_000  # names in an archive or a folder
 MAX_PICTURES = 10_000
@@ -86,12 +84,11 @@ def load_zip(
         DatasetError: if it is not a zip, is a bomb, or no data set can be made of it.
     """
     try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
-        raise DatasetError(f"This is not a zip archive that can be read ({error}).") from error
-    with archive:
-        skipped: list[Skipped] = []
-        return _collect(name, _zip_entries(archive, skipped), skipped, image_size, test_fraction, seed)
+        archive = BoundedZip(data, ZipLimits(MAX_ENTRIES, MAX_UNPACKED_BYTES))
+    except ZipError as error:
+        raise DatasetError(f"This archive cannot be used: {error}.") from error
+    skipped: list[Skipped] = []
+    return _collect(name, _zip_entries(archive, skipped), skipped, image_size, test_fraction, seed)
 
 
 def _folder_entries(root: Path) -> list[_Entry]:
@@ -108,26 +105,16 @@ def _folder_entries(root: Path) -> list[_Entry]:
     return entries
 
 
-def _zip_entries(archive: zipfile.ZipFile, skipped: list[Skipped]) -> list[_Entry]:
-    infos = [info for info in archive.infolist() if not info.filename.endswith("/")]
-    _check_count(len(infos))
-    unpacked = sum(info.file_size for info in infos)
-    if unpacked > MAX_UNPACKED_BYTES:
-        raise DatasetError(
-            f"This archive would unpack to {unpacked / 2**20:,.0f} MB;"
-            f" up to {MAX_UNPACKED_BYTES // 2**20} MB are accepted."
-        )
+def _zip_entries(archive: BoundedZip, skipped: list[Skipped]) -> list[_Entry]:
     entries = []
-    for info in infos:
+    for info in archive.files:
         path = PurePosixPath(info.filename.replace("\\", "/"))
         if not path.parts or any(_is_junk(part) for part in path.parts):
             continue
         if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
             skipped.append(Skipped(info.filename, "its name points outside the archive"))
-        elif info.flag_bits & 1:
-            skipped.append(Skipped(info.filename, "it is encrypted"))
         else:
-            entries.append(_Entry(path, lambda info=info: _unzip(archive, info)))  # type: ignore[misc]
+            entries.append(_Entry(path, lambda info=info: archive.read(info, MAX_BYTES + 1)))  # type: ignore[misc]
     return entries
 
 
@@ -143,11 +130,6 @@ def _check_count(count: int) -> None:
 def _read_bounded(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(MAX_BYTES + 1)
-
-
-def _unzip(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    with archive.open(info) as file:
-        return file.read(MAX_BYTES + 1)  # whatever size the archive's directory claims
 
 
 def _collect(
@@ -229,15 +211,10 @@ def _read_all(labelled: list[tuple[str, _Entry]], skipped: list[Skipped]) -> Ite
     for label, entry in labelled:
         try:
             yield label, str(entry.path), entry.read()
-        except (
-            OSError,
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            NotImplementedError,
-            RuntimeError,
-        ) as error:
-            skipped.append(Skipped(str(entry.path), f"it cannot be read ({error})"))
+        except EntryError as error:
+            skipped.append(Skipped(str(entry.path), str(error)))
+        except OSError as error:
+            skipped.append(Skipped(str(entry.path), f"it cannot be read ({error.strerror or error})"))
 
 
 def _split(

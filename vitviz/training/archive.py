@@ -10,10 +10,8 @@ import json
 import math
 import re
 import shutil
-import struct
 import time
 import zipfile
-import zlib
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 
 from vitviz.checkpoints import CheckpointError, load_checkpoint
+from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.training.files import write_status
 from vitviz.training.runs import MEMBER_NAME, Run, RunConfig, RunError, Status, config_from_values
 
@@ -31,7 +30,6 @@ MAX_FILES = 1024
 MAX_RECORDS = 200_000
 _READ = r"status\.json|records\.jsonl|snapshots/\d{8}\.safetensors"  # what readers of one model need
 _FILE = re.compile(rf"config\.json|resume\.safetensors|{_READ}|members/{MEMBER_NAME}/({_READ})")
-_DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError, OSError)
 _NOT_A_RUN = "the file is not a run downloaded from this program"
 
 
@@ -92,29 +90,23 @@ def _part(files: dict[str, bytes], config: RunConfig, folder: str) -> dict[str, 
 
 
 def _unpack(data: bytes) -> dict[str, bytes]:
-    """Files by name; sizes are counted while unpacking, for a zip may lie about them."""
+    """Files by name."""
     if len(data) > MAX_ZIP_BYTES:
         raise RunError(
             f"the zip is too large: {len(data) / 2**20:.0f} MB, the limit is {MAX_ZIP_BYTES >> 20} MB"
         )
     files: dict[str, bytes] = {}
-    left = MAX_UNPACKED_BYTES
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if len(archive.infolist()) > MAX_FILES:
-                raise RunError(f"the zip holds {len(archive.infolist())} files, the limit is {MAX_FILES}")
-            for info in archive.infolist():
-                if not _FILE.fullmatch(info.filename) or info.filename in files:
-                    raise RunError(f"{_NOT_A_RUN}: it holds {info.filename[:80]!r}")
-                with archive.open(info) as file:
-                    files[info.filename] = file.read(left + 1)
-                left -= len(files[info.filename])
-                if left < 0:
-                    raise RunError(f"the zip unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB")
-    except RunError:
-        raise
-    except _DAMAGED as error:
-        raise RunError(f"{_NOT_A_RUN}, or it is damaged") from error
+        archive = BoundedZip(data, ZipLimits(MAX_FILES, MAX_UNPACKED_BYTES))
+        for info in archive.files:
+            name = info.filename
+            if not _FILE.fullmatch(name) or name in files:
+                raise RunError(f"{_NOT_A_RUN}: it holds {name[:80]!r}")
+            files[name] = archive.read(info, MAX_UNPACKED_BYTES)
+    except EntryError as error:
+        raise RunError(f"{name} in the zip cannot be used: {error}") from error
+    except ZipError as error:
+        raise RunError(f"the zip cannot be used: {error}") from error
     return files
 
 
