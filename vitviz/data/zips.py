@@ -12,6 +12,8 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 
+from vitviz.words import cut
+
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _NAMES = {9: "deflate64", zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA", 93: "Zstandard", 95: "xz"}
 _DIRECTORY_ENTRY = b"PK\x01\x02"
@@ -96,10 +98,9 @@ def _check_apart(files: list[zipfile.ZipInfo]) -> None:
     end = 0
     for info in sorted(files, key=lambda info: info.header_offset):
         if info.header_offset < end:
-            raise ZipError(f"{info.filename[:80]!r} shares its bytes with another file of it")
+            raise ZipError(f"{cut(info.filename)!r} shares its bytes with another file of it")
         end = info.header_offset + _LOCAL_HEADER_BYTES + info.compress_size
 
 
 def _reason(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 120 else text[:117] + "…"
+    return cut(str(error), 120) or type(error).__name__
