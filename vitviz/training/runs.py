@@ -21,6 +21,7 @@ from typing import Any
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
 from vitviz.training.files import append_lines, read_json, read_lines, write_status, write_whole
+from vitviz.training.limits import check_run
 
 # A trainer beats every 5 s, whatever it does: one that is silent for so long has died.
 HEARTBEAT_LIMIT_S = 20.0
@@ -49,7 +50,7 @@ class RunConfig:
     """What is trained, on what and how; written once, when the run is created.
 
     Raises:
-        ValueError: if the members of an experiment do not fit together.
+        ValueError: if the members of an experiment do not fit together, or it is more than `limits` allow.
     """
 
     model: ModelConfig
@@ -66,6 +67,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         if self.members:
             _check_members(self)
+        check_run([member.model for member in self.members] or [self.model], self.train)
 
     def of(self, member: Member) -> RunConfig:
         """The config of one model of this experiment."""
