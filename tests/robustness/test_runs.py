@@ -290,8 +290,9 @@ def test_a_full_disk_at_creation_leaves_no_half_of_a_run(
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_is_being_created_is_not_listed(tmp_path: Path) -> None:
+def test_a_run_that_is_being_created_or_removed_is_not_listed(tmp_path: Path) -> None:
     new_run(tmp_path).directory.rename(tmp_path / ".new-251122-000000-0123456789abcdef")
+    new_run(tmp_path).directory.rename(tmp_path / ".gone-251122-000000-0123456789abcdef")
     assert list_runs(tmp_path) == []
 
 

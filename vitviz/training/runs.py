@@ -29,7 +29,7 @@ ENDED = ("done", "stopped", "diverged", "failed", "interrupted")
 COMMANDS = ("pause", "resume", "step", "stop", "set")
 MOST_MEMBERS = 8
 MEMBER_NAME = r"[a-z0-9][a-z0-9_]{0,31}"
-_DRAFT = ".new-"  # begins the name of a directory that is not yet a run
+DRAFT = ".new-"  # begins the name of a directory that is not yet a run
 _ID = re.compile(rf"[a-z0-9][a-z0-9-]{{3,63}}(/{MEMBER_NAME})?")
 
 
@@ -128,7 +128,7 @@ class Run:
             OSError: if it cannot be written; nothing is left of it then.
         """
         run_id = run_id or f"{time.strftime('%y%m%d-%H%M%S')}-{secrets.token_hex(8)}"
-        directory, draft = Path(root) / run_id, Path(root) / f"{_DRAFT}{run_id}"
+        directory, draft = Path(root) / run_id, Path(root) / f"{DRAFT}{run_id}"
         try:  # beside it, then renamed: a full disk leaves no half of a run
             _write_new(draft, replace(config, created=config.created or time.time()))
             draft.rename(directory)
@@ -294,7 +294,7 @@ def list_runs(root: str | Path) -> list[Run]:
     """The runs under `root`, newest first."""
     folder = Path(root)
     paths = folder.glob("*/config.json") if folder.is_dir() else ()
-    found = [Run(path.parent) for path in paths if not path.parent.name.startswith(_DRAFT)]
+    found = [Run(path.parent) for path in paths if not path.parent.name.startswith(".")]
     return sorted(found, key=lambda run: run.id, reverse=True)
 
 
