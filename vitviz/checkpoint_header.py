@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict
+from vitviz.words import cut
 
 FORMAT = 1
 MAX_HEADER_BYTES = 4 * 2**20
+MOST_SIDES = 8  # of a tensor's shape
 KEY = "vitviz"
 
 
@@ -78,21 +80,23 @@ def parse_header(raw: bytes, size: int) -> tuple[Header, str, dict[str, Any], in
             "the file is not a checkpoint of this project: its header says nothing of it"
         ) from error
     if version != FORMAT:
-        raise CheckpointError(f"the checkpoint has format {version!r}; this program reads format {FORMAT}")
+        raise CheckpointError(
+            f"the checkpoint has format {cut(repr(version))}; this program reads format {FORMAT}"
+        )
     _check_table(table, size - 8 - length)
     try:
         header = Header(
             _model_config(document["config"]),
             _typed(document["preparation"], Preparation),
             None if document["train"] is None else _typed(document["train"], TrainConfig),
-            tuple(str(name) for name in document["classes"]),
+            _classes(document["classes"], document["config"]),
             list(document["history"]),
             dict(document["card"]),
             tuple(sorted({int(name.split("/", 1)[0]) for name in table})),
             str(digest),
         )
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"the checkpoint's header cannot be used: {error}") from error
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise CheckpointError(f"the checkpoint's header cannot be used: {cut(str(error), 300)}") from error
     return header, text, table, 8 + length
 
 
@@ -105,8 +109,10 @@ def _check_table(table: dict[str, Any], data_bytes: int) -> None:
             raise CheckpointError("the checkpoint holds no weights")
         for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
             count = 1
+            if len(entry["shape"]) > MOST_SIDES:
+                raise ValueError
             for side in entry["shape"]:
-                if not isinstance(side, int) or side < 0:
+                if not isinstance(side, int) or not 0 <= side < 2**48:
                     raise ValueError
                 count *= side
             start, stop = entry["data_offsets"]
@@ -131,6 +137,16 @@ def _model_config(values: dict[str, Any]) -> ModelConfig:
     if isinstance(config, Preparation | TrainConfig):
         raise ValueError(f"config must describe a model, received a {config.kind} config")
     return config
+
+
+def _classes(names: Any, config: dict[str, Any]) -> tuple[str, ...]:
+    """A name per output; a model without a head keeps those of the pictures that it was made for."""
+    if not isinstance(names, list) or not all(isinstance(name, str) and len(name) <= 200 for name in names):
+        raise ValueError("classes must be a list of names of up to 200 characters")
+    outputs = config.get("num_classes")
+    if outputs and len(names) != outputs:
+        raise ValueError(f"a model of {outputs} outputs needs as many class names, received {len(names)}")
+    return tuple(names)
 
 
 def _typed(values: dict[str, Any], kind: type[Any]) -> Any:

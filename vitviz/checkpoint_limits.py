@@ -6,7 +6,8 @@ from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 
 MAX_IMAGE_PX = 2048
 MAX_WIDTH = 8192
-MAX_TABLE = 2**26  # values of a table of positions
+MAX_TABLE = 2**23  # values of a table of positions, or of the offsets in the windows of all layers
+MAX_LAYERS = 512  # each takes half a millisecond to lay out
 
 
 def check_buildable(config: ModelConfig, most_layers: int) -> None:
@@ -34,6 +35,11 @@ def check_buildable(config: ModelConfig, most_layers: int) -> None:
     elif isinstance(config, SwinConfig):
         widths += [config.embed_dim * 2 ** min(len(config.depths), 64), config.window_size]
         layers = sum(config.depths)
+        if layers * config.window_size**4 > MAX_TABLE:
+            raise ValueError(
+                f"windows of {config.window_size} x {config.window_size} tokens in {layers} layers have more than"
+                f" {MAX_TABLE} offsets"
+            )
         if config.mlp_ratio > 64:
             raise ValueError(f"mlp_ratio must be at most 64, received {config.mlp_ratio:g}")
     else:
@@ -43,5 +49,6 @@ def check_buildable(config: ModelConfig, most_layers: int) -> None:
         raise ValueError(f"image_size must be at most {MAX_IMAGE_PX}, received {config.image_size}")
     if max(widths) > MAX_WIDTH:
         raise ValueError(f"widths must be at most {MAX_WIDTH}, received {max(widths)}")
+    most_layers = min(most_layers, MAX_LAYERS)
     if layers > most_layers:
         raise ValueError(f"there can be at most {most_layers} layers here, received {layers}")

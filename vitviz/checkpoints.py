@@ -24,6 +24,7 @@ from vitviz.checkpoint_header import FORMAT, KEY, CheckpointError, Header, parse
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig, to_dict
 from vitviz.models.zoo import create_model
+from vitviz.words import cut
 
 if TYPE_CHECKING:
     from vitviz.models.loaded import LoadedModel
@@ -131,12 +132,16 @@ def load_checkpoint(
         known = ", ".join(map(str, header.steps))
         raise CheckpointError(f"the checkpoint has no step {wanted[0]}; it has {known}")
     expected = _expected_tensors(header.config, len(table))
-    for moment in header.steps:
-        _check_fit(expected, {n: t for n, t in table.items() if n.startswith(f"{moment}/")}, moment)
+    moments: dict[int, dict[str, Any]] = {moment: {} for moment in header.steps}
+    for name, entry in table.items():
+        written, _, parameter = name.partition("/")
+        moments[int(written)][parameter if str(int(written)) == written else name] = entry  # '007/x' is none
+    for moment, found in moments.items():
+        _check_fit(expected, found, moment)
     try:
         tensors = parse_tensors(raw)
     except (SafetensorError, ValueError, RuntimeError, KeyError) as error:
-        raise CheckpointError(f"the checkpoint's tensors cannot be read: {error}") from error
+        raise CheckpointError(f"the checkpoint's tensors cannot be read: {cut(str(error), 200)}") from error
     snapshots = {moment: _state(tensors, moment, expected) for moment in wanted}
     return Checkpoint(
         header.config,
@@ -196,11 +201,12 @@ def _expected_tensors(config: ModelConfig, tensors: int) -> dict[str, Tensor]:
         with torch.device("meta"):
             return create_model(config).state_dict()
     except (ValueError, RuntimeError, TypeError, OverflowError) as error:
-        raise CheckpointError(f"no model can be built from the checkpoint's config: {error}") from error
+        raise CheckpointError(
+            f"no model can be built from the checkpoint's config: {cut(str(error), 300)}"
+        ) from error
 
 
-def _check_fit(expected: dict[str, Tensor], table: dict[str, Any], step: int) -> None:
-    found = {name.partition("/")[2]: entry for name, entry in table.items()}
+def _check_fit(expected: dict[str, Tensor], found: dict[str, Any], step: int) -> None:
     missing = sorted(set(expected) - set(found))
     unexpected = sorted(set(found) - set(expected))
     misshapen = [
@@ -220,7 +226,7 @@ def _check_fit(expected: dict[str, Tensor], table: dict[str, Any], step: int) ->
 
 def _listed(names: list[str], most: int = 5) -> str:
     rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(name[:80] for name in names[:most]) + rest
+    return ", ".join(cut(name) for name in names[:most]) + rest
 
 
 def _state(tensors: dict[str, Tensor], step: int, expected: dict[str, Tensor]) -> dict[str, Tensor]:

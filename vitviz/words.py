@@ -1,4 +1,4 @@
-"""Numbers as they are said beside a picture."""
+"""Numbers and other people's words as they are said beside a picture."""
 
 from __future__ import annotations
 
@@ -13,3 +13,9 @@ def signed(value: float, digits: int = 2) -> str:
     """A number with a true minus sign, and none before zero."""
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if not float(text) else text.replace("-", "\N{MINUS SIGN}")
+
+
+def cut(text: str, most: int = 80) -> str:
+    """Text from outside for a sentence: one printable line of at most so many characters, an ellipsis for the rest."""
+    start = " ".join("".join(c if c.isprintable() else " " for c in text[: most + 1]).split())
+    return start if len(text) <= most else f"{start[: most - 1]}…"

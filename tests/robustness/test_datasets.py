@@ -9,16 +9,18 @@ import pickle
 import tarfile
 import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from vitviz.data import cache, download, folder
+from vitviz.data import cache, download, folder, images
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.datasets import available_datasets, load_dataset
-from vitviz.data.folder import load_folder, load_zip
+from vitviz.data.folder import PictureBudget, load_folder, load_zip
 from vitviz.torchvision_fix import import_torchvision
 
 
@@ -421,6 +423,84 @@ def test_counts_are_bounded(monkeypatch):
     own = load_zip(data)
     assert len(own.skipped) == 16 and own.dataset.classes == ("cat", "dog")
     assert len(own.dataset.train_labels) + len(own.dataset.test_labels) == 24
+
+
+def test_an_upload_of_too_many_pixels_is_refused_before_one_is_decoded(monkeypatch):
+    monkeypatch.setattr(folder, "decode_image", lambda _: pytest.fail("a picture was decoded"))
+    with pytest.raises(
+        DatasetError, match="20 pictures have 0 megapixels; .* up to 10,000 pictures"
+    ) as caught:
+        load_zip(zipped(pets()), budget=PictureBudget(pixels=20 * 12 * 9 - 1))
+    assert "brought to 32 × 32 pixels" in str(caught.value)
+
+
+def test_an_upload_of_as_many_pixels_as_it_may_have_is_taken():
+    bad = {"cat/copy.png": pets()["cat/3.png"], "dog/cut.png": picture(77)[:30]}  # neither counts
+    own = load_zip(zipped(pets() | bad), budget=PictureBudget(pixels=20 * 12 * 9))
+    assert len(own.dataset.train_labels) + len(own.dataset.test_labels) == 20
+
+
+def test_a_zip_of_the_largest_pictures_is_refused_in_time(monkeypatch):
+    """33 kB each: 4096 x 4096 of 16 bits, of which 10,000 were decoded for two hours."""
+    largest = io.BytesIO()
+    Image.fromarray(np.zeros((4096, 4096), np.uint16)).save(largest, "PNG")
+    names = [f"{label}/{number}.png" for label in "ab" for number in range(30)]
+    monkeypatch.setattr(folder, "decode_image", lambda _: pytest.fail("a picture was decoded"))
+    with pytest.raises(
+        DatasetError, match="60 pictures have 1,007 megapixels; .* up to 1,000 in up to 10,000"
+    ):
+        load_zip(zipped({name: largest.getvalue() + name.encode() for name in names}))
+
+
+def test_an_upload_whose_time_is_over_says_how_far_it_came():
+    with pytest.raises(DatasetError, match="longer than the 0 seconds .* 0 of 20 were read"):
+        load_zip(zipped(pets()), budget=PictureBudget(seconds=0))
+
+
+def test_progress_is_told_and_may_end_the_work():
+    told = []
+    load_zip(zipped(pets()), progress=lambda done, total: told.append((done, total)))
+    assert told == [(0, 20)] * 20 + [(done, 20) for done in range(20)]  # headers, then pixels
+
+    class Cancelled(Exception):
+        pass
+
+    def cancel(done: int, total: int) -> None:
+        if done == 3:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        load_zip(zipped(pets()), progress=cancel)
+
+
+def test_others_pictures_are_decoded_between_those_of_an_upload(monkeypatch):
+    """Who asks while a picture of a zip is decoded is next, before that zip's other pictures."""
+    order, asked, mine = [], threading.Event(), picture(900)
+    visitor = threading.Thread(target=lambda: (images.decode_image(mine), order.append("mine")))
+    turns, decoding = images._decoding, images._opened
+
+    @contextmanager
+    def opened(data: bytes) -> Iterator[object]:
+        with decoding(data) as found:
+            if data != mine:
+                order.append("zip")
+                if len(order) == 25:  # 20 headers, then pixels
+                    visitor.start()
+                    while not turns._line:
+                        asked.wait(0.001)
+            yield found
+
+    monkeypatch.setattr(images, "_opened", opened)
+    load_zip(zipped(pets()))
+    visitor.join()
+    assert order.index("mine") <= 26 and len(order) == 41
+
+
+def test_names_of_thousands_of_folders_are_left_out():
+    deep = {"a/" * 30_000 + f"{n}.png": b"" for n in range(40)}
+    own = load_zip(zipped(pets() | deep))
+    assert [len(item.name) for item in own.skipped] == [80] * 40
+    assert own.skipped[0].reason == "its name has more than 1,000 characters"
 
 
 @pytest.mark.parametrize("image_size", [0, 7, 257])

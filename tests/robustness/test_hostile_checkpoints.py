@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vitviz.checkpoint_limits import check_buildable
 from vitviz.checkpoints import Checkpoint, CheckpointError, checkpoint_bytes, load_checkpoint, read_header
 from vitviz.checkpoints import _digest as digest
-from vitviz.config import Preparation, TrainConfig, ViTConfig
+from vitviz.config import ModelConfig, Preparation, SwinConfig, TrainConfig, ViTConfig
 from vitviz.models.zoo import create_model
 
 MODEL = ViTConfig(image_size=8, patch_size=4, in_chans=1, num_classes=2, embed_dim=8, depth=1, num_heads=2)
@@ -205,3 +206,32 @@ def test_any_changed_byte_is_refused(place: int, flip: int) -> None:
 def test_even_white_space_in_the_header_counts() -> None:
     place = GOOD.index(b", ") + 1
     assert "digest" in refusal(GOOD[:place] + b"\t" + GOOD[place + 1 :])
+
+
+def test_a_strangers_words_are_cut_in_a_sentence() -> None:
+    long = "x" * 1_000_000
+
+    def config(document: dict[str, Any]) -> None:
+        document["config"]["positions"] = long
+
+    def version(document: dict[str, Any]) -> None:
+        document["format"] = long
+
+    def classes(document: dict[str, Any]) -> None:
+        document["classes"] = [long, "b"]
+
+    for change in (config, version, classes):
+        assert len(refusal(with_document(change))) < 500
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        SwinConfig(window_size=64),
+        ViTConfig(depth=600),
+        ViTConfig(image_size=2048, patch_size=1, positions="sincos_1d"),
+    ],
+)
+def test_what_takes_long_to_lay_out_is_refused(config: ModelConfig) -> None:
+    with pytest.raises(ValueError, match="offsets|at most 512 layers|positions of width"):
+        check_buildable(config, 40_000)

@@ -3,6 +3,7 @@
 import io
 import struct
 import threading
+import tracemalloc
 import warnings
 import zlib
 
@@ -219,6 +220,57 @@ def test_what_is_not_shown_is_refused_before_a_pixel_is_decoded(data, why, monke
         decode_image(data)
     message = str(caught.value)
     assert message.endswith(".") and "\n" not in message and len(message) < 400
+
+
+@pytest.mark.parametrize("size", [(16_000_000, 1), (1, 16_000_000), (32_769, 1)])
+def test_a_side_is_bounded_too(size):
+    with pytest.raises(ImageError, match=f"{size[0]} × {size[1]} pixels; a side may have up to 32,768"):
+        decode_image(png_header(*size))
+
+
+@pytest.mark.parametrize("values", [np.uint16, np.float32])
+def test_the_largest_picture_costs_little_more_than_its_pixels(values):
+    """Of what numpy and Python hold; Pillow's own copies are 4 bytes a pixel each."""
+    data = encode(Image.fromarray(np.zeros((4096, 4096), values)), "TIFF", compression="tiff_lzw")
+    tracemalloc.start()
+    decode_image(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 13 * 4096 * 4096  # 3 bytes a pixel are the result's; float64 copies were 32
+
+
+def scans(picture: Image.Image, count: int) -> bytes:
+    """A progressive JPEG that draws one of its passes again and again."""
+    data = encode(picture, "JPEG", progressive=True)
+    first, second, *_ = [place for place in range(len(data)) if data[place : place + 2] == b"\xff\xda"]
+    return data[:-2] + data[first:second] * (count - data.count(b"\xff\xda")) + data[-2:]
+
+
+def test_a_jpegs_passes_are_bounded_by_its_pixels():
+    assert decode_image(scans(Image.new("RGB", (512, 512)), 64)).shape == (512, 512, 3)
+    with pytest.raises(ImageError, match="in 64 passes over 17 megapixels; at this size up to 16 passes"):
+        decode_image(scans(Image.new("RGB", (4096, 4096)), 64))
+
+
+@pytest.mark.parametrize("options", [{"progressive": True}, {"progressive": False}])
+def test_only_a_jpeg_of_one_pass_is_decoded_small(options):
+    """In several passes all its coefficients are held: 0.4 GB for 64 megapixels."""
+    data = bytearray(encode(Image.new("RGB", (4096, 4104)), "JPEG", **options))
+    if options["progressive"]:
+        with pytest.raises(ImageError, match="drawn in several passes; such a one may have up to 16"):
+            decode_image(bytes(data))
+    else:
+        assert decode_image(bytes(data)).shape == (2052, 2048, 3)
+        data[data.index(b"\xff\xda") + 4] = 1  # the first scan draws one layer only
+        with pytest.raises(ImageError, match="drawn in several passes"):
+            decode_image(bytes(data))
+
+
+def test_pixels_are_known_from_the_header(quarters, monkeypatch):
+    monkeypatch.setattr("PIL.PngImagePlugin.PngImageFile.load", never)
+    assert images.picture_pixels(encode(quarters, "PNG")) == 256
+    with pytest.raises(ImageError, match="4096 × 4097"):
+        images.picture_pixels(png_header(4096, 4097))
 
 
 def test_a_small_gif_that_claims_a_huge_canvas(quarters):

@@ -15,7 +15,7 @@ from safetensors.torch import save
 
 from vitviz.models import pretrained_list
 from vitviz.models.pretrained import PretrainedError, open_own
-from vitviz.models.pretrained_file import MAX_CLASSES, check_header, classes_of_head
+from vitviz.models.pretrained_file import MAX_CLASSES, PickledWeightsError, check_header, classes_of_head
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
 
@@ -102,6 +102,45 @@ def test_a_pickle_is_never_opened() -> None:
     torch.save({"cls_token": torch.zeros(1)}, zipped)
     for raw in (pickle.dumps(Trap()), zipped.getvalue()):
         assert "can run code" in refusal(raw)
+
+
+@pytest.mark.parametrize("kind", ["plain", "model", "state_dict"])
+def test_the_lines_that_convert_a_pickle_do(kind: str, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved = {"plain": GOOD, "model": {"model": GOOD}, "state_dict": {"state_dict": GOOD}}[kind]
+    torch.save(saved, "weights.pth")
+    with pytest.raises(PickledWeightsError, match="on your own machine") as caught:
+        open_own(TINY, (tmp_path / "weights.pth").read_bytes())
+    exec(caught.value.convert, {})
+    assert len(open_own(TINY, (tmp_path / "weights.safetensors").read_bytes()).classes) == 7
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        (
+            '{"head.weight": {"shape": [1e999], "dtype": "F32", "data_offsets": [0, 4]}}',
+            "must hold whole numbers",
+        ),
+        ('{"a": {"shape": [true], "dtype": "F32", "data_offsets": [0, 4]}}', "must hold whole numbers"),
+        ('{"a": {"shape": [-1], "dtype": "F32", "data_offsets": [0, 4]}}', "must hold whole numbers"),
+        ('{"a": {"shape": "12", "dtype": "F32", "data_offsets": [0, 4]}}', "a list of up to 8 sides"),
+        (
+            '{"a": {"shape": [1,1,1,1,1,1,1,1,1], "dtype": "F32", "data_offsets": [0, 4]}}',
+            "a list of up to 8 sides",
+        ),
+        (
+            '{"%s": {"shape": [1], "dtype": "F32", "data_offsets": [0, 4]}}' % ("x" * 3_000_000),
+            "one of 3,000,000: xx",
+        ),
+        ('{"a": {"shape": [1], "dtype": "%s", "data_offsets": [0, 4]}}' % ("F" * 3_000_000), "received FFF"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_a_header_of_odd_values_makes_one_short_sentence(header: str, why: str) -> None:
+    raw = len(header).to_bytes(8, "little") + header.encode() + b"1234"
+    said = refusal(raw)
+    assert why in said and len(said) < 400
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import re
 import shutil
 import time
 import zipfile
@@ -17,10 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitviz.checkpoints import open_model
+from vitviz.checkpoints import checkpoint_bytes, load_checkpoint, open_model
 from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.training import archive, files, lane, session
+from vitviz.training import archive, files, lane, runs, session
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.files import read_json, read_lines, write_status
 from vitviz.training.runs import Member, Run, RunConfig, RunError, list_runs
@@ -267,26 +268,128 @@ def test_a_zip_without_snapshots_or_of_another_model_is_refused(tmp_path: Path, 
         import_run(tmp_path, rezipped(finished, config_json=json.dumps(config).encode()))
 
 
-def test_a_bomb_is_stopped_while_unpacking(
+def test_a_bomb_is_refused_before_it_is_unpacked(
     tmp_path: Path, finished: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 10_000)
-    with pytest.raises(RunError, match="unpacks to more"):
+    with pytest.raises(RunError, match="would unpack to"):
         import_run(tmp_path, rezipped(finished))
     monkeypatch.setattr(archive, "MAX_ZIP_BYTES", 10)
     with pytest.raises(RunError, match="too large"):
         import_run(tmp_path, rezipped(finished))
 
 
-def test_records_of_a_stranger_are_filtered(tmp_path: Path, finished: Run) -> None:
-    lines = (
-        b'{"kind": "step", "step": 1, "loss": NaN}\n{"kind": "evil", "step": 1}\n[]\nx\n{"kind": "step"}\n'
-        b'{"kind": "step", "step": 1, "loss": 1' + b"0" * 400 + b"}\n"
-        b'{"kind": "step", "step": 2, "loss": 0.5}\n'
-    )
-    members = {"records.jsonl": lines}
-    arrived = import_run(tmp_path, rezipped(finished, **members))
-    assert arrived.records()[0] == [{"kind": "step", "step": 2, "loss": 0.5}]
+def test_a_full_disk_at_creation_leaves_no_half_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compared: Run
+) -> None:
+    for config in (RunConfig(MODEL, GREY, TRAIN), compared.config()):
+        with monkeypatch.context() as patched:
+            patched.setattr(runs, "write_status", full_disk)
+            with pytest.raises(OSError, match="No space"):
+                Run.create(tmp_path, config)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_is_being_created_or_removed_is_not_listed(tmp_path: Path) -> None:
+    new_run(tmp_path).directory.rename(tmp_path / ".new-251122-000000-0123456789abcdef")
+    new_run(tmp_path).directory.rename(tmp_path / ".gone-251122-000000-0123456789abcdef")
+    assert list_runs(tmp_path) == []
+
+
+GOOD_STEP = {
+    "kind": "step",
+    "step": 2,
+    "epoch": 0.5,
+    "seen": 64,
+    "loss": 0.5,
+    "accuracy": 0.25,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "gradient_norm": 1.5,
+    "images_per_second": 100.0,
+    "seconds": 0.5,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"accuracy": None}, "accuracy must be a number from 0 to 1, received nothing"),
+        ({"accuracy": 3}, "accuracy must be a number from 0 to 1, received 3"),
+        ({"accuracy": float("nan")}, "accuracy must be .* received no finite number"),
+        ({"loss": 10**400}, "loss must be .* received a number of more than 18 digits"),
+        ({"loss": "<img src=x>" * 99}, "loss must be .*…"),
+        ({"epoch": "0.5"}, "epoch must be a number"),
+        ({"epoch": [1] * 9999}, "epoch must be .* received a list"),
+        ({"step": 2.0}, "step must be a whole number from 0 to 1,000,000,000"),
+        ({"step": True}, "step must be a whole number"),
+        ({"step": -1}, "step must be a whole number .* received -1"),
+        ({"kind": "evil"}, "kind must be one of step, evaluation"),
+        ({"kind": ["step"]}, "kind must be one of"),
+        ({"kind": "evaluation"}, "split must be one of validation, test, received nothing"),
+        (
+            {"kind": "evaluation", "split": "test", "images": 4, "confusion": [[1]] * 2},
+            "confusion must be a square",
+        ),
+        (
+            {"kind": "shuffled", "split": "test", "shuffled": 0.1, "images": 1},
+            "confusion must be .* received nothing",
+        ),
+        ({"kind": "event"}, "event must be a text of up to 200 characters, received nothing"),
+    ],
+)
+def test_a_strangers_record_that_does_not_fit_is_left_out_and_said(
+    tmp_path: Path, finished: Run, change: dict[str, Any], why: str
+) -> None:
+    lines = f"{json.dumps(GOOD_STEP)}\n{json.dumps(GOOD_STEP | change)}\n".encode()
+    arrived = import_run(tmp_path, rezipped(finished, **{"records.jsonl": lines}))
+    assert arrived.records()[0] == [GOOD_STEP]
+    message = arrived.status().message
+    assert re.search(rf"; left out: records.jsonl line 2: {why}", message) and len(message) < 300
+
+
+def test_what_has_no_place_in_a_record_does_not_come_with_it(tmp_path: Path, finished: Run) -> None:
+    lines = json.dumps(GOOD_STEP | {"html": "<b>"}).encode() + b"\nx\n[]\n" + b"[" * 10**5 + b"\n"
+    arrived = import_run(tmp_path, rezipped(finished, **{"records.jsonl": lines}))
+    assert arrived.records()[0] == [GOOD_STEP]
+    assert "left out: records.jsonl line 2 is no record and 2 more" in arrived.status().message
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"step": "3"}, "step must be a whole number"),
+        ({"progress": 7}, "progress must be a number from 0 to 1, received 7"),
+        ({"epoch": None}, "epoch must be a number from 0"),
+        ({"accuracy": 1.5}, "accuracy must be a number from 0 to 1"),
+        ({"test_accuracy": "99"}, "test_accuracy must be a number from 0 to 1, received '99'"),
+        ({"seconds": -1.0}, "seconds must be a number from 0"),
+    ],
+)
+def test_a_strangers_status_is_read_field_by_field(
+    tmp_path: Path, finished: Run, changes: dict[str, Any], why: str
+) -> None:
+    status = read_json(finished.directory / "status.json") | changes
+    with pytest.raises(RunError, match=rf"its status \(status.json\) cannot be used: {why}"):
+        import_run(tmp_path, rezipped(finished, status_json=json.dumps(status).encode()))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_snapshot_says_no_more_than_a_runs_snapshot_does(tmp_path: Path, finished: Run) -> None:
+    step = finished.snapshots()[-1]
+    good = load_checkpoint(finished.snapshot_path(step))
+    for changed, why in (
+        (replace(good, history=[{"accuracy": "x"}]), "says more of itself"),
+        (replace(good, card={"summary": "![](http://x)"}), "says more of itself"),
+        (
+            replace(good, classes=("a", "b", "c")),
+            "a model of 10 outputs needs as many class names, received 3",
+        ),
+    ):
+        name = f"snapshots__{step:08d}_st"
+        with pytest.raises(RunError, match=why):
+            import_run(tmp_path, rezipped(finished, **{name: checkpoint_bytes(changed)}))
+    assert list(tmp_path.iterdir()) == []
 
 
 @settings(max_examples=40, deadline=None)

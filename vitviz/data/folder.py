@@ -7,10 +7,9 @@ is an error.
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import zipfile
-import zlib
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -19,18 +18,32 @@ import numpy as np
 
 from vitviz.config import Preparation
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split
-from vitviz.data.images import MAX_BYTES, ImageError, decode_image
+from vitviz.data.images import MAX_BYTES, ImageError, decode_image, picture_pixels
 from vitviz.data.preparation import prepare
+from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
+from vitviz.words import cut
 
 MAX_ENTRIES = 50_000  # names in an archive or a folder
 MAX_PICTURES = 10_000
-MAX_RESULT_BYTES = 256 * 1024 * 1024  # all pictures, at the size they are trained at
+MAX_RESULT_BYTES = 128 * 1024 * 1024  # all pictures, at the size they are trained at; held twice for a moment
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024  # pictures hardly compress: an archive that says more is a bomb
 MAX_IMAGE_SIZE_PX = 256
 MAX_CLASSES = 100
 LONGEST_CLASS_NAME = 60
+LONGEST_PATH = 1000  # characters of a name in an archive; a path of 30,000 folders is a trap
 _SPLITS = {"train", "training", "test", "testing", "val", "valid", "validation"}
 _JUNK = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
+
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class PictureBudget:
+    """What the pictures of one upload may cost together."""
+
+    pixels: int = 10**9  # as they are stored: 10,000 of 316 x 316, or 80 photographs of 12 megapixels
+    seconds: float = 90.0  # from the first file read to the last picture decoded
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,32 @@ class _Entry:
     read: Callable[[], bytes]
 
 
+@dataclass(frozen=True)
+class _Labelled:
+    label: str
+    entry: _Entry
+
+    @property
+    def name(self) -> str:
+        return str(self.entry.path)
+
+
+class _Clock:
+    """Says how far the work is, and ends it when the upload's time is over."""
+
+    def __init__(self, budget: PictureBudget, progress: Progress | None) -> None:
+        self.budget, self._progress, self._started = budget, progress, time.monotonic()
+
+    def tick(self, done: int, total: int) -> None:
+        if self._progress is not None:
+            self._progress(done, total)
+        if time.monotonic() - self._started > self.budget.seconds:
+            raise DatasetError(
+                f"Reading these pictures took longer than the {self.budget.seconds:g} seconds that an upload may take;"
+                f" {done:,} of {total:,} were read. Make them smaller or fewer first."
+            )
+
+
 def load_folder(path: Path, image_size: int = 32, test_fraction: float = 0.2, seed: int = 0) -> OwnPictures:
     """The labelled pictures in a folder on this machine; links are not followed.
 
@@ -69,29 +108,43 @@ def load_folder(path: Path, image_size: int = 32, test_fraction: float = 0.2, se
     """
     if not path.is_dir():
         raise DatasetError(f"There is no folder {path}.")
-    return _collect(path.name or "folder", _folder_entries(path), [], image_size, test_fraction, seed)
+    unlimited = PictureBudget(10**15, float("inf"))  # its owner runs this, not a visitor
+    name = path.name or "folder"
+    return _collect(name, _folder_entries(path), [], image_size, test_fraction, seed, _Clock(unlimited, None))
 
 
 def load_zip(
-    data: bytes, name: str = "your pictures", image_size: int = 32, test_fraction: float = 0.2, seed: int = 0
+    data: bytes,
+    name: str = "your pictures",
+    image_size: int = 32,
+    test_fraction: float = 0.2,
+    seed: int = 0,
+    *,
+    budget: PictureBudget | None = None,
+    progress: Progress | None = None,
 ) -> OwnPictures:
     """The labelled pictures in a zip archive, read in memory; archives inside it are left alone.
+
+    All headers are read first, so that what is too much is refused before a pixel is decoded. Others' pictures are
+    decoded in turn with these, one for one.
 
     Args:
         data: the whole archive.
         name: the data set's name.
         image_size, test_fraction, seed: as in `load_folder`.
+        budget: what the pictures may cost together; None: `PictureBudget()`.
+        progress: called with (pictures decoded, pictures in all) before each; whatever it raises ends the work.
 
     Raises:
-        DatasetError: if it is not a zip, is a bomb, or no data set can be made of it.
+        DatasetError: if it is not a zip, is a bomb, goes beyond the budget, or no data set can be made of it.
     """
     try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
-        raise DatasetError(f"This is not a zip archive that can be read ({error}).") from error
-    with archive:
-        skipped: list[Skipped] = []
-        return _collect(name, _zip_entries(archive, skipped), skipped, image_size, test_fraction, seed)
+        archive = BoundedZip(data, ZipLimits(MAX_ENTRIES, MAX_UNPACKED_BYTES))
+    except ZipError as error:
+        raise DatasetError(f"This archive cannot be used: {error}.") from error
+    skipped: list[Skipped] = []
+    clock = _Clock(budget or PictureBudget(), progress)
+    return _collect(name, _zip_entries(archive, skipped), skipped, image_size, test_fraction, seed, clock)
 
 
 def _folder_entries(root: Path) -> list[_Entry]:
@@ -108,26 +161,19 @@ def _folder_entries(root: Path) -> list[_Entry]:
     return entries
 
 
-def _zip_entries(archive: zipfile.ZipFile, skipped: list[Skipped]) -> list[_Entry]:
-    infos = [info for info in archive.infolist() if not info.filename.endswith("/")]
-    _check_count(len(infos))
-    unpacked = sum(info.file_size for info in infos)
-    if unpacked > MAX_UNPACKED_BYTES:
-        raise DatasetError(
-            f"This archive would unpack to {unpacked / 2**20:,.0f} MB;"
-            f" up to {MAX_UNPACKED_BYTES // 2**20} MB are accepted."
-        )
+def _zip_entries(archive: BoundedZip, skipped: list[Skipped]) -> list[_Entry]:
     entries = []
-    for info in infos:
+    for info in archive.files:
+        if len(info.filename) > LONGEST_PATH:
+            skipped.append(Skipped(cut(info.filename), f"its name has more than {LONGEST_PATH:,} characters"))
+            continue
         path = PurePosixPath(info.filename.replace("\\", "/"))
         if not path.parts or any(_is_junk(part) for part in path.parts):
             continue
         if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
             skipped.append(Skipped(info.filename, "its name points outside the archive"))
-        elif info.flag_bits & 1:
-            skipped.append(Skipped(info.filename, "it is encrypted"))
         else:
-            entries.append(_Entry(path, lambda info=info: _unzip(archive, info)))  # type: ignore[misc]
+            entries.append(_Entry(path, lambda info=info: archive.read(info, MAX_BYTES + 1)))  # type: ignore[misc]
     return entries
 
 
@@ -145,32 +191,39 @@ def _read_bounded(path: Path) -> bytes:
         return file.read(MAX_BYTES + 1)
 
 
-def _unzip(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    with archive.open(info) as file:
-        return file.read(MAX_BYTES + 1)  # whatever size the archive's directory claims
-
-
 def _collect(
-    name: str, entries: list[_Entry], skipped: list[Skipped], image_size: int, test_fraction: float, seed: int
+    name: str,
+    entries: list[_Entry],
+    skipped: list[Skipped],
+    image_size: int,
+    test_fraction: float,
+    seed: int,
+    clock: _Clock,
 ) -> OwnPictures:
+    labelled = _within_budget(_chosen(entries, skipped, image_size, seed), image_size, skipped, clock)
+    pictures = _decode_all(labelled, image_size, skipped, clock)
+    return OwnPictures(_split(name, pictures, test_fraction, seed, skipped), tuple(skipped))
+
+
+def _chosen(entries: list[_Entry], skipped: list[Skipped], image_size: int, seed: int) -> list[_Labelled]:
+    """The files in class folders, at most as many as pictures fit."""
     if not 8 <= image_size <= MAX_IMAGE_SIZE_PX:
         raise DatasetError(
             f"Pictures can be brought to 8 to {MAX_IMAGE_SIZE_PX} pixels, {image_size} was asked for."
         )
     labelled = _labelled(entries, skipped)
     room = min(MAX_PICTURES, MAX_RESULT_BYTES // (image_size * image_size * 3))
-    if len(labelled) > room:
-        # a seeded choice over all classes: the first N would be the first classes only
-        chosen = set(np.random.default_rng(seed).permutation(len(labelled))[:room].tolist())
-        left = [label_entry[1].path for i, label_entry in enumerate(labelled) if i not in chosen]
-        skipped.extend(Skipped(str(path), f"only {room:,} pictures of this size fit") for path in left)
-        labelled = [label_entry for i, label_entry in enumerate(labelled) if i in chosen]
-    pictures = _decode_all(labelled, image_size, skipped)
-    return OwnPictures(_split(name, pictures, test_fraction, seed, skipped), tuple(skipped))
+    if len(labelled) <= room:
+        return labelled
+    # a seeded choice over all classes: the first N would be the first classes only
+    chosen = set(np.random.default_rng(seed).permutation(len(labelled))[:room].tolist())
+    left = [file for i, file in enumerate(labelled) if i not in chosen]
+    skipped.extend(Skipped(file.name, f"only {room:,} pictures of this size fit") for file in left)
+    return [file for i, file in enumerate(labelled) if i in chosen]
 
 
-def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[tuple[str, _Entry]]:
-    """(class, file) for every file in a class folder; a folder around all of them is passed through."""
+def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[_Labelled]:
+    """Class and file for every file in a class folder; a folder around all of them is passed through."""
     depth = 0
     while True:
         inside = [entry for entry in entries if len(entry.path.parts) > depth + 1]
@@ -180,8 +233,8 @@ def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[tuple[str, 
         depth += 1
     outside = [entry for entry in entries if len(entry.path.parts) <= depth + 1]
     skipped.extend(Skipped(str(entry.path), "it lies in no class folder") for entry in outside)
-    labelled = [(entry.path.parts[depth], entry) for entry in inside]
-    found = {label for label, _ in labelled}
+    labelled = [_Labelled(entry.path.parts[depth], entry) for entry in inside]
+    found = {file.label for file in labelled}
     if found and {label.lower() for label in found} <= _SPLITS:
         raise DatasetError(
             f"The sub-folders are {_listed(found)}, which are splits and not classes: give one of them, with one"
@@ -204,65 +257,84 @@ def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[tuple[str, 
     return labelled
 
 
-def _decode_all(
-    labelled: list[tuple[str, _Entry]], image_size: int, skipped: list[Skipped]
-) -> dict[str, list[Images]]:
-    preparation = Preparation(image_size=image_size)
+def _within_budget(
+    labelled: list[_Labelled], image_size: int, skipped: list[Skipped], clock: _Clock
+) -> list[_Labelled]:
+    """The files whose headers say that they are pictures, once each; DatasetError if they are too much together."""
     seen: dict[bytes, str] = {}
-    pictures: dict[str, list[Images]] = {}
-    for label, path, data in _read_all(labelled, skipped):
+    kept, pixels = [], 0
+    for file, data in _read_all(labelled, skipped):
+        clock.tick(0, len(labelled))
         digest = hashlib.sha256(data).digest()
         if digest in seen:  # a copy could land on both sides of the split
-            skipped.append(Skipped(path, f"it is a copy of {seen[digest]}"))
+            skipped.append(Skipped(file.name, f"it is a copy of {seen[digest]}"))
             continue
         try:
-            shown = prepare(decode_image(data), preparation).shown
+            pixels += picture_pixels(data)
         except ImageError as error:
-            skipped.append(Skipped(path, str(error)))
+            skipped.append(Skipped(file.name, str(error)))
             continue
-        seen[digest] = path
-        pictures.setdefault(label, []).append(shown)
-    return pictures
+        seen[digest] = file.name
+        kept.append(file)
+    if pixels > clock.budget.pixels:
+        raise DatasetError(
+            f"Together these {len(kept):,} pictures have {pixels / 1e6:,.0f} megapixels; an upload may have up to"
+            f" {clock.budget.pixels / 1e6:,.0f} in up to {MAX_PICTURES:,} pictures. Make them smaller first: they are"
+            f" brought to {image_size} × {image_size} pixels anyway."
+        )
+    return kept
 
 
-def _read_all(labelled: list[tuple[str, _Entry]], skipped: list[Skipped]) -> Iterator[tuple[str, str, bytes]]:
-    for label, entry in labelled:
+def _decode_all(
+    labelled: list[_Labelled], image_size: int, skipped: list[Skipped], clock: _Clock
+) -> tuple[Images, list[str]]:
+    """All pictures in one array, and their classes."""
+    preparation = Preparation(image_size=image_size)
+    images = np.empty((len(labelled), image_size, image_size, 3), np.uint8)
+    labels: list[str] = []
+    for done, (file, data) in enumerate(_read_all(labelled, skipped)):
+        clock.tick(done, len(labelled))
         try:
-            yield label, str(entry.path), entry.read()
-        except (
-            OSError,
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            NotImplementedError,
-            RuntimeError,
-        ) as error:
-            skipped.append(Skipped(str(entry.path), f"it cannot be read ({error})"))
+            images[len(labels)] = prepare(decode_image(data), preparation).shown
+            labels.append(file.label)
+        except ImageError as error:
+            skipped.append(Skipped(file.name, str(error)))
+    return images[: len(labels)], labels
+
+
+def _read_all(labelled: list[_Labelled], skipped: list[Skipped]) -> Iterator[tuple[_Labelled, bytes]]:
+    for file in labelled:
+        try:
+            data = file.entry.read()
+        except EntryError as error:
+            skipped.append(Skipped(file.name, str(error)))
+        except OSError as error:
+            skipped.append(Skipped(file.name, f"it cannot be read ({error.strerror or error})"))
+        else:
+            yield file, data
 
 
 def _split(
-    name: str,
-    pictures: dict[str, list[Images]],
-    test_fraction: float,
-    seed: int,
-    skipped: list[Skipped],
+    name: str, pictures: tuple[Images, list[str]], test_fraction: float, seed: int, skipped: list[Skipped]
 ) -> Dataset:
-    for label in [label for label, images in pictures.items() if len(images) < 2]:
-        del pictures[label]
-        skipped.append(
-            Skipped(label, "this class has one picture; one to learn from and one to test is the least")
-        )
-    classes = tuple(sorted(pictures))
+    images, named = pictures
+    counts = Counter(named)
+    skipped.extend(
+        Skipped(label, "this class has one picture; one to learn from and one to test is the least")
+        for label, count in counts.items()
+        if count < 2
+    )
+    classes = tuple(sorted(label for label, count in counts.items() if count > 1))
     if len(classes) < 2:
-        first = f" The first file left out: {skipped[0].name}, {skipped[0].reason}" if skipped else ""
+        first = f" The first file left out: {cut(skipped[0].name)}, {skipped[0].reason}" if skipped else ""
         raise DatasetError(
             "Two classes of two pictures or more are needed;"
             f" {_listed(classes) or 'none'} can be used, {len(skipped)} files were left out.{first}"
         )
-    images = np.stack([picture for label in classes for picture in pictures[label]])
-    labels = np.repeat(np.arange(len(classes)), [len(pictures[label]) for label in classes]).astype(np.int64)
+    order = np.array([i for label in classes for i, own in enumerate(named) if own == label])
+    labels = np.repeat(np.arange(len(classes)), [counts[label] for label in classes]).astype(np.int64)
     train, test = stratified_split(labels, test_fraction, seed)
-    return Dataset(name, images[train], labels[train], images[test], labels[test], classes)
+    return Dataset(name, images[order[train]], labels[train], images[order[test]], labels[test], classes)
 
 
 def _listed(labels: set[str] | tuple[str, ...]) -> str:

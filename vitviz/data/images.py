@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import re
-import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +25,16 @@ from PIL import (
     WebPImagePlugin,
 )
 
+from vitviz.turns import Turns
+from vitviz.words import cut
+
 MAX_BYTES = 20 * 1024 * 1024
 MAX_PIXELS = 16 * 1024 * 1024  # 4096 x 4096
+MAX_WEBP_PIXELS = 12 * 1024 * 1024  # its decoder holds several copies
 MAX_JPEG_PIXELS = 64 * 1024 * 1024  # a 50-megapixel phone's, which JPEG lets us decode small
+MAX_SIDE_PX = 32_768  # Pillow keeps a pointer and more for every row: 16 million rows of one pixel are 0.4 GB
 MAX_JPEG_SCANS = 64  # a progressive JPEG has about ten; thousands in a small file are a trap
+MAX_SCANNED_PIXELS = 256 * 1024 * 1024  # scans x pixels: about a second; 16 scans of a picture of 4096 x 4096
 DRAFT_SIDE_PX = 1600  # a JPEG above MAX_PIXELS is decoded at 1/2, 1/4 or 1/8, its longer side at least this
 
 ACCEPTED = "PNG, JPEG, WebP, GIF, BMP or TIFF"
@@ -50,9 +57,10 @@ _UPRIGHT = {
     8: Image.Transpose.ROTATE_90,
 }
 _ORIENTATION_TAG = 0x0112
+_PIECE = 1 << 20  # values made into bytes at a time
 # One at a time: it bounds the memory of thirty uploads, and makes the silencing of warnings below safe among
-# decoders.
-_decoding = threading.BoundedSemaphore(1)
+# decoders. In turn: a zip of thousands of pictures lets others in after each.
+_decoding = Turns()
 
 
 class ImageError(ValueError):
@@ -75,6 +83,34 @@ def decode_image(data: bytes) -> NDArray[np.uint8]:
         ImageError: empty, too large, not a picture, or damaged. All but 'damaged' is said before any pixel
         is decoded.
     """
+    with _opened(data) as (name, picture):
+        try:
+            if name == "JPEG" and picture.width * picture.height > MAX_PIXELS:
+                _draft(picture)
+            picture.load()
+            turn = _UPRIGHT.get(_orientation(picture))  # after load(): Pillow has turned a TIFF by then
+            colour = _rgb(picture)
+            return np.array(colour if turn is None else colour.transpose(turn))
+        except Exception as error:  # as in `_opened`
+            raise ImageError(
+                f"This {name} is cut off or damaged: its header is fine, its pixels are not"
+                f" ({_reason(error)})."
+            ) from error
+
+
+def picture_pixels(data: bytes) -> int:
+    """How many pixels `decode_image` would decode, from the header alone.
+
+    Raises:
+        ImageError: as `decode_image`, but for damage after the header.
+    """
+    with _opened(data) as (_, picture):
+        return picture.width * picture.height
+
+
+@contextmanager
+def _opened(data: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
+    """(kind, picture with nothing decoded) of a file whose header may be trusted; nobody else decodes meanwhile."""
     name, plugin = _recognise(data)
     with _decoding, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of harmless slips in a file's metadata
@@ -86,19 +122,9 @@ def decode_image(data: bytes) -> NDArray[np.uint8]:
             ) from error
         try:
             _check_size(name, picture.size)
-            if name == "JPEG" and picture.width * picture.height > MAX_PIXELS:
-                _draft(picture)
-            picture.load()
-            turn = _UPRIGHT.get(_orientation(picture))  # after load(): Pillow has turned a TIFF by then
-            colour = _rgb(picture)
-            return np.array(colour if turn is None else colour.transpose(turn))
-        except ImageError:
-            raise
-        except Exception as error:  # as above
-            raise ImageError(
-                f"This {name} is cut off or damaged: its header is fine, its pixels are not"
-                f" ({_reason(error)})."
-            ) from error
+            if name == "JPEG":
+                _check_passes(data, picture)
+            yield name, picture
         finally:
             picture.close()
 
@@ -141,15 +167,52 @@ def _other_kind(data: bytes) -> str:
 
 def _check_size(name: str, size: tuple[int, int]) -> None:
     width, height = size
-    limit = MAX_JPEG_PIXELS if name == "JPEG" else MAX_PIXELS
     if width < 1 or height < 1:
         raise ImageError(f"This {name} says that it is {width} × {height} pixels: there is nothing to show.")
+    limit = {"JPEG": MAX_JPEG_PIXELS, "WebP": MAX_WEBP_PIXELS}.get(name, MAX_PIXELS)
     if width * height > limit:
         hint = "" if name == "JPEG" else f", a JPEG up to {MAX_JPEG_PIXELS // 2**20}"
         raise ImageError(
             f"This {name} has {width} × {height} pixels, {width * height / 1e6:,.0f} megapixels; a {name} may"
             f" have up to {limit // 2**20}{hint}. Make it smaller first."
         )
+    if max(size) > MAX_SIDE_PX:
+        raise ImageError(
+            f"This {name} has {width} × {height} pixels; a side may have up to {MAX_SIDE_PX:,}. Cut it first."
+        )
+
+
+def _check_passes(data: bytes, picture: ImageFile.ImageFile) -> None:
+    """A JPEG drawn in several passes is held whole while it is decoded, however small we want it, pass by pass."""
+    pixels, scans = picture.width * picture.height, data.count(b"\xff\xda")
+    one_pass = not picture.info.get("progressive") and _first_scan_layers(data) == getattr(
+        picture, "layers", 0
+    )
+    if pixels > MAX_PIXELS and not one_pass:
+        raise ImageError(
+            f"This JPEG has {picture.width} × {picture.height} pixels, {pixels / 1e6:,.0f} megapixels, and is drawn"
+            f" in several passes; such a one may have up to {MAX_PIXELS // 2**20}. Make it smaller first."
+        )
+    if not one_pass and scans * pixels > MAX_SCANNED_PIXELS:
+        raise ImageError(
+            f"This JPEG is drawn in {scans} passes over {pixels / 1e6:,.0f} megapixels; at this size up to"
+            f" {MAX_SCANNED_PIXELS // pixels} passes are read. Save it again as a plain JPEG."
+        )
+
+
+def _first_scan_layers(data: bytes) -> int:
+    """How many of its layers a JPEG's first scan draws; 0 where there is none."""
+    at = 2
+    while at + 4 < len(data):
+        if data[at] != 0xFF or data[at + 1] == 0xFF:
+            at += 1
+        elif data[at + 1] == 0xDA:
+            return data[at + 4]
+        elif data[at + 1] in (0x00, 0x01) or 0xD0 <= data[at + 1] <= 0xD8:  # markers without a length
+            at += 2
+        else:
+            at += 2 + int.from_bytes(data[at + 2 : at + 4])
+    return 0
 
 
 def _draft(picture: ImageFile.ImageFile) -> None:
@@ -168,8 +231,10 @@ def _rgb(picture: Image.Image) -> Image.Image:
     if picture.mode in ("I", "F") or picture.mode.startswith("I;16"):
         return Image.fromarray(_to_8_bits(np.asarray(picture), picture.mode)).convert("RGB")
     if "transparency" in picture.info or picture.mode in ("RGBA", "LA", "PA", "La", "RGBa"):
-        colour = picture.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", colour.size, "white"), colour).convert("RGB")
+        colour = picture if picture.mode == "RGBA" else picture.convert("RGBA")
+        white = Image.new("RGB", colour.size, "white")
+        white.paste(colour, mask=colour)  # `alpha_composite` would hold two more copies
+        return white
     return picture.convert("RGB")
 
 
@@ -180,16 +245,27 @@ def _to_8_bits(values: NDArray[np.generic], mode: str) -> NDArray[np.uint8]:
     0..255, whichever first holds them all; what fits neither is stretched from its least to its greatest
     value. Not-a-number is black.
     """
-    exact = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    low, high = float(exact.min()), float(exact.max())
-    scales = {"F": (1.0, 255.0), "I": (255.0, 65535.0)}.get(mode, (65535.0,))
+    if mode not in ("I", "F"):
+        bytes_of: NDArray[np.uint8] = np.rint(np.arange(65536) * 255.0 / 65535.0).astype(np.uint8)
+        return bytes_of[values.astype(np.uint16)]
+    flat = values.reshape(-1)
+    pieces = [flat[start : start + _PIECE] for start in range(0, flat.size, _PIECE)]
+    low = min(float(_finite(piece).min()) for piece in pieces)
+    high = max(float(_finite(piece).max()) for piece in pieces)
+    scales = (1.0, 255.0) if mode == "F" else (255.0, 65535.0)
     full = next((scale for scale in scales if low >= 0 and high <= scale), None)
-    if full is None:
-        exact, full = exact - low, (high - low) or 1.0
-    return np.rint(exact * 255.0 / full).astype(np.uint8)
+    start, full = (low, (high - low) or 1.0) if full is None else (0.0, full)
+    small = np.empty(flat.size, np.uint8)
+    for number, piece in enumerate(pieces):
+        small[number * _PIECE :][: len(piece)] = np.rint((_finite(piece) - start) * 255.0 / full)
+    return small.reshape(values.shape)
+
+
+def _finite(values: NDArray[np.generic]) -> NDArray[np.float64]:
+    return np.nan_to_num(values.astype(np.float64), copy=False, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def _reason(error: Exception) -> str:
     # Pillow counts the bytes it has left over, which tells a visitor nothing.
     text = re.sub(r"\s*\(\d+ bytes not processed\)", "", " ".join(str(error).split())) or type(error).__name__
-    return text if len(text) <= 120 else text[:117] + "…"
+    return cut(text, 120)

@@ -21,6 +21,7 @@ from vitviz.models.pretrained_keys import State, fit_positions, load_into, renam
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError, find
 from vitviz.models.zoo import create_model
 from vitviz.torchvision_fix import import_torchvision
+from vitviz.words import cut
 
 __all__ = [
     "PRETRAINED",
@@ -131,7 +132,7 @@ def _local(source: Path | bytes) -> tuple[State, str]:
     except (SafetensorError, ValueError, KeyError) as error:
         if isinstance(error, PretrainedError):
             raise
-        raise PretrainedError(f"the file is not a whole safetensors file: {error}") from error
+        raise PretrainedError(f"the file is not a whole safetensors file: {cut(str(error), 200)}") from error
 
 
 def fetch(

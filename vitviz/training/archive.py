@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import re
 import shutil
-import struct
 import time
 import zipfile
-import zlib
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +19,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 
 from vitviz.checkpoints import CheckpointError, load_checkpoint
+from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.training.files import write_status
+from vitviz.training.record_fields import FieldError, checked_record, number, whole
 from vitviz.training.runs import MEMBER_NAME, Run, RunConfig, RunError, Status, config_from_values
+from vitviz.words import cut
 
 MAX_ZIP_BYTES = 64 * 2**20
 MAX_UNPACKED_BYTES = 192 * 2**20
@@ -31,7 +31,14 @@ MAX_FILES = 1024
 MAX_RECORDS = 200_000
 _READ = r"status\.json|records\.jsonl|snapshots/\d{8}\.safetensors"  # what readers of one model need
 _FILE = re.compile(rf"config\.json|resume\.safetensors|{_READ}|members/{MEMBER_NAME}/({_READ})")
-_DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError, OSError)
+_STATUS = {
+    "step": whole(),
+    "progress": number(0, 1),
+    "epoch": number(0),
+    "seconds": number(0),
+    "learning_rate": number(0, 10),
+    "weight_decay": number(0, 10),
+}
 _NOT_A_RUN = "the file is not a run downloaded from this program"
 
 
@@ -54,13 +61,18 @@ def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | 
     """
     files = _unpack(data)
     config = _config(files, owner, lease_s)
-    parts = [_part(files, config, "")] if not config.members else []
-    parts += [_part(files, config.of(member), f"members/{member.name}/") for member in config.members]
+    left_out: list[str] = []
+    parts = [_part(files, config, "", left_out)] if not config.members else []
+    for member in config.members:
+        parts.append(_part(files, config.of(member), f"members/{member.name}/", left_out))
     known = {name for part in parts for name in part} | {"config.json", "status.json", "resume.safetensors"}
     strange = sorted(set(files) - known)
     if strange:
-        raise RunError(f"{_NOT_A_RUN}: it holds {strange[0]!r}, which belongs to no model of it")
+        raise RunError(f"{_NOT_A_RUN}: it holds {cut(strange[0])!r}, which belongs to no model of it")
     status = _status(files, "status.json")
+    if left_out:
+        others = f" and {len(left_out) - 1:,} more" if len(left_out) > 1 else ""
+        status = replace(status, message=f"{status.message}; left out: {left_out[0]}{others}")
     resume = files.get("resume.safetensors")
     if resume is not None:
         _check_resume(resume)
@@ -76,7 +88,7 @@ def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | 
     return run
 
 
-def _part(files: dict[str, bytes], config: RunConfig, folder: str) -> dict[str, bytes]:
+def _part(files: dict[str, bytes], config: RunConfig, folder: str, left_out: list[str]) -> dict[str, bytes]:
     """One model's files, checked, under their names in the zip."""
     start = f"{folder}snapshots/"
     part = {name: content for name, content in files.items() if name.startswith(start)}
@@ -84,37 +96,32 @@ def _part(files: dict[str, bytes], config: RunConfig, folder: str) -> dict[str, 
         raise RunError("the run has no snapshot, so there is nothing to look at")
     for name, content in part.items():
         _check_snapshot(name, content, config)
-    records = _records(files.get(f"{folder}records.jsonl", b""))
-    part[f"{folder}records.jsonl"] = "".join(json.dumps(record) + "\n" for record in records).encode()
+    name = f"{folder}records.jsonl"
+    records = _records(files.get(name, b""), name, left_out)
+    part[name] = "".join(json.dumps(record) + "\n" for record in records).encode()
     status = f"{folder}status.json"
     part[status] = json.dumps(asdict(_status(files, status))).encode()
     return part
 
 
 def _unpack(data: bytes) -> dict[str, bytes]:
-    """Files by name; sizes are counted while unpacking, for a zip may lie about them."""
+    """Files by name."""
     if len(data) > MAX_ZIP_BYTES:
         raise RunError(
             f"the zip is too large: {len(data) / 2**20:.0f} MB, the limit is {MAX_ZIP_BYTES >> 20} MB"
         )
     files: dict[str, bytes] = {}
-    left = MAX_UNPACKED_BYTES
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if len(archive.infolist()) > MAX_FILES:
-                raise RunError(f"the zip holds {len(archive.infolist())} files, the limit is {MAX_FILES}")
-            for info in archive.infolist():
-                if not _FILE.fullmatch(info.filename) or info.filename in files:
-                    raise RunError(f"{_NOT_A_RUN}: it holds {info.filename[:80]!r}")
-                with archive.open(info) as file:
-                    files[info.filename] = file.read(left + 1)
-                left -= len(files[info.filename])
-                if left < 0:
-                    raise RunError(f"the zip unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB")
-    except RunError:
-        raise
-    except _DAMAGED as error:
-        raise RunError(f"{_NOT_A_RUN}, or it is damaged") from error
+        archive = BoundedZip(data, ZipLimits(MAX_FILES, MAX_UNPACKED_BYTES))
+        for info in archive.files:
+            name = info.filename
+            if not _FILE.fullmatch(name) or name in files:
+                raise RunError(f"{_NOT_A_RUN}: it holds {cut(name)!r}")
+            files[name] = archive.read(info, MAX_UNPACKED_BYTES)
+    except EntryError as error:
+        raise RunError(f"{name} in the zip cannot be used: {error}") from error
+    except ZipError as error:
+        raise RunError(f"the zip cannot be used: {error}") from error
     return files
 
 
@@ -122,34 +129,30 @@ def _config(files: dict[str, bytes], owner: str, lease_s: float | None) -> RunCo
     try:
         values = json.loads(files["config.json"])
         config = config_from_values(values)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except KeyError as error:
+        what = "there is none" if str(error) == "'config.json'" else f"it has no {error}"
+        raise RunError(f"{_NOT_A_RUN}: its config cannot be used: {what}") from error
+    except ValueError as error:
+        raise RunError(f"{_NOT_A_RUN}: its config cannot be used: {cut(str(error), 300)}") from error
+    except (TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise RunError(f"{_NOT_A_RUN}: its config cannot be used") from error
     return replace(config, owner=owner, lease_s=lease_s, created=0.0)
 
 
-def _records(data: bytes) -> list[dict[str, Any]]:
-    records = []
+def _records(data: bytes, name: str, left_out: list[str]) -> list[dict[str, Any]]:
+    """The records whose every field fits; of the others the place and the reason go to `left_out`."""
     lines = data.splitlines()
     if len(lines) > MAX_RECORDS:
-        raise RunError(f"the run has {len(lines)} records, the limit is {MAX_RECORDS}")
-    for line in lines:
+        raise RunError(f"the run has {len(lines):,} records, the limit is {MAX_RECORDS:,}")
+    records = []
+    for place, line in enumerate(lines, start=1):
         try:
-            record = json.loads(line)
+            records.append(checked_record(json.loads(line)))
+        except FieldError as error:
+            left_out.append(f"{name} line {place}: {error}")
         except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict) and _plain(record):
-            records.append(record)
+            left_out.append(f"{name} line {place} is no record")
     return records
-
-
-def _plain(record: dict[str, Any]) -> bool:
-    """Whether a record has what every reader counts on: its kind, its step, and finite numbers."""
-    numbers = [value for value in record.values() if isinstance(value, int | float)]
-    known = record.get("kind") in ("step", "evaluation", "shuffled", "snapshot", "event")
-    try:
-        return known and isinstance(record.get("step"), int) and all(map(math.isfinite, numbers))
-    except OverflowError:  # an integer beyond every float
-        return False
 
 
 def _check_snapshot(name: str, part: bytes, config: RunConfig) -> None:
@@ -158,6 +161,8 @@ def _check_snapshot(name: str, part: bytes, config: RunConfig) -> None:
         checkpoint = load_checkpoint(part, step)
     except CheckpointError as error:
         raise RunError(f"{name} cannot be used: {error}") from error
+    if checkpoint.history or set(checkpoint.card) - {"title", "step", "epoch", "seconds"}:
+        raise RunError(f"{name} says more of itself than a run's snapshot does")
     if checkpoint.config != config.model or checkpoint.preparation != config.preparation:
         raise RunError(f"{name} belongs to another model than the run's config")
 
@@ -172,26 +177,17 @@ def _check_resume(part: bytes) -> None:
 def _status(files: dict[str, bytes], name: str) -> Status:
     try:
         values = json.loads(files[name])
+        read: dict[str, Any] = {field: check(field, values[field]) for field, check in _STATUS.items()}
+        read |= {
+            field: None if values.get(field) is None else number(0, 1)(field, values[field])
+            for field in ("accuracy", "test_accuracy")
+        }
         state = "done" if values["state"] == "done" else "stopped"
-        tested = values.get("test_accuracy")
-        return Status(
-            state,
-            int(values["step"]),
-            progress=_finite(values["progress"]),
-            epoch=_finite(values["epoch"]),
-            seconds=_finite(values["seconds"]),
-            learning_rate=_finite(values["learning_rate"]),
-            weight_decay=_finite(values["weight_decay"]),
-            message=f"uploaded {time.strftime('%Y-%m-%d %H:%M')}",
-            accuracy=None if values.get("accuracy") is None else _finite(values["accuracy"]),
-            test_accuracy=None if tested is None else _finite(tested),
-        )
-    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise RunError(f"{_NOT_A_RUN}: its status cannot be used") from error
-
-
-def _finite(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"not a finite number: {value!r}")
-    return number
+        return Status(state, message=f"uploaded {time.strftime('%Y-%m-%d %H:%M')}", **read)
+    except KeyError as error:
+        what = f"it has no {error}" if str(error) != repr(name) else "there is none"
+        raise RunError(f"{_NOT_A_RUN}: its status ({name}) cannot be used: {what}") from error
+    except FieldError as error:
+        raise RunError(f"{_NOT_A_RUN}: its status ({name}) cannot be used: {error}") from error
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise RunError(f"{_NOT_A_RUN}: its status ({name}) cannot be read") from error

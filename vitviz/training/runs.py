@@ -21,6 +21,7 @@ from typing import Any
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
 from vitviz.training.files import append_lines, read_json, read_lines, write_status, write_whole
+from vitviz.training.limits import check_run
 
 # A trainer beats every 5 s, whatever it does: one that is silent for so long has died.
 HEARTBEAT_LIMIT_S = 20.0
@@ -28,6 +29,7 @@ ENDED = ("done", "stopped", "diverged", "failed", "interrupted")
 COMMANDS = ("pause", "resume", "step", "stop", "set")
 MOST_MEMBERS = 8
 MEMBER_NAME = r"[a-z0-9][a-z0-9_]{0,31}"
+DRAFT = ".new-"  # begins the name of a directory that is not yet a run
 _ID = re.compile(rf"[a-z0-9][a-z0-9-]{{3,63}}(/{MEMBER_NAME})?")
 
 
@@ -49,7 +51,7 @@ class RunConfig:
     """What is trained, on what and how; written once, when the run is created.
 
     Raises:
-        ValueError: if the members of an experiment do not fit together.
+        ValueError: if the members of an experiment do not fit together, or it is more than `limits` allow.
     """
 
     model: ModelConfig
@@ -66,6 +68,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         if self.members:
             _check_members(self)
+        check_run([member.model for member in self.members] or [self.model], self.train)
 
     def of(self, member: Member) -> RunConfig:
         """The config of one model of this experiment."""
@@ -119,14 +122,19 @@ class Run:
 
     @classmethod
     def create(cls, root: str | Path, config: RunConfig, run_id: str | None = None) -> Run:
-        """A new run under `root`, with an unguessable id unless one is given."""
-        directory = Path(root) / (run_id or f"{time.strftime('%y%m%d-%H%M%S')}-{secrets.token_hex(8)}")
-        config = replace(config, created=config.created or time.time())
-        for member in config.members:
-            cls.create(directory / "members", config.of(member), member.name)
-        (directory / "snapshots").mkdir(parents=True)
-        write_whole(directory / "config.json", json.dumps(_config_values(config), indent=1).encode())
-        write_status(directory / "status.json", asdict(Status()))
+        """A new run under `root`, with an unguessable id unless one is given.
+
+        Raises:
+            OSError: if it cannot be written; nothing is left of it then.
+        """
+        run_id = run_id or f"{time.strftime('%y%m%d-%H%M%S')}-{secrets.token_hex(8)}"
+        directory, draft = Path(root) / run_id, Path(root) / f"{DRAFT}{run_id}"
+        try:  # beside it, then renamed: a full disk leaves no half of a run
+            _write_new(draft, replace(config, created=config.created or time.time()))
+            draft.rename(directory)
+        except OSError:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
         return cls(directory)
 
     @classmethod
@@ -285,7 +293,8 @@ class Run:
 def list_runs(root: str | Path) -> list[Run]:
     """The runs under `root`, newest first."""
     folder = Path(root)
-    found = [Run(path.parent) for path in folder.glob("*/config.json")] if folder.is_dir() else []
+    paths = folder.glob("*/config.json") if folder.is_dir() else ()
+    found = [Run(path.parent) for path in paths if not path.parent.name.startswith(".")]
     return sorted(found, key=lambda run: run.id, reverse=True)
 
 
@@ -337,6 +346,14 @@ def _check_members(config: RunConfig) -> None:
         raise ValueError("an experiment's model is its first member's")
     if config.train.epochs is None:
         raise ValueError("an experiment is counted in epochs, so that its models are always equally far")
+
+
+def _write_new(directory: Path, config: RunConfig) -> None:
+    (directory / "snapshots").mkdir(parents=True)
+    for member in config.members:
+        _write_new(directory / "members" / member.name, config.of(member))
+    write_whole(directory / "config.json", json.dumps(_config_values(config), indent=1).encode())
+    write_status(directory / "status.json", asdict(Status()))
 
 
 def _config_values(config: RunConfig) -> dict[str, Any]:

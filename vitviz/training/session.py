@@ -26,6 +26,7 @@ from vitviz.data.datasets import DatasetError, load_dataset
 from vitviz.models.loaded import LoadedModel
 from vitviz.training.files import read_lines, write_status
 from vitviz.training.lane import Lane, Listener, together
+from vitviz.training.limits import MAX_TRAINING_S
 from vitviz.training.loop import Trainer
 from vitviz.training.pictures import training_data
 from vitviz.training.records import Ended, Event, StepRecord
@@ -234,6 +235,11 @@ class Session:
         """Follow the commands, wait while paused; whether the run should stop here."""
         self._obey()
         self._steps_wanted = max(0, self._steps_wanted - 1)
+        if together(self._lanes).seconds > MAX_TRAINING_S:
+            self._stopping = True
+            self._message = (
+                f"it has trained for {MAX_TRAINING_S / 3600:g} hours, the most that a run may take"
+            )
         if self._paused and not self._steps_wanted and not self._stopping:
             self._save()
             self._say("paused")

@@ -1,0 +1,106 @@
+"""A stranger's zip archive in memory, where no read gives more than was asked for, whatever the archive says of itself.
+
+`zipfile` bounds what it unpacks for deflate alone: 1.8 kB of bz2 become 2.4 GB in one read. So stored and deflated
+files only, read in one go to the size that the directory names, and all those sizes together have a limit.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from dataclasses import dataclass
+
+from vitviz.words import cut
+
+_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+_NAMES = {9: "deflate64", zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA", 93: "Zstandard", 95: "xz"}
+_DIRECTORY_ENTRY = b"PK\x01\x02"
+_LOCAL_HEADER_BYTES = 30  # before the name; the least that lies between two files
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    RuntimeError,  # NotImplementedError too: a split archive, a later version
+    ValueError,
+    OSError,
+    OverflowError,
+    IndexError,
+)
+
+
+class ZipError(ValueError):
+    """An archive that cannot be read; the message is a clause about 'it', without a full stop."""
+
+
+class EntryError(ZipError):
+    """One file of an archive that cannot be read; the others may be."""
+
+
+@dataclass(frozen=True)
+class ZipLimits:
+    """What an archive may hold."""
+
+    entries: int  # names, folders too
+    unpacked_bytes: int  # all files together
+
+
+class BoundedZip:
+    """The files of a zip archive; each read gives at most what it is allowed to.
+
+    Args:
+        data: the whole archive.
+        limits: larger ones are refused before anything is unpacked.
+
+    Raises:
+        ZipError: if it is no zip, holds or says it holds more than the limits, or files share their bytes.
+    """
+
+    def __init__(self, data: bytes, limits: ZipLimits) -> None:
+        # Every name takes 46 bytes of the directory, and some 700 once it is read: count before reading.
+        if data.count(_DIRECTORY_ENTRY) > limits.entries:
+            raise ZipError(f"it holds more than {limits.entries:,} files, the limit")
+        try:
+            self._archive = zipfile.ZipFile(io.BytesIO(data))
+        except _DAMAGED as error:
+            raise ZipError(f"it is not a zip archive that can be read ({_reason(error)})") from error
+        self.files = [info for info in self._archive.infolist() if not info.filename.endswith("/")]
+        said = sum(info.file_size for info in self.files)
+        if said > limits.unpacked_bytes:
+            raise ZipError(
+                f"it would unpack to {said / 2**20:,.0f} MB, the limit is {limits.unpacked_bytes / 2**20:,.0f} MB"
+            )
+        _check_apart(self.files)
+
+    def read(self, info: zipfile.ZipInfo, most_bytes: int) -> bytes:
+        """One of `files`, or its first `most_bytes` where it is longer.
+
+        Raises:
+            EntryError: if it is encrypted, packed in another way than deflate, or damaged.
+        """
+        if info.flag_bits & 1:
+            raise EntryError("it is encrypted")
+        if info.compress_type not in _METHODS:
+            method = _NAMES.get(info.compress_type, f"method {info.compress_type}")
+            raise EntryError(f"it is packed with {method}; only stored and deflated files are read")
+        try:
+            with self._archive.open(info) as file:
+                # One byte more than is said, so that a file that is longer is found out by its checksum.
+                return file.read(min(most_bytes, info.file_size + 1))
+        except _DAMAGED as error:
+            raise EntryError(f"it cannot be read ({_reason(error)})") from error
+
+
+def _check_apart(files: list[zipfile.ZipInfo]) -> None:
+    """No two files may be made of the same bytes: ten thousand names for one file are a trap."""
+    end = 0
+    for info in sorted(files, key=lambda info: info.header_offset):
+        if info.header_offset < end:
+            raise ZipError(f"{cut(info.filename)!r} shares its bytes with another file of it")
+        end = info.header_offset + _LOCAL_HEADER_BYTES + info.compress_size
+
+
+def _reason(error: Exception) -> str:
+    return cut(str(error), 120) or type(error).__name__

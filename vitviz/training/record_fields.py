@@ -1,0 +1,139 @@
+"""Records of a stranger's run, field by field: what every page counts on is there, of its type and in its range.
+
+What has no place in a record is left away; a record that lacks something is left out whole, with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Any
+
+from vitviz.words import cut
+
+MAX_STEP = 10**9
+MOST_TEXT = 200
+MOST_CLASSES = 1000
+_LARGE = 1e12
+
+
+class FieldError(ValueError):
+    """A value that does not fit; the message says which, what was expected and what was received."""
+
+
+Check = Callable[[str, Any], Any]
+
+
+def number(low: float = -_LARGE, high: float = _LARGE) -> Check:
+    """A finite number between two bounds, as a float."""
+
+    def check(name: str, value: Any) -> float:
+        if isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high:
+            return float(value)
+        raise FieldError(f"{name} must be a number from {low:g} to {high:g}, received {said(value)}")
+
+    return check
+
+
+def whole(low: int = 0, high: int = MAX_STEP) -> Check:
+    """An integer between two bounds."""
+
+    def check(name: str, value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+            return value
+        raise FieldError(f"{name} must be a whole number from {low:,} to {high:,}, received {said(value)}")
+
+    return check
+
+
+def text(*allowed: str) -> Check:
+    """One of these words, or where none is given any short text."""
+
+    def check(name: str, value: Any) -> str:
+        if isinstance(value, str) and (value in allowed if allowed else len(value) <= MOST_TEXT):
+            return value if allowed else cut(value, MOST_TEXT)
+        wanted = f"one of {', '.join(allowed)}" if allowed else f"a text of up to {MOST_TEXT} characters"
+        raise FieldError(f"{name} must be {wanted}, received {said(value)}")
+
+    return check
+
+
+def _confusion(name: str, value: Any) -> list[list[int]]:
+    """A square table of counts, or an empty one."""
+    rows: list[Any] = value if isinstance(value, list) and len(value) <= MOST_CLASSES else [None]
+    if all(isinstance(row, list) and len(row) == len(rows) for row in rows):
+        return [[whole()(name, count) for count in row] for row in rows]
+    raise FieldError(f"{name} must be a square table of counts, received {said(value)}")
+
+
+_SHARE, _STEP, _COUNT, _PLACE = number(0, 1), whole(), whole(), number(0, _LARGE)
+_REQUIRED: dict[str, dict[str, Check]] = {
+    "step": {
+        "step": _STEP,
+        "epoch": _PLACE,
+        "seen": _COUNT,
+        "loss": number(),
+        "accuracy": _SHARE,
+        "learning_rate": number(0, 10),
+        "weight_decay": number(0, 10),
+        "gradient_norm": number(0),
+        "images_per_second": number(0),
+        "seconds": _PLACE,
+    },
+    "evaluation": {
+        "split": text("validation", "test"),
+        "step": _STEP,
+        "epoch": _PLACE,
+        "accuracy": _SHARE,
+        "loss": number(),
+        "images": _COUNT,
+        "seconds": _PLACE,
+    },
+    "snapshot": {"step": _STEP, "epoch": _PLACE, "seconds": _PLACE},
+    "shuffled": {
+        "split": text("validation", "test"),
+        "step": _STEP,
+        "epoch": _PLACE,
+        "accuracy": _SHARE,
+        "shuffled": _SHARE,
+        "images": _COUNT,
+        "confusion": _confusion,
+    },
+    "event": {"step": _STEP, "event": text()},
+}
+_OPTIONAL: dict[str, dict[str, Check]] = {
+    "evaluation": {"confusion": _confusion},
+    "event": {
+        "time": number(0),
+        "learning_rate": number(0, 10),
+        "weight_decay": number(0, 10),
+        "refused": text(),
+    },
+}
+
+
+def checked_record(values: Any) -> dict[str, Any]:
+    """A record with its known fields only.
+
+    Raises:
+        FieldError: naming the first field that is missing or does not fit.
+    """
+    if not isinstance(values, dict):
+        raise FieldError(f"a record is an object, received {said(values)}")
+    kind = text(*_REQUIRED)("kind", values.get("kind"))
+    known = {"kind": kind} | {name: check(name, values.get(name)) for name, check in _REQUIRED[kind].items()}
+    more = {name: check for name, check in _OPTIONAL.get(kind, {}).items() if values.get(name) is not None}
+    return known | {name: check(name, values[name]) for name, check in more.items()}
+
+
+def said(value: Any) -> str:
+    """A stranger's value for a sentence: short, whatever it is."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    if isinstance(value, int) and abs(value) > 10**18:  # thousands of digits cannot even be written
+        return "a number of more than 18 digits"
+    if isinstance(value, float) and not isfinite(value):
+        return "no finite number"
+    return cut(repr(value[:MOST_TEXT] if isinstance(value, str) else value))

@@ -1,0 +1,35 @@
+"""A lock that is given in the order in which it was asked for.
+
+`threading.Lock` may be taken again at once by whoever let go of it: a visit that decodes ten thousand pictures would
+keep every other waiting.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+
+class Turns:
+    """One holder at a time, first come, first served; use it in a `with`. Not reentrant."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._taken = False
+        self._line: deque[threading.Event] = deque()
+
+    def __enter__(self) -> None:
+        with self._guard:
+            if not self._taken:
+                self._taken = True
+                return
+            turn = threading.Event()
+            self._line.append(turn)
+        turn.wait()
+
+    def __exit__(self, *_: object) -> None:
+        with self._guard:
+            if self._line:
+                self._line.popleft().set()  # it stays taken, by the next
+            else:
+                self._taken = False
