@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from vitviz.data import photos
+from vitviz.data import few, photos
 from vitviz.data.cache import data_file, read_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split, validation_split
 from vitviz.data.own import is_own, load_own
@@ -29,6 +29,7 @@ __all__ = [
     "DatasetError",
     "DatasetNote",
     "available_datasets",
+    "default_pictures",
     "load_dataset",
     "note_of",
     "picture_sets",
@@ -85,7 +86,15 @@ LOOKED_AT: dict[str, DatasetNote] = {
         "NASA, SpaceX and others, CC0 or public domain; as scikit-image installs them",
         False,
     ),
+    few.NAME: DatasetNote(
+        "CIFAR-10, a few",
+        f"200 of CIFAR-10's test pictures, the first {few.PER_CLASS} of each class: 32 × 32, RGB, a JPEG re-encoding.",
+        "Krizhevsky 2009",
+        False,
+    ),
 }
+# Where a model's own pictures are not on this machine: the nearest that always are.
+_NEAREST = {"mnist": "digits", "fashion-mnist": "digits", "cifar10": few.NAME, "cifar100": few.NAME}
 _NOTES = DATASETS | LOOKED_AT
 _locks = {name: threading.Lock() for name in _NOTES}  # two visits must not download or draw one set twice
 
@@ -98,6 +107,18 @@ def available_datasets() -> tuple[str, ...]:
 def picture_sets() -> tuple[str, ...]:
     """Names of the sets whose test pictures can be looked at without a network, now."""
     return (*available_datasets(), *LOOKED_AT)
+
+
+def default_pictures(trained_on: str | None, in_chans: int) -> str:
+    """The set whose pictures a model is shown with at first: its own where it is here, else the nearest that is.
+
+    Args:
+        trained_on: what the model learned from, a name in `DATASETS` or any other words; None for random weights.
+        in_chans: 1 for a model of grey pictures, 3 for one of colour pictures.
+    """
+    if trained_on in picture_sets():
+        return str(trained_on)
+    return _NEAREST.get(str(trained_on), "digits" if in_chans == 1 else "photos")
 
 
 def note_of(name: str) -> DatasetNote:
@@ -155,6 +176,11 @@ def _photos() -> Dataset:
 
 
 @lru_cache(maxsize=1)
+def _few() -> Dataset:
+    return few.few_dataset()
+
+
+@lru_cache(maxsize=1)
 def _digits() -> Dataset:
     table = np.loadtxt(_digits_file(), delimiter=",")  # a row: 64 counts of 0..16 inked pixels, and the label
     images = _enlarge(np.rint(table[:, :64].reshape(-1, 8, 8) * (255 / 16)).astype(np.uint8))
@@ -181,4 +207,4 @@ def _enlarge(small: Images) -> Images:
     return np.stack(enlarged)[..., None]
 
 
-_ALWAYS_HERE = {"digits": _digits, "shapes": _shapes, "photos": _photos}
+_ALWAYS_HERE = {"digits": _digits, "shapes": _shapes, "photos": _photos, few.NAME: _few}
