@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from vitviz.data.dataset import Dataset, DatasetError, stratified_split, validation_split
-from vitviz.data.datasets import DATASETS, available_datasets, load_dataset
+from vitviz.data.datasets import DATASETS, LOOKED_AT, available_datasets, load_dataset, picture_sets
 from vitviz.data.images import ImageError
-from vitviz.data.samples import load_example, load_sample, sample, sample_names, samples
+from vitviz.data.samples import load_sample, sample, sample_names, samples
 
 
 def test_digits_are_scikit_learns():
@@ -50,6 +50,7 @@ def test_names(tmp_path, monkeypatch):
     monkeypatch.setenv("VITVIZ_DATA", str(tmp_path))
     assert available_datasets() == ("digits", "shapes")
     assert list(DATASETS) == ["digits", "shapes", "mnist", "fashion-mnist", "cifar10", "cifar100"]
+    assert picture_sets() == ("digits", "shapes", *LOOKED_AT)
     with pytest.raises(DatasetError, match="no data set 'imagenet'; there are digits, shapes"):
         load_dataset("imagenet")
 
@@ -108,6 +109,36 @@ def test_a_data_set_is_checked():
         Dataset("bad", images, labels, images, np.array([0, 2]), ("a", "b"))
 
 
+def test_labels_and_classes_go_together():
+    images, labels = np.zeros((2, 4, 4, 1), np.uint8), np.array([0, 1])
+    unlabelled = Dataset("seen", images, None, images, None, (), ("a cat", "a dog"))
+    assert unlabelled.test_name(1) == "a dog"
+    assert Dataset("seen", images, None, images, None, ()).test_name(1) == ""
+    assert Dataset("named", images, labels, images, labels, ("a", "b")).test_name(1) == "b"
+    for wrong in (
+        (None, labels, ("a", "b")),
+        (labels, None, ("a", "b")),
+        (labels, labels, ()),
+        (None, None, ("a", "b")),
+    ):
+        with pytest.raises(ValueError, match="_labels and classes go together, received (no|some) labels"):
+            Dataset("bad", images, wrong[0], images, wrong[1], wrong[2])
+    with pytest.raises(ValueError, match="at least 2 classes or none"):
+        Dataset("bad", images, labels, images, labels, ("a",))
+    with pytest.raises(ValueError, match="test_names must name 2 pictures, received 1"):
+        Dataset("bad", images, None, images, None, (), ("a cat",))
+
+
+def test_a_set_may_have_test_pictures_only_but_never_none():
+    images, labels = np.zeros((2, 4, 4, 1), np.uint8), np.array([0, 1])
+    few = Dataset("few", images[:0], labels[:0], images, labels, ("a", "b"))
+    assert few.picture_shape == (4, 4, 1)
+    with pytest.raises(DatasetError, match="'few' has test pictures only, so no model can be trained on it"):
+        validation_split(few, 0.1, 0)
+    with pytest.raises(ValueError, match="test_images must hold at least 1 picture, received none"):
+        Dataset("bad", images, labels, images[:0], labels[:0], ("a", "b"))
+
+
 def test_samples_are_here_and_open():
     assert {"cat", "astronaut", "coffee", "rocket"} <= set(sample_names())
     assert sample_names()[0] == "cat" and len(sample_names()) == len(set(sample_names())) >= 15
@@ -120,14 +151,3 @@ def test_samples_are_here_and_open():
 def test_a_sample_that_is_not_there():
     with pytest.raises(ImageError, match="no sample picture '../../etc/passwd' here; there are cat"):
         load_sample("../../etc/passwd")
-
-
-def test_examples_are_rgb_with_their_label():
-    digits = load_dataset("digits")
-    example = load_example("digits", 17)
-    assert example.image.shape == (32, 32, 3) and (example.image == digits.test_images[17]).all()
-    assert example.label == digits.test_labels[17] and example.class_name == str(example.label)
-    assert load_example("shapes", 0).image.shape == (32, 32, 3)
-    for index in (-1, 359):
-        with pytest.raises(ImageError, match="test pictures 0 to 358"):
-            load_example("digits", index)

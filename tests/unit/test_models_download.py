@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import io
-import threading
+import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import save
 
+from tests.unit.weights_server import Server, serving
 from vitviz.config import ViTConfig
-from vitviz.models.download import DownloadCancelled, NoNetworkError, download
+from vitviz.models.download import STALE_S, DownloadCancelled, NoNetworkError, download
 from vitviz.models.pretrained import PRETRAINED, find, load_pretrained
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import create_model
@@ -24,46 +25,11 @@ BODY = bytes(range(256)) * 12_000  # three chunks
 SMALL = ViTConfig(image_size=16, patch_size=8, num_classes=3, embed_dim=8, depth=1, num_heads=2)
 
 
-class Server(ThreadingHTTPServer):
-    """Serves `files` by path; a path under /short/ states more bytes than it sends."""
-
-    files: dict[str, bytes]
-    asked: list[str]
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        self.server.asked.append(self.path)
-        body = self.server.files.get(self.path)
-        if body is None:
-            self.send_error(404)
-            return
-        self.send_response(200)
-        length = {"/short/file": len(body) + 1, "/large/file": 1 << 40}.get(self.path, len(body))
-        self.send_header("Content-Length", str(length))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Quiet."""
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server(("127.0.0.1", 0), Handler) as running:
+    with serving() as running:
         running.files = {f"/{folder}file": BODY for folder in ("", "short/", "large/")}
-        running.asked = []
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
         yield running
-        running.shutdown()
-        thread.join()
 
 
 def test_a_file_is_fetched_once_with_progress(server: Server, tmp_path: Path) -> None:
@@ -110,8 +76,27 @@ def test_a_download_can_be_stopped(server: Server, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_full_disk_is_not_the_networks_fault(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "folder").write_bytes(b"")
+    with pytest.raises(PretrainedError, match="cannot be written to .*folder: ") as raised:
+        download(f"{server.url}/file", tmp_path / "folder" / "file")
+    assert not isinstance(raised.value, NoNetworkError)
+
+
+def test_what_a_killed_process_left_is_removed_and_what_another_writes_is_not(
+    server: Server, tmp_path: Path
+) -> None:
+    left, growing = tmp_path / ".file.left", tmp_path / ".file.growing"
+    for part in (left, growing):
+        part.write_bytes(BODY[:9])
+    long_ago = time.time() - 2 * STALE_S
+    os.utime(left, (long_ago, long_ago))
+    assert download(f"{server.url}/file", tmp_path / "file").read_bytes() == BODY
+    assert not left.exists() and growing.exists()
+
+
 def test_without_network_one_sentence(tmp_path: Path) -> None:
-    with Server(("127.0.0.1", 0), Handler) as closed:
+    with serving() as closed:
         url = closed.url
     with pytest.raises(
         NoNetworkError, match="cannot be reached; everything else in the app works without them"

@@ -52,8 +52,10 @@ def write_dataset(dataset: Dataset, path: Path) -> None:
     """Write the .npz file: to a temporary name first, then renamed, so that no reader ever sees half of it.
 
     Raises:
+        DatasetError: if the set has no labels.
         OSError: if the folder cannot be written.
     """
+    train_labels, test_labels = dataset.labels_of("train"), dataset.labels_of("test")
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".npz", dir=path.parent)
     try:
@@ -61,9 +63,9 @@ def write_dataset(dataset: Dataset, path: Path) -> None:
             np.savez(
                 file,
                 train_images=dataset.train_images,
-                train_labels=dataset.train_labels,
+                train_labels=train_labels,
                 test_images=dataset.test_images,
-                test_labels=dataset.test_labels,
+                test_labels=test_labels,
                 classes=np.array(dataset.classes),
             )
             file.flush()
@@ -80,7 +82,14 @@ def _checked(name: str, arrays: dict[str, NDArray[Any]]) -> Dataset:
         if not np.issubdtype(arrays[key].dtype, np.integer):
             raise ValueError(f"{key} must be integers, received {arrays[key].dtype}")
         arrays[key] = arrays[key].astype(np.int64)
-    classes = arrays.pop("classes")
+    classes = arrays["classes"]
     if classes.dtype.kind != "U" or classes.ndim != 1:
         raise ValueError(f"classes must be a row of text, received {classes.dtype} {classes.shape}")
-    return Dataset(name=name, classes=tuple(str(label) for label in classes), **arrays)
+    return Dataset(
+        name,
+        arrays["train_images"],
+        arrays["train_labels"],
+        arrays["test_images"],
+        arrays["test_labels"],
+        tuple(str(label) for label in classes),
+    )

@@ -1,8 +1,9 @@
-"""What a labelled set of pictures is: arrays in memory, checked once, and split reproducibly."""
+"""What a set of pictures is: arrays in memory, checked once, labelled or not, and split reproducibly."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,14 @@ class DatasetError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A labelled set of pictures with a fixed train/test split; the arrays are read-only.
+    """A set of pictures with a fixed train/test split; the arrays are read-only.
+
+    A set without labels has no classes, and None for both labels. A set that is only looked at has no training
+    pictures: its `train_images` are (0, H, W, C).
 
     train_images, test_images: (N, H, W, C) uint8, C 1 (grey) or 3 (RGB), H = W not required.
-    train_labels, test_labels: (N,) int64 indices into `classes`.
+    train_labels, test_labels: (N,) int64 indices into `classes`, or None.
+    test_names: what each test picture shows, where no label says it.
 
     Raises:
         ValueError: if the arrays do not fit each other.
@@ -28,44 +33,93 @@ class Dataset:
 
     name: str
     train_images: Images
-    train_labels: Labels
+    train_labels: Labels | None
     test_images: Images
-    test_labels: Labels
+    test_labels: Labels | None
     classes: tuple[str, ...]
+    test_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if len(self.classes) == 1:
+            raise ValueError(f"classes must name at least 2 classes or none, received {self.classes!r}")
         for split in ("train", "test"):
-            _check_split(
-                split, getattr(self, f"{split}_images"), getattr(self, f"{split}_labels"), self.classes
-            )
+            images, labels = getattr(self, f"{split}_images"), getattr(self, f"{split}_labels")
+            _check_images(split, images)
+            _check_labels(split, labels, len(images), self.classes)
+        if not len(self.test_images):
+            raise ValueError("test_images must hold at least 1 picture, received none")
         if self.train_images.shape[1:] != self.test_images.shape[1:]:
             raise ValueError(
                 f"train and test pictures must share one shape, received {self.train_images.shape[1:]}"
                 f" and {self.test_images.shape[1:]}"
             )
+        if self.test_names and len(self.test_names) != len(self.test_images):
+            raise ValueError(
+                f"test_names must name {len(self.test_images)} pictures, received {len(self.test_names)}"
+            )
         for array in (self.train_images, self.train_labels, self.test_images, self.test_labels):
-            array.flags.writeable = False  # shared by every visit and every cache
+            if array is not None:
+                array.flags.writeable = False  # shared by every visit and every cache
 
     @property
     def picture_shape(self) -> tuple[int, int, int]:
         """(height, width, channels) of one picture."""
-        _, height, width, channels = self.train_images.shape
+        _, height, width, channels = self.test_images.shape
         return height, width, channels
 
+    def labels_of(self, split: Literal["train", "test"]) -> Labels:
+        """The labels of a split, (N,) int64.
 
-def _check_split(split: str, images: Images, labels: Labels, classes: tuple[str, ...]) -> None:
-    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] not in (1, 3) or 0 in images.shape:
+        Raises:
+            DatasetError: if the set has none.
+        """
+        labels = self.train_labels if split == "train" else self.test_labels
+        if labels is None:
+            raise DatasetError(
+                f"'{self.name}' has no labels, so nobody can say which answers are right: choose a set with classes,"
+                " such as 'cifar10-few' or 'digits'."
+            )
+        return labels
+
+    def test_name(self, index: int) -> str:
+        """What a test picture shows: its class, or, without labels, its own name; '' where neither is known."""
+        if self.test_labels is not None:
+            return self.classes[int(self.test_labels[index])]
+        return self.test_names[index] if self.test_names else ""
+
+    def check_trainable(self) -> None:
+        """Refuse a set that is only looked at.
+
+        Raises:
+            DatasetError: if it has no labels, or no training pictures.
+        """
+        lacks = "no labels" if not self.classes else "" if len(self.train_images) else "test pictures only"
+        if lacks:
+            raise DatasetError(
+                f"'{self.name}' has {lacks}, so no model can be trained on it: choose a set to learn from, such as"
+                " 'digits', 'shapes' or 'cifar10'."
+            )
+
+
+def _check_images(split: str, images: Images) -> None:
+    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] not in (1, 3) or 0 in images.shape[1:]:
         raise ValueError(
-            f"{split}_images must be uint8 (N, H, W, 1 or 3) and not empty,"
+            f"{split}_images must be uint8 (N, H, W, 1 or 3) of at least one pixel,"
             f" received {images.dtype} {images.shape}"
         )
-    if labels.dtype != np.int64 or labels.shape != images.shape[:1]:
-        raise ValueError(
-            f"{split}_labels must be int64 ({images.shape[0]},), received {labels.dtype} {labels.shape}"
-        )
-    if len(classes) < 2:
-        raise ValueError(f"classes must name at least 2 classes, received {classes!r}")
-    if labels.min() < 0 or labels.max() >= len(classes):
+
+
+def _check_labels(split: str, labels: Labels | None, count: int, classes: tuple[str, ...]) -> None:
+    if labels is None or not classes:
+        if labels is not None or classes:
+            raise ValueError(
+                f"{split}_labels and classes go together, received {'no' if labels is None else 'some'} labels"
+                f" and {len(classes)} classes"
+            )
+        return
+    if labels.dtype != np.int64 or labels.shape != (count,):
+        raise ValueError(f"{split}_labels must be int64 ({count},), received {labels.dtype} {labels.shape}")
+    if count and (labels.min() < 0 or labels.max() >= len(classes)):
         raise ValueError(
             f"{split}_labels must lie in 0..{len(classes) - 1}, received {labels.min()}..{labels.max()}"
         )
@@ -105,5 +159,9 @@ def validation_split(dataset: Dataset, fraction: float, seed: int) -> tuple[Labe
         dataset: whose training set is split.
         fraction: the validation set's share, in (0, 1).
         seed: fixes the split.
+
+    Raises:
+        DatasetError: if the set is only looked at.
     """
-    return stratified_split(dataset.train_labels, fraction, seed)
+    dataset.check_trainable()
+    return stratified_split(dataset.labels_of("train"), fraction, seed)

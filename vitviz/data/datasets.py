@@ -1,4 +1,8 @@
-"""The labelled sets by name: two that are always there, four from the network, each loaded once."""
+"""Sets of pictures by name, each loaded once.
+
+`DATASETS` are labelled and learned from: two that are always there, four from the network. `LOOKED_AT` are only looked
+at, and always there.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from vitviz.data import few, photos
 from vitviz.data.cache import data_file, read_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split, validation_split
 from vitviz.data.own import is_own, load_own
@@ -19,11 +24,15 @@ from vitviz.data.shapes import shapes_dataset
 
 __all__ = [
     "DATASETS",
+    "LOOKED_AT",
     "Dataset",
     "DatasetError",
     "DatasetNote",
     "available_datasets",
+    "default_pictures",
     "load_dataset",
+    "note_of",
+    "picture_sets",
     "stratified_split",
     "validation_split",
 ]
@@ -69,21 +78,67 @@ DATASETS: dict[str, DatasetNote] = {
         "CIFAR-100", "60,000 small photos of 32 × 32 in 100 classes, RGB.", "Krizhevsky 2009", True
     ),
 }
-_locks = {name: threading.Lock() for name in DATASETS}  # two visits must not download or draw one set twice
+LOOKED_AT: dict[str, DatasetNote] = {
+    "photos": DatasetNote(
+        "Photos",
+        f"{photos.COUNT} overlapping crops of {len(photos.SOURCES)} free photographs,"
+        f" {photos.CROP_PX} × {photos.CROP_PX}, RGB, without labels.",
+        "NASA, SpaceX and others, CC0 or public domain; as scikit-image installs them",
+        False,
+    ),
+    few.NAME: DatasetNote(
+        "CIFAR-10, a few",
+        f"200 of CIFAR-10's test pictures, the first {few.PER_CLASS} of each class: 32 × 32, RGB, a JPEG re-encoding.",
+        "Krizhevsky 2009",
+        False,
+    ),
+}
+# Where a model's own pictures are not on this machine: the nearest that always are.
+_NEAREST = {"mnist": "digits", "fashion-mnist": "digits", "cifar10": few.NAME, "cifar100": few.NAME}
+_NOTES = DATASETS | LOOKED_AT
+_locks = {name: threading.Lock() for name in _NOTES}  # two visits must not download or draw one set twice
 
 
 def available_datasets() -> tuple[str, ...]:
-    """Names of the sets that load without a network, now."""
+    """Names of the sets to learn from that load without a network, now."""
     return tuple(name for name, note in DATASETS.items() if not note.needs_file or data_file(name).is_file())
+
+
+def picture_sets() -> tuple[str, ...]:
+    """Names of the sets whose test pictures can be looked at without a network, now."""
+    return (*available_datasets(), *LOOKED_AT)
+
+
+def default_pictures(trained_on: str | None, in_chans: int) -> str:
+    """The set whose pictures a model is shown with at first: its own where it is here, else the nearest that is.
+
+    Args:
+        trained_on: what the model learned from, a name in `DATASETS` or any other words; None for random weights.
+        in_chans: 1 for a model of grey pictures, 3 for one of colour pictures.
+    """
+    if trained_on in picture_sets():
+        return str(trained_on)
+    return _NEAREST.get(str(trained_on), "digits" if in_chans == 1 else "photos")
+
+
+def note_of(name: str) -> DatasetNote:
+    """What to say about a set before it is loaded.
+
+    Raises:
+        DatasetError: if there is no such set.
+    """
+    if name not in _NOTES:
+        raise DatasetError(f"There is no data set '{name}'; there are {', '.join(_NOTES)}.")
+    return _NOTES[name]
 
 
 def load_dataset(
     name: str, progress: Callable[[float, str], None] | None = None, runs_folder: Path | None = None
 ) -> Dataset:
-    """A labelled set by name, from memory, from its file, or, where that is missing, from the network.
+    """A set by name, from memory, from its file, or, where that is missing, from the network.
 
     Args:
-        name: one of `DATASETS`, or a visitor's own (see `own`).
+        name: one of `DATASETS` or `LOOKED_AT`, or a visitor's own (see `own`).
         progress: told (share done, what is being done) while a download runs; see `download_dataset`.
         runs_folder: where visitors' own sets lie.
 
@@ -92,13 +147,10 @@ def load_dataset(
     """
     if is_own(name):
         return load_own(name, runs_folder)
-    if name not in DATASETS:
-        raise DatasetError(f"There is no data set '{name}'; there are {', '.join(DATASETS)}.")
+    needs_file = note_of(name).needs_file
     with _locks[name]:
-        if name == "digits":
-            return _digits()
-        if name == "shapes":
-            return _shapes()
+        if not needs_file:
+            return _ALWAYS_HERE[name]()
         path = data_file(name)
         if not path.is_file():
             from vitviz.data.download import download_dataset  # torch and torchvision: only where needed
@@ -116,6 +168,16 @@ def _from_file(name: str, path: Path, mtime_ns: int, size_bytes: int) -> Dataset
 @lru_cache(maxsize=1)
 def _shapes() -> Dataset:
     return shapes_dataset()
+
+
+@lru_cache(maxsize=1)
+def _photos() -> Dataset:
+    return photos.photos_dataset()
+
+
+@lru_cache(maxsize=1)
+def _few() -> Dataset:
+    return few.few_dataset()
 
 
 @lru_cache(maxsize=1)
@@ -143,3 +205,6 @@ def _enlarge(small: Images) -> Images:
         np.array(Image.fromarray(picture).resize(size, Image.Resampling.BICUBIC)) for picture in small
     ]
     return np.stack(enlarged)[..., None]
+
+
+_ALWAYS_HERE = {"digits": _digits, "shapes": _shapes, "photos": _photos, few.NAME: _few}

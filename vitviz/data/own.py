@@ -74,8 +74,8 @@ def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path) -> OwnNo
         title,
         data.picture_shape[0],
         data.classes,
-        _counts(data.train_labels, len(data.classes)),
-        _counts(data.test_labels, len(data.classes)),
+        _counts(data.labels_of("train"), len(data.classes)),
+        _counts(data.labels_of("test"), len(data.classes)),
         len(pictures.skipped),
         tuple(f"{skipped.name}: {skipped.reason}" for skipped in pictures.skipped[:MOST_NAMED]),
     )

@@ -1,4 +1,4 @@
-"""Pictures to begin with: scikit-image's installed photos, and examples from the data sets."""
+"""Pictures to begin with: those that scikit-image installs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.data.datasets import load_dataset
 from vitviz.data.images import ImageError, decode_image
 
 
@@ -22,15 +21,6 @@ class Sample:
     title: str
     file: str
     source: str
-
-
-@dataclass(frozen=True, eq=False)
-class Example:
-    """One test picture of a data set: image (H, W, 3) uint8, its label, and the label's name."""
-
-    image: NDArray[np.uint8]
-    label: int
-    class_name: str
 
 
 _SAMPLES = (
@@ -98,19 +88,3 @@ def load_sample(name: str) -> NDArray[np.uint8]:
     if folder is None:
         raise ImageError("The sample pictures need scikit-image: install it as requirements.txt says.")
     return decode_image((folder / file).read_bytes())
-
-
-def load_example(dataset_name: str, index: int) -> Example:
-    """The `index`-th test picture of a data set, as RGB.
-
-    Raises:
-        DatasetError: if the data set cannot be had.
-        ImageError: if it has no such picture.
-    """
-    dataset = load_dataset(dataset_name)
-    count = len(dataset.test_labels)
-    if not 0 <= index < count:
-        raise ImageError(f"'{dataset_name}' has test pictures 0 to {count - 1}; there is no {index}.")
-    label = int(dataset.test_labels[index])
-    image = np.repeat(dataset.test_images[index], 3 // dataset.picture_shape[2], axis=2)
-    return Example(image, label, dataset.classes[label])

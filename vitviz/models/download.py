@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from http.client import HTTPException
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -20,10 +22,11 @@ Progress = Callable[[int, int | None], None]  # bytes so far, and of the whole w
 CHUNK_BYTES = 1 << 20
 MAX_BYTES = 2 << 30  # ViT-L/16 is 1.2 GB
 TIMEOUT_S = 20.0
+STALE_S = 600.0  # a part that has not grown for so long belongs to no download
 
 
 class NoNetworkError(PretrainedError):
-    """The file's host cannot be reached."""
+    """The file's host cannot be reached, or does not give the file."""
 
 
 class DownloadCancelled(PretrainedError):
@@ -51,35 +54,53 @@ def download(
     """Fetch `url` into `target` unless it is there; a partial file never carries that name.
 
     Raises:
-        NoNetworkError: if the host cannot be reached, or stops answering.
+        NoNetworkError: if the host cannot be reached, refuses, or stops answering.
         DownloadCancelled: if `cancelled()` becomes true.
-        PretrainedError: if the host refuses, or the file is too large, cut short or not the published one.
+        PretrainedError: if the file is too large or not the published one, or cannot be written.
     """
     if target.exists():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as part:
-        try:
-            digest = _fetch(url, part.write, progress, cancelled)
-            if not digest.startswith(sha256_start):
-                raise PretrainedError(f"{url} is not the published file: its sha256 starts {digest[:8]}")
-            part.flush()
-            os.replace(part.name, target)
-        finally:
-            Path(part.name).unlink(missing_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target)
+        with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as part:
+            try:
+                digest = hashlib.sha256()
+                with closing(_chunks(url, progress, cancelled)) as chunks:
+                    for chunk in chunks:
+                        part.write(chunk)
+                        digest.update(chunk)
+                _check(url, digest.hexdigest(), sha256_start)
+                part.flush()
+                os.replace(part.name, target)
+            finally:
+                Path(part.name).unlink(missing_ok=True)
+    except OSError as error:  # the network's are named where it is read
+        raise PretrainedError(
+            f"the weights cannot be written to {target.parent}: {error.strerror or error}"
+        ) from error
     return target
 
 
-def _fetch(
-    url: str,
-    write: Callable[[bytes], object],
-    progress: Progress | None,
-    cancelled: Callable[[], bool] | None,
-) -> str:
+def _check(url: str, digest: str, sha256_start: str) -> None:
+    if not digest.startswith(sha256_start):
+        raise PretrainedError(f"{url} is not the published file: its sha256 starts {digest[:8]}")
+
+
+def _sweep(target: Path) -> None:
+    """Remove what a process that was ended has left of this file."""
+    for part in target.parent.glob(f".{target.name}.*"):
+        if time.time() - part.stat().st_mtime > STALE_S:
+            part.unlink(missing_ok=True)
+
+
+def _chunks(
+    url: str, progress: Progress | None, cancelled: Callable[[], bool] | None
+) -> Generator[bytes, None, None]:
+    """The file's bytes as they come; what its reader does with them is no business of the network's errors."""
     if not url.startswith(("https://", "http://")):
         raise PretrainedError(f"weights are fetched over http or https, received {url}")
     host = url.split("/")[2]
-    digest = hashlib.sha256()
     done = 0
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
@@ -93,13 +114,12 @@ def _fetch(
                 done += len(chunk)
                 if done > MAX_BYTES:
                     raise PretrainedError(f"{url} has more than the {MAX_BYTES} bytes that are taken")
-                write(chunk)
-                digest.update(chunk)
+                yield chunk
                 if progress is not None:
                     progress(done, total)
     except urllib.error.HTTPError as error:
         error.close()
-        raise PretrainedError(f"{host} does not give {url}: {error.code} {error.reason}") from error
+        raise NoNetworkError(f"{host} does not give {url}: {error.code} {error.reason}") from error
     except (OSError, HTTPException) as error:
         raise NoNetworkError(
             f"the weights could not be fetched because {host} cannot be reached;"
@@ -107,4 +127,3 @@ def _fetch(
         ) from error
     if total is not None and done != total:
         raise NoNetworkError(f"{host} stopped after {done} of {total} bytes; try again")
-    return digest.hexdigest()

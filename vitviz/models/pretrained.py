@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -14,11 +13,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 
 from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models.download import MAX_BYTES, Progress, download, weights_file, weights_folder
+from vitviz.models.download import MAX_BYTES, Progress, weights_folder
 from vitviz.models.loaded import LoadedModel
 from vitviz.models.pretrained_file import check_header, classes_of_head
 from vitviz.models.pretrained_keys import State, fit_positions, load_into, rename
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError, find
+from vitviz.models.published import fetch
 from vitviz.models.zoo import create_model
 from vitviz.torchvision_fix import import_torchvision
 from vitviz.words import cut
@@ -28,6 +28,7 @@ __all__ = [
     "UNSAID",
     "Pretrained",
     "PretrainedError",
+    "fetch",
     "find",
     "load_pretrained",
     "open_own",
@@ -135,13 +136,6 @@ def _local(source: Path | bytes) -> tuple[State, str]:
         raise PretrainedError(f"the file is not a whole safetensors file: {cut(str(error), 200)}") from error
 
 
-def fetch(
-    entry: Pretrained, progress: Progress | None = None, cancelled: Callable[[], bool] | None = None
-) -> Path:
-    """The published file of an entry, fetched unless it is there; raises what `load_pretrained` does."""
-    return download(_mirrored(entry.url), weights_file(entry), progress, cancelled, entry.sha256_start)
-
-
 def _fetched(
     entry: Pretrained, progress: Progress | None, cancelled: Callable[[], bool] | None
 ) -> tuple[State, str]:
@@ -158,18 +152,6 @@ def _fetched(
         entry.url, model_dir=str(target.parent), map_location="cpu", progress=False, weights_only=True
     )
     return state, digest
-
-
-def _mirrored(url: str) -> str:
-    """The same file at the mirror that HF_ENDPOINT or VITVIZ_TORCHVISION_ENDPOINT names, if any."""
-    for host, variable in (
-        ("https://huggingface.co", "HF_ENDPOINT"),
-        ("https://download.pytorch.org", "VITVIZ_TORCHVISION_ENDPOINT"),
-    ):
-        mirror = os.environ.get(variable)
-        if mirror and url.startswith(f"{host}/"):
-            return mirror.rstrip("/") + url.removeprefix(host)
-    return url
 
 
 @lru_cache(maxsize=1)

@@ -11,6 +11,11 @@ INTRODUCTION = """# Checkpoints
 Trained by this project; every file carries its configs, its history and snapshots of its training, and this page is
 written from the files' headers by `python -m vitviz.evaluate --cards`. `python -m vitviz.evaluate FILE` measures a
 file's accuracy again.
+
+`cifar10_few.png` and `.json` hold 200 of CIFAR-10's test pictures (Krizhevsky 2009), the first 20 of each class, so
+that a model of small photos opens on pictures like those that it learned from, without a network. Source, citation,
+licence and the rule of the choice stand in the JSON file; `python -m vitviz.data.few` writes both again. They are not
+under this project's licence.
 """
 
 

@@ -47,15 +47,17 @@ def training_data(dataset: Dataset, preparation: Preparation, config: TrainConfi
     """Split and prepare a dataset as a run's config says.
 
     Raises:
+        DatasetError: if the set is only looked at: without labels, or without training pictures.
         ValueError: if the batch is larger than what is left for training.
     """
     kept, held_out = validation_split(dataset, config.validation_fraction, SPLIT_SEED)
     kept = kept[: max(1, round(len(kept) * config.train_fraction))]
     if config.batch_size > len(kept):
         raise ValueError(f"batch_size {config.batch_size} is larger than the {len(kept)} training pictures")
+    labels = dataset.labels_of("train")
     return TrainingData(
-        _pictures(dataset.train_images, dataset.train_labels, kept, preparation),
-        _pictures(dataset.train_images, dataset.train_labels, held_out, preparation),
+        _pictures(dataset.train_images, labels, kept, preparation),
+        _pictures(dataset.train_images, labels, held_out, preparation),
         test_pictures(dataset, preparation),
         preparation,
         tuple(dataset.classes),
@@ -63,8 +65,12 @@ def training_data(dataset: Dataset, preparation: Preparation, config: TrainConfi
 
 
 def test_pictures(dataset: Dataset, preparation: Preparation) -> Pictures:
-    """A dataset's test part, prepared."""
-    return _pictures(dataset.test_images, dataset.test_labels, slice(None), preparation)
+    """A dataset's test part, prepared.
+
+    Raises:
+        DatasetError: if the set has no labels.
+    """
+    return _pictures(dataset.test_images, dataset.labels_of("test"), slice(None), preparation)
 
 
 def _pictures(
