@@ -12,9 +12,10 @@ import time
 import urllib.request
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -30,8 +31,8 @@ Visit = Callable[..., Page]
 
 
 def chromium_path() -> str | None:
-    """$VITVIZ_CHROMIUM, or a Chromium on the path."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    """$VITVIZ_CHROMIUM, or a Chromium on the path: the one without windows takes half the processor's time."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return os.environ.get("VITVIZ_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
@@ -149,16 +150,24 @@ def server_url(browser: Browser, runs_folder: Path) -> Iterator[str]:
     stop_server(server)
 
 
+@pytest.fixture(scope="session")
+def contexts(browser: Browser) -> dict[str, BrowserContext]:
+    """A context for each kind of screen, kept for the worker: what Streamlit serves to everybody is fetched once."""
+    return {}
+
+
 @pytest.fixture
-def visit(browser: Browser, server_url: str, request: pytest.FixtureRequest) -> Iterator[Visit]:
+def visit(
+    browser: Browser, contexts: dict[str, BrowserContext], server_url: str, request: pytest.FixtureRequest
+) -> Iterator[Visit]:
     """`visit("patches?image=sample:cat")`: a fresh visit, settled; console errors and exceptions fail the test."""
     problems: list[str] = []
-    contexts = []
 
     def open_page(address: str = "", *, width: int = 1400, height: int = 900, **context: object) -> Page:
-        fresh = browser.new_context(viewport={"width": width, "height": height}, **context)  # type: ignore[arg-type]
-        contexts.append(fresh)
-        page = fresh.new_page()
+        kind = {"viewport": {"width": width, "height": height}, **context}
+        if repr(kind) not in contexts:
+            contexts[repr(kind)] = browser.new_context(**kind)  # type: ignore[arg-type]
+        page = contexts[repr(kind)].new_page()
         page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: problems.append(f"exception: {error}"))
         # A deep link makes Streamlit's client probe for the server below the page's own address first: a 404.
@@ -176,9 +185,20 @@ def visit(browser: Browser, server_url: str, request: pytest.FixtureRequest) -> 
 
     yield open_page
     where = evidence_of(request.node, browser) if problems else ""
-    for context in contexts:
-        context.close()
+    for context in contexts.values():
+        forget(context)
     assert not problems, f"{problems}; {where}"
+
+
+def forget(context: BrowserContext) -> None:
+    """Ends the context's visits: no page, cookie or stored word is left for the next one."""
+    for page in context.pages:
+        if page.url.startswith("http"):
+            origin = "{0.scheme}://{0.netloc}".format(urlparse(page.url))
+            context.new_cdp_session(page).send(
+                "Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "cookies,local_storage"}
+            )
+        page.close()
 
 
 def settle(page: Page) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,14 +25,15 @@ OPEN = """async ([script, payloads]) => {
 
 
 @pytest.fixture
-def page(browser: Browser) -> Page:
+def page(browser: Browser) -> Iterator[Page]:
     """A page on which `calls[i]()` shows message i and returns its cleanup."""
     base = (Path(components.__file__).parent / "base.js").read_text("utf-8")
     fresh = browser.new_page()
     fresh.set_content('<div id="place"><div class="vv"></div></div>')
     payloads = [list(pack({"text": text})) for text in ("first", "second")]
     fresh.evaluate(OPEN, [components._palette() + base + VIEW, payloads])
-    return fresh
+    yield fresh
+    fresh.close()
 
 
 def settled(page: Page) -> Page:
