@@ -1,9 +1,10 @@
-"""A real server and a real Chromium: one of each per session, a fresh visit per test."""
+"""A real server and a real Chromium: one of each per worker, a fresh visit per test; who fails leaves a picture."""
 
 from __future__ import annotations
 
 import functools
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -11,12 +12,13 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -27,12 +29,13 @@ FLAGS = [
     "--disable-sync",
 ]
 START_S = 60
+TAIL_LINES = 100  # of a server's log, beside a failing test's picture
 Visit = Callable[..., Page]
 
 
 def chromium_path() -> str | None:
-    """$VITVIZ_CHROMIUM, or a Chromium on the path."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    """$VITVIZ_CHROMIUM, or a Chromium on the path: the one without windows takes half the processor's time."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return os.environ.get("VITVIZ_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
@@ -77,8 +80,49 @@ def stop_server(server: subprocess.Popen[bytes]) -> None:
         server.wait()
 
 
+def keep(browser: Browser, folder: Path, logs: list[Path]) -> str:
+    """Leaves a picture of every open page and the tail of every log in `folder`; says where they lie."""
+    folder.mkdir(parents=True, exist_ok=True)
+    said = []
+    for page in [page for context in browser.contexts for page in context.pages]:
+        try:
+            page.screenshot(path=folder / f"page{len(said)}.png", timeout=5000)
+            said.append(page.url)
+        except Error as error:  # a page that has crashed must not hide why the test failed
+            said.append(f"{page.url}: no picture: {error.message}")
+    (folder / "pages.txt").write_text("\n".join(said) + "\n")
+    for log in logs:
+        lines = log.read_text(errors="replace").splitlines(keepends=True)
+        (folder / log.name).write_text("".join(lines[-TAIL_LINES:]))
+    return f"pictures and the server's log: {folder}"
+
+
+def evidence_of(item: pytest.Item, browser: Browser) -> str:
+    """`keep` for a failing test: its pages, the worker's server and what the test itself has logged."""
+    given = item.funcargs  # type: ignore[attr-defined]
+    folders = [given[name] for name in ("tmp_path",) if name in given]
+    folders += [given["runs_folder"].parent] if "runs_folder" in given else []
+    logs = [log for folder in folders for log in sorted(folder.glob("*.log"))]
+    return keep(browser, given["left_behind"] / re.sub(r"[^\w.-]+", "_", item.name)[:100], logs)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    browser = getattr(item, "funcargs", {}).get("browser")
+    if report.failed and report.when != "teardown" and browser is not None:
+        report.sections.append(("What the browser showed", evidence_of(item, browser)))
+    return report
+
+
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def left_behind(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where failing tests leave their pictures: pytest keeps it after the last test."""
+    return tmp_path_factory.mktemp("failed")
+
+
+@pytest.fixture(scope="session")
+def browser(left_behind: Path) -> Iterator[Browser]:
     path = chromium_path()
     if path is None:
         reason = "no Chromium on this machine: install one, or name it in VITVIZ_CHROMIUM"
@@ -113,16 +157,24 @@ def server_url(browser: Browser, runs_folder: Path) -> Iterator[str]:
     stop_server(server)
 
 
+@pytest.fixture(scope="session")
+def contexts(browser: Browser) -> dict[str, BrowserContext]:
+    """A context for each kind of screen, kept for the worker: what Streamlit serves to everybody is fetched once."""
+    return {}
+
+
 @pytest.fixture
-def visit(browser: Browser, server_url: str) -> Iterator[Visit]:
+def visit(
+    browser: Browser, contexts: dict[str, BrowserContext], server_url: str, request: pytest.FixtureRequest
+) -> Iterator[Visit]:
     """`visit("patches?image=sample:cat")`: a fresh visit, settled; console errors and exceptions fail the test."""
     problems: list[str] = []
-    contexts = []
 
     def open_page(address: str = "", *, width: int = 1400, height: int = 900, **context: object) -> Page:
-        fresh = browser.new_context(viewport={"width": width, "height": height}, **context)  # type: ignore[arg-type]
-        contexts.append(fresh)
-        page = fresh.new_page()
+        kind = {"viewport": {"width": width, "height": height}, **context}
+        if repr(kind) not in contexts:
+            contexts[repr(kind)] = browser.new_context(**kind)  # type: ignore[arg-type]
+        page = contexts[repr(kind)].new_page()
         page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: problems.append(f"exception: {error}"))
         # A deep link makes Streamlit's client probe for the server below the page's own address first: a 404.
@@ -139,9 +191,21 @@ def visit(browser: Browser, server_url: str) -> Iterator[Visit]:
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
-    assert not problems, problems
+    where = evidence_of(request.node, browser) if problems else ""
+    for context in contexts.values():
+        forget(context)
+    assert not problems, f"{problems}; {where}"
+
+
+def forget(context: BrowserContext) -> None:
+    """Ends the context's visits: no page, cookie or stored word is left for the next one."""
+    for page in context.pages:
+        if page.url.startswith("http"):
+            origin = "{0.scheme}://{0.netloc}".format(urlparse(page.url))
+            context.new_cdp_session(page).send(
+                "Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "cookies,local_storage"}
+            )
+        page.close()
 
 
 def settle(page: Page) -> None:

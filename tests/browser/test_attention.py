@@ -8,22 +8,12 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 pytestmark = pytest.mark.browser
 expect.set_options(timeout=20_000)
 Visit = Callable[..., Page]
 DIGIT = "attention?model=preset:vit_digits&image=digits:0&pin=0.5,0.5&attention.layer=4&attention.head=1"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def pages_are_declared(browser: Browser, server_url: str) -> None:
-    """Streamlit answers a page's own address once a first visit to the server has declared the pages."""
-    page = browser.new_page()
-    page.goto(server_url)
-    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
-    page.locator('[data-testid="stMain"] h1').first.wait_for()
-    page.close()
 
 
 def explorer(page: Page) -> Locator:

@@ -220,7 +220,7 @@ def test_one_visitor_leaves_a_place_and_an_abandoned_run_stops(visit: Visit, run
     press(bob, "Stop")
     expect(badge(bob, "stopped")).to_be_visible(timeout=TRAINING_MS)
 
-    ann.context.close()  # nobody watches any more: the leases are made old instead of waited for
+    ann.close()  # nobody watches any more: the leases are made old instead of waited for
     for run in (first, second):
         os.utime(run / "lease.json", (0, 0))
     states = ("stopped", "stopped")

@@ -9,22 +9,12 @@ from collections.abc import Callable
 import pytest
 import skimage.data
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 pytestmark = pytest.mark.browser
 expect.set_options(timeout=20_000)
 Visit = Callable[..., Page]
 DIGIT = "patches?model=preset:vit_digits&image=digits:3&pin=0.5,0.5"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def pages_are_declared(browser: Browser, server_url: str) -> None:
-    """Streamlit answers a page's own address once a first visit to the server has declared the pages."""
-    page = browser.new_page()
-    page.goto(server_url)
-    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
-    page.locator('[data-testid="stMain"] h1').first.wait_for()
-    page.close()
 
 
 def stage(page: Page) -> Locator:

@@ -63,10 +63,10 @@ def test_a_job_that_fails_does_not_end_the_others() -> None:
 
 
 def test_what_was_asked_for_is_forgotten_by_still() -> None:
-    behind, job = Background(patience_s=60), Counter(10**9)
+    behind, job = Background(patience_s=4), Counter(10**9)
     behind.ask(job)
     wait(lambda: job.left < 10**9)
     with behind.still():
         left = job.left
-    wait(lambda: not behind.running)  # long before its patience ends
+    wait(lambda: not behind.running)  # a quarter of its patience later
     assert job.left == left

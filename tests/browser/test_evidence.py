@@ -1,0 +1,31 @@
+"""What a failing test leaves: a picture of every page and the end of the server's log, where the message says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser
+
+from tests.browser.conftest import TAIL_LINES, keep
+
+pytestmark = pytest.mark.browser
+
+
+def test_every_open_page_and_the_end_of_the_log_are_kept(browser: Browser, tmp_path: Path) -> None:
+    context = browser.new_context(viewport={"width": 320, "height": 200})
+    for colour in ("#ff0000", "#0000ff"):
+        context.new_page().set_content(f"<body style='background: {colour}'>")
+    log = tmp_path / "server.log"
+    log.write_text("".join(f"line {number}\n" for number in range(2 * TAIL_LINES)))
+    folder = tmp_path / "left"
+    assert str(folder) in keep(browser, folder, [log])
+    colours = set()
+    for picture in folder.glob("*.png"):
+        with Image.open(picture) as image:
+            colours.add((*image.size, *image.convert("RGB").getpixel((160, 100))))
+    context.close()
+    assert {(320, 200, 255, 0, 0), (320, 200, 0, 0, 255)} <= colours  # beside pages of other tests, if any
+    kept = (folder / "server.log").read_text().splitlines()
+    assert (len(kept), kept[-1]) == (TAIL_LINES, f"line {2 * TAIL_LINES - 1}")
