@@ -228,8 +228,10 @@ def describe(image: str) -> str:
     if kind == "sample":
         return catalogue.sample_title(name)
     data = cached.dataset(kind)
-    label = data.classes[int(data.test_labels[int(name)])]
-    return f"{catalogue.datasets()[kind]} {int(name):,}: {label}"
+    title = f"{catalogue.datasets()[kind]} {int(name):,}"
+    if data.test_labels is None:
+        return title
+    return f"{title}: {data.classes[int(data.test_labels[int(name)])]}"
 
 
 def _seen(picture: np.ndarray, shown: np.ndarray, redrawn: bool) -> str:
