@@ -4,9 +4,10 @@ from itertools import groupby
 
 import streamlit as st
 
-from pages.shell import first_link, link, registry, sidebar, warm
+from pages.shell import browser, first_link, guards, link, registry, sidebar, warm
 
 first = first_link.is_first()
+guards.install()
 
 st.set_page_config("vitviz", page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=320)
 st.logo("static/logo.svg", size="large", icon_image="static/favicon.svg")
@@ -30,6 +31,7 @@ with link.kept():
     with st.sidebar:
         sidebar.draw()
     page.run()
+browser.keep()
 if first:
     first_link.dismiss()
 warm.begin()

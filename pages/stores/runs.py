@@ -90,10 +90,34 @@ def watchers() -> Watchers:
 
 
 def mine(visit: Visit) -> list[Run]:
-    """The runs of a visit, newest first; those that were deleted elsewhere drop out."""
+    """The runs of a visit, newest first; those that were deleted elsewhere drop out.
+
+    A visit that the server does not know any more finds the runs on disk that say it made them.
+    """
+    if not visit.recalled:
+        visit.recalled = True
+        visit.runs = tuple(dict.fromkeys((*visit.runs, *_made_by(visit.owner))))[:MOST_OF_A_VISIT]
     found = [run for run in map(find, visit.runs) if run is not None]
     visit.runs = tuple(run.id for run in found)
     return found
+
+
+def _made_by(owner: str) -> list[str]:
+    """Ids of the runs on disk whose maker this is, newest first."""
+    from vitviz.training.runs import Run, RunError
+
+    made = []
+    for directory in folder().iterdir() if folder().is_dir() else ():
+        if not (directory / "config.json").is_file():
+            continue
+        try:
+            run = Run.find(folder(), directory.name)
+            config = run.config()
+        except RunError:  # damaged, or no run
+            continue
+        if config.owner == owner:
+            made.append((config.created, run.id))
+    return [run_id for _, run_id in sorted(made, reverse=True)]
 
 
 def adopt(visit: Visit, run_id: str) -> bool:

@@ -33,6 +33,10 @@ class Visit:
     sets: tuple[str, ...] = ()  # names of the sets of pictures that it uploaded, newest first
     uploads: tuple[str, ...] = ()  # ids of its pictures, oldest first
     sets_seen: float = -1e9  # when its sets were last said to be in use
+    recalled: bool = False  # whether its runs of before a restart of the server were looked for
+    notes: dict[str, object] = field(
+        default_factory=dict
+    )  # what pages remember over a reload, by control key
     seen: float = field(default_factory=time.monotonic)
 
     @property

@@ -1,0 +1,45 @@
+// What the browser keeps for a visit: the cookie that names it after a reload, and one entry of history a page.
+
+const COOKIE = 'vitviz_visit';
+const SETTLING_MS = 4000; // a page writes its full address within its first run
+
+/** Names the visit for later connections of this browser; never in an address, never sent to another site. */
+function remember(token) {
+  const known = document.cookie.split('; ').some((part) => part.startsWith(`${COOKIE}=`));
+  if (known) return;
+  const secure = location.protocol === 'https:' ? '; Secure' : '';
+  document.cookie = `${COOKIE}=${token}; Path=/; SameSite=Strict${secure}`;
+}
+
+/**
+ * Lets the address that a page writes after its first run take the place of the bare one that led to it.
+ *
+ * Streamlit pushes an entry when the page changes and another when the script writes its query: Back would show the
+ * bare address, whose page writes the query again, and never get further.
+ */
+function oneEntryAPage() {
+  const push = history.pushState.bind(history);
+  let settlesUntil = location.search ? 0 : performance.now() + SETTLING_MS;
+  const acts = () => {
+    settlesUntil = 0;
+  };
+  for (const act of ['pointerdown', 'keydown']) window.addEventListener(act, acts, { capture: true });
+  history.pushState = (state, title, url) => {
+    const next = new URL(url ?? location.href, location.href);
+    const samePage = next.pathname === location.pathname;
+    const settles = samePage && performance.now() < settlesUntil;
+    if (!samePage) settlesUntil = performance.now() + SETTLING_MS;
+    else if (settles) settlesUntil = 0;
+    return settles ? history.replaceState(state, title, url) : push(state, title, url);
+  };
+}
+
+const PATCHED = Symbol.for('vitviz.history');
+
+export default function browser() {
+  if (!window[PATCHED]) {
+    window[PATCHED] = true;
+    oneEntryAPage();
+  }
+  return ({ header }) => remember(header.token);
+}

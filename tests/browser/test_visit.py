@@ -1,0 +1,63 @@
+"""A visit in a real browser: what a reload, Back and another tab of it find again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import urlparse
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settle
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Page]
+
+
+def path(page: Page) -> str:
+    return urlparse(page.url).path
+
+
+def test_back_goes_to_the_page_before_with_one_press(visit: Visit) -> None:
+    page = visit("patches?model=preset:vit_digits&image=digits:3")
+    page.wait_for_function("() => location.search.includes('pin')")
+    for title, slug in (("Positional encodings", "/positions"), ("Inside one block", "/block")):
+        page.get_by_role("link", name=title).first.click()
+        page.wait_for_url(re.compile(rf"{slug}\?.*pin="))
+        settle(page)
+    page.go_back()
+    page.wait_for_url(re.compile(r"/positions\?"))
+    expect(page.get_by_role("heading", name="Positional encodings", level=1)).to_be_visible()
+    settle(page)
+    page.go_back()
+    page.wait_for_url(re.compile(r"/patches\?"))
+    expect(page.get_by_role("heading", name="Patches and embedding", level=1)).to_be_visible()
+    assert path(page) == "/patches"
+
+
+def test_a_visit_is_named_by_a_cookie_and_never_by_an_address(visit: Visit) -> None:
+    page = visit("patches")
+    page.wait_for_function("() => document.cookie.includes('vitviz_visit=')")
+    (cookie,) = [cookie for cookie in page.context.cookies() if cookie["name"] == "vitviz_visit"]
+    assert re.fullmatch(r"[\w-]{22}", cookie["value"]) and cookie["sameSite"] == "Strict"
+    assert cookie["value"] not in page.url
+    page.reload()
+    settle(page)
+    assert [c["value"] for c in page.context.cookies() if c["name"] == "vitviz_visit"] == [cookie["value"]]
+
+
+def test_a_reload_keeps_every_run_of_the_visit(visit: Visit) -> None:
+    page = visit("live_lab?live_lab.recipe=digits_live&live_lab.length=0.5")
+    for count in (1, 2):
+        page.get_by_role("button", name="Start a new run").click()
+        expect(page.get_by_text("Best validation").first).to_be_attached(timeout=120_000)
+        expect(page.locator('[data-testid="stMain"] .stMarkdownBadge').filter(has_text="done")).to_be_visible(
+            timeout=240_000
+        )
+        if count == 2:
+            expect(page.get_by_text("Curves beside it")).to_be_visible()
+    page.goto(page.url.partition("?")[0])  # without the link that names a run
+    settle(page)
+    expect(page.get_by_text("Run on the stage")).to_be_visible()
+    expect(page.get_by_text("Curves beside it")).to_be_visible()  # offered only where there is a second run

@@ -1,0 +1,56 @@
+"""A visit: found by its token, forgotten after long, and what it says of itself on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.runtime.app_session import AppSession
+
+from pages.shell import guards
+from pages.stores import runs, visit
+from pages.stores.visit import Visit
+from vitviz.training.presets import TRAINING_PRESETS
+from vitviz.training.runs import Run, RunConfig
+
+
+def test_a_token_finds_its_visit_again() -> None:
+    first = visit._named("a" * 22)
+    assert visit._named("a" * 22) is first
+    assert visit._named("b" * 22) is not first
+
+
+def test_what_stands_on_disk_does_not_give_the_token_away() -> None:
+    mine = Visit("c" * 22)
+    assert mine.token not in mine.owner and len(mine.owner) == 16
+    assert mine.owner != Visit("d" * 22).owner
+
+
+def test_a_visit_that_the_server_forgot_finds_its_own_runs_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
+    preset = TRAINING_PRESETS["digits_vit"]
+    made = [
+        Run.create(
+            tmp_path, RunConfig(preset.model, preset.preparation, preset.train, owner=owner, created=at)
+        )
+        for at, owner in (
+            (1.0, Visit("e" * 22).owner),
+            (2.0, Visit("f" * 22).owner),
+            (3.0, Visit("e" * 22).owner),
+        )
+    ]
+    assert [run.id for run in runs.mine(Visit("e" * 22))] == [made[2].id, made[0].id]
+    assert runs.mine(Visit("g" * 22)) == []
+
+
+def test_the_message_that_empties_every_cache_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    from streamlit.runtime import caching
+
+    guards.install()
+    emptied: list[str] = []
+    monkeypatch.setattr(caching.cache_resource, "clear", lambda: emptied.append("resource"))
+    monkeypatch.setattr(caching.cache_data, "clear", lambda: emptied.append("data"))
+    AppSession._handle_clear_cache_request(None)  # type: ignore[arg-type]
+    assert emptied == []
