@@ -4,8 +4,9 @@
 
 A real Chromium opens each page of a real server; bytes are those of the websocket's messages as they arrive and of the
 views' files fetched beside them, before any compression on the way. Of the messages, 'code' is the JavaScript, CSS and
-HTML that they carry. A poll is a fragment's run that no visitor asked for; those that draw nothing do not count. PATH is a checkout to compare with, by
-this same script. Aims: a poll at most 16 KB, a pin at most 4 KB. Writes benchmarks/message_bytes.md.
+HTML that they carry. A poll is a fragment's run that no visitor asked for; those that draw nothing do not count. PATH
+is a checkout to compare with, by this same script. Aims: a poll at most 16 KB, a pin at most 4 KB. Writes
+benchmarks/message_bytes.md.
 """
 
 from __future__ import annotations
