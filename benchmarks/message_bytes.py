@@ -4,8 +4,9 @@
 
 A real Chromium opens each page of a real server; bytes are those of the websocket's messages as they arrive and of the
 views' files fetched beside them, before any compression on the way. Of the messages, 'code' is the JavaScript, CSS and
-HTML that they carry; 'polls' are runs of a fragment that no visitor asked for. PATH is a checkout to compare with, by
-this same script. Aims: a poll at most 16 KB, a pin at most 4 KB. Writes benchmarks/message_bytes.md.
+HTML that they carry. A poll is a fragment's run that no visitor asked for; those that draw nothing do not count. PATH
+is a checkout to compare with, by this same script. Aims: a poll at most 16 KB, a pin at most 4 KB. Writes
+benchmarks/message_bytes.md.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -45,8 +47,12 @@ class Ear:
 
     messages: int = 0
     code: int = 0
-    runs: int = 0
     files: int = 0
+    polls: list[tuple[int, int]] = field(
+        default_factory=list
+    )  # (bytes, of them code) of runs that brought a view
+    drew: bool = False
+    began: tuple[int, int] = (0, 0)
     last: float = field(default_factory=time.monotonic)
 
     def attach(self, page: Page) -> None:
@@ -62,19 +68,24 @@ class Ear:
         self.last = time.monotonic()
         message = ForwardMsg()
         message.ParseFromString(data)
-        self.runs += message.WhichOneof("type") == "script_finished"
         part = message.delta.new_element.bidi_component
         self.code += len((part.js_content + part.css_content + part.html_content).encode())
+        self.drew |= bool(part.id)
+        if message.WhichOneof("type") == "script_finished":
+            if self.drew:
+                self.polls.append((self.messages - self.began[0], self.code - self.began[1]))
+            self.drew, self.began = False, (self.messages, self.code)
 
     def _response(self, response: Response) -> None:
         if "/_stcore/bidi-components/" in response.url:
             self.files += len(response.body())
 
     def reset(self) -> None:
-        self.messages = self.code = self.runs = self.files = 0
+        self.messages = self.code = self.files = 0
+        self.polls, self.drew, self.began = [], False, (0, 0)
 
-    def row(self, what: str, over: int = 1) -> Row:
-        return what, self.messages // over, self.code // over, self.files // over
+    def row(self, what: str) -> Row:
+        return what, self.messages, self.code, self.files
 
 
 @contextmanager
@@ -125,15 +136,17 @@ def attention(page: Page, address: str, ear: Ear) -> Iterator[Row]:
 
 
 def lab(page: Page, address: str, ear: Ear, polls: int) -> Iterator[Row]:
-    """The mean poll of the live lab while a small ViT trains."""
+    """A poll of the live lab that brings a view, while a small ViT trains: the mean and the largest of many."""
     page.goto(f"{address}/{LAB}")
     page.get_by_role("button", name="Start a new run").click()
-    page.locator(".life-where").get_by_text("snapshot").wait_for(timeout=PATIENCE_MS)
+    page.locator(".life-where").get_by_text(re.compile(r"snapshot \d")).wait_for(timeout=PATIENCE_MS)
     page.wait_for_timeout(5000)  # the page's own runs are over, fragments poll
     ear.reset()
-    while ear.runs < polls:
+    while len(ear.polls) < polls:
         page.wait_for_timeout(200)
-    yield ear.row(f"a poll of the live lab, mean of {polls}", over=ear.runs)
+    size, code = (sum(part) // len(ear.polls) for part in zip(*ear.polls, strict=True))
+    yield f"a poll of the live lab that draws, mean of {len(ear.polls)}", size, code, 0
+    yield "the largest of them", *max(ear.polls), 0
 
 
 def measure(checkout: Path, polls: int) -> list[Row]:

@@ -144,6 +144,7 @@ class Life {
 
   hover(i, event) {
     const p = this.now.header.pictures[i];
+    if (p.kind === 'none') return;
     const cell = cellAt(this, i, event.offsetX, event.offsetY);
     if (!cell) {
       this.tip.hide();
@@ -226,7 +227,7 @@ class Life {
     const { header, arrays } = this.now;
     this.build();
     this.bases = {};
-    for (const { base } of header.pictures) if (base) this.bases[base] = picture(arrays[base]);
+    for (const { kind, base } of header.pictures) if (kind === 'overlay') this.bases[base] = picture(arrays[base]);
     let at = this.state.follow ? null : before;
     if (this.state.run !== header.run) {
       const kept = stood.get(header.run);
