@@ -12,14 +12,13 @@ import numpy as np
 
 from pages.stores import own_weights, published, runs
 from pages.stores.choice import ModelChoice
-from pages.stores.published import millions
 from vitviz.config import ViTConfig
+from vitviz.models.size import too_large
 
 if TYPE_CHECKING:
     from pages.stores.visit import Visit
     from vitviz.checkpoint_header import Header
 
-_MOST_MILLIONS = 100.0  # ViT-B; thirty visitors must not fill the server with ViT-H
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 
 
@@ -63,7 +62,7 @@ def _published() -> list[ModelChoice]:
             (0,),
         )
         for entry in published.here()
-        if millions(entry.config) <= _MOST_MILLIONS
+        if not too_large(entry.config)
     ]
 
 
@@ -82,7 +81,7 @@ def _presets() -> tuple[ModelChoice, ...]:
             (0,),
         )
         for name, preset in PRESETS.items()
-        if millions(preset.config) <= _MOST_MILLIONS
+        if not too_large(preset.config)
     )
 
 

@@ -35,8 +35,8 @@ uploads.STORES.append(STORE)
 
 def architectures(limit_mb: int) -> list[str]:
     """Names whose weights can come in a file of so many MB, 16 bits a weight."""
-    from pages.stores.published import millions
     from vitviz.models.pretrained_list import PRETRAINED
+    from vitviz.models.size import millions
 
     return [name for name, entry in PRETRAINED.items() if 2 * millions(entry.config) <= limit_mb]
 

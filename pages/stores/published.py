@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.download import weights_file, weights_folder
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
 
@@ -60,17 +59,6 @@ def start(name: str) -> None:
             return
         _fetches[name] = Fetch(name)
         threading.Thread(target=_fetches[name].run, name=f"fetch-{name}", daemon=True).start()
-
-
-def millions(config: ModelConfig) -> float:
-    """Parameters of a config's blocks, in millions, to the nearest tenth of what a server can bear."""
-    if isinstance(config, ViTConfig):
-        return float(config.depth * (4 + 2 * config.mlp_ratio) * config.embed_dim**2 / 1e6)
-    if isinstance(config, SwinConfig):
-        widths = (config.embed_dim * 2**stage for stage in range(len(config.depths)))
-        parts = (d * (4 + 2 * config.mlp_ratio) * w**2 for d, w in zip(config.depths, widths, strict=True))
-        return float(sum(parts)) / 1e6
-    return 1.0
 
 
 def progress(name: str) -> Fetch | None:

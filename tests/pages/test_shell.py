@@ -20,6 +20,7 @@ from streamlit.testing.v1 import AppTest
 from pages.shell import controls, link, pictures, registry, sidebar
 from pages.stores import catalogue, uploads
 from pages.stores.visit import Visit
+from vitviz.models.size import too_large
 from vitviz.plots.theme import HEADS, PALETTES
 
 ROOT = Path(__file__).parents[2]
@@ -298,7 +299,7 @@ def test_every_preset_has_a_picture():
     for choice in catalogue.models(Visit("a visit")).values():
         assert pictures.shape_picture(choice.config, "light").shape == (144, 144, 4)
     big = replace(next(iter(catalogue.models(Visit("a visit")).values())).config, embed_dim=64 * 24, depth=32)
-    assert catalogue.millions(big) > catalogue._MOST_MILLIONS
+    assert too_large(big)
 
 
 def test_the_config_has_the_palette_of_the_plots():
