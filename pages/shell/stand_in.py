@@ -8,7 +8,8 @@ import streamlit as st
 
 from pages.shell import nouns
 from pages.stores.choice import ModelChoice
-from vitviz.config import ModelConfig, ViTConfig
+from vitviz.config import ModelConfig
+from vitviz.models.abilities import abilities
 
 RANDOM = ":orange-badge[:material/casino: random weights] It has not been trained."
 LARGEST_PX = 64  # of the pictures of a model that nobody asked for: it must be quick
@@ -16,13 +17,8 @@ LARGEST_PX = 64  # of the pictures of a model that nobody asked for: it must be 
 
 def plain_vit(config: ModelConfig) -> bool:
     """Whether it is a ViT that cuts patches, with learned positions, a readout from [CLS] and one head."""
-    return (
-        isinstance(config, ViTConfig)
-        and not config.stem
-        and config.positions == "learned"
-        and config.readout == "cls"
-        and not config.distilled
-    )
+    able = abilities(config)
+    return bool(able.embedding and able.learned_positions and able.cls_readout and not able.distillation)
 
 
 def nearest(fits: Callable[[ModelConfig], bool]) -> ModelChoice:
