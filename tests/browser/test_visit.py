@@ -23,7 +23,8 @@ def test_back_goes_to_the_page_before_with_one_press(visit: Visit) -> None:
     page = visit("patches?model=preset:vit_digits&image=digits:3")
     page.wait_for_function("() => location.search.includes('pin')")
     for title, slug in (("Positional encodings", "/positions"), ("Inside one block", "/block")):
-        page.get_by_role("link", name=title).first.click()
+        page.get_by_test_id("stTopNavSection").filter(has_text="Inside a ViT").click()
+        page.get_by_test_id("stTopNavPopover").get_by_text(title).click()
         page.wait_for_url(re.compile(rf"{slug}\?.*pin="))
         settle(page)
     page.go_back()
@@ -56,8 +57,10 @@ def test_a_reload_keeps_every_run_of_the_visit(visit: Visit) -> None:
             timeout=240_000
         )
         if count == 2:
-            expect(page.get_by_text("Curves beside it")).to_be_visible()
+            expect(page.get_by_text("Curves beside it", exact=True)).to_be_visible()
     page.goto(page.url.partition("?")[0])  # without the link that names a run
     settle(page)
-    expect(page.get_by_text("Run on the stage")).to_be_visible()
-    expect(page.get_by_text("Curves beside it")).to_be_visible()  # offered only where there is a second run
+    expect(page.get_by_text("Run on the stage", exact=True)).to_be_visible()
+    expect(
+        page.get_by_text("Curves beside it", exact=True)
+    ).to_be_visible()  # offered only where there is a second run
