@@ -23,8 +23,8 @@ def test_back_goes_to_the_page_before_with_one_press(visit: Visit) -> None:
     page = visit("patches?model=preset:vit_digits&image=digits:3")
     page.wait_for_function("() => location.search.includes('pin')")
     for title, slug in (("Positional encodings", "/positions"), ("Inside one block", "/block")):
-        page.get_by_test_id("stTopNavSection").filter(has_text="Inside a ViT").click()
-        page.get_by_test_id("stTopNavPopover").get_by_text(title).click()
+        page.locator('[data-testid="stTopNavSection"]').filter(has_text="Inside a ViT").click()
+        page.locator('[data-testid="stTopNavDropdownLink"]').filter(has_text=title).click()
         page.wait_for_url(re.compile(rf"{slug}\?.*pin="))
         settle(page)
     page.go_back()

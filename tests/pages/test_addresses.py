@@ -1,4 +1,4 @@
-"""Links that people keep: twenty full addresses as the app wrote them before its pages moved into folders of their own."""
+"""Links that people keep: twenty full addresses, as the app wrote them before its pages moved."""
 
 from __future__ import annotations
 
