@@ -74,6 +74,7 @@ def executor(cluster: Cluster, tmp_path: Path) -> Iterator[DaskExecutor]:
     made.close()
 
 
+@pytest.mark.slow  # a cluster of processes
 def test_a_run_is_trained_paused_stepped_stopped_and_resumed(executor: DaskExecutor) -> None:
     run = executor.start(config("ann"))
     eventually(lambda: executor.place(run) is None and training(run))
@@ -106,6 +107,7 @@ def test_a_scheduler_that_is_gone_is_asked_seldom_and_breaks_no_page(tmp_path: P
     assert client.asked == 1
 
 
+@pytest.mark.slow  # a cluster of processes
 def test_a_killed_trainer_is_noticed_and_its_run_goes_on(executor: DaskExecutor) -> None:
     run = executor.start(config("ann"))
     eventually(lambda: executor.place(run) is None and training(run))
@@ -119,6 +121,7 @@ def test_a_killed_trainer_is_noticed_and_its_run_goes_on(executor: DaskExecutor)
     eventually(lambda: executor.place(run) is None and training(run) and run.status().step > step)
 
 
+@pytest.mark.slow  # a cluster of processes
 def test_a_machine_that_is_lost_is_said_and_another_takes_the_run_up(
     cluster: Cluster, executor: DaskExecutor
 ) -> None:
@@ -139,6 +142,7 @@ def test_a_machine_that_is_lost_is_said_and_another_takes_the_run_up(
     eventually(lambda: executor.place(run) is None and training(run) and run.status().step > step)
 
 
+@pytest.mark.slow  # a cluster of processes
 def test_the_lease_ends_a_run_that_nobody_watches(executor: DaskExecutor) -> None:
     run = executor.start(replace(config("ann", LONG), lease_s=2.0))
     eventually(lambda: executor.place(run) is None and run.status().state == "stopped")
