@@ -47,7 +47,7 @@ _executor: Executor | None = None  # lives as long as the server: no cache, whic
 def executor() -> Executor:
     """The server's one executor: on this machine, with a warm worker, or on the cluster that $VITVIZ_DASK names."""
     global _executor
-    from vitviz.training.executor import open_executor
+    from vitviz.training.opening import open_executor
 
     with _opening:
         if _executor is None:

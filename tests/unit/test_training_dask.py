@@ -15,7 +15,8 @@ import pytest
 
 from tests.unit.test_training_executor import LONG, SHORT, config, eventually, gone, obeys, training
 from vitviz.training.dask_executor import DaskExecutor
-from vitviz.training.executor import ExecutorError, LocalExecutor, Order, open_executor
+from vitviz.training.executor import ExecutorError, LocalExecutor, Order
+from vitviz.training.opening import open_executor
 from vitviz.training.runs import Run
 
 ROOT = Path(__file__).parents[2]

@@ -298,19 +298,6 @@ class LocalExecutor(Executor):
                 worker.process.stdin.close()
 
 
-def open_executor(root: str | Path) -> Executor:
-    """The executor that the environment asks for: $VITVIZ_DASK names a cluster's scheduler, else this machine."""
-    address = os.environ.get("VITVIZ_DASK", "").strip()
-    if not address:
-        return LocalExecutor(root)
-    from vitviz.training.dask_executor import DaskExecutor
-
-    return DaskExecutor(root, address)
-
-
-# ---------------------------------------------------------------- what both forms do with a worker and with a run
-
-
 def spawn_worker() -> subprocess.Popen[str]:
     """A trainer's process, which takes orders on its stdin; see `worker`."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, _paths()))}
