@@ -298,6 +298,9 @@ class LocalExecutor(Executor):
                 worker.process.stdin.close()
 
 
+# ---------------------------------------------------------------- what both forms do with a worker and with a run
+
+
 def spawn_worker() -> subprocess.Popen[str]:
     """A trainer's process, which takes orders on its stdin; see `worker`."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, _paths()))}

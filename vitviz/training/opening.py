@@ -16,6 +16,3 @@ def open_executor(root: str | Path) -> Executor:
     from vitviz.training.dask_executor import DaskExecutor
 
     return DaskExecutor(root, address)
-
-
-# ---------------------------------------------------------------- what both forms do with a worker and with a run
