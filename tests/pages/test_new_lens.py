@@ -1,0 +1,65 @@
+"""README's walk makes a lens: its own words, written into a copy of the project, pass their tests there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LAST = '    PageEntry("train/lab"'
+# In the order of README's blocks.
+FILES = (
+    "vitviz/analysis/brightness.py",
+    "vitviz/plots/brightness.py",
+    "pages/inside/brightness/page.py",
+    "pages/inside/brightness/brightness_view.py",
+    "pages/inside/brightness/brightness_view.js",
+    "pages/inside/brightness/brightness_view.css",
+    "tests/unit/test_brightness.py",
+    "tests/unit/test_brightness_plots.py",
+    "tests/pages/test_brightness.py",
+)
+
+
+def walk() -> list[str]:
+    """The code blocks of README's walk, in order."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    part = text[text.index("**A new lens**") : text.index("## How it is verified")]
+    return re.findall(r"```(?:python|js|css|text)\n(.*?)```", part, re.S)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with the lens in it."""
+    made = tmp_path_factory.mktemp("project")
+    for name in ("app.py", "pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, made / name)
+    for name in ("vitviz", "pages", "tests", "static", ".streamlit"):
+        shutil.copytree(ROOT / name, made / name, ignore=shutil.ignore_patterns("__pycache__"))
+    *texts, line = walk()
+    for name, text in zip(FILES, texts, strict=True):
+        (made / name).parent.mkdir(exist_ok=True)
+        (made / name).write_text(text, "utf-8")
+    registry = made / "pages/shell/registry.py"
+    entries = registry.read_text("utf-8")
+    assert entries.count(LAST) == 1
+    registry.write_text(entries.replace(LAST, line + LAST), "utf-8")
+    return made
+
+
+def test_nine_files_in_five_folders_and_one_line_are_a_lens(copy: Path) -> None:
+    assert len(FILES) == 9 and len({Path(name).parent for name in FILES}) == 5
+    tests = [name for name in FILES if name.startswith("tests/")]
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *tests]
+    ran = subprocess.run(command, cwd=copy, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    rules = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-k", "one_way"]
+    held = subprocess.run(
+        [*rules, "tests/unit/test_architecture.py"], cwd=copy, capture_output=True, text=True
+    )
+    assert held.returncode == 0, held.stdout + held.stderr
