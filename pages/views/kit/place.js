@@ -1,5 +1,5 @@
 // A pin (normalised place, or a prefix token's name) and the cell of a grid that it names: the twin of
-// vitviz/models/layout.py TokenLayout.
+// vitviz/pin.py, which keeps three of a place's decimals.
 
 const within = (value, count) => Math.max(0, Math.min(count - 1, Math.floor(value * count)));
 
