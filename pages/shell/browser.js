@@ -1,7 +1,7 @@
 // What the browser keeps for a visit: the cookie that names it after a reload, and one entry of history a page.
 
 const COOKIE = 'vitviz_visit';
-const SETTLING_MS = 4000; // a page writes its full address within its first run
+const SETTLING_MS = 30000; // a page writes its full address within its first run, on a busy server later
 
 /** Names the visit for later connections of this browser; never in an address, never sent to another site. */
 function remember(token) {
@@ -15,7 +15,7 @@ function remember(token) {
  * Lets the address that a page writes after its first run take the place of the bare one that led to it.
  *
  * Streamlit pushes an entry when the page changes and another when the script writes its query: Back would show the
- * bare address, whose page writes the query again, and never get further.
+ * bare address, whose page writes the query again, and never get further. What the visitor does ends the settling.
  */
 function oneEntryAPage() {
   const push = history.pushState.bind(history);
@@ -29,7 +29,6 @@ function oneEntryAPage() {
     const samePage = next.pathname === location.pathname;
     const settles = samePage && performance.now() < settlesUntil;
     if (!samePage) settlesUntil = performance.now() + SETTLING_MS;
-    else if (settles) settlesUntil = 0;
     return settles ? history.replaceState(state, title, url) : push(state, title, url);
   };
 }
