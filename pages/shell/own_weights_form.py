@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.shell import nouns, received, state
+from pages.shell import nouns, page, received, state
 from pages.stores import own_weights, visit
 
 _FIRST = "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 _ERROR, _TURN, _NAME = "own_weights._error", "own_weights._turn", "own_weights._name"
+_CONVERT = (
+    "own_weights._convert"  # the lines that make a file of the kind that is opened here, of one that is not
+)
+_TYPES = ("safetensors", "pth", "pt", "bin", "ckpt")  # all but the first are only told how to become one
 
 
 def limit_mb() -> int:
@@ -24,7 +28,7 @@ def draw(chosen: str) -> None:
     key = f"own_weights._file.{st.session_state.setdefault(_TURN, 0)}"
     st.file_uploader(
         "A .safetensors file with timm's names",
-        type="safetensors",
+        type=list(_TYPES),
         key=key,
         max_upload_size=limit_mb(),
         on_change=_received,
@@ -34,6 +38,8 @@ def draw(chosen: str) -> None:
     error = st.session_state.pop(_ERROR, None)
     if error:
         st.warning(error, icon=":material/info:")
+    if lines := st.session_state.pop(_CONVERT, None):
+        page.source(lines)
     if chosen.startswith(own_weights.KEY):
         st.button(
             "Remove my weights", icon=":material/delete:", on_click=_remove, args=(chosen,), width="stretch"
@@ -59,5 +65,6 @@ def _received(key: str) -> None:
     except PretrainedError as error:
         said = str(error)
         st.session_state[_ERROR] = f"{said[:1].upper()}{said[1:]}."
+        st.session_state[_CONVERT] = getattr(error, "convert", None)
     finally:
         st.session_state[_TURN] += 1

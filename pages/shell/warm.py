@@ -14,6 +14,7 @@ import time
 
 from pages.stores import runs, uploads
 from vitviz.data import own
+from vitviz.training import retention
 
 _DELAY_S = 2.0  # the browser is still drawing the first page, and asks for the rest of its files
 _PERIOD_S = 60.0
@@ -27,6 +28,7 @@ _HEAVY = (
 )
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
+_told: set[str] = set()  # wrong settings of the operator's, said once
 
 
 def begin() -> None:
@@ -59,10 +61,18 @@ def _run() -> None:
 
 
 def tidy() -> None:
-    """Forgets what visitors have left behind: pictures, weights and sets."""
+    """Forgets what visitors have left behind: pictures, weights, sets, and runs that nobody has watched for long."""
     for store in uploads.STORES:
         store.sweep()
     try:
         own.sweep(runs.folder())
     except OSError:  # a disk that is full or gone must not end the collecting
         logging.getLogger(__name__).warning("sets of pictures could not be removed", exc_info=True)
+    try:
+        retention.sweep(runs.folder())
+    except OSError:
+        logging.getLogger(__name__).warning("old runs could not be removed", exc_info=True)
+    except ValueError as error:
+        if str(error) not in _told:
+            _told.add(str(error))
+            logging.getLogger(__name__).warning("old runs are not removed: %s", error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pages.stores import runs
@@ -42,8 +43,10 @@ def adopt(visit: Visit, name: str) -> bool:
     return True
 
 
-def keep(visit: Visit, data: bytes, title: str, image_size: int) -> own.OwnNote:
-    """Reads a zip and stores its pictures.
+def keep(
+    visit: Visit, data: bytes, title: str, image_size: int, progress: Callable[[int, int], None] | None = None
+) -> own.OwnNote:
+    """Reads a zip and stores its pictures; `progress` as in `vitviz.data.folder.load_zip`.
 
     Raises:
         vitviz.data.dataset.DatasetError: if no set can be made of it; one sentence says why.
@@ -55,7 +58,8 @@ def keep(visit: Visit, data: bytes, title: str, image_size: int) -> own.OwnNote:
     if len(known) >= MOST_OF_A_VISIT:
         raise DatasetError(f"You have {len(known)} sets of pictures here already: remove one first.")
     title = " ".join("".join(c if c.isprintable() else " " for c in title).split())[:TITLE_LENGTH]
-    note = own.keep_pictures(load_zip(data, image_size=image_size), title or "your pictures", runs.folder())
+    pictures = load_zip(data, image_size=image_size, progress=progress)
+    note = own.keep_pictures(pictures, title or "your pictures", runs.folder())
     visit.sets = (note.name, *known)
     return note
 

@@ -140,13 +140,15 @@ def drop(visit: Visit, run_id: str) -> None:
 
 
 def find(run_id: str) -> Run | None:
-    """The run with this id, or None."""
+    """The run with this id, or None: where there is none, or its config is damaged or beyond what is trained here."""
     from vitviz.training.runs import Run, RunError
 
     try:
-        return Run.find(folder(), run_id)
+        run = Run.find(folder(), run_id)
+        run.config()
     except RunError:
         return None
+    return run
 
 
 def models_of(run: Run) -> list[Run]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -19,6 +21,8 @@ SIZES_PX = (32, 48, 64, 96)
 _REFUSED = "live_lab._own_refused"
 _TURN = "live_lab._own_turn"
 _SMALLEST_BATCH = 4
+TELL_S = 0.1
+CANCELLED = "The reading was broken off, and nothing was kept: choose the file again."
 
 
 def draw_upload(batch: int) -> None:
@@ -61,16 +65,35 @@ def _take(file: received.Received, size: int, batch: int) -> None:
             f"The zip has {len(file.data) / 2**20:.0f} MB; up to {MOST_MB} MB are accepted."
         )
         return
+    # Any click ends this run of the script where it next draws, which is in `told`: so nothing is kept by halves.
+    st.session_state[_REFUSED] = CANCELLED
+    bar, told = st.progress(0.0, "Reading the pictures …"), _telling()
+    st.button("Cancel", key="live_lab._own_cancel", icon=":material/close:")
+
+    def progress(done: int, total: int) -> None:
+        if next(told):
+            bar.progress(done / max(1, total), f"Read {done:,} of {total:,} pictures …")
+
     try:
-        with st.spinner("Reading the pictures …"):
-            note = own_sets.keep(visit.current(), file.data, file.name.removesuffix(".zip"), size)
+        note = own_sets.keep(visit.current(), file.data, file.name.removesuffix(".zip"), size, progress)
     except DatasetError as error:
         st.session_state[_REFUSED] = str(error)
         return
+    st.session_state.pop(_REFUSED, None)
     link.want(PREFIX + "dataset", note.name)
     fitting = max(_SMALLEST_BATCH, sum(note.train_counts) // 8)
     if batch > fitting:
         link.want(PREFIX + "batch_size", str(fitting))
+
+
+def _telling() -> Iterator[bool]:
+    """Whether it is time to say how far it is: not for every picture."""
+    said = 0.0
+    while True:
+        now = time.monotonic()
+        due = now - said >= TELL_S
+        said = now if due else said
+        yield due
 
 
 def draw_set(note: OwnNote) -> None:

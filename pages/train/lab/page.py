@@ -41,10 +41,10 @@ PHONE = """<style>@media (max-width: 640px) {
 
 def start(config: RunConfig) -> None:
     """Starts a run of this visit and brings it onto the stage."""
-    config = replace(table.fresh(config), owner=visit.current().owner, lease_s=runs.LEASE_S)
     try:
+        config = replace(table.fresh(config), owner=visit.current().owner, lease_s=runs.LEASE_S)
         run = runs.executor().start(config)
-    except (ExecutorError, OSError) as error:
+    except (ExecutorError, ValueError, OSError) as error:
         st.session_state[NOTICE] = f"It cannot start: {error}."
         return
     runs.adopt(visit.current(), run.id)

@@ -66,11 +66,11 @@ def draw() -> RunConfig | ValueError:
         model = model_form.build(preset.model, family, shown, shape)
         check_buildable(model, MOST_LAYERS)
         _check(family, train)
+        return RunConfig(model, preparation, train, preset.title, preset.name)
     except ValueError as error:
         return error
     except DatasetError as error:
         return ValueError(str(error).rstrip("."))
-    return RunConfig(model, preparation, train, preset.title, preset.name)
 
 
 def _adopt_linked_set() -> bool:

@@ -116,14 +116,20 @@ def manage(run: Run, shown: Callable[[str], None]) -> None:
 
 
 def _rename(run: Run, key: str) -> None:
-    run.rename(st.session_state[key])
+    try:
+        run.rename(st.session_state[key])
+    except OSError as error:
+        st.session_state["live_lab._notice"] = f"The name could not be kept ({error.strerror or error})."
 
 
 def _copy(run: Run) -> None:
-    config = run.config()
-    if race.fill(config):
+    try:
+        config = run.config()
+    except ValueError as error:  # another visit has deleted it
+        st.session_state["live_lab._notice"] = f"Its settings cannot be copied: {error}."
         return
-    recipe_form.fill(config.model, config.train, config.preset)
+    if not race.fill(config):
+        recipe_form.fill(config.model, config.train, config.preset)
 
 
 def _delete(run: Run) -> None:

@@ -270,7 +270,7 @@ def _button(run: Run, label: str, icon: str, act: Any, disabled: bool = False) -
         st.session_state[STOPPING] = run.id if label == "Stop" else None
         try:
             act(run)
-        except ExecutorError as error:
+        except (ExecutorError, ValueError, OSError) as error:  # the run may be gone, or the disk full
             st.session_state["live_lab._notice"] = _sentence(str(error))
         st.rerun()
 
@@ -308,7 +308,7 @@ def _apply(run: Run, name: str) -> None:
     value = st.session_state[f"live_lab._set_{name}_{run.id}"]
     try:
         run.control("set", **{name: float(value)})
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         st.session_state["live_lab._refusal"] = _sentence(str(error))
     else:
         st.session_state.pop("live_lab._refusal", None)

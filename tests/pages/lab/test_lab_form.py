@@ -204,6 +204,47 @@ def test_a_zip_that_is_no_set_says_why(
     assert not app.exception
 
 
+def test_a_reading_that_is_broken_off_keeps_nothing_and_says_so(
+    open_app: OpenApp, executor: FakeExecutor, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A click on Cancel reruns the script, and Streamlit ends the old run where it next draws: at the progress bar."""
+    from streamlit.runtime.scriptrunner import RerunException
+    from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+
+    from pages.train.lab import own_pictures
+
+    app, drawn = open_app(PAGE), []
+
+    def progress(value: float, text: str | None = None) -> object:
+        drawn.append(text)
+        if len(drawn) == 2:
+            raise RerunException(RerunData())
+        return type("Bar", (), {"progress": staticmethod(progress)})
+
+    monkeypatch.setattr(own_pictures.st, "progress", progress)
+    app.main.file_uploader[0].upload("pets.zip", archive(), "application/zip").run()
+    assert len(drawn) == 2 and "of 25 pictures" in drawn[1]
+    monkeypatch.undo()
+    app.run()
+    assert own_pictures.CANCELLED in errors(app)
+    assert not list(folder.glob("sets/*"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"snapshots": "120", "embed_dim": "512", "depth": "4"}, "a run may keep up to 512 MB"),
+        ({"embed_dim": "512", "depth": "16"}, "up to 15,000,000 are trained here"),
+        ({"length": "9999", "batch_size": "1"}, "up to 2,000,000 are made"),
+    ],
+)
+def test_a_link_to_a_run_that_is_too_large_is_told_so(
+    open_app: OpenApp, executor: FakeExecutor, asked: dict[str, str], reason: str
+) -> None:
+    app = open_app(PAGE, **{f"live_lab__{key}": value for key, value in asked.items()})
+    assert reason in errors(app) and start_button(app).proto.disabled
+
+
 def test_a_visit_keeps_a_few_sets(open_app: OpenApp, executor: FakeExecutor) -> None:
     app = open_app(PAGE)
     for index in range(4):
