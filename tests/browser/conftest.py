@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -18,7 +19,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -31,6 +32,7 @@ FLAGS = [
 START_S = 60
 TAIL_LINES = 100  # of a server's log, beside a failing test's picture
 Visit = Callable[..., Page]
+expect.set_options(timeout=30_000)  # a machine that does much else is slow, not wrong
 
 
 def chromium_path() -> str | None:
@@ -97,13 +99,19 @@ def keep(browser: Browser, folder: Path, logs: list[Path]) -> str:
     return f"pictures and the server's log: {folder}"
 
 
+@functools.cache
+def left_behind() -> Path:
+    """Where this process's failing tests leave their pictures; pytest's own folders go with the third run after."""
+    return Path(tempfile.mkdtemp(prefix="vitviz-failed-"))
+
+
 def evidence_of(item: pytest.Item, browser: Browser) -> str:
     """`keep` for a failing test: its pages, the worker's server and what the test itself has logged."""
     given = item.funcargs  # type: ignore[attr-defined]
     folders = [given[name] for name in ("tmp_path",) if name in given]
     folders += [given["runs_folder"].parent] if "runs_folder" in given else []
     logs = [log for folder in folders for log in sorted(folder.glob("*.log"))]
-    return keep(browser, given["left_behind"] / re.sub(r"[^\w.-]+", "_", item.name)[:100], logs)
+    return keep(browser, left_behind() / re.sub(r"[^\w.-]+", "_", item.name)[:100], logs)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -116,13 +124,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 @pytest.fixture(scope="session")
-def left_behind(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where failing tests leave their pictures: pytest keeps it after the last test."""
-    return tmp_path_factory.mktemp("failed")
-
-
-@pytest.fixture(scope="session")
-def browser(left_behind: Path) -> Iterator[Browser]:
+def browser() -> Iterator[Browser]:
     path = chromium_path()
     if path is None:
         reason = "no Chromium on this machine: install one, or name it in VITVIZ_CHROMIUM"
@@ -157,24 +159,54 @@ def server_url(browser: Browser, runs_folder: Path) -> Iterator[str]:
     stop_server(server)
 
 
+class Screens:
+    """Contexts by their kind of screen, kept for the worker: what Streamlit serves to everybody is fetched once."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+        self.kept: dict[str, list[BrowserContext]] = {}
+        self.taken: list[BrowserContext] = []
+
+    def take(self, **kind: object) -> BrowserContext:
+        """A context that nobody has taken since the last `forget`: a visitor of its own."""
+        pool = self.kept.setdefault(repr(kind), [])
+        context = next((one for one in pool if one not in self.taken), None)
+        if context is None:
+            context = self.browser.new_context(**kind)  # type: ignore[arg-type]
+            pool.append(context)
+            context.on("close", lambda gone: pool.remove(gone))  # a test may end its visitor
+        self.taken.append(context)
+        return context
+
+    def forget(self) -> None:
+        """Ends every visit: no page, cookie or stored word is left for the next one."""
+        for context in self.taken:
+            for page in context.pages:
+                if page.url.startswith("http"):
+                    origin = "{0.scheme}://{0.netloc}".format(urlparse(page.url))
+                    given = {"origin": origin, "storageTypes": "local_storage"}
+                    context.new_cdp_session(page).send("Storage.clearDataForOrigin", given)
+                page.close()
+            if any(context in pool for pool in self.kept.values()):
+                context.clear_cookies()
+        self.taken = []
+
+
 @pytest.fixture(scope="session")
-def contexts(browser: Browser) -> dict[str, BrowserContext]:
-    """A context for each kind of screen, kept for the worker: what Streamlit serves to everybody is fetched once."""
-    return {}
+def screens(browser: Browser) -> Screens:
+    """The worker's one."""
+    return Screens(browser)
 
 
 @pytest.fixture
 def visit(
-    browser: Browser, contexts: dict[str, BrowserContext], server_url: str, request: pytest.FixtureRequest
+    browser: Browser, screens: Screens, server_url: str, request: pytest.FixtureRequest
 ) -> Iterator[Visit]:
     """`visit("patches?image=sample:cat")`: a fresh visit, settled; console errors and exceptions fail the test."""
     problems: list[str] = []
 
     def open_page(address: str = "", *, width: int = 1400, height: int = 900, **context: object) -> Page:
-        kind = {"viewport": {"width": width, "height": height}, **context}
-        if repr(kind) not in contexts:
-            contexts[repr(kind)] = browser.new_context(**kind)  # type: ignore[arg-type]
-        page = contexts[repr(kind)].new_page()
+        page = screens.take(viewport={"width": width, "height": height}, **context).new_page()
         page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: problems.append(f"exception: {error}"))
         # A deep link makes Streamlit's client probe for the server below the page's own address first: a 404.
@@ -192,20 +224,8 @@ def visit(
 
     yield open_page
     where = evidence_of(request.node, browser) if problems else ""
-    for context in contexts.values():
-        forget(context)
+    screens.forget()
     assert not problems, f"{problems}; {where}"
-
-
-def forget(context: BrowserContext) -> None:
-    """Ends the context's visits: no page, cookie or stored word is left for the next one."""
-    for page in context.pages:
-        if page.url.startswith("http"):
-            origin = "{0.scheme}://{0.netloc}".format(urlparse(page.url))
-            context.new_cdp_session(page).send(
-                "Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "cookies,local_storage"}
-            )
-        page.close()
 
 
 def settle(page: Page) -> None:

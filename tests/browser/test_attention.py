@@ -11,7 +11,6 @@ from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=20_000)
 Visit = Callable[..., Page]
 DIGIT = "attention?model=preset:vit_digits&image=digits:0&pin=0.5,0.5&attention.layer=4&attention.head=1"
 

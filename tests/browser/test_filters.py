@@ -9,7 +9,6 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=20_000)
 Visit = Callable[..., Page]
 
 

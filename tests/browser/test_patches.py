@@ -12,7 +12,6 @@ from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=20_000)
 Visit = Callable[..., Page]
 DIGIT = "patches?model=preset:vit_digits&image=digits:3&pin=0.5,0.5"
 

@@ -11,7 +11,6 @@ from playwright.sync_api import Locator, Page, expect
 from vitviz.analysis import positions
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=20_000)
 Visit = Callable[..., Page]
 MOSAIC = (
     "positions?model=preset:vit_digits&image=digits:3&pin=0.5,0.5"

@@ -9,7 +9,6 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=20_000)
 Visit = Callable[..., Page]
 LINK = "swin?model=preset:swin_digits&image=digits:3&pin=0.5,0.5&swin.grid=8&swin.window=4&swin.shift=2"
 
