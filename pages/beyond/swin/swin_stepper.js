@@ -11,16 +11,17 @@ import { centreOf } from '../../views/kit/place.js';
 import { player } from '../../views/kit/player.js';
 import { rgb } from '../../views/kit/ramp.js';
 import { counted } from '../../views/kit/words.js';
-import { ATTENTION, LAST, STAGES, pose } from './swin_stepper_poses.js';
+import { GAP, Windows } from './swin_stepper_windows.js';
+import { LAST, STAGES, pose } from './swin_stepper_poses.js';
 import { shapesOf, tellStage } from './swin_stepper_words.js';
 import { drawStage, paint } from './swin_stepper_stage.js';
 import { drawAllWindows, drawMatrix, drawMini } from './swin_stepper_side.js';
 
-const GAP = 14;
 const DWELL_MS = 1100;
 
-class SwinStepper {
+class SwinStepper extends Windows {
   constructor({ root, trigger, onUnmount }) {
+    super();
     Object.assign(this, { root, trigger, now: null, hover: -1, pinned: 0 });
     // Where it stands between the stages, and where it is heading (null: nowhere, between two).
     Object.assign(this, { at: 0, goal: 0, stop: () => {}, dragging: false, leaking: false });
@@ -168,126 +169,6 @@ class SwinStepper {
     this.leaking = !this.leaking;
     this.leak.setAttribute('aria-pressed', String(this.leaking));
     this.drawAll();
-  }
-
-  // ------------------------------------------------------------ what is where
-  H() {
-    return this.now.header;
-  }
-
-  count() {
-    return this.H().rows * this.H().cols;
-  }
-
-  cells() {
-    return this.H().window ** 2;
-  }
-
-  windowsAcross() {
-    return this.H().cols / this.H().window;
-  }
-
-  active() {
-    return this.hover >= 0 ? this.hover : this.pinned;
-  }
-
-  stage() {
-    return Math.round(this.at);
-  }
-
-  isShifted() {
-    return this.at > 1.5;
-  }
-
-  /** Whether weights are shown instead of what is allowed. */
-  attending() {
-    return this.isShifted() && this.stage() >= ATTENTION;
-  }
-
-  spot(p) {
-    return `row ${Math.floor(p / this.H().cols) + 1}, column ${(p % this.H().cols) + 1}`;
-  }
-
-  findSlots() {
-    const find = (data) => {
-      const out = new Int32Array(this.count());
-      data.forEach((p, slot) => {
-        out[p] = slot;
-      });
-      return out;
-    };
-    this.slots = { regular: find(this.now.arrays.plain.data), shifted: find(this.now.arrays.index.data) };
-  }
-
-  /** The keys that share a patch's window, in slot order: {patch, allowed, weight, unmasked}. */
-  keysOf(p, kind) {
-    const n = this.cells();
-    const slot = this.slots[kind][p];
-    const w = Math.floor(slot / n);
-    const q = slot % n;
-    const index = (kind === 'regular' ? this.now.arrays.plain : this.now.arrays.index).data;
-    return Array.from({ length: n }, (_, k) => {
-      const i = (w * n + q) * n + k;
-      return {
-        patch: index[w * n + k],
-        allowed: kind === 'regular' || this.now.arrays.allowed.data[i] === 1,
-        weight: this.now.arrays.attn.data[i],
-        unmasked: this.now.arrays.unmasked.data[i],
-      };
-    });
-  }
-
-  keysByPatch(kind) {
-    return new Map(this.keysOf(this.active(), kind).map((key) => [key.patch, key]));
-  }
-
-  /** Top left of a patch on the stage, in pixels; where it wraps it is drawn a second time. */
-  corner(p, { gap, roll }) {
-    const { rows, cols, window: M, shift } = this.H();
-    const step = this.tile.step;
-    const wrap = (v, n) => ((v % n) + n) % n;
-    const r = wrap(Math.floor(p / cols) - shift * roll, rows);
-    const c = wrap((p % cols) - shift * roll, cols);
-    const x0 = ((1 - gap) * GAP * (cols / M - 1)) / 2;
-    const y0 = ((1 - gap) * GAP * (rows / M - 1)) / 2;
-    const open = (v) => Math.floor(Math.round(v) / M) * GAP * gap;
-    return { x: x0 + c * step + open(c), y: y0 + r * step + open(r), c, r, x0, y0 };
-  }
-
-  /** The region of a patch; it belongs to the place after the roll, so it is looked up there. */
-  regionOf(p) {
-    const { rows, cols, shift } = this.H();
-    const r = (Math.floor(p / cols) - shift + rows) % rows;
-    const c = ((p % cols) - shift + cols) % cols;
-    return this.now.arrays.ids.data[r * cols + c];
-  }
-
-  home() {
-    const slot = this.slots[this.isShifted() ? 'shifted' : 'regular'][this.active()];
-    return { w: Math.floor(slot / this.cells()), q: slot % this.cells() };
-  }
-
-  masked(w) {
-    return this.isShifted() ? this.shut[w] : 0;
-  }
-
-  countMasked() {
-    const n = this.cells() ** 2;
-    const { data } = this.now.arrays.allowed;
-    this.shut = Array.from({ length: data.length / n }, (_, w) => {
-      let sum = 0;
-      for (let i = 0; i < n; i++) sum += 1 - data[w * n + i];
-      return sum;
-    });
-  }
-
-  allGeometry() {
-    const total = this.count() / this.cells();
-    const across = this.windowsAcross();
-    const down = total / across;
-    const gap = 6;
-    const width = Math.max(10, Math.min(96, Math.floor((this.now.width - gap * (across - 1)) / across)));
-    return { total, across, down, gap, width };
   }
 
   drawText() {

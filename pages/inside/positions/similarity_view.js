@@ -7,20 +7,16 @@ import { legend } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
+import { Tables, valueText } from './similarity_tables.js';
 
 const GUTTER = 2;
 const HEADINGS = 18;
 const GAP = 24;
 const FRAME_MS = 420;
 
-/** Two decimals with a true minus sign; three where a panel carries exact values. */
-function valueText(value, digits = 2) {
-  return `${value < -0.5 * 10 ** -digits ? '−' : ''}${Math.abs(value).toFixed(digits)}`;
-}
-
-class SimilarityView {
+class SimilarityView extends Tables {
   constructor({ root, trigger, onUnmount }) {
+    super();
     this.root = root;
     this.trigger = trigger;
     this.onUnmount = onUnmount;
@@ -80,53 +76,6 @@ class SimilarityView {
       },
       pick: (j) => this.pin(centreOf(this.panels()[this.active].grid, j)),
     });
-  }
-
-  // ---- places: everything is linked through normalised places, so that grids of different size can stand side by side
-  panels() {
-    return this.now.header.panels;
-  }
-
-  count(p) {
-    return this.panels()[p].grid[0] * this.panels()[p].grid[1];
-  }
-
-  frames() {
-    return Math.max(...this.panels().map((_, p) => this.now.arrays[`similarity${p}`].shape[0]));
-  }
-
-  frameOf(p) {
-    return Math.round(
-      (this.time.at * (this.now.arrays[`similarity${p}`].shape[0] - 1)) / Math.max(1, this.frames() - 1),
-    );
-  }
-
-  value(p, i, j) {
-    const n = this.count(p);
-    const { data } = this.now.arrays[`similarity${p}`];
-    return data[(this.frameOf(p) * n + i) * n + j] * this.panels()[p].gain + this.panels()[p].start;
-  }
-
-  queryOf(p) {
-    return cellAt(this.panels()[p].grid, this.query ?? this.pinned);
-  }
-
-  keyOf(p) {
-    const wanted = this.key ?? (this.query ? null : this.now.header.key);
-    if (wanted) return cellAt(this.panels()[p].grid, wanted);
-    const i = this.queryOf(p);
-    let best = -1;
-    for (let j = 0; j < this.count(p); j++)
-      if (j !== i && (best < 0 || this.value(p, i, j) > this.value(p, i, best))) best = j;
-    return best;
-  }
-
-  place(p, i) {
-    return `(${Math.floor(i / this.panels()[p].grid[1])}, ${i % this.panels()[p].grid[1]})`;
-  }
-
-  table() {
-    return this.now.header.stretched ? SEQUENTIAL_LUT : DIVERGING_LUT;
   }
 
   // ---- drawing
@@ -301,21 +250,6 @@ class SimilarityView {
     this.lines[4].textContent = `positions ${i} and ${j} in reading order, all counted from 0`;
     const values = this.panels().map((panel, k) => `${panel.title} ${this.similarityOf(k, j)}`);
     return `${this.lines[0].textContent}: ${values.join(', ')}`;
-  }
-
-  /** In panel p: the query's similarity to where position j of the active panel lies. */
-  similarityOf(p, j) {
-    const place = centreOf(this.panels()[this.active].grid, j);
-    return valueText(this.value(p, this.queryOf(p), cellAt(this.panels()[p].grid, place)));
-  }
-
-  /** The panel that moves through training, -1 where none does. */
-  moving() {
-    return this.panels().findIndex((_, p) => this.now.arrays[`similarity${p}`].shape[0] > 1);
-  }
-
-  momentWords(p) {
-    return p < 0 ? '' : (this.panels()[p].moments[this.frameOf(p)] ?? '');
   }
 
   drawTime() {
