@@ -1,7 +1,7 @@
 // The similarity grid of the ViT paper's figure 7: tile (r, c) of a mosaic is the map of position (r, c)'s similarity to all.
 // One canvas per encoding, one scale for all; what is under the pointer in one is lit in the others and on the picture.
 
-import { cellAt, centreOf } from '../../views/kit/place.js';
+import { centreOf } from '../../views/kit/place.js';
 import { timeline } from '../../views/kit/player.js';
 import { legend } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
