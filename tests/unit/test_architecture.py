@@ -72,10 +72,8 @@ VIEWS_KNOW = ("vitviz.plots", "vitviz.pin", "vitviz.words")
 
 # What is being moved out; the list gets shorter and is empty at the end.
 OPEN: tuple[str, ...] = (
-    "pages.beyond.swin.attention imports pages.inside.attention.explore",
     "pages.train.lab.lessons imports pages.inside.positions.matter",
     "circle: vitviz.training.dask_executor, vitviz.training.executor",
-    "circle: pages.inside.attention.explore, pages.inside.attention.export",
 )
 
 
