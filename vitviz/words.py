@@ -19,3 +19,8 @@ def cut(text: str, most: int = 80) -> str:
     """Text from outside for a sentence: one printable line of at most so many characters, an ellipsis for the rest."""
     start = " ".join("".join(c if c.isprintable() else " " for c in text[: most + 1]).split())
     return start if len(text) <= most else f"{start[: most - 1]}…"
+
+
+def plain(text: str) -> str:
+    """Text from outside as it is, where Markdown would read it: every sign of Markdown's loses its meaning."""
+    return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>:$~^&" else c for c in text)

@@ -91,6 +91,18 @@ def set_value(key: str, value: Any) -> None:
     st.session_state.setdefault(state.KEPT, {})[key] = value
 
 
+def follow_default(key: str, default: object) -> None:
+    """Lets a control that nobody has moved follow its default, where another model has another one.
+
+    To be called before the control is drawn. What a link says, or a visitor has chosen, stays.
+    """
+    seen = st.session_state.setdefault(state.DEFAULTS, {})
+    now = st.session_state.get(key, st.session_state.get(state.KEPT, {}).get(key))
+    if key in seen and seen[key] != default and now == seen[key]:
+        set_value(key, default)
+    seen[key] = default
+
+
 def _prepare(key: str, default: T, parse: Callable[[str], T | None], valid: Callable[[Any], bool]) -> None:
     """Puts the value that a widget must start from into the session: link, else widget, else kept, else default."""
     said = link.take(key)

@@ -93,6 +93,13 @@ def set_pin(pin: Pin | str) -> None:
     link.put("pin", str(parsed))
 
 
+def begin_at(pin: Pin) -> None:
+    """A page's own first token, where the visitor has pinned none; it is not kept, so other pages begin at theirs."""
+    if "pin" not in st.session_state.get(state.KEPT, {}):
+        st.session_state[state.NOUNS] = replace(current(), pin=pin)
+        link.put("pin", str(pin))
+
+
 def set_image(image: str) -> None:
     """Chooses another picture; takes effect with the next run (`st.rerun()`, or call it in a callback)."""
     link.want("image", image)

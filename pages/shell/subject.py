@@ -12,12 +12,12 @@ from pages.shell import nouns
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.attention import WindowRows, rows_of_windows
-from vitviz.analysis.logit_lens import softmax
 from vitviz.data.preparation import Prepared
 from vitviz.models.abilities import Abilities, abilities, as_swin, as_vit
 from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots.attention import Head, Quantised, Strip, layer_codes, strip_view
+from vitviz.plots.photo import Photo
 from vitviz.probe.capture import Capture
 
 # What the browser gets of a capture, quantised; gone with the capture, so an upload's goes with its visit.
@@ -42,6 +42,10 @@ class Subject:
     def able(self) -> Abilities:
         """What the model has, and why not where it has not."""
         return abilities(self.model.config)
+
+    def ground(self, seen: bool) -> Photo:
+        """What maps are drawn on: the original crop, or what the model sees."""
+        return cached.photo(self.image, self.model.preparation, self.offset, seen)
 
     @cached_property
     def layout(self) -> TokenLayout:
@@ -111,7 +115,7 @@ class Subject:
 
 def probabilities(model: LoadedModel, logits: np.ndarray) -> np.ndarray:
     """Class probabilities (..., classes); a model whose output is a softmax already gives them itself."""
-    return logits if getattr(model.config, "softmax_output", False) else softmax(logits)
+    return model.probabilities(logits)
 
 
 def of(choice: ModelChoice, step: int | None, image: str) -> Subject:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vitviz.data.dataset import Dataset
     from vitviz.data.preparation import Prepared
     from vitviz.models.loaded import LoadedModel
+    from vitviz.plots.photo import Photo
     from vitviz.probe.capture import Capture
 
 P = ParamSpec("P")
@@ -204,6 +205,17 @@ def prepared(image: str, preparation: Preparation, offset: Offset) -> Prepared:
     from vitviz.data.preparation import prepare
 
     return prepare(picture(image), preparation, offset)
+
+
+@per_picture(shared=24, upload=4)
+def photo(image: str, preparation: Preparation, offset: Offset, seen: bool) -> Photo:
+    """What maps are drawn on: the crop in the picture's own pixels, or (`seen`) what the model sees; encoded once."""
+    from vitviz.data.preparation import seen_crop
+    from vitviz.plots import photo
+
+    if seen:
+        return photo.photo(prepared(image, preparation, offset).shown)
+    return photo.photo(seen_crop(picture(image), preparation, offset))
 
 
 def captured(

@@ -7,8 +7,8 @@ import { listen, recall, tell } from './kit/bus.js';
 import { button, el, live } from './kit/dom.js';
 import { gridNavigation } from './kit/grid.js';
 import { PALETTE } from './kit/palette.js';
-import { cover, picture } from './kit/pixels.js';
-import { mark, pinOf, tokenOfPin } from './kit/place.js';
+import { coverOnce, photo, smallCopy } from './kit/photo.js';
+import { cellAt, mark, pinOf, tokenOfPin } from './kit/place.js';
 import { SEQUENTIAL_LUT, accentLut, headColor, rgb } from './kit/ramp.js';
 import { tokenName } from './kit/words.js';
 import { fuse, highest, numbers, stack, threshold } from './explorer_weights.js';
@@ -22,8 +22,11 @@ const DEFAULT_VIEW = {
   share: 0.6,
   opacity: 0.9,
   smooth: false,
+  grey: false,
   grid: true,
 };
+
+const THUMB_PX = 224; // a small map's 112 px on a screen of two pixels to one
 
 /** A small map with its label; a click brings it onto the stage. */
 function thumbnail(parent, label, color, pick) {
@@ -39,7 +42,7 @@ class Explorer {
   constructor({ root, trigger, onUnmount }) {
     Object.assign(this, { root, trigger, model: null, options: DEFAULT_VIEW, hover: null, shown: null });
     // What was built, styled and drawn last, and the frame that is asked for: nothing is done twice.
-    Object.assign(this, { built: '', styled: '', drawn: null, pending: 0 });
+    Object.assign(this, { built: '', styled: '', drawn: null, pending: 0, photo: photo(root) });
     this.page = el(root, 'div', { class: 'ax' });
     this.left = el(this.page, 'div', { class: 'ax-left' });
     this.right = el(this.page, 'div', { class: 'ax-right' });
@@ -93,13 +96,13 @@ class Explorer {
       cols: () => this.model?.header.grid[1] ?? 1,
       hover: (index, event) => this.look(index < 0 ? null : this.placeOf(first() + index), event),
       pick: (index) => this.pin(first() + index),
+      start: () => this.pinnedPatch(),
     });
     // A finger across the picture moves the query; up and down still scrolls the page.
     this.stage.style.touchAction = 'pan-y';
     this.stage.onfocus = () => {
       if (!this.model || this.patches.index >= 0 || !this.stage.matches(':focus-visible')) return;
-      const patch = this.tokenOf(this.options.pin) - first();
-      if (patch >= 0) this.patches.move(patch);
+      if (this.tokenOf(this.options.pin) >= first()) this.patches.move(this.pinnedPatch());
     };
   }
 
@@ -110,6 +113,13 @@ class Explorer {
     if (named >= 0) return named;
     const middle = prefix.length + Math.floor(grid[0] / 2) * grid[1] + Math.floor(grid[1] / 2);
     return prefix[0] === 'cls' ? 0 : middle;
+  }
+
+  /** The patch under the pin; of a prefix token the one in the middle. */
+  pinnedPatch() {
+    const { prefix, grid } = this.model.header;
+    const patch = this.options.pin ? this.tokenOf(this.options.pin) - prefix.length : -1;
+    return patch >= 0 ? patch : cellAt(grid, [0.5, 0.5]);
   }
 
   placeOf(token) {
@@ -273,8 +283,8 @@ class Explorer {
   // ------------------------------------------------------------ how it is viewed
   style() {
     const { colors, header } = this.model;
-    const { style, opacity, smooth, grid, direction } = this.options;
-    const key = JSON.stringify([style, opacity, smooth, grid, direction, colors.mode, header.layer_name, header.head]);
+    const { style, opacity, smooth, grey, grid, direction } = this.options;
+    const key = JSON.stringify([style, opacity, smooth, grey, grid, direction, colors.mode, header.layer_name, header.head]);
     if (key === this.styled) return;
     this.styled = key;
     const table = this.colorWords();
@@ -282,6 +292,7 @@ class Explorer {
     this.root.dataset.style = style;
     this.root.style.setProperty('--ax-opacity', opacity);
     this.page.classList.toggle('ax-smooth', Boolean(smooth));
+    this.page.classList.toggle('ax-grey', Boolean(grey));
     this.page.classList.toggle('ax-grid', Boolean(grid));
     this.bar.getContext('2d').putImageData(new ImageData(table, 256, 1), 0, 0);
     const what = direction === 'row' ? 'where the query looks' : 'who looks at the query';
@@ -345,14 +356,14 @@ class Explorer {
     return { node, share: el(node, 'span', { class: 'vv-muted' }) };
   }
 
-  drawPicture(image) {
-    // Every layer brings the picture along; making its small copy again costs more than to see that it is the same.
-    if (this.drawn?.length === image.data.length && this.drawn.every((value, i) => value === image.data[i])) return;
-    this.drawn = image.data;
-    const source = picture(image);
-    cover(this.base, source);
-    this.root.dataset.pixelated = String(source.width < 128);
-    this.root.style.setProperty('--ax-picture', `url(${source.toDataURL()})`);
+  drawPicture(message) {
+    this.photo.show(message, (bitmap) => {
+      if (this.drawn === bitmap) return;
+      this.drawn = bitmap;
+      coverOnce(this.base, bitmap);
+      this.root.dataset.pixelated = String(bitmap.width < 128);
+      this.root.style.setProperty('--ax-picture', `url(${smallCopy(bitmap, THUMB_PX)})`);
+    });
   }
 
   /** The strip that the layer names; until its message is here, the small maps of the layers wait. */
@@ -390,7 +401,7 @@ class Explorer {
     this.model.colors = colors;
     this.options = { ...DEFAULT_VIEW, ...(recall('options', header.group) ?? this.options) };
     this.build(message);
-    this.drawPicture(arrays.picture);
+    this.drawPicture(message);
     const pressed = ({ button: node }, on) => node.setAttribute('aria-pressed', String(on));
     this.model.heads.forEach((thumb, h) => pressed(thumb, h + 1 === header.head));
     this.model.layers.forEach((thumb, l) => pressed(thumb, header.strip_layers[l] === header.layer));

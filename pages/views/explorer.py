@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import streamlit as st
@@ -14,6 +15,23 @@ from vitviz.plots.blob import pack
 _explorer = register(__file__, "explorer")
 _strip = register(__file__, "explorer_strip")
 _options = register(__file__, "explorer_options")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the explorers of a group are drawn; `explorer.js` has the same defaults.
+
+    `direction` is 'row' or 'column', `scale` 'shared' or 'map', `style` 'overlay', 'heat', 'dim' or 'mask'.
+    """
+
+    direction: str = "row"
+    scale: str = "shared"
+    style: str = "overlay"
+    share: float = 0.6
+    opacity: float = 0.9
+    smooth: bool = False
+    grey: bool = False
+    grid: bool = True
 
 
 def explorer(data: bytes, strip: Strip, *, key: str, on_change: Callable[[], None]) -> None:
@@ -34,28 +52,6 @@ def picked(key: str) -> dict[str, Any]:
     }
 
 
-def view_options(
-    *,
-    group: str,
-    pin: str,
-    direction: str,
-    scale: str,
-    style: str,
-    share: float,
-    opacity: float,
-    smooth: bool,
-    grid: bool,
-) -> None:
+def view_options(group: str, pin: str, options: Options) -> None:
     """Tells the explorers of a group how to draw, in a message of a few bytes."""
-    header = {
-        "group": group,
-        "pin": pin,
-        "direction": direction,
-        "scale": scale,
-        "style": style,
-        "share": share,
-        "opacity": opacity,
-        "smooth": smooth,
-        "grid": grid,
-    }
-    _options(pack(header), key=f"{group}.options")
+    _options(pack({"group": group, "pin": pin} | asdict(options)), key=f"{group}.options")

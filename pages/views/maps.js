@@ -2,7 +2,7 @@
 
 import { el, live } from './kit/dom.js';
 import { gridNavigation } from './kit/grid.js';
-import { picture } from './kit/pixels.js';
+import { coverOnce, photo } from './kit/photo.js';
 import { accentLut } from './kit/ramp.js';
 
 class Maps {
@@ -10,6 +10,7 @@ class Maps {
     this.root = root;
     this.trigger = trigger;
     this.box = el(this.root, 'div', { class: 'am' });
+    this.photo = photo(root);
     this.say = live(this.root);
     this.now = null;
     this.panels = [];
@@ -60,7 +61,7 @@ class Maps {
       const title = el(panel, 'div', { class: 'am-title' });
       const line = el(panel, 'div', { class: 'am-line vv-muted' });
       const frame = el(panel, 'div', { class: 'am-frame' });
-      const picture = el(frame, 'canvas', { class: 'am-picture am-grey', 'aria-hidden': 'true' });
+      const picture = el(frame, 'canvas', { class: 'am-picture', 'aria-hidden': 'true' });
       const cells = el(frame, 'canvas', { class: 'am-cells', 'aria-hidden': 'true' });
       const cross = el(frame, 'div', { class: 'am-mark', hidden: '' });
       const note = el(panel, 'div', { class: 'am-note vv-muted' });
@@ -70,6 +71,7 @@ class Maps {
         cols: () => this.now.header.grid[1],
         hover: (index, event) => this.mark(index, event),
         pick: (index) => this.trigger('pick', index),
+        start: () => this.now.header.start,
       });
       frame.style.touchAction = 'pan-y';
       return { title, line, frame, picture, cells, mark: cross, note, grid };
@@ -83,7 +85,8 @@ class Maps {
     const patches = rows * cols;
     this.build(header.titles.length);
     this.box.style.setProperty('--am-min', `${header.titles.length > 4 ? 120 : 168}px`);
-    const source = picture(arrays.picture);
+    this.box.classList.toggle('am-grey', header.grey);
+    this.box.classList.toggle('am-smooth', header.smooth);
     const table = accentLut(colors.query);
     this.panels.forEach((panel, m) => {
       panel.title.textContent = header.titles[m];
@@ -91,10 +94,6 @@ class Maps {
       panel.line.hidden = !header.lines;
       panel.frame.style.aspectRatio = `${cols} / ${rows}`;
       panel.frame.setAttribute('aria-label', `${header.titles[m]}. Arrow keys move over the patches.`);
-      panel.picture.width = source.width;
-      panel.picture.height = source.height;
-      panel.picture.getContext('2d').drawImage(source, 0, 0);
-      panel.picture.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
       const values = arrays.maps.data.subarray(m * patches, (m + 1) * patches);
       panel.cells.width = cols;
       panel.cells.height = rows;
@@ -106,6 +105,7 @@ class Maps {
       panel.cells.getContext('2d').putImageData(image, 0, 0);
     });
     this.mark(-1);
+    this.photo.show(message, (bitmap) => this.panels.forEach((panel) => coverOnce(panel.picture, bitmap)));
   }
 }
 

@@ -71,11 +71,7 @@ WITH_STREAMLIT = {"pages.stores.cached", "pages.stores.visit"}  # among stores
 VIEWS_KNOW = ("vitviz.plots", "vitviz.pin", "vitviz.words")
 
 # What is being moved out; the list gets shorter and is empty at the end.
-OPEN: tuple[str, ...] = (
-    "pages.beyond.swin.attention imports pages.inside.attention.explore",
-    "pages.train.lab.lessons imports pages.inside.positions.matter",
-    "circle: pages.inside.attention.explore, pages.inside.attention.export",
-)
+OPEN: tuple[str, ...] = ("pages.train.lab.lessons imports pages.inside.positions.matter",)
 
 
 def breaches(root: Path) -> list[str]:

@@ -10,6 +10,9 @@ from PIL import Image
 
 from vitviz.config import Preparation
 
+CROP_PX = (
+    1120  # the longest side of a crop that is drawn on: twice the stage, for screens of two pixels to one
+)
 LUMINANCE = (0.299, 0.587, 0.114)  # ITU-R BT.601
 MNIST_PX = 28
 MNIST_BOX_PX = (
@@ -71,6 +74,39 @@ def prepare(image: Uint8, preparation: Preparation, offset: tuple[float, float] 
         if preparation.in_chans == 1:
             shown = np.repeat(luminance(shown)[..., None], 3, axis=2)
     return Prepared(normalise(shown[None, ..., : preparation.in_chans], preparation)[0], shown, box)
+
+
+def seen_crop(
+    image: Uint8,
+    preparation: Preparation,
+    offset: tuple[float, float] = (0.5, 0.5),
+    most_px: int = CROP_PX,
+) -> Uint8:
+    """The square that `prepare` cuts, in the picture's own pixels and colours: what maps are drawn on.
+
+    Pixels are copied, so the square lies on whole ones, at most half a pixel from where the model's lies; never
+    enlarged, and made smaller only where its side is beyond `most_px`. A digit that is redrawn for its model has no
+    such square: it is given as the model sees it.
+
+    Args:
+        image: (H, W, 3) uint8.
+        preparation: of the model.
+        offset: as `prepare` takes it.
+        most_px: the longest side.
+
+    Returns:
+        (S, S, 3) uint8.
+
+    Raises:
+        ValueError: if the picture or the offset does not fit.
+    """
+    if preparation.digit:
+        return prepare(image, preparation, offset).shown
+    top, left, side = crop_box(image.shape[0], image.shape[1], preparation.crop_fraction, offset)
+    px = max(1, round(side))
+    row, col = min(round(top), image.shape[0] - px), min(round(left), image.shape[1] - px)
+    crop = np.ascontiguousarray(image[row : row + px, col : col + px])
+    return crop if px <= most_px else _resize(crop, (0, 0, px), most_px, "bicubic")
 
 
 def prepare_batch(images: Uint8, preparation: Preparation) -> Float32:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import nn
 
+from vitviz.analysis.logit_lens import softmax
 from vitviz.config import ModelConfig, Preparation
 from vitviz.models.layout import TokenLayout
 from vitviz.models.swin import SwinTransformer
@@ -32,6 +36,10 @@ class LoadedModel:
         """The tokens that a picture of this size becomes: a ViT's sequence, a Swin's first grid, a CNN's last."""
         layout: TokenLayout = self.model.layout(height_px, width_px)  # type: ignore[operator]
         return layout
+
+    def probabilities(self, logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        """Class probabilities (..., classes); a model whose output is a softmax already gives them itself."""
+        return logits if getattr(self.config, "softmax_output", False) else softmax(logits)
 
     @property
     def vit(self) -> VisionTransformer:

@@ -12,8 +12,18 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.attention import FloatArray, Fusion, WindowRows, fuse_heads, quantise_rows
 from vitviz.plots.blob import pack
+from vitviz.plots.photo import Photo, Uint8, as_photo
 
 Head = int | Fusion
+
+
+@dataclass(frozen=True)
+class MapsDrawn:
+    """How maps lie over their picture: smooth between patches, over greys, and the cell where arrow keys begin."""
+
+    smooth: bool = False
+    grey: bool = True
+    start: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,24 +90,25 @@ def windows_strip(blocks: Sequence[WindowRows], head: Head) -> Strip:
     return _strip(codes, **_windows(blocks))
 
 
-def explorer_view(scene: Scene, picture: NDArray[np.uint8], layer: Quantised, strip: Strip) -> bytes:
+def explorer_view(scene: Scene, picture: Uint8 | Photo, layer: Quantised, strip: Strip) -> bytes:
     """The chosen layer with all heads; with the strip that it names, the browser has all that it draws.
 
     Args:
-        picture: (S, S, 3) uint8, what the model sees.
+        picture: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
         layer: of `layer_codes`.
     """
-    return pack(
-        asdict(scene) | {"strip": strip.tag}, picture=picture, layer_codes=layer[0], layer_max=layer[1]
-    )
+    ground = as_photo(picture)
+    header = asdict(scene) | {"strip": strip.tag} | ground.header
+    return pack(header, photo=ground.array, layer_codes=layer[0], layer_max=layer[1])
 
 
-def windows_view(scene: Scene, picture: NDArray[np.uint8], block: WindowRows, strip: Strip) -> bytes:
+def windows_view(scene: Scene, picture: Uint8 | Photo, block: WindowRows, strip: Strip) -> bytes:
     """The same of one block of a Swin."""
+    ground = as_photo(picture)
     codes, maxima = quantise_rows(block.rows)
     windows = {f"layer_{name}": array for name, array in _windows([block]).items()}
-    header = asdict(scene) | {"strip": strip.tag, "slots": int(block.slots.shape[1])}
-    return pack(header, picture=picture, layer_codes=codes, layer_max=maxima, **windows)
+    header = asdict(scene) | {"strip": strip.tag, "slots": int(block.slots.shape[1])} | ground.header
+    return pack(header, photo=ground.array, layer_codes=codes, layer_max=maxima, **windows)
 
 
 def _windows(blocks: Sequence[WindowRows]) -> dict[str, NDArray[Any]]:
@@ -109,7 +120,7 @@ def _windows(blocks: Sequence[WindowRows]) -> dict[str, NDArray[Any]]:
 
 
 def maps_view(
-    picture: NDArray[np.uint8],
+    picture: Uint8 | Photo,
     maps: FloatArray,
     titles: Sequence[str],
     grid: tuple[int, int],
@@ -117,13 +128,17 @@ def maps_view(
     shared_scale: bool = False,
     notes: Sequence[str] = (),
     lines: Sequence[str] = (),
+    drawn: MapsDrawn = MapsDrawn(),  # noqa: B008  (frozen)
 ) -> bytes:
     """Maps of one picture side by side, each over the same grid, one pointer over all.
 
     Args:
+        picture: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
         maps: (maps, patches), not negative.
         notes: one line under each map; `lines`: one or two over it, under the title.
+        drawn: how; the numbers are those of the patches all the same.
     """
+    ground = as_photo(picture)
     top = maps.max(axis=-1)
     scale = np.full_like(top, top.max()) if shared_scale else top
     header: dict[str, Any] = {
@@ -132,5 +147,7 @@ def maps_view(
         "lines": list(lines) or None,
         "grid": list(grid),
         "scale": [float(value) for value in scale],
+        **asdict(drawn),
+        **ground.header,
     }
-    return pack(header, picture=picture, maps=maps.astype(np.float32))
+    return pack(header, photo=ground.array, maps=maps.astype(np.float32))

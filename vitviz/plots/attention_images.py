@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,9 @@ from vitviz.plots.theme import PALETTES, SEQUENTIAL, Mode, ramp
 
 Style = Literal["overlay", "heat", "dim", "mask"]
 Uint8 = NDArray[np.uint8]
+SMALL_PX = 128  # below this side a picture is shown with hard edges, and kept larger than it is
+LEAST_PX = 1120
+VEIL = 128  # the grey of a patch that is painted out
 LABEL_PX = 28
 GUTTER_PX = 8
 
@@ -23,56 +27,103 @@ def _rgb(color: str) -> NDArray[np.float32]:
     return np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float32)
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """How a map lies over its picture.
+
+    `share` is of the mass that a mask keeps; `smooth` runs linearly between the patches' middles, which have one
+    weight each; `grey` puts an overlay over greys.
+    """
+
+    style: Style = "overlay"
+    share: float = 0.6
+    opacity: float = 0.9
+    smooth: bool = False
+    grey: bool = False
+    mode: Mode = "light"
+
+
+def own_size(picture: Uint8) -> int:
+    """The side in px at which a picture is kept: its own, and of a small one a whole multiple near `LEAST_PX`."""
+    side = int(picture.shape[0])
+    return side if side >= SMALL_PX else side * max(1, LEAST_PX // side)
+
+
 def _stretched(values: FloatArray, size_px: int, smooth: bool) -> NDArray[np.float32]:
-    resample = Image.Resampling.BICUBIC if smooth else Image.Resampling.NEAREST
+    resample = Image.Resampling.BILINEAR if smooth else Image.Resampling.NEAREST
     image = Image.fromarray(values.astype(np.float32)).resize((size_px, size_px), resample)
     return np.clip(np.asarray(image, dtype=np.float32), 0, 1)
+
+
+def _sized(picture: Uint8, size_px: int) -> NDArray[np.float32]:
+    """The picture at a size: its own pixels where that is its size, hard edges where it has few."""
+    if picture.shape[0] == size_px:
+        return picture.astype(np.float32)
+    small = picture.shape[0] < SMALL_PX
+    image = Image.fromarray(np.ascontiguousarray(picture))
+    resample = Image.Resampling.NEAREST if small else Image.Resampling.BICUBIC
+    return np.asarray(image.resize((size_px, size_px), resample), dtype=np.float32)
 
 
 def attention_image(
     picture: Uint8,
     weights: FloatArray,
     grid: tuple[int, int],
+    drawn: Drawn = Drawn(),  # noqa: B008  (frozen)
     *,
-    size_px: int,
-    style: Style = "overlay",
+    size_px: int | None = None,
     top: float | None = None,
     query: tuple[int, int] | None = None,
-    share: float = 0.6,
-    opacity: float = 0.9,
-    smooth: bool = False,
-    mode: Mode = "light",
 ) -> Uint8:
     """The picture with one map over it, (size_px, size_px, 3).
+
+    An overlay that is not grey is the picture itself, pixel for pixel, wherever the map is zero:
+    out = picture + opacity (w / top) (accent - picture).
 
     Args:
         picture: (S, S, 3) uint8.
         weights: (patches,).
+        size_px: None: `own_size`.
         top: the weight in full colour; None: the map's own largest.
         query: (row, col) to outline.
-        share: of the mass that a mask keeps.
     """
-    resample = Image.Resampling.NEAREST if picture.shape[0] < 128 else Image.Resampling.BICUBIC
-    base = np.asarray(Image.fromarray(picture).resize((size_px, size_px), resample), dtype=np.float32)
+    base = _sized(picture, own_size(picture) if size_px is None else size_px)
     highest = float(weights.max()) if top is None else top
     level = np.clip(weights / highest, 0, 1) if highest > 0 else np.zeros_like(weights)
-    if style == "mask":
-        level = kept_by_mass(weights, share).astype(np.float32)
-    level = _stretched(level.reshape(grid), size_px, smooth and style != "mask")[..., None]
-    if style == "heat":
-        table = np.stack([_rgb(ramp(SEQUENTIAL, i / 255)) for i in range(256)])
-        drawn = table[np.round(255 * level[..., 0]).astype(np.int64)]
-    elif style == "overlay":
-        grey = base @ np.array([0.299, 0.587, 0.114], dtype=np.float32)
-        # The greyed picture of the explorer: brightness 0.92, contrast 0.8.
-        ground = np.repeat(((0.92 * grey - 127.5) * 0.8 + 127.5)[..., None], 3, axis=2)
-        drawn = ground + opacity * level * (_rgb(PALETTES[mode].query) - ground)
-    else:
-        drawn = base * (1 - opacity * (1 - level))
-    image = Image.fromarray(np.clip(drawn, 0, 255).astype(np.uint8))
+    masked = drawn.style == "mask"
+    if masked:
+        level = kept_by_mass(weights, drawn.share).astype(np.float32)
+    level = _stretched(level.reshape(grid), len(base), drawn.smooth and not masked)[..., None]
+    image = Image.fromarray(np.clip(_laid(base, level, drawn), 0, 255).astype(np.uint8))
     if query is not None:
-        _outline(image, query, grid, mode)
+        _outline(image, query, grid, drawn.mode)
     return np.asarray(image)
+
+
+def _laid(base: NDArray[np.float32], level: NDArray[np.float32], drawn: Drawn) -> NDArray[np.floating[Any]]:
+    """A map (S, S, 1) in [0, 1] over a picture (S, S, 3), in one of the four ways."""
+    if drawn.style == "heat":
+        table = np.stack([_rgb(ramp(SEQUENTIAL, i / 255)) for i in range(256)])
+        return np.asarray(table[np.round(255 * level[..., 0]).astype(np.int64)])
+    if drawn.style == "overlay":
+        ground = _greyed(base) if drawn.grey else base
+        return ground + drawn.opacity * level * (_rgb(PALETTES[drawn.mode].query) - ground)
+    return base * (1 - drawn.opacity * (1 - level))
+
+
+def _greyed(base: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The greyed picture of the explorer: brightness 0.92, contrast 0.8."""
+    grey = base @ np.array([0.299, 0.587, 0.114], dtype=np.float32)
+    return np.repeat(((0.92 * grey - 127.5) * 0.8 + 127.5)[..., None], 3, axis=2)
+
+
+def veiled_image(picture: Uint8, patches: Sequence[int], grid: tuple[int, int]) -> Uint8:
+    """The picture at its `own_size` with patches (in reading order, from 0) covered in grey."""
+    base = _sized(picture, own_size(picture))
+    left_out = np.zeros(grid[0] * grid[1], dtype=np.float32)
+    left_out[list(patches)] = 1
+    veil = _stretched(left_out.reshape(grid), len(base), smooth=False)[..., None]
+    return np.asarray(np.where(veil > 0, VEIL, base), dtype=np.uint8)
 
 
 def _outline(image: Image.Image, query: tuple[int, int], grid: tuple[int, int], mode: Mode) -> None:

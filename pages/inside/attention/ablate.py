@@ -2,111 +2,140 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 import streamlit as st
-import torch
 
-from pages.inside.attention import explore, predictions
 from pages.inside.attention.ablate_view import Ablation
 from pages.inside.attention.ablate_view import ablate as draw_ablation
-from pages.shell import controls, page
-from pages.shell.subject import Subject, probabilities
+from pages.inside.attention.look import choose_ground
+from pages.shell import controls, nouns, page
+from pages.shell.subject import Subject
 from pages.views.bars import bars
-from vitviz.analysis.faithfulness import blank_patches
-from vitviz.config import SwinConfig
-from vitviz.probe.capture import capture
-from vitviz.words import percent
+from vitviz.models.order import heads_by_layer
+from vitviz.plots.attention_images import png, veiled_image
+from vitviz.plots.photo import Photo
+from vitviz.probe.explain import without
+from vitviz.words import percent, plain
 
 HIDING = {"hidden": "hidden from attention", "blanked": "blanked in the picture"}
+HIDING_HELP = (
+    "Hidden: no token attends to them, nothing else changes. Blanked: the picture has the mean colour there."
+)
+NOTHING_LEFT = "No key is left to attend to: this model has no token beside its patches."
+SHOWN = 8  # classes
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="attention"):
+    """What becomes of painted patches: 'hidden' or 'blanked'."""
+
+    hiding: str
 
 
 def ablated(subject: Subject, left_out: Ablation, blanked: bool) -> np.ndarray:
-    """(classes,) probabilities without the heads and patches that are left out: one forward pass."""
-    heads = explore.layers_of(subject)
-    head_mask = torch.ones(len(heads), max(heads))
-    for layer, head in left_out.heads:
-        head_mask[layer, head] = 0
-    shown = np.ones(subject.layout.num_patches, dtype=bool)
-    shown[list(left_out.patches)] = False
-    image, masks = subject.prepared.input[None], {"head_mask": head_mask}
-    if blanked:
-        image = blank_patches(image[0], shown[None], subject.layout.grid)
-    elif left_out.patches:
-        masks["token_mask"] = torch.from_numpy(shown)
-    found = capture(subject.model.model, image, record=False, **masks)
-    return probabilities(subject.model, found.logits[0])
+    """(classes,) probabilities without the heads and patches that are left out."""
+    return without(subject.model, subject.prepared.input, left_out.heads, left_out.patches, blanked=blanked)
 
 
 def describe(subject: Subject, before: np.ndarray, now: np.ndarray, left_out: Ablation) -> str:
     """What moved most, from the probabilities."""
     top, after = int(before.argmax()), int(now.argmax())
+    answer = plain(subject.classes[top])
     parts = []
     if left_out.patches:
         parts.append(f"{len(left_out.patches)} of {subject.layout.num_patches} patches")
     if left_out.heads:
-        parts.append(f"{len(left_out.heads)} of {sum(explore.layers_of(subject))} heads")
+        parts.append(f"{len(left_out.heads)} of {sum(heads_by_layer(subject.model.config))} heads")
     if not parts:
         return (
-            f"With everything in place the answer is {subject.classes[top]} with {percent(before[top])}."
+            f"With everything in place the answer is {answer} with {percent(before[top])}."
             " Paint patches out, or silence heads."
         )
     text = (
-        f"Without {' and '.join(parts)}, the probability of {subject.classes[top]} goes from"
-        f" {percent(before[top])} to {percent(now[top])}"
+        f"Without {' and '.join(parts)}, the probability of {answer} goes from {percent(before[top])} to"
+        f" {percent(now[top])}"
     )
-    return text + (
-        "."
-        if after == top
-        else f", and the answer becomes {subject.classes[after]} with {percent(now[after])}."
-    )
+    if after == top:
+        return f"{text}."
+    return f"{text}, and the answer becomes {plain(subject.classes[after])} with {percent(now[after])}."
 
 
 def draw(subject: Subject) -> None:
     """Picture to paint on, heads to silence, probabilities before and after."""
-    if not subject.classes:
-        st.info(predictions.HEADLESS, icon=":material/block:")
+    able = subject.able
+    if not able.class_head:
+        st.info(able.class_head.why_not, icon=":material/block:")
         return
-    swin = isinstance(subject.model.config, SwinConfig)
-    hiding = controls.segmented(
-        "attention.hiding",
-        "Painted patches are",
-        list(HIDING),
-        "blanked" if swin else "hidden",
-        format_func=HIDING.__getitem__,
-        disabled=swin,
-        help="Swin merges patches, so none can be hidden from attention alone: they are blanked in the picture."
-        if swin
-        else "Hidden: no token attends to them, nothing else changes. Blanked: the picture has the mean colour there.",
-    )
-    blanked = swin or hiding == "blanked"
+    with st.container(horizontal=True, vertical_alignment="top"):
+        hiding = controls.segmented(
+            Choice.key("hiding"),
+            "Painted patches are",
+            list(HIDING),
+            "hidden" if able.hidden_patches else "blanked",
+            format_func=HIDING.__getitem__,
+            help=HIDING_HELP,
+            why_not=None if able.hidden_patches else able.hidden_patches.why_not,
+        )
+        ground = subject.ground(choose_ground(subject, maps=False).seen)
+    blanked = not able.hidden_patches or hiding == "blanked"
     left, right = st.columns([3, 2], gap="medium")
     with left:
         left_out = draw_ablation(
-            subject.prepared.shown, subject.layout.grid, explore.layers_of(subject), key="attention.ablate"
+            ground,
+            subject.layout.grid,
+            heads_by_layer(subject.model.config),
+            start=nouns.current().pin.cell(subject.layout.grid),
+            key="attention.ablate",
         )
-    before = subject.probabilities
-    nothing_left = len(left_out.patches) == subject.layout.num_patches and not subject.layout.prefix
+    if not blanked and len(left_out.patches) == subject.layout.num_tokens:
+        right.info(NOTHING_LEFT)
+        return
+    before, now = subject.probabilities, ablated(subject, left_out, blanked)
     with right:
-        if nothing_left and not blanked:
-            st.info("No key is left to attend to: this model has no token beside its patches.")
-            return
-        now = ablated(subject, left_out, blanked)
-        top = int(before.argmax())
-        order = np.argsort(-np.maximum(before, now), kind="stable")[:8]
-        if top not in order:
-            order[-1] = top
-        st.markdown("**Probability now, and its change in points**")
-        strong = int(np.flatnonzero(order == top)[0])
-        bars(
-            [subject.classes[i] for i in order],
-            now[order],
-            before[order],
-            strong=strong,
-            key="attention.after",
-        )
-        st.caption("The line in each bar is the probability with everything in place.")
+        draw_change(subject, before, now)
     page.caption(describe(subject, before, now, left_out))
-    page.drawers("attention.ablate", math=MATHEMATICS, try_this=TRY_THIS)
+    page.drawers(
+        "attention.ablate",
+        math=MATHEMATICS,
+        code=(without,),
+        numbers=partial(keep, subject, ground, left_out, before, now),
+        try_this=TRY_THIS,
+    )
+
+
+def draw_change(subject: Subject, before: np.ndarray, now: np.ndarray) -> None:
+    """The classes that matter before or after, as bars."""
+    top = int(before.argmax())
+    order = np.argsort(-np.maximum(before, now), kind="stable")[:SHOWN]
+    if top not in order:
+        order[-1] = top
+    st.markdown("**Probability now, and its change in points**")
+    strong = int(np.flatnonzero(order == top)[0])
+    names = [subject.classes[i] for i in order]
+    bars(names, now[order], before[order], strong=strong, key="attention.after")
+    page.caption("The line in each bar is the probability with everything in place.")
+
+
+def keep(subject: Subject, ground: Photo, left_out: Ablation, before: np.ndarray, now: np.ndarray) -> None:
+    """The probabilities, and the picture without what was painted out, at its own size."""
+    columns: dict[str, list[object]] = {
+        "class": list(subject.classes),
+        "with everything": before.tolist(),
+        "now": now.tolist(),
+    }
+    st.dataframe(columns, hide_index=True, height=240)
+    grid = subject.layout.grid
+    with st.container(horizontal=True):
+        page.download(
+            "Picture, PNG",
+            lambda: png(veiled_image(ground.pixels, left_out.patches, grid)),
+            "left_out.png",
+            "attention.ablate.png",
+        )
+        page.csv("Probabilities, CSV", columns, "left_out.csv", "attention.ablate.csv")
 
 
 MATHEMATICS = r"""

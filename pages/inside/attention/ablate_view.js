@@ -3,13 +3,14 @@
 import { mark } from '../../views/kit/place.js';
 import { el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
-import { picture } from '../../views/kit/pixels.js';
+import { coverOnce, photo } from '../../views/kit/photo.js';
 import { headColor } from '../../views/kit/ramp.js';
 
 class AblateView {
   constructor({ root, send }) {
     this.root = root;
     this.send = send;
+    this.photo = photo(root);
     this.page = el(this.root, 'div', { class: 'aa' });
     this.left = el(this.page, 'div');
     this.right = el(this.page, 'div');
@@ -58,6 +59,7 @@ class AblateView {
       label: 'Picture: drag to paint patches out, Enter toggles one',
       rows: () => this.now.header.grid[0],
       cols: () => this.now.header.grid[1],
+      start: () => this.now.header.start,
       hover: (index, event) => {
         mark(this.marker, this.now.header.grid, index);
         if (index < 0) return;
@@ -189,14 +191,10 @@ class AblateView {
 
   update(message) {
     this.now = message;
-    const { header, arrays, width } = message;
-    const source = picture(arrays.picture);
+    const { header, width } = message;
     this.root.classList.toggle('aa-narrow', width < 560);
     this.stage.style.aspectRatio = `${header.grid[1]} / ${header.grid[0]}`;
-    this.base.width = source.width;
-    this.base.height = source.height;
-    this.base.getContext('2d').drawImage(source, 0, 0);
-    this.base.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
+    this.photo.show(message, (bitmap) => coverOnce(this.base, bitmap));
     this.buildHeads(message);
     this.draw();
   }

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from pages.views.register import register
 from vitviz.plots.blob import pack
+from vitviz.plots.photo import Photo
 
 _ablate = register(__file__, "ablate_view")
 
@@ -21,10 +20,13 @@ class Ablation:
     heads: tuple[tuple[int, int], ...] = ()
 
 
-def ablate(picture: np.ndarray, grid: tuple[int, int], heads: Sequence[int], *, key: str) -> Ablation:
-    """Draws the picture and the heads of every layer; returns what is left out, checked against their numbers."""
-    payload = pack({"grid": list(grid), "heads": list(heads)}, picture=picture)
-    said = _ablate(payload, key=key, states=("ablation",)).ablation or {}
+def ablate(picture: Photo, grid: tuple[int, int], heads: Sequence[int], *, start: int, key: str) -> Ablation:
+    """Draws the picture and the heads of every layer; returns what is left out, checked against their numbers.
+
+    `start` is the patch where arrow keys begin.
+    """
+    header = {"grid": list(grid), "heads": list(heads), "start": start} | picture.header
+    said = _ablate(pack(header, photo=picture.array), key=key, states=("ablation",)).ablation or {}
     patches = {int(i) for i in said.get("patches", ()) if 0 <= int(i) < grid[0] * grid[1]}
     chosen = {(int(layer), int(head)) for layer, head in said.get("heads", ())}
     return Ablation(

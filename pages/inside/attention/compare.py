@@ -2,78 +2,111 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
+
 import streamlit as st
 
-from pages.inside.attention import explore
-from pages.shell import controls, nouns, page
+from pages.inside.attention.explore import GROUP, on_pick
+from pages.inside.attention.look import Look, choose
+from pages.shell import controls, looking, nouns, page
 from pages.shell import subject as subjects
 from pages.shell.subject import Subject
-from pages.views.explorer import explorer
+from pages.stores import catalogue
+from pages.views.explorer import explorer, view_options
+from vitviz.analysis.attention import readout_row
 from vitviz.analysis.methods import rank_correlation
-from vitviz.config import SwinConfig, ViTConfig
-from vitviz.words import signed
+from vitviz.models.abilities import abilities
+from vitviz.models.order import heads_by_layer
+from vitviz.words import plain, signed
 
 KINDS = {"step": "another step", "model": "another model", "image": "another picture"}
+ONE_STEP = "This model has one step only: choose another model or picture."
+EXAMPLES = 12  # of each set of pictures that is always there
+
+
+@dataclass(frozen=True)
+class Beside(controls.Chosen, page="attention"):
+    """What stands on the right: of which kind, and which of that kind."""
+
+    beside: str
+    beside_step: int
+    beside_model: str
+    beside_image: str
 
 
 def choose_other(subject: Subject) -> Subject | None:
     """What stands on the right; None where it cannot be looked at, with the reason said."""
     left, right = st.columns([4, 5])
     with left:
-        kind = controls.segmented("attention.beside", "Beside it", list(KINDS), format_func=KINDS.__getitem__)
-    with right:
-        if kind == "step":
-            steps = subject.choice.steps
-            if len(steps) == 1:
-                st.info("This model has one step only: choose another model or picture.")
-                return None
-            step = controls.select_slider(
-                "attention.beside_step", "Step", steps, steps[0], format_func=lambda s: f"{s:,}"
-            )
-            return subjects.of(subject.choice, step, subject.image)
-        if kind == "model":
-            models = {
-                key: choice
-                for key, choice in nouns.models().items()
-                if key != subject.choice.key and isinstance(choice.config, ViTConfig | SwinConfig)
-            }
-            key = controls.select(
-                "attention.beside_model", "Model", list(models), format_func=lambda k: models[k].title
-            )
-            return subjects.of(key, None, subject.image)
-        from vitviz.data.samples import sample_names
-
-        pictures = [f"sample:{name}" for name in sample_names()]
-        pictures += [f"{name}:{i}" for name in ("digits", "shapes") for i in range(12)]
-        image = controls.select(
-            "attention.beside_image",
-            "Picture",
-            [name for name in pictures if name != subject.image],
-            format_func=lambda name: name.replace("sample:", "").replace(":", ", test picture ").capitalize(),
+        kind = controls.segmented(
+            Beside.key("beside"), "Beside it", list(KINDS), format_func=KINDS.__getitem__
         )
-        return subjects.of(subject.choice, subject.step, image)
+    with right:
+        return {"step": _other_step, "model": _other_model, "image": _other_image}[kind](subject)
 
 
-def _side(subject: Subject, name: str, layer: int, head: int | str) -> None:
-    heads = explore.layers_of(subject)
-    layer = min(layer, len(heads))
-    head = min(head, heads[layer - 1]) if isinstance(head, int) else head
+def _other_step(subject: Subject) -> Subject | None:
+    steps = subject.choice.steps
+    if len(steps) == 1:
+        st.info(ONE_STEP)
+        return None
+    step = controls.select_slider(
+        Beside.key("beside_step"), "Step", steps, steps[0], format_func=lambda at: f"{at:,}"
+    )
+    return subjects.of(subject.choice, step, subject.image)
+
+
+def _other_model(subject: Subject) -> Subject:
+    models = {
+        key: choice
+        for key, choice in nouns.models().items()
+        if key != subject.choice.key and abilities(choice.config).attention
+    }
+    key = controls.select(
+        Beside.key("beside_model"), "Model", list(models), format_func=lambda name: models[name].title
+    )
+    return subjects.of(models[key], None, subject.image)
+
+
+def _other_image(subject: Subject) -> Subject:
+    pictures = [f"sample:{name}" for name in catalogue.samples()]
+    pictures += [f"{name}:{i}" for name in ("digits", "shapes") for i in range(EXAMPLES)]
+    image = controls.select(
+        Beside.key("beside_image"),
+        "Picture",
+        [name for name in pictures if name != subject.image],
+        format_func=picture_name,
+    )
+    return subjects.of(subject.choice, subject.step, image)
+
+
+def picture_name(image: str) -> str:
+    """'Chelsea the cat', or 'Digits, test picture 3'."""
+    kind, _, name = image.partition(":")
+    if kind == "sample":
+        return catalogue.sample_title(name)
+    return f"{catalogue.data_title(kind)}, test picture {name}"
+
+
+def _side(subject: Subject, name: str, look: Look) -> None:
+    """One explorer; a model with fewer layers or heads shows its last."""
+    heads = heads_by_layer(subject.model.config)
+    layer = min(look.layer, len(heads))
+    head = min(look.head, heads[layer - 1]) if isinstance(look.head, int) else look.head
     step = f" · step {subject.step:,}" if subject.model.trained_on else ""
-    st.markdown(f"**{subject.model.title}**{step}")
+    st.markdown(f"**{plain(subject.model.title)}**{step}")
     page.untrained_note(subject.model.trained_on)
     key = f"attention.{name}"
-    explorer(*explore.view_of(subject, layer, head), key=key, on_change=lambda: explore.on_pick(key))
+    gaze = replace(look.gaze, layer=layer, head=head)
+    ground = subject.ground(look.ground.seen)
+    explorer(*looking.view_of(subject, gaze, ground, GROUP), key=key, on_change=partial(on_pick, key))
 
 
 def describe(one: Subject, other: Subject, layer: int) -> str | None:
     """How alike the two readouts' attention is in one layer, where both have one row over the same grid."""
-    if (
-        any(isinstance(side.model.config, SwinConfig) for side in (one, other))
-        or one.layout.grid != other.layout.grid
-    ):
+    if not (one.able.heads_over_all and other.able.heads_over_all) or one.layout.grid != other.layout.grid:
         return None
-    from vitviz.analysis.attention import readout_row
-
     layers = [min(layer, len(side.attn)) for side in (one, other)]
     rows = [
         readout_row(side.attn[at - 1].mean(axis=0), side.layout.prefix, side.readout)
@@ -82,24 +115,24 @@ def describe(one: Subject, other: Subject, layer: int) -> str | None:
     same = rank_correlation(*rows)
     where = f"layer {layer}" if layers[0] == layers[1] else f"layers {layers[0]} and {layers[1]}"
     return (
-        f"In {where} the two rank the patches {'much alike' if same > 0.6 else 'differently'}: the rank"
-        f" correlation of what their readouts look at is {signed(same)}. Pointer and pin are shared by place."
+        f"In {where}, with the mean of the heads, the two rank the patches"
+        f" {'much alike' if same > 0.6 else 'differently'}: the rank correlation of what their readouts look at is"
+        f" {signed(same)}. Pointer and pin are shared by place."
     )
 
 
 def draw(subject: Subject) -> None:
     """Two explorers that follow one pointer."""
-    with st.container(horizontal=True, vertical_alignment="top", gap="small"):
-        layer, head = explore.choose_layer_and_head(subject)
-        explore.choose_view("attention")
+    look = choose(subject)
+    view_options(GROUP, str(nouns.current().pin), look.options)
     other = choose_other(subject)
     if other is None:
         return
     left, right = st.columns(2, gap="medium")
     with left:
-        _side(subject, "left", layer, head)
+        _side(subject, "left", look)
     with right:
-        _side(other, "right", layer, head)
-    text = describe(subject, other, layer)
+        _side(other, "right", look)
+    text = describe(subject, other, look.layer)
     if text is not None:
         page.caption(text)

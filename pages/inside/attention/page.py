@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
-from pages.inside.attention import ablate, compare, depth, explore, methods
-from pages.shell import controls, page, stand_in, subject
-from vitviz.config import SwinConfig, ViTConfig
+from pages.inside.attention import ablate, compare, depth, explore, methods, truth
+from pages.shell import controls, nouns, page, stand_in, subject
+from vitviz.models.abilities import abilities
+from vitviz.pin import Pin
 
 VIEWS = {
     "look": ("Look", explore.draw),
     "methods": ("Methods", methods.draw),
-    "truth": ("Is it true?", methods.draw_truth),
+    "truth": ("Is it true?", truth.draw),
     "ablate": ("Leave out", ablate.draw),
     "depth": ("Over depth", depth.draw),
     "compare": ("Side by side", compare.draw),
 }
 
 
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="attention"):
+    """Which view is shown."""
+
+    view: str
+
+
 @st.fragment
 def draw() -> None:
     """The chosen view; its controls rerun this part of the page alone."""
-    now = subject.current()
-    if not isinstance(now.model.config, ViTConfig | SwinConfig):
-        stand_in.offer(
-            "This model has no attention between patches of the picture: choose a ViT or a Swin.",
-            "attention.instead",
-            icon=":material/visibility_off:",
-        )
+    able = abilities(nouns.choice().config)
+    if not able.attention:
+        stand_in.offer(able.attention.why_not, "attention.instead", icon=":material/visibility_off:")
         return
+    if able.cls_readout:
+        nouns.begin_at(Pin(None, "cls"))
+    now = subject.current()
     page.untrained_note(now.model.trained_on)
     view = controls.segmented(
-        "attention.view",
+        Choice.key("view"),
         "View",
         list(VIEWS),
         format_func=lambda name: VIEWS[name][0],

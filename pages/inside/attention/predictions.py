@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from pages.shell import page
 from pages.shell.subject import Subject
 from pages.stores import catalogue
 from pages.views.bars import bars
+from vitviz.words import plain
 
-SMALL_WORLDS = ("digits", "mnist", "fashion_mnist", "shapes")  # sets that hold no photographs
-HEADLESS = "This model has no head for classes: it gives features, so nothing is predicted and no class is explained."
+SMALL_WORLDS = ("digits", "mnist", "fashion-mnist", "shapes")  # sets that hold no photographs
 
 
 def provenance(subject: Subject, random: bool) -> str:
@@ -18,9 +19,9 @@ def provenance(subject: Subject, random: bool) -> str:
     from vitviz.data.datasets import DATASETS
 
     trained_on = subject.model.trained_on
-    if random:
+    if random or trained_on is None:
         return "Random weights: these probabilities mean nothing but where training starts."
-    name = DATASETS[trained_on].title if trained_on in DATASETS else trained_on
+    name = plain(catalogue.data_title(trained_on))
     kind = subject.image.partition(":")[0]
     if kind == trained_on:
         return f"Trained on {name}; this picture is from its test set."
@@ -40,11 +41,10 @@ def provenance(subject: Subject, random: bool) -> str:
 def draw(subject: Subject, count: int = 5) -> None:
     """The most probable classes as bars, with the model's provenance under them."""
     st.markdown("**Prediction**")
-    if not subject.classes:
-        st.caption(HEADLESS)
+    if not subject.able.class_head:
+        page.caption(subject.able.class_head.why_not)
         return
     chances = subject.probabilities
     top = np.argsort(-chances, kind="stable")[:count]
     bars([subject.classes[i] for i in top], chances[top], key="attention.predictions")
-    random = catalogue.is_random(subject.choice, subject.step)
-    st.caption(provenance(subject, random))
+    page.caption(provenance(subject, catalogue.is_random(subject.choice, subject.step)))

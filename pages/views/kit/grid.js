@@ -1,12 +1,12 @@
 // A grid of cells that pointer, finger and keyboard move over alike.
 
-/** The cell that a key moves to from `index` (-1: none yet), or undefined for a key that does not move. */
-export function stepTo(key, index, rows, cols) {
+/** The cell that a key moves to from `index` (-1: none yet, arrows go to `start`); undefined for one that does not. */
+export function stepTo(key, index, rows, cols, start = 0) {
   const last = rows * cols - 1;
   const from = Math.max(0, index);
   const row = Math.floor(from / cols);
   const col = from % cols;
-  if (index < 0 && key.startsWith('Arrow')) return 0;
+  if (index < 0 && key.startsWith('Arrow')) return Math.min(last, start);
   switch (key) {
     case 'ArrowLeft':
       return row * cols + Math.max(0, col - 1);
@@ -48,7 +48,7 @@ function describe(node, label) {
 
 /** What a key does: it moves, picks, leaves, or is one of the view's own. */
 function pressed(event, state, options, go) {
-  const next = stepTo(event.key, state.index, options.rows(), options.cols());
+  const next = stepTo(event.key, state.index, options.rows(), options.cols(), options.start?.());
   if (event.key === 'Escape') return go(-1, event);
   const act =
     next !== undefined
@@ -64,7 +64,8 @@ function pressed(event, state, options, go) {
 /**
  * Makes an element such a grid.
  *   options: {label, rows(), cols(), cellAt(x, y) -> index | -1 (optional; default: even cells over the element),
- *             hover(index, event) with -1 for none, pick(index), keys: {key: handler} (optional)}
+ *             hover(index, event) with -1 for none, pick(index), keys: {key: handler} and start() -> the cell where
+ *             arrows begin (both optional)}
  * Arrows move, Home/End go to the row's ends, Enter or Space picks, Escape leaves. Returns {index, move(index)}.
  */
 export function gridNavigation(node, options) {

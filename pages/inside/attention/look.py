@@ -1,0 +1,183 @@
+"""How the attention page looks at its subject: which map, and how it lies over the picture; one value each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.shell import controls, nouns
+from pages.shell.looking import Direction, Gaze, head_name
+from pages.shell.subject import Subject
+from pages.views.explorer import Options
+from vitviz.analysis.attention import Fusion
+from vitviz.models.order import heads_by_layer
+from vitviz.plots.attention import Head, MapsDrawn
+from vitviz.plots.attention_images import Drawn, Style
+
+FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
+DIRECTIONS = {"row": "looks at", "column": "is seen by"}
+STYLES = {"overlay": "Overlay", "heat": "Heat", "dim": "Dim", "mask": "Mask"}
+AS_IT_IS = "The model sees this picture as it is."
+
+
+@dataclass(frozen=True)
+class Ground(controls.Chosen, page="attention"):
+    """What maps are drawn on, and whether they run smoothly from patch to patch."""
+
+    seen: bool
+    smooth: bool
+    grey: bool
+
+    def maps(self, subject: Subject) -> MapsDrawn:
+        """The same for maps side by side; arrow keys begin at the pin."""
+        return MapsDrawn(self.smooth, self.grey, nouns.current().pin.cell(subject.layout.grid))
+
+    def drawn(self) -> Drawn:
+        """The same for a picture to keep, as maps side by side are drawn."""
+        return Drawn("overlay", opacity=1.0, smooth=self.smooth, grey=self.grey, mode=nouns.mode())
+
+
+@dataclass(frozen=True)
+class Look(controls.Chosen, page="attention"):
+    """Which map is on the stage, and how it is drawn; layers and heads count from 1."""
+
+    layer: int
+    head: Head
+    direction: Direction
+    style: Style
+    scale: str
+    share: float
+    opacity: float
+    grid: bool
+    ground: Ground
+
+    @property
+    def gaze(self) -> Gaze:
+        """Whose attention it is."""
+        return Gaze(self.layer, self.head, self.direction)
+
+    @property
+    def options(self) -> Options:
+        """The same for the browser."""
+        return Options(
+            direction=self.direction,
+            scale=self.scale,
+            style=self.style,
+            share=self.share,
+            opacity=self.opacity,
+            smooth=self.ground.smooth,
+            grey=self.ground.grey,
+            grid=self.grid,
+        )
+
+    def drawn(self) -> Drawn:
+        """The same for pictures to keep."""
+        return Drawn(self.style, self.share, self.opacity, self.ground.smooth, self.ground.grey, nouns.mode())
+
+
+def choose(subject: Subject) -> Look:
+    """The controls above an explorer."""
+    with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+        layer, head = _layer_and_head(subject)
+        direction, style = _direction_and_style()
+        with _popover():
+            scale = controls.segmented(
+                Look.key("scale"),
+                "Scale of the small maps",
+                ["shared", "map"],
+                format_func={"shared": "One for all", "map": "Each its own"}.__getitem__,
+            )
+            share = controls.slider(
+                Look.key("share"),
+                "Mask keeps this share of the mass",
+                0.1,
+                0.95,
+                0.6,
+                0.05,
+                why_not=None if style == "mask" else "Only the mask keeps a share.",
+            )
+            opacity = controls.slider(Look.key("opacity"), "Opacity", 0.1, 1.0, 0.9, 0.05)
+            ground = _toggles(subject)
+            grid = controls.toggle(Look.key("grid"), "Patch grid", True)
+    return Look(layer, head, direction, style, scale, share, opacity, grid, ground)
+
+
+def choose_ground(subject: Subject, *, maps: bool = True) -> Ground:
+    """The controls of views without an explorer; `maps`: whether maps are drawn there."""
+    with _popover(label_above=False):
+        return _toggles(subject, maps)
+
+
+def _popover(label_above: bool = True) -> DeltaGenerator:
+    beside = st.container(gap=None, width="content")
+    if label_above:
+        beside.space(28)  # the height of a label, which a popover does not have
+    return beside.popover("Display", width="content")
+
+
+def _layer_and_head(subject: Subject) -> tuple[int, Head]:
+    """Which maps travel; the last layer, until a visitor chooses one."""
+    heads = heads_by_layer(subject.model.config)
+    controls.follow_default(Look.key("layer"), len(heads))
+    with st.container(width=168):
+        layer = int(controls.slider(Look.key("layer"), "Layer", 1, len(heads), len(heads)))
+    with st.container(width=168):
+        head: Head = controls.select(
+            Look.key("head"),
+            "Head",
+            [*range(1, heads[layer - 1] + 1), *FUSIONS],
+            format_func=head_name,
+            help="One head, or all heads of the layer fused by their mean, maximum or minimum.",
+        )
+    return layer, head
+
+
+def _direction_and_style() -> tuple[Direction, Style]:
+    """How it is read and drawn; the browser redraws at once, no weight travels."""
+    with st.container(width="content"):
+        direction = controls.segmented(
+            Look.key("direction"),
+            "The query",
+            list(DIRECTIONS),
+            format_func=DIRECTIONS.__getitem__,
+            help="A row of the attention matrix: where the query looks. A column: who looks at it.",
+        )
+    with st.container(width="content"):
+        style = controls.segmented(
+            Look.key("style"),
+            "Drawn as",
+            list(STYLES),
+            format_func=STYLES.__getitem__,
+            help="Overlay: weights over the picture. Heat: weights alone. Dim: what is not looked at goes dark."
+            " Mask: the fewest patches that hold a share of the mass, as DINO shows them.",
+        )
+    return cast(Direction, direction), cast(Style, style)
+
+
+def _toggles(subject: Subject, maps: bool = True) -> Ground:
+    side = subject.prepared.shown.shape[0]
+    same = np.array_equal(subject.ground(seen=False).pixels, subject.prepared.shown)
+    seen = controls.toggle(
+        Ground.key("seen"),
+        "What the model sees",
+        help=f"The picture at the model's {side} × {side} px, instead of the original crop.",
+        why_not=AS_IT_IS if same else None,
+    )
+    no_maps = None if maps else "There is no map here."
+    smooth = controls.toggle(
+        Ground.key("smooth"),
+        "Smooth between patches",
+        help="The model has one weight per patch; smooth edges are drawn, not computed.",
+        why_not=no_maps,
+    )
+    grey = controls.toggle(
+        Ground.key("grey"),
+        "Grey under the map",
+        help="An overlay is easier to see on a picture without colours.",
+        why_not=no_maps,
+    )
+    return Ground(seen, smooth, grey)

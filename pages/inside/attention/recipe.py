@@ -1,0 +1,76 @@
+"""Which class is explained, and how rollout fuses: the controls of 'Methods' and 'Is it true?'."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import streamlit as st
+
+from pages.shell import controls
+from pages.shell.subject import Subject
+from vitviz.analysis.attention import Fusion
+from vitviz.probe.explain import Recipe
+from vitviz.words import percent
+
+MOST_CLASSES = 50  # of the list, the most probable first
+
+
+@dataclass(frozen=True)
+class Fusing(controls.Chosen, page="attention"):
+    """How rollout makes one map of many."""
+
+    fusion: Fusion
+    discard: float
+
+
+KEY_OF_CLASS = "attention.class"  # a word of Python's, so no field
+
+
+def choose(subject: Subject) -> Recipe:
+    """Class, fusion and discard; the class needs a head, rollout layers that can be multiplied."""
+    first, second, third = st.columns([4, 4, 4])
+    rollout = subject.able.rollout
+    with first:
+        target = _class(subject)
+    with second:
+        fusion = controls.segmented(
+            Fusing.key("fusion"),
+            "Rollout fuses heads by",
+            ["mean", "max", "min"],
+            help="Of every layer, before the product.",
+            why_not=None if rollout else rollout.why_not,
+        )
+    with third:
+        discard = controls.slider(
+            Fusing.key("discard"),
+            "Rollout discards",
+            0.0,
+            0.95,
+            0.0,
+            0.05,
+            format="percent",
+            help="The lowest weights of every layer are dropped; the columns of prefix tokens are kept.",
+            why_not=None if rollout else rollout.why_not,
+        )
+    return Recipe(target, cast(Fusion, fusion), float(discard))
+
+
+def _class(subject: Subject) -> int | None:
+    """The class that is explained; None where there are none."""
+    label, able = "Explain the class", subject.able.class_head
+    if not able:
+        st.selectbox(label, ["no classes"], disabled=True, help=able.why_not)
+        return None
+    chances = subject.probabilities
+    order = np.argsort(-chances, kind="stable")[:MOST_CLASSES]
+
+    def name(chosen: str | int) -> str:
+        if isinstance(chosen, str):
+            return f"predicted: {subject.classes[order[0]]}"
+        return f"{subject.classes[chosen]}, {percent(chances[chosen])}"
+
+    options: list[str | int] = ["top", *(int(i) for i in order)]
+    said = controls.select(KEY_OF_CLASS, label, options, format_func=name)
+    return int(order[0]) if isinstance(said, str) else said

@@ -1,0 +1,125 @@
+"""Whether the methods' maps are true to the model: patches blanked in their order, and maps of random weights."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.inside.attention import explained, recipe
+from pages.inside.attention.explained import Check, Maps
+from pages.inside.attention.look import choose_ground
+from pages.inside.attention.methods import panels
+from pages.shell import nouns, page
+from pages.shell.subject import Subject
+from vitviz.analysis import faithfulness
+from vitviz.analysis.faithfulness import Score, area
+from vitviz.analysis.methods import METHODS, rank_correlation
+from vitviz.plots.faithfulness import curves_figure
+from vitviz.words import signed
+
+AREAS = {
+    "Deletion": "Area under the left curve: lower is truer.",
+    "Insertion": "Area under the right curve: higher is truer.",
+    "Gap": "Insertion minus deletion: higher is truer.",
+}
+
+
+def draw(subject: Subject) -> None:
+    """Deletion and insertion of every method against random orders, and the same maps with random weights."""
+    if not subject.able.class_head:
+        st.info(subject.able.class_head.why_not, icon=":material/block:")
+        return
+    chosen = recipe.choose(subject)
+    assert chosen.target is not None  # there is a head, so there are classes
+    found = explained.maps(subject, chosen)
+    draw_curves(subject, explained.check(subject, found, chosen.target), chosen.target)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("The same maps from random weights", anchor=False)
+        ground = choose_ground(subject)
+    twin = explained.maps(subject, chosen, twin=True)
+    same = {name: rank_correlation(found[name], twin[name]) for name in found}
+    notes = [f"rank correlation with the model's: {signed(same[name])}" for name in found]
+    panels(subject, twin, ground, "attention.twin", notes)
+    page.caption(describe_twin(found, same, subject.model.trained_on is not None))
+    page.drawers(
+        "attention.truth",
+        math=MATHEMATICS,
+        code=(faithfulness.schedule, faithfulness.blank_patches),
+        try_this=TRY_THIS,
+    )
+
+
+def draw_curves(subject: Subject, checked: Check, target: int) -> None:
+    """The curves, their areas in a table, and what they say."""
+    titles = {name: METHODS[name].title for name in checked.curves}
+    fraction, noisy = checked.random[0].fraction, checked.noise
+    figure = curves_figure(
+        fraction,
+        {titles[name]: (curve.deletion, curve.insertion) for name, curve in checked.curves.items()},
+        noisy,
+        subject.classes[target],
+        nouns.mode(),
+    )
+    scores = [
+        Score(titles[name], area(fraction, curve.deletion), area(fraction, curve.insertion))
+        for name, curve in checked.curves.items()
+    ]
+    gaps = [area(fraction, curve.insertion) - area(fraction, curve.deletion) for curve in checked.random]
+    noise = Score("Random order", *(area(fraction, side.mean(axis=0)) for side in noisy))
+    left, right = st.columns([6, 5], gap="medium", vertical_alignment="center")
+    with left:
+        page.figure(figure, "attention.curves")
+    with right:
+        draw_areas([*scores, noise])
+    spread = max(abs(gap - noise.gap) for gap in gaps)
+    page.caption(faithfulness.describe_scores(scores, noise, spread))
+
+
+def draw_areas(scores: list[Score]) -> None:
+    """The areas, the truest order first."""
+    st.dataframe(
+        [
+            {
+                "Order": score.method,
+                "Deletion": score.deletion,
+                "Insertion": score.insertion,
+                "Gap": score.gap,
+            }
+            for score in sorted(scores, key=lambda score: -score.gap)
+        ],
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.2f", width="small", help=text)
+            for name, text in AREAS.items()
+        },
+    )
+
+
+def describe_twin(found: Maps, same: dict[str, float], trained: bool) -> str:
+    """Which method's map random weights draw as well, from the rank correlations."""
+    most = max(same, key=lambda name: same[name])
+    others = [f"{METHODS[name].title.lower()} {signed(same[name])}" for name in found if name != most]
+    random = "random weights" if trained else "other random weights"
+    keeps = "keeps the most of its order" if others else "keeps this much of its order"
+    rest = f"; {', '.join(others)}" if others else ""
+    return (
+        "A map that random weights draw as well shows the picture and not what was learned (Adebayo et al. 2018):"
+        f" {METHODS[most].title.lower()} {keeps} with {random}, {signed(same[most])}{rest}."
+    )
+
+
+MATHEMATICS = r"""
+Patches are blanked (set to the mean colour) from the most relevant on, and the class probability is followed:
+
+$$
+\text{deletion} = \int_0^1 p_c(\text{picture without the first } t)\,dt, \qquad
+\text{insertion} = \int_0^1 p_c(\text{only the first } t)\,dt.
+$$
+
+A true map has a small deletion area and a large insertion area (Petsiuk et al. 2018). Random orders are drawn six
+times; their range is grey.
+"""
+TRY_THIS = """
+- Predict first: does the sharpest map also have the largest gap?
+- Choose a class that the model does not answer: which method still beats the random orders?
+- Drag the step to 0: is there a method that explains a model that has learned nothing?
+"""

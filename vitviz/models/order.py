@@ -1,0 +1,60 @@
+"""The layers of a Transformer in order of depth, from 1: their heads and their tokens, a ViT's or a Swin's alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vitviz.config import ModelConfig, SwinConfig
+from vitviz.models.abilities import as_swin, as_vit
+from vitviz.models.layout import TokenLayout
+
+
+@dataclass(frozen=True)
+class StagePlace:
+    """Where a layer of a Swin stands: its stage and its block there, from 0, and the layers before the stage."""
+
+    stage: int
+    block: int
+    before: int
+
+
+def heads_by_layer(config: ModelConfig) -> tuple[int, ...]:
+    """How many heads each layer has; a Swin's stages differ.
+
+    Raises:
+        TypeError: if the model is neither a ViT nor a Swin.
+    """
+    if isinstance(config, SwinConfig):
+        stages = zip(config.num_heads, config.depths, strict=True)
+        return tuple(heads for heads, depth in stages for _ in range(depth))
+    vit = as_vit(config)
+    return (vit.num_heads,) * vit.depth
+
+
+def stage_of(config: SwinConfig, layer: int) -> StagePlace:
+    """Where a layer stands.
+
+    Raises:
+        ValueError: if there is no such layer.
+    """
+    before = 0
+    for stage, depth in enumerate(config.depths):
+        if before < layer <= before + depth:
+            return StagePlace(stage, layer - before - 1, before)
+        before += depth
+    raise ValueError(f"layer must lie in 1..{before}, received {layer}")
+
+
+def layout_of_layer(config: ModelConfig, layout: TokenLayout, layer: int) -> TokenLayout:
+    """The tokens of a layer: a ViT's sequence stays, a Swin's grid halves from stage to stage, odd sides rounded up.
+
+    Args:
+        layout: of the first layer.
+    """
+    if not isinstance(config, SwinConfig):
+        return layout
+    rows, cols = layout.grid
+    stage = stage_of(as_swin(config), layer).stage
+    for _ in range(stage):
+        rows, cols = -(-rows // 2), -(-cols // 2)
+    return TokenLayout((), (rows, cols), layout.patch_px * 2**stage)

@@ -1,0 +1,50 @@
+"""A picture as it travels to a view: encoded, so that a photograph at its own resolution is a small message."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+Uint8 = NDArray[np.uint8]
+EXACT_PX = 256  # up to this side every pixel is exact; above, what JPEG leaves of it
+QUALITY = 88
+
+
+@dataclass(frozen=True, eq=False)
+class Photo:
+    """A picture (H, W, 3) uint8, and the file that a browser decodes; `kind` is its media type."""
+
+    pixels: Uint8
+    kind: str
+    data: bytes
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What a view's message says of it: (rows, cols) in px and the media type."""
+        return {"photo": {"kind": self.kind, "px": list(self.pixels.shape[:2])}}
+
+    @property
+    def array(self) -> Uint8:
+        """The file as an array of a message."""
+        return np.frombuffer(self.data, dtype=np.uint8)
+
+
+def photo(picture: Uint8) -> Photo:
+    """Encodes a picture (H, W, 3): PNG where it is small, JPEG where it is not."""
+    out = io.BytesIO()
+    image = Image.fromarray(np.ascontiguousarray(picture))
+    if max(picture.shape[:2]) <= EXACT_PX:
+        image.save(out, "PNG")
+        return Photo(picture, "image/png", out.getvalue())
+    image.save(out, "JPEG", quality=QUALITY)
+    return Photo(picture, "image/jpeg", out.getvalue())
+
+
+def as_photo(picture: Uint8 | Photo) -> Photo:
+    """A picture as it travels, encoded here if it is not yet."""
+    return picture if isinstance(picture, Photo) else photo(picture)

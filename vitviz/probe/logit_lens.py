@@ -1,0 +1,44 @@
+"""What the logit lens reads of a ViT: its last LayerNorm and heads, and the stream between its blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from vitviz.analysis.logit_lens import ReadoutWeights
+from vitviz.models.vit import VisionTransformer
+from vitviz.probe.capture import Capture, as_array
+
+
+def readout_weights(model: VisionTransformer) -> ReadoutWeights:
+    """The last LayerNorm (None where a model ends without one) and the heads as arrays.
+
+    Raises:
+        ValueError: if the model has no head for classes.
+    """
+    norm, head, second = model.norm, model.head, model.head_dist
+    if not isinstance(head, nn.Linear):
+        raise ValueError(f"the model must have a head for classes, received {type(head).__name__}")
+    gain, shift = (norm.weight, norm.bias) if isinstance(norm, nn.LayerNorm) else (None, None)
+    return ReadoutWeights(
+        None if gain is None else as_array(gain),
+        None if shift is None else as_array(shift),
+        model.config.norm_eps,
+        as_array(head.weight),
+        as_array(head.bias),
+        None if second is None else as_array(second.weight),
+        None if second is None else as_array(second.bias),
+    )
+
+
+def stream_names(depth: int) -> tuple[str, ...]:
+    """What a capture must record: the stream before the first block and after every block."""
+    return ("embedded", *(f"blocks.{i}" for i in range(depth)))
+
+
+def stream(found: Capture, depth: int) -> NDArray[Any]:
+    """(depth + 1, tokens, D) of the first picture of a capture that recorded `stream_names`."""
+    return np.stack([found[name][0] for name in stream_names(depth)])
