@@ -29,7 +29,7 @@ page = st.navigation(
 )
 with link.kept():
     with st.sidebar:
-        sidebar.draw()
+        sidebar.draw(page.url_path)
     page.run()
 browser.keep()
 if first:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.shell import controls, link, registry, state
 from pages.stores import cached, catalogue, visit
@@ -43,8 +44,22 @@ def current() -> Nouns:
 
 
 def models() -> Mapping[str, ModelChoice]:
-    """Every model that this visit can choose, by key."""
-    return catalogue.models(visit.current())
+    """Every model that this visit can choose, by key; looked for once a run, so ask `models_now` when one has come."""
+    mark, found = st.session_state.get(state.MODELS, (None, {}))
+    return found if mark is not None and mark is _mark() else models_now()
+
+
+def models_now() -> Mapping[str, ModelChoice]:
+    """Every model that this visit can choose, by key, looked for anew."""
+    found = catalogue.models(visit.current())
+    st.session_state[state.MODELS] = (_mark(), found)
+    return found
+
+
+def _mark() -> object:
+    """An object of this run of the script, or of a fragment, and of no other; None outside of any."""
+    context = get_script_run_ctx()
+    return None if context is None else context.cursors  # Streamlit makes new ones whenever a run begins
 
 
 def choice() -> ModelChoice:
@@ -106,8 +121,12 @@ def set_image(image: str) -> None:
 
 
 def set_model(model: str, step: int | None = None) -> None:
-    """Chooses another model and step (None: its last); takes effect with the next run, or call it in a callback."""
-    steps = models()[model].steps
+    """Chooses another model and step (None: its last); takes effect with the next run, or call it in a callback.
+
+    It counts as the visitor's own choice.
+    """
+    steps = models_now()[model].steps
+    st.session_state[state.BY_HAND] = True
     link.want("model", model)
     link.want("step", str(steps[-1] if step is None else step))
 

@@ -1,4 +1,4 @@
-"""The part of the sidebar that opens a visitor's own weights, and forgets them again."""
+"""The part of a dialog that opens a visitor's own weights, and forgets them again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def limit_mb() -> int:
 
 
 def draw(chosen: str) -> None:
-    """The part of a popover that opens a visitor's file, and forgets it again."""
+    """The part that opens a visitor's file, and forgets it again."""
     names = own_weights.architectures(limit_mb())
     st.markdown("**Your own weights**")
     st.selectbox("Architecture", names, index=names.index(_FIRST) if _FIRST in names else 0, key=_NAME)
@@ -51,6 +51,7 @@ def _remove(key: str) -> None:
     """Forgets weights; their visitor asked for it, so nothing says that they are gone."""
     own_weights.remove(key)
     st.session_state[state.KEPT].pop("model", None)
+    st.session_state[state.MORE] = False
 
 
 def _received(key: str) -> None:
@@ -62,6 +63,7 @@ def _received(key: str) -> None:
         return
     try:
         nouns.set_model(own_weights.keep(visit.current(), st.session_state[_NAME], file.data, limit_mb()))
+        st.session_state[state.MORE] = False
     except PretrainedError as error:
         said = str(error)
         st.session_state[_ERROR] = f"{said[:1].upper()}{said[1:]}."

@@ -11,7 +11,11 @@ GROUPS = ("Start", "Inside a ViT", "Train", "Beyond ViT")
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One page: its folder under pages/, its address, title, icon, group, and the question that it answers."""
+    """One page: its folder under pages/, its address, title, icon, group, and the question that it answers.
+
+    need: the ability (`vitviz.models.abilities`) without which a model has nothing to show there.
+    layer: the key of the control that chooses one layer, where it opens on the last.
+    """
 
     folder: str
     slug: str
@@ -19,6 +23,8 @@ class PageEntry:
     icon: str
     group: str
     question: str
+    need: str = "heads_over_all"
+    layer: str = ""
 
     @property
     def path(self) -> str:
@@ -35,6 +41,7 @@ _ALL = (
         "grid_view",
         "Inside a ViT",
         "How does a picture become tokens?",
+        need="embedding",
     ),
     PageEntry(
         "inside/positions",
@@ -43,6 +50,7 @@ _ALL = (
         "explore",
         "Inside a ViT",
         "How does a token know where it comes from?",
+        need="learned_positions",
     ),
     PageEntry(
         "inside/filters",
@@ -51,6 +59,7 @@ _ALL = (
         "texture",
         "Inside a ViT",
         "What does the first linear map look for?",
+        need="embedding",
     ),
     PageEntry(
         "inside/attention",
@@ -59,6 +68,7 @@ _ALL = (
         "visibility",
         "Inside a ViT",
         "What does every patch look at?",
+        layer="attention.layer",
     ),
     PageEntry(
         "inside/block",
@@ -67,6 +77,8 @@ _ALL = (
         "account_tree",
         "Inside a ViT",
         "What happens to one token in one block?",
+        need="blocks",
+        layer="block.layer",
     ),
     PageEntry(
         "inside/distance",
@@ -84,6 +96,7 @@ _ALL = (
         "window",
         "Beyond ViT",
         "What may a token attend to, window by window?",
+        need="windows",
     ),
     PageEntry(
         "beyond/distillation",
@@ -92,6 +105,7 @@ _ALL = (
         "school",
         "Beyond ViT",
         "What does a student learn from a teacher?",
+        need="distillation",
     ),
 )
 PAGES = tuple(entry for entry in _ALL if (_ROOT / entry.folder / "page.py").is_file())

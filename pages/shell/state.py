@@ -12,5 +12,11 @@ DEFAULTS = (
     "_defaults"  # dict: control key -> the default that it was last drawn with, where it follows a default
 )
 NOUNS = "_nouns"  # nouns.Nouns: what is chosen in this run
+MODELS = "_models"  # (this run's own mark, every model by key): looked for once a run
+PAGE = "_page"  # str: the slug of the page that this run shows
+BY_HAND = "_by_hand"  # bool: the visitor chose the model: in the sidebar, by a link, by a page's button
+FORMER = "_former"  # photo.Former: what was shown before the app chose a model for a photo
+LOST = "_lost"  # (key of the model that is shown instead, the sentence that says which is gone)
+MORE = "_more"  # bool: the form with more models is open
 NOTICE = "_notice"  # str: one sentence about the picture, shown once
 WANTED = "_wanted"  # dict: what a page asks of nouns and controls that this run has drawn already

@@ -199,6 +199,14 @@ def _sample(name: str) -> np.ndarray:
     return load_sample(name)
 
 
+@per_picture(shared=64, upload=1)
+def in_colour(image: str) -> bool:
+    """Whether a picture has colour."""
+    from vitviz.data import images
+
+    return images.in_colour(picture(image))
+
+
 @per_picture(shared=64, upload=8)
 def prepared(image: str, preparation: Preparation, offset: Offset) -> Prepared:
     """The picture as a model reads it, cropped at an offset in [0, 1]."""

@@ -14,6 +14,7 @@ from pages.stores import own_weights, published, runs
 from pages.stores.choice import ModelChoice
 from vitviz.config import ViTConfig
 from vitviz.models.size import too_large
+from vitviz.words import percent
 
 if TYPE_CHECKING:
     from pages.stores.visit import Visit
@@ -114,7 +115,8 @@ def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
         r for r in header.history if r.get("kind") == "evaluation" and r.get("split") == "validation"
     ]
     accuracy = card.get("test_accuracy")
-    measured = f", {100 * accuracy:.3g} % of its test pictures right" if isinstance(accuracy, float) else ""
+    accuracy = float(accuracy) if isinstance(accuracy, int | float) else None
+    measured = "" if accuracy is None else f", {percent(accuracy)} of its test pictures right"
     dataset = None if header.train is None else header.train.dataset
     return ModelChoice(
         f"checkpoint:{path.stem}",
@@ -126,14 +128,15 @@ def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
         header.steps,
         tuple((int(record["step"]), float(record["accuracy"])) for record in validated),
         path,
+        accuracy,
     )
 
 
 def data_title(name: str) -> str:
     """What a data set is called: 'CIFAR-10' for 'cifar10'; a name that is not in the list stands for itself."""
-    from vitviz.data.datasets import DATASETS
+    from vitviz.data import datasets
 
-    return DATASETS[name].title if name in DATASETS else name
+    return datasets.data_title(name)
 
 
 def is_random(choice: ModelChoice, step: int) -> bool:
@@ -187,7 +190,7 @@ def _filters(path: Path, modified_ns: int, step: int) -> np.ndarray | None:
 
 
 def datasets() -> Mapping[str, str]:
-    """Titles of the data sets on this machine, by name."""
-    from vitviz.data.datasets import DATASETS, available_datasets
+    """Titles of the sets on this machine whose test pictures can be looked at, by name."""
+    from vitviz.data.datasets import note_of, picture_sets
 
-    return {name: DATASETS[name].title for name in available_datasets()}
+    return {name: note_of(name).title for name in picture_sets()}

@@ -21,6 +21,7 @@ class ModelChoice:
     steps: tuple[int, ...]  # of its snapshots, ascending; (0,) where there is only one
     curve: tuple[tuple[int, float], ...] = ()  # (step, validation accuracy)
     path: Path | None = None
+    accuracy: float | None = None  # on test pictures; of a run the best on its validation pictures
 
     @property
     def last_step(self) -> int:

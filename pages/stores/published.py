@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 
-from vitviz.models.download import weights_file, weights_folder
+from vitviz.models.download import NoNetworkError, weights_file, weights_folder
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
+from vitviz.models.published import fetch, is_whole
 
 KEY = "pretrained:"
+OR_UPLOAD = "Or upload that file under 'Your own weights' below: it needs no network of this server."
 
 
 @dataclass
@@ -24,13 +28,12 @@ class Fetch:
 
     def run(self) -> None:
         """Fetches the file; what goes wrong becomes one sentence."""
-        from vitviz.models.pretrained import fetch
-
         try:
             fetch(PRETRAINED[self.name], self._progress, self.stop.is_set)
         except (PretrainedError, OSError) as error:
             said = str(error)
-            self.error = "" if self.stop.is_set() else f"{said[:1].upper()}{said[1:]}."
+            also = f" {OR_UPLOAD}" if isinstance(error, NoNetworkError) else ""
+            self.error = "" if self.stop.is_set() else f"{said[:1].upper()}{said[1:]}.{also}"
         finally:
             self.finished = True
 
@@ -48,7 +51,20 @@ def here() -> list[Pretrained]:
     if not folder.is_dir():  # asked many times in a run: the usual answer is quick
         return []
     found = [PRETRAINED[path.name] for path in sorted(folder.iterdir()) if path.name in PRETRAINED]
-    return [entry for entry in found if weights_file(entry).is_file()]
+    return [entry for entry in found if _whole(weights_file(entry))]
+
+
+def _whole(path: Path) -> bool:
+    try:
+        stat = path.stat()
+    except OSError:
+        return False
+    return _is_whole(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=128)
+def _is_whole(path: Path, modified_ns: int, size_bytes: int) -> bool:
+    return is_whole(path)
 
 
 def start(name: str) -> None:

@@ -151,6 +151,13 @@ def find(run_id: str) -> Run | None:
     return run
 
 
+def is_id(run_id: str) -> bool:
+    """Whether a run, or an experiment's member, may be called so."""
+    from vitviz.training.runs import is_id
+
+    return is_id(run_id)
+
+
 def models_of(run: Run) -> list[Run]:
     """An experiment's members; any other run alone: what has curves and snapshots."""
     from vitviz.training.runs import RunError
@@ -296,6 +303,7 @@ def choices(visit: Visit) -> tuple[ModelChoice, ...]:
 
 
 def _choice(run: Run) -> ModelChoice | None:
+    from vitviz.data.datasets import data_title
     from vitviz.data.own import spoken
     from vitviz.training.runs import RunError
 
@@ -311,13 +319,14 @@ def _choice(run: Run) -> ModelChoice | None:
     return ModelChoice(
         f"run:{run.id}",
         name,
-        f"Trained here on {spoken(config.train.dataset)}; {best}.",
+        f"Trained here on {data_title(config.train.dataset)}; {best}.",
         config.model,
         config.preparation,
         spoken(config.train.dataset),
         tuple(steps),
         tuple((int(step), float(value)) for step, value in zip(table[0], table[-1], strict=True)),
         run.snapshot_path(steps[-1]),
+        float(table[-1].max()) if table.shape[1] else None,
     )
 
 

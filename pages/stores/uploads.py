@@ -25,6 +25,7 @@ PRIVACY = (
 _PER_VISIT = 4
 _TOTAL_BYTES = 256 * 2**20
 _LONGEST_SIDE_PX = 2048  # more than any model here reads
+_OWN_SIZE = "own size"
 _GRACE_S = 120.0  # a dropped connection releases the visit too, and comes back
 
 
@@ -156,12 +157,20 @@ def keep(visit: Visit, data: bytes) -> str:
     Raises:
         vitviz.data.images.ImageError: if the bytes are no picture that can be shown.
     """
-    from vitviz.data.images import decode_image
+    from vitviz.data.images import decode_image, picture_size
 
-    picture = _shrunk(decode_image(data))
+    picture, size = _shrunk(decode_image(data)), picture_size(data)
     key = STORE.add(picture, visit.token)
+    STORE.computed(key, (_OWN_SIZE,), 1, lambda: size)
     visit.uploads = (*visit.uploads, key)
     return f"upload:{key}"
+
+
+def own_size(image: str) -> tuple[int, int] | None:
+    """(height, width) of an upload as its file had it, which may be larger than what is kept; None where it is gone."""
+    key = image.removeprefix("upload:")
+    picture = STORE.get(key)
+    return None if picture is None else STORE.computed(key, (_OWN_SIZE,), 1, lambda: picture.shape[:2])
 
 
 def remove(image: str) -> None:

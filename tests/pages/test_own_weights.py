@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import own_weights_form, sidebar
+from pages.shell import own_weights_form, sidebar, state
 from pages.stores import own_weights
 from vitviz.models.pretrained_list import find
 from vitviz.models.zoo import create_model
@@ -33,11 +33,14 @@ def good() -> bytes:
 
 
 def uploader(app: AppTest):
-    return next(u for u in app.sidebar.file_uploader if ".safetensors" in u.label)
+    if state.MORE not in app.session_state or not app.session_state[state.MORE]:
+        app.sidebar.button(key="nouns.more").click().run()
+    return next(u for u in app.file_uploader if ".safetensors" in u.label)
 
 
 def send(app: AppTest, data: bytes, architecture: str = TINY) -> AppTest:
-    app.sidebar.selectbox(key="own_weights._name").set_value(architecture).run()
+    app.sidebar.button(key="nouns.more").click().run()
+    app.selectbox(key="own_weights._name").set_value(architecture).run()
     return uploader(app).upload("mine.safetensors", data, "application/octet-stream").run()
 
 
@@ -51,13 +54,16 @@ def test_own_weights_are_a_model_of_this_visit(open_app: OpenApp, good: bytes) -
     # Whoever has the link sees it; whoever has not does not.
     linked = open_app(PAGE, image="sample:cat", model=key)
     assert linked.sidebar.selectbox(key="model").value == key
-    assert not any("yours" in option for option in open_app(PAGE).sidebar.selectbox(key="model").options)
+    assert not any(
+        "Your weights" in option for option in open_app(PAGE).sidebar.selectbox(key="model").options
+    )
 
 
 def test_removed_weights_are_forgotten_and_their_link_says_so(open_app: OpenApp, good: bytes) -> None:
     app = send(open_app(image="sample:cat"), good)
     key = app.sidebar.selectbox(key="model").value
-    next(b for b in app.sidebar.button if b.label == "Remove my weights").click().run()
+    app.sidebar.button(key="nouns.more").click().run()
+    next(b for b in app.button if b.label == "Remove my weights").click().run()
     assert not app.exception and not app.sidebar.warning
     assert app.sidebar.selectbox(key="model").value != key and own_weights.gone(key)
     late = open_app(model=key)
@@ -79,10 +85,10 @@ def test_a_file_that_does_not_fit_is_refused_and_the_model_stays(
 ) -> None:
     app = send(open_app(model="preset:vit_digits"), data)
     assert not app.exception
-    assert reason in app.sidebar.warning[0].value and app.sidebar.warning[0].value.endswith(".")
+    assert reason in app.warning[0].value and app.warning[0].value.endswith(".")
     assert app.sidebar.selectbox(key="model").value == "preset:vit_digits"
     assert not own_weights.STORE.entries
-    assert not app.run().sidebar.warning  # said once
+    assert not app.run().warning  # said once
 
 
 def test_a_pickle_is_answered_with_the_lines_that_convert_it(open_app: OpenApp) -> None:
@@ -100,7 +106,7 @@ def test_a_file_beyond_the_limit_is_refused(
     app = open_app(model="preset:vit_digits")
     monkeypatch.setattr(own_weights_form, "limit_mb", lambda: 12)
     uploader(app).upload("mine.safetensors", good, "application/octet-stream").run()
-    assert "more than the 12 MB taken" in app.sidebar.warning[0].value
+    assert "more than the 12 MB taken" in app.warning[0].value
     assert not own_weights.STORE.entries
 
 

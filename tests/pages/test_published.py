@@ -47,9 +47,12 @@ def test_offline_the_reason_is_said_and_the_app_goes_on(open_app: OpenApp, weigh
     assert fetch.finished and "127.0.0.1" in fetch.error
     published._fetches[name] = fetch
     app = open_app(model="preset:vit_digits")
-    app.sidebar.selectbox(key="published._name").set_value(name).run()
+    app.sidebar.button(key="nouns.more").click().run()
     assert not app.exception
-    assert fetch.error in [warning.value for warning in app.sidebar.warning]
+    assert fetch.error in [warning.value for warning in app.warning]
+    file, entry = weights_file(find(DEIT)), find(DEIT)
+    for said in (file.name, str(file), f"python -m vitviz.fetch {entry.name}", "'Your own weights' below"):
+        assert said in fetch.error
 
 
 def test_a_stopped_fetch_leaves_nothing_and_says_nothing(weights: Path) -> None:

@@ -19,7 +19,7 @@ from PIL import Image
 from vitviz.data import few, photos
 from vitviz.data.cache import data_file, read_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split, validation_split
-from vitviz.data.own import is_own, load_own
+from vitviz.data.own import is_own, load_own, spoken
 from vitviz.data.shapes import shapes_dataset
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "DatasetError",
     "DatasetNote",
     "available_datasets",
+    "data_title",
     "default_pictures",
     "load_dataset",
     "note_of",
@@ -119,6 +120,11 @@ def default_pictures(trained_on: str | None, in_chans: int) -> str:
     if trained_on in picture_sets():
         return str(trained_on)
     return _NEAREST.get(str(trained_on), "digits" if in_chans == 1 else "photos")
+
+
+def data_title(name: str) -> str:
+    """What a set is called: 'CIFAR-10' for 'cifar10'; an own set's name is a secret, any other stands for itself."""
+    return _NOTES[name].title if name in _NOTES else spoken(name)
 
 
 def note_of(name: str) -> DatasetNote:

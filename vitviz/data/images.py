@@ -108,6 +108,29 @@ def picture_pixels(data: bytes) -> int:
         return picture.width * picture.height
 
 
+def picture_size(data: bytes) -> tuple[int, int]:
+    """(height, width) of the picture in a file, upright, from the header alone: `decode_image` may make it smaller.
+
+    Raises:
+        ImageError: as `decode_image`, but for damage after the header.
+    """
+    with _opened(data) as (_, picture):
+        turned = _orientation(picture) in (5, 6, 7, 8)  # EXIF's four that lie on their side
+        return picture.size if turned else (picture.height, picture.width)
+
+
+def in_colour(picture: NDArray[np.uint8]) -> bool:
+    """Whether a picture (H, W, 3) has colour: more than 1 % of its pixels, of a grid of at most 256 x 256.
+
+    A pixel has colour where its channels lie more than 16 of 255 apart: a grey photo's JPEG and a scanner's paper are
+    not exactly grey.
+    """
+    height, width = picture.shape[:2]
+    few = picture[:: max(1, height // 256), :: max(1, width // 256)]
+    apart = few.max(axis=2).astype(np.int16) - few.min(axis=2)
+    return bool((apart > 16).mean() > 0.01)
+
+
 @contextmanager
 def _opened(data: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
     """(kind, picture with nothing decoded) of a file whose header may be trusted; nobody else decodes meanwhile."""

@@ -37,6 +37,11 @@ class RunError(ValueError):
     """A run that does not exist or cannot be used; one sentence says why."""
 
 
+def is_id(text: str) -> bool:
+    """Whether a run, or an experiment's member, can be called so."""
+    return _ID.fullmatch(text) is not None
+
+
 @dataclass(frozen=True)
 class Member:
     """One model of an experiment."""
@@ -144,7 +149,7 @@ class Run:
         Raises:
             RunError: if there is none; an id that could leave `root` never exists.
         """
-        if not _ID.fullmatch(run_id):
+        if not is_id(run_id):
             raise RunError("that is not the name of a run")
         return cls(Path(root, *run_id.replace("/", "/members/").split("/")))
 

@@ -1,0 +1,278 @@
+"""Draws the picture among the nouns: what is chosen, what the model sees of it, and where another comes from."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from pages.shell import link, more_models, nouns, photo, pictures, received, state
+from pages.stores import cached, catalogue, uploads, visit
+from pages.stores.choice import ModelChoice
+
+if TYPE_CHECKING:
+    from vitviz.data.preparation import Prepared
+
+_UPLOAD = re.compile(r"upload:[\w-]{20,32}")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,5}")
+_NAME = re.compile(r"[a-z_]{1,32}")
+_SOURCES = {"sample": "Samples", "dataset": "Data sets", "own": "Yours"}
+_IMAGE_PX = 112
+GONE = "That picture is gone: an upload lives as long as its visit. Here is another one."
+GONE_SAMPLE = "That sample picture is not on this server. Here is another one."
+
+
+def _kept() -> dict[str, object]:
+    kept: dict[str, object] = st.session_state.setdefault(state.KEPT, {})
+    return kept
+
+
+def settled(model: ModelChoice) -> str:
+    """What the link newly says if it is there, else what was shown, else a picture like those the model learned from;
+    says so where a picture is gone.
+    """
+    said = link.take("image")
+    if said is not None and _exists(said):
+        _kept()["image"] = said
+    elif said is not None:
+        _notice(_why_gone(said))
+    image = _kept().get("image")
+    if isinstance(image, str) and not _exists(image):
+        _notice(_why_gone(image))
+        del _kept()["image"]
+        image = None
+    return image if isinstance(image, str) else _default(model)
+
+
+def _default(model: ModelChoice) -> str:
+    from vitviz.data.datasets import default_pictures
+
+    name = default_pictures(model.trained_on, model.preparation.in_chans)
+    return "sample:cat" if name == "photos" else f"{name}:0"
+
+
+def _notice(sentence: str) -> None:
+    if sentence:
+        st.session_state[state.NOTICE] = sentence
+
+
+def _why_gone(image: str) -> str:
+    """The sentence for a key that a link of this project may hold and that names nothing here; else none."""
+    from vitviz.data.datasets import DATASETS
+
+    kind, _, name = image.partition(":")
+    if _UPLOAD.fullmatch(image):
+        return GONE
+    if kind == "sample" and _NAME.fullmatch(name):
+        return GONE_SAMPLE
+    if kind in DATASETS and kind not in catalogue.datasets() and _INDEX.fullmatch(name):
+        return f"{catalogue.data_title(kind)} is not on this server. Here is another picture."
+    return ""
+
+
+def _exists(image: str) -> bool:
+    kind, _, name = image.partition(":")
+    if kind == "upload":
+        return uploads.STORE.get(name) is not None
+    if kind == "sample":
+        return name in catalogue.samples()
+    if kind not in catalogue.datasets() or not _INDEX.fullmatch(name):
+        return False
+    return int(name) < cached.examples(kind)
+
+
+def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
+    """The picture as the model sees it, what becomes of it, which model reads it, and where another comes from."""
+    picture = cached.picture(chosen.image)
+    prepared = cached.prepared(chosen.image, model.preparation, chosen.offset)
+    redrawn = model.preparation.digit and picture.shape[:2] != prepared.shown.shape[:2]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.container(width=_IMAGE_PX).image(
+            pictures.seen_picture(
+                picture, prepared.box, None if redrawn else chosen.pin, nouns.mode(), _IMAGE_PX
+            ),
+            alt=f"The chosen picture: {describe(chosen.image)}",
+            width=max(1, round(_IMAGE_PX * picture.shape[1] / max(picture.shape[:2]))),
+        )
+        with st.container(gap="xxsmall"):
+            st.markdown(f"**{describe(chosen.image)}**")
+            st.caption(seen(_own_size(chosen.image, picture), picture.shape[:2], prepared, redrawn))
+    notice = st.session_state.pop(state.NOTICE, None)
+    if notice:
+        st.warning(notice, icon=":material/info:")
+    _crop(picture, model)
+    said = photo.draw(model, chosen.image)
+    _source(chosen.image, said)
+
+
+def describe(image: str) -> str:
+    """What a picture is, in a few words."""
+    kind, _, name = image.partition(":")
+    if kind == "upload":
+        return "Your picture"
+    if kind == "sample":
+        return catalogue.sample_title(name)
+    data, index = cached.dataset(kind), int(name)
+    title = f"{catalogue.datasets()[kind]} {index:,}"
+    if data.test_labels is not None:
+        return f"{title}: {data.classes[int(data.test_labels[index])]}"
+    return f"{title}: {data.test_names[index]}" if data.test_names else title
+
+
+def _own_size(image: str, picture: np.ndarray) -> tuple[int, int]:
+    """(height, width) of the picture as it came: of an upload its file's own, which may have been made smaller."""
+    size = uploads.own_size(image) if image.startswith(cached.UPLOAD) else None
+    return size or (picture.shape[0], picture.shape[1])
+
+
+def seen(size: tuple[int, int], kept: tuple[int, ...], prepared: Prepared, redrawn: bool) -> str:
+    """What becomes of the picture on its way into the model.
+
+    Args:
+        size: (height, width) as it came.
+        kept: (height, width) in whose pixels the model's square is counted.
+        prepared: what the model reads.
+        redrawn: as a digit is, whole.
+    """
+    side = prepared.shown.shape[0]
+    has = f"{size[1]:,} × {size[0]:,} px"
+    if redrawn:
+        return f"{has}, redrawn as a digit of {side} × {side} px"
+    if prepared.box[2] < max(kept) - 0.5:
+        return f"{has}; the model sees the bright square at {side} × {side} px"
+    return f"{has}, seen whole" + ("" if tuple(size) == (side, side) else f" at {side} × {side} px")
+
+
+def _crop(picture: np.ndarray, model: ModelChoice) -> None:
+    if model.preparation.digit or picture.shape[0] == picture.shape[1]:
+        return
+    st.session_state.setdefault("nouns.crop", nouns.current().crop)
+    st.slider(
+        "Crop",
+        0.0,
+        1.0,
+        step=0.05,
+        key="nouns.crop",
+        format="%.2f",
+        help="Where the square that the model sees lies on the picture.",
+        on_change=lambda: _kept().update(crop=st.session_state["nouns.crop"]),
+    )
+
+
+def _source(image: str, offered: bool) -> None:
+    """Where another picture comes from; `offered`: models of photos are offered above already."""
+    kind = image.partition(":")[0]
+    source = {"sample": "sample", "upload": "own"}.get(kind, "dataset")
+    if st.session_state.get("nouns.shown_image") != image:  # chosen elsewhere: by a link, by a page
+        st.session_state["nouns.shown_image"] = image
+        st.session_state["nouns.source"] = source
+    st.session_state.setdefault("nouns.source", source)
+    picked = st.segmented_control(
+        "Picture from",
+        list(_SOURCES),
+        key="nouns.source",
+        required=True,
+        format_func=_SOURCES.__getitem__,
+        label_visibility="collapsed",
+        width="stretch",
+    )
+    {"sample": _samples, "dataset": _examples, "own": _own}[str(picked)](image)
+    if picked == "own" and not offered:
+        more_models.offer("nouns.imagenet")
+
+
+def _choose(image: str) -> None:
+    _kept()["image"] = image
+
+
+def _brought(image: str) -> None:
+    """A picture of the visitor's own, or a sample."""
+    _choose(image)
+    photo.came(image)
+
+
+def _samples(image: str) -> None:
+    names = catalogue.samples()
+    name = image.removeprefix("sample:")
+    if st.session_state.get("nouns.sample") not in names or image.startswith("sample:"):
+        st.session_state["nouns.sample"] = name if name in names else None
+    st.selectbox(
+        "Sample",
+        names,
+        key="nouns.sample",
+        placeholder="Choose a picture",
+        format_func=lambda value: describe(f"sample:{value}"),
+        label_visibility="collapsed",
+        on_change=lambda: _brought(f"sample:{st.session_state['nouns.sample']}"),
+    )
+
+
+def _examples(image: str) -> None:
+    titles = catalogue.datasets()
+    kind, _, index = image.partition(":")
+    if kind in titles:
+        st.session_state["nouns.dataset"] = kind
+    st.session_state.setdefault("nouns.dataset", next(iter(titles)))
+
+    def first() -> None:
+        _choose(f"{st.session_state['nouns.dataset']}:0")
+
+    def example() -> None:
+        _choose(f"{st.session_state['nouns.dataset']}:{st.session_state['nouns.index']}")
+
+    name = st.selectbox(
+        "Data set", list(titles), key="nouns.dataset", format_func=titles.__getitem__, on_change=first
+    )
+    if name != kind:
+        st.button("Show its first test picture", on_click=first, width="stretch")
+        return
+    st.session_state["nouns.index"] = int(index)
+    count = cached.examples(name)
+    st.number_input(
+        f"Test picture, 0 to {count - 1:,}", 0, count - 1, key="nouns.index", step=1, on_change=example
+    )
+
+
+def _own(image: str) -> None:
+    turn = st.session_state.setdefault("nouns.turn", 0)
+    if image.startswith("upload:"):
+        st.button(
+            "Remove my picture", icon=":material/delete:", on_click=_remove, args=(image,), width="stretch"
+        )
+    camera = st.toggle("Use the camera", key="nouns.camera_on")
+    key = f"nouns.{'camera' if camera else 'upload'}.{turn}"
+    if camera:
+        st.camera_input("Camera", key=key, label_visibility="collapsed", on_change=_received, args=(key,))
+    else:
+        st.file_uploader(
+            "Your picture",
+            type="image",  # any: what cannot be shown is refused with a sentence that says why
+            key=key,
+            max_upload_size=20,
+            label_visibility="collapsed",
+            on_change=_received,
+            args=(key,),
+        )
+    st.caption(uploads.PRIVACY)
+
+
+def _received(key: str) -> None:
+    """A file has come: keep its picture, drop the file, and show an empty uploader again."""
+    from vitviz.data.images import ImageError
+
+    file = received.take(key)
+    if file is None:
+        return
+    try:
+        _brought(uploads.keep(visit.current(), file.data))
+    except ImageError as error:
+        st.session_state[state.NOTICE] = str(error)
+    st.session_state["nouns.turn"] += 1
+    st.session_state["nouns.camera_on"] = False
+
+
+def _remove(image: str) -> None:
+    uploads.remove(image)
+    _kept().pop("image", None)

@@ -1,0 +1,247 @@
+"""A visitor's own photo: a model of photos is gone to, or offered, said, and undone."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from pages.shell import registry
+from pages.stores import catalogue, uploads
+from tests.pages.conftest import OpenApp
+from vitviz.config import TrainConfig
+from vitviz.data.images import in_colour, picture_size
+from vitviz.models.abilities import Abilities
+
+ATTENTION = "pages/inside/attention/page.py"
+GREY, HYBRID, VIT = "checkpoint:digits_vit", "checkpoint:cifar10_hybrid", "checkpoint:cifar10_vit"
+
+
+@pytest.fixture(autouse=True)
+def checkpoints(no_shipped_checkpoints: Path) -> Path:
+    """Small ones with random weights, as trained: digits, a hybrid better than a ViT, and shapes, the best of all."""
+    write(no_shipped_checkpoints, "digits_vit", "vit_digits", "digits", 0.99, depth=2)
+    write(no_shipped_checkpoints, "cifar10_hybrid", "hybrid_cifar10", "cifar10", 0.858, depth=3)
+    write(no_shipped_checkpoints, "cifar10_vit", "vit_cifar10", "cifar10", 0.744, depth=3)
+    write(no_shipped_checkpoints, "shapes_vit", "vit_shapes", "shapes", 1.0, depth=2)
+    write(no_shipped_checkpoints, "cifar10_cnn", "cnn_cifar10", "cifar10", 0.9)
+    return no_shipped_checkpoints
+
+
+_WRITTEN: dict[str, bytes] = {}
+
+
+def write(folder: Path, name: str, preset: str, data: str, accuracy: float, **shape: int) -> None:
+    from dataclasses import replace
+
+    from vitviz.checkpoints import Checkpoint, save_checkpoint
+    from vitviz.models.presets import PRESETS
+    from vitviz.models.zoo import create_model
+
+    path = folder / f"{name}.safetensors"
+    if name not in _WRITTEN:
+        found = PRESETS[preset]
+        config = replace(found.config, **shape)
+        states = {step: create_model(config, seed=step).state_dict() for step in (0, 40)}
+        classes = tuple(str(index) for index in range(config.num_classes))
+        train = TrainConfig(dataset=data)
+        card = {"title": f"{catalogue.data_title(data)} {name.split('_')[1]}", "test_accuracy": accuracy}
+        save_checkpoint(path, Checkpoint(config, found.preparation, train, classes, [], states, card))
+        _WRITTEN[name] = path.read_bytes()
+    path.write_bytes(_WRITTEN[name])
+
+
+def png(colour: tuple[int, int, int] = (200, 30, 30), size: tuple[int, int] = (64, 40)) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", size, colour).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def upload(app: AppTest, data: bytes) -> AppTest:
+    app.session_state["nouns.source"] = "own"
+    app.run()
+    uploader = next(u for u in app.file_uploader if u.label == "Your picture")
+    return uploader.upload("photo.png", data, "image/png").run()
+
+
+def button(app: AppTest, key: str):
+    return next((b for b in app.sidebar.button if b.key == key), None)
+
+
+def sentences(app: AppTest) -> str:
+    return " ".join(note.value for note in app.sidebar.info)
+
+
+def test_a_photo_takes_a_grey_model_that_nobody_chose_to_the_best_of_photos(open_app: OpenApp) -> None:
+    app = open_app(ATTENTION)
+    assert app.query_params["model"] == GREY
+    app.select_slider(key="step").set_value(0).run()
+    app.slider(key="attention.layer").set_value(1).run()
+    before = dict(app.query_params)
+    app = upload(app, png())
+    assert not app.exception
+    assert app.query_params["model"] == HYBRID
+    assert app.query_params["step"] == "40"
+    assert app.query_params["attention.layer"] == "3"
+    assert app.query_params["pin"] == "0.500,0.500"  # it reads the mean out: the middle patch asks
+    assert "CIFAR\\-10 hybrid is shown instead, right on 85.8" in sentences(app)
+    assert button(app, "nouns.imagenet_said") and not button(app, "nouns.imagenet")
+
+    button(app, "nouns.undo").click().run()
+    assert not app.exception
+    for key in ("model", "step", "pin", "attention.layer"):
+        assert app.query_params[key] == before[key], key
+    assert app.query_params["image"].startswith("upload:")
+    # The model is the visitor's own choice now: the next photo does not move it.
+    app = upload(app, png((30, 200, 30)))
+    assert app.query_params["model"] == GREY
+    assert button(app, "nouns.fitting").label == "Show CIFAR-10 hybrid instead"
+
+
+def test_a_sample_in_colour_does_the_same_and_cls_asks_where_it_is_read_out(
+    open_app: OpenApp, checkpoints: Path
+) -> None:
+    (checkpoints / "cifar10_hybrid.safetensors").unlink()
+    app = open_app()
+    app.session_state["nouns.source"] = "sample"
+    app.run()
+    app.sidebar.selectbox(key="nouns.sample").set_value("cameraman").run()
+    assert app.query_params["model"] == GREY  # that photograph is grey
+    app.sidebar.selectbox(key="nouns.sample").set_value("coffee").run()
+    assert (app.query_params["model"], app.query_params["pin"]) == (VIT, "cls")
+    assert not app.exception
+
+
+@pytest.mark.parametrize("how", ["link", "sidebar"])
+def test_a_model_chosen_by_hand_stays_and_the_other_is_offered(open_app: OpenApp, how: str) -> None:
+    app = open_app(**({"model": GREY} if how == "link" else {"model": VIT}))
+    if how == "sidebar":
+        app.sidebar.selectbox(key="model").set_value(GREY).run()
+    app = upload(app, png())
+    assert app.query_params["model"] == GREY
+    assert "has colour" in sentences(app)
+    button(app, "nouns.fitting").click().run()
+    assert app.query_params["model"] == HYBRID
+    assert not app.exception and not sentences(app)
+
+
+def test_a_grey_photo_moves_nothing(open_app: OpenApp) -> None:
+    app = upload(open_app(), png((120, 120, 120)))
+    assert app.query_params["model"] == GREY
+    assert not sentences(app)
+    button(app, "nouns.imagenet").click().run()
+    assert not app.exception
+    assert "Photos: ImageNet models" in " ".join(text.value for text in app.markdown)
+
+
+def test_the_page_s_need_decides(open_app: OpenApp) -> None:
+    app = upload(open_app("pages/inside/patches/page.py"), png())
+    assert app.query_params["model"] == VIT  # a hybrid has no E
+
+
+def test_every_page_s_need_is_an_ability() -> None:
+    for entry in registry.PAGES:
+        assert entry.need in Abilities.__dataclass_fields__
+
+
+def test_a_digit_before_a_model_of_colour_is_offered_a_model_of_digits(open_app: OpenApp) -> None:
+    app = open_app(model=HYBRID, image="digits:3")
+    assert "grey digit" in sentences(app)
+    button(app, "nouns.fitting").click().run()
+    assert app.query_params["model"] == GREY
+    assert app.query_params["image"] == "digits:3"
+    assert not sentences(app)
+
+
+def test_a_colour_model_opens_on_its_own_kind_of_picture(open_app: OpenApp) -> None:
+    app = open_app(model=HYBRID)
+    assert app.query_params["image"] == "cifar10-few:0"
+    assert any("CIFAR-10, a few 0: " in text.value for text in app.sidebar.markdown)
+    app = open_app(model=HYBRID, image="photos:2")
+    assert any("Photos 2: " in text.value for text in app.sidebar.markdown)
+    assert not app.exception
+
+
+def test_the_list_is_grouped_and_says_how_well(open_app: OpenApp) -> None:
+    options = open_app().sidebar.selectbox(key="model").options
+    kinds = [option.partition(" · ")[0] for option in options]
+    assert list(dict.fromkeys(kinds)) == ["CIFAR-10", "Digits", "Shapes", "Untrained"]
+    assert "CIFAR-10 · Hybrid, 85.8\N{NO-BREAK SPACE}%" in options
+
+
+def test_the_size_named_is_the_upload_s_own(open_app: OpenApp) -> None:
+    app = upload(open_app(model=HYBRID), png(size=(4000, 3000)))
+    assert uploads.STORE.get(app.query_params["image"].removeprefix("upload:")).shape == (1536, 2048, 3)
+    said = " ".join(caption.value for caption in app.sidebar.caption)
+    assert "4,000 × 3,000 px; the model sees the bright square at 32 × 32 px" in said
+    app = upload(app, png(size=(300, 300)))
+    said = " ".join(caption.value for caption in app.sidebar.caption)
+    assert "300 × 300 px, seen whole at 32 × 32 px" in said
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "reason"),
+    [
+        ("model", "run:250101-120000-0123456789abcdef", "That run is gone"),
+        ("model", "checkpoint:no_such", "That model is not on this server"),
+        ("model", "pretrained:deit_tiny_patch16_224.fb_in1k", "'More models' fetches it"),
+        ("model", "pretrained:vit_l_16", "larger than what this app shows"),
+        ("image", "cifar100:5", "CIFAR-100 is not on this server"),
+        ("image", "sample:nobody", "That sample picture is not on this server"),
+    ],
+)
+def test_a_link_to_what_is_gone_says_so(
+    open_app: OpenApp,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    parameter: str,
+    value: str,
+    reason: str,
+) -> None:
+    monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path / "weights"))
+    monkeypatch.setenv("VITVIZ_DATA", str(tmp_path / "data"))
+    app = open_app(**{parameter: value})
+    assert reason in app.sidebar.warning[0].value
+    assert app.query_params["model"] == GREY
+    if parameter == "model":  # it stays until another is chosen
+        assert reason in app.run().sidebar.warning[0].value
+        app.sidebar.selectbox(key="model").set_value(VIT).run()
+    else:
+        app.run()
+    assert not app.sidebar.warning
+
+
+def test_models_are_looked_for_once_a_run(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    real = catalogue.models
+
+    def count(visit: object):
+        asked.append(visit)
+        return real(visit)
+
+    monkeypatch.setattr(catalogue, "models", count)
+    app = open_app("pages/inside/filters/page.py")
+    assert len(asked) == 1
+    app.run()
+    assert len(asked) == 2
+
+
+def test_a_grey_photo_s_noise_is_no_colour() -> None:
+    grey = np.full((200, 300, 3), 128, np.uint8)
+    noisy = grey + np.random.default_rng(0).integers(0, 4, grey.shape, dtype=np.uint8)
+    assert not in_colour(noisy)
+    noisy[:40, :40, 0] = 250
+    assert in_colour(noisy)
+
+
+def test_a_file_s_size_is_that_of_the_upright_picture() -> None:
+    buffer = io.BytesIO()
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (60, 20)).save(buffer, "JPEG", exif=exif)
+    assert picture_size(buffer.getvalue()) == (60, 20)
+    assert picture_size(png(size=(64, 40))) == (40, 64)
