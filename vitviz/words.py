@@ -15,11 +15,6 @@ def signed(value: float, digits: int = 2) -> str:
     return text.removeprefix("-") if not float(text) else text.replace("-", "\N{MINUS SIGN}")
 
 
-def plain(text: str) -> str:
-    """Text from outside for a sentence in Markdown: every character stands for itself."""
-    return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>:$~^&" else c for c in text)
-
-
 def cut(text: str, most: int = 80) -> str:
     """Text from outside for a sentence: one printable line of at most so many characters, an ellipsis for the rest."""
     start = " ".join("".join(c if c.isprintable() else " " for c in text[: most + 1]).split())
