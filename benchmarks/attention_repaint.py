@@ -32,7 +32,7 @@ import sys
 sys.path.insert(0, {str(ROOT)!r})
 import numpy as np
 import streamlit as st
-from pages.views.explorer import explorer, picked, view_options
+from pages.views.explorer import Options, explorer, picked, view_options
 from vitviz.plots.attention import Scene, explorer_view, layer_codes, strip_view
 
 side = int(st.query_params.get("side", "14"))
@@ -54,8 +54,7 @@ layer = st.session_state.setdefault("layer", 1)
 scene = Scene("bench", "bench", (side, side), ("cls",), 16, layer, str(layer), 1, 6, 64,
               tuple(range(1, 13)), tuple(f"layer {{i}}" for i in range(1, 13)))
 picture = np.random.default_rng(1).integers(0, 255, (224, 224, 3), dtype=np.uint8)
-view_options(group="bench", pin="0.5,0.5", direction="row", scale="shared", style="overlay", share=0.6, opacity=0.9,
-             smooth=False, grid=True)
+view_options("bench", "0.5,0.5", Options())
 attn, strip = weights(side)
 explorer(explorer_view(scene, picture, layer_codes(attn, layer), strip), strip, key="bench", on_change=on_pick)
 """

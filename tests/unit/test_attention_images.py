@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vitviz.plots.attention_images import attention_image, png, sheet, webp
+from vitviz.plots.attention_images import Drawn, attention_image, own_size, png, sheet, veiled_image, webp
 from vitviz.plots.theme import PALETTES
 
 WHITE = np.full((8, 8, 3), 255, dtype=np.uint8)
@@ -16,7 +16,7 @@ def _middles(image: np.ndarray) -> list[list[int]]:
 
 
 def test_overlay_runs_from_the_picture_to_the_accent() -> None:
-    image = attention_image(WHITE, WEIGHTS, (2, 2), size_px=80, opacity=1.0)
+    image = attention_image(WHITE, WEIGHTS, (2, 2), Drawn(opacity=1.0), size_px=80)
     full, some, none, _ = _middles(image)
     accent = [int(PALETTES["light"].query[i : i + 2], 16) for i in (1, 3, 5)]
     assert full == accent
@@ -26,21 +26,21 @@ def test_overlay_runs_from_the_picture_to_the_accent() -> None:
 
 def test_dim_keeps_the_picture_where_the_query_looks() -> None:
     full, some, none, _ = _middles(
-        attention_image(WHITE, WEIGHTS, (2, 2), size_px=80, style="dim", opacity=1.0)
+        attention_image(WHITE, WEIGHTS, (2, 2), Drawn("dim", opacity=1.0), size_px=80)
     )
     assert full == [255] * 3 and none == [0] * 3 and some == [63] * 3
 
 
 def test_a_mask_shows_the_patches_that_hold_the_share() -> None:
-    image = attention_image(WHITE, WEIGHTS, (2, 2), size_px=80, style="mask", share=0.8, opacity=1.0)
+    image = attention_image(WHITE, WEIGHTS, (2, 2), Drawn("mask", share=0.8, opacity=1.0), size_px=80)
     assert [value[0] for value in _middles(image)] == [255, 0, 0, 255]
 
 
 def test_a_shared_scale_dims_a_faint_map_and_the_query_is_outlined() -> None:
-    own = attention_image(WHITE, WEIGHTS, (2, 2), size_px=80, style="heat")
-    faint = attention_image(WHITE, WEIGHTS, (2, 2), size_px=80, style="heat", top=4.0)
+    own = attention_image(WHITE, WEIGHTS, (2, 2), Drawn("heat"), size_px=80)
+    faint = attention_image(WHITE, WEIGHTS, (2, 2), Drawn("heat"), size_px=80, top=4.0)
     assert own[20, 20].tolist() != faint[20, 20].tolist()
-    marked = attention_image(WHITE, WEIGHTS, (2, 2), size_px=80, style="heat", query=(1, 1))
+    marked = attention_image(WHITE, WEIGHTS, (2, 2), Drawn("heat"), size_px=80, query=(1, 1))
     assert (marked != own).any() and (marked[20, 20] == own[20, 20]).all()
 
 
@@ -50,10 +50,48 @@ def test_a_map_without_weight_is_the_bare_picture() -> None:
 
 
 def test_files_open_again() -> None:
-    tiles = [attention_image(WHITE, WEIGHTS, (2, 2), size_px=40, style=s) for s in ("heat", "dim", "mask")]
+    tiles = [attention_image(WHITE, WEIGHTS, (2, 2), Drawn(s), size_px=40) for s in ("heat", "dim", "mask")]
     page = Image.open(io.BytesIO(png(sheet(tiles, ["a", "b", "c"], 2))))
     assert page.size == (2 * 48 + 8, 2 * 76 + 8)
     film = Image.open(io.BytesIO(webp(tiles)))
     assert film.n_frames == 3 and film.size == (40, 40)
     with pytest.raises(ValueError, match="at least one frame"):
         webp([])
+
+
+PHOTO = np.random.default_rng(0).integers(0, 256, (301, 301, 3), dtype=np.uint8)
+
+
+def test_an_overlay_is_the_picture_pixel_for_pixel_where_the_map_is_zero() -> None:
+    weights = np.zeros(14 * 14)
+    weights[14 * 3 + 5] = 0.7
+    for smooth, reach in ((False, 0), (True, 1)):
+        image = attention_image(PHOTO, weights, (14, 14), Drawn(smooth=smooth))
+        assert image.shape == PHOTO.shape
+        changed = (image != PHOTO).any(axis=2)
+        side = 301 / 14
+        rows, cols = (slice(int((at - reach) * side), int(np.ceil((at + 1 + reach) * side))) for at in (3, 5))
+        assert changed[rows, cols].any()
+        changed[rows, cols] = False
+        assert not changed.any()
+    grey = attention_image(PHOTO, weights, (14, 14), Drawn(grey=True))
+    assert (grey[0] != PHOTO[0]).any() and (grey[0, :, 0] == grey[0, :, 1]).all()
+
+
+def test_a_small_picture_is_kept_larger_by_a_whole_number() -> None:
+    assert [own_size(np.zeros((side, side, 3), np.uint8)) for side in (28, 32, 127, 128, 451)] == [
+        1120,
+        1120,
+        1016,
+        128,
+        451,
+    ]
+    small = PHOTO[:32, :32]
+    kept = attention_image(small, np.zeros(16), (4, 4))
+    np.testing.assert_array_equal(kept, small.repeat(35, axis=0).repeat(35, axis=1))
+
+
+def test_a_veil_covers_its_patches_alone() -> None:
+    image = veiled_image(PHOTO[:300, :300], (0, 8), (3, 3))
+    assert (image[:100, :100] == 128).all() and (image[200:, 200:] == 128).all()
+    np.testing.assert_array_equal(image[:100, 100:], PHOTO[:100, 100:300])

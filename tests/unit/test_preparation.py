@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 
 from vitviz.config import Preparation
 from vitviz.data.datasets import load_dataset
-from vitviz.data.preparation import centre_digit, crop_box, luminance, normalise, prepare, prepare_batch
+from vitviz.data.preparation import (
+    centre_digit,
+    crop_box,
+    luminance,
+    normalise,
+    prepare,
+    prepare_batch,
+    seen_crop,
+)
 
 RGB = Preparation(image_size=4, mean=(0.5, 0.25, 0.0), std=(0.5, 0.25, 1.0))
 GREY = Preparation(image_size=4, mean=(0.0,), std=(1.0,))
@@ -187,3 +195,40 @@ def test_the_models_own_digits_are_left_alone():
     assert (prepare(own, preparation).shown[..., 0] == luminance(own)).all()
     drawn = prepare(np.repeat(drawing()[..., None], 3, axis=2), preparation)
     assert drawn.input.shape == (1, 28, 28) and drawn.box == (-40, 0, 280)
+
+
+PHOTO = np.random.default_rng(5).integers(0, 256, (40, 61, 3), dtype=np.uint8)
+
+
+def test_the_crop_is_the_pictures_own_pixels_where_the_model_looks():
+    np.testing.assert_array_equal(seen_crop(PHOTO, RGB, (0.0, 0.5)), PHOTO[:, :40])
+    np.testing.assert_array_equal(seen_crop(PHOTO, GREY, (1.0, 0.5)), PHOTO[:, 21:])  # in its colours
+    part = Preparation(image_size=4, mean=(0.5,) * 3, std=(0.5,) * 3, crop_fraction=0.875)
+    top, left, side = prepare(PHOTO, part, (1.0, 1.0)).box
+    crop = seen_crop(PHOTO, part, (1.0, 1.0))
+    assert crop.shape == (35, 35, 3) and (top, left, side) == (5, 26, 35)
+    np.testing.assert_array_equal(crop, PHOTO[5:, 26:])
+
+
+def test_a_crop_is_made_smaller_beyond_the_cap_and_never_larger():
+    assert seen_crop(PHOTO, RGB, most_px=16).shape == (16, 16, 3)
+    assert seen_crop(PHOTO[:3, :3], Preparation(image_size=32)).shape == (3, 3, 3)
+    flat = np.full((50, 70, 3), 9, np.uint8)
+    assert (seen_crop(flat, RGB, most_px=16) == 9).all()
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.floats(0.05, 1), st.floats(0, 1), st.floats(0, 1))
+@settings(max_examples=60, deadline=None)
+def test_a_crop_lies_within_a_pixel_of_what_the_model_sees(height, width, fraction, x, y):
+    how = Preparation(image_size=4, crop_fraction=fraction)
+    image = np.zeros((height, width, 3), np.uint8)
+    image[..., 0], image[..., 1] = np.arange(height)[:, None], np.arange(width)
+    top, left, side = crop_box(height, width, fraction, (x, y))
+    crop = seen_crop(image, how, (x, y))
+    assert abs(len(crop) - max(1, side)) <= 0.5
+    assert abs(float(crop[0, 0, 0]) - top) <= 1 and abs(float(crop[0, 0, 1]) - left) <= 1
+
+
+def test_a_redrawn_digit_is_drawn_on_as_the_model_sees_it():
+    digit = Preparation(image_size=28, mean=(0.0,), std=(1.0,), digit=True)
+    np.testing.assert_array_equal(seen_crop(PHOTO, digit), prepare(PHOTO, digit).shown)

@@ -84,7 +84,7 @@ def seen_crop(
 ) -> Uint8:
     """The square that `prepare` cuts, in the picture's own pixels and colours: what maps are drawn on.
 
-    Pixels are copied, so the square lies on whole ones, at most half a pixel from where the model's lies; never
+    Pixels are copied, so the square lies on whole ones, at most one from where the model's lies; never
     enlarged, and made smaller only where its side is beyond `most_px`. A digit that is redrawn for its model has no
     such square: it is given as the model sees it.
 

@@ -1,0 +1,225 @@
+"""A photograph in the attention explorer: drawn on at its own resolution, and what is kept of it."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit as st
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from pages.shell import page
+from tests.pages.test_attention import PAGE, message, photo_of
+from vitviz.config import TrainConfig, ViTConfig
+from vitviz.models.presets import GREY_32
+from vitviz.training.runs import Run, RunConfig
+from vitviz.training.session import Session
+
+OpenApp = Callable[..., AppTest]
+Files = dict[str, Callable[[], str | bytes]]
+COLOUR = "preset:vit_shapes"  # RGB, 32 px, reads from [CLS]
+SIDE = 300  # of the cat's 300 × 451 px: the square in the middle
+VIEWS = {
+    "look": "attention.explorer",
+    "methods": "attention.methods",
+    "truth": "attention.twin",
+    "depth": "attention.lens_maps",
+    "ablate": "attention.ablate",
+}
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> Files:
+    """What each download of the page would make, by its label."""
+    found: Files = {}
+
+    def download(label: str, make: Callable[[], str | bytes], *_: object, **options: object) -> None:
+        if options.get("why_not") is None:
+            found[label] = make
+
+    monkeypatch.setattr(page, "download", download)
+    return found
+
+
+def made(make: Callable[[], str | bytes]) -> bytes:
+    """What a download gives, made as Streamlit makes it: in a thread that has no session."""
+    results: list[str | bytes | BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(make())
+        except BaseException as error:
+            results.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    (result,) = results
+    if isinstance(result, BaseException):
+        raise result
+    return result.encode() if isinstance(result, str) else result
+
+
+def opened(png: bytes) -> np.ndarray:
+    with Image.open(io.BytesIO(png)) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def cat() -> np.ndarray:
+    from vitviz.data.samples import load_sample
+
+    whole = load_sample("cat")
+    left = round((whole.shape[1] - SIDE) / 2)
+    return whole[:SIDE, left : left + SIDE]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_maps_lie_on_the_photograph_and_what_the_model_sees_is_a_toggle(open_app: OpenApp, view: str) -> None:
+    app = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view=view)
+    header, arrays = message(app, VIEWS[view])
+    assert header["photo"] == {"kind": "image/jpeg", "px": [SIDE, SIDE]}
+    shown = photo_of(arrays)
+    assert np.abs(shown.astype(int) - cat()).mean() < 4  # what JPEG leaves of it
+    assert len(arrays["photo"]) < 100_000
+    seen = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view=view, attention__seen="1")
+    assert seen.query_params["attention.seen"] == ["1"] or seen.query_params["attention.seen"] == "1"
+    header, arrays = message(seen, VIEWS[view])
+    assert header["photo"] == {"kind": "image/png", "px": [32, 32]}
+    toggle = next(t for t in seen.toggle if t.label == "What the model sees")
+    assert toggle.value and not toggle.disabled
+
+
+def test_a_picture_that_the_model_sees_as_it_is_has_no_other(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", image="digits:0")
+    toggle = next(t for t in app.toggle if t.label == "What the model sees")
+    assert toggle.disabled and "as it is" in toggle.help
+
+
+def test_numbers_stay_those_of_the_patches(open_app: OpenApp) -> None:
+    one = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view="methods")
+    other = open_app(
+        PAGE,
+        model=COLOUR,
+        image="sample:cat",
+        attention__view="methods",
+        attention__smooth="1",
+        attention__seen="1",
+    )
+    (before, maps), (after, again) = (message(app, "attention.methods") for app in (one, other))
+    np.testing.assert_array_equal(maps["maps"], again["maps"])
+    assert not before["smooth"] and after["smooth"] and after["notes"] == before["notes"]
+
+
+def test_the_exported_picture_is_the_crop_wherever_the_map_is_zero(
+    open_app: OpenApp, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pages.shell.subject import Subject
+
+    attn = np.zeros((6, 4, 65, 65), np.float32)
+    attn[..., 1 + 8 * 2 + 5] = 1.0  # every token looks at one patch alone
+    monkeypatch.setattr(Subject, "attn", property(lambda self: attn))
+    monkeypatch.setattr(Subject, "strip", lambda self, head: strip_of(attn))
+    monkeypatch.setattr(Subject, "layer", lambda self, layer: codes_of(attn))
+    app = open_app(PAGE, model=COLOUR, image="sample:cat", pin="cls")
+    app.session_state["attention.look.drawer.numbers"] = True
+    app.run()
+    kept = opened(made(files["View, PNG"]))
+    assert kept.shape == (SIDE, SIDE, 3)
+    changed = (kept != cat()).any(axis=2)
+    patch = (slice(2 * SIDE // 8, -(-3 * SIDE // 8)), slice(5 * SIDE // 8, -(-6 * SIDE // 8)))
+    assert changed[patch].mean() > 0.9
+    changed[patch] = False
+    assert not changed.any()
+
+
+def strip_of(attn: np.ndarray) -> object:
+    from vitviz.plots.attention import strip_view
+
+    return strip_view(attn, 1)
+
+
+def codes_of(attn: np.ndarray) -> object:
+    from vitviz.plots.attention import layer_codes
+
+    return layer_codes(attn, 1)
+
+
+def test_methods_and_what_is_left_out_are_kept_at_the_crops_size(open_app: OpenApp, files: Files) -> None:
+    app = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view="methods")
+    app.session_state["attention.methods.drawer.numbers"] = True
+    app.run()
+    pictures = [label for label in files if label.endswith("PNG")]
+    assert len(pictures) == 4
+    for label in pictures:
+        assert opened(made(files[label])).shape == (SIDE, SIDE, 3)
+    assert len(made(files["Maps, CSV"]).splitlines()) == 1 + 64
+    app = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view="ablate")
+    app.session_state["attention.ablate"] = {"ablation": {"patches": [0], "heads": []}}
+    app.session_state["attention.ablate.drawer.numbers"] = True
+    app.run()
+    kept = opened(made(files["Picture, PNG"]))
+    assert (kept[:37, :37] == 128).all()
+    np.testing.assert_array_equal(kept[38:], cat()[38:])
+
+
+@pytest.mark.parametrize(
+    ("model", "pin"),
+    [(COLOUR, "cls"), ("preset:hybrid_cifar10", "0.500,0.500"), ("preset:swin_digits", "0.500,0.500")],
+)
+def test_the_first_query_is_what_the_answer_is_read_from(open_app: OpenApp, model: str, pin: str) -> None:
+    app = open_app(PAGE, model=model, image="sample:cat")
+    assert app.query_params["pin"] in (pin, [pin])
+    chosen = open_app(PAGE, model=model, image="sample:cat", pin="0.100,0.100")
+    assert chosen.query_params["pin"] in ("0.100,0.100", ["0.100,0.100"])
+
+
+def test_the_last_layer_is_shown_until_another_is_chosen(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", image="digits:0")
+    assert message(app, "attention.explorer")[0]["layer"] == 4
+    app.sidebar.selectbox(key="model").set_value(COLOUR).run()
+    assert message(app, "attention.explorer")[0]["layer"] == 6
+    app.session_state["attention.layer"] = 2
+    app.run()
+    app.sidebar.selectbox(key="model").set_value("preset:vit_digits").run()
+    assert message(app, "attention.explorer")[0]["layer"] == 2
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A finished run, as a visit trains it."""
+    st.cache_resource.clear()
+    monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
+    shape = ViTConfig(
+        image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2, mlp_ratio=1.0
+    )
+    train = TrainConfig(dataset="digits", epochs=1, batch_size=256, snapshots=3)
+    made = Run.create(tmp_path, RunConfig(shape, GREY_32, train, "A tiny one", "digits_live"))
+    assert Session(made, device="cpu").perform().state == "done"
+    return made
+
+
+@pytest.mark.parametrize("view", ["look", "methods", "ablate"])
+def test_every_download_of_a_visits_own_run_is_made_without_a_session(
+    open_app: OpenApp, files: Files, run: Run, view: str
+) -> None:
+    app = open_app(PAGE, model=f"run:{run.id}", image="digits:0", attention__view=view)
+    app.session_state[f"attention.{view}.drawer.numbers"] = True
+    app.run()
+    assert files and ("Through training, WebP" in files) == (view == "look")
+    for label, make in files.items():
+        assert made(make), label
+    if view == "look":
+        with Image.open(io.BytesIO(made(files["Through training, WebP"]))) as film:
+            assert film.n_frames == len(run.snapshots()) > 1
+
+
+def test_sets_without_photographs_are_named_as_they_are_stored() -> None:
+    from pages.inside.attention.predictions import SMALL_WORLDS
+    from vitviz.data.datasets import DATASETS
+
+    assert set(SMALL_WORLDS) <= set(DATASETS)
