@@ -22,7 +22,8 @@ from vitviz.training.session import Session
 
 OpenApp = Callable[..., AppTest]
 Files = dict[str, Callable[[], str | bytes]]
-COLOUR = "preset:vit_shapes"  # RGB, 32 px, reads from [CLS]
+COLOUR = "preset:vit_shapes"  # RGB, 32 px, 4 layers, reads from [CLS]
+DEEPER = "preset:vit_cifar10"  # 6 layers
 SIDE = 300  # of the cat's 300 × 451 px: the square in the middle
 VIEWS = {
     "look": "attention.explorer",
@@ -120,7 +121,7 @@ def test_the_exported_picture_is_the_crop_wherever_the_map_is_zero(
 ) -> None:
     from pages.shell.subject import Subject
 
-    attn = np.zeros((6, 4, 65, 65), np.float32)
+    attn = np.zeros((4, 4, 65, 65), np.float32)
     attn[..., 1 + 8 * 2 + 5] = 1.0  # every token looks at one patch alone
     monkeypatch.setattr(Subject, "attn", property(lambda self: attn))
     monkeypatch.setattr(Subject, "strip", lambda self, head: strip_of(attn))
@@ -181,7 +182,7 @@ def test_the_first_query_is_what_the_answer_is_read_from(open_app: OpenApp, mode
 def test_the_last_layer_is_shown_until_another_is_chosen(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", image="digits:0")
     assert message(app, "attention.explorer")[0]["layer"] == 4
-    app.sidebar.selectbox(key="model").set_value(COLOUR).run()
+    app.sidebar.selectbox(key="model").set_value(DEEPER).run()
     assert message(app, "attention.explorer")[0]["layer"] == 6
     app.session_state["attention.layer"] = 2
     app.run()
