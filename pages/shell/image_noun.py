@@ -91,7 +91,11 @@ def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.container(width=_IMAGE_PX).image(
             pictures.seen_picture(
-                picture, prepared.box, None if redrawn else chosen.pin, nouns.mode(), _IMAGE_PX
+                picture,
+                prepared.box,
+                chosen.pin if nouns.is_pinned() and not redrawn else None,
+                nouns.mode(),
+                _IMAGE_PX,
             ),
             alt=f"The chosen picture: {describe(chosen.image)}",
             width=max(1, round(_IMAGE_PX * picture.shape[1] / max(picture.shape[:2]))),

@@ -108,9 +108,14 @@ def set_pin(pin: Pin | str) -> None:
     link.put("pin", str(parsed))
 
 
+def is_pinned() -> bool:
+    """Whether a token has been pinned: by a click, by a link, or by what chose this model."""
+    return "pin" in st.session_state.get(state.KEPT, {})
+
+
 def begin_at(pin: Pin) -> None:
     """A page's own first token, where the visitor has pinned none; it is not kept, so other pages begin at theirs."""
-    if "pin" not in st.session_state.get(state.KEPT, {}):
+    if not is_pinned():
         st.session_state[state.NOUNS] = replace(current(), pin=pin)
         link.put("pin", str(pin))
 

@@ -284,7 +284,17 @@ class Explorer {
   style() {
     const { colors, header } = this.model;
     const { style, opacity, smooth, grey, grid, direction } = this.options;
-    const key = JSON.stringify([style, opacity, smooth, grey, grid, direction, colors.mode, header.layer_name, header.head]);
+    const key = JSON.stringify([
+      style,
+      opacity,
+      smooth,
+      grey,
+      grid,
+      direction,
+      colors.mode,
+      header.layer_name,
+      header.head,
+    ]);
     if (key === this.styled) return;
     this.styled = key;
     const table = this.colorWords();
