@@ -6,11 +6,11 @@
 import { listen, recall, tell } from './kit/bus.js';
 import { button, el, live } from './kit/dom.js';
 import { gridNavigation } from './kit/grid.js';
-import { PALETTE } from './kit/palette.js';
 import { coverOnce, photo, smallCopy } from './kit/photo.js';
 import { cellAt, mark, pinOf, tokenOfPin } from './kit/place.js';
-import { SEQUENTIAL_LUT, accentLut, headColor, rgb } from './kit/ramp.js';
+import { headColor } from './kit/ramp.js';
 import { tokenName } from './kit/words.js';
+import { THUMB_PX, colorWords, thumbnail } from './explorer_parts.js';
 import { fuse, highest, numbers, stack, threshold } from './explorer_weights.js';
 import { formulaOf, hintOf, linesOf, nameOf, percent, weight } from './explorer_words.js';
 
@@ -25,18 +25,6 @@ const DEFAULT_VIEW = {
   grey: false,
   grid: true,
 };
-
-const THUMB_PX = 224; // a small map's 112 px on a screen of two pixels to one
-
-/** A small map with its label; a click brings it onto the stage. */
-function thumbnail(parent, label, color, pick) {
-  const node = button(parent, '', pick, { class: 'ax-thumb', title: label });
-  const frame = el(node, 'span', { class: 'ax-frame' });
-  const cells = el(frame, 'canvas', { class: 'ax-cells', 'aria-hidden': 'true' });
-  const caption = el(node, 'span', { class: 'ax-label' }, label);
-  if (color) caption.style.setProperty('--ax-head', color);
-  return { button: node, node: cells };
-}
 
 class Explorer {
   constructor({ root, trigger, onUnmount }) {
@@ -297,34 +285,19 @@ class Explorer {
     ]);
     if (key === this.styled) return;
     this.styled = key;
-    const table = this.colorWords();
+    const { shown, ...words } = colorWords(colors, style);
+    Object.assign(this.model, words);
     this.legend.style.visibility = style === 'mask' ? 'hidden' : '';
     this.root.dataset.style = style;
     this.root.style.setProperty('--ax-opacity', opacity);
     this.page.classList.toggle('ax-smooth', Boolean(smooth));
     this.page.classList.toggle('ax-grey', Boolean(grey));
     this.page.classList.toggle('ax-grid', Boolean(grid));
-    this.bar.getContext('2d').putImageData(new ImageData(table, 256, 1), 0, 0);
+    this.bar.getContext('2d').putImageData(new ImageData(shown, 256, 1), 0, 0);
     const what = direction === 'row' ? 'where the query looks' : 'who looks at the query';
     const which = typeof header.head === 'number' ? `Head ${header.head}` : `The ${header.head} of the heads`;
     this.heads.title.textContent = `${header.heads} heads of layer ${header.layer_name}: ${what}`;
     this.layers.title.textContent = `${which} in ${header.strip_names.length} layers`;
-  }
-
-  /** Colours as words of four bytes, one store per patch; returns the table that they came from. */
-  colorWords() {
-    const { colors } = this.model;
-    const { style } = this.options;
-    const dim = style === 'dim';
-    const source = style === 'heat' ? SEQUENTIAL_LUT : accentLut(dim ? '#000000' : colors.query);
-    const table = new Uint8ClampedArray(source);
-    if (dim) for (let i = 0; i < 256; i++) table[4 * i + 3] = 255 - i; // 'dim' covers what is not looked at
-    const word = (bytes) => new Uint32Array(new Uint8ClampedArray(bytes).buffer)[0];
-    const pale = [...rgb(PALETTE[colors.mode].paper), 150];
-    this.model.table = new Uint32Array(table.slice().buffer);
-    this.model.unseen = word(dim ? [0, 0, 0, 255] : style === 'heat' ? [...rgb(colors.panel), 255] : pale);
-    this.model.covered = word([0, 0, 0, 255]);
-    return table;
   }
 
   // ------------------------------------------------------------ building

@@ -203,3 +203,39 @@ def test_what_is_shown_can_be_taken_along(visit: Visit, tmp_path: Path) -> None:
         download.value.save_as(file)
         with Image.open(file) as image:
             assert image.format == kind and image.width > 500
+
+
+CAT = "attention?model=preset:vit_shapes&image=sample:cat&pin=cls"
+
+
+def test_a_photograph_is_sharp_on_a_screen_of_two_pixels_to_one(visit: Visit) -> None:
+    page = visit(CAT, device_scale_factor=2)
+    view = explorer(page)
+    expect(view).to_have_attribute("data-photo", "300x300")
+    base = view.locator("canvas.ax-base")
+    assert base.evaluate("node => [node.width, node.height]") == [300, 300]  # the photograph has no more
+    assert base.evaluate("node => getComputedStyle(node).filter") == "none"
+    colours = base.evaluate(
+        "node => { const p = node.getContext('2d').getImageData(150, 150, 1, 1).data; return [p[0], p[1], p[2]]; }"
+    )
+    assert max(colours) - min(colours) > 4, colours
+    seen = visit(CAT + "&attention.seen=1")
+    view = explorer(seen)
+    expect(view).to_have_attribute("data-photo", "32x32")
+    expect(view).to_have_attribute("data-pixelated", "true")
+
+
+def test_arrow_keys_begin_at_the_pin_in_every_view(visit: Visit) -> None:
+    page = visit(DIGIT)
+    stage = explorer(page).locator(".ax-stage")
+    stage.focus()
+    stage.press("ArrowRight")
+    expect(explorer(page)).to_have_attribute(
+        "data-query", re.compile(r"^(37|38)$")
+    )  # from 4, 4: there, or beside it
+    maps = visit(DIGIT + "&attention.view=methods").locator("[data-component=maps]")
+    expect(maps).to_have_attribute("data-ready", "true")
+    frame = maps.locator(".am-frame").first
+    frame.focus()
+    frame.press("ArrowRight")
+    expect(maps.locator(".vv-live")).to_contain_text("Row 5, column 5")

@@ -177,6 +177,12 @@ def test_keys_move_within_the_grid(call: Kit) -> None:
     assert call("grid.stepTo", [["Enter", 6, 3, 4]]) == [None]
 
 
+def test_the_first_arrow_goes_to_where_a_view_begins(call: Kit) -> None:
+    assert call(
+        "grid.stepTo", [["ArrowUp", -1, 3, 4, 6], ["ArrowUp", -1, 3, 4, 99], ["ArrowUp", 6, 3, 4, 1]]
+    ) == [6, 11, 2]
+
+
 def test_a_place_outside_an_even_grid_is_no_cell(call: Kit) -> None:
     box = {"width": 40, "height": 30}
     assert call("grid.evenCell", [[x, y, box, 3, 4] for x, y in ((0, 0), (39, 29), (41, 5), (-1, 5))]) == [

@@ -1,0 +1,36 @@
+// Parts of the attention explorer: a small map, and the colours of a style.
+
+import { button, el } from './kit/dom.js';
+import { PALETTE } from './kit/palette.js';
+import { SEQUENTIAL_LUT, accentLut, rgb } from './kit/ramp.js';
+
+export const THUMB_PX = 224; // a small map's 112 px on a screen of two pixels to one
+
+/** A small map with its label; a click brings it onto the stage. */
+export function thumbnail(parent, label, color, pick) {
+  const node = button(parent, '', pick, { class: 'ax-thumb', title: label });
+  const frame = el(node, 'span', { class: 'ax-frame' });
+  const cells = el(frame, 'canvas', { class: 'ax-cells', 'aria-hidden': 'true' });
+  const caption = el(node, 'span', { class: 'ax-label' }, label);
+  if (color) caption.style.setProperty('--ax-head', color);
+  return { button: node, node: cells };
+}
+
+/**
+ * A style's colours: `shown`, the table of its legend; and as words of four bytes, one store per patch, `table` by
+ * level, `unseen` of a patch outside the window, `covered` of one that a mask leaves out.
+ */
+export function colorWords(colors, style) {
+  const dim = style === 'dim';
+  const source = style === 'heat' ? SEQUENTIAL_LUT : accentLut(dim ? '#000000' : colors.query);
+  const shown = new Uint8ClampedArray(source);
+  if (dim) for (let i = 0; i < 256; i++) shown[4 * i + 3] = 255 - i; // 'dim' covers what is not looked at
+  const word = (bytes) => new Uint32Array(new Uint8ClampedArray(bytes).buffer)[0];
+  const pale = [...rgb(PALETTE[colors.mode].paper), 150];
+  return {
+    shown,
+    table: new Uint32Array(shown.slice().buffer),
+    unseen: word(dim ? [0, 0, 0, 255] : style === 'heat' ? [...rgb(colors.panel), 255] : pale),
+    covered: word([0, 0, 0, 255]),
+  };
+}
