@@ -10,6 +10,7 @@ import pytest
 
 from tests.browser.conftest import chromium_path
 
+pytestmark = pytest.mark.slow  # minutes on a busy machine
 ROOT = Path(__file__).resolve().parents[2]
 IN_BROWSER = ("first_paint", "live_updates")
 SMALL = ("attention_distance", "distillation", "resize_accuracy", "window_cost")
