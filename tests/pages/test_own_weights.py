@@ -94,10 +94,10 @@ def test_a_file_that_does_not_fit_is_refused_and_the_model_stays(
 def test_a_pickle_is_answered_with_the_lines_that_convert_it(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits")
     assert {".pth", ".pt", ".bin"} <= set(uploader(app).allowed_type)
-    app.sidebar.selectbox(key="own_weights._name").set_value(TINY).run()
+    app.selectbox(key="own_weights._name").set_value(TINY).run()
     uploader(app).upload("mine.pth", b"PK\x03\x04 and more", "application/octet-stream").run()
-    assert "weights_only=True" in app.sidebar.get("code")[0].value
-    assert not app.run().sidebar.get("code")
+    assert "weights_only=True" in app.get("code")[0].value
+    assert not app.run().get("code")
 
 
 def test_a_file_beyond_the_limit_is_refused(
