@@ -5,6 +5,24 @@ from __future__ import annotations
 from pages.views.register import register
 
 _race = register(__file__, "race")
+# What every page with this race says of it.
+MATH = r"""
+Without positions every block is equivariant: with a permutation $\Pi$ of the patches, $f(\Pi X) = \Pi f(X)$, and [CLS]
+or the mean read the same. So the accuracy on *whole* pictures and with *shuffled* patches must be equal, and is.
+
+With positions the model can use the place, and then it fails where the places are wrong: the more a model relies on
+them, the further shuffled patches bring it down, on shapes as far as chance. A model that does well on shuffled patches
+has not come to rely on them.
+
+Summed positions, $p(r, c) = \mathrm{PE}(r) + \mathrm{PE}(c)$, are the same for $(r, c)$ and $(c, r)$: the model cannot
+tell a picture from the one whose patches are exchanged across the diagonal, so it cannot tell *left* from *above*.
+"""
+TRY_THIS = """
+1. **Predict first:** on shapes, which two answers does the model with summed positions confuse?
+2. Which data set needs positions least? What would you have to draw to make it need them?
+3. Train the race with another seed. Which order stays?
+4. Look into *No positions* and into *Learned* at the last step: where do their attention maps differ?
+"""
 
 
 def race(payload: bytes, *, key: str) -> None:

@@ -71,7 +71,7 @@ WITH_STREAMLIT = {"pages.stores.cached", "pages.stores.visit"}  # among stores
 VIEWS_KNOW = ("vitviz.plots", "vitviz.pin", "vitviz.words")
 
 # What is being moved out; the list gets shorter and is empty at the end.
-OPEN: tuple[str, ...] = ("pages.train.lab.lessons imports pages.inside.positions.matter",)
+OPEN: tuple[str, ...] = ()
 
 
 def breaches(root: Path) -> list[str]:

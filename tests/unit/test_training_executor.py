@@ -100,6 +100,25 @@ def test_runs_wait_in_order_and_nobody_takes_every_place(executor: LocalExecutor
     assert first.status().state == "stopped"
 
 
+def test_a_run_that_is_stopped_before_its_trainer_has_loaded_is_stopped_at_once(tmp_path: Path) -> None:
+    """Start, stop, four times in a row on a server whose worker still loads: none stays 'queued'."""
+    executor = LocalExecutor(tmp_path, slots=2, warm=False)
+    try:
+        made = []
+        for _ in range(4):
+            made.append(executor.start(config("ann")))
+            executor.stop(made[-1])
+            assert [run.status().state for run in made] == ["stopped"] * len(made)
+        again = made[0]
+        executor.resume(again)  # while its first trainer has yet to find the command
+        assert again.status().state == "queued"
+        eventually(lambda: training(again))
+        assert [run.status().state for run in made[1:]] == ["stopped"] * 3
+        assert not [record for run in made[1:] for record in run.records()[0]]
+    finally:
+        executor.close()
+
+
 def test_a_visitor_cannot_fill_the_queue(executor: LocalExecutor) -> None:
     runs = [executor.start(config("ann")) for _ in range(1 + QUEUED_PER_OWNER)]
     with pytest.raises(ExecutorError, match="4 runs waiting"):

@@ -129,10 +129,12 @@ class DaskExecutor(Executor):
 def train_here(directory: str, control_at: int) -> str | None:
     """Train a run in a process of its own, on the machine that Dask chose; None, or what became of it."""
     try:
-        waiting = Run(directory).status().state == "queued"
+        state = Run(directory).status().state
     except RunError:
         return f"the cluster does not see the runs' folder {Path(directory).parent}"
-    if not waiting:
+    if state == "stopped":  # while it waited for this machine
+        return None
+    if state != "queued":
         return LOST
     process = _processes[directory] = spawn_worker()
     give(process, Path(directory), control_at)

@@ -25,6 +25,7 @@ STOP_GRACE_S = 30.0  # a step on a busy machine takes its time
 QUEUED_PER_OWNER = 4
 PROJECT = Path(__file__).resolve().parents[2]
 UNDER_WAY = ("starting", "running", "paused")
+BEFORE_IT_BEGAN = "stopped before its training began; resume starts it"
 
 
 class ExecutorError(Exception):
@@ -92,9 +93,12 @@ class Executor(ABC):
                 mark(run, "stopped", "taken out of the queue")
                 return
             order = self._busy().get(run.directory)
-            if not run.status().active:
+            status = run.status()
+            if not status.active:
                 return
-        run.control("stop")
+            run.control("stop")
+            if status.state == "queued":  # its trainer is still loading, and will find the command
+                mark(run, "stopped", BEFORE_IT_BEGAN)
         if order is not None:
             timer = threading.Timer(STOP_GRACE_S, self._kill_if_still_on, (order,))
             timer.daemon = True
@@ -115,7 +119,7 @@ class Executor(ABC):
             ExecutorError: as `submit`.
         """
         with self._lock:
-            if self._known(run.directory) or run.status().state in UNDER_WAY:
+            if run.status().active and (self._known(run.directory) or run.status().state in UNDER_WAY):
                 run.control("resume")
             else:
                 self.submit(run)
@@ -156,6 +160,8 @@ class Executor(ABC):
                 mine = sum(other.owner == order.owner for other in busy.values())
                 if self._closed or len(busy) >= places:
                     break
+                if order.directory in busy:  # its last trainer has yet to let go of it
+                    continue
                 if mine < max(1, places - 1):  # one visitor cannot take every place
                     self._queue.remove(order)
                     self._launch(order)
@@ -344,7 +350,9 @@ def mark(run: Run, state: str, message: str) -> None:
 def mark_dead(directory: Path, what: str) -> None:
     """A trainer died over its run: the executor writes the last word that the trainer could not."""
     with contextlib.suppress(RunError, OSError):
-        mark(Run(directory), "interrupted", f"{what}; resume goes on from the last save")
+        run = Run(directory)
+        if run.status().state not in ("done", "stopped"):  # else it had said its own
+            mark(run, "interrupted", f"{what}; resume goes on from the last save")
 
 
 def _paths() -> list[str]:

@@ -81,6 +81,11 @@ class Session:
 
     def perform(self) -> Status:
         """Train to the end; returns how the run stands then. Errors end in the status, not as exceptions."""
+        self._obey()
+        if (
+            self._stopping
+        ):  # while this process was still loading: who stopped it has written that, and may go on
+            return replace(self.status, state="stopped")
         self._say("starting")
         with self._pulse():
             return self._guarded()

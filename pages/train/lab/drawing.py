@@ -24,11 +24,16 @@ MOST_CLASSES = 20  # a column of bars; of more classes the most probable
 
 
 def draw(run: Run, config: RunConfig, step: int | None) -> None:
-    """A pad for digits, the sidebar's picture for everything else, and the class probabilities beside it."""
+    """A pad for digits, the sidebar's picture for everything else, and the class probabilities beside it.
+
+    Args:
+        run, config: on the stage.
+        step: of the snapshot that reads it; None: the newest.
+    """
     found = {version.step: version for version in snapshots.versions(run)}
     header: dict[str, object] = {
         "pad": config.preparation.digit,
-        "waiting": "The first snapshot is on its way.",
+        "waiting": snapshots.waiting(run),
         "model": "",
         "classes": [],
     }
@@ -71,5 +76,5 @@ def _answer(subject: LoadedModel, seen: Prepared) -> tuple[dict[str, np.ndarray]
     row = readout_row(found[record[0]].mean(axis=1), found.layout.prefix, config.readout)[0]
     top = float(row.max()) or 1.0
     arrays["attention"] = np.round(255 * row / top).astype(np.uint8).reshape(found.layout.grid)
-    note = f"What the model sees, and where its readout looks: last block, mean of the heads, 0 to {top:.2f}."
+    note = f"What the model sees, and where its readout looks: last layer, mean of the heads, 0 to {top:.2f}."
     return arrays, {**answer, "note": note}

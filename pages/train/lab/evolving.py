@@ -14,7 +14,7 @@ import streamlit as st
 from pages.shell import nouns
 from pages.stores import cached, own_sets, runs, visit
 from pages.stores.background import Background
-from pages.train.lab import snapshots
+from pages.train.lab import keys, snapshots
 from pages.train.lab.flip_pictures import pictures
 from vitviz.pin import Pin
 from vitviz.plots.life import Picture, payload
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 PART_S = 0.25  # of computing, before the book is put together anew and other runs have their turn
 FIRST_S = 0.3  # a book that nobody has opened yet may wait so long for its first page
-SHOWN = "live_lab._book"  # a weak reference to the book that this visit saw last
 
 _behind = Background()
 
@@ -130,8 +129,8 @@ def flip_book(run: Run, moment: int | None) -> bytes:
     steps = [version.step for version in found]
     log = runs.log(run.id)
     table = log.read().validation()
-    waiting = "The first snapshot is on its way." if run.status().active else "This run has no snapshot."
-    return payload(run.id, steps, [_moment(step, log, table) for step in steps], made, moment, waiting)
+    moments = [_moment(step, log, table) for step in steps]
+    return payload(run.id, steps, moments, made, moment, snapshots.waiting(run))
 
 
 def trouble(run: Run) -> str | None:
@@ -160,11 +159,11 @@ def _open(run: Run) -> Book:
 
 def _shown(book: Book) -> Book:
     """This book; while another picture's or pin's is still the longer one of this run, that one, as it was."""
-    last: Book | None = st.session_state.get(SHOWN, lambda: None)()
+    last: Book | None = st.session_state.get(keys.BOOK, lambda: None)()
     if last is not None and last.frames is book.frames and len(last.pages[0]) > len(book.pages[0]):
         if book.due():
             return last
-    st.session_state[SHOWN] = weakref.ref(book)
+    st.session_state[keys.BOOK] = weakref.ref(book)
     return book
 
 

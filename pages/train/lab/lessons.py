@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pages.inside.positions import matter
+from pages.views import race
 from vitviz.training.loop import Trainer, turn
 from vitviz.training.races import POSITIONS_RACE, positions_race
 from vitviz.training.recipe import learning_rate_factor
@@ -43,12 +43,12 @@ TRY_THIS = """
 
 def mathematics(preset: str | None = None) -> str:
     """The terms of a training; an experiment's own question first."""
-    return matter.MATH + MATHEMATICS if preset == POSITIONS_RACE else MATHEMATICS
+    return race.MATH + MATHEMATICS if preset == POSITIONS_RACE else MATHEMATICS
 
 
 def try_this(preset: str | None = None) -> str:
     """What to predict and try."""
-    return matter.TRY_THIS if preset == POSITIONS_RACE else TRY_THIS
+    return race.TRY_THIS if preset == POSITIONS_RACE else TRY_THIS
 
 
 def code(preset: str | None = None) -> tuple[Callable[..., object], ...]:

@@ -8,17 +8,11 @@ import streamlit as st
 
 from pages.shell import controls, link, nouns, page, registry, state
 from pages.stores import runs, visit
-from pages.train.lab import drawing, evolving, fields, lessons, race, recipe_form, table, watch
+from pages.train.lab import drawing, evolving, fields, keys, lessons, race, recipe_form, table, watch
 from pages.train.lab.life import life
 from vitviz.training.executor import ExecutorError
 from vitviz.training.runs import Run, RunConfig
 
-FOCUS = "live_lab.run"
-BESIDE = "live_lab._beside"
-NOTICE = "live_lab._notice"
-WATCHED = "live_lab._watched"  # whether the last run of the script saw a run under way
-GROWING = "live_lab._growing"  # whether the timeline polls only because frames are missing
-SLOWNESS = "live_lab._slowness"  # of the polls that the last run of the script began
 RESET = 1.5  # the page runs again where visits should now poll so many times faster or slower
 STAGE_POLL_S = (
     0.1  # a poll costs some 15 ms; a browser shows three to four a second (benchmarks/live_updates.md)
@@ -45,7 +39,7 @@ def start(config: RunConfig) -> None:
         config = replace(table.fresh(config), owner=visit.current().owner, lease_s=runs.LEASE_S)
         run = runs.executor().start(config)
     except (ExecutorError, ValueError, OSError) as error:
-        st.session_state[NOTICE] = f"It cannot start: {error}."
+        keys.notice(f"It cannot start: {error}.")
         return
     runs.adopt(visit.current(), run.id)
     show(run.id)
@@ -53,8 +47,8 @@ def start(config: RunConfig) -> None:
 
 def show(run_id: str) -> None:
     """Brings a run onto the stage; takes effect with the next run of the script."""
-    link.want(FOCUS, run_id)
-    st.session_state.pop(watch.MOMENT, None)
+    link.want(keys.RUN, run_id)
+    keys.remember(keys.MOMENT, None)
 
 
 def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
@@ -76,27 +70,29 @@ def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
     focus = None
     with run:
         if mine:
-            chosen = controls.select(FOCUS, "Run on the stage", list(names), format_func=names.get)
+            chosen = controls.select(keys.RUN, "Run on the stage", list(names), format_func=names.get)
             focus = next(other for other in mine if other.id == chosen)
     with beside:
         models = {model.id: runs.title(model) for other in mine for model in runs.models_of(other)}
         others = [name for name in models if focus is None or name != focus.id]
         if others and not race.is_experiment(focus):  # whose members are beside each other already
-            kept = [name for name in st.session_state.get(BESIDE, []) if name in others]
-            st.session_state[BESIDE] = kept
-            st.multiselect(
+            st.session_state[keys.BESIDE] = [
+                name for name in keys.remembered(keys.BESIDE, []) if name in others
+            ]
+            chosen_beside = st.multiselect(
                 "Curves beside it",
                 others,
-                key=BESIDE,
-                format_func=models.get,
+                key=keys.BESIDE,
+                format_func=models.__getitem__,
                 max_selections=5,
                 placeholder="none",
             )
+            visit.current().notes[keys.BESIDE] = chosen_beside
     if isinstance(config, ValueError):
         st.error(f"This cannot be trained: {config}.", icon=":material/block:")
     else:
         st.caption(f"A new run would train: {describe(config)}.{_beside_words(config, focus)}")
-    if notice := st.session_state.pop(NOTICE, None):
+    if notice := st.session_state.pop(keys.NOTICE, None):
         st.warning(notice, icon=":material/info:")
     return focus
 
@@ -139,16 +135,16 @@ def _stage(shown: list[Run], focus: Run) -> None:
         with side:
             watch.draw_inspector(focus)
     under_way = any(runs.status(run).active for run in shown)
-    if st.session_state.get(WATCHED) and not under_way:
-        st.session_state[WATCHED] = False
+    if st.session_state.get(keys.WATCHED) and not under_way:
+        st.session_state[keys.WATCHED] = False
         subject = race.subject(focus)
         if subject.snapshots():
             nouns.set_model(f"run:{subject.id}")
         st.rerun()
-    if under_way and not st.session_state.get(WATCHED):  # resumed from the inspector: begin to poll
-        st.session_state[WATCHED] = True
+    if under_way and not st.session_state.get(keys.WATCHED):  # resumed from the inspector: begin to poll
+        st.session_state[keys.WATCHED] = True
         st.rerun()
-    ratio = runs.watchers().slowness() / st.session_state[SLOWNESS]
+    ratio = runs.watchers().slowness() / st.session_state[keys.SLOWNESS]
     if (
         under_way and max(ratio, 1 / ratio) >= RESET
     ):  # a class has come or gone: every visit polls as the last ones do
@@ -157,17 +153,17 @@ def _stage(shown: list[Run], focus: Run) -> None:
 
 def _marked(focus: Run) -> int | None:
     """The step that the timeline stands at; members of an experiment share it. None: the newest."""
-    moment = st.session_state.get(watch.MOMENT)
+    moment = keys.remembered(keys.MOMENT)
     if not moment or moment["follow"] or moment["run"].partition("/")[0] != focus.whole.id:
         return None
-    return moment["step"]
+    return int(moment["step"])
 
 
 def _life(focus: Run) -> None:
     """The timeline and every lens in small; in a fragment of its own, so that dragging disturbs nothing."""
     settled, opened = life(evolving.flip_book(focus, _marked(focus)), key="live_lab.life")
     if settled and settled.get("run") == focus.id:
-        st.session_state[watch.MOMENT] = settled
+        keys.remember(keys.MOMENT, settled)
     if opened:
         nouns.set_model(f"run:{focus.id}", int(opened["step"]))
         entry = registry.BY_SLUG.get(opened["page"])
@@ -175,19 +171,29 @@ def _life(focus: Run) -> None:
             st.switch_page(entry.path)
     if words := evolving.trouble(focus):
         st.warning(watch.plain(words), icon=":material/broken_image:")
-    if st.session_state.get(GROWING) and evolving.complete(focus):
-        st.session_state[GROWING] = False
+    if st.session_state.get(keys.GROWING) and evolving.complete(focus):
+        st.session_state[keys.GROWING] = False
         st.rerun()
 
 
 def _draw(focus: Run) -> None:
-    drawing.draw(focus, focus.config(), _marked(focus))
+    """What is drawn is read by the newest snapshot: a timeline that is dragged back must not change the answer."""
+    marked = _marked(focus)
+    back = st.toggle(
+        "Read it at the moment that is marked above",
+        key="live_lab._pad_at_moment",
+        disabled=marked is None,
+        help="Off: the newest snapshot reads it."
+        if marked is not None
+        else "Disabled: no moment is marked; drag the timeline, or click into the curves.",
+    )
+    drawing.draw(focus, focus.config(), marked if back else None)
 
 
 def main() -> None:
     """The page, from top to bottom."""
     page.header("Live lab", "How does attention come into being?")
-    said = st.session_state.get(state.INCOMING, {}).get(FOCUS)
+    said = st.session_state.get(state.INCOMING, {}).get(keys.RUN)
     if said:
         runs.adopt(visit.current(), said)
     runs.executor()
@@ -199,11 +205,11 @@ def main() -> None:
         _empty()
         return
     st.html(PHONE)
-    chosen = [] if race.is_experiment(focus) else st.session_state.get(BESIDE, [])
+    chosen = [] if race.is_experiment(focus) else keys.remembered(keys.BESIDE, [])
     shown = [focus, *filter(None, map(runs.find, chosen))]
     active = any(runs.status(run).active for run in shown)
-    st.session_state[WATCHED] = active
-    slowness = st.session_state[SLOWNESS] = runs.watchers().slowness()
+    st.session_state[keys.WATCHED] = active
+    slowness = st.session_state[keys.SLOWNESS] = runs.watchers().slowness()
     st.fragment(_stage, run_every=STAGE_POLL_S * slowness if active else None)(shown, focus)
     whole = focus
     if race.is_experiment(whole):
@@ -211,13 +217,13 @@ def main() -> None:
     else:
         page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
     growing = active or not evolving.complete(focus)
-    st.session_state[GROWING] = growing and not active
+    st.session_state[keys.GROWING] = growing and not active
     st.fragment(_life, run_every=LIFE_POLL_S * slowness if growing else None)(focus)
     digit = focus.config().preparation.digit
     st.subheader("Draw a digit" if digit else "Your picture", anchor=False)
     if not digit:
         page.caption(
-            "Choose, upload or photograph a picture in the sidebar: the model reads it as it is at this moment."
+            "Choose, upload or photograph a picture in the sidebar: the model reads it as it is at its newest snapshot."
         )
     st.fragment(_draw, run_every=DRAW_POLL_S * slowness if active else None)(focus)
     st.subheader("Runs of this visit", anchor=False)

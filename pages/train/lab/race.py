@@ -9,6 +9,7 @@ import streamlit as st
 from pages.shell import controls, link, page, state
 from pages.stores import runs
 from pages.train.lab import watch
+from pages.train.lab.keys import RACE_LOADED as LOADED
 from pages.views.race import race as race_view
 from vitviz.analysis import race as results
 from vitviz.plots import race as plots
@@ -23,7 +24,6 @@ DATASET = "live_lab.race"
 EPOCHS = "live_lab.race_epochs"
 SEED = "live_lab.race_seed"
 MEMBER = "live_lab.member"
-LOADED = "live_lab._race_loaded"  # the data set whose number of epochs the control was last set to
 ONE, EXPERIMENT = "one", "experiment"
 KINDS = {ONE: "One model", EXPERIMENT: f"Experiment: {TITLE.lower()}"}
 

@@ -11,6 +11,7 @@ from pages.shell import controls, link, state
 from pages.stores import cached, own_sets, runs, visit
 from pages.train.lab import fields, model_form, own_pictures
 from pages.train.lab.fields import PREFIX
+from pages.train.lab.keys import LOADED
 from pages.train.lab.model_form import model_words
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig
@@ -24,7 +25,6 @@ from vitviz.training.runs import RunConfig
 __all__ = ["draw", "fill", "model_words"]
 
 FIRST = "digits_live"
-LOADED = "live_lab._loaded"  # the recipe whose values the controls were last set to
 DATASET = PREFIX + "dataset"
 LEARNS = PREFIX + "embedding_learns"
 EMBEDDING = ("patch_embed",)

@@ -55,6 +55,13 @@ def versions(run: Run) -> list[Version]:
     return [Version(*found) for found in run.snapshot_times().items()]
 
 
+def waiting(run: Run) -> str:
+    """What is said of a run while it has no snapshot."""
+    if runs.status(run).active:
+        return "The first snapshot is on its way."
+    return "This run ended before its first snapshot."
+
+
 @st.cache_resource(max_entries=8, show_spinner=False)
 def model_at(run_id: str, version: Version) -> LoadedModel:
     """The model of one snapshot."""

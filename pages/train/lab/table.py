@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.shell import received
 from pages.stores import runs, visit
-from pages.train.lab import race, recipe_form, watch
+from pages.train.lab import keys, race, recipe_form, watch
 from vitviz.analysis.comparison import differences
 from vitviz.analysis.milestones import parameters_by_part, time_to
 from vitviz.config import to_dict
@@ -119,14 +119,14 @@ def _rename(run: Run, key: str) -> None:
     try:
         run.rename(st.session_state[key])
     except OSError as error:
-        st.session_state["live_lab._notice"] = f"The name could not be kept ({error.strerror or error})."
+        keys.notice(f"The name could not be kept ({error.strerror or error}).")
 
 
 def _copy(run: Run) -> None:
     try:
         config = run.config()
     except ValueError as error:  # another visit has deleted it
-        st.session_state["live_lab._notice"] = f"Its settings cannot be copied: {error}."
+        keys.notice(f"Its settings cannot be copied: {error}.")
         return
     if not race.fill(config):
         recipe_form.fill(config.model, config.train, config.preset)
@@ -138,7 +138,7 @@ def _delete(run: Run) -> None:
     try:
         run.delete()
     except RunError as error:
-        st.session_state["live_lab._notice"] = f"{error}."
+        keys.notice(f"{error}.")
         return
     runs.drop(visit.current(), run.id)
 
@@ -184,7 +184,7 @@ def _upload(shown: Callable[[str], None]) -> None:
     try:
         run = import_run(runs.folder(), file.data, owner=visit.current().owner, lease_s=runs.LEASE_S)
     except (RunError, ValueError, OSError) as error:
-        st.session_state["live_lab._notice"] = f"This file cannot be used: {error}."
+        keys.notice(f"This file cannot be used: {error}.")
     else:
         runs.adopt(visit.current(), run.id)
         shown(run.id)

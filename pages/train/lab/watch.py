@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from pages.stores import runs
+from pages.train.lab import keys
 from pages.train.lab.curves import curves
 from vitviz.analysis.milestones import time_to
 from vitviz.plots.curves import RunLabel, Series, payload
@@ -23,8 +24,6 @@ LEVELS = (0.90, 0.95, 0.98)
 CHANGEABLE = {"learning_rate": "peak learning rate", "weight_decay": "weight decay"}
 SHORT = {"learning_rate": "lr", "weight_decay": "decay"}  # on the curves
 VIEW = {"axis": "step", "smoothing": 0.6, "log": False, "log_x": False, "extra": 0}
-STOPPING = "live_lab._stopping"  # the run that was told to stop here and may still finish its step
-MOMENT = "live_lab._moment"  # {run, step, follow}: where the timeline stands
 STATES = {
     "new": (":gray-badge[:material/hourglass_empty: new]", ""),
     "queued": (":orange-badge[:material/hourglass: waiting]", ""),
@@ -41,7 +40,7 @@ STATES = {
 
 def draw_curves(shown: list[Run], focus: Run | None) -> None:
     """The curves of these runs; a mark on them moves the timeline."""
-    moment = st.session_state.get(MOMENT)
+    moment = keys.remembered(keys.MOMENT)
     at = None
     if focus is not None and moment and moment["run"] == focus.id and not moment["follow"]:
         at = moment["step"]
@@ -51,14 +50,14 @@ def draw_curves(shown: list[Run], focus: Run | None) -> None:
             [series for run in shown for series in _series(run)],
             None if focus is None else focus.id,
             at,
-            st.session_state.get("live_lab._view", VIEW),
+            keys.remembered(keys.VIEW, VIEW),
         ),
         key="live_lab.curves",
     )
     if view:
-        st.session_state["live_lab._view"] = view
+        keys.remember(keys.VIEW, view)
     if marked is not None and focus is not None:
-        st.session_state[MOMENT] = {"run": focus.id, "step": int(marked), "follow": False}
+        keys.remember(keys.MOMENT, {"run": focus.id, "step": int(marked), "follow": False})
 
 
 def _series(run: Run) -> list[Series]:
@@ -190,7 +189,7 @@ def _recent(loss: np.ndarray) -> float:
 
 def _reached(run: Run, log: runs.Log, status: Status) -> str:
     """What the records say so far, or why they say nothing yet."""
-    if status.active and st.session_state.get(STOPPING) == run.id:
+    if status.active and st.session_state.get(keys.STOPPING) == run.id:
         return "It finishes the step that is under way, saves, and stops."
     table = log.validation()
     if not table.shape[1]:
@@ -267,11 +266,11 @@ def _button(run: Run, label: str, icon: str, act: Any, disabled: bool = False) -
     if pressed:
         from vitviz.training.executor import ExecutorError
 
-        st.session_state[STOPPING] = run.id if label == "Stop" else None
+        st.session_state[keys.STOPPING] = run.id if label == "Stop" else None
         try:
             act(run)
         except (ExecutorError, ValueError, OSError) as error:  # the run may be gone, or the disk full
-            st.session_state["live_lab._notice"] = _sentence(str(error))
+            keys.notice(_sentence(str(error)))
         st.rerun()
 
 
@@ -300,7 +299,7 @@ def _change(run: Run, status: Status) -> None:
                 on_change=_apply,
                 args=(run, name),
             )
-        if refusal := st.session_state.get("live_lab._refusal"):
+        if refusal := st.session_state.get(keys.REFUSAL):
             st.error(refusal)
 
 
@@ -309,6 +308,6 @@ def _apply(run: Run, name: str) -> None:
     try:
         run.control("set", **{name: float(value)})
     except (ValueError, OSError) as error:
-        st.session_state["live_lab._refusal"] = _sentence(str(error))
+        st.session_state[keys.REFUSAL] = _sentence(str(error))
     else:
-        st.session_state.pop("live_lab._refusal", None)
+        st.session_state.pop(keys.REFUSAL, None)

@@ -159,6 +159,41 @@ def test_a_run_without_records_says_what_its_state_is(
     assert sentence in [caption.value for caption in app.main.caption]
 
 
+def test_a_stopped_run_does_not_say_that_a_snapshot_is_on_its_way(
+    open_app: OpenApp, executor: FakeExecutor
+) -> None:
+    run = Run.create(executor.folder, CONFIG)
+    write_status(run.directory / "status.json", asdict(Status("stopped", message="taken out of the queue")))
+    app = open_app(PAGE, live_lab__run=run.id)
+    for key in ("life", "pad"):
+        assert view(app, key)[0]["waiting"] == "This run ended before its first snapshot."
+    write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=time.time())))
+    app.run()
+    assert view(app, "pad")[0]["waiting"] == "The first snapshot is on its way."
+
+
+def test_a_reload_keeps_the_curves_beside_and_the_moment(
+    open_app: OpenApp, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pages.stores import visit
+
+    monkeypatch.setattr(visit, "secrets", type("Named", (), {"token_urlsafe": lambda count: "r" * 22}))
+    twin = run.duplicate(name="Twin")
+    before = open_app(PAGE, live_lab__run=run.id)
+    before.session_state["_visit"].runs = (run.id, twin.id)
+    before.run()
+    before.main.multiselect(key="live_lab._beside").set_value([twin.id]).run()
+    marked = run.snapshots()[1]
+    before.session_state["live_lab.life"] = {"moment": {"run": run.id, "step": marked, "follow": False}}
+    before.run()
+    after = open_app(PAGE, live_lab__run=run.id)  # a new session of the same visit
+    assert after.main.multiselect(key="live_lab._beside").value == [twin.id]
+    header, _ = view(after, "curves")
+    assert [label["name"] for label in header["runs"]] == ["A tiny one", "Twin"] and header[
+        "moment"
+    ] == marked
+
+
 def test_a_run_in_the_link_is_shown_whole(open_app: OpenApp, run: Run) -> None:
     app = open_app(PAGE, live_lab__run=run.id)
     header, arrays = view(app, "curves")
@@ -170,6 +205,8 @@ def test_a_run_in_the_link_is_shown_whole(open_app: OpenApp, run: Run) -> None:
     metrics = {metric.label: metric.value for metric in app.main.metric}
     assert metrics["Validation accuracy"] == f"{100 * run.status().accuracy:.1f}\N{NO-BREAK SPACE}%"
     assert metrics["Test accuracy"] == f"{100 * run.status().test_accuracy:.1f}\N{NO-BREAK SPACE}%"
+    app.session_state["live_lab.drawer.numbers"] = True
+    app.run()
     assert any("**Parameters: " in text.value for text in app.main.markdown)
     assert app.main.dataframe[0].value["State"].tolist() == ["done"]
 
@@ -279,6 +316,12 @@ def test_a_drawn_digit_is_read_by_the_newest_snapshot(open_app: OpenApp, run: Ru
     app.run()
     header, arrays = view(app, "pad")
     assert header["model"] == f"step {run.snapshots()[-1]:,}"
+    # Training dragged back does not make it unreadable, unless that is asked for.
+    app.session_state["live_lab._moment"] = {"run": run.id, "step": 0, "follow": False}
+    app.run()
+    assert view(app, "pad")[0]["model"] == f"step {run.snapshots()[-1]:,}"
+    app.main.toggle(key="live_lab._pad_at_moment").set_value(True).run()
+    assert view(app, "pad")[0]["model"] == "step 0"
     assert arrays["probabilities"].sum() == pytest.approx(1, abs=1e-5)
     assert arrays["attention"].shape == (4, 4)
 
