@@ -63,6 +63,7 @@ class PatchesSequence {
           const row = Math.floor((y / this.box.height) * this.tokens());
           return col >= 0 && row >= 0 && col < this.dim() && row < this.tokens() ? row * this.dim() + col : -1;
         },
+        start: () => this.now.header.pin * this.dim(),
         hover: (index) => {
           this.hover = index;
           this.draw();
