@@ -69,7 +69,7 @@ def choice() -> ModelChoice:
 
 def nobody_chose() -> bool:
     """Whether the model is the one that the app opens with, so a page may begin with another that shows more."""
-    return current().model == catalogue.default_model()
+    return not st.session_state.get(state.BY_HAND, False)
 
 
 def prepared(how: Preparation) -> Prepared:

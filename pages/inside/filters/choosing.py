@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.inside.filters import sources
 from pages.inside.filters.sources import Filters
-from pages.shell import controls, nouns
+from pages.shell import controls, link, nouns, state
 from pages.stores.choice import ModelChoice
 from vitviz.analysis import filters
 from vitviz.models.abilities import abilities
@@ -17,6 +17,7 @@ from vitviz.words import plain
 
 COUNTS = (4, 7, 14, 28, 42, 56, 70, 84)
 NOTHING = "nothing"
+_BEHIND = "filters.behind"  # the model that nobody chose, and that another one stands before
 KINDS = {"components": "Components", "raw": "Raw filters", "change": "Learned change"}
 
 
@@ -106,11 +107,18 @@ def _cnn(others: Mapping[str, ModelChoice]) -> str:
 
 
 def opens_with() -> ModelChoice | None:
-    """The model that is shown first in place of the sidebar's: where nobody chose that, and it shows less."""
-    clearest = sources.clearest()
-    if clearest is None or clearest.key == nouns.current().model or not nouns.nobody_chose():
+    """The model that is shown first in place of the sidebar's: where nobody chose that, and it shows less.
+
+    The link says of which model this is so, and opens the same picture.
+    """
+    clearest, own = sources.clearest(), nouns.current().model
+    if clearest is None or clearest.key == own or _look().waves:
         return None
-    return None if _look().waves else clearest
+    said = link.take(_BEHIND) or st.session_state.get(state.KEPT, {}).get(_BEHIND)
+    if said != own and not nouns.nobody_chose():
+        return None
+    controls.keep(_BEHIND, own)
+    return clearest
 
 
 def say_which(first: ModelChoice | None) -> None:

@@ -90,7 +90,7 @@ class PatchesStage {
       cols: () => this.now.header.cols,
       cellAt: (x, y) => this.patchAt(x, y),
       keys: this.pulls,
-      start: () => this.patchOf(this.pinned),
+      start: () => Math.max(0, this.patchOf(this.pinned)),
       hover: (i) => this.point(i < 0 ? -1 : i + this.prefixes(), 'map'),
       pick: (i) => this.pin(i + this.prefixes()),
     });
