@@ -29,7 +29,8 @@ OpenApp = Callable[..., AppTest]
 
 
 def captions(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption)
+    """As they are read: without the signs that keep Markdown from reading names."""
+    return "\n".join(caption.value for caption in app.main.caption).replace("\\", "")
 
 
 def text(app: AppTest) -> str:
@@ -189,7 +190,9 @@ def test_the_lectures_numbers_are_there(open_app: OpenApp) -> None:
     flat = open_app(PAGE, model="preset:vit_digits", positions__view="lecture", positions__case="flat")
     assert "1-D gives the pair 0.97, exactly as 2 and 3 that touch (0.97)" in captions(flat)
     summed = open_app(PAGE, model="preset:vit_digits", positions__view="lecture", positions__case="sum")
-    assert "have cosine 1.00" in captions(summed) and "25 % of the 16 codes" in captions(summed)
+    assert "have cosine 1.00" in captions(summed) and "25\N{NO-BREAK SPACE}% of the 16 codes" in captions(
+        summed
+    )
 
 
 def test_resizing_stretches_the_models_own_table(open_app: OpenApp, trained: str) -> None:

@@ -1,5 +1,5 @@
 // The right cut beside the slip: under the pointer, one 'patch' of each and the pixels it was made of.
-// header: {patch, rows, cols}; arrays: shown (S, S, 3), mosaic (S, S, 3) uint8
+// header: {patch, rows, cols, pin}; arrays: shown (S, S, 3), mosaic (S, S, 3) uint8
 
 import { lattice } from '../../views/kit/axes.js';
 import { canvas, el, live } from '../../views/kit/dom.js';

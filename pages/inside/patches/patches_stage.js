@@ -18,6 +18,7 @@ class PatchesStage {
     this.root = root;
     this.trigger = trigger;
     this.now = null;
+    this.opened = false;
     this.apart = 0;
     this.stop = () => {};
     this.hover = -1;
@@ -327,7 +328,8 @@ class PatchesStage {
     drawGlass(this);
     drawFilters(this);
     if (!fresh) return;
-    this.reveal(this.pinned);
+    if (this.opened) this.reveal(this.pinned); // a strip opens at its beginning, with [CLS]
+    this.opened = true;
     drawStrip(this);
   }
 
