@@ -67,6 +67,11 @@ def choice() -> ModelChoice:
     return models()[current().model]
 
 
+def nobody_chose() -> bool:
+    """Whether the model is the one that the app opens with, so a page may begin with another that shows more."""
+    return not st.session_state.get(state.BY_HAND, False)
+
+
 def prepared(how: Preparation) -> Prepared:
     """The chosen picture as a model reads it."""
     now = current()

@@ -30,6 +30,12 @@ def parameter(choice: ModelChoice, name: str) -> list[tuple[int, FloatArray]]:
     return found
 
 
+def last(choice: ModelChoice, name: str) -> FloatArray | None:
+    """A parameter at the last snapshot of a file, without the others; None where there is no file or no such name."""
+    path = catalogue.file_of(choice, choice.last_step)
+    return None if path is None else _read(path, path.stat().st_mtime_ns, choice.last_step, name)
+
+
 def shared_frame(films: list[tuple[int, int]]) -> int:
     """Where a slider over several films starts: at the first real film's frame, on the scale of the longest.
 

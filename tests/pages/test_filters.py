@@ -17,10 +17,11 @@ from tests.messages import body
 from vitviz.analysis import filters
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
-from vitviz.models.presets import RGB_32, VIT_DIGITS, VIT_SHAPES
+from vitviz.models.presets import GREY_32, RGB_32, VIT_DIGITS, VIT_SHAPES
 from vitviz.models.zoo import create_model
 
 PAGE = "pages/inside/filters/page.py"
+ROOT = Path(__file__).parents[2]
 OpenApp = Callable[..., AppTest]
 
 
@@ -77,6 +78,69 @@ def test_random_trained_and_film_stand_side_by_side(open_app: OpenApp, trained: 
     assert found[0]["frame"] == 2 and found[0]["active"] == 1
     said = captions(app)
     assert "no structure: as rough as noise" in said and "the first are slow waves" in said
+    assert "E is the learned matrix that turns a patch" in said
+
+
+@pytest.fixture
+def plain_default(no_shipped_checkpoints: Path, trained: str) -> str:
+    """The model that the app opens with, whose filters are noise, beside the trained one with waves."""
+    state = create_model(VIT_DIGITS, seed=1).state_dict()
+    snapshots = {step: {name: tensor.clone() for name, tensor in state.items()} for step in (0, 9)}
+    checkpoint = Checkpoint(
+        VIT_DIGITS, GREY_32, TrainConfig(), tuple("0123456789"), [], snapshots, {"title": "A *digits* ViT"}
+    )
+    save_checkpoint(no_shipped_checkpoints / "test_digits.safetensors", checkpoint)
+    return "checkpoint:test_digits"
+
+
+def test_the_page_opens_on_clear_filters_with_ones_own_model_beside(
+    open_app: OpenApp, plain_default: str
+) -> None:
+    app = open_app(PAGE)
+    titles = [sheet["title"] for sheet in payload(app)[0]["sheets"]]
+    assert titles[:3] == ["test_vit", "A *digits* ViT", "Random weights"]
+    assert payload(app)[0]["active"] == 0
+    assert "This page opens with] test\\_vit" in text(app) and "stands beside it" in text(app)
+    said = captions(app)
+    assert "**test\\_vit**: 28 components" in said and said.index("slow waves") < said.index("rough as noise")
+    assert app.query_params["model"] == plain_default  # the visitor's own, until another is chosen
+    again = open_app(PAGE, **{key.replace(".", "__"): value for key, value in app.query_params.items()})
+    assert [sheet["title"] for sheet in payload(again)[0]["sheets"]] == [
+        sheet["title"] for sheet in payload(app)[0]["sheets"]
+    ]  # its link opens the same picture
+    app.button(key="filters.clearest").click().run()
+    assert app.query_params["model"] == "checkpoint:test_vit"
+    assert not [button for button in app.main.button if button.key == "filters.clearest"]
+
+
+def test_a_model_chosen_by_hand_stays_first_and_the_clearest_is_one_click_away(
+    open_app: OpenApp, plain_default: str
+) -> None:
+    app = open_app(PAGE, model="preset:vit_cifar10", image="sample:cat")
+    assert payload(app)[0]["active"] == 0
+    assert payload(app)[0]["sheets"][0]["note"] == "random weights"
+    assert "has the clearest here" in text(app)
+    app.button(key="filters.clearest").click().run()
+    assert app.query_params["model"] == "checkpoint:test_vit"
+
+
+def test_the_shipped_models_are_told_apart_as_measured(no_shipped_checkpoints: Path) -> None:
+    """cifar10_vit_p8 alone has slow waves: roughness 0.34; the digits ViT 0.58, noise about 1."""
+    from pages.inside.filters import sources
+
+    for name in ("digits_vit", "cifar10_vit", "cifar10_vit_p8", "mnist_vit"):
+        (no_shipped_checkpoints / f"{name}.safetensors").symlink_to(
+            ROOT / "checkpoints" / f"{name}.safetensors"
+        )
+    found = sources.clearest()
+    assert found is not None and found.key == "checkpoint:cifar10_vit_p8"
+
+
+def test_no_two_controls_have_one_name(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits")
+    names = [part.label for part in (*app.main.selectbox, *app.main.get("button_group"), *app.main.toggle)]
+    names += [block.proto.popover.label for block in app.main.get("popover")]
+    assert len(set(names)) == len(names), names
 
 
 def test_the_learned_change_leaves_the_first_noise_out(open_app: OpenApp, trained: str) -> None:
@@ -124,7 +188,7 @@ def test_rebuilding_sends_three_bases_and_the_best_is_the_pictures_own(open_app:
     shown = array(found, "shown").transpose(2, 0, 1) / 255
     patches = filters.cut_patches(shown, 4).reshape(64, -1)
     np.testing.assert_allclose(rebuilt * 0.5 + 0.5, patches, atol=1e-4)
-    halves = re.findall(r"To halve it takes (\d+) components of E, (\d+) of the patches' own", captions(app))
+    halves = re.findall(r"k = (\d+) for the components of E, (\d+) for the patches' own", captions(app))
     assert int(halves[0][1]) <= int(halves[0][0])
 
 

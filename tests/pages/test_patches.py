@@ -91,7 +91,7 @@ def test_the_puzzle_moves_only_the_model_with_positions(open_app: OpenApp) -> No
 def test_a_model_runs_once_for_a_picture_and_an_order(
     open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pages.inside.patches import embedding
+    from vitviz.probe import embedding
 
     passes: list[int] = []
 
@@ -138,6 +138,46 @@ def test_a_patch_size_that_does_not_divide_falls_back(open_app: OpenApp) -> None
 @pytest.mark.parametrize(
     ("model", "words"),
     [
+        (
+            "preset:vit_digits",
+            "one learned token, [CLS]: the sequence has N + 1 = 65 tokens. [CLS] is the same",
+        ),
+        ("preset:deit_cifar10", "2 learned tokens, [CLS] and [DIST]: the sequence has N + 2 = 66 tokens"),
+        ("preset:swin_digits", "No token stands before them: the sequence has N = 256 tokens"),
+    ],
+)
+def test_patches_are_not_tokens_where_something_stands_before_them(
+    open_app: OpenApp, model: str, words: str
+) -> None:
+    """Start counts the N patches of the picture, this page the sequence."""
+    assert words in captions(open_app(PAGE, model=model))
+
+
+def test_symbols_are_said_in_words_where_they_first_stand(open_app: OpenApp) -> None:
+    said = captions(open_app(PAGE, model="preset:vit_digits"))
+    for words in (
+        "E, a learned matrix",
+        "a token of D = 64 values",
+        "z₀ is what the first layer reads",
+        "E_pos, a table with a row for each",
+    ):
+        assert words in said
+    assert "as much as what it shows" not in said and "A size is no influence" in said
+
+
+def test_one_patch_is_one_patch(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", patches__image_px="32", patches__patch_px="32")
+    assert "= 1 patch of" in captions(app) and "1 patches" not in captions(app)
+
+
+def test_a_shuffle_of_nothing_is_not_called_rounding(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", patches__shuffled="0")
+    assert "lie in order: nothing changes" in captions(app) and "by more than 0" not in captions(app)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
         ("preset:cnn_digits", "never cuts it into patches"),
         ("preset:hybrid_cifar10", "overlapping 3 × 3 convolutions"),
         ("preset:recipe_e", "one flat vector"),
@@ -156,7 +196,7 @@ def test_models_without_patches_offer_one_with(open_app: OpenApp, model: str, wo
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        ("preset:swin_digits", "A Swin has no [CLS] and no E_pos"),
+        ("preset:swin_digits", "A Swin has no [CLS] and adds no positions"),
         ("preset:deit_cifar10", ""),
         ("preset:recipe_a", ""),
         ("preset:recipe_b", ""),

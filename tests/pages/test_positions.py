@@ -29,7 +29,8 @@ OpenApp = Callable[..., AppTest]
 
 
 def captions(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption)
+    """As they are read: without the signs that keep Markdown from reading names."""
+    return "\n".join(caption.value for caption in app.main.caption).replace("\\", "")
 
 
 def text(app: AppTest) -> str:
@@ -150,7 +151,7 @@ def test_films_of_different_length_share_one_slider() -> None:
     ("model", "word"),
     [
         ("preset:swin_digits", "a bias for each offset"),
-        ("preset:cnn_digits", "A CNN needs no positions"),
+        ("preset:cnn_digits", "A CNN is given no positions"),
         ("preset:recipe_e", "one token"),
         ("preset:recipe_a", "2-D sinusoidal, summed"),
         ("preset:recipe_d", "From the pixels"),
@@ -176,17 +177,22 @@ def test_the_table_holds_the_encodings_numbers(open_app: OpenApp, encoding: str)
 
 
 def test_the_lectures_numbers_are_there(open_app: OpenApp) -> None:
-    slip = text(open_app(PAGE, model="preset:vit_digits", positions__view="lecture"))
+    app = open_app(PAGE, model="preset:vit_digits", positions__view="lecture")
+    slip = text(app)
+    assert "The lecture is the course" in captions(app) and "not the lecture's" in captions(app)
     for line in (
         "| 5 and 6 | 0.9662 | 0.9671 |",
         "| 5 and 8 | 0.7996 | 0.8084 |",
         "| 7 and 8 | 0.9662 | 0.9784 |",
     ):
         assert line in slip
+    assert "| Positions | Formula, as in the lecture | Common slip |" in slip
     flat = open_app(PAGE, model="preset:vit_digits", positions__view="lecture", positions__case="flat")
     assert "1-D gives the pair 0.97, exactly as 2 and 3 that touch (0.97)" in captions(flat)
     summed = open_app(PAGE, model="preset:vit_digits", positions__view="lecture", positions__case="sum")
-    assert "have cosine 1.00" in captions(summed) and "25 % of the 16 codes" in captions(summed)
+    assert "have cosine 1.00" in captions(summed) and "25\N{NO-BREAK SPACE}% of the 16 codes" in captions(
+        summed
+    )
 
 
 def test_resizing_stretches_the_models_own_table(open_app: OpenApp, trained: str) -> None:

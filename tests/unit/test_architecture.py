@@ -136,8 +136,8 @@ LATER = "\n\ndef later() -> None:\n    import {}  # noqa\n"
     [
         (
             "pages/inside/block/page.py",
-            "from pages.inside.patches import embedding",
-            "pages.inside.patches.embedding",
+            "from pages.inside.patches import puzzle",
+            "pages.inside.patches.puzzle",
         ),
         ("pages/inside/block/page.py", LATER.format("pages.beyond.swin.views"), "pages.beyond.swin.views"),
         ("pages/shell/link.py", "import pages.inside.block.norms", "pages.inside.block.norms"),

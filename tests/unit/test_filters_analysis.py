@@ -125,3 +125,15 @@ def test_bad_samples_are_refused() -> None:
         filters.principal_components(np.zeros((5, 4)))
     with pytest.raises(ValueError, match="expected components"):
         filters.align_signs(random_filters(2), random_filters(3))
+
+
+def test_waves_are_told_from_noise() -> None:
+    rng = np.random.default_rng(0)
+    waves = filters.dct_basis(3, 8, 8)
+    mixed = np.einsum("dk,kcyx->dcyx", rng.standard_normal((64, 8)) * np.linspace(3, 1, 8), waves)
+    noise = rng.standard_normal((64, 3, 8, 8))
+    seen, blind = filters.look(mixed), filters.look(noise)
+    assert seen.waves and seen.head < 0.3 and seen.held == pytest.approx(1)
+    assert not blind.waves and blind.head == pytest.approx(1, abs=0.15)
+    assert (seen.count, blind.count) == (28, 28) and blind.held < 0.8
+    assert not filters.look(0.1 * mixed + noise).waves

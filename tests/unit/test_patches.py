@@ -16,6 +16,7 @@ from vitviz.models.layers import unfold_patches
 from vitviz.models.zoo import create_model
 from vitviz.plots import patches as plots
 from vitviz.probe.capture import capture
+from vitviz.probe.embedding import Embedding
 
 RNG = np.random.default_rng(0)
 
@@ -139,28 +140,32 @@ TOKENS = RNG.normal(size=(4, 6)).astype(np.float32)
 
 def test_the_stage_carries_one_sequence() -> None:
     cls = np.arange(6, dtype=np.float32)
-    message = plots.stage(SHOWN, picture(3, 8), WEIGHT, None, TOKENS, {"cls": cls}, 4, pin=4, column=5)
+    scene = plots.Scene(SHOWN, picture(3, 8), {"cls": cls}, 4)
+    found = Embedding(WEIGHT, None, TOKENS, TOKENS, {"cls": cls}, None)
+    message = plots.stage(scene, found, pin=4, column=5)
     header, arrays = unpack(message)
     assert (header["rows"], header["cols"], header["prefix"], header["pin"]) == (2, 2, ["cls"], 4)
     assert np.array_equal(arrays["prefix_tokens"], cls[None]) and not arrays["bias"].any()
     for pin, column in ((5, 0), (0, 6)):
         with pytest.raises(ValueError, match="must be below"):
-            plots.stage(SHOWN, picture(3, 8), WEIGHT, None, TOKENS, {"cls": cls}, 4, pin, column)
+            plots.stage(scene, found, pin=pin, column=column)
 
 
 def test_the_slips_mosaic_lays_each_run_in_its_patchs_place() -> None:
-    header, arrays = unpack(plots.slip(SHOWN, patches.slip_patches(SHOWN, 4), 4))
-    assert header["rows"] == 2
+    header, arrays = unpack(plots.slip(SHOWN, patches.slip_patches(SHOWN, 4), 4, pin=3))
+    assert (header["rows"], header["pin"]) == (2, 3)
     assert np.array_equal(arrays["mosaic"][:4, 4:].reshape(16, 3), SHOWN.reshape(64, 3)[16:32])
 
 
 def test_the_terms_of_the_sequence_share_one_scale() -> None:
     positions = np.full((4, 6), 0.5, np.float32)
-    header, arrays = unpack(plots.sequence(SHOWN, {}, TOKENS, positions, True, 4))
+    scene = plots.Scene(SHOWN, picture(3, 8), {}, 4)
+    header, arrays = unpack(plots.sequence(scene, TOKENS, positions, added=True, pin=2))
+    assert header["pin"] == 2
     assert arrays["content"].shape == arrays["positions"].shape == (4, 6)
     assert 0 < header["scale"] <= np.abs(TOKENS).max() + 0.5
     empty = np.zeros((4, 6), np.float32)
-    assert unpack(plots.sequence(SHOWN, {}, empty, empty, False, 4))[0]["scale"] == 1.0
+    assert unpack(plots.sequence(scene, empty, empty, added=False))[0]["scale"] == 1.0
 
 
 def test_patches_apart_leave_the_paper_between_them() -> None:

@@ -102,6 +102,37 @@ def roughness(maps: FloatArray) -> FloatArray:
     return rough
 
 
+SMOOTH, NOISY = 0.5, 0.85  # of `roughness`: a slow wave is below the first, white noise about 1
+_LOOKED_AT, _ENDS = 28, 7  # components of the ViT paper's figure 7, and how many of them are first, or last
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the components of a model's filters look, from the first 28 of them."""
+
+    count: int
+    held: float  # share of the variance that they hold together
+    head: float  # roughness of the first seven, each by its share of the variance
+    tail: float  # mean roughness of the last seven
+
+    @property
+    def waves(self) -> bool:
+        """Whether the first are slow waves."""
+        return self.head < SMOOTH
+
+
+def look(filters: FloatArray) -> Look:
+    """Measures filters (D, C, P, P).
+
+    Raises:
+        ValueError: if they are not (D, C, P, P) with D of at least 2.
+    """
+    found = principal_components(filters, _LOOKED_AT)
+    rough = roughness(found.maps)
+    head = float(np.average(rough[:_ENDS], weights=found.explained[:_ENDS] + 1e-12))
+    return Look(len(found.maps), float(found.explained.sum()), head, float(rough[-_ENDS:].mean()))
+
+
 def cut_patches(picture: FloatArray, patch_px: int) -> FloatArray:
     """A picture (C, H, W) as patches (N, C, P, P) in reading order.
 

@@ -138,6 +138,18 @@ def structure(similarity: FloatArray, grid: Grid) -> Structure:
     )
 
 
+def mean_along(line: FloatArray) -> float:
+    """Mean similarity of different positions of one line, each distance once per pair.
+
+    Args:
+        line: (n,), the mean similarity at each distance: `Structure.along_row` or `along_column`.
+    """
+    count = len(line)
+    if count < 2:
+        return float("nan")
+    return float(np.average(line[1:], weights=np.arange(count - 1, 0, -1)))
+
+
 @dataclass(frozen=True)
 class Wishes:
     """How well an encoding meets four wishes; the first is best at 0, the others at 1."""

@@ -102,7 +102,9 @@ _LACKS: dict[str, dict[str, str]] = {
     },
     "cnn": _NO_TRANSFORMER
     | {
-        "positions": "A CNN needs no positions: its filters slide over a picture that keeps its rows and columns.",
+        "positions": "A CNN is given no positions: its filters slide over a picture that keeps its rows and columns,"
+        " and only its last step, the mean or maximum over all places, forgets them. What lies where counts as far"
+        " as the filters reach.",
         "embedding": "A CNN slides small overlapping filters over the whole picture: it never cuts it into patches.",
     },
     "conv_attention": _NO_TRANSFORMER

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,103 +19,105 @@ PictureArray = NDArray[np.uint8]
 SHOWN_COLUMNS = 96
 
 
-def stage(
-    shown: PictureArray,
-    values: FloatArray,
-    weight: FloatArray,
-    bias: FloatArray | None,
-    tokens: FloatArray,
-    prefix: dict[str, FloatArray],
-    patch_px: int,
-    pin: int,
-    column: int,
-) -> bytes:
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A picture that is cut: shown (S, S, 3), values (C, S, S) as a model reads it, tokens before it, and P."""
+
+    shown: PictureArray
+    values: FloatArray
+    prefix: Mapping[str, FloatArray]  # name -> (D,), in order
+    patch_px: int
+
+
+class Embedded(Protocol):
+    """What E makes of a picture; `vitviz.probe.embedding.Embedding` is one."""
+
+    @property
+    def weight(self) -> FloatArray:
+        """(D, C P^2), E transposed, in a Conv2d kernel's order."""
+
+    @property
+    def bias(self) -> FloatArray | None:
+        """(D,), or None."""
+
+    @property
+    def tokens(self) -> FloatArray:
+        """(N, D), the model's own x_p E."""
+
+
+def stage(scene: Scene, found: Embedded, *, pin: int, column: int) -> bytes:
     """The cut picture, the token strip and the patch under the glass.
 
     Args:
-        shown: (S, S, 3), the prepared picture as the visitor sees it.
-        values: (C, S, S), what the model reads.
-        weight: (D, C P^2), E transposed, in a Conv2d kernel's order.
-        bias: (D,), or None.
-        tokens: (N, D), the model's own x_p E.
-        prefix: name -> (D,) of the tokens before the patches, in order.
-        patch_px: P.
+        scene: the picture and the tokens before its patches.
+        found: what E makes of it.
         pin: index of the chosen token in the sequence.
         column: index of the chosen column of E.
 
     Raises:
         ValueError: if pin or column lie outside the sequence or D.
     """
-    channels, height, width = values.shape
-    dim = len(weight)
-    if not 0 <= pin < len(prefix) + len(tokens) or not 0 <= column < dim:
-        raise ValueError(
-            f"pin must be below {len(prefix) + len(tokens)} and column below {dim}, received {pin}, {column}"
-        )
+    channels, height, width = scene.values.shape
+    dim, tokens = len(found.weight), len(scene.prefix) + len(found.tokens)
+    if not 0 <= pin < tokens or not 0 <= column < dim:
+        raise ValueError(f"pin must be below {tokens} and column below {dim}, received {pin}, {column}")
     header = {
-        "patch": patch_px,
-        "rows": height // patch_px,
-        "cols": width // patch_px,
+        "patch": scene.patch_px,
+        "rows": height // scene.patch_px,
+        "cols": width // scene.patch_px,
         "channels": channels,
         "dim": dim,
-        "prefix": list(prefix),
+        "prefix": list(scene.prefix),
         "pin": pin,
         "column": column,
         "columns": SHOWN_COLUMNS,
     }
     return pack(
         header,
-        shown=shown,
-        values=values,
-        weight=weight,
-        bias=np.zeros(dim, np.float32) if bias is None else bias,
-        tokens=tokens,
-        prefix_tokens=_stack(prefix, dim),
+        shown=scene.shown,
+        values=scene.values,
+        weight=found.weight,
+        bias=np.zeros(dim, np.float32) if found.bias is None else found.bias,
+        tokens=found.tokens,
+        prefix_tokens=_stack(scene.prefix, dim),
     )
 
 
-def _stack(prefix: dict[str, FloatArray], dim: int) -> FloatArray:
+def _stack(prefix: Mapping[str, FloatArray], dim: int) -> FloatArray:
     return np.stack(list(prefix.values())) if prefix else np.zeros((0, dim), np.float32)
 
 
-def slip(shown: PictureArray, slipped: PictureArray, patch_px: int) -> bytes:
-    """Right patches beside the slipped ones: shown (S, S, 3), slipped (N, P, P, 3)."""
+def slip(shown: PictureArray, slipped: PictureArray, patch_px: int, pin: int = 0) -> bytes:
+    """Right patches beside the slipped ones: shown (S, S, 3), slipped (N, P, P, 3); `pin` is the patch shown first."""
     rows, cols = shown.shape[0] // patch_px, shown.shape[1] // patch_px
     tiles = slipped.transpose(0, 3, 1, 2).reshape(rows * cols, -1)
     mosaic = unpatchify(tiles, 3, (rows, cols)).transpose(1, 2, 0)
-    header = {"patch": patch_px, "rows": rows, "cols": cols}
+    header = {"patch": patch_px, "rows": rows, "cols": cols, "pin": pin}
     return pack(header, shown=shown, mosaic=np.ascontiguousarray(mosaic))
 
 
-def sequence(
-    shown: PictureArray,
-    prefix: dict[str, FloatArray],
-    tokens: FloatArray,
-    positions: FloatArray,
-    added: bool,
-    patch_px: int,
-) -> bytes:
+def sequence(scene: Scene, tokens: FloatArray, positions: FloatArray, *, added: bool, pin: int = 0) -> bytes:
     """The three terms of z0 = [x_class; x1 E; ...] + E_pos as heat maps with one scale.
 
     Args:
-        shown: (S, S, 3).
-        prefix: name -> (D,) of the tokens before the patches.
+        scene: the picture and the tokens before its patches.
         tokens: (N, D), the patches times E.
         positions: (P + N, D), zeros where nothing is added.
         added: whether the model adds positions at all.
-        patch_px: P.
+        pin: index of the chosen token in the sequence: arrow keys start there.
     """
-    content = np.concatenate([_stack(prefix, tokens.shape[1]), tokens])
+    content = np.concatenate([_stack(scene.prefix, tokens.shape[1]), tokens])
     # A few outliers would grey out everything else; what lies beyond is drawn in the last colour, and said so.
     scale = float(np.percentile(np.abs(np.concatenate([content, positions, content + positions])), 99.5))
     header = {
-        "patch": patch_px,
-        "cols": shown.shape[1] // patch_px,
-        "prefix": list(prefix),
+        "patch": scene.patch_px,
+        "cols": scene.shown.shape[1] // scene.patch_px,
+        "prefix": list(scene.prefix),
         "scale": scale or 1.0,
         "added": added,
+        "pin": pin,
     }
-    return pack(header, shown=shown, content=content, positions=positions)
+    return pack(header, shown=scene.shown, content=content, positions=positions)
 
 
 def puzzle(

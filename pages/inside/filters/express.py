@@ -9,12 +9,13 @@ from pages.inside.filters.rebuild_view import rebuild as rebuild_view
 from pages.shell import nouns, page, stand_in
 from pages.stores import cached
 from vitviz.analysis import filters
-from vitviz.analysis.filters import Rebuilding
+from vitviz.analysis.filters import FloatArray, Rebuilding
 from vitviz.config import Preparation, SwinConfig, ViTConfig
+from vitviz.models.abilities import abilities
 from vitviz.plots import filters as plots
 
 MOST = 96  # components at most: more would make the message larger than the picture deserves
-MATH = r"""
+MATHEMATICS = r"""
 Every patch less the picture's mean patch is projected on the first $k$ vectors of an orthonormal basis:
 $\hat x = \bar x + \sum_{i<k} \langle x - \bar x, b_i\rangle\, b_i$. Three bases of the same size:
 the principal components of E, the principal components of *these patches* (no basis can do better, Eckart and Young
@@ -22,7 +23,7 @@ the principal components of E, the principal components of *these patches* (no b
 three and does not count.
 
 The model does not rebuild anything: the question is only which directions of a patch E weighs, and in which order. What
-lies outside the span of E's filters, no later block can see.
+lies outside the span of E's filters, no layer can see.
 """
 TRY_THIS = """
 1. **Predict first:** how many components until you recognise the picture? Move k up from 0.
@@ -35,12 +36,9 @@ def draw() -> None:
     """The whole view: picture and rebuildings, caption, drawers."""
     choice = nouns.choice()
     config = choice.config
-    if not isinstance(config, ViTConfig | SwinConfig) or not sources.has_embedding(config):
-        stand_in.offer(
-            "Only a model that cuts the picture into patches has an E.",
-            "express.instead",
-            icon=":material/grid_off:",
-        )
+    able = abilities(config)
+    if not able.embedding or not isinstance(config, ViTConfig | SwinConfig):
+        stand_in.offer(able.embedding.why_not, "express.instead", icon=":material/grid_off:")
         return
     page.untrained_note(choice.trained_on)
     prepared = nouns.prepared(choice.preparation)
@@ -62,7 +60,7 @@ def draw() -> None:
     page.shapes(patches=(layout**2, *own.basis.shape[1:]), E=weights.shape)
     page.drawers(
         "filters.express",
-        math=MATH,
+        math=MATHEMATICS,
         code=(filters.rebuild, filters.dct_basis),
         try_this=TRY_THIS,
     )
@@ -70,7 +68,7 @@ def draw() -> None:
 
 @cached.per_picture(shared=16, upload=4)
 def _bases(
-    known: str, preparation: Preparation, image: str, offset: cached.Offset, _weights: np.ndarray
+    known: str, preparation: Preparation, image: str, offset: cached.Offset, _weights: FloatArray
 ) -> tuple[Rebuilding, Rebuilding, Rebuilding]:
     """Rebuildings by E's components, the patches' own and cosines; `known` stands for the weights."""
     channels, patch_px = _weights.shape[1], _weights.shape[2]
@@ -96,7 +94,8 @@ def describe(own: Rebuilding, best: Rebuilding, waves: Rebuilding) -> str:
         return str(int(below[0])) if len(below) else f"more than {len(found.basis)}"
 
     return (
-        f"With no component the error is {start:.1f} grey levels. To halve it takes {needed(own, 0.5)} components of E,"
-        f" {needed(best, 0.5)} of the patches' own, {needed(waves, 0.5)} cosine waves; for a tenth of it"
-        f" {needed(own, 0.1)}, {needed(best, 0.1)} and {needed(waves, 0.1)}."
+        f"{sources.WHAT_E_IS}. With no component the error is {start:.1f} grey levels. To halve it takes"
+        f" k = {needed(own, 0.5)} for the components of E, {needed(best, 0.5)} for the patches' own and"
+        f" {needed(waves, 0.5)} for cosine waves; for a tenth of it {needed(own, 0.1)}, {needed(best, 0.1)} and"
+        f" {needed(waves, 0.1)}."
     )

@@ -1,9 +1,12 @@
-"""Filters of E: what the first linear map looks for."""
+"""Lens: what the first linear map looks for."""
 
 from __future__ import annotations
 
-from pages.inside.filters import components, express, sources, where
+from dataclasses import dataclass
+
+from pages.inside.filters import components, express, where
 from pages.shell import controls, nouns, page, registry, stand_in
+from vitviz.models.abilities import abilities
 
 VIEWS = {
     "components": ("Components", components.draw),
@@ -11,21 +14,33 @@ VIEWS = {
     "where": ("Where is E?", where.draw),
 }
 
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="filters"):
+    """Which of `VIEWS` is shown."""
+
+    view: str
+
+
+def draw() -> None:
+    """The chosen view, or why there is none."""
+    able = abilities(nouns.choice().config)
+    if not able.filters:
+        stand_in.offer(able.filters.why_not, "filters.instead", icon=":material/grid_off:")
+        return
+    chosen = Choice(
+        controls.segmented(
+            Choice.key("view"),
+            "What to look at",
+            tuple(VIEWS),
+            "components",
+            format_func=lambda name: VIEWS[name][0],
+            label_visibility="collapsed",
+        )
+    )
+    VIEWS[chosen.view][1]()
+
+
 entry = registry.BY_SLUG["filters"]
 page.header(entry.title, entry.question)
-if sources.parameter_name(nouns.choice().config) is None:
-    stand_in.offer(
-        "This model's first map reads the whole picture at once: there are no filters to draw.",
-        "filters.instead",
-        icon=":material/grid_off:",
-    )
-else:
-    view = controls.segmented(
-        "filters.view",
-        "What to look at",
-        tuple(VIEWS),
-        "components",
-        format_func=lambda name: VIEWS[name][0],
-        label_visibility="collapsed",
-    )
-    VIEWS[view][1]()
+draw()

@@ -52,6 +52,7 @@ class RebuildView {
       label: `${title}: patches`,
       rows: () => this.side(),
       cols: () => this.side(),
+      start: () => this.patch,
       hover: (i, event) => {
         if (i < 0) return;
         this.patch = i;

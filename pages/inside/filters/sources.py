@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import cast
 
 import numpy as np
 import streamlit as st
-import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from pages.shell import nouns
 from pages.stores import cached, catalogue, films
 from pages.stores.choice import ModelChoice
-from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
+from vitviz.analysis import filters
+from vitviz.analysis.filters import FloatArray, Look
+from vitviz.config import ModelConfig, ViTConfig
+from vitviz.models.abilities import abilities
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import as_array
 
-FloatArray = NDArray[np.floating[Any]]
 SEED = 0
+WHAT_E_IS = "E is the learned matrix that turns a patch of the picture into a token"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,25 +40,16 @@ class Filters:
         return self.weights[self.frame]
 
 
-def parameter_name(config: ModelConfig) -> str | None:
-    """The name of the first map's weight; None where a model has none that can be drawn as pictures."""
-    if isinstance(config, ViTConfig):
-        return "patch_embed.stem.0.weight" if config.stem else "patch_embed.proj.weight"
-    if isinstance(config, SwinConfig):
+def parameter_name(config: ModelConfig) -> str:
+    """The name of the first map's weight, of a model that has `abilities.filters`."""
+    if abilities(config).embedding:
         return "patch_embed.proj.weight"
-    return "stem.0.weight" if isinstance(config, CNNConfig) else None
-
-
-def has_embedding(config: ModelConfig) -> bool:
-    """Whether the first map is E, one matrix for a whole patch."""
-    return isinstance(config, SwinConfig) or (isinstance(config, ViTConfig) and not config.stem)
+    return "patch_embed.stem.0.weight" if isinstance(config, ViTConfig) else "stem.0.weight"
 
 
 def of(choice: ModelChoice, step: int | None) -> Filters:
     """A model's filters at all its snapshots; `step` (None: the last) is the moment shown first."""
     name = parameter_name(choice.config)
-    if name is None:
-        raise ValueError(f"{choice.title} has no first filters that can be drawn")
     film = films.parameter(choice, name)
     note = (
         "random weights"
@@ -94,13 +87,36 @@ def random_twin(choice: ModelChoice) -> Filters:
 def _random(config: ModelConfig) -> FloatArray:
     # One block is enough for the first map of a ViT, and a large ViT takes seconds to draw.
     small = replace(config, depth=1) if isinstance(config, ViTConfig) else config
-    model: nn.Module = create_model(small, seed=SEED)
-    return as_array(model.get_parameter(parameter_name(config) or ""))
+    return as_array(create_model(small, seed=SEED).get_parameter(parameter_name(config)))
 
 
-@torch.inference_mode()
 def bias(choice: ModelChoice) -> FloatArray | None:
     """E's bias at the chosen step, (D,); None where it has none."""
     loaded = cached.loaded(choice, nouns.current().step)
-    embed: Any = loaded.model.get_submodule("patch_embed.proj")
+    embed = cast(nn.Conv2d, loaded.model.get_submodule("patch_embed.proj"))
     return None if embed.bias is None else as_array(embed.bias)
+
+
+def clearest() -> ModelChoice | None:
+    """Of the shipped models the one whose E has the slowest waves, as measured; None where none has any."""
+    measured = [
+        (found.head, choice)
+        for choice in catalogue.shipped()
+        if choice.trained_on is not None
+        and abilities(choice.config).embedding
+        and (found := _shipped_look(choice)) is not None
+        and found.waves
+    ]
+    return min(measured, key=lambda pair: pair[0])[1] if measured else None
+
+
+def _shipped_look(choice: ModelChoice) -> Look | None:
+    if choice.path is None:
+        return None
+    return _look(choice.path, choice.path.stat().st_mtime_ns, choice)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _look(path: Path, modified_ns: int, _choice: ModelChoice) -> Look | None:
+    weights = films.last(_choice, parameter_name(_choice.config))
+    return None if weights is None else filters.look(weights)

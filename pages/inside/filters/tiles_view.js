@@ -235,6 +235,7 @@ class TilesView {
       label: `Tiles of sheet ${s + 1}`,
       rows: () => this.rowsOf(s),
       cols: () => this.columnsOf(s),
+      start: () => (s === this.active ? this.tile : 0),
       hover: (i, event) => {
         if (i < 0 || i >= this.shape(s)[1]) return; // the last tile stays enlarged
         this.active = s;

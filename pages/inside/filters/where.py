@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import streamlit as st
 
@@ -11,12 +13,14 @@ from pages.shell import controls, nouns, page
 from pages.stores import cached
 from vitviz.analysis import filters
 from vitviz.config import SwinConfig, ViTConfig
+from vitviz.models.abilities import abilities
 from vitviz.models.layers import PatchEmbed
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots import filters as plots
 from vitviz.probe.capture import capture
+from vitviz.words import percent, signed
 
-MATH = r"""
+MATHEMATICS = r"""
 $z_{n,d} = \sum_{c, y, x} W_{d,c,y,x}\, x^n_{c,y,x} + b_d$: the patch $n$ and the filter $d$, multiplied weight
 by weight and summed.
 As a matrix, $\mathbf{E} = W$ folded to $(D, C P^2)$ and transposed,
@@ -30,6 +34,13 @@ TRY_THIS = """
 """
 
 
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="filters"):
+    """The column of E that is multiplied by hand; from 0, as in the model's own arrays."""
+
+    column: int
+
+
 def draw() -> None:
     """The whole view: tree, shapes, the product by hand, drawers."""
     choice = nouns.choice()
@@ -41,21 +52,20 @@ def draw() -> None:
         st.markdown("**The parameters, first level by first level**")
         st.code("\n".join(tree(counts, sources.parameter_name(config))), language=None, height=520)
     with right:
-        if not isinstance(config, ViTConfig | SwinConfig) or not sources.has_embedding(config):
-            st.info(
-                "This model has no E: it does not cut the picture into patches.", icon=":material/grid_off:"
-            )
+        able = abilities(config)
+        if not able.embedding or not isinstance(config, ViTConfig | SwinConfig):
+            st.info(able.embedding.why_not, icon=":material/grid_off:")
         else:
             _by_hand(loaded, config)
     page.drawers(
         "filters.where",
-        math=MATH,
+        math=MATHEMATICS,
         code=(PatchEmbed, filters.answer),
         try_this=TRY_THIS,
     )
 
 
-def tree(shapes: dict[str, tuple[int, ...]], first_map: str | None) -> list[str]:
+def tree(shapes: dict[str, tuple[int, ...]], first_map: str) -> list[str]:
     """The parameters as indented lines with shapes and counts; equal blocks are told once, E is marked."""
     total = sum(int(np.prod(shape)) for shape in shapes.values())
     lines = [f"model{total:>34,}"]
@@ -85,13 +95,14 @@ def _by_hand(loaded: LoadedModel, config: ViTConfig | SwinConfig) -> None:
     dim, channels, patch_px, _ = weights.shape
     total = sum(p.numel() for p in loaded.model.parameters())
     st.markdown("**E has two shapes and one set of numbers**")
+    st.markdown(f"{sources.WHAT_E_IS}.")
     page.shapes(**{"Conv2d kernel": weights.shape, "E, P²C × D": (channels * patch_px**2, dim)})
     st.markdown(
-        f"P²C · D = {patch_px}² · {channels} · {dim} = {weights.size:,} weights, {100 * weights.size / total:.1f} % of"
+        f"P²C · D = {patch_px}² · {channels} · {dim} = {weights.size:,} weights, {percent(weights.size / total)} of"
         f" the model's {total:,}."
     )
     st.markdown("**One patch through one column of E, by hand**")
-    column = controls.number("filters.column", "Column of E, d", 0, dim - 1, 0)
+    column = Choice(controls.number(Choice.key("column"), "Column of E, d (from 0)", 0, dim - 1, 0)).column
     prepared = nouns.prepared(choice.preparation)
     patches = filters.cut_patches(prepared.input, patch_px)
     grid = prepared.input.shape[-1] // patch_px
@@ -107,15 +118,18 @@ def _by_hand(loaded: LoadedModel, config: ViTConfig | SwinConfig) -> None:
 
 
 def _sum_text(found: filters.Answer, index: int, column: int, by_model: float, normed: bool) -> str:
+    """The sum product by product; the patch counts from 0 in reading order, as E's columns do."""
     products = found.products.ravel()
     first = " ".join(
         f"{'+' if x >= 0 and i else '−' if x < 0 else ''} {abs(x):.3f}" for i, x in enumerate(products[:4])
     )
     sign = "−" if found.bias < 0 else "+"
     text = (
-        f"Patch {index}: {first} + … ({products.size} products) = {products.sum():.4f}; {sign} bias"
-        f" {abs(found.bias):.4f} = **{found.value:.4f}**."
+        f"Patch {index}: {first} + … ({products.size} products) = {signed(float(products.sum()), 4)}; {sign}"
+        f" bias {abs(found.bias):.4f} = **{signed(found.value, 4)}**."
     )
     if normed:
         return f"{text} A Swin normalises its tokens next, so its record holds other numbers."
-    return f"{text} The model's own token {index} has {by_model:.4f} in dimension {column}: the difference is rounding."
+    apart = abs(found.value - by_model)
+    verdict = "the difference is rounding" if apart < 1e-3 * max(1.0, abs(by_model)) else f"{apart:.2g} apart"
+    return f"{text} The model's own token of this patch has {signed(by_model, 4)} in dimension {column}: {verdict}."

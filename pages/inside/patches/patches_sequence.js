@@ -1,5 +1,5 @@
 // z0 = [x_class; x1 E; ...; xN E] + E_pos: three heat maps of one scale, a row per token, a column per value.
-// header: {patch, cols, prefix, scale, added}; arrays: shown (S, S, 3) uint8, content (T, D), positions (T, D)
+// header: {patch, cols, prefix, scale, added, pin}; arrays: shown (S, S, 3) uint8, content (T, D), positions (T, D)
 
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
@@ -63,6 +63,7 @@ class PatchesSequence {
           const row = Math.floor((y / this.box.height) * this.tokens());
           return col >= 0 && row >= 0 && col < this.dim() && row < this.tokens() ? row * this.dim() + col : -1;
         },
+        start: () => this.now.header.pin * this.dim(),
         hover: (index) => {
           this.hover = index;
           this.draw();

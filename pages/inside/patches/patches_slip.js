@@ -1,5 +1,5 @@
 // The right cut beside the slip: under the pointer, one 'patch' of each and the pixels it was made of.
-// header: {patch, rows, cols}; arrays: shown (S, S, 3), mosaic (S, S, 3) uint8
+// header: {patch, rows, cols, pin}; arrays: shown (S, S, 3), mosaic (S, S, 3) uint8
 
 import { lattice } from '../../views/kit/axes.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
@@ -29,6 +29,7 @@ class PatchesSlip {
         rows: () => this.now.header.rows,
         cols: () => this.now.header.cols,
         pick: () => {},
+        start: () => this.hover,
         hover: (i) => {
           if (i >= 0) {
             this.hover = i;
@@ -110,7 +111,7 @@ class PatchesSlip {
   update(message) {
     if (this.now?.arrays !== message.arrays) {
       this.images = [picture(message.arrays.shown), picture(message.arrays.mosaic)];
-      this.hover = Math.floor(message.header.rows / 2) * message.header.cols + Math.floor(message.header.cols / 2);
+      this.hover = message.header.pin;
     }
     this.now = message;
     this.side = Math.floor(

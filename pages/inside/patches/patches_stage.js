@@ -18,6 +18,7 @@ class PatchesStage {
     this.root = root;
     this.trigger = trigger;
     this.now = null;
+    this.opened = false;
     this.apart = 0;
     this.stop = () => {};
     this.hover = -1;
@@ -90,6 +91,7 @@ class PatchesStage {
       cols: () => this.now.header.cols,
       cellAt: (x, y) => this.patchAt(x, y),
       keys: this.pulls,
+      start: () => Math.max(0, this.patchOf(this.pinned)),
       hover: (i) => this.point(i < 0 ? -1 : i + this.prefixes(), 'map'),
       pick: (i) => this.pin(i + this.prefixes()),
     });
@@ -98,6 +100,7 @@ class PatchesStage {
       rows: () => 1,
       cols: () => this.prefixes() + this.count(),
       keys: this.pulls,
+      start: () => this.pinned,
       cellAt: (x) => {
         const t = Math.floor((x + this.scroller.scrollLeft) / STEP);
         return t < this.prefixes() + this.count() ? t : -1;
@@ -159,6 +162,7 @@ class PatchesStage {
         const d = Math.floor(y / (TILE + 4)) * this.perRow() + Math.floor(x / (TILE + 4));
         return Math.floor(x / (TILE + 4)) < this.perRow() && d < this.shownFilters() ? d : -1;
       },
+      start: () => Math.min(this.column, this.shownFilters() - 1),
       hover: (d) => {
         if (d < 0 || d >= this.shownFilters()) return this.tip.hide();
         const text = `column ${d + 1} · answer of this patch ${number(this.vectorOf(this.active())[d])}`;
@@ -324,7 +328,8 @@ class PatchesStage {
     drawGlass(this);
     drawFilters(this);
     if (!fresh) return;
-    this.reveal(this.pinned);
+    if (this.opened) this.reveal(this.pinned); // a strip opens at its beginning, with [CLS]
+    this.opened = true;
     drawStrip(this);
   }
 

@@ -14,7 +14,8 @@ from pages.stores import cached, films
 from pages.stores.choice import ModelChoice
 from vitviz.analysis import positions
 from vitviz.config import ViTConfig
-from vitviz.probe.capture import as_array
+from vitviz.models.abilities import Ability, abilities, as_vit
+from vitviz.probe.positions import table_of
 
 FloatArray = NDArray[np.floating[Any]]
 COMPUTED = {
@@ -54,67 +55,54 @@ class Table:
     @property
     def now(self) -> FloatArray:
         """(N, D) at the chosen step."""
-        return self.tables[self.frame]
+        table: FloatArray = self.tables[self.frame]
+        return table
 
 
 def own_grid() -> tuple[int, int]:
     """The chosen model's grid of patches; 8 x 8 where it has none of one size."""
-    config = nouns.choice().config
-    return config.grid if isinstance(config, ViTConfig) else DEFAULT_GRID
+    return as_vit(nouns.choice().config).grid if own() else DEFAULT_GRID
 
 
 def own_dim() -> int:
     """The chosen model's width where every encoding exists for it, else 64."""
-    config = nouns.choice().config
-    fits = isinstance(config, ViTConfig) and config.embed_dim >= 8 and config.embed_dim % 4 == 0
-    return config.embed_dim if fits else DEFAULT_DIM
+    dim = as_vit(nouns.choice().config).embed_dim if own() else DEFAULT_DIM
+    return dim if dim >= 8 and dim % 4 == 0 else DEFAULT_DIM
 
 
-def has_own() -> bool:
-    """Whether the chosen model adds positions to its patches, or could."""
-    return isinstance(nouns.choice().config, ViTConfig)
-
-
-def reason() -> str:
-    """Why the chosen model has no table of positions, in one sentence."""
-    kind = nouns.choice().config.kind
-    return {
-        "swin": "A Swin adds nothing to its tokens: a bias for each offset inside a window is added to the scores.",
-        "cnn": "A CNN needs no positions: its filters slide over a picture that keeps its rows and columns.",
-        "flat_attention": "This model has one token, the whole picture, so there is no position to tell.",
-        "conv_attention": "Here queries, keys and values are convolutions, which know their neighbours.",
-    }.get(kind, "This model has no table of positions.")
+def own() -> Ability:
+    """Whether the chosen model adds positions to its patches, or could; else why not."""
+    return abilities(nouns.choice().config).positions
 
 
 def options() -> dict[str, str]:
     """Every encoding that can be shown, by key: this model's first, computed ones, then other models'."""
-    own = {OWN: f"This model · {nouns.choice().title}"} if has_own() else {}
+    this = {OWN: f"This model · {nouns.choice().title}"} if own() else {}
     others = {
         choice.key: choice.title
         for choice in nouns.models().values()
-        if isinstance(choice.config, ViTConfig)
-        and choice.config.positions == "learned"
+        if abilities(choice.config).learned_positions
         and choice.trained_on is not None
         and choice.key != nouns.current().model
     }
-    return own | COMPUTED | others
+    return this | COMPUTED | others
 
 
 def find(option: str, grid: tuple[int, int], dim: int, base: float, seed: int = 0) -> Table:
     """The encoding of an option; grid, dim, base and seed matter to computed ones alone."""
     if option in COMPUTED:
         kind = cast(positions.Encoding, option)
-        note = "every code is zero" if kind == "none" else f"D {dim}"
+        note = "every code is zero" if kind == "none" else f"width D = {dim}"
         if kind not in ("none", "random"):
             note += f" · base {base:,.0f}"
         return Table(
             COMPUTED[kind], note, kind, grid, positions.encode(kind, grid, dim, base, seed)[None], [""]
         )
-    return _of_model(nouns.choice() if option == OWN else nouns.models()[option], option == OWN)
+    return _of_model(nouns.choice() if option == OWN else nouns.models()[option], own=option == OWN)
 
 
-def _of_model(choice: ModelChoice, own: bool) -> Table:
-    config = cast(ViTConfig, choice.config)
+def _of_model(choice: ModelChoice, *, own: bool) -> Table:
+    config = as_vit(choice.config)
     trained = choice.trained_on is not None
     film = films.parameter(choice, "pos_embed") if config.positions == "learned" else []
     title = {"learned": "Learned", "pixels": "From the pixels"}.get(
@@ -128,25 +116,20 @@ def _of_model(choice: ModelChoice, own: bool) -> Table:
         tables = np.stack([positions.patch_rows(values, config.grid) for _, values in film])
         wanted = nouns.current().step if own else steps[-1]
         frame = int(np.abs(np.array(steps) - wanted).argmin())
-        return Table(
-            title, where, "learned", config.grid, tables, films.moments(choice, steps), frame, trained, own
-        )
+        moments = films.moments(choice, steps)
+        return Table(title, where, "learned", config.grid, tables, moments, frame, trained=trained, own=own)
     table = _still(choice, config)
     note = where if trained or config.positions != "learned" else f"{where} · random weights"
-    return Table(title, note, _KINDS[config.positions], config.grid, table[None], [""], 0, trained)
+    return Table(title, note, _KINDS[config.positions], config.grid, table[None], [""], trained=trained)
 
 
 def _still(choice: ModelChoice, config: ViTConfig) -> FloatArray:
-    count = config.grid[0] * config.grid[1]
-    if config.positions == "none":
-        return np.zeros((count, config.embed_dim))
     now = nouns.current()
     step = now.step if choice.key == now.model else None
     if config.positions == "pixels":
         record = nouns.captured(choice, step, ("pos_embed",))
         return positions.patch_rows(record["pos_embed"], config.grid)
-    model: Any = cached.loaded(choice, step).model
-    return positions.patch_rows(as_array(model.position_table(config.grid)), config.grid)
+    return table_of(cached.loaded(choice, step).vit)
 
 
 @st.cache_data(max_entries=128, show_spinner=False)

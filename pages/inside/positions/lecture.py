@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import streamlit as st
 
@@ -12,6 +14,7 @@ from pages.shell import controls, nouns, page
 from vitviz import positions as formulas
 from vitviz.analysis import positions
 from vitviz.plots import positions as plots
+from vitviz.words import percent
 
 CASES = {
     "slip": "A slip in the formula",
@@ -22,8 +25,8 @@ PAIRS = ((5, 6), (5, 7), (5, 8), (6, 7), (7, 8))
 LENGTH, DIM = 40, 64
 SQUARE = (4, 4)
 
-MATH = r"""
-Right: columns $2i$ and $2i+1$ share the exponent $2i/D$. Then
+MATHEMATICS = r"""
+The formula: columns $2i$ and $2i+1$ share the exponent $2i/D$. Then
 $p_i \cdot p_j = \sum_k \big[\sin \omega_k i \sin \omega_k j + \cos \omega_k i \cos \omega_k j\big]
 = \sum_k \cos \omega_k (i - j)$ and $\lVert p_i \rVert^2 = D/2$: the distance alone counts.
 
@@ -31,26 +34,35 @@ The slip: exponent $k/D$ for every column $k$, a sine for even and a cosine for 
 no longer share a frequency, the identity above fails, and two pairs at the same distance differ.
 """
 TRY_THIS = """
-1. **Predict first:** in the right formula, is the similarity of 20 and 21 larger than that of 5 and 6?
+1. **Predict first:** by the formula, is the similarity of 20 and 21 larger than that of 5 and 6?
 2. On the 4 × 4 grid hover position (0, 3) in both mosaics: which positions are most alike?
 3. In the summed form find all positions without a twin. Where do they lie?
 """
 
 
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="positions"):
+    """Which of `CASES` is shown."""
+
+    case: str
+
+
 def draw() -> None:
     """The chosen case with its numbers, then the drawers."""
-    case = controls.segmented(
-        "positions.case",
-        "Case",
-        tuple(CASES),
-        "slip",
-        format_func=CASES.__getitem__,
-        label_visibility="collapsed",
+    chosen = Choice(
+        controls.segmented(
+            Choice.key("case"),
+            "Case",
+            tuple(CASES),
+            "slip",
+            format_func=CASES.__getitem__,
+            label_visibility="collapsed",
+        )
     )
-    {"slip": _slip, "flat": _flat, "sum": _sum}[case]()
+    {"slip": _slip, "flat": _flat, "sum": _sum}[chosen.case]()
     page.drawers(
         "positions.lecture",
-        math=MATH,
+        math=MATHEMATICS,
         code=(formulas.sincos_1d, formulas.sincos_1d_slip),
         try_this=TRY_THIS,
     )
@@ -62,20 +74,19 @@ def _slip() -> None:
     left, beside = st.columns([2, 1], gap="medium")
     with left:
         st.markdown("**Similarity of positions p and p + d**, D = 64")
-        st.plotly_chart(
-            plots.slip_figure(right, slipped, (1, 2, 3), nouns.mode()),
-            theme=None,
-            key="positions.slip",
-            config={"displayModeBar": False},
-        )
+        page.figure(plots.slip_figure(right, slipped, (1, 2, 3), nouns.mode()), "positions.slip")
     with beside:
         st.markdown("**Cosines, D = 64**")
         rows = [f"| {i} and {j} | {right[i, j]:.4f} | {slipped[i, j]:.4f} |" for i, j in PAIRS]
-        st.markdown("\n".join(["| Positions | Right | Slip |", "|---|---:|---:|", *rows]))
+        st.markdown(
+            "\n".join(["| Positions | Formula, as in the lecture | Common slip |", "|---|---:|---:|", *rows])
+        )
     one = np.diagonal(slipped, 1)
     page.caption(
-        f"Right formula: every pair one step apart has {right[5, 6]:.4f}, wherever it lies. With the slip it runs from"
-        f" {one.min():.4f} to {one.max():.4f}: the code says something about the place that it should not."
+        "The lecture is the course on Vision Transformers whose examples this project computes anew; these five pairs"
+        f" are its own, by the formula: every pair one step apart has {right[5, 6]:.4f}, wherever it lies. The slip is"
+        f" common in code and not the lecture's: one step apart it runs from {one.min():.4f} to {one.max():.4f}, so the"
+        " code says something about the place that it should not."
     )
 
 
@@ -111,7 +122,7 @@ def _sum() -> None:
     distinct = positions.wishes(positions.encode("sincos_2d_sum", SQUARE, DIM), SQUARE).distinct
     page.caption(
         f"PE(1) + PE(2) = PE(2) + PE(1): summed, (1, 2) and (2, 1) have cosine {number(summed[6, 9])}, one and the"
-        f" same code; concatenated {number(joined[6, 9])}. Only {100 * distinct:.0f} % of the 16 codes are unique,"
+        f" same code; concatenated {number(joined[6, 9])}. Only {percent(distinct, 0)} of the 16 codes are unique,"
         " the diagonal. A model can still tell {left, above} from {right, below}, and no more:"
         " 50 % where there are four answers."
     )

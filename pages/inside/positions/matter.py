@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,14 @@ from vitviz.plots import race as plots
 from vitviz.training.races import CODES, RACES
 
 MEASURED = "positions_race.json"
+Race = dict[str, Any]  # as benchmarks/positions_race.py wrote it
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="positions"):
+    """The data set of the race."""
+
+    dataset: str
 
 
 def draw() -> None:
@@ -33,7 +43,7 @@ def draw() -> None:
     chosen, live = st.columns([3, 1.4], vertical_alignment="bottom")
     with chosen:
         name = controls.segmented(
-            "positions.dataset",
+            Choice.key("dataset"),
             "Data set",
             tuple(d for d in RACES if d in races),
             format_func=lambda key: catalogue.datasets().get(key, key),
@@ -46,17 +56,21 @@ def draw() -> None:
     racers = racers_of(race)
     race_view(plots.payload(racers, 1 / len(race["classes"]), race["train"]["epochs"]), key="positions.race")
     page.caption(describe(racers, race["classes"]))
+    st.markdown(f":gray[{_how(race)}]")
+    page.drawers("positions.matter", math=MATH, numbers=partial(_numbers, race), try_this=TRY_THIS)
+
+
+def _how(race: Race) -> str:
+    """How the race was measured: its recipe, what it took, and the command that repeats it."""
     config, train = race["config"], race["train"]
-    st.markdown(
-        f":gray[Measured {race['measured']} at commit {race['commit']}, not live: one seed"
-        f" ({train['seed']}), the same recipe for all five: D {config['embed_dim']}, {config['depth']} blocks,"
-        f" patch {config['patch_size']} px, {train['epochs']:g} epochs; {race['processor_s']:,.0f} s of processor time"
-        f" together. `{race['command']}`]"
+    return (
+        f"Measured {race['measured']} at commit {race['commit']}, not live: one seed ({train['seed']}), the same recipe"
+        f" for all five: width D = {config['embed_dim']}, {config['depth']} layers, patch {config['patch_size']} px,"
+        f" {train['epochs']:g} epochs; {race['processor_s']:,.0f} s of processor time together. `{race['command']}`"
     )
-    page.drawers("positions.matter", math=MATH, numbers=lambda: _numbers(race), try_this=TRY_THIS)
 
 
-def racers_of(race: dict[str, Any]) -> list[Racer]:
+def racers_of(race: Race) -> list[Racer]:
     """A stored race's models."""
     return [
         racer(run["positions"], CODES[run["positions"]], np.array(run["curve"]).T, [run["measured"]])
@@ -64,7 +78,7 @@ def racers_of(race: dict[str, Any]) -> list[Racer]:
     ]
 
 
-def _numbers(race: dict[str, Any]) -> None:
+def _numbers(race: Race) -> None:
     runs = race["runs"]
     st.dataframe(
         {
@@ -76,12 +90,4 @@ def _numbers(race: dict[str, Any]) -> None:
         },
         hide_index=True,
     )
-    st.download_button(
-        "The race (JSON)",
-        json.dumps(race, indent=1),
-        "positions_race.json",
-        "application/json",
-        key="positions.race_json",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    page.json("The race (JSON)", race, "positions_race.json", "positions.race_json")

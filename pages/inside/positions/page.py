@@ -1,6 +1,8 @@
-"""Positional encodings: how a token knows where it comes from."""
+"""Lens: how a token knows where it comes from."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from pages.inside.positions import lecture, matter, resize, similarity, table
 from pages.shell import controls, page, registry
@@ -13,14 +15,24 @@ VIEWS = {
     "matter": ("Do they matter?", matter.draw),
 }
 
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="positions"):
+    """Which of `VIEWS` is shown."""
+
+    view: str
+
+
 entry = registry.BY_SLUG["positions"]
 page.header(entry.title, entry.question)
-view = controls.segmented(
-    "positions.view",
-    "What to look at",
-    tuple(VIEWS),
-    "similarity",
-    format_func=lambda name: VIEWS[name][0],
-    label_visibility="collapsed",
+chosen = Choice(
+    controls.segmented(
+        Choice.key("view"),
+        "What to look at",
+        tuple(VIEWS),
+        "similarity",
+        format_func=lambda name: VIEWS[name][0],
+        label_visibility="collapsed",
+    )
 )
-VIEWS[view][1]()
+VIEWS[chosen.view][1]()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
-import torch
 
 from pages.inside.positions import encodings
 from pages.inside.positions.similarity import number
@@ -14,16 +14,20 @@ from pages.inside.positions.similarity_view import similarity as mosaic_view
 from pages.shell import controls, nouns, page, stand_in
 from pages.stores import catalogue
 from vitviz.analysis import positions
+from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.vit import resize_positions
 from vitviz.plots import positions as plots
+from vitviz.probe.positions import stretched
+from vitviz.words import percent
 
 MEASURED = "resize_accuracy.json"
 LARGEST = 20
-MATH = """
+WAYS = {"grid": "On the grid, bicubic", "list": "As a list (the slip)"}
+MATHEMATICS = """
 A ViT of 32 px and patch 4 has a table for 8 × 8 positions. A picture of 64 px has 16 × 16 patches. Before
 fine-tuning at higher resolution the table is *interpolated according to its places in the original picture*
 (Dosovitskiy et al. 2021, section 3.2): folded to 8 × 8 × D, stretched bicubically to 16 × 16 × D, unfolded.
-Prefix positions ([CLS]) are kept.
+The positions of tokens before the patches, such as [CLS], a learned token that the answer is read from, are kept.
 
 Along the reading order (the slip): the 64 rows are stretched to 256 as a list. The end of one row of patches
 runs into the beginning of the next, and what was a column is one no more.
@@ -35,36 +39,30 @@ TRY_THIS = """
 """
 
 
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="positions"):
+    """The side of the new grid in patches, and which of `WAYS` leads there."""
+
+    side: int
+    way: str
+
+
 def draw() -> None:
     """The whole view: controls, mosaics before and after, the measured accuracies, drawers."""
-    if not encodings.has_own() or nouns.choice().config.positions != "learned":
-        stand_in.offer(
-            "Only a learned table is stretched; computed encodings are computed anew for every grid.",
-            "resize.instead",
-            icon=":material/aspect_ratio:",
-        )
+    learned = abilities(nouns.choice().config).learned_positions
+    if not learned:
+        stand_in.offer(learned.why_not, "resize.instead", icon=":material/aspect_ratio:")
         return
     table = encodings.find(
         encodings.OWN, encodings.DEFAULT_GRID, encodings.DEFAULT_DIM, encodings.DEFAULT_BASE
     )
     own = table.grid[0]
-    left, right = st.columns([2, 1.4], vertical_alignment="bottom")
-    with left:
-        side = controls.slider(
-            "positions.side", "New grid, patches along a side", 2, LARGEST, min(2 * own, LARGEST)
-        )
-    with right:
-        way = controls.segmented(
-            "positions.way",
-            "Stretch",
-            ("grid", "list"),
-            "grid",
-            format_func={"grid": "On the grid, bicubic", "list": "As a list (the slip)"}.__getitem__,
-        )
-    before, after = table.now, _stretched(table, side, way)
+    chosen = _read(own)
+    side = chosen.side
+    before, after = table.now, _stretched(table, chosen)
     grids = (table.grid, (side, side))
     matrices = [positions.cosine_similarity(values) for values in (before, after)]
-    patch = nouns.choice().config.patch_size
+    patch = as_vit(nouns.choice().config).patch_size
     titles = ("Before", "After")
     panels = [
         plots.Panel(title, f"{g[0]} × {g[1]} positions, {g[0] * patch} px", g, matrix[None])
@@ -83,17 +81,29 @@ def draw() -> None:
     _accuracy(side * patch)
     page.drawers(
         "positions.resize",
-        math=MATH,
+        math=MATHEMATICS,
         code=(resize_positions, positions.stretch_as_list),
         try_this=TRY_THIS,
     )
 
 
-def _stretched(table: encodings.Table, side: int, way: str) -> Any:
-    if way == "list":
-        return positions.stretch_as_list(table.now, side * side)
-    values = torch.tensor(table.now, dtype=torch.float32)[None]
-    return resize_positions(values, table.grid, (side, side))[0].numpy()
+def _read(own: int) -> Choice:
+    left, right = st.columns([2, 1.4], vertical_alignment="bottom")
+    with left:
+        side = controls.slider(
+            Choice.key("side"), "New grid, patches along a side", 2, LARGEST, min(2 * own, LARGEST)
+        )
+    with right:
+        way = controls.segmented(
+            Choice.key("way"), "Stretch", tuple(WAYS), "grid", format_func=WAYS.__getitem__
+        )
+    return Choice(side, way)
+
+
+def _stretched(table: encodings.Table, chosen: Choice) -> encodings.FloatArray:
+    if chosen.way == "list":
+        return positions.stretch_as_list(table.now, chosen.side**2)
+    return stretched(table.now, table.grid, (chosen.side, chosen.side))
 
 
 def _accuracy(size_px: int) -> None:
@@ -109,18 +119,15 @@ def _accuracy(size_px: int) -> None:
         "stretched as a list (the slip)": entry["list"],
     }
     native = nouns.choice().config.image_size
-    st.plotly_chart(
-        plots.resize_figure(entry["sizes"], accuracy, native, nouns.mode()),
-        theme=None,
-        key="positions.resize_accuracy",
-        config={"displayModeBar": False},
+    page.figure(
+        plots.resize_figure(entry["sizes"], accuracy, native, nouns.mode()), "positions.resize_accuracy"
     )
     largest = max(range(len(entry["sizes"])), key=lambda i: entry["sizes"][i])
     at = entry["sizes"].index(native)
     page.caption(
-        f"Before, at {native} px: {100 * entry['grid'][at]:.1f} %. After, at {entry['sizes'][largest]} px:"
-        f" {100 * entry['grid'][largest]:.1f} % with the table stretched on its grid,"
-        f" {100 * entry['list'][largest]:.1f} % as a list. {entry['pictures']:,} test pictures, at its last"
+        f"Before, at {native} px: {percent(entry['grid'][at])}. After, at {entry['sizes'][largest]} px:"
+        f" {percent(entry['grid'][largest])} with the table stretched on its grid,"
+        f" {percent(entry['list'][largest])} as a list. {entry['pictures']:,} test pictures, at its last"
         f" step, measured {entry['measured']} with `{entry['command']}`."
     )
 
@@ -135,4 +142,5 @@ def _measured() -> dict[str, Any] | None:
     entry = stored["models"].get(choice.path.stem)
     if entry is None or entry["digest"] != catalogue.header(choice.path).digest:
         return None
-    return entry | {"command": stored["command"]}
+    measured: dict[str, Any] = entry | {"command": stored["command"]}
+    return measured

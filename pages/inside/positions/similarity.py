@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
-from pages.inside.positions import encodings
-from pages.inside.positions.encodings import Table
+from pages.inside.positions import codes, encodings
+from pages.inside.positions.codes import Code
+from pages.inside.positions.encodings import FloatArray, Table
 from pages.inside.positions.similarity_view import similarity as mosaic_view
 from pages.shell import controls, nouns, page
 from pages.stores import films
 from vitviz.analysis import positions
+from vitviz.analysis.positions import mean_along
 from vitviz.pin import Pin
 from vitviz.plots import positions as plots
-from vitviz.words import percent, signed
+from vitviz.tables import Columns, columns_of
+from vitviz.words import percent, plain, signed
 
-GRIDS = ((4, 4), (7, 7), (8, 8), (14, 14))
-DIMS = (8, 16, 32, 64, 96, 128, 192, 256, 384, 768)
-BASES = (10.0, 100.0, 1000.0, 10000.0, 100000.0)
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 NOTHING = "nothing"
+VIEW = "positions.mosaic"
 
-MATH = r"""
-$$S_{ij} = \frac{p_i \cdot p_j}{\lVert p_i\rVert\,\lVert p_j\rVert}$$
+MATHEMATICS = r"""
+$$
+S_{ij} = \frac{p_i \cdot p_j}{\lVert p_i\rVert\,\lVert p_j\rVert}
+$$
 
-for all pairs of patch positions, prefix tokens dropped. Tile $(r, c)$ of the mosaic is row $i = r\,g + c$ of $S$,
+for all pairs of patch positions; tokens before the patches, such as [CLS], have no place and are left
+out. Tile $(r, c)$ of the mosaic is row $i = r\,g + c$ of $S$,
 folded back onto the grid (Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, figure 7 centre).
 
 **The four wishes, as measured**
@@ -41,121 +49,117 @@ The first two pull against the last two: codes that are all orthogonal say nothi
 """
 TRY_THIS = """
 1. **Predict first:** the tile of the corner position (0, 0), in 1-D and in 2-D. Where is it dark? Then look.
-2. Set the base to 10 (under *Grid, D, scale*): the maps gain contrast. Then why do far positions become similar again?
+2. Set the base to 10 (under *Grid, width, scale*): the maps gain contrast.
+   Then why do far positions become similar again?
 3. Set D to 8. Which wish suffers most?
 4. Choose a trained model on one side and press *Play*: rows and columns first, or neighbours first?
 5. Compare *Random* with *Learned at step 0*: could you tell them apart?
 """
 
 
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="positions"):
+    """Two encodings by key, and how their similarities are drawn."""
+
+    left: str
+    right: str  # or NOTHING
+    raw: bool
+    stretched: bool
+    seed: int
+    code: Code
+
+
 def draw() -> None:
     """The whole view: controls, mosaics, caption, structure and wishes, drawers."""
-    chosen, raw, stretched = _controls()
-    frame = films.shared_frame([(len(t.tables), t.frame) for t in sorted(chosen, key=lambda t: not t.own)])
-    at = films.frames_at(frame, [len(table.tables) for table in chosen])
-    chosen = [replace(table, frame=place) for table, place in zip(chosen, at, strict=True)]
-    panels = [_panel(table, raw) for table in chosen]
+    chosen = _read()
+    tables = _tables(chosen)
+    frame = films.shared_frame([(len(t.tables), t.frame) for t in sorted(tables, key=lambda t: not t.own)])
+    at = films.frames_at(frame, [len(table.tables) for table in tables])
+    tables = [replace(table, frame=place) for table, place in zip(tables, at, strict=True)]
+    if not encodings.own():
+        st.info(encodings.own().why_not, icon=":material/explore_off:")
+    _draw_mosaics(chosen, tables, frame)
+    page.caption(" ".join(describe(table) for table in tables))
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**Mean similarity by distance**")
+        page.figure(_by_distance(tables), "positions.by_distance")
+    with right:
+        st.markdown("**Four wishes for an encoding, measured**")
+        st.markdown(_wishes_table(tables))
+    page.drawers(
+        "positions.similarity",
+        math=MATHEMATICS,
+        code=(positions.cosine_similarity, positions.structure, positions.wishes),
+        numbers=partial(_numbers, tables),
+        try_this=TRY_THIS,
+    )
+
+
+def _draw_mosaics(chosen: Choice, tables: list[Table], frame: int) -> None:
+    panels = [_panel(table, chosen.raw) for table in tables]
     payload = plots.mosaic(
         panels,
         encodings.picture(),
         nouns.current().pin.point,
         frame,
-        raw=raw,
-        stretched=stretched,
+        raw=chosen.raw,
+        stretched=chosen.stretched,
         active=len(panels) - 1,
     )
-    if not encodings.has_own():
-        st.info(encodings.reason(), icon=":material/explore_off:")
-    mosaic_view(payload, key="positions.mosaic", on_change=_picked)
-    page.caption(" ".join(describe(table) for table in chosen))
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.markdown("**Mean similarity by distance**")
-        structures = {
-            _short(table) + (" (beside)" if table.title == chosen[0].title and index else ""): _structure(
-                table
-            )
-            for index, table in enumerate(chosen)
-        }
-        figure = plots.by_distance_figure(
-            {name: (s.along_row, s.along_column) for name, s in structures.items()}, nouns.mode()
-        )
-        st.plotly_chart(figure, theme=None, key="positions.by_distance", config={"displayModeBar": False})
-    with right:
-        st.markdown("**Four wishes for an encoding, measured**")
-        st.markdown(_wishes_table(chosen))
-    page.drawers(
-        "positions.similarity",
-        math=MATH,
-        code=(positions.cosine_similarity, positions.structure, positions.wishes),
-        numbers=partial(_numbers, chosen),
-        try_this=TRY_THIS,
-    )
+    mosaic_view(payload, key=VIEW, on_change=_picked)
 
 
-def _controls() -> tuple[list[Table], bool, bool]:
+def _by_distance(tables: list[Table]) -> Figure:
+    lines = {}
+    for index, table in enumerate(tables):
+        twice = index and table.title == tables[0].title
+        found = _structure(table)
+        lines[_short(table) + (" (beside)" if twice else "")] = (found.along_row, found.along_column)
+    return plots.by_distance_figure(lines, nouns.mode())
+
+
+def _read() -> Choice:
     names = encodings.options()
-    own = encodings.OWN if encodings.has_own() else "sincos_1d"
+    own = encodings.OWN if encodings.own() else "sincos_1d"
     first, second, more = st.columns([2.6, 2.6, 1.4], vertical_alignment="bottom")
     with first:
         left = controls.select(
-            "positions.left", "Encoding", tuple(names), "sincos_2d_concat", format_func=names.__getitem__
+            Choice.key("left"), "Encoding", tuple(names), "sincos_2d_concat", format_func=names.__getitem__
         )
     with second:
         with_nothing = {NOTHING: "Nothing"} | names
         right = controls.select(
-            "positions.right", "Beside it", tuple(with_nothing), own, format_func=with_nothing.__getitem__
+            Choice.key("right"), "Beside it", tuple(with_nothing), own, format_func=with_nothing.__getitem__
         )
-    own_grid, own_dim = encodings.own_grid(), encodings.own_dim()
-    computed = {left, right} & set(encodings.COMPUTED)
-    help_computed = "Of computed encodings; a model's table has its own."
-    with more, st.popover("Grid, D, scale", width="stretch", icon=":material/tune:"):
-        grid = controls.select(
-            "positions.grid",
-            "Grid, patches",
-            tuple(sorted({*GRIDS, own_grid})),
-            own_grid,
-            format_func=lambda g: f"{g[0]} × {g[1]}",
-            help=help_computed,
-            disabled=not computed,
-        )
-        dim = controls.select(
-            "positions.dim",
-            "Width D",
-            tuple(sorted({*DIMS, own_dim})),
-            own_dim,
-            help=help_computed,
-            disabled=not computed,
-        )
-        base = controls.select(
-            "positions.base",
-            "Base",
-            BASES,
-            encodings.DEFAULT_BASE,
-            format_func=lambda b: f"{b:,.0f}",
-            help="Of computed waves.",
-            disabled=not {left, right} & set(encodings.WAVES),
-        )
+    shown = {left, right}
+    with more, st.popover("Grid, width, scale", width="stretch", icon=":material/tune:"):
+        code = Code(codes.grid(shown), codes.dim(shown), codes.base(shown))
         raw = controls.toggle(
-            "positions.raw",
+            Choice.key("raw"),
             "Raw dot products",
             help="Some tools plot these: long codes then look similar to everything. The scale spans all values.",
         )
         stretched = controls.toggle(
-            "positions.stretched",
+            Choice.key("stretched"),
             "Stretch the scale to the values",
             help="Off: −1 to 1 with white at zero, comparable everywhere. On: small differences show.",
         )
         seed = controls.number(
-            "positions.seed",
+            Choice.key("seed"),
             "Seed of the random codes",
             0,
             999,
             0,
-            disabled="random" not in (left, right),
+            why_not=None if "random" in shown else "No random codes are shown.",
         )
-    keys = (left,) if right == NOTHING else (left, right)
-    return [encodings.find(key, grid, dim, base, seed) for key in keys], raw, stretched
+    return Choice(left, right, raw, stretched, seed, code)
+
+
+def _tables(chosen: Choice) -> list[Table]:
+    keys = [key for key in (chosen.left, chosen.right) if key != NOTHING]
+    code = chosen.code
+    return [encodings.find(key, code.grid, code.dim, code.base, chosen.seed) for key in keys]
 
 
 def _panel(table: Table, raw: bool) -> plots.Panel:
@@ -169,8 +173,8 @@ def _panel(table: Table, raw: bool) -> plots.Panel:
 
 def _told(found: positions.Structure) -> str:
     return (
-        f"mean cosine one step away {number(found.either_step)} · same row {number(shared(found.along_row))} ·"
-        f" same column {number(shared(found.along_column))} · elsewhere {number(found.elsewhere)}"
+        f"mean cosine one step away {number(found.either_step)} · same row {number(mean_along(found.along_row))} ·"
+        f" same column {number(mean_along(found.along_column))} · elsewhere {number(found.elsewhere)}"
     )
 
 
@@ -182,14 +186,6 @@ def _short(table: Table) -> str:
     return table.title.replace(" sinusoidal", "")
 
 
-def shared(line: np.ndarray) -> float:
-    """Mean similarity of different positions of one line, each distance once per pair."""
-    count = len(line)
-    if count < 2:
-        return float("nan")
-    return float(np.average(line[1:], weights=np.arange(count - 1, 0, -1)))
-
-
 def number(value: float) -> str:
     """Two decimals with a true minus sign; a dash where there is nothing to say."""
     if np.isnan(value):
@@ -199,13 +195,13 @@ def number(value: float) -> str:
 
 def describe(table: Table) -> str:
     """One or two sentences on a table's structure, from its own numbers."""
-    name = f"**{table.title}**"
+    name = f"**{plain(table.title)}**"
     if not np.any(table.now):
         return f"{name}: nothing is added, so no position is told from another."
     if len(table.now) == 1:
         return f"{name}: one position, and no other to compare it with."
     found = _structure(table)
-    row, column = shared(found.along_row), shared(found.along_column)
+    row, column = mean_along(found.along_row), mean_along(found.along_column)
     text = (
         f"{name}: patches one step away {number(found.either_step)}, the same row {number(row)}, the same column"
         f" {number(column)}, elsewhere {number(found.elsewhere)}"
@@ -240,49 +236,44 @@ def _wishes_table(chosen: list[Table]) -> str:
         ("Near means similar", "rank correlation, best 1", [number(w.near) for w in measured]),
         ("", "most alike is one step away", [share(w.nearest) for w in measured]),
     ]
-    head = "| Wish | measured as | " + " | ".join(_short(table) for table in chosen) + " |"
+    head = "| Wish | measured as | " + " | ".join(plain(_short(table)) for table in chosen) + " |"
     rule = "|---|---|" + "---:|" * len(chosen)
     body = [f"| {wish} | :gray[{how}] | " + " | ".join(values) + " |" for wish, how, values in rows]
     return "\n".join([head, rule, *body])
 
 
 def _picked() -> None:
-    place = st.session_state["positions.mosaic"].get("pin")
+    place = st.session_state[VIEW].get("pin")
     if place is not None:
         nouns.set_pin(Pin((float(place[0]), float(place[1]))))
 
 
-def csv(matrix: np.ndarray) -> bytes:
-    """A matrix with its row and column numbers as CSV."""
-    head = "position," + ",".join(str(i) for i in range(matrix.shape[1]))
-    rows = (",".join([str(i), *(f"{value:.6g}" for value in row)]) for i, row in enumerate(matrix))
-    return ("\n".join([head, *rows]) + "\n").encode()
+def rows(matrix: FloatArray) -> Columns:
+    """A matrix with its row and column numbers, from 0, for a file."""
+    names = [str(i) for i in range(matrix.shape[1])]
+    return {"position": range(len(matrix))} | columns_of(matrix, names)
 
 
-def _numbers(chosen: list[Table]) -> None:
-    for index, table in enumerate(chosen):
+def _numbers(tables: list[Table]) -> None:
+    for index, table in enumerate(tables):
         count, dim = table.now.shape
-        st.markdown(f"**{table.title}** · {table.note}")
+        st.markdown(f"**{plain(table.title)}** · {plain(table.note)}")
         page.shapes(p=(count, dim), S=(count, count))
-        similarities, codes = positions.cosine_similarity(table.now), table.now
         left, right = st.columns(2)
-        left.download_button(
-            "Similarities (CSV)",
-            partial(csv, similarities),
-            f"similarity_{index + 1}.csv",
-            "text/csv",
-            key=f"positions.csv_similarity{index}",
-            on_click="ignore",
-            icon=":material/download:",
-            width="stretch",
-        )
-        right.download_button(
-            "The table (CSV)",
-            partial(csv, codes),
-            f"positions_{index + 1}.csv",
-            "text/csv",
-            key=f"positions.csv_table{index}",
-            on_click="ignore",
-            icon=":material/download:",
-            width="stretch",
-        )
+        similarity = positions.cosine_similarity(table.now)
+        with left:
+            page.csv(
+                "Similarities (CSV)",
+                rows(similarity),
+                f"similarity_{index + 1}.csv",
+                f"positions.csv_similarity{index}",
+                stretch=True,
+            )
+        with right:
+            page.csv(
+                "The table (CSV)",
+                rows(table.now),
+                f"positions_{index + 1}.csv",
+                f"positions.csv_table{index}",
+                stretch=True,
+            )

@@ -62,6 +62,7 @@ class SimilarityView extends Tables {
       label: 'The enlarged map: similarity to every position; Enter makes that position the query',
       rows: () => this.panels()[this.active].grid[0],
       cols: () => this.panels()[this.active].grid[1],
+      start: () => this.queryOf(this.active),
       cellAt: (x, y) => {
         const [rows, cols] = this.panels()[this.active].grid;
         const cell = Math.floor((this.lens.width - HEADINGS) / cols);
@@ -310,6 +311,7 @@ class SimilarityView extends Tables {
       label: `Similarity mosaic ${p + 1}: one map per position`,
       rows: () => this.panels()[p].grid[0],
       cols: () => this.panels()[p].grid[1],
+      start: () => this.queryOf(p),
       cellAt: (x, y) => {
         const box = self.map.node.getBoundingClientRect();
         return this.fineCell(p, { clientX: x + box.left, clientY: y + box.top })?.tile ?? -1;

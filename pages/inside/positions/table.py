@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
 import numpy as np
 import streamlit as st
 
-from pages.inside.positions import encodings, similarity
+from pages.inside.positions import codes, encodings, similarity
+from pages.inside.positions.codes import Code
 from pages.inside.positions.table_view import table as table_view
 from pages.shell import controls, nouns, page
 from vitviz import positions as formulas
 from vitviz.analysis import positions
 from vitviz.plots import positions as plots
+from vitviz.words import percent, plain, plural
 
-MATH = r"""
+MATHEMATICS = r"""
 **1-D** (Vaswani et al. 2017): $\ PE[p, 2i] = \sin\!\big(p / b^{2i/D}\big),\quad PE[p, 2i+1] =
 \cos\!\big(p / b^{2i/D}\big)$, base $b = 10000$. A sine and its cosine share one frequency, so
 $p_i \cdot p_j = \sum_k \cos(\omega_k (i - j))$ depends on the distance alone.
@@ -29,6 +33,12 @@ $\lVert p\rVert^2 = D/2$.
 
 **Learned** (Dosovitskiy et al. 2021, eq. 1): $\mathbf{E}_{pos} \in \mathbb{R}^{(N+1)\times D}$, weights like any other.
 """
+SOURCES: dict[str, Callable[..., object]] = {
+    "sincos_1d": formulas.sincos_1d,
+    "slip": formulas.sincos_1d_slip,
+    "sincos_2d_sum": formulas.sincos_2d_sum,
+    "sincos_2d_concat": formulas.sincos_2d_concat,
+}
 TRY_THIS = """
 1. **Predict first:** after how many positions does dimension 0 repeat? Read its wavelength, then count in the wave.
 2. Lower the base to 10 and look at the last dimensions: which positions have become hard to tell apart?
@@ -37,59 +47,48 @@ TRY_THIS = """
 """
 
 
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="positions"):
+    """The encoding by key, and what it is made for."""
+
+    encoding: str
+    code: Code
+
+
 def draw() -> None:
     """The whole view: controls, heat map with its inspector, caption, drawers."""
-    names = encodings.options()
-    first, base_box, more = st.columns([2.6, 1.4, 1.4], vertical_alignment="bottom")
-    with first:
-        option = controls.select(
-            "positions.encoding", "Encoding", tuple(names), "sincos_1d", format_func=names.__getitem__
-        )
-    computed = option in encodings.COMPUTED
-    own_grid, own_dim = encodings.own_grid(), encodings.own_dim()
-    with more, st.popover("Grid and D", width="stretch", icon=":material/tune:"):
-        grid = controls.select(
-            "positions.grid",
-            "Grid, patches",
-            tuple(sorted({*similarity.GRIDS, own_grid})),
-            own_grid,
-            format_func=lambda g: f"{g[0]} × {g[1]}",
-            disabled=not computed,
-        )
-        dims = tuple(sorted({*similarity.DIMS, own_dim}))
-        dim = controls.select("positions.dim", "Width D", dims, own_dim, disabled=not computed)
-    with base_box:
-        wave = option in encodings.WAVES
-        chosen_base = controls.select(
-            "positions.base",
-            "Base",
-            similarity.BASES,
-            encodings.DEFAULT_BASE,
-            format_func=lambda b: f"{b:,.0f}",
-            disabled=not wave,
-        )
-    base = chosen_base if wave else encodings.DEFAULT_BASE  # a model's own table was made with this one
-    table = encodings.find(option, grid, dim, base)
-    kind, width = table.kind, table.now.shape[1]
-    exponents = positions.exponents(cast(positions.Encoding, kind), width)
+    chosen = _read()
+    # A model's own table of waves was made with the usual base.
+    base = chosen.code.base if chosen.encoding in encodings.WAVES else encodings.DEFAULT_BASE
+    table = encodings.find(chosen.encoding, chosen.code.grid, chosen.code.dim, base)
+    kind = table.kind
+    exponents = positions.exponents(cast(positions.Encoding, kind), table.now.shape[1])
     position = nouns.current().pin.cell(table.grid)
     payload = plots.table(table.now, kind, table.grid, base, exponents, encodings.picture(), position)
     table_view(payload, key="positions.table")
     page.caption(describe(table, base))
     page.shapes(p=table.now.shape)
-    source = {
-        "sincos_1d": formulas.sincos_1d,
-        "slip": formulas.sincos_1d_slip,
-        "sincos_2d_sum": formulas.sincos_2d_sum,
-        "sincos_2d_concat": formulas.sincos_2d_concat,
-    }.get(kind, positions.patch_rows)
     page.drawers(
         "positions.table",
-        math=MATH,
-        code=(source,),
+        math=MATHEMATICS,
+        code=(SOURCES.get(kind, positions.patch_rows),),
         numbers=partial(_numbers, table),
         try_this=TRY_THIS,
     )
+
+
+def _read() -> Choice:
+    names = encodings.options()
+    first, base_box, more = st.columns([2.6, 1.4, 1.4], vertical_alignment="bottom")
+    with first:
+        option = controls.select(
+            Choice.key("encoding"), "Encoding", tuple(names), "sincos_1d", format_func=names.__getitem__
+        )
+    with more, st.popover("Grid, width", width="stretch", icon=":material/tune:"):
+        grid, dim = codes.grid({option}), codes.dim({option})
+    with base_box:
+        base = codes.base({option})
+    return Choice(option, Code(grid, dim, base))
 
 
 def describe(table: encodings.Table, base: float) -> str:
@@ -101,9 +100,7 @@ def describe(table: encodings.Table, base: float) -> str:
     when = f" at {table.moments[table.frame]}" if table.moments[table.frame] else ""
     if table.kind in ("learned", "pixels", "random"):
         spread = float(values.std())
-        text = (
-            f"{table.title}{when}: {count} × {dim} = {values.size:,} numbers, standard deviation {spread:.3f}"
-        )
+        text = f"{plain(table.title)}{when}: {count} × {dim} = {values.size:,} numbers, standard deviation {spread:.3f}"
         if table.kind == "learned" and not table.trained:
             return f"{text}; drawn at random with 0.02, not trained."
         return f"{text}."
@@ -111,25 +108,17 @@ def describe(table: encodings.Table, base: float) -> str:
     longest = max(table.grid) if table.kind.startswith("sincos_2d") else count
     turning = float(np.mean(waves <= longest))
     return (
-        f"{table.title}: wavelengths run from {waves.min():.2f} to {waves.max():,.0f} positions. On this grid"
-        f" {100 * turning:.0f} % of the {dim} dimensions complete a turn; the others change slowly, and far positions"
+        f"{plain(table.title)}: wavelengths run from {waves.min():.2f} to {waves.max():,.0f} positions. On this grid"
+        f" {percent(turning, 0)} of the {dim} dimensions complete a turn; the others change slowly, and far positions"
         " differ in them alone."
     )
 
 
 def _numbers(table: encodings.Table) -> None:
-    st.markdown(f"**{table.title}** · {table.note}")
-    st.download_button(
-        "The table (CSV)",
-        partial(similarity.csv, table.now),
-        "positions.csv",
-        "text/csv",
-        key="positions.csv_one",
-        on_click="ignore",
-        icon=":material/download:",
+    st.markdown(f"**{plain(table.title)}** · {plain(table.note)}")
+    page.csv("The table (CSV)", similarity.rows(table.now), "positions.csv", "positions.csv_one")
+    st.dataframe(np.round(table.now[:64, :32], 4), height=280)
+    count, dim = (min(most, size) for most, size in zip((64, 32), table.now.shape, strict=True))
+    st.caption(
+        f"The first {plural(count, 'position', 'positions')} and {plural(dim, 'dimension', 'dimensions')}."
     )
-    st.dataframe(
-        np.round(table.now[:64, :32], 4),
-        height=280,
-    )
-    st.caption(f"The first {min(64, len(table.now))} positions and {min(32, table.now.shape[1])} dimensions.")

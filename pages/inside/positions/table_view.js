@@ -49,6 +49,7 @@ class TableView {
       label: 'Table of positions by dimensions',
       rows: () => this.N(),
       cols: () => this.D(),
+      start: () => this.cell[0] * this.D() + this.cell[1],
       cellAt: (x, y) => {
         const k = Math.floor(((x - AXIS) / (this.map.wanted[0] - AXIS)) * this.D());
         const p = Math.floor((y / this.map.wanted[1]) * this.N());

@@ -1,0 +1,168 @@
+"""The controls of the tiles, and which models stand side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.inside.filters import sources
+from pages.inside.filters.sources import Filters
+from pages.shell import controls, link, nouns, state
+from pages.stores.choice import ModelChoice
+from vitviz.analysis import filters
+from vitviz.models.abilities import abilities
+from vitviz.words import plain
+
+COUNTS = (4, 7, 14, 28, 42, 56, 70, 84)
+NOTHING = "nothing"
+_BEHIND = "filters.behind"  # the model that nobody chose, and that another one stands before
+KINDS = {"components": "Components", "raw": "Raw filters", "change": "Learned change"}
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="filters"):
+    """What a tile is, whose tiles stand beside the model's (keys of models, or NOTHING), how many, and in grey."""
+
+    kind: str
+    beside: str
+    cnn: str
+    count: int
+    grey: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Sheets:
+    """Models in the order in which they are shown; the one at `active` has its first tile enlarged."""
+
+    models: list[Filters]
+    main: Filters  # the sidebar's: its step decides
+    active: int
+
+
+def read(first: ModelChoice | None) -> Choice:
+    """Draws the controls; `first` is the model that the page opens with, where that is not the sidebar's."""
+    model = nouns.choice()
+    kind_box, other_box, cnn_box, more = st.columns([2.7, 1.8, 1.8, 1.1], vertical_alignment="top")
+    with kind_box:
+        kind = controls.segmented(
+            Choice.key("kind"),
+            "Tiles",
+            tuple(kind for kind in KINDS if kind != "change" or len(model.steps) > 1),
+            "components",
+            format_func=KINDS.__getitem__,
+            help="Learned change: components of E minus E at the first step, so that the noise E started from"
+            " does not hide what training wrote.",
+        )
+    others = {key: m for key, m in nouns.models().items() if key != model.key and abilities(m.config).filters}
+    with other_box:
+        beside = _another(others, first)
+    with cnn_box:
+        cnn = _cnn(others)
+    below = more.container(gap=None)
+    below.space(28)  # the height of a label, which a popover does not have
+    with below.popover("Count, colour", width="stretch", icon=":material/tune:"):
+        count = controls.select(Choice.key("count"), "How many tiles", COUNTS, 28)
+        one = getattr((first or model).config, "in_chans", 3) == 1
+        grey = controls.toggle(
+            Choice.key("grey"),
+            "Grey: mean of the channels",
+            why_not="This model reads grey pictures: it has one channel." if one else None,
+        )
+    return Choice(kind, beside, cnn, count, grey)
+
+
+def _another(others: Mapping[str, ModelChoice], first: ModelChoice | None) -> str:
+    names = {NOTHING: "Nothing"} | {
+        key: model.title
+        for key, model in others.items()
+        if model.trained_on is not None and model.config.kind != "cnn"
+    }
+    start = first.key if first is not None else _best(others, tuple(names))
+    return controls.select(
+        Choice.key("beside"), "Another model", tuple(names), start, format_func=names.__getitem__
+    )
+
+
+def _best(others: Mapping[str, ModelChoice], keys: tuple[str, ...]) -> str:
+    """Pretrained weights first; else the clearest; else a model of colour pictures; else nothing."""
+    pretrained = [key for key in keys if key.startswith("pretrained:")]
+    clearest = sources.clearest()
+    clear = [key for key in keys if clearest is not None and key == clearest.key]
+    colour = [key for key in keys if key in others and others[key].preparation.in_chans == 3]
+    return next(iter((*pretrained, *clear, *colour)), NOTHING)
+
+
+def _cnn(others: Mapping[str, ModelChoice]) -> str:
+    cnns = {key: model for key, model in others.items() if model.config.kind == "cnn"}
+    names = {NOTHING: "Nothing"} | {
+        key: m.title if m.trained_on is not None else f"untrained: {m.title}" for key, m in cnns.items()
+    }
+    trained = [key for key, model in cnns.items() if model.trained_on is not None]
+    start = next(iter((*trained, *cnns)), NOTHING)
+    return controls.select(
+        Choice.key("cnn"), "A CNN's first layer", tuple(names), start, format_func=names.__getitem__
+    )
+
+
+def opens_with() -> ModelChoice | None:
+    """The model that is shown first in place of the sidebar's: where nobody chose that, and it shows less.
+
+    The link says of which model this is so, and opens the same picture.
+    """
+    clearest, own = sources.clearest(), nouns.current().model
+    if clearest is None or clearest.key == own or _look().waves:
+        return None
+    said = link.take(_BEHIND) or st.session_state.get(state.KEPT, {}).get(_BEHIND)
+    if said != own and not nouns.nobody_chose():
+        return None
+    controls.keep(_BEHIND, own)
+    return clearest
+
+
+def say_which(first: ModelChoice | None) -> None:
+    """Above the tiles: which model is shown in the sidebar's place; of one chosen by hand, which shows more."""
+    model, clearest = nouns.choice(), first or sources.clearest()
+    if clearest is None or clearest.key == model.key or _look().waves:
+        return
+    left, right = st.columns([4, 1.3], vertical_alignment="center")
+    title, own = plain(clearest.title), plain(model.title)
+    if first is None:
+        left.markdown(f":gray[{own} shows no clear waves.] {title} :gray[has the clearest here.]")
+    else:
+        left.markdown(
+            f":gray[This page opens with] {title}:gray[, whose filters are the clearest here;"
+            f" {own}, which shows no clear waves, stands beside it.]"
+        )
+    right.button(
+        f"Choose {title}",
+        key="filters.clearest",
+        on_click=nouns.set_model,
+        args=(clearest.key,),
+        width="stretch",
+    )
+
+
+def _look() -> filters.Look:
+    return filters.look(sources.of(nouns.choice(), nouns.current().step).now)
+
+
+def sheets(chosen: Choice, first: ModelChoice | None) -> Sheets:
+    """The models that are shown: random weights of the same shape, the sidebar's, and those beside it."""
+    choice = nouns.choice()
+    main = sources.of(choice, nouns.current().step)
+    leads = first is not None and chosen.beside == first.key
+    beside = [sources.of(nouns.models()[k], None) for k in (chosen.beside, chosen.cnn) if k != NOTHING]
+    trained = [beside[0], main, *beside[1:]] if leads else [main, *beside]
+    if chosen.kind == "change":
+        moved = [sources.change(model) for model in trained if len(model.weights) > 1]
+        changed = sources.change(main)
+        at = 1 if leads and len(beside[0].weights) > 1 else 0
+        moved[at] = changed
+        return Sheets(moved, changed, 0)
+    if leads and first is not None:
+        return Sheets([*trained[:2], sources.random_twin(first), *trained[2:]], main, 0)
+    if choice.trained_on is None:
+        return Sheets(trained, main, 0)
+    return Sheets([sources.random_twin(choice), *trained], main, 1)

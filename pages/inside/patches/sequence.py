@@ -1,0 +1,61 @@
+"""The sequence that enters the first layer: patches times E, tokens before them, and positions."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from pages.inside.patches import views
+from pages.inside.patches.cut import Cut
+from pages.shell import nouns, page
+from vitviz.analysis.patches import position_rows
+from vitviz.plots import patches as plots
+from vitviz.words import plural
+
+
+def draw(cut: Cut) -> None:
+    """The three terms of z0 as heat maps, and how large each is."""
+    st.subheader("The sequence that enters the first layer", anchor=False)
+    if not cut.able.positions:
+        st.markdown(
+            ":gray[A Swin has no [CLS] and adds no positions: its sequence is its patches times E, normalised, on"
+            " their grid.]"
+        )
+        return
+    positions = position_rows(cut.found.table, cut.layout.num_tokens, len(cut.found.weight))
+    scene = plots.Scene(cut.shown, cut.values, cut.found.prefix, cut.patch_px)
+    payload = plots.sequence(
+        scene,
+        cut.found.tokens,
+        positions,
+        added=cut.found.table is not None,
+        pin=nouns.current().pin.token(cut.layout),
+    )
+    views.sequence(payload, key="patches.sequence")
+    page.caption(describe(cut, positions[cut.layout.num_prefix_tokens :]))
+
+
+def describe(cut: Cut, positions: np.ndarray) -> str:
+    """How many rows, and how large what the patches show and what their places add are.
+
+    Args:
+        cut: the picture in its model.
+        positions: (N, D), what is added to the patches.
+    """
+    content, place = (float(np.sqrt(np.mean(part**2))) for part in (cut.found.tokens, positions))
+    layout = cut.layout
+    before = (
+        f"{layout.num_prefix_tokens} of learned tokens and {layout.num_patches:,} of patches"
+        if layout.prefix
+        else "all of patches"
+    )
+    text = f"z₀ is what the first layer reads: {plural(layout.num_tokens, 'row', 'rows')}, {before}."
+    if cut.found.table is None:
+        return f"{text} Nothing is added for the position."
+    text += (
+        " E_pos, a table with a row for each, says where a patch lies. Typical size of a value (root mean square):"
+        f" {content:.3f} from the picture, {place:.3f} from the place"
+    )
+    if content:
+        text += f", {place / content:.2f} times as large"
+    return text + ". A size is no influence: what the layers make of either, the shuffle below shows."

@@ -1,0 +1,106 @@
+"""The page's controls: the size of the picture, that of a patch, and the column of E that is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.shell import controls
+from pages.stores.choice import ModelChoice
+from vitviz.analysis.patches import PatchSize, patch_sizes
+from vitviz.config import ModelConfig, SwinConfig, ViTConfig
+from vitviz.models.abilities import abilities
+from vitviz.words import plain
+
+IMAGE_SIZES = (28, 32, 48, 64, 96, 128, 192, 224)
+PATCH_SIZES = (2, 4, 6, 7, 8, 12, 14, 16, 28, 32)
+Options = dict[int, list[PatchSize]]  # patch sizes by image size
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="patches"):
+    """Sizes in pixels; the column counts from 1."""
+
+    image_px: int
+    patch_px: int
+    column: int
+
+
+def options(config: ModelConfig) -> Options:
+    """Patch sizes by image size, where at least one can be shown; empty for a model without patches."""
+    if not isinstance(config, ViTConfig | SwinConfig):
+        return {}
+    images, candidates = {config.image_size}, {config.patch_size}
+    if abilities(config).any_size:
+        images, candidates = {*IMAGE_SIZES, *images}, {*PATCH_SIZES, *candidates}
+    sizes = {px: patch_sizes(px, tuple(candidates)) for px in sorted(images)}
+    return {px: found for px, found in sizes.items() if any(size.reason is None for size in found)}
+
+
+def read(model: ModelChoice, sizes: Options, dim: int, own_patch_px: int) -> Choice:
+    """Draws the controls in one row.
+
+    Args:
+        model: the sidebar's.
+        sizes: `options` of it; not empty.
+        dim: D, the columns of E.
+        own_patch_px: the patch that the model was made for.
+    """
+    image, cut, out, filters = st.columns([1.1, 2.3, 2.3, 1.1], vertical_alignment="top")
+    with image:
+        image_px = _image_px(sizes, model.config.image_size)
+    fitting = tuple(size.patch_px for size in sizes[image_px] if size.reason is None)
+    with cut:
+        patch_px = controls.segmented(
+            Choice.key("patch_px"),
+            "Patch size P, in pixels",
+            fitting,
+            own_patch_px if own_patch_px in fitting else fitting[len(fitting) // 2],
+            help=f"{plain(model.title)} was made for {own_patch_px} px. Another size needs another E: a seeded random"
+            " one.",
+        )
+    with out:
+        _say_misfits(image_px, sizes[image_px], abilities(model.config).any_size.why_not)
+    with filters:
+        column = controls.number(
+            Choice.key("column"),
+            "Column of E",
+            1,
+            dim,
+            1,
+            help="E is the learned matrix that turns the pixels of a patch into a token. Each of its columns gives one"
+            " of the token's D values.",
+        )
+    return Choice(image_px, patch_px, column)
+
+
+def _image_px(sizes: Options, own_px: int) -> int:
+    return controls.select(
+        Choice.key("image_px"),
+        "Image size",
+        tuple(sizes),
+        min(sizes, key=lambda px: abs(px - own_px)),
+        format_func=lambda px: f"{px} px" + (" · its own" if px == own_px else ""),
+        help="Side of the square that the model reads. E depends on the patch size alone: it fits every size.",
+    )
+
+
+def _say_misfits(image_px: int, sizes: list[PatchSize], fixed: str) -> None:
+    """Which patch sizes do not fit, and why; or why there is one size alone."""
+    misfits = {size.patch_px: size.reason for size in sizes if size.reason}
+    if misfits:
+        with st.container(gap="xxsmall"):
+            st.markdown(
+                f":small[Do not fit {image_px} px]",
+                help="  \n".join(f"{px} px: {reason}." for px, reason in misfits.items()),
+            )
+            st.pills(
+                f"Patch sizes that do not fit {image_px} px",
+                tuple(misfits),
+                disabled=True,
+                key="patches.misfits",
+                label_visibility="collapsed",
+            )
+    elif fixed:
+        st.caption(fixed)

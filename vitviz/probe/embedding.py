@@ -1,0 +1,90 @@
+"""A picture's way into a model: its patches through E, the tokens before them, and what is added for their places."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from vitviz.analysis.patches import probabilities, scramble
+from vitviz.config import ModelConfig, ViTConfig
+from vitviz.models.vit import VisionTransformer
+from vitviz.probe.capture import as_array, capture
+
+FloatArray = NDArray[np.float32]
+STAND_IN_DEPTH = 4  # what stands in shows a random E; the depth of a large model would only cost memory
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """What E makes of one picture (ViT paper, eq. 1)."""
+
+    weight: FloatArray  # (D, C P^2), E transposed, in a Conv2d kernel's order
+    bias: FloatArray | None  # (D,)
+    convolved: FloatArray  # (N, D), by the model's own Conv2d
+    tokens: FloatArray  # (N, D), the model's record
+    prefix: dict[str, FloatArray]  # name -> (D,) of the tokens before the patches, in order
+    table: FloatArray | None  # E_pos as the model adds it, (N, D) or (P + N, D); None where it adds none
+
+
+def embed(model: nn.Module, values: FloatArray) -> Embedding:
+    """The embedding of a picture.
+
+    Args:
+        model: a ViT that cuts patches, or a Swin.
+        values: (C, S, S), prepared; P divides S.
+    """
+    proj = cast(nn.Conv2d, model.get_submodule("patch_embed.proj"))
+    with torch.inference_mode():
+        convolved = as_array(proj(torch.tensor(values)[None])[0].flatten(1).T)
+    weight = np.ascontiguousarray(as_array(proj.weight).reshape(len(proj.weight), -1))
+    bias = None if proj.bias is None else as_array(proj.bias)
+    if not isinstance(model, VisionTransformer):
+        return Embedding(weight, bias, convolved, convolved, {}, None)
+    record = capture(model, values[None], ["patch_embed", "pos_embed"])
+    table = record.arrays["pos_embed"][0] if "pos_embed" in record.arrays else None
+    return Embedding(weight, bias, convolved, record["patch_embed"][0], prefix_tokens(model), table)
+
+
+def prefix_tokens(model: VisionTransformer) -> dict[str, FloatArray]:
+    """The learned tokens before the patches by name, (D,) each, in the order of the sequence."""
+    learned = [token for token in (model.cls_token, model.dist_token, model.reg_token) if token is not None]
+    rows = torch.cat([token[0] for token in learned]) if learned else torch.zeros(0, model.config.embed_dim)
+    return dict(zip(model.config.prefix_tokens, as_array(rows), strict=True))
+
+
+def of_other_size(config: ViTConfig, image_px: int, patch_px: int) -> ViTConfig:
+    """The shape of a random model that shows patches of another size than E was made for."""
+    depth = min(config.depth, STAND_IN_DEPTH)
+    return replace(config, image_size=image_px, patch_size=patch_px, depth=depth)
+
+
+def without_positions(model: VisionTransformer) -> VisionTransformer:
+    """The same weights, shared and not copied, with nothing added for the position."""
+    twin = copy(model)
+    for store in ("_parameters", "_buffers", "_modules"):
+        twin.__dict__[store] = dict(model.__dict__[store])
+    for name in ("pos_embed", "pos_proj", "fixed_table"):
+        setattr(twin, name, None)
+    twin.config = replace(model.config, positions="none")
+    return twin
+
+
+def is_blind_twin(config: ViTConfig, other: ModelConfig) -> bool:
+    """Whether another model has the same shape, but nothing added for the position."""
+    return other == replace(config, positions="none")
+
+
+def answers_to_a_shuffle(
+    model: VisionTransformer, values: FloatArray, order: NDArray[np.int64]
+) -> tuple[FloatArray, FloatArray]:
+    """Class probabilities (classes,) of a picture (C, S, S) as it is, and with patch order[n] in place n."""
+    batch = np.stack([values, scramble(values, model.config.patch_size, order)])
+    logits = capture(model, batch, ["logits"]).logits
+    before, after = probabilities(logits, model.config.softmax_output)
+    return before, after

@@ -1,0 +1,34 @@
+"""What a model adds for the place of a patch, and how its table fits another grid, as arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vitviz.analysis.positions import Grid, patch_rows
+from vitviz.models.vit import VisionTransformer, resize_positions
+from vitviz.probe.capture import as_array
+
+FloatArray = NDArray[np.float32]
+
+
+def table_of(model: VisionTransformer) -> FloatArray:
+    """The patches' rows (N, D) of what a model adds on its own grid, learned or computed; zeros where it adds nothing.
+
+    Raises:
+        ValueError: if its positions depend on the picture, so that there is no one table.
+    """
+    config = model.config
+    if config.positions == "pixels":
+        raise ValueError("positions made from the pixels have a table for each picture, not for a model")
+    table = model.position_table(config.grid)
+    if table is None:
+        return np.zeros((config.grid[0] * config.grid[1], config.embed_dim), np.float32)
+    return patch_rows(as_array(table), config.grid)
+
+
+def stretched(table: NDArray[np.floating], old: Grid, new: Grid) -> FloatArray:
+    """A table (N, D) on another grid, bicubically (ViT paper, section 3.2)."""
+    values = torch.tensor(table, dtype=torch.float32)[None]
+    return as_array(resize_positions(values, old, new)[0])
