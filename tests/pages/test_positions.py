@@ -150,7 +150,7 @@ def test_films_of_different_length_share_one_slider() -> None:
     ("model", "word"),
     [
         ("preset:swin_digits", "a bias for each offset"),
-        ("preset:cnn_digits", "A CNN needs no positions"),
+        ("preset:cnn_digits", "A CNN adds no positions"),
         ("preset:recipe_e", "one token"),
         ("preset:recipe_a", "2-D sinusoidal, summed"),
         ("preset:recipe_d", "From the pixels"),

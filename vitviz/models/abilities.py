@@ -102,7 +102,8 @@ _LACKS: dict[str, dict[str, str]] = {
     },
     "cnn": _NO_TRANSFORMER
     | {
-        "positions": "A CNN needs no positions: its filters slide over a picture that keeps its rows and columns.",
+        "positions": "A CNN adds no positions: its filters slide over maps that keep their rows and columns, and only"
+        " its last map is pooled over all places.",
         "embedding": "A CNN slides small overlapping filters over the whole picture: it never cuts it into patches.",
     },
     "conv_attention": _NO_TRANSFORMER

@@ -80,7 +80,8 @@ def reason() -> str:
     kind = nouns.choice().config.kind
     return {
         "swin": "A Swin adds nothing to its tokens: a bias for each offset inside a window is added to the scores.",
-        "cnn": "A CNN needs no positions: its filters slide over a picture that keeps its rows and columns.",
+        "cnn": "A CNN adds no positions: its filters slide over maps that keep their rows and columns, and only"
+        " its last map is pooled over all places.",
         "flat_attention": "This model has one token, the whole picture, so there is no position to tell.",
         "conv_attention": "Here queries, keys and values are convolutions, which know their neighbours.",
     }.get(kind, "This model has no table of positions.")
