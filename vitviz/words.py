@@ -24,3 +24,8 @@ def cut(text: str, most: int = 80) -> str:
 def plain(text: str) -> str:
     """Text from outside as it is, where Markdown would read it: every sign of Markdown's loses its meaning."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>:$~^&" else c for c in text)
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun: '1 picture', '1,024 pictures'."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
