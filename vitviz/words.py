@@ -26,6 +26,6 @@ def plain(text: str) -> str:
     return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>:$~^&" else c for c in text)
 
 
-def plural(count: int, one: str, many: str) -> str:
-    """A count with its noun: '1 patch', '1,024 patches'."""
-    return f"{count:,} {one if count == 1 else many}"
+def plural(count: int, one: str, many: str = "") -> str:
+    """A count with its noun: '1 patch', '1,024 patches'; the plural takes an s where none is given."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

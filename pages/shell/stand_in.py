@@ -7,8 +7,10 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.shell import nouns
+from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.config import ModelConfig
+from vitviz.data.datasets import default_pictures, note_of
 from vitviz.models.abilities import abilities
 
 RANDOM = ":orange-badge[:material/casino: random weights] It has not been trained."
@@ -74,3 +76,27 @@ def say_which(choice: ModelChoice, *, lacks: str, button: str, key: str) -> None
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.markdown(f":gray[{nouns.choice().title} has no {lacks}; this is] {choice.title}. {random}".strip())
     right.button(button, key=key, on_click=nouns.set_model, args=(choice.key,), width="stretch")
+
+
+def picture(choice: ModelChoice) -> tuple[str, str]:
+    """(key of the picture that a model is shown with, a sentence that says so where it is not the chosen one).
+
+    A set's picture in grey says nothing to a model of colour, nor one in colour to a model of grey: one of the set that
+    the model learned from stands in, of the same number, or the nearest such set that is here.
+    """
+    image = nouns.current().image
+    kind, _, number = image.partition(":")
+    if kind in ("sample", "upload"):
+        return image, ""
+    channels = cached.dataset(kind).test_images.shape[-1]
+    if channels == choice.preparation.in_chans:
+        return image, ""
+    name = default_pictures(choice.trained_on, choice.preparation.in_chans)
+    other = cached.dataset(name)
+    index = int(number) % len(other.test_images)
+    said = ("a grey picture" if channels == 1 else "a picture in colour", note_of(name).title, f"{index:,}")
+    label = "" if other.test_labels is None else f", {other.classes[int(other.test_labels[index])]}"
+    sentence = (
+        "The chosen picture is {}, which this model never learned from; here stands **{} {}{}** in its place."
+    )
+    return f"{name}:{index}", sentence.format(*said, label)

@@ -37,6 +37,7 @@ def test_a_shipped_model_is_dragged_through_training(visit: Callable[..., Page])
     note = view.locator(".hd-note")
     last = note.inner_text()
     slider = view.get_by_label("Training step")
+    slider.wait_for(timeout=90_000)  # the film follows the first picture
     slider.focus()
     page.keyboard.press("Home")
     expect(step).to_have_text("step 0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,68 @@ def heads(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays of the heads' picture."""
     message = body(app.main.get("bidi_component")[0].proto.bytes)
     return unpack(message)
+
+
+def whole_film(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Looks again, as the page does by itself, until the film is complete."""
+    deadline = time.monotonic() + 120
+    while len((found := heads(app))[0]["steps"]) == 1:
+        assert time.monotonic() < deadline, [part.proto.text for part in app.main.get("progress")]
+        time.sleep(0.2)
+        assert not app.run().exception
+    return found
+
+
+def ship(folder: Path, name: str, sharper: float, seed: int = 1) -> None:
+    """A checkpoint of the small ViT whose scores are so much sharper than at random."""
+    preset = PRESETS["vit_digits"]
+    model = create_model(preset.config, seed=seed)
+    for block in model.blocks:
+        block.attn.qkv.weight.data[:128] *= sharper
+    train, classes = TrainConfig(dataset="digits"), tuple("0123456789")
+    card = {"title": name}
+    save_checkpoint(
+        folder / f"{name}.safetensors",
+        Checkpoint(preset.config, preset.preparation, train, classes, (), {9: model.state_dict()}, card),
+    )
+
+
+def pictures_of(app: AppTest) -> str:
+    (chosen,) = (box for box in app.main.selectbox if box.key == "attention_distance.set")
+    return str(chosen.value)
+
+
+def test_a_model_is_measured_on_pictures_like_those_that_it_learned_from(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:hybrid_cifar10", attention_distance__count="1")
+    assert pictures_of(app) == "photos"  # never trained: pictures in colour
+    (model,) = (box for box in app.sidebar.selectbox if box.key == "model")
+    model.set_value("preset:vit_digits").run()
+    assert pictures_of(app) == "digits"
+    (chosen,) = (box for box in app.main.selectbox if box.key == "attention_distance.set")
+    chosen.set_value("shapes").run()
+    (model,) = (box for box in app.sidebar.selectbox if box.key == "model")
+    model.set_value("preset:hybrid_cifar10").run()
+    assert not app.exception and pictures_of(app) == "shapes"  # chosen by hand
+
+
+def test_where_all_heads_look_alike_the_model_that_shows_more_is_offered(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    ship(no_shipped_checkpoints, "sharp", 8.0)
+    ship(no_shipped_checkpoints, "sharper", 30.0)
+    ship(no_shipped_checkpoints, "flat", 1.0)
+    app = open_app(PAGE, model="checkpoint:flat", attention_distance__count="4")
+    _, arrays = heads(app)
+    said = re.search(r"All 16 heads of flat lie within ([\d.]+) px", captions(app))
+    assert said is not None and float(said[1]) == pytest.approx(np.ptp(arrays["values0"]), abs=0.06)
+    (offer,) = (button for button in app.main.button if button.key == "attention_distance.show_more")
+    offer.click().run()
+    assert not app.exception and not [b for b in app.main.button if b.key == "attention_distance.show_more"]
+    _, arrays = heads(app)
+    shown = re.search(r"Over 4 pictures, the heads look ([\d.]+) to ([\d.]+) px", captions(app))
+    assert shown is not None
+    assert float(shown[2]) - float(shown[1]) == pytest.approx(np.ptp(arrays["values0"]), abs=0.11)
+    assert float(shown[2]) - float(shown[1]) > 0.2 * uniform_distance_px((8, 8), 4, prefix_tokens=1)
 
 
 def test_untrained_heads_look_evenly_and_the_page_says_so(open_app: OpenApp) -> None:
@@ -80,7 +143,14 @@ def test_a_trained_model_stands_beside_random_weights_and_drags_through_time(
     )
     save_checkpoint(no_shipped_checkpoints / "sharp.safetensors", checkpoint)
     app = open_app(PAGE, model="checkpoint:sharp", step="7", attention_distance__count="4")
-    header, arrays = heads(app)
+    header, first = heads(app)
+    assert (
+        header["steps"] == [7] and len(header["series"]) == 2
+    )  # the chosen step at once, the film behind it
+    assert "of 2 moments are measured" in app.main.get("progress")[0].proto.text
+    header, arrays = whole_film(app)
+    assert not app.main.get("progress")
+    np.testing.assert_allclose(arrays["values0"][1], first["values0"][0], rtol=1e-4)
     assert header["steps"] == [0, 7] and header["shown"] == 1 and len(header["series"]) == 2
     spread = np.ptp(arrays["values0"], axis=(1, 2))
     assert spread[1] > spread[0]
@@ -106,7 +176,7 @@ def test_a_film_of_many_snapshots_is_measured_at_few_of_them(
         ),
     )
     app = open_app(PAGE, model="checkpoint:long", step="7", attention_distance__count="1")
-    header, _ = heads(app)
+    header, _ = whole_film(app)
     assert header["steps"][header["shown"]] == 7
     assert (header["steps"][0], header["steps"][-1]) == (0, 29) and 12 <= len(header["steps"]) <= 13
     # What was measured is not loaded again: a dozen of models would push one another out of their cache.

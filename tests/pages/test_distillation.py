@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, save_checkpoint
-from vitviz.config import CNNConfig, TrainConfig, ViTConfig
+from vitviz.config import CNNConfig, Preparation, TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32, PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.words import percent
@@ -31,13 +31,19 @@ def text(app: AppTest) -> str:
     return "\n".join(part.value for part in app.main.markdown)
 
 
-def ship(folder: Path, name: str, config: ViTConfig | CNNConfig, train: TrainConfig) -> str:
+def ship(
+    folder: Path,
+    name: str,
+    config: ViTConfig | CNNConfig,
+    train: TrainConfig,
+    preparation: Preparation = GREY_32,
+) -> str:
     """A checkpoint of random weights at two steps; returns its digest."""
     states = {step: create_model(config, seed=step).state_dict() for step in (0, 9)}
     classes = tuple(str(digit) for digit in range(10))
     card = {"title": name, "test_accuracy": 0.5, "dataset": "digits"}
     save_checkpoint(
-        folder / f"{name}.safetensors", Checkpoint(config, GREY_32, train, classes, [], states, card)
+        folder / f"{name}.safetensors", Checkpoint(config, preparation, train, classes, [], states, card)
     )
     return read_header(folder / f"{name}.safetensors").digest
 
@@ -73,7 +79,7 @@ def ship_all(folder: Path) -> None:
 def test_a_preset_says_that_it_has_not_been_trained(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3")
     assert "It has not been trained" in text(app)
-    assert f"Block {PRESETS['deit_digits'].config.depth}, on the mean of all heads" in captions(app)
+    assert f"Layer {PRESETS['deit_digits'].config.depth}, on the mean of all heads" in captions(app)
     assert "this model is none of them" in text(app)
 
 
@@ -84,6 +90,21 @@ def test_another_model_is_stood_in_for_and_the_student_is_offered(open_app: Open
     offer.click().run()
     assert not app.exception
     assert "has no distillation token" not in text(app)
+
+
+def test_a_picture_like_those_it_learned_from_stands_in_for_a_grey_digit(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    colour, train = replace(STUDENT, in_chans=3), TrainConfig(dataset="cifar10", epochs=1)
+    ship(no_shipped_checkpoints, "colours", colour, train, Preparation(image_size=32))
+    app = open_app(PAGE, model="checkpoint:colours", image="digits:11")
+    assert "here stands **CIFAR-10, a few 11, automobile** in its place" in text(app)
+    (own,) = (toggle for toggle in app.main.toggle if toggle.key == "distillation.own_picture")
+    before = captions(app)
+    own.set_value(True).run()
+    assert not app.exception and "in its place" not in text(app) and captions(app) != before
+    app = open_app(PAGE, model="checkpoint:colours", image="sample:cat")
+    assert "in its place" not in text(app)
 
 
 def test_the_measurement_is_shown_for_exactly_these_files(
@@ -112,9 +133,9 @@ def test_the_measurement_is_shown_for_exactly_these_files(
 def test_block_and_head_change_what_is_said(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
     ship_all(no_shipped_checkpoints)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__block="1")
-    assert "Block 1, on the mean of all heads" in captions(app)
+    assert "Layer 1, on the mean of all heads" in captions(app)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__head="2")
-    assert "Block 2, in head 2" in captions(app)
+    assert "Layer 2, in head 2" in captions(app)
 
 
 def test_shares_are_those_of_the_models_own_attention(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -73,7 +74,7 @@ def test_the_stepper_follows_grid_window_and_shift(open_app: OpenApp) -> None:
     assert int((array(found, "allowed") == 0).sum()) == 28
     choose(app, "swin.shift", 0)
     assert int((array(payload(app, STEPPER), "allowed") == 0).sum()) == 0
-    assert "no window ever hears of another" in captions(app)
+    assert "no window hears of another until four tokens are merged" in captions(app)
 
 
 def test_what_is_reached_and_what_is_measured_agree(open_app: OpenApp) -> None:
@@ -175,3 +176,20 @@ def test_a_hostile_link_falls_back(open_app: OpenApp) -> None:
         swin__bias_block="9.9",
     )
     assert array(payload(app, STEPPER), "ids").shape == (8, 8)
+
+
+def test_the_corner_s_question_is_answered_by_the_view(open_app: OpenApp) -> None:
+    """'Grid 16, windows of 4: after how many blocks has a corner reached the whole picture?'"""
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__grid="16", swin__window="4")
+    found = payload(app, REACH)
+    from_corner = array(found, "hops")[0][:, 0]
+    assert from_corner.max() == 7 and found[0]["blocks"] >= 7
+
+
+def test_the_cost_s_slopes_are_over_tokens(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:3")
+    said = re.search(
+        r"the slope is ([\d.]+) for global attention, which tends to 2, and ([\d.]+) for", captions(app)
+    )
+    assert said is not None
+    assert 1.9 < float(said[1]) <= 2 and float(said[2]) == 1

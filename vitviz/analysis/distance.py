@@ -37,14 +37,24 @@ def corner_distance_px(grid: tuple[int, int], patch_px: float) -> float:
     return float(patch_px * np.hypot(grid[0] - 1, grid[1] - 1))
 
 
+def spread_of_heads(distance_px: FloatArray, even_px: float) -> float:
+    """(max - min) / even: how far apart all heads lie, in units of what a head that looks evenly everywhere reads.
+
+    Args:
+        distance_px: of every head, any shape.
+        even_px: see `uniform_distance_px`.
+    """
+    return float(np.ptp(distance_px)) / even_px if even_px else 0.0
+
+
 def mean_attention_distance_px(
     attn: FloatArray, grid: tuple[int, int], patch_px: float, renormalise: bool = False
 ) -> NDArray[np.float64]:
     """d[..., h] = mean_q sum_k A[q, k] * P * ||pos_q - pos_k||  (ViT paper, fig. 7 right and fig. 11).
 
-    Prefix tokens are dropped as queries and as keys and, as in the authors' code, what is left of a row is
-    not renormalised: a head with 90 % of its mass on [CLS] reads 90 % short. `renormalise` divides each row
-    by its mass on patches.
+    Prefix tokens are dropped as queries and as keys and, as in the function that Raghu et al. published
+    (gist.github.com/simonster/155894d48aef2bd36bd2dd8267e62391), what is left of a row is not renormalised: a head
+    with 90 % of its mass on [CLS] reads 90 % short. `renormalise` divides each row by its mass on patches.
 
     Args:
         attn: (..., heads, T, T), rows sum to 1; the last rows * cols tokens are the patches.

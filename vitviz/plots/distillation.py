@@ -34,7 +34,7 @@ def similarity_figure(
             text=["", "before training"] + [""] * (len(depth) - 2),
             textposition="top right",
             textfont={"color": palette.muted},
-            hovertemplate="before training, after block %{x}: %{y:.3f}<extra></extra>",
+            hovertemplate="before training, after layer %{x}: %{y:.3f}<extra></extra>",
         )
     figure.add(
         "scatter",
@@ -47,12 +47,12 @@ def similarity_figure(
             "color": [palette.primary if at == block else palette.paper for at in depth],
             "line": {"color": palette.primary, "width": 2},
         },
-        hovertemplate="after block %{x}: %{y:.3f}<extra></extra>",
+        hovertemplate="after layer %{x}: %{y:.3f}<extra></extra>",
     )
     figure.layout(
         height=300,
         showlegend=False,
-        xaxis={"title": {"text": "block (0: the two tokens as they enter)"}, "dtick": 1, "showgrid": False},
+        xaxis={"title": {"text": "layer (0: the two tokens as they enter)"}, "dtick": 1, "showgrid": False},
         yaxis={
             "title": {"text": "cosine of [CLS] and [DIST]"},
             "range": [-1.05, 1.3],

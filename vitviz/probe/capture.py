@@ -117,8 +117,12 @@ def attention_distances(
     renormalise: bool = False,
     with_entropy: bool = False,
     batch_size: int = 16,
+    with_mean: bool = True,
 ) -> AttentionDistances:
     """Mean attention distance of every head of a ViT, streamed: no attention outlives its block.
+
+    Args:
+        with_mean: also keep the pictures' mean attention, (depth, heads, T, T).
 
     Raises:
         ValueError: if the model has no single patch grid, as a Swin or a CNN.
@@ -127,7 +131,7 @@ def attention_distances(
     blocks = getattr(model, "blocks", None)
     if layout is None or blocks is None:
         raise ValueError(f"needs a model with one grid of patches, received {type(model).__name__}")
-    stream = DistanceStream(len(blocks), layout.grid, layout.patch_px, renormalise, with_entropy)
+    stream = DistanceStream(len(blocks), layout.grid, layout.patch_px, renormalise, with_entropy, with_mean)
     stream_attention(model, images, stream.add, batch_size)
     return stream.result()
 

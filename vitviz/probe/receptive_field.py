@@ -52,7 +52,7 @@ def gradient_maps(
 def mean_reach_px(map_: NDArray[np.floating[Any]], grid: tuple[int, int]) -> float:
     """sum_p w_p ||pos_p - centre||: the mean distance of a layer's central output to the pixels it reads.
 
-    The same measure as attention distance, with normalised gradients in the place of attention.
+    Over the whole way from the pixels to the layer; mean attention distance tells of one layer alone.
     """
     height, width = map_.shape
     y, x = np.mgrid[:height, :width] + 0.5

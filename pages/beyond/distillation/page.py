@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from pages.shell import controls, nouns, page, registry, stand_in, subject
 from pages.shell.subject import Subject
@@ -17,6 +19,7 @@ from pages.views.bars import bars
 from pages.views.maps import maps
 from vitviz.analysis import distillation as analysis
 from vitviz.config import ModelConfig, ViTConfig
+from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.attention import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 from vitviz.training.distillation import distillation_loss
@@ -27,23 +30,28 @@ TAUGHT = {"hard": "answers, not its probabilities", "soft": "probabilities, not 
 NOT_SHIPPED = "Measured for shipped students beside their teacher; this model is none of them."
 STREAM = ("embedded", "blocks.*", "logits_cls", "logits_dist")
 TOP = 4  # classes in a voice's bars
-PLAIN = {"displayModeBar": False}
+MEAN = "mean"
+FloatArray = NDArray[np.floating[Any]]
+Voice = tuple[tuple[str, ...], FloatArray]  # class names and probabilities
 MATH = r"""
 A student carries a second token, [DIST], beside [CLS]: $N + 2$ positions, two heads. With the teacher's hard decision
 $y_t = \arg\max_c Z_t(c)$ (Touvron et al. 2021, equation 3):
 
-$$L = \tfrac12\,\mathrm{CE}\bigl(Z_{cls},\, y\bigr) + \tfrac12\,\mathrm{CE}\bigl(Z_{dist},\, y_t\bigr).$$
+$$
+L = \tfrac12\,\mathrm{CE}\bigl(Z_{cls},\, y\bigr) + \tfrac12\,\mathrm{CE}\bigl(Z_{dist},\, y_t\bigr).
+$$
 
-At test time the model answers with the mean of both heads. Softly, with temperature $\tau = 3$ and $\lambda = 0.1$:
+At test time the model answers with the mean of the two heads' logits, $(Z_{cls} + Z_{dist}) / 2$. Softly, with
+temperature $\tau = 3$ and $\lambda = 0.1$:
 $(1-\lambda)\,\mathrm{CE}(Z_{cls}, y) + \lambda\tau^2\,\mathrm{KL}(p_t\,\|\,p_{dist})$ with
 $p = \mathrm{softmax}(Z/\tau)$.
 
-**Cosine of the two tokens** after every block: $\frac{x_{cls}\cdot x_{dist}}{\|x_{cls}\|\,\|x_{dist}\|}$. In the
+**Cosine of the two tokens** after every layer: $\frac{x_{cls}\cdot x_{dist}}{\|x_{cls}\|\,\|x_{dist}\|}$. In the
 paper's ImageNet models it is 0.06 as they enter and 0.93 at the end. **Shared mass** of two rows of attention:
 $\sum_k \min(a_k, b_k)$ over all keys.
 """
 TRY_THIS = """
-1. **Predict first:** do the two tokens look at the same patches? Then go through the blocks.
+1. **Predict first:** do the two tokens look at the same patches? Then go through the layers.
 2. Scrub the step to 0. Two random tokens: how alike are they then, and why does attention still pull them together?
 3. Find a picture that the teacher gets wrong. Which of the two heads makes the same mistake?
 """
@@ -60,36 +68,71 @@ def student() -> tuple[ModelChoice, int]:
 
 def has_two_heads(config: ModelConfig) -> bool:
     """Whether a model has a second token, and a head for each."""
-    return isinstance(config, ViTConfig) and config.distilled and config.num_classes > 0
+    return bool(abilities(config).distillation)
 
 
-def choose(config: ViTConfig) -> tuple[int, int | None]:
-    """The block, and the head or the mean of all; both count from 1."""
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="distillation"):
+    """The layer, from 1, and the head of its attention, from 1, or 'mean'."""
+
+    block: int
+    head: int | str
+
+    @property
+    def one_head(self) -> int | None:
+        """The head; None for the mean of all."""
+        return self.head if isinstance(self.head, int) else None
+
+
+@dataclass(frozen=True)
+class OwnPicture(controls.Chosen, page="distillation"):
+    """Whether the chosen picture is shown although the student never learned from such ones."""
+
+    own_picture: bool
+
+
+def choose(config: ViTConfig) -> Choice:
+    """Draws the controls."""
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
-        block = controls.slider("distillation.block", "Block", 1, config.depth, config.depth)
+        block = controls.slider(Choice.key("block"), "Layer", 1, config.depth, config.depth)
     with right:
-        heads: list[int | str] = ["mean", *range(1, config.num_heads + 1)]
-        said = controls.segmented("distillation.head", "Head", heads, "mean")
-    return block, None if said == "mean" else int(said)
+        heads: list[int | str] = [MEAN, *range(1, config.num_heads + 1)]
+        head = controls.segmented(Choice.key("head"), "Head", heads, MEAN)
+    return Choice(block, head)
 
 
-def look(now: Subject, block: int, head: int | None) -> tuple[np.ndarray, np.ndarray]:
+def choose_picture(choice: ModelChoice) -> str:
+    """The key of the picture that is shown; says so above it where it is not the chosen one."""
+    image, said = stand_in.picture(choice)
+    if not said:
+        return image
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    with right:
+        own = OwnPicture(controls.toggle(OwnPicture.key("own_picture"), "The chosen one"))
+    if own.own_picture:
+        left.markdown(":gray[This model never learned from pictures like the chosen one.]")
+        return nouns.current().image
+    left.markdown(f":gray[{said}]")
+    return image
+
+
+def look(now: Subject, block: int, head: int | None) -> tuple[FloatArray, FloatArray]:
     """The rows of [CLS] and [DIST] over all keys, of one head or the mean."""
     heads = now.attn[block - 1]
     rows = heads.mean(axis=0) if head is None else heads[head - 1]
     return rows[0], rows[1]
 
 
-def opinions(now: Subject, teacher: ModelChoice | None) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+def opinions(now: Subject, teacher: ModelChoice | None) -> dict[str, Voice]:
     """Class names and probabilities of every voice on this picture."""
     found = now.capture(STREAM)
-    voices = {
+    voices: dict[str, Voice] = {
         "[CLS] head": (now.classes, subject.probabilities(now.model, found["logits_cls"][0])),
         "[DIST] head": (now.classes, subject.probabilities(now.model, found["logits_dist"][0])),
     }
     if teacher is not None:
-        logits = nouns.captured(teacher, None, ("logits",)).logits[0]
+        logits = cached.captured(teacher, None, now.image, ("logits",), now.offset).logits[0]
         loaded = cached.loaded(teacher)
         voices = {
             f"Teacher: {teacher.title}": (loaded.classes, subject.probabilities(loaded, logits)),
@@ -120,7 +163,7 @@ def stage(now: Subject, block: int, head: int | None, teacher: ModelChoice | Non
         )
         which = "on the mean of all heads" if head is None else f"in head {head}"
         page.caption(
-            f"Block {block}, {which}: the two tokens share {percent(analysis.overlap(*rows), 0)} of their attention."
+            f"Layer {block}, {which}: the two tokens share {percent(float(analysis.overlap(*rows)), 0)} of their attention."
             f" [CLS] gives {percent(by_cls[0])} to itself and {percent(by_cls[1])} to [DIST]; [DIST]"
             f" {percent(by_dist[1])} to itself and {percent(by_dist[0])} to [CLS]. One scale for both."
         )
@@ -132,27 +175,22 @@ def stage(now: Subject, block: int, head: int | None, teacher: ModelChoice | Non
 
 
 def depth(now: Subject, choice: ModelChoice, block: int) -> None:
-    """How alike the two tokens are after every block."""
+    """How alike the two tokens are after every layer."""
     st.subheader("How alike are the two tokens?", anchor=False)
     similarity = _similarity(now)
     first = choice.steps[0]
     start = None if now.step == first else _similarity(subject.of(choice, first, now.image))
-    st.plotly_chart(
-        similarity_figure(similarity, start, block, nouns.mode()),
-        theme=None,
-        config=PLAIN,
-        key="distillation.similarity",
-    )
+    page.figure(similarity_figure(similarity, start, block, nouns.mode()), "distillation.similarity")
     far = int(similarity.argmin())
     before = "" if start is None else f" Before training the last was {signed(start[-1])}."
     page.caption(
-        f"They enter with a cosine of {signed(similarity[0])} and leave block {len(similarity) - 1} with"
-        f" {signed(similarity[-1])}; they are furthest apart {'as they enter' if not far else f'after block {far}'}."
+        f"They enter with a cosine of {signed(similarity[0])} and leave layer {len(similarity) - 1} with"
+        f" {signed(similarity[-1])}; they are furthest apart {'as they enter' if not far else f'after layer {far}'}."
         + before
     )
 
 
-def _similarity(now: Subject) -> np.ndarray:
+def _similarity(now: Subject) -> NDArray[np.float64]:
     found = now.capture(STREAM)
     layers = len([name for name in found.arrays if name.removeprefix("blocks.").isdigit()])
     stream = [found["embedded"][0], *(found[f"blocks.{layer}"][0] for layer in range(layers))]
@@ -183,7 +221,8 @@ def measured(choice: ModelChoice) -> dict[str, Any] | str:
         if not path.is_file() or catalogue.header(path).digest != digest:
             when, how = stored["measured"], stored["command"]
             return f"A file has changed since this was measured on {when}: measure again with `{how}`."
-    return entry | {"date": stored["measured"], "command": stored["command"]}
+    found: dict[str, Any] = entry | {"date": stored["measured"], "command": stored["command"]}
+    return found
 
 
 def agreement(entry: dict[str, Any] | str) -> None:
@@ -195,12 +234,7 @@ def agreement(entry: dict[str, Any] | str) -> None:
     names, differs, accuracy = entry["names"], np.array(entry["differs"]), entry["accuracy"]
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with left:
-        st.plotly_chart(
-            disagreement_figure(names, differs, nouns.mode()),
-            theme=None,
-            config=PLAIN,
-            key="distillation.differs",
-        )
+        page.figure(disagreement_figure(names, differs, nouns.mode()), "distillation.differs")
     with right:
         st.dataframe(
             [
@@ -253,13 +287,13 @@ def describe_agreement(entry: dict[str, Any]) -> str:
 entry_of_page = registry.BY_SLUG["distillation"]
 page.header(entry_of_page.title, entry_of_page.question)
 chosen, at_step = student()
-seen = subject.of(chosen, at_step, nouns.current().image)
-chosen_block, chosen_head = choose(chosen.config)
-stage(seen, chosen_block, chosen_head, teacher_of(chosen))
 stand_in.say_which(
     chosen, lacks="distillation token", button="Choose this student", key="distillation.choose"
 )
-depth(seen, chosen, chosen_block)
+seen = subject.of(chosen, at_step, choose_picture(chosen))
+said = choose(as_vit(chosen.config))
+stage(seen, said.block, said.one_head, teacher_of(chosen))
+depth(seen, chosen, said.block)
 agreement(measured(chosen))
 nouns.link_to("live_lab", "Train a student, live", **{"live_lab.recipe": "cifar10_deit"})
 page.drawers(

@@ -13,12 +13,12 @@ from vitviz.probe.window_cost import Measurement, measure
 from vitviz.windows import global_attention_cost, window_attention_cost
 
 PATCH_PX = 4
+TOKENS = "tokens N (patches of 4 px)"
 SIDES_PX = (112, 224, 448, 896, 1792)
 WINDOWS = (4, 7, 8)
 WIDTHS = (48, 96, 192, 384)
 MEASURED_WINDOWS = (2, 4, 6, 8)  # windows per side; 56 x 56 tokens at M = 7
 MOST_TOKENS = 64
-CONFIG = {"displayModeBar": False}
 _ONE_AT_A_TIME = Lock()  # one measurement at a time, or they measure each other
 
 
@@ -57,18 +57,19 @@ def draw() -> None:
 def formula(window: int, dim: int) -> None:
     """Multiply-adds from the paper's equations 1 and 2."""
     sides = np.array(SIDES_PX) // PATCH_PX
+    tokens = (sides**2).astype(float)
     full = np.array([global_attention_cost(int(s), int(s), dim) for s in sides], float)
     cut = np.array([window_attention_cost(int(s), int(s), dim, window) for s in sides], float)
     st.markdown("**By the formula**: multiply-adds of one attention layer")
     figure = plots.cost_figure(
-        SIDES_PX,
+        list(tokens),
         {"global": full, "windows": cut},
-        "picture side, px (patches of 4 px)",
+        TOKENS,
         "multiply-adds",
         "",
         nouns.mode(),
     )
-    st.plotly_chart(figure, theme=None, config=CONFIG, key="swin.cost")
+    page.figure(figure, "swin.cost")
     at = SIDES_PX.index(224)
     equal, n, c = window**2, f"{56**2:,}".replace(",", "{,}"), dim
     st.markdown(
@@ -78,8 +79,9 @@ def formula(window: int, dim: int) -> None:
     )
     page.caption(
         f"That is {full[at] / 1e6:,.0f} against {cut[at] / 1e6:,.0f} million, {full[at] / cut[at]:.1f} times. From"
-        f" {SIDES_PX[-2]} to {SIDES_PX[-1]:,} px the slope is {slope(sides[-2:], full[-2:]):.2f} for global attention"
-        f" and {slope(sides[-2:], cut[-2:]):.2f} for windows. Both cost the same where the picture is one window of"
+        f" {SIDES_PX[-2]} to {SIDES_PX[-1]:,} px ({tokens[-2]:,.0f} to {tokens[-1]:,.0f} tokens) the slope is"
+        f" {slope(tokens[-2:], full[-2:]):.2f} for global attention, which tends to 2, and"
+        f" {slope(tokens[-2:], cut[-2:]):.2f} for windows. Both cost the same where the picture is one window of"
         f" {equal} tokens."
     )
 
@@ -101,6 +103,7 @@ def by_the_clock(window: int, dim: int) -> None:
         return
     found = measured(window, dim)
     sides = np.array([one.side for one in found], float)
+    tokens = sides**2
     what = controls.segmented("swin.cost_shown", "Shown", ["time", "memory"], label_visibility="collapsed")
     if what == "time":
         full, cut = (np.array([getattr(one, f"{kind}_s") for one in found]) for kind in ("global", "window"))
@@ -111,18 +114,18 @@ def by_the_clock(window: int, dim: int) -> None:
         )
         title, unit = "bytes held at once", "B"
     figure = plots.cost_figure(
-        list(sides * PATCH_PX),
+        list(tokens),
         {"global": full, "windows": cut},
-        "picture side, px",
+        TOKENS,
         title,
         unit,
         nouns.mode(),
         height_px=272,
     )
-    st.plotly_chart(figure, theme=None, config=CONFIG, key=f"swin.measured_{what}")
+    page.figure(figure, f"swin.measured_{what}")
     page.caption(
-        f"Slopes over these sizes: {slope(sides, full):.2f} global, {slope(sides, cut):.2f} windows (by side; the"
-        f" formula tends to 4 and 2). At {sides[-1] * PATCH_PX:.0f} px: {amount(full[-1], unit)} against"
+        f"Slopes over these sizes: {slope(tokens, full):.2f} global, {slope(tokens, cut):.2f} windows (by the formula"
+        f" 2, where pictures are large, and 1). At {sides[-1] * PATCH_PX:.0f} px: {amount(full[-1], unit)} against"
         f" {amount(cut[-1], unit)}, {full[-1] / cut[-1]:.0f} times."
         + (" Median of 3 runs." if unit == "s" else " What PyTorch holds beyond the input.")
     )

@@ -10,13 +10,17 @@ from vitviz import windows
 from vitviz.analysis import reachability
 
 MATH = r"""
-$$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\Bigl(\frac{QK^\top}{\sqrt d} + B + \text{mask}\Bigr)V$$
+$$
+\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\Bigl(\frac{QK^\top}{\sqrt d} + B + \text{mask}\Bigr)V
+$$
 
 in every window of $M \times M$ tokens. $B$ reads one number per head and offset from a table of $(2M-1)^2$; the mask is
 $-100$ where query and key were not neighbours before the roll, else $0$. Blocks alternate (equation 3 of the paper):
 
-$$\hat z^{l} = \text{W-MSA}(\mathrm{LN}\,z^{l-1}) + z^{l-1},\qquad
-\hat z^{l+1} = \text{SW-MSA}(\mathrm{LN}\,z^{l}) + z^{l},$$
+$$
+\hat z^{l} = \text{W-MSA}(\mathrm{LN}\,z^{l-1}) + z^{l-1},\qquad
+\hat z^{l+1} = \text{SW-MSA}(\mathrm{LN}\,z^{l}) + z^{l},
+$$
 
 each followed by an MLP with its own residual. The shift is $s = \lfloor M/2 \rfloor$ on both axes; region ids come
 from the slices $(0, -M), (-M, -s), (-s, \text{end})$.
@@ -25,7 +29,12 @@ from the slices $(0, -M), (-M, -s), (-s, \text{end})$.
 $L_n L_{n-1} \cdots L_1$; merging is one more such matrix, four columns to a row.
 
 **Cost**, in multiply-adds (equations 1 and 2), for $h \times w$ tokens of width $C$:
-$$\Omega(\text{MSA}) = 4hwC^2 + 2(hw)^2C, \qquad \Omega(\text{W-MSA}) = 4hwC^2 + 2M^2hwC.$$
+
+$$
+\Omega(\text{MSA}) = 4hwC^2 + 2(hw)^2C, \qquad \Omega(\text{W-MSA}) = 4hwC^2 + 2M^2hwC.
+$$
+
+Over the number of tokens $N = hw$, both axes logarithmic, the first tends to a slope of 2; the second has a slope of 1.
 
 Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
 """

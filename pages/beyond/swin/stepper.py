@@ -69,7 +69,10 @@ def describe(found: analysis.Layout, leak: np.ndarray) -> str:
     count, cells = found.index.shape
     start = f"{found.grid[0]} × {found.grid[1]} patches make {count:,} windows of {cells:,}"
     if not found.shift:
-        return f"{start}. Without a shift the two blocks see the same windows, and no window ever hears of another."
+        return (
+            f"{start}. Without a shift the two blocks see the same windows, and no window hears of another until four"
+            " tokens are merged into one: a window of the next stage covers four of this one."
+        )
     touched = leak[leak > 0]
     return (
         f"{start}. Rolled by {found.shift}, {found.masked_windows:,} of them hold patches from more than one side of"

@@ -20,7 +20,7 @@ from vitviz.plots import swin as plots
 from vitviz.probe.window_reach import NOTHING, patch_gradients
 
 KEY = "swin.reach"
-BLOCKS = 6
+BLOCKS = 8  # a corner of 16 x 16 patches reaches the whole picture after 7 with windows of 4
 SHOWN = 12  # blocks of a real Swin side by side
 CNN_RADIUS = 2  # two 3 x 3 convolutions, as in a residual block
 

@@ -106,8 +106,10 @@ MATHEMATICS = r"""
 **Pre-norm** (ViT paper, eq. 2, 3): $z' = \mathrm{MSA}(\mathrm{LN}(z)) + z$, $z = \mathrm{MLP}(\mathrm{LN}(z')) + z'$.
 **Post-norm** (Vaswani et al. 2017): $z' = \mathrm{LN}(\mathrm{MSA}(z) + z)$, $z = \mathrm{LN}(\mathrm{MLP}(z') + z')$.
 
-$$\mathrm{head}_h = \mathrm{softmax}\Bigl(\frac{Q_h K_h^\top}{\sqrt{d}}\Bigr) V_h,\qquad
-\mathrm{MSA}(z) = W_o\,[\mathrm{head}_1;\dots;\mathrm{head}_H] + b_o$$
+$$
+\mathrm{head}_h = \mathrm{softmax}\Bigl(\frac{Q_h K_h^\top}{\sqrt{d}}\Bigr) V_h,\qquad
+\mathrm{MSA}(z) = W_o\,[\mathrm{head}_1;\dots;\mathrm{head}_H] + b_o
+$$
 
 **Why** $\sqrt d$: if the entries of $q$ and $k$ are independent with variance 1, $q\cdot k$ has variance $d$. Without
 the division the softmax gets scores of size $\sqrt d$, puts nearly all weight on one key, and its gradient vanishes.

@@ -1,0 +1,43 @@
+"""The drawers in a real browser: every formula is set, none is red, and no dollar is left in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settle
+
+pytestmark = pytest.mark.browser
+
+BARE = """() => [...document.querySelectorAll('[data-testid="stExpander"] [data-testid="stMarkdownContainer"]')]
+  .map((box) => {
+    const copy = box.cloneNode(true);
+    copy.querySelectorAll('.katex, code, pre').forEach((part) => part.remove());
+    return copy.textContent;
+  })
+  .filter((text) => text.includes('$'))"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("address", "formulas"),
+    [
+        ("attention_distance?model=preset:vit_digits&attention_distance.count=1", 10),
+        ("swin?model=preset:swin_digits&image=digits:0", 15),
+        ("distillation?model=preset:deit_digits&image=digits:0", 8),
+    ],
+)
+def test_every_formula_of_every_drawer_is_set(
+    visit: Callable[..., Page], address: str, formulas: int
+) -> None:
+    page = visit(address)
+    titles = page.locator('[data-testid="stExpander"] summary')
+    for index in range(titles.count()):
+        titles.nth(index).click()
+        expect(page.locator('[data-testid="stExpander"] details[open]')).to_have_count(index + 1)
+    expect(page.locator('[data-testid="stExpander"] .katex').nth(formulas - 1)).to_be_attached()
+    settle(page)
+    assert page.locator(".katex-error").all_inner_texts() == []
+    assert page.evaluate(BARE) == []
