@@ -73,7 +73,13 @@ def draw(model: ModelChoice, image: str) -> bool:
             "" if model.accuracy is None else f", right on {percent(model.accuracy)} of its own test pictures"
         )
         _say(f"{_grey(former)}: {plain(model.title)} is shown instead{does}.")
-        st.button(f"Back to {former.title}", key="nouns.undo", icon=":material/undo:", on_click=_back)
+        st.button(
+            f"Back to {former.title}",
+            key="nouns.undo",
+            icon=":material/undo:",
+            on_click=_back,
+            width="stretch",
+        )
     else:
         wants_colour = _lacks_colour(model, image)
         target = _fitting(image) if wants_colour or _lacks_digits(model, image) else None
@@ -84,7 +90,13 @@ def draw(model: ModelChoice, image: str) -> bool:
             if wants_colour
             else f"This is a grey digit, and {plain(model.title)} was made for colour pictures."
         )
-        st.button(f"Show {target.title} instead", key="nouns.fitting", on_click=_show, args=(target.key,))
+        st.button(
+            f"Show {target.title} instead",
+            key="nouns.fitting",
+            on_click=_show,
+            args=(target.key,),
+            width="stretch",
+        )
     if yours:
         more_models.offer("nouns.imagenet_said")
     return yours

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
@@ -61,3 +62,41 @@ def test_a_stopped_fetch_leaves_nothing_and_says_nothing(weights: Path) -> None:
     fetch.run()
     assert fetch.finished and not fetch.error
     assert not weights_file(find(DEIT)).exists()
+
+
+def test_the_small_ones_come_first_with_what_they_are_and_can_be_cancelled(
+    open_app: OpenApp, weights: Path
+) -> None:
+    name = find(DEIT).name
+    published._fetches[name] = fetch = published.Fetch(name, done_bytes=5_000_000, total_bytes=23_000_000)
+    app = open_app()
+    app.sidebar.button(key="nouns.more").click().run()
+    titles = [text.value for text in app.markdown if " MB" in text.value]
+    assert [title.split("/")[0].strip("*") for title in titles[:3]] == [
+        "DeiT\\-Ti",
+        "DINO ViT\\-S",
+        "ViT\\-S",
+    ]
+    assert titles[3].startswith("**Swin\\-T")
+    assert any("1,000 classes; learned from ImageNet" in said.value.replace("\\", "") for said in app.caption)
+    assert any(weights.name in said.value for said in app.caption)
+    others = app.selectbox(key="published._name").options
+    assert not any("ViT-L" in option for option in others)
+    app.button(key=f"published._cancel.{name}").click().run()
+    assert fetch.stop.is_set() and not app.exception
+
+
+def test_one_that_is_here_is_shown_in_one_click(open_app: OpenApp, weights: Path) -> None:
+    entry = find(DEIT)
+    file = weights_file(entry)
+    file.parent.mkdir(parents=True)
+    save_file({"a": torch.zeros(2)}, file)
+    app = open_app()
+    app.sidebar.button(key="nouns.more").click().run()
+    app.button(key=f"published._show.{entry.name}").click().run()
+    assert app.query_params["model"] == f"pretrained:{entry.name}"
+    assert app.sidebar.selectbox(key="model").value == f"pretrained:{entry.name}"
+    assert not app.get("dialog")
+    file.write_bytes(file.read_bytes()[:-1])  # cut short
+    late = open_app(model=f"pretrained:{entry.name}")
+    assert "'More models' fetches it" in late.sidebar.warning[0].value
