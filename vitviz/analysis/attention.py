@@ -86,7 +86,8 @@ def readout_row(matrix: FloatArray, prefix: tuple[str, ...], readout: str) -> Fl
     """The row of a token-by-token matrix that the class scores are read from.
 
     'cls' reads the [CLS] row, and a distilled model the mean of the [CLS] and distillation rows, as its score is
-    the mean of both heads; 'mean' averages the patches' rows; 'first_patch' reads the first patch's row.
+    the mean of two logits, one read from each; 'mean' averages the patches' rows; 'first_patch' reads the first
+    patch's row.
 
     Args:
         matrix: (..., query, key).

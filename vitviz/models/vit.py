@@ -228,7 +228,7 @@ class VisionTransformer(nn.Module):
         return (logits, recorder.tensors) if recorder.active else logits
 
     def readout(self, z: Tensor, record: Recorder | None = None) -> Tensor:
-        """Class scores of the normed tokens (B, P + N, D); the mean of both heads for a DeiT.
+        """Class scores of the normed tokens (B, P + N, D); the mean of both heads' logits for a DeiT.
 
         A model without a head returns the features that a head would read, (B, D).
         """
