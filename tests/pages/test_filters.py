@@ -104,6 +104,9 @@ def test_the_page_opens_on_clear_filters_with_ones_own_model_beside(
     said = captions(app)
     assert "**test\\_vit**: 28 components" in said and said.index("slow waves") < said.index("rough as noise")
     assert app.query_params["model"] == plain_default  # the visitor's own, until another is chosen
+    alone = open_app(PAGE, filters__beside="nothing")
+    assert payload(alone)[0]["sheets"][payload(alone)[0]["active"]]["title"] == "A *digits* ViT"
+    assert "This page opens with" not in text(alone)
     again = open_app(PAGE, **{key.replace(".", "__"): value for key, value in app.query_params.items()})
     assert [sheet["title"] for sheet in payload(again)[0]["sheets"]] == [
         sheet["title"] for sheet in payload(app)[0]["sheets"]

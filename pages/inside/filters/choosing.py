@@ -11,7 +11,7 @@ from pages.inside.filters import sources
 from pages.inside.filters.sources import Filters
 from pages.shell import controls, link, nouns, state
 from pages.stores.choice import ModelChoice
-from vitviz.analysis import filters
+from vitviz.analysis.filters import Look
 from vitviz.models.abilities import abilities
 from vitviz.words import plain
 
@@ -144,24 +144,28 @@ def say_which(first: ModelChoice | None) -> None:
     )
 
 
-def _look() -> filters.Look:
-    return filters.look(sources.of(nouns.choice(), nouns.current().step).now)
+def _look() -> Look:
+    return sources.look(sources.of(nouns.choice(), nouns.current().step).now)
 
 
 def sheets(chosen: Choice, first: ModelChoice | None) -> Sheets:
-    """The models that are shown: random weights of the same shape, the sidebar's, and those beside it."""
+    """The models that are shown: random weights of the same shape, the sidebar's, and those beside it.
+
+    Args:
+        chosen: what the controls say.
+        first: the model beside it that is shown first; None: the sidebar's.
+    """
     choice = nouns.choice()
     main = sources.of(choice, nouns.current().step)
-    leads = first is not None and chosen.beside == first.key
     beside = [sources.of(nouns.models()[k], None) for k in (chosen.beside, chosen.cnn) if k != NOTHING]
-    trained = [beside[0], main, *beside[1:]] if leads else [main, *beside]
+    trained = [main, *beside] if first is None else [beside[0], main, *beside[1:]]
     if chosen.kind == "change":
         moved = [sources.change(model) for model in trained if len(model.weights) > 1]
         changed = sources.change(main)
-        at = 1 if leads and len(beside[0].weights) > 1 else 0
+        at = 1 if first is not None and len(beside[0].weights) > 1 else 0
         moved[at] = changed
         return Sheets(moved, changed, 0)
-    if leads and first is not None:
+    if first is not None:
         return Sheets([*trained[:2], sources.random_twin(first), *trained[2:]], main, 0)
     if choice.trained_on is None:
         return Sheets(trained, main, 0)

@@ -46,6 +46,10 @@ def draw() -> None:
     choice = nouns.choice()
     first = choosing.opens_with()
     chosen = choosing.read(first)
+    if (
+        first is not None and chosen.beside != first.key
+    ):  # another one was put beside: the sidebar's is first again
+        first = None
     shown = choosing.sheets(chosen, first)
     choosing.say_which(first)
     able = abilities(choice.config)
@@ -99,14 +103,9 @@ def _components(weights: list[FloatArray], count: int) -> tuple[FloatArray, Floa
     return filters.components_over_time(weights, count)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _look(weights: FloatArray) -> filters.Look:
-    return filters.look(weights)
-
-
 def describe(model: Filters, grey: bool) -> str:
     """What a model's components are like, from their numbers, and honest where training has left noise."""
-    found = _look(_coloured(model.now, grey))
+    found = sources.look(_coloured(model.now, grey))
     if found.waves:
         kind = f"the first are slow waves (roughness {found.head:.2f}; noise has about 1)"
         kind += ", the last are noise" if found.tail > NOISY else ", the last finer ones"

@@ -90,6 +90,12 @@ def _random(config: ModelConfig) -> FloatArray:
     return as_array(create_model(small, seed=SEED).get_parameter(parameter_name(config)))
 
 
+@st.cache_data(max_entries=64, show_spinner=False)
+def look(weights: FloatArray) -> Look:
+    """How the components of filters (D, C, P, P) look; kept."""
+    return filters.look(weights)
+
+
 def bias(choice: ModelChoice) -> FloatArray | None:
     """E's bias at the chosen step, (D,); None where it has none."""
     loaded = cached.loaded(choice, nouns.current().step)
@@ -119,4 +125,4 @@ def _shipped_look(choice: ModelChoice) -> Look | None:
 @st.cache_data(max_entries=64, show_spinner=False)
 def _look(path: Path, modified_ns: int, _choice: ModelChoice) -> Look | None:
     weights = films.last(_choice, parameter_name(_choice.config))
-    return None if weights is None else filters.look(weights)
+    return None if weights is None else look(weights)
