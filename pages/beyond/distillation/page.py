@@ -163,8 +163,9 @@ def stage(now: Subject, block: int, head: int | None, teacher: ModelChoice | Non
         )
         which = "on the mean of all heads" if head is None else f"in head {head}"
         page.caption(
-            f"Layer {block}, {which}: the two tokens share {percent(float(analysis.overlap(*rows)), 0)} of their"
-            f" attention. [CLS] gives {percent(by_cls[0])} to itself and {percent(by_cls[1])} to [DIST]; [DIST]"
+            f"Layer {block}, {which}: the two tokens share"
+            f" {percent(float(analysis.overlap(*rows)), 0)} of their attention."
+            f" [CLS] gives {percent(by_cls[0])} to itself and {percent(by_cls[1])} to [DIST]; [DIST]"
             f" {percent(by_dist[1])} to itself and {percent(by_dist[0])} to [CLS]. One scale for both."
         )
     with voices:
