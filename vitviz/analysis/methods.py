@@ -27,7 +27,7 @@ METHODS = {
         "Raw attention",
         "mean over heads of A_L[readout, ·]",
         r"r = \tfrac1H\sum_h A^{(L,h)}_{\text{readout},\,\cdot}",
-        "Last block, as Caron et al. 2021 show it",
+        "Last layer, as Caron et al. 2021 show it",
         False,
     ),
     "rollout": Method(

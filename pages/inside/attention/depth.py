@@ -83,7 +83,7 @@ def draw_curves(subject: Subject, of_readout: np.ndarray, of_token: np.ndarray, 
 def draw_patches(subject: Subject, every: np.ndarray, name: str) -> None:
     """The answer's probability if the head read each patch, layer by layer; a click pins a patch."""
     grid = subject.layout.grid
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         st.markdown(f"**Probability of {plain(name)} if the head read each patch**; a click pins it")
         ground = choose_ground(subject)
     picked = draw_maps(

@@ -108,14 +108,13 @@ def choose(subject: Subject) -> Look:
 
 def choose_ground(subject: Subject, *, maps: bool = True) -> Ground:
     """The controls of views without an explorer; `maps`: whether maps are drawn there."""
-    with _popover(label_above=False):
+    with _popover():
         return _toggles(subject, maps)
 
 
-def _popover(label_above: bool = True) -> DeltaGenerator:
+def _popover() -> DeltaGenerator:
     beside = st.container(gap=None, width="content")
-    if label_above:
-        beside.space(28)  # the height of a label, which a popover does not have
+    beside.space(28)  # the height of a label, which a popover does not have
     return beside.popover("Display", width="content")
 
 

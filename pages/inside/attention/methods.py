@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.inside.attention import explained, predictions, recipe
 from pages.inside.attention.explained import Maps
-from pages.inside.attention.look import Ground, choose_ground
+from pages.inside.attention.look import Ground
 from pages.shell import nouns, page
 from pages.shell.subject import Subject
 from pages.views.maps import maps as draw_maps
@@ -71,8 +71,7 @@ def panels(subject: Subject, found: Maps, ground: Ground, key: str, notes: list[
 
 def draw(subject: Subject) -> None:
     """Every method's map of the same picture, one pointer over all."""
-    chosen = recipe.choose(subject)
-    ground = choose_ground(subject)
+    chosen, ground = recipe.choose(subject)
     found = explained.maps(subject, chosen)
     able = subject.able
     if not able.rollout:

@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 import streamlit as st
 
+from pages.inside.attention.look import Ground, choose_ground
 from pages.shell import controls
 from pages.shell.subject import Subject
 from vitviz.analysis.attention import Fusion
@@ -28,9 +29,9 @@ class Fusing(controls.Chosen, page="attention"):
 KEY_OF_CLASS = "attention.class"  # a word of Python's, so no field
 
 
-def choose(subject: Subject) -> Recipe:
-    """Class, fusion and discard; the class needs a head, rollout layers that can be multiplied."""
-    first, second, third = st.columns([4, 4, 4])
+def choose(subject: Subject) -> tuple[Recipe, Ground]:
+    """Class, fusion and discard, and how maps are drawn; the class needs a head, rollout layers to multiply."""
+    first, second, third, fourth = st.columns([4, 4, 4, 2])
     rollout = subject.able.rollout
     with first:
         target = _class(subject)
@@ -54,7 +55,9 @@ def choose(subject: Subject) -> Recipe:
             help="The lowest weights of every layer are dropped; the columns of prefix tokens are kept.",
             why_not=None if rollout else rollout.why_not,
         )
-    return Recipe(target, cast(Fusion, fusion), float(discard))
+    with fourth:
+        ground = choose_ground(subject)
+    return Recipe(target, cast(Fusion, fusion), float(discard)), ground
 
 
 def _class(subject: Subject) -> int | None:

@@ -6,7 +6,6 @@ import streamlit as st
 
 from pages.inside.attention import explained, recipe
 from pages.inside.attention.explained import Check, Maps
-from pages.inside.attention.look import choose_ground
 from pages.inside.attention.methods import panels
 from pages.shell import nouns, page
 from pages.shell.subject import Subject
@@ -28,13 +27,11 @@ def draw(subject: Subject) -> None:
     if not subject.able.class_head:
         st.info(subject.able.class_head.why_not, icon=":material/block:")
         return
-    chosen = recipe.choose(subject)
+    chosen, ground = recipe.choose(subject)
     assert chosen.target is not None  # there is a head, so there are classes
     found = explained.maps(subject, chosen)
     draw_curves(subject, explained.check(subject, found, chosen.target), chosen.target)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader("The same maps from random weights", anchor=False)
-        ground = choose_ground(subject)
+    st.subheader("The same maps from random weights", anchor=False)
     twin = explained.maps(subject, chosen, twin=True)
     same = {name: rank_correlation(found[name], twin[name]) for name in found}
     notes = [f"rank correlation with the model's: {signed(same[name])}" for name in found]
