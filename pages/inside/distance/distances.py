@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from pages.shell import nouns
 from pages.stores import cached, catalogue
@@ -21,6 +22,7 @@ from vitviz.probe.receptive_field import gradient_maps, mean_reach_px
 
 BY_GRADIENT = (gradient_maps, mean_reach_px)  # what measures reach
 YOURS = "picture"  # in the place of a set's name: the chosen picture alone
+SMALL_PX = 64
 FEW = 4  # pictures that are enough to tell whether a model's heads differ
 FloatArray = NDArray[np.floating[Any]]
 
@@ -81,9 +83,12 @@ def measure(
 ) -> AttentionDistances:
     """Every head of a ViT, now; see `vitviz.probe.capture.attention_distances`."""
     entropy = asked.name == "entropy"
-    return attention_distances(
-        model.model, images(model, seen), asked.renormalise, entropy, with_mean=with_mean
-    )
+    # A small model by two threads that wait for each other takes many times as long where others keep the cores busy.
+    alone = 1 if model.preparation.image_size <= SMALL_PX else None
+    with threadpool_limits(alone, user_api="openmp"):
+        return attention_distances(
+            model.model, images(model, seen), asked.renormalise, entropy, with_mean=with_mean
+        )
 
 
 def of(model: LoadedModel, seen: Pictures, asked: Measure) -> AttentionDistances:

@@ -40,13 +40,9 @@ class Film:
 
     def advance(self) -> bool:
         """Measure the next moment; whether another is missing still."""
-        import torch  # noqa: F401  so that its threads are known
-        from threadpoolctl import threadpool_limits
-
         for step in [step for step in self.moments if step not in self.heads][:1]:
             try:
-                with threadpool_limits(1, user_api="openmp"):  # the other cores are the visits'
-                    self.heads[step] = self._measure(step)
+                self.heads[step] = self._measure(step)
             except Exception:  # a run that was deleted meanwhile, a set that is gone
                 logging.getLogger(__name__).warning("step %d cannot be measured", step, exc_info=True)
                 self.trouble = f"The way through training is not shown: step {step:,} could not be measured."
