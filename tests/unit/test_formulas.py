@@ -11,8 +11,6 @@ import pytest
 
 PAGES = Path(__file__).resolve().parents[2] / "pages"
 FILES = sorted(PAGES.rglob("*.py"))
-# Whoever mends one takes it out; the set is empty at the end.
-AWAITED = {"inside/positions/similarity.py"}
 
 
 def texts(source: str) -> Iterator[str]:
@@ -61,9 +59,7 @@ def faults(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PAGES)))
-def test_every_formula_stands_as_markdown_wants_it(path: Path, request: pytest.FixtureRequest) -> None:
-    if str(path.relative_to(PAGES)) in AWAITED:
-        request.applymarker(pytest.mark.xfail(reason="being mended", strict=False))
+def test_every_formula_stands_as_markdown_wants_it(path: Path) -> None:
     assert [fault for text in texts(path.read_text()) for fault in faults(text)] == []
 
 
