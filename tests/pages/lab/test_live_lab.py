@@ -414,7 +414,7 @@ def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run)
     ("model", "words"),
     [
         ("preset:vit_digits", "64 patches: 65 tokens with [CLS]"),
-        ("preset:cnn_digits", "16 patches: 17 tokens with [CLS]"),
+        ("preset:cnn_digits", "64 patches: 65 tokens with [CLS]"),
     ],
 )
 def test_start_counts_patches_and_tokens(open_app: OpenApp, model: str, words: str) -> None:
