@@ -13,4 +13,5 @@ _hero = register(__file__, "hero")
 def hero(shown: np.ndarray, patch_px: int, pin: tuple[float, float] | None, *, key: str) -> int | None:
     """Mounts the view of a picture (S, S, 3) uint8; returns the patch that was pinned in this run, or None."""
     payload = pack({"patch_px": patch_px, "pin": None if pin is None else list(pin)}, shown=shown)
-    return _hero(payload, key=key, triggers=("pick",)).pick
+    picked: int | None = _hero(payload, key=key, triggers=("pick",)).pick
+    return picked

@@ -26,10 +26,16 @@ picked = hero(shown, patch_px, chosen.pin.place, key="home.hero")
 if picked is not None:
     nouns.set_pin(Pin.of_cell((grid, grid), picked))
     st.rerun()
+patches, prefix = grid * grid, getattr(choice.config, "prefix_tokens", ()) if cuts else ("cls",)
+sequence = f"{patches} patches" + (
+    f": {patches + len(prefix)} tokens with {' and '.join(f'[{name.upper()}]' for name in prefix)}"
+    if prefix
+    else ""
+)
 reads = "as the chosen model reads it" if cuts else "as a ViT would read it, the chosen model cuts no patches"
 st.caption(
     f"{sidebar.describe(chosen.image)}, {reads}: {side_px} × {side_px} px,"
-    f" cut into {grid} × {grid} patches of {patch_px} px, is a sequence of {grid * grid} tokens."
+    f" cut into {grid} × {grid} patches of {patch_px} px, is a sequence of {sequence}."
     " Point at a patch to find it in the sequence; click to pin it on every page."
 )
 

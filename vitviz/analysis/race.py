@@ -98,11 +98,17 @@ def describe(racers: Sequence[Racer], classes: Sequence[str]) -> str:
     first = _of(measured[0])
     listed = ", ".join(f"{r.title} {percent(_of(r).accuracy)}" for r in measured)
     said = [
-        f"Right on {first.images:,} {first.split} pictures after {first.epoch:.3g} epochs: {listed};"
+        f"Right on {first.images:,} {first.split} pictures after {_epochs(first.epoch)}: {listed};"
         f" guessing gives {percent(1 / len(classes), 0)}."
     ]
     said += [_summed(measured, classes), _without(measured), _shuffling(measured)]
     return " ".join(sentence for sentence in said if sentence)
+
+
+def _epochs(epoch: float) -> str:
+    """'0.07 epochs', '1 epoch', '30 epochs'."""
+    text = f"{epoch:.2f}".rstrip("0").rstrip(".")
+    return f"{text} epoch" if text == "1" else f"{text} epochs"
 
 
 def _of(racer: Racer) -> Measured:

@@ -10,11 +10,16 @@ from vitviz.training.runs import Member, RunConfig
 
 POSITIONS_RACE = "positions_race"  # the preset's name in a RunConfig
 TITLE = "Do positions matter?"
+QUESTIONS = {
+    "shapes": "where does the warm object lie, seen from the cool one?",
+    "digits": "which digit is it?",
+    "mnist": "which digit is it?",
+}
 CODES: dict[Positions, str] = {
-    "none": "None",
+    "none": "No positions",
     "sincos_1d": "1-D sinusoidal",
-    "sincos_2d_sum": "2-D, summed",
-    "sincos_2d_concat": "2-D, concatenated",
+    "sincos_2d_sum": "2-D summed",
+    "sincos_2d_concat": "2-D concatenated",
     "learned": "Learned",
 }
 _SMALL = ViTConfig(image_size=32, patch_size=8, embed_dim=64, depth=2, num_heads=4, mlp_ratio=2.0)

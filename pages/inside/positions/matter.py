@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, nouns, page
+from pages.shell import controls, nouns, page, task
 from pages.stores import catalogue
 from pages.views.race import MATH, TRY_THIS
 from pages.views.race import race as race_view
 from vitviz.analysis.race import Racer, describe, racer
+from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.plots import race as plots
 from vitviz.training.races import CODES, RACES
 
@@ -46,12 +47,14 @@ def draw() -> None:
             Choice.key("dataset"),
             "Data set",
             tuple(d for d in RACES if d in races),
-            format_func=lambda key: catalogue.datasets().get(key, key),
+            format_func=lambda key: DATASETS[key].title,
         )
     with live:
         nouns.link_to(
             "live_lab", "Train this live", **{"live_lab.train": "experiment", "live_lab.race": name}
         )
+    if name in available_datasets():
+        task.draw(name)
     race = races[name]
     racers = racers_of(race)
     race_view(plots.payload(racers, 1 / len(race["classes"]), race["train"]["epochs"]), key="positions.race")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -165,6 +166,40 @@ OPTIMISER = (
     ),
     Field("precision", "Precision", "choice", "Of the training; pictures are always in fp32.", _PRECISIONS),
 )
+_ELSEWHERE = {  # drawn as other controls, or following from the data
+    "num_heads": "Heads",
+    "embed_dim": "Width D",
+    "patch_size": "Patch",
+    "depth": "Blocks",
+    "image_size": "the picture's side",
+    "in_chans": "the picture's channels",
+    "num_classes": "the number of classes",
+    "dataset": "data set",
+    "distill_from": "teacher",
+    "attention_scale": "Scale of scores",
+    "head_input": "A head reads",
+    "num_registers": "Registers",
+    "mlp_ratio": "MLP ratio",
+    "layer_scale": "LayerScale",
+    "drop_path": "Drop path",
+    "window_size": "Window",
+    "sincos_1d": "sinusoidal 1-D positions",
+    "sincos_2d_sum": "summed 2-D positions",
+    "sincos_2d_concat": "concatenated 2-D positions",
+}
+
+
+def label(name: str) -> str:
+    """What a config's field is called in the form, without its unit: 'Heads' for num_heads."""
+    drawn = {field.name: field.label.partition(",")[0] for field in (*OPTIMISER, *PICTURES, *DATA)}
+    return (drawn | _ELSEWHERE).get(name, name.replace("_", " "))
+
+
+def said(sentence: str) -> str:
+    """A config's refusal in the words of the form."""
+    return re.sub(r"\b[a-z]+(?:_[a-z0-9]+)+\b|\bdepth\b", lambda found: label(found[0]), sentence)
+
+
 PICTURES = (
     Field("shift_px", "Shift, up to px", "whole", "Moves each picture at random.", top=16),
     Field(

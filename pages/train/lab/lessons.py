@@ -36,7 +36,8 @@ TRY_THIS = """
 2. Set the learning rate to 0.5 and start. At which step does the loss leave the picture, and what is said?
 3. Start *Digits, live*, then drag the timeline back. Which comes first: positions that know their
    neighbours, or an accuracy above 90 %?
-4. Take a lecture recipe 'as written' and its corrected twin. How many points does the double softmax cost?
+4. Take the recipe *Lecture D, as written* (MNIST, patch 7), and again with *Softmax in the model* switched off under
+   *Model*, *Details*. How many points does the double softmax cost?
 5. Draw a seven while the model trains. When does it stop being a one?
 """
 

@@ -84,10 +84,16 @@ DETAILS = (
         "attention_scale",
         "Scale of scores",
         "choice",
-        "What q·k is multiplied by; the lecture's D uses the width.",
+        "What q·k is multiplied by; the lecture's recipe D (MNIST, patch 7) uses the width.",
         _SCALES,
     ),
-    Field("head_input", "A head reads", "choice", "The lecture's C maps a slice per head.", _HEAD_INPUTS),
+    Field(
+        "head_input",
+        "A head reads",
+        "choice",
+        "The lecture's recipe C (MNIST, width 8) maps a slice per head.",
+        _HEAD_INPUTS,
+    ),
     Field("embed", "Patches by", "choice", "Two ways to compute one and the same map.", _EMBEDS),
     Field("attention_dropout", "Dropout of attention", "real", "Share of weights set to zero.", step=0.05),
     Field(

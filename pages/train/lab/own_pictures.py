@@ -10,8 +10,9 @@ import streamlit as st
 
 from pages.shell import link, received
 from pages.stores import own_sets, visit
-from pages.train.lab import evolving, watch
+from pages.train.lab import evolving
 from pages.train.lab.fields import PREFIX
+from vitviz.words import plain
 
 if TYPE_CHECKING:
     from vitviz.data.own import OwnNote
@@ -47,7 +48,7 @@ def draw_upload(batch: int) -> None:
     )
     file = received.take(key)
     if refused := st.session_state.get(_REFUSED):
-        st.error(refused, icon=":material/block:")
+        st.error(plain(refused), icon=":material/block:")
     if file is None:
         st.caption(own_sets.PRIVACY)
         return
@@ -111,7 +112,7 @@ def draw_set(note: OwnNote) -> None:
     if note.left_out:
         files = "file was" if note.left_out == 1 else "files were"
         more = " …" if note.left_out > len(note.reasons) else ""
-        st.caption(f"{note.left_out:,} {files} left out. " + watch.plain(" · ".join(note.reasons) + more))
+        st.caption(f"{note.left_out:,} {files} left out. " + plain(" · ".join(note.reasons) + more))
     st.button(
         "Remove these pictures",
         icon=":material/delete:",

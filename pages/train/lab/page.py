@@ -7,11 +7,12 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.shell import controls, link, nouns, page, registry, state
-from pages.stores import runs, visit
+from pages.stores import catalogue, runs, visit
 from pages.train.lab import drawing, evolving, fields, keys, lessons, race, recipe_form, table, watch
 from pages.train.lab.life import life
 from vitviz.training.executor import ExecutorError
 from vitviz.training.runs import Run, RunConfig
+from vitviz.words import plain
 
 RESET = 1.5  # the page runs again where visits should now poll so many times faster or slower
 STAGE_POLL_S = (
@@ -43,6 +44,15 @@ def start(config: RunConfig) -> None:
         return
     runs.adopt(visit.current(), run.id)
     show(run.id)
+    take_picture_of(config)
+
+
+def take_picture_of(config: RunConfig) -> None:
+    """Shows a run a picture like those that it learns from, unless the visitor's own or a fitting one is chosen."""
+    kind, dataset = nouns.current().image.partition(":")[0], config.train.dataset
+    photos = kind == "sample" and dataset.startswith("cifar")
+    if dataset in catalogue.datasets() and kind not in ("upload", dataset) and not photos:
+        nouns.set_image(f"{dataset}:0")
 
 
 def show(run_id: str) -> None:
@@ -89,11 +99,11 @@ def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
             )
             visit.current().notes[keys.BESIDE] = chosen_beside
     if isinstance(config, ValueError):
-        st.error(f"This cannot be trained: {config}.", icon=":material/block:")
+        st.error(f"This cannot be trained: {plain(fields.said(str(config)))}.", icon=":material/block:")
     else:
         st.caption(f"A new run would train: {describe(config)}.{_beside_words(config, focus)}")
     if notice := st.session_state.pop(keys.NOTICE, None):
-        st.warning(notice, icon=":material/info:")
+        st.warning(plain(notice), icon=":material/info:")
     return focus
 
 
@@ -101,7 +111,7 @@ def _beside_words(config: RunConfig, focus: Run | None) -> str:
     """What sets the controls apart from a run that is under way: they never change it, they start another."""
     if focus is None or not runs.status(focus).active:
         return ""
-    names = [name.replace("_", " ") for name in table.unlike(focus.config(), config)]
+    names = [fields.label(name) for name in table.unlike(focus.config(), config)]
     if not names:
         return " These are the settings of the run on the stage."
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
@@ -166,11 +176,12 @@ def _life(focus: Run) -> None:
         keys.remember(keys.MOMENT, settled)
     if opened:
         nouns.set_model(f"run:{focus.id}", int(opened["step"]))
+        take_picture_of(focus.config())
         entry = registry.BY_SLUG.get(opened["page"])
         if entry is not None:
             st.switch_page(entry.path)
     if words := evolving.trouble(focus):
-        st.warning(watch.plain(words), icon=":material/broken_image:")
+        st.warning(plain(words), icon=":material/broken_image:")
     if st.session_state.get(keys.GROWING) and evolving.complete(focus):
         st.session_state[keys.GROWING] = False
         st.rerun()

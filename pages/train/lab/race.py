@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.shell import controls, link, page, state
+from pages.shell import controls, link, page, state, task
 from pages.stores import runs
 from pages.train.lab import watch
 from pages.train.lab.keys import RACE_LOADED as LOADED
@@ -14,6 +15,7 @@ from pages.views.race import race as race_view
 from vitviz.analysis import race as results
 from vitviz.plots import race as plots
 from vitviz.training.races import POSITIONS_RACE, RACES, TITLE, positions_race
+from vitviz.words import plain
 
 if TYPE_CHECKING:
     from vitviz.analysis.race import Racer
@@ -81,6 +83,7 @@ def draw_form() -> RunConfig | ValueError:
             "Five codes of positions, otherwise one model and one recipe, trained in turn; then all are shown pictures"
             " with shuffled patches."
         )
+    task.draw(dataset)
     try:
         return positions_race(dataset, epochs=epochs, seed=seed)
     except ValueError as error:
@@ -131,7 +134,8 @@ def draw_stage(run: Run) -> None:
     waiting = "The first accuracies come within seconds." if status.active else "Nothing was measured."
     race_view(plots.payload(found, chance, config.train.epochs or 1.0, waiting), key="live_lab.race_view")
     guess = f"The dotted line is what guessing among {config.model.num_classes} answers gives."
-    page.caption(results.describe(found, _classes(run)) or guess)
+    told = [replace(racer, title=plain(racer.title)) for racer in found]  # of an upload they are a stranger's
+    page.caption(results.describe(told, _classes(run)) or guess)
 
 
 def _words(status: Status, count: int) -> str:
@@ -164,7 +168,7 @@ def _classes(run: Run) -> tuple[str, ...]:
 def choose_member(run: Run) -> Run:
     """Draws the choice of the member that the pictures below show."""
     members = {member.directory.name: member for member in runs.models_of(run)}
-    titles = {name: member.config().name for name, member in members.items()}
+    titles = {name: plain(member.config().name) for name, member in members.items()}
     name = controls.segmented(
         MEMBER, "Look into", tuple(members), tuple(members)[-1], format_func=titles.__getitem__
     )

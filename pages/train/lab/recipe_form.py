@@ -86,7 +86,9 @@ def _recipe() -> TrainingPreset:
         list(TRAINING_PRESETS),
         FIRST,
         format_func=lambda key: TRAINING_PRESETS[key].title,
-        help="A whole training in one click: model, data and optimiser. Everything can be changed beside it.",
+        help="A whole training in one click: model, data and optimiser. Everything can be changed beside it."
+        " 'Lecture A' to 'G' are the seven recipes of the course that this app goes with, as written there and"
+        " corrected.",
     )
     preset = TRAINING_PRESETS[name]
     if st.session_state.get(LOADED, name) != name:
@@ -234,7 +236,7 @@ def _frozen(preset: TrainingPreset, family: str) -> tuple[str, ...]:
         "The patch embedding learns",
         preset.train.frozen != EMBEDDING,
         disabled=not embedded,
-        help="Off: it is left outside the optimiser and stays random, the slip of the lecture's A."
+        help="Off: it stays random, outside the optimiser: the slip of the lecture's recipe A (CIFAR-10, patch 8)."
         if embedded
         else "Disabled: this family has no patch embedding.",
     )

@@ -10,12 +10,12 @@ import streamlit as st
 
 from pages.shell import received
 from pages.stores import runs, visit
-from pages.train.lab import keys, race, recipe_form, watch
+from pages.train.lab import fields, keys, race, recipe_form, watch
 from vitviz.analysis.comparison import differences
 from vitviz.analysis.milestones import parameters_by_part, time_to
 from vitviz.config import to_dict
 from vitviz.data.own import spoken
-from vitviz.words import percent
+from vitviz.words import percent, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,10 +55,11 @@ def draw(mine: list[Run]) -> None:
             "to_95": st.column_config.NumberColumn("95 % after, s", format="%.1f"),
             "seconds": st.column_config.NumberColumn("Seconds", format="%.1f"),
             "step": st.column_config.NumberColumn("Steps", format="localized"),
+            **{name: st.column_config.Column(fields.label(name).capitalize()) for name in names},
         },
     )
     if len(models) > 1:
-        what = ", ".join(names) if names else "nothing"
+        what = "; ".join(map(fields.label, names)) if names else "nothing"
         st.caption(f"Only settings that differ are listed: {what}.")
 
 
@@ -155,7 +156,7 @@ def _download(run: Run, config: RunConfig, active: bool) -> None:
         width="stretch",
         disabled=active,
         on_click="ignore",
-        help=f"A zip of {config.name}: config, records, every snapshot. Stop or finish it first."
+        help=f"A zip of {plain(config.name)}: config, records, every snapshot. Stop or finish it first."
         if active
         else None,
     )
@@ -232,8 +233,8 @@ def _tokens(model: ModelConfig) -> str:
         return "not one sequence"
     rows, cols = model.grid
     prefix = model.prefix_tokens
-    return f"{rows * cols + len(prefix)} = {rows} × {cols} patches" + (
-        f" + {', '.join(prefix)}" if prefix else ""
+    return f"{rows * cols + len(prefix)} = {rows} × {cols} patches" + "".join(
+        f" + [{name.upper()}]" for name in prefix
     )
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import streamlit as st
 
 from pages.stores import runs
-from pages.train.lab import keys
+from pages.train.lab import fields, keys
 from pages.train.lab.curves import curves
 from vitviz.analysis.milestones import time_to
 from vitviz.plots.curves import RunLabel, Series, payload
-from vitviz.words import percent
+from vitviz.words import percent, plain
 
 if TYPE_CHECKING:
     from vitviz.training.runs import Run, Status
@@ -125,14 +125,9 @@ def draw_steering(run: Run, status: Status, words: str) -> None:
         st.caption(changed)
 
 
-def plain(text: str) -> str:
-    """A visitor's text without Markdown's meaning."""
-    return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>:$~^&" else c for c in text)
-
-
 def _sentence(text: str) -> str:
     text = text.strip()
-    return plain(text[:1].upper() + text[1:] + ("" if text.endswith(".") else "."))
+    return plain(text[:1].upper() + text[1:] + ("" if text.endswith((".", "…")) else "."))
 
 
 def _progress_words(run: Run, status: Status) -> str:
@@ -270,7 +265,7 @@ def _button(run: Run, label: str, icon: str, act: Any, disabled: bool = False) -
         try:
             act(run)
         except (ExecutorError, ValueError, OSError) as error:  # the run may be gone, or the disk full
-            keys.notice(_sentence(str(error)))
+            keys.notice(f"{error}.")
         st.rerun()
 
 
@@ -308,6 +303,6 @@ def _apply(run: Run, name: str) -> None:
     try:
         run.control("set", **{name: float(value)})
     except (ValueError, OSError) as error:
-        st.session_state[keys.REFUSAL] = _sentence(str(error))
+        st.session_state[keys.REFUSAL] = _sentence(fields.said(str(error)))
     else:
         st.session_state.pop(keys.REFUSAL, None)

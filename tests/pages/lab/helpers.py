@@ -55,7 +55,8 @@ def start_button(app: AppTest) -> Any:
 
 
 def errors(app: AppTest) -> str:
-    return "\n".join(error.value for error in app.main.error)
+    """What the errors say; signs of Markdown's that stand for themselves as they are."""
+    return "\n".join(error.value for error in app.main.error).replace("\\", "")
 
 
 def until(app: AppTest, done: Callable[[], bool], deadline_s: float = 60.0) -> None:

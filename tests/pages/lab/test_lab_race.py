@@ -53,7 +53,7 @@ def test_the_experiment_is_chosen_and_started(open_app: OpenApp, executor: FakeE
     assert not app.exception, app.exception[0].message
     segmented(app, "live_lab.race").set_value("digits").run()
     app.main.number_input(key="live_lab.race_seed").set_value(3).run()
-    assert "5 models in turn (None, 1-D sinusoidal, 2-D, summed" in captions(app)
+    assert "5 models in turn (No positions, 1-D sinusoidal, 2-D summed" in captions(app)
     start_button(app).click().run()
     assert not app.exception, app.exception[0].message
     ((order, config),) = executor.orders
@@ -79,6 +79,19 @@ def test_a_link_chooses_the_experiment_and_a_recipes_link_does_not(
     app.query_params["live_lab.recipe"] = "shapes_vit_nopos"
     app.run()
     assert app.main.selectbox(key="live_lab.positions").value == "none"
+
+
+def test_the_experiment_says_its_task_and_a_start_takes_a_picture_of_its_set(
+    open_app: OpenApp, executor: FakeExecutor
+) -> None:
+    app = open_app(PAGE, **EXPERIMENT, live_lab__race="shapes", image="digits:3")
+    assert "The question: where does the warm object lie, seen from the cool one?" in captions(app)
+    (pictures,) = [part.proto for part in app.main.get("image") if len(part.proto.imgs) == 4]
+    assert [picture.caption for picture in pictures.imgs] == ["left", "right", "above", "below"]
+    start_button(app).click().run()
+    assert not app.exception, app.exception[0].message
+    image = app.query_params["image"]
+    assert (image if isinstance(image, str) else image[0]) == "shapes:0"
 
 
 def test_nonsense_is_refused(open_app: OpenApp, executor: FakeExecutor) -> None:
@@ -125,7 +138,7 @@ def test_an_experiment_is_steered_renamed_copied_and_deleted_whole(
 ) -> None:
     app = open_app(PAGE, live_lab__run=run.id)
     app.main.text_input(key=f"live_lab._name_{run.id}").set_value("Our race").run()
-    assert run.config().name == "Our race" and run.members()[0].config().name == "None"
+    assert run.config().name == "Our race" and run.members()[0].config().name == "No positions"
     (copy,) = [button for button in app.main.button if button.label == "Copy settings"]
     copy.click().run()
     assert app.main.number_input(key="live_lab.race_epochs").value == 0.5

@@ -63,15 +63,15 @@ def test_an_empty_lab_says_what_to_do(open_app: OpenApp, executor: FakeExecutor)
 @pytest.mark.parametrize(
     ("nonsense", "reason"),
     [
-        ({"num_heads": "0"}, "num_heads must be an integer of at least 1, received 0"),
-        ({"num_heads": "5"}, "num_heads 5 does not divide embed_dim 48"),
-        ({"patch_size": "7"}, "patch_size 7 does not divide image_size 32"),
+        ({"num_heads": "0"}, "Heads must be an integer of at least 1, received 0"),
+        ({"num_heads": "5"}, "Heads 5 does not divide Width D 48"),
+        ({"patch_size": "7"}, "Patch 7 does not divide the picture's side 32"),
         ({"batch_size": "4000"}, "larger than the 1294 training pictures"),
-        ({"learning_rate": "1e9"}, "learning_rate must lie in (0, 10]"),
+        ({"learning_rate": "1e9"}, "Learning rate must lie in (0, 10]"),
         ({"length": "0"}, "epochs must lie in (0, 10000], received 0.0"),
-        ({"mlp_ratio": "1e30"}, "mlp_ratio"),
+        ({"mlp_ratio": "1e30"}, "MLP ratio"),
         ({"family": "hybrid", "stem": "16, 99999999999999999999"}, "widths must be at most 8192"),
-        ({"positions": "sincos_1d", "embed_dim": "33", "num_heads": "3"}, "needs an even embed_dim"),
+        ({"positions": "sincos_1d", "embed_dim": "33", "num_heads": "3"}, "needs an even Width D"),
     ],
 )
 def test_nonsense_is_refused_before_the_start(
@@ -407,4 +407,16 @@ def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run)
     words = "\n".join(caption.value for caption in app.main.caption)
     assert "Changed while it trained: peak learning rate 0.003 → 0.0001 at step 21." in words
     app.main.number_input(key=key).set_value(-1.0).run()
-    assert "Learning_rate must lie in (0, 10]" in errors(app).replace("\\", "")
+    assert "Learning rate must lie in (0, 10]" in errors(app)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("preset:vit_digits", "64 patches: 65 tokens with [CLS]"),
+        ("preset:cnn_digits", "64 patches: 65 tokens with [CLS]"),
+    ],
+)
+def test_start_counts_patches_and_tokens(open_app: OpenApp, model: str, words: str) -> None:
+    app = open_app("pages/start/page.py", model=model)
+    assert any(words in caption.value for caption in app.main.caption), [c.value for c in app.main.caption]
