@@ -76,10 +76,10 @@ def test_the_keyboard_moves_over_tiles_and_cells(visit: Visit) -> None:
     stage = view(page, "similarity_view")
     first = stage.locator("canvas.sim-map").nth(0)
     first.focus()
-    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):  # the first to the pin
         first.press(key)
-    expect(stage.locator(".sim-title").last).to_have_text("Position (1, 1), enlarged")
-    expect(stage.locator(".vv-live")).to_contain_text("(1, 1)")
+    expect(stage.locator(".sim-title").last).to_have_text("Position (5, 5), enlarged")
+    expect(stage.locator(".vv-live")).to_contain_text("(5, 5)")
 
 
 def test_a_finger_reads_a_cell_and_nothing_is_too_wide(visit: Visit) -> None:
@@ -98,12 +98,12 @@ def test_the_tables_formula_has_the_hovered_cells_numbers(visit: Visit) -> None:
     stage = view(page, "table_view")
     heat = stage.locator("canvas.pt-map")
     heat.focus()
-    heat.press("ArrowRight")  # from nothing to the first cell
+    heat.press("ArrowRight")  # to the pinned position
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"):
         heat.press(key)
-    expect(stage.locator(".pt-head")).to_have_text("Position 1, dimension 3")
-    expect(stage.locator(".pt-formula")).to_contain_text("cos(1 / 10000^(2/64))")
-    value = positions.encode("sincos_1d", (8, 8), 64)[1, 3]
+    expect(stage.locator(".pt-head")).to_have_text("Position 37, dimension 5")
+    expect(stage.locator(".pt-formula")).to_contain_text("cos(37 / 10000^(4/64))")
+    value = positions.encode("sincos_1d", (8, 8), 64)[37, 5]
     assert numbers(stage.locator(".pt-formula").text_content() or "")[-1] == pytest.approx(value, abs=1e-3)
 
 
