@@ -20,7 +20,7 @@ from vitviz.models.presets import GREY_32, RGB_32
         ("block", "swin_mnist", {}, "a block of a ViT", "vit_mnist"),
         ("patches", "hybrid_cifar10", {}, "overlapping", "vit_cifar10"),
         ("filters", "recipe_e", {}, "no filters to draw", "vit_mnist"),
-        ("filters", "cnn_digits", {"filters__view": "express"}, "has an E", "vit_digits"),
+        ("filters", "cnn_digits", {"filters__view": "express"}, "never cuts it into patches", "vit_digits"),
         ("distance", "recipe_e", {}, "no grid of patches", "vit_mnist"),
         ("positions", "cnn_digits", {"positions__view": "resize"}, "Only a learned table", "vit_digits"),
     ],

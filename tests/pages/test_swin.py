@@ -156,12 +156,16 @@ def test_cost_is_measured_when_asked_for(open_app: OpenApp, monkeypatch: pytest.
 
     monkeypatch.setattr(cost, "measured", known)
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3")
-    assert "the slope is 4.00 for global attention and 2.00 for windows" in captions(app)
+    found = re.search(
+        r"the slope is (1\.\d\d|2\.00) for global attention, which tends to 2, and 1\.00 for windows",
+        captions(app),
+    )
+    assert found is not None and float(found[1]) > 1.9
     assert "Slopes over these sizes" not in captions(app)
     (button,) = (button for button in app.main.button if button.key == "swin.measure")
     button.click().run()
     assert not app.exception
-    assert "Slopes over these sizes: 4.00 global, 2.00 windows" in captions(app)
+    assert "Slopes over these sizes: 2.00 global, 1.00 windows" in captions(app)
 
 
 def test_a_hostile_link_falls_back(open_app: OpenApp) -> None:
