@@ -57,7 +57,9 @@ def test_filters_show_random_trained_and_published_side_by_side(open_app: OpenAp
     found = header(app)
     assert [sheet["title"] for sheet in found["sheets"]] == ["Random weights", "Ours", DEIT.title]
     assert found["arrays"]["tiles2"]["shape"] == [1, 28, 16, 16, 3]
-    assert re.search(rf"\*\*{re.escape(DEIT.title)}\*\*: 28 components hold \d+\s%", said(app).replace("\\", ""))
+    assert re.search(
+        rf"\*\*{re.escape(DEIT.title)}\*\*: 28 components hold \d+\s%", said(app).replace("\\", "")
+    )
 
 
 def test_a_published_model_has_its_random_twin_and_ours_beside_it(open_app: OpenApp, weights: str) -> None:

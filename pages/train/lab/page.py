@@ -205,8 +205,8 @@ def main() -> None:
     """The page, from top to bottom."""
     page.header("Live lab", "How does attention come into being?")
     said = st.session_state.get(state.INCOMING, {}).get(keys.RUN)
-    if said:
-        runs.adopt(visit.current(), said)
+    if said and not runs.adopt(visit.current(), said):
+        keys.notice("The run of this link is gone: it was removed, or this server keeps it no longer.")
     runs.executor()
     with st.container(key="live_lab-form"):
         config = race.draw_form() if race.choose() else recipe_form.draw()

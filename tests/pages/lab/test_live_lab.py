@@ -420,3 +420,12 @@ def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run)
 def test_start_counts_patches_and_tokens(open_app: OpenApp, model: str, words: str) -> None:
     app = open_app("pages/start/page.py", model=model)
     assert any(words in caption.value for caption in app.main.caption), [c.value for c in app.main.caption]
+
+
+def test_a_link_to_a_run_that_is_gone_says_so_once(open_app: OpenApp, run: Run) -> None:
+    app = open_app(PAGE, live_lab__run="250101-120000-0123456789abcdef")
+    assert any("The run of this link is gone" in warning.value for warning in app.main.warning)
+    assert not any("is gone" in warning.value for warning in app.run().main.warning)
+    assert not any(
+        "is gone" in warning.value for warning in open_app(PAGE, live_lab__run=run.id).main.warning
+    )
