@@ -1,0 +1,292 @@
+"""Three walks through the whole app: an engineer with a photo, a student from page to page, a lecturer with a link."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlparse
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from pages.shell import registry
+from tests.browser.conftest import ROOT, settle
+from tests.browser.test_attention import cell, explorer
+from vitviz.checkpoint_header import read_header
+from vitviz.data.images import decode_image
+from vitviz.data.preparation import seen_crop
+from vitviz.data.samples import load_sample
+from vitviz.plots.theme import PALETTES
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Page]
+Uint8 = NDArray[np.uint8]
+PATIENCE_MS = 60_000
+MAIN = '[data-testid="stMain"]'
+OUTLINE_PX = 4  # of the query's white frame, outside its patch
+BARE_DOLLARS = """() => {
+  const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const { data, parentElement } = walker.currentNode;
+    if (data.includes('$') && !parentElement.closest('code, pre, .katex, script, style')) found.push(data);
+  }
+  return found;
+}"""
+SIDEWAYS = """main => [document.documentElement, document.querySelector(main)]
+  .map((node) => node.scrollWidth - node.clientWidth).filter((more) => more > 1)"""
+
+
+@pytest.fixture(autouse=True)
+def patience() -> None:
+    """A walk loads many models: a busy machine is given a minute for each step."""
+    expect.set_options(timeout=PATIENCE_MS)
+
+
+def said(page: Page) -> dict[str, str]:
+    """What the address says."""
+    return {key: values[0] for key, values in parse_qs(urlparse(page.url).query).items()}
+
+
+def arrived(page: Page, slug: str) -> None:
+    """Waits until a page has run to its end, which is when it writes its link."""
+    place = "" if slug == "home" else slug
+    page.wait_for_url(re.compile(rf"^[^?]*:\d+/{place}\?.*pin="), timeout=PATIENCE_MS)
+    settle(page)
+
+
+def go(page: Page, slug: str) -> None:
+    """To a page through the navigation."""
+    entry = registry.BY_SLUG[slug]
+    page.locator('[data-testid="stTopNavSection"]').filter(has_text=entry.group).click()
+    page.locator('[data-testid="stTopNavDropdownLink"]').filter(has_text=entry.title).click()
+    arrived(page, slug)
+
+
+def photo() -> bytes:
+    """A cup of coffee as a camera would give it: a JPEG of 640 × 480 px."""
+    buffer = io.BytesIO()
+    Image.fromarray(load_sample("coffee")).crop((0, 0, 533, 400)).resize((640, 480)).save(buffer, "JPEG")
+    return buffer.getvalue()
+
+
+def crop_for(page: Page, data: bytes) -> Uint8:
+    """The square that the model of this page reads, in the photo's own pixels."""
+    name = said(page)["model"].removeprefix("checkpoint:")
+    header = read_header(ROOT / "checkpoints" / f"{name}.safetensors")
+    return seen_crop(decode_image(data), header.preparation)
+
+
+def exported(page: Page, folder: Path) -> Uint8:
+    """The file behind 'View, PNG'."""
+    numbers = page.get_by_text("The numbers", exact=True)
+    if not page.get_by_role("button", name="View, PNG").is_visible():
+        numbers.click()
+    with page.expect_download(timeout=PATIENCE_MS) as download:
+        page.get_by_role("button", name="View, PNG").click()
+    file = folder / f"{said(page)['model'].partition(':')[2]}.png"
+    download.value.save_as(file)
+    with Image.open(file) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def without_query(page: Page, grid: int, side_px: int) -> NDArray[np.bool_]:
+    """(side, side): where no outline of the pinned patch lies."""
+    free = np.ones((side_px, side_px), bool)
+    pin = said(page)["pin"]
+    if pin != "cls":
+        col, row = (int(float(part) * grid) for part in pin.split(","))
+        px = side_px / grid
+        rows, cols = (
+            slice(max(0, round(i * px) - OUTLINE_PX), round((i + 1) * px) + OUTLINE_PX) for i in (row, col)
+        )
+        free[rows, cols] = False
+    return free
+
+
+def assert_one_weight_per_patch_over(crop: Uint8, kept: Uint8, free: NDArray[np.bool_], grid: int) -> None:
+    """kept = crop + a (accent - crop) with one a per patch: where a is 0 that is the crop."""
+    color = PALETTES["light"].query
+    accent = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)], float)
+    px = len(crop) // grid
+    for row in range(grid):
+        for col in range(grid):
+            place = (slice(row * px, (row + 1) * px), slice(col * px, (col + 1) * px))
+            inside = free[place]
+            if not inside.any():
+                continue
+            below, now = (
+                crop[place][inside].astype(float),
+                kept[place][inside].astype(float) + 0.5,
+            )  # was cut off
+            way = accent - below
+            share = float(((now - below) * way).sum() / (way**2).sum())
+            assert -0.01 <= share <= 1.01
+            assert np.abs(below + share * way - now).max() <= 1.5, f"row {row + 1}, column {col + 1}"
+
+
+def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_path: Path) -> None:
+    data = photo()
+    page = visit()
+    arrived(page, "home")
+    before = said(page)
+    assert before["model"] == "checkpoint:digits_vit"
+    page.get_by_text("Yours", exact=True).click()
+    page.locator('input[type="file"]').set_input_files(
+        {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": data}
+    )
+    note = page.locator('[data-testid="stSidebar"] [data-testid="stAlert"]').filter(has_text="has colour")
+    expect(note).to_contain_text(re.compile(r"CIFAR-10 .* is shown instead"))
+    expect(page).to_have_url(re.compile("model=checkpoint%3Acifar10_"))
+
+    go(page, "attention")
+    upload = said(page)["image"]
+    assert upload.startswith("upload:")
+    view = explorer(page)
+    crop = crop_for(page, data)
+    assert crop.shape == (480, 480, 3)
+    expect(view).to_have_attribute("data-photo", "480x480")
+    base = view.locator("canvas.ax-base")
+    assert base.evaluate("node => [node.width, node.height]") == [480, 480]
+    stage = view.locator(".ax-stage")
+    stage.hover(position=cell(stage, 1, 6))
+    expect(view.locator(".ax-name")).to_contain_text("row 2, column 7")
+
+    page.get_by_role("button", name="Display").click()
+    seen = page.locator('[data-testid="stPopoverBody"]').get_by_text("What the model sees", exact=True)
+    seen.click()
+    expect(view).to_have_attribute("data-photo", "32x32")
+    seen.click()
+    expect(view).to_have_attribute("data-photo", "480x480")
+    page.keyboard.press("Escape")
+
+    kept = exported(page, tmp_path)
+    assert kept.shape == crop.shape
+    free = without_query(page, 8, 480)
+    assert_one_weight_per_patch_over(crop, kept, free, 8)
+    assert (kept[free] != crop[free]).any()
+
+    page.locator('[data-testid="stSidebar"]').get_by_role(
+        "button", name=re.compile("^.*Back to Digits")
+    ).click()
+    expect(page).to_have_url(re.compile("model=checkpoint%3Adigits_vit"))
+    settle(page)
+    assert said(page)["image"] == upload and said(page)["pin"] == before["pin"]
+
+    # A window's tokens look nowhere outside of it: there the map is zero and the file is the crop, to the last bit.
+    page.goto(
+        page.url.partition("?")[0]
+        + f"?model=checkpoint:cifar10_swin&image={upload}&pin=0.1,0.1&attention.layer=1&attention.head=1"
+    )
+    arrived(page, "attention")
+    explorer(page)
+    config = read_header(ROOT / "checkpoints" / "cifar10_swin.safetensors").config
+    kept = exported(page, tmp_path)
+    inside = len(crop) * config.window_size * config.patch_size // 32
+    assert 0 < inside < len(crop)
+    assert (kept[:inside, :inside] != crop[:inside, :inside]).any()
+    assert (kept[inside:] == crop[inside:]).all() and (kept[:, inside:] == crop[:, inside:]).all()
+
+
+def open_drawers(page: Page) -> int:
+    """Opens one closed drawer after the other; how many."""
+    closed = page.locator(f'{MAIN} [data-testid="stExpander"] details:not([open]) > summary')
+    count = 0
+    while closed.count():
+        closed.first.click()
+        settle(page)
+        count += 1
+        assert count < 40, "a drawer does not stay open"
+    return count
+
+
+def broken_formulas(page: Page) -> list[str]:
+    """What of this page's mathematics did not render."""
+    return [node.inner_text() for node in page.locator(".katex-error").all()] + page.evaluate(BARE_DOLLARS)
+
+
+@pytest.mark.slow
+def test_a_student_sees_every_view_and_drawer_of_every_page_in_order(visit: Visit) -> None:
+    page = visit()
+    arrived(page, "home")
+    drawers = views = 0
+    broken: dict[str, list[str]] = {}
+    for entry in registry.PAGES:
+        if entry.slug != "home":
+            go(page, entry.slug)
+        segments = page.locator(f'{MAIN} [data-testid="stButtonGroup"]').first.locator("button")
+        names = [segments.nth(i).inner_text() for i in range(segments.count())]
+        for i, name in enumerate(names or [""]):
+            if i and segments.nth(i).is_enabled():
+                segments.nth(i).click()
+                settle(page)
+            drawers += open_drawers(page)
+            views += 1
+            broken[f"{entry.slug}, {name}"] = broken_formulas(page)
+    assert not {where: found for where, found in broken.items() if found}
+    assert views >= 20 and drawers >= 50
+
+
+def pictured(page: Page) -> dict[str, object]:
+    """What the explorer shows: query, layer, head, and the pixels of the picture and of the map over it."""
+    page.mouse.move(5, 5)
+    view = explorer(page)
+    expect(view).to_have_attribute("data-photo", re.compile(r"\d+x\d+"))
+    shown: dict[str, object] = {
+        name: view.get_attribute(f"data-{name}") for name in ("query", "layer", "head", "style", "photo")
+    }
+    for name in ("ax-base", "ax-cells"):
+        shown[name] = view.locator(f".ax-stage canvas.{name}").evaluate("node => node.toDataURL()")
+    return shown | {"link": said(page)}
+
+
+def press(page: Page, way: str, slug: str) -> None:
+    """Back or Forward, once."""
+    getattr(page, f"go_{way}")()
+    arrived(page, slug)
+    expect(page.get_by_role("heading", level=1, name=registry.BY_SLUG[slug].title)).to_be_visible()
+
+
+def test_a_lecturer_hands_out_a_link_and_walks_back_and_forth(visit: Visit) -> None:
+    page = visit(
+        "attention?model=checkpoint:cifar10_vit&image=sample:coffee&pin=cls&attention.style=heat&attention.layer=2"
+    )
+    arrived(page, "attention")
+    view = explorer(page)
+    stage = view.locator(".ax-stage")
+    stage.click(position=cell(stage, 2, 5))
+    expect(page).not_to_have_url(re.compile("pin=cls"))
+    view.locator(".ax-heads button").nth(2).click()
+    expect(page).to_have_url(re.compile(r"attention\.head=3"))
+    for name, value in (("layer", "2"), ("head", "3"), ("style", "heat")):
+        expect(view).to_have_attribute(f"data-{name}", value)
+    settle(page)
+    shown = pictured(page)
+
+    guest = visit(page.url.partition("/attention")[1].lstrip("/") + page.url.partition("/attention")[2])
+    arrived(guest, "attention")
+    assert pictured(guest) == shown
+    guest.close()
+    page.reload()
+    arrived(page, "attention")
+    assert pictured(page) == shown
+
+    go(page, "patches")
+    go(page, "positions")
+    press(page, "back", "patches")
+    press(page, "back", "attention")
+    assert pictured(page) == shown
+    press(page, "forward", "patches")
+    press(page, "forward", "positions")
+
+    zoomed = visit(width=933, height=600, device_scale_factor=1.5)
+    wide: dict[str, list[int]] = {}
+    for entry in registry.PAGES:
+        zoomed.goto(page.url.partition("/positions")[0] + f"/{'' if entry.slug == 'home' else entry.slug}")
+        arrived(zoomed, entry.slug)
+        wide[entry.slug] = zoomed.evaluate(SIDEWAYS, MAIN)
+    assert not any(wide.values()), wide
