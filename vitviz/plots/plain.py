@@ -6,6 +6,8 @@ here are checked once, in the tests, and cost about a twentieth.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import Any
 
 import plotly.graph_objects as go
@@ -70,6 +72,10 @@ class PlainFigure:
 
     def figure(self) -> go.Figure:
         """The figure; Plotly sees its values when it writes them out."""
+        if (
+            "pandas" in sys.modules
+        ):  # Plotly takes it from there even while another thread is still loading it
+            importlib.import_module("pandas")  # which waits for that thread
         return go.Figure({"data": self._traces, "layout": self._layout}, _validate=False)
 
 
