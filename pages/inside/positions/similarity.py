@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 NOTHING = "nothing"
 VIEW = "positions.mosaic"
+BESIDE_PX = 430  # as much as the table of wishes needs
 
 MATHEMATICS = r"""
 $$
@@ -80,13 +81,13 @@ def draw() -> None:
         st.info(encodings.own().why_not, icon=":material/explore_off:")
     _draw_mosaics(chosen, tables, frame)
     page.caption(" ".join(describe(table) for table in tables))
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.markdown("**Mean similarity by distance**")
-        page.figure(_by_distance(tables), "positions.by_distance")
-    with right:
-        st.markdown("**Four wishes for an encoding, measured**")
-        st.markdown(_wishes_table(tables))
+    with st.container(horizontal=True, gap="medium"):  # one under the other where both do not fit
+        with st.container(width=BESIDE_PX):
+            st.markdown("**Mean similarity by distance**")
+            page.figure(_by_distance(tables), "positions.by_distance")
+        with st.container(width=BESIDE_PX):
+            st.markdown("**Four wishes for an encoding, measured**")
+            st.markdown(_wishes_table(tables))
     page.drawers(
         "positions.similarity",
         math=MATHEMATICS,
