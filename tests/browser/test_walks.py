@@ -132,6 +132,7 @@ def assert_one_weight_per_patch_over(crop: Uint8, kept: Uint8, free: NDArray[np.
 def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_path: Path) -> None:
     data = photo()
     page = visit()
+    page.set_default_timeout(PATIENCE_MS)
     arrived(page, "home")
     before = said(page)
     assert before["model"] == "checkpoint:digits_vit"
@@ -212,6 +213,7 @@ def broken_formulas(page: Page) -> list[str]:
 @pytest.mark.slow
 def test_a_student_sees_every_view_and_drawer_of_every_page_in_order(visit: Visit) -> None:
     page = visit()
+    page.set_default_timeout(PATIENCE_MS)
     arrived(page, "home")
     drawers = views = 0
     broken: dict[str, list[str]] = {}
