@@ -16,7 +16,7 @@ from vitviz.training.files import append_lines
 from vitviz.training.runs import Run, RunConfig
 from vitviz.training.session import Session
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]
 WAIT_MS = 60_000
 

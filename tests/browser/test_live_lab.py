@@ -13,9 +13,9 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]
-TRAINING_MS = 240_000  # a machine that does much else is slow, not wrong
+TRAINING_MS = 600_000  # a machine that does much else is slow, not wrong
 STEP = re.compile(r"step ([\d,]+)")
 # Wide enough to read, far too long to end by itself while a test looks on.
 LONG = "live_lab?live_lab.length=4000&live_lab.snapshots=60"

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from vitviz.training.races import CODES
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]
 TRAINING_MS = 240_000  # a machine that does much else is slow, not wrong
 TINY = "live_lab?live_lab.train=experiment&live_lab.race=digits&live_lab.race_epochs=1"

@@ -23,7 +23,7 @@ from vitviz.data.preparation import seen_crop
 from vitviz.data.samples import load_sample
 from vitviz.plots.theme import PALETTES
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]
 Uint8 = NDArray[np.uint8]
 PATIENCE_MS = 60_000
