@@ -183,7 +183,7 @@ def test_a_change_while_it_trains_takes_effect_and_is_said(visit: Visit, runs_fo
     expect(page.get_by_text("peak learning rate 0.003 → 0.0007 at step")).to_be_visible(timeout=TRAINING_MS)
     rate.fill("-1")
     rate.press("Enter")
-    expect(page.get_by_text("Learning_rate must lie in (0, 10]")).to_be_visible(timeout=TRAINING_MS)
+    expect(page.get_by_text("Learning rate must lie in (0, 10]")).to_be_visible(timeout=TRAINING_MS)
     page.keyboard.press("Escape")
     press(page, "Stop")
     expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)
