@@ -21,7 +21,7 @@ from vitviz.training.runs import Run, RunConfig
 
 LONG = TrainConfig(epochs=1000, batch_size=32, train_fraction=0.1, snapshots=4)
 SHORT = replace(LONG, epochs=2)
-WAIT_S = 240
+WAIT_S = 240  # a busy machine starts a trainer slowly
 
 
 def eventually(true: Callable[[], object]) -> None:
