@@ -144,10 +144,6 @@ def test_a_machine_that_is_lost_is_said_and_another_takes_the_run_up(
 
 
 @pytest.mark.slow  # a cluster of processes
-@pytest.mark.xfail(
-    reason="open: the run stayed queued on 2026-11-22, under load and alone; see the closing note",
-    strict=False,
-)
 def test_the_lease_ends_a_run_that_nobody_watches(executor: DaskExecutor) -> None:
     run = executor.start(replace(config("ann", LONG), lease_s=2.0))
     eventually(lambda: executor.place(run) is None and run.status().state == "stopped")

@@ -81,14 +81,18 @@ class Session:
 
     def perform(self) -> Status:
         """Train to the end; returns how the run stands then. Errors end in the status, not as exceptions."""
-        self._obey()
-        if (
-            self._stopping
-        ):  # while this process was still loading: who stopped it has written that, and may go on
+        if self._stopped_before():
             return replace(self.status, state="stopped")
         self._say("starting")
         with self._pulse():
             return self._guarded()
+
+    def _stopped_before(self) -> bool:
+        """Whether it was told to stop while this process was loading: who did has written that, and may go on.
+
+        The commands are looked at and not taken: what else was asked for meanwhile takes effect once there is a model.
+        """
+        return any(entry.get("command") == "stop" for entry in read_lines(self._control, self._control_at)[0])
 
     @contextmanager
     def _pulse(self) -> Iterator[None]:
