@@ -1,0 +1,47 @@
+"""What a session does with commands and a lease that came while its process was still loading."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from tests.unit.training_helpers import digits_run
+from vitviz.training.files import write_status
+from vitviz.training.runs import Run, RunConfig, Status
+from vitviz.training.session import Session
+
+
+def queued(root: Path, **changes: object) -> Run:
+    run = digits_run(root, **changes)
+    write_status(run.directory / "status.json", asdict(Status("queued")))
+    return run
+
+
+def test_a_lease_that_ran_out_while_it_loaded_ends_the_run_and_is_said(tmp_path: Path) -> None:
+    first = queued(tmp_path, epochs=1000)
+    leased: RunConfig = replace(first.config(), lease_s=2.0, created=0.0)
+    run = Run.create(tmp_path, leased)
+    run.touch_lease()
+    os.utime(run.directory / "lease.json", (1.0, 1.0))
+    assert Session(run, "cpu").perform().state == "stopped"
+    assert run.status().state == "stopped" and "nobody watched" in run.status().message
+
+
+def test_what_was_set_while_it_loaded_takes_effect(tmp_path: Path) -> None:
+    run = queued(tmp_path, epochs=1)
+    before = run.control_end()
+    run.control("set", learning_rate=1e-4)
+    assert Session(run, "cpu", control_at=before).perform().state == "done"
+    events = [json.loads(line) for line in (run.directory / "records.jsonl").read_text().splitlines()]
+    assert [event["learning_rate"] for event in events if event.get("event") == "changed"] == [1e-4]
+
+
+def test_a_stop_while_it_loaded_is_left_as_it_was_written(tmp_path: Path) -> None:
+    run = queued(tmp_path)
+    before = run.control_end()
+    run.control("stop")
+    written = (run.directory / "status.json").read_bytes()
+    assert Session(run, "cpu", control_at=before).perform().state == "stopped"
+    assert (run.directory / "status.json").read_bytes() == written
