@@ -201,7 +201,7 @@ def test_a_change_while_it_trains_takes_effect_and_is_said(visit: Visit, runs_fo
     press(page, "Resume")
     expect(badge(page, "training")).to_be_visible(timeout=TRAINING_MS)
     expect(
-        page.get_by_text("The run on the stage goes on as it is; the new one differs in depth")
+        page.get_by_text("The run on the stage goes on as it is; the new one differs in Blocks")
     ).to_be_visible(timeout=TRAINING_MS)
     press(page, "Stop")
     expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)
