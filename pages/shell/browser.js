@@ -20,15 +20,19 @@ function remember(token) {
 function oneEntryAPage() {
   const push = history.pushState.bind(history);
   let settlesUntil = location.search ? 0 : performance.now() + SETTLING_MS;
-  const acts = () => {
+  const settle = () => {
+    settlesUntil = performance.now() + SETTLING_MS;
+  };
+  const act = () => {
     settlesUntil = 0;
   };
-  for (const act of ['pointerdown', 'keydown']) window.addEventListener(act, acts, { capture: true });
+  for (const name of ['pointerdown', 'keydown']) window.addEventListener(name, act, { capture: true });
+  window.addEventListener('popstate', settle); // Back leads to a page that runs, and writes its address, once more
   history.pushState = (state, title, url) => {
     const next = new URL(url ?? location.href, location.href);
     const samePage = next.pathname === location.pathname;
     const settles = samePage && performance.now() < settlesUntil;
-    if (!samePage) settlesUntil = performance.now() + SETTLING_MS;
+    if (!samePage) settle();
     return settles ? history.replaceState(state, title, url) : push(state, title, url);
   };
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from urllib.parse import urlparse
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -15,26 +14,33 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]
 
 
-def path(page: Page) -> str:
-    return urlparse(page.url).path
+TITLES = {
+    "/patches": "Patches and embedding",
+    "/positions": "Positional encodings",
+    "/block": "Inside one block",
+}
 
 
-def test_back_goes_to_the_page_before_with_one_press(visit: Visit) -> None:
-    page = visit("patches?model=preset:vit_digits&image=digits:3")
-    page.wait_for_function("() => location.search.includes('pin')")
-    for title, slug in (("Positional encodings", "/positions"), ("Inside one block", "/block")):
-        page.locator('[data-testid="stTopNavSection"]').filter(has_text="Inside a ViT").click()
-        page.locator('[data-testid="stTopNavDropdownLink"]').filter(has_text=title).click()
-        page.wait_for_url(re.compile(rf"{slug}\?.*pin="))
-        settle(page)
-    page.go_back()
-    page.wait_for_url(re.compile(r"/positions\?"))
-    expect(page.get_by_role("heading", name="Positional encodings", level=1)).to_be_visible()
+def arrived(page: Page, slug: str) -> None:
+    """The address is this page's, its heading stands, and its script has run: the address alone comes first."""
+    page.wait_for_url(re.compile(rf"{slug}\?.*pin="))
+    expect(page.get_by_role("heading", name=TITLES[slug], level=1)).to_be_visible()
     settle(page)
-    page.go_back()
-    page.wait_for_url(re.compile(r"/patches\?"))
-    expect(page.get_by_role("heading", name="Patches and embedding", level=1)).to_be_visible()
-    assert path(page) == "/patches"
+
+
+def test_back_and_forward_go_a_page_with_one_press(visit: Visit) -> None:
+    page = visit("patches?model=preset:vit_digits&image=digits:3")
+    arrived(page, "/patches")
+    for slug in ("/positions", "/block"):
+        page.locator('[data-testid="stTopNavSection"]').filter(has_text="Inside a ViT").click()
+        page.locator('[data-testid="stTopNavDropdownLink"]').filter(has_text=TITLES[slug]).click()
+        arrived(page, slug)
+    for slug in ("/positions", "/patches"):
+        page.go_back()
+        arrived(page, slug)
+    for slug in ("/positions", "/block"):  # what was gone back from is still there
+        page.go_forward()
+        arrived(page, slug)
 
 
 def test_a_visit_is_named_by_a_cookie_and_never_by_an_address(visit: Visit) -> None:
