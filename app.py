@@ -4,7 +4,7 @@ from itertools import groupby
 
 import streamlit as st
 
-from pages.shell import browser, first_link, guards, link, registry, sidebar, warm
+from pages.shell import browser, first_link, foot, guards, link, registry, sidebar, warm
 
 first = first_link.is_first()
 guards.install()
@@ -31,6 +31,7 @@ with link.kept():
     with st.sidebar:
         sidebar.draw(page.url_path)
     page.run()
+    foot.draw(page.url_path)
 browser.keep()
 if first:
     first_link.dismiss()

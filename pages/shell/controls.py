@@ -127,7 +127,8 @@ def _hold(key: str, limits: object) -> None:
         st.session_state[key] = st.session_state[key]
 
 
-def _choice(key: str, options: Sequence[T], default: T | None) -> None:
+def settle_choice(key: str, options: Sequence[T], default: T | None = None) -> None:
+    """Puts the option into the session that a choice must start from: link, else widget, else kept, else default."""
     if not options:
         raise ValueError(f"{key} needs at least one option, received none")
     start = options[0] if default is None or default not in options else default
@@ -156,7 +157,7 @@ def select(
     label_visibility: Shown = "visible",
 ) -> T:
     """A list of options to choose one from; the default is the first."""
-    _choice(key, options, default)
+    settle_choice(key, options, default)
     value: T = st.selectbox(
         label,
         options,
@@ -185,7 +186,7 @@ def segmented(
     width: Literal["content", "stretch"] = "content",
 ) -> T:
     """Two to five options side by side, of which one is always chosen."""
-    _choice(key, options, default)
+    settle_choice(key, options, default)
     value: T = st.segmented_control(
         label,
         options,
@@ -215,7 +216,7 @@ def select_slider(
     label_visibility: Shown = "visible",
 ) -> T:
     """A slider over ordered options that need not be evenly spaced, such as the steps of snapshots."""
-    _choice(key, options, default)
+    settle_choice(key, options, default)
     if len(options) == 1:  # a slider needs two ends
         keep(key, options[0])
         return options[0]

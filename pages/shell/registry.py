@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
-GROUPS = ("Start", "Inside a ViT", "Train", "Beyond ViT")
+GROUPS = ("Start", "The model", "Train", "Beyond", "Class")
+# The parts of a ViT in the order of the data, as the strip at the foot of every page names them.
+PARTS = ("picture", "patches", "E", "positions", "blocks", "head", "classes")
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,7 @@ class PageEntry:
 
     need: the ability (`vitviz.models.abilities`) without which a model has nothing to show there.
     layer: the key of the control that chooses one layer, where it opens on the last.
+    parts: what of a ViT it is about, of `PARTS`.
     """
 
     folder: str
@@ -25,6 +28,7 @@ class PageEntry:
     question: str
     need: str = "heads_over_all"
     layer: str = ""
+    parts: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
@@ -33,80 +37,102 @@ class PageEntry:
 
 
 _ALL = (
-    PageEntry("start", "home", "Start", "home", "Start", "What does a Vision Transformer do?"),
+    PageEntry("start", "home", "Start", "home", "Start", "What does a Vision Transformer do?", parts=PARTS),
     PageEntry(
         "inside/patches",
         "patches",
         "Patches and embedding",
         "grid_view",
-        "Inside a ViT",
+        "The model",
         "How does a picture become tokens?",
         need="embedding",
-    ),
-    PageEntry(
-        "inside/positions",
-        "positions",
-        "Positional encodings",
-        "explore",
-        "Inside a ViT",
-        "How does a token know where it comes from?",
-        need="learned_positions",
+        parts=("picture", "patches", "E"),
     ),
     PageEntry(
         "inside/filters",
         "filters",
         "Filters of E",
         "texture",
-        "Inside a ViT",
+        "The model",
         "What does the first linear map look for?",
         need="embedding",
+        parts=("E",),
     ),
     PageEntry(
-        "inside/attention",
-        "attention",
-        "Attention explorer",
-        "visibility",
-        "Inside a ViT",
-        "What does every patch look at?",
-        layer="attention.layer",
+        "inside/positions",
+        "positions",
+        "Positional encodings",
+        "explore",
+        "The model",
+        "How does a token know where it comes from?",
+        need="learned_positions",
+        parts=("positions",),
     ),
     PageEntry(
         "inside/block",
         "block",
         "Inside one block",
         "account_tree",
-        "Inside a ViT",
+        "The model",
         "What happens to one token in one block?",
         need="blocks",
         layer="block.layer",
+        parts=("blocks", "head", "classes"),
+    ),
+    PageEntry(
+        "inside/attention",
+        "attention",
+        "Attention explorer",
+        "visibility",
+        "The model",
+        "What does every patch look at?",
+        layer="attention.layer",
+        parts=("blocks", "classes"),
     ),
     PageEntry(
         "inside/distance",
         "attention_distance",
         "Attention distance",
         "straighten",
-        "Inside a ViT",
+        "The model",
         "How far does every head look?",
+        parts=("blocks",),
     ),
-    PageEntry("train/lab", "live_lab", "Live lab", "science", "Train", "How does attention come into being?"),
     PageEntry(
-        "beyond/swin",
-        "swin",
-        "Swin windows",
-        "window",
-        "Beyond ViT",
-        "What may a token attend to, window by window?",
-        need="windows",
+        "train/lab",
+        "live_lab",
+        "Live lab",
+        "science",
+        "Train",
+        "How does attention come into being?",
+        parts=("E", "positions", "blocks", "head"),
     ),
     PageEntry(
         "beyond/distillation",
         "distillation",
         "DeiT: distillation",
         "school",
-        "Beyond ViT",
+        "Beyond",
         "What does a student learn from a teacher?",
         need="distillation",
+        parts=("blocks", "head", "classes"),
+    ),
+    PageEntry(
+        "beyond/swin",
+        "swin",
+        "Swin windows",
+        "window",
+        "Beyond",
+        "What may a token attend to, window by window?",
+        need="windows",
+        parts=("patches", "positions", "blocks"),
     ),
 )
 PAGES = tuple(entry for entry in _ALL if (_ROOT / entry.folder / "page.py").is_file())
 BY_SLUG = {entry.slug: entry for entry in PAGES}
+
+
+def beside(entry: PageEntry) -> tuple[PageEntry | None, PageEntry | None]:
+    """The page before and the page after one, in the order in which they are read; None at the ends."""
+    at = PAGES.index(entry)
+    return (PAGES[at - 1] if at else None), (PAGES[at + 1] if at + 1 < len(PAGES) else None)

@@ -32,7 +32,7 @@ def test_back_and_forward_go_a_page_with_one_press(visit: Visit) -> None:
     page = visit("patches?model=preset:vit_digits&image=digits:3")
     arrived(page, "/patches")
     for slug in ("/positions", "/block"):
-        page.locator('[data-testid="stTopNavSection"]').filter(has_text="Inside a ViT").click()
+        page.locator('[data-testid="stTopNavSection"]').filter(has_text="The model").click()
         page.locator('[data-testid="stTopNavDropdownLink"]').filter(has_text=TITLES[slug]).click()
         arrived(page, slug)
     for slug in ("/positions", "/patches"):

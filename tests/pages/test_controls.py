@@ -38,3 +38,13 @@ def drawn(kind: str, **told: str | None) -> tuple[bool, str]:
 def test_what_is_impossible_says_why(kind: str) -> None:
     assert drawn(kind, why_not=WHY, help="Counted from 1.") == (True, WHY)
     assert drawn(kind, why_not=None, help="Counted from 1.") == (False, "Counted from 1.")
+
+
+def test_one_of_two_groups_is_chosen(open_app):
+    app = open_app("pages/inside/attention/page.py", model="preset:vit_digits", image="digits:0")
+    rows = [app.segmented_control(key=f"attention.view._{row}") for row in (0, 1)]
+    assert [row.value for row in rows] == ["look", None]
+    rows[1].set_value("ablate").run()
+    assert [app.segmented_control(key=f"attention.view._{row}").value for row in (0, 1)] == [None, "ablate"]
+    assert app.session_state["_kept"]["attention.view"] == "ablate"
+    assert any("Paint patches out" in caption.value for caption in app.main.caption)

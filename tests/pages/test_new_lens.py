@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LAST = '    PageEntry("train/lab"'
+LAST = '    PageEntry(\n        "train/lab"'
 # In the order of README's blocks.
 FILES = (
     "vitviz/analysis/brightness.py",

@@ -7,17 +7,21 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.inside.attention import ablate, compare, depth, explore, methods, truth
-from pages.shell import controls, nouns, page, stand_in, subject
+from pages.shell import controls, groups, nouns, page, stand_in, subject
 from vitviz.models.abilities import abilities
 from vitviz.pin import Pin
 
 VIEWS = {
     "look": ("Look", explore.draw),
+    "compare": ("Side by side", compare.draw),
+    "depth": ("Over depth", depth.draw),
     "methods": ("Methods", methods.draw),
     "truth": ("Is it true?", truth.draw),
     "ablate": ("Leave out", ablate.draw),
-    "depth": ("Over depth", depth.draw),
-    "compare": ("Side by side", compare.draw),
+}
+GROUPS = {
+    "Where it looks": ("look", "compare", "depth"),
+    "What explains the decision": ("methods", "truth", "ablate"),
 }
 
 
@@ -39,13 +43,7 @@ def draw() -> None:
         nouns.begin_at(Pin(None, "cls"))
     now = subject.current()
     page.untrained_note(now.model.trained_on)
-    view = controls.segmented(
-        Choice.key("view"),
-        "View",
-        list(VIEWS),
-        format_func=lambda name: VIEWS[name][0],
-        label_visibility="collapsed",
-    )
+    view = groups.segmented(Choice.key("view"), GROUPS, format_func=lambda name: VIEWS[name][0])
     VIEWS[view][1](now)
 
 

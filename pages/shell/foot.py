@@ -1,0 +1,56 @@
+"""The foot of every page: the page before, the page after, and where this one stands in the whole model, in small."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import streamlit as st
+
+from pages.shell import nouns, registry
+from vitviz.plots.theme import PALETTES
+
+
+def draw(slug: str) -> None:
+    """The strip of the model's parts and the ways on, under the page at an address."""
+    entry = registry.BY_SLUG.get(slug or "home")
+    if entry is None:
+        return
+    before, after = registry.beside(entry)
+    with st.container(key="shell-foot"):
+        st.html(strip(entry.parts))
+        with st.container(horizontal=True, horizontal_alignment="distribute"):
+            for other, label, icon in ((before, "Previous", "arrow_back"), (after, "Next", "arrow_forward")):
+                if other is not None:
+                    nouns.link_to(other.slug, f"{label}: {other.title}", icon=f":material/{icon}:")
+
+
+def strip(parts: tuple[str, ...]) -> str:
+    """The parts of a ViT as HTML of our own words alone, this page's marked; empty for a page about none."""
+    if not parts:
+        return ""
+    cells = "".join(_cell(number, part, part in parts) for number, part in enumerate(registry.PARTS))
+    return f'<style>{_style()}</style><div class="vv-way" style="{_colours()}">{said(parts)}<ol>{cells}</ol></div>'
+
+
+def said(parts: tuple[str, ...]) -> str:
+    """Where a page stands in words: 'This page is about patches and E, on the way from picture to classes.'"""
+    if len(parts) == len(registry.PARTS):
+        return "<p>This page is about all of it, from picture to classes.</p>"
+    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"<p>This page is about {listed}, on the way from picture to classes.</p>"
+
+
+def _cell(number: int, part: str, here: bool) -> str:
+    marked = ' class="vv-here"' if here else ""
+    return f'<li{marked} data-part="{part}"><i class="vv-part-{number}"></i><span>{part}</span></li>'
+
+
+def _colours() -> str:
+    palette = PALETTES[nouns.mode()]
+    return f"--way-line:{palette.line};--way-muted:{palette.muted};--way-ink:{palette.ink};--way-here:{palette.query}"
+
+
+@cache
+def _style() -> str:
+    return Path(__file__).with_name("foot.css").read_text("utf-8")
