@@ -18,7 +18,8 @@ def draw(slug: str) -> None:
         return
     before, after = registry.beside(entry)
     with st.container(key="shell-foot"):
-        st.html(strip(entry.parts))
+        if entry.parts:
+            st.html(strip(entry.parts))
         with st.container(horizontal=True, horizontal_alignment="distribute"):
             for other, label, icon in ((before, "Previous", "arrow_back"), (after, "Next", "arrow_forward")):
                 if other is not None:
@@ -26,9 +27,7 @@ def draw(slug: str) -> None:
 
 
 def strip(parts: tuple[str, ...]) -> str:
-    """The parts of a ViT as HTML of our own words alone, this page's marked; empty for a page about none."""
-    if not parts:
-        return ""
+    """The parts of a ViT as HTML of our own words alone, this page's marked."""
     cells = "".join(_cell(number, part, part in parts) for number, part in enumerate(registry.PARTS))
     return f'<style>{_style()}</style><div class="vv-way" style="{_colours()}">{said(parts)}<ol>{cells}</ol></div>'
 
