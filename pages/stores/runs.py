@@ -179,20 +179,28 @@ def title(run: Run) -> str:
 
 def status(run: Run) -> Status:
     """How a run stands; one that waited in the queue of a server that is gone counts as interrupted."""
+    from vitviz.training import claim
+
     now, whole = run.status(), run.whole
     if now.state == "queued" and executor().place(whole) is None and whole.id not in executor().running():
         again = run.status()  # between the queue and the worker's first word
-        if again.state == "queued" and time.time() - again.heartbeat > 3.0:
+        if again.state == "queued" and not claim.is_held(whole.directory):
             message = "the server was restarted while this run waited; resume puts it back into the queue"
             return replace(again, state="interrupted", message=message)
         return again
     return now
 
 
+def made(visit: Visit, run: Run) -> bool:
+    """Whether this visit made the run: whoever else knows its id looks on."""
+    return run.whole.config().owner == visit.owner
+
+
 def watch(visit: Visit) -> None:
-    """Says that somebody is here, so that the leases of a visit's runs go on; cheap to call at every poll."""
+    """Says that their maker is here, so that the leases of a visit's own runs go on; cheap to call at every poll."""
     for run in mine(visit):
-        log(run.id).touch(run)
+        if made(visit, run):
+            log(run.id).touch(run)
 
 
 class Log:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from vitviz.checkpoints import checkpoint_bytes, load_checkpoint, open_model
 from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.training import archive, files, lane, runs, session
+from vitviz.training import archive, claim, files, lane, runs, session
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.files import read_json, read_lines, write_status
 from vitviz.training.runs import Member, Run, RunConfig, RunError, list_runs
@@ -170,7 +170,7 @@ def test_a_teacher_that_gives_probabilities_is_refused(tmp_path: Path) -> None:
 def test_a_trainer_beats_while_it_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A download may take minutes; nothing else is said meanwhile."""
     run = new_run(tmp_path)
-    monkeypatch.setattr(session, "PULSE_S", 0.02)
+    monkeypatch.setattr(claim, "BEAT_S", 0.02)
     beaten = []
 
     def slow(*given: object, **more: object) -> object:

@@ -16,8 +16,9 @@ import pytest
 
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.config import TrainConfig
-from vitviz.training.executor import QUEUED_PER_OWNER, Executor, ExecutorError, LocalExecutor
+from vitviz.training.executor import Executor, ExecutorError, LocalExecutor
 from vitviz.training.runs import Run, RunConfig
+from vitviz.training.waiting import QUEUED_PER_OWNER
 
 LONG = TrainConfig(epochs=1000, batch_size=32, train_fraction=0.1, snapshots=4)
 SHORT = replace(LONG, epochs=2)
@@ -92,7 +93,8 @@ def test_runs_wait_in_order_and_nobody_takes_every_place(executor: LocalExecutor
     eventually(lambda: training(first) and training(other))
     assert len(executor.process_ids()) == 2
     third = executor.start(config("cem", SHORT))
-    assert (second.status().state, executor.place(second), executor.place(third)) == ("queued", 1, 2)
+    # A visit's second run waits for everybody's first.
+    assert (second.status().state, executor.place(second), executor.place(third)) == ("queued", 2, 1)
     executor.stop(second)
     assert second.status().state == "stopped" and executor.place(third) == 1
     executor.stop(first)

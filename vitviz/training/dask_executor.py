@@ -14,10 +14,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from vitviz.training import claim
 from vitviz.training.executor import (
     Executor,
     ExecutorError,
-    Order,
     close_pipes,
     ending,
     give,
@@ -25,6 +25,7 @@ from vitviz.training.executor import (
     spawn_worker,
 )
 from vitviz.training.runs import Run, RunError
+from vitviz.training.waiting import Order
 
 CONNECT_S = 5.0
 COUNT_S = 2.0  # how old the number of the cluster's places may be
@@ -52,12 +53,12 @@ class DaskExecutor(Executor):
         self._dispatch()
         return super().place(run)
 
-    def resume(self, run: Run) -> None:
+    def resume(self, run: Run, address: str = "") -> None:
         """As everywhere; a run that the cluster has lost is taken up anew."""
         with self._lock:
             if run.status().ended:
                 self._forget(run.directory)
-            super().resume(run)
+            super().resume(run, address)
 
     def close(self) -> None:
         """Let go of the cluster; a run whose task is under way is stopped by its lease."""
@@ -65,8 +66,8 @@ class DaskExecutor(Executor):
         if self._client is not None:
             self._client.close()
 
-    def _check(self, owner: str) -> None:
-        super()._check(owner)
+    def _check(self, owner: str, address: str) -> None:
+        super()._check(owner, address)
         self._connect()
 
     def _connect(self) -> None:
@@ -98,7 +99,7 @@ class DaskExecutor(Executor):
         return {directory: order for directory, (order, _) in self._tasks.items()}
 
     def _launch(self, order: Order) -> None:
-        task = self._client.submit(train_here, str(order.directory), order.control_at, pure=False, retries=0)
+        task = self._client.submit(train_here, order, pure=False, retries=0)
         self._tasks[order.directory] = (order, task)
         task.add_done_callback(lambda done: self._ended(order, done))
 
@@ -106,9 +107,11 @@ class DaskExecutor(Executor):
         self._client.run(kill_here, str(order.directory))
 
     def _forget(self, directory: Path) -> None:
-        _, task = self._tasks.pop(directory, (None, None))
+        order, task = self._tasks.pop(directory, (None, None))
         if task is not None:
             task.cancel()
+        if order is not None:
+            claim.release(directory, order.token)
 
     def _ended(self, order: Order, done: Any) -> None:
         """A task has come to its end, in a thread of Dask's."""
@@ -122,22 +125,23 @@ class DaskExecutor(Executor):
                 why = repr(done.exception()) if done.status == "error" else done.status
                 what = f"the cluster could not train it ({why})"
             if what is not None:
-                mark_dead(order.directory, what)
+                mark_dead(order, what)
             self._dispatch()
 
 
-def train_here(directory: str, control_at: int) -> str | None:
+def train_here(order: Order) -> str | None:
     """Train a run in a process of its own, on the machine that Dask chose; None, or what became of it."""
+    directory = str(order.directory)
     try:
-        state = Run(directory).status().state
+        state = Run(order.directory).status().state
     except RunError:
-        return f"the cluster does not see the runs' folder {Path(directory).parent}"
+        return f"the cluster does not see the runs' folder {order.directory.parent}"
     if state == "stopped":  # while it waited for this machine
         return None
     if state != "queued":
         return LOST
     process = _processes[directory] = spawn_worker()
-    give(process, Path(directory), control_at)
+    give(process, order)
     try:
         if process.stdout is not None:
             for line in process.stdout:

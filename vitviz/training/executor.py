@@ -18,11 +18,12 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from vitviz.training import claim
 from vitviz.training.files import write_status
 from vitviz.training.runs import Run, RunConfig, RunError
+from vitviz.training.waiting import Order, in_turn, why_full
 
 STOP_GRACE_S = 30.0  # a step on a busy machine takes its time
-QUEUED_PER_OWNER = 4
 PROJECT = Path(__file__).resolve().parents[2]
 UNDER_WAY = ("starting", "running", "paused")
 BEFORE_IT_BEGAN = "stopped before its training began; resume starts it"
@@ -32,17 +33,11 @@ class ExecutorError(Exception):
     """A run that cannot be taken now; one sentence says why."""
 
 
-@dataclass(frozen=True, eq=False)
-class Order:
-    """A run that is to be trained."""
-
-    directory: Path
-    owner: str
-    control_at: int  # commands before this byte were for an earlier trainer
-
-
 class Executor(ABC):
-    """Trains runs under `root`, as many at once as there are places; the others wait in turn.
+    """Trains runs under `root`, as many at once as there are places; the others wait in fair turns.
+
+    Several servers may share `root`: every run that waits or trains here is claimed (see `claim`), so that one server
+    alone trains it.
 
     Args:
         root: the runs' folder; made where it is missing.
@@ -53,35 +48,43 @@ class Executor(ABC):
         self.root.mkdir(parents=True, exist_ok=True)
         self._lock = threading.RLock()
         self._queue: list[Order] = []
-        self._closed = False
+        self._closed = threading.Event()
+        self._beating = False
 
-    def start(self, config: RunConfig) -> Run:
+    def start(self, config: RunConfig, address: str = "") -> Run:
         """Create a run and submit it.
 
+        Args:
+            address: from where it is asked for, for fair turns; kept only while it waits and trains.
+
         Raises:
-            ExecutorError: if its owner has too many waiting, or there is nowhere to train.
+            ExecutorError: if too many wait already, or there is nowhere to train.
         """
         with self._lock:
-            self._check(config.owner)
+            self._check(config.owner, address)
             run = Run.create(self.root, config)
-            run.touch_lease()
-            self.submit(run)
+            self.submit(run, address)
         return run
 
-    def submit(self, run: Run) -> None:
+    def submit(self, run: Run, address: str = "") -> None:
         """Train a run, from its last save where it has one; waits in the queue while every place is taken.
 
         Raises:
-            ExecutorError: if it is already being trained, or as `start`.
+            ExecutorError: if it is already being trained, here or by another server, or as `start`.
         """
         owner = run.config().owner
         with self._lock:
             if run.status().active and self._known(run.directory):
                 raise ExecutorError("the run is already being trained")
-            self._check(owner)
+            self._check(owner, address)
+            last = self._busy().get(run.directory)  # its trainer has yet to let go of it
+            token = last.token if last is not None else claim.new_token()
+            if not claim.take(run.directory, token):
+                raise ExecutorError("the run is already being trained by another server")
             run.touch_lease()
             mark(run, "queued", "")
-            self._queue.append(Order(run.directory, owner, run.control_end()))
+            self._queue.append(Order(run.directory, owner, run.control_end(), address, token))
+            self._beat()
             self._dispatch()
 
     def stop(self, run: Run) -> None:
@@ -91,6 +94,7 @@ class Executor(ABC):
             if waiting:
                 self._queue.remove(waiting[0])
                 mark(run, "stopped", "taken out of the queue")
+                claim.release(run.directory, waiting[0].token)
                 return
             order = self._busy().get(run.directory)
             status = run.status()
@@ -112,7 +116,7 @@ class Executor(ABC):
         """Let a run make one more record, then hold."""
         run.control("step")
 
-    def resume(self, run: Run) -> None:
+    def resume(self, run: Run, address: str = "") -> None:
         """Go on: at once where the trainer waits, from the last save where it has ended.
 
         Raises:
@@ -122,12 +126,12 @@ class Executor(ABC):
             if run.status().active and (self._known(run.directory) or run.status().state in UNDER_WAY):
                 run.control("resume")
             else:
-                self.submit(run)
+                self.submit(run, address)
 
     def place(self, run: Run) -> int | None:
-        """1 for the next in the queue; None for a run that does not wait."""
+        """1 for the next in the queue; None for a run that does not wait here."""
         with self._lock:
-            for index, order in enumerate(self._queue):
+            for index, order in enumerate(in_turn(self._queue, self._busy().values())):
                 if order.directory == run.directory:
                     return index + 1
         return None
@@ -140,25 +144,40 @@ class Executor(ABC):
     def close(self) -> None:
         """Take no more runs; those under way can be resumed later."""
         with self._lock:
-            self._closed = True
+            self._closed.set()
+            for order in self._queue:
+                claim.release(order.directory, order.token)
             self._queue.clear()
 
     def _known(self, directory: Path) -> bool:
         return directory in self._busy() or any(order.directory == directory for order in self._queue)
 
-    def _check(self, owner: str) -> None:
-        waiting = sum(order.owner == owner for order in self._queue)
-        if waiting >= QUEUED_PER_OWNER:
-            raise ExecutorError(f"you have {waiting} runs waiting already; stop one of them first")
+    def _check(self, owner: str, address: str) -> None:
+        full = why_full(self._queue, owner, address)
+        if full is not None:
+            raise ExecutorError(full)
+
+    def _beat(self) -> None:
+        """Say every few seconds that this server lives, for what waits and trains here; one thread, begun once."""
+        if not self._beating:
+            self._beating = True
+            threading.Thread(target=self._renew_claims, daemon=True).start()
+
+    def _renew_claims(self) -> None:
+        while not self._closed.wait(claim.BEAT_S):
+            with self._lock:
+                orders = [*self._queue, *self._busy().values()]
+            for order in orders:
+                claim.renew(order.directory, order.token)
 
     def _dispatch(self) -> None:
-        """Give waiting runs to free places, oldest first; owners at their limit let others pass."""
+        """Give waiting runs to free places, in turn; owners at their limit let others pass."""
         with self._lock:
             places = self._places() if self._queue else 0
-            for order in list(self._queue):
+            for order in in_turn(self._queue, self._busy().values()) if self._queue else ():
                 busy = self._busy()
                 mine = sum(other.owner == order.owner for other in busy.values())
-                if self._closed or len(busy) >= places:
+                if self._closed.is_set() or len(busy) >= places:
                     break
                 if order.directory in busy:  # its last trainer has yet to let go of it
                     continue
@@ -219,7 +238,7 @@ class LocalExecutor(Executor):
         """Load a worker now, in the background, where none is idle and there is a place for one."""
         with self._lock:
             idle = any(worker.order is None for worker in self._workers)
-            if not self._closed and not idle and len(self._workers) < self.slots:
+            if not self._closed.is_set() and not idle and len(self._workers) < self.slots:
                 self._spawn()
 
     def ready(self) -> bool:
@@ -256,7 +275,7 @@ class LocalExecutor(Executor):
     def _launch(self, order: Order) -> None:
         worker = next((w for w in self._workers if w.order is None), None) or self._spawn()
         worker.order = order
-        give(worker.process, order.directory, order.control_at)
+        give(worker.process, order)
 
     def _kill(self, order: Order) -> None:
         for worker in self._workers:
@@ -289,10 +308,9 @@ class LocalExecutor(Executor):
             if worker in self._workers:
                 self._workers.remove(worker)
             if left is not None:
-                mark_dead(left.directory, f"the trainer's process is gone ({ending(code)})")
-            if not self._closed and (
-                worker.ready or self._queue
-            ):  # one that never became ready would die again
+                mark_dead(left, f"the trainer's process is gone ({ending(code)})")
+            # One that never became ready would die again.
+            if not self._closed.is_set() and (worker.ready or self._queue):
                 self._dispatch()
 
     def _retire_surplus(self, worker: _Worker) -> None:
@@ -320,11 +338,12 @@ def spawn_worker() -> subprocess.Popen[str]:
     )
 
 
-def give(process: subprocess.Popen[str], directory: Path, control_at: int) -> None:
+def give(process: subprocess.Popen[str], order: Order) -> None:
     """Order a worker to train a run."""
+    said = {"run": str(order.directory), "control_at": order.control_at, "claim": order.token}
     with contextlib.suppress(BrokenPipeError, OSError):  # its death is seen by its reader
         if process.stdin is not None:
-            process.stdin.write(json.dumps({"run": str(directory), "control_at": control_at}) + "\n")
+            process.stdin.write(json.dumps(said) + "\n")
             process.stdin.flush()
 
 
@@ -347,12 +366,15 @@ def mark(run: Run, state: str, message: str) -> None:
     write_status(run.directory / "status.json", asdict(status))
 
 
-def mark_dead(directory: Path, what: str) -> None:
+def mark_dead(order: Order, what: str) -> None:
     """A trainer died over its run: the executor writes the last word that the trainer could not."""
+    if not claim.holds(order.directory, order.token):  # given back, or another server's by now
+        return
     with contextlib.suppress(RunError, OSError):
-        run = Run(directory)
+        run = Run(order.directory)
         if run.status().state not in ("done", "stopped"):  # else it had said its own
             mark(run, "interrupted", f"{what}; resume goes on from the last save")
+    claim.release(order.directory, order.token)
 
 
 def _paths() -> list[str]:

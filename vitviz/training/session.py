@@ -24,6 +24,7 @@ from torch import Tensor
 from vitviz.checkpoints import open_model
 from vitviz.data.datasets import DatasetError, load_dataset
 from vitviz.models.loaded import LoadedModel
+from vitviz.training import claim
 from vitviz.training.files import read_lines, write_status
 from vitviz.training.lane import Lane, Listener, together
 from vitviz.training.limits import MAX_TRAINING_S
@@ -40,7 +41,6 @@ RESUME_SAVE_S = 3.0  # at least so long between saves; a killed process loses wh
 RESUME_SAVE_SHARE = 0.02  # of the time may go into saving
 LEASE_CHECK_S = 1.0
 POLL_S = 0.05
-PULSE_S = 5.0  # a long evaluation or a download says nothing else
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -52,6 +52,7 @@ class Session:
         device: 'auto', or a torch device.
         listen: told every event, beside the files.
         control_at: commands before this byte are old; None: all that are there now.
+        token: of the claim that a server made for this process; None: it claims the run itself.
     """
 
     def __init__(
@@ -60,8 +61,10 @@ class Session:
         device: str = "auto",
         listen: Listener | None = None,
         control_at: int | None = None,
+        token: str | None = None,
     ) -> None:
         self.run = run
+        self._token = token or claim.new_token()
         self.config: RunConfig = run.config()
         self.device = default_device() if device == "auto" else device
         self._listen = listen
@@ -80,12 +83,26 @@ class Session:
         )
 
     def perform(self) -> Status:
-        """Train to the end; returns how the run stands then. Errors end in the status, not as exceptions."""
-        if self._stopped_before():
-            return replace(self.status, state="stopped")
-        self._say("starting")
-        with self._pulse():
-            return self._guarded()
+        """Train to the end; returns how the run stands then. Errors end in the status, not as exceptions.
+
+        A run that another process trains is left alone, and one that another takes over is let go of.
+        """
+        try:
+            if not claim.take(self.run.directory, self._token):
+                return self.run.status()
+            if self._stopped_before():
+                return replace(self.status, state="stopped")
+            self._say("starting")
+            with self._pulse():
+                return self._guarded()
+        except claim.ClaimLost:
+            return self.run.status()
+        finally:
+            claim.release(self.run.directory, self._token)
+
+    def _still_ours(self) -> None:
+        if not claim.holds(self.run.directory, self._token):
+            raise claim.ClaimLost
 
     def _stopped_before(self) -> bool:
         """Whether it was told to stop while this process was loading: who did has written that, and may go on.
@@ -100,9 +117,9 @@ class Session:
         ended = Signal()
 
         def beat() -> None:
-            while not ended.wait(PULSE_S):
+            while not ended.wait(claim.BEAT_S):
                 with self._saying, suppress(OSError):  # a full disk is told by the training itself
-                    if self.status.ended:
+                    if self.status.ended or not claim.renew(self.run.directory, self._token):
                         return
                     self.status = replace(self.status, heartbeat=time.time())
                     write_status(self.run.directory / "status.json", asdict(self.status))
@@ -118,6 +135,8 @@ class Session:
     def _guarded(self) -> Status:
         try:
             self._perform()
+        except claim.ClaimLost:
+            raise
         except KeyboardInterrupt:
             self._say("stopped", "interrupted from the keyboard; resume goes on from the last save")
         except OSError as error:
@@ -216,6 +235,7 @@ class Session:
         return found
 
     def _flush(self) -> None:
+        self._still_ours()
         for lane in self._lanes:
             lane.flush()
         self._flushed = time.monotonic()
@@ -230,6 +250,7 @@ class Session:
 
     def _say(self, state: str, message: str = "") -> None:
         with self._saying:
+            self._still_ours()
             known = together(self._lanes) if self._lanes else self.status
             known = replace(known, pid=os.getpid(), host=platform.node())
             self.status = replace(known, state=state, message=message, heartbeat=time.time())

@@ -1,6 +1,7 @@
 """A trainer in a process of its own: JSON lines in on stdin and out on stdout; it dies with its parent.
 
-In: {"run": DIRECTORY, "control_at": BYTE}. Out: {"ready": true}, {"finished": DIRECTORY, "state": STATE}.
+In: {"run": DIRECTORY, "control_at": BYTE, "claim": TOKEN}.
+Out: {"ready": true}, {"finished": DIRECTORY, "state": STATE}.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def main() -> None:
     _reply(replies, ready=True)
     while True:
         order = orders.get()
-        _reply(replies, finished=order["run"], state=_train(order["run"], order["control_at"]))
+        _reply(replies, finished=order["run"], state=_train(**order))
 
 
 def _listen(orders: queue.Queue[dict[str, Any]]) -> None:
@@ -44,11 +45,14 @@ def _reply(replies: TextIO, **values: object) -> None:
         replies.write(json.dumps(values) + "\n")
 
 
-def _train(directory: str, control_at: int) -> str:
-    from vitviz.training.runs import Run
+def _train(run: str, control_at: int, claim: str) -> str:
+    from vitviz.training.runs import Run, RunError
     from vitviz.training.session import Session
 
-    return Session(Run(Path(directory)), control_at=control_at).perform().state
+    try:
+        return Session(Run(Path(run)), control_at=control_at, token=claim).perform().state
+    except RunError:
+        return "deleted"  # while it waited
 
 
 def _warm_up() -> None:

@@ -1,0 +1,127 @@
+"""One process trains a run, however many servers share the runs' folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.unit.training_helpers import GREY, TINY, digits_run
+from vitviz.config import TrainConfig
+from vitviz.training import claim
+from vitviz.training.executor import Executor, ExecutorError
+from vitviz.training.runs import Run, RunConfig
+from vitviz.training.session import Session
+from vitviz.training.waiting import Order
+
+
+class Server(Executor):
+    """One server of several: it takes up runs, and trains them when the test says so."""
+
+    def __init__(self, root: Path, places: int = 1) -> None:
+        super().__init__(root)
+        self.places, self.training = places, dict[Path, Order]()
+
+    def _places(self) -> int:
+        return self.places
+
+    def _busy(self) -> dict[Path, Order]:
+        return self.training
+
+    def _launch(self, order: Order) -> None:
+        self.training[order.directory] = order
+
+    def _kill(self, order: Order) -> None:
+        raise AssertionError("no trainer here disobeys")
+
+    def train(self, order: Order) -> str:
+        state = (
+            Session(Run(order.directory), "cpu", control_at=order.control_at, token=order.token)
+            .perform()
+            .state
+        )
+        del self.training[order.directory]
+        return state
+
+
+def silent(directory: Path) -> None:
+    """The holder of a claim has died: nobody renews it."""
+    os.utime(directory / "claim.json", (1.0, 1.0))
+
+
+def test_of_many_that_claim_a_run_one_succeeds(tmp_path: Path) -> None:
+    for attempt in range(60):
+        directory = tmp_path / str(attempt)
+        directory.mkdir()
+        if attempt % 2:  # a dead one lies there
+            assert claim.take(directory, "dead")
+            silent(directory)
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(claim.take, [directory] * 8, "abcdefgh"))
+        assert sum(found) == 1
+        assert claim.holds(directory, "abcdefgh"[found.index(True)])
+        assert [path.name for path in directory.iterdir()] == ["claim.json"]
+
+
+def test_a_claim_is_renewed_released_and_taken_over_only_from_the_dead(tmp_path: Path) -> None:
+    assert claim.take(tmp_path, "a") and claim.take(tmp_path, "a")
+    assert not claim.take(tmp_path, "b") and not claim.renew(tmp_path, "b")
+    claim.release(tmp_path, "b")
+    assert claim.is_held(tmp_path)
+    silent(tmp_path)
+    assert claim.renew(tmp_path, "a") and not claim.take(tmp_path, "b")
+    silent(tmp_path)
+    assert not claim.is_held(tmp_path)
+    assert claim.take(tmp_path, "b") and not claim.renew(tmp_path, "a")
+    claim.release(tmp_path, "b")
+    assert not claim.is_held(tmp_path) and claim.take(tmp_path, "a")
+
+
+def test_two_servers_on_one_folder_train_a_run_once(tmp_path: Path) -> None:
+    one, other = Server(tmp_path), Server(tmp_path)
+    run = one.start(RunConfig(TINY, GREY, TrainConfig(epochs=1, batch_size=32, train_fraction=0.1)))
+    for ask in (other.submit, other.resume):
+        with pytest.raises(ExecutorError, match="by another server"):
+            ask(run)
+    assert other.place(run) is None and run.status().state == "queued"
+    assert one.train(one.training[run.directory]) == "done"
+    steps = [entry["step"] for entry in run.records()[0] if entry["kind"] == "step"]
+    assert steps == sorted({*steps}) and len(steps) > 1
+    assert not claim.is_held(run.directory)
+    one.close()
+    other.close()
+
+
+def test_what_waited_on_a_server_that_died_is_taken_up_by_another(tmp_path: Path) -> None:
+    dead, alive = Server(tmp_path, places=0), Server(tmp_path)
+    run = dead.start(RunConfig(TINY, GREY, TrainConfig(epochs=1, batch_size=32, train_fraction=0.1)))
+    silent(run.directory)
+    alive.submit(run)
+    assert alive.train(alive.training[run.directory]) == "done"
+    dead.close()
+    alive.close()
+
+
+def test_a_trainer_that_has_lost_its_run_writes_nothing_more(tmp_path: Path) -> None:
+    run = digits_run(tmp_path, epochs=1000)
+    written: list[bytes] = []
+
+    def taken_over(*_: object) -> None:
+        if not written and run.status().step > 3:
+            (run.directory / "claim.json").write_text(json.dumps({"token": "another"}))
+            written.extend((run.directory / name).read_bytes() for name in ("records.jsonl", "status.json"))
+
+    Session(run, "cpu", listen=taken_over).perform()
+    assert written == [(run.directory / name).read_bytes() for name in ("records.jsonl", "status.json")]
+    assert claim.holds(run.directory, "another")
+
+
+def test_a_run_that_another_trains_is_left_alone(tmp_path: Path) -> None:
+    run = digits_run(tmp_path)
+    assert claim.take(run.directory, "another")
+    before = sorted(path.name for path in run.directory.rglob("*"))
+    assert Session(run, "cpu").perform().state == "new"
+    assert sorted(path.name for path in run.directory.rglob("*")) == before
