@@ -7,17 +7,20 @@ itself: what every noun and control of a run stands for is collected, and writte
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
-from pages.shell import state
+from pages.shell import reload, state
 
 # A browser that is told a new address still sends the old one with an event that was under way.
 _STALE_S = 0.7
-_LONGEST = 256  # a longer value is nothing that this project has written
+_LONGEST = 1024  # a longer value is nothing that this project has written
+_LONG = 128  # a longer value has its place where the link has room for it
+_ROOM = 1800  # of the query: with the server's own address a link stays below 2,000 characters
 
 
 @contextmanager
@@ -36,6 +39,7 @@ def kept() -> Iterator[None]:
 
 
 def _read() -> None:
+    reload.go_on(st.query_params.to_dict())
     seen = {key: value for key, value in st.query_params.to_dict().items() if len(value) <= _LONGEST}
     written = st.session_state.get(state.WRITTEN, {})
     horizon = time.monotonic() - _STALE_S
@@ -49,7 +53,7 @@ def _read() -> None:
 
 
 def _write() -> None:
-    outgoing = dict(st.session_state[state.OUTGOING])
+    outgoing = _with_room(st.session_state[state.OUTGOING])
     if st.query_params.to_dict() != outgoing:
         st.query_params.from_dict(outgoing)
     _remember(outgoing)
@@ -63,6 +67,16 @@ def _remember(link: dict[str, str]) -> None:
             (time.monotonic(), before),
         ]
         st.session_state[state.WRITTEN] = link
+    reload.note()
+
+
+def _with_room(link: Mapping[str, str]) -> dict[str, str]:
+    """A link without its longest values where it would be too long with them."""
+    fitting = {key: value for key, value in link.items() if len(value) <= _LONGEST}
+    long = sorted((key for key in fitting if len(fitting[key]) > _LONG), key=lambda key: len(fitting[key]))
+    while long and len(urlencode(fitting)) > _ROOM:
+        del fitting[long.pop()]
+    return fitting
 
 
 def take(key: str) -> str | None:
@@ -83,8 +97,9 @@ def put(key: str, value: str) -> None:
     context = get_script_run_ctx()
     # A fragment that runs alone has no end of script after it.
     if context is not None and context.fragment_ids_this_run and st.query_params.get(key) != value:
-        st.query_params[key] = value
-        _remember(st.query_params.to_dict())
+        link = _with_room(st.query_params.to_dict() | {key: value})
+        st.query_params.from_dict(link)
+        _remember(link)
 
 
 def drop(key: str) -> None:

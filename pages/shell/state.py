@@ -11,6 +11,7 @@ LIMITS = "_limits"  # dict: control key -> the options or limits that it was las
 DEFAULTS = (
     "_defaults"  # dict: control key -> the default that it was last drawn with, where it follows a default
 )
+SESSION = "_session"  # str: this session's own name among those of its visit
 NOUNS = "_nouns"  # nouns.Nouns: what is chosen in this run
 MODELS = "_models"  # (this run's own mark, every model by key): looked for once a run
 PAGE = "_page"  # str: the slug of the page that this run shows

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from pages.shell import registry
+from pages.stores.visit import Visit
 
 ROOT = Path(__file__).parents[2]
 OpenApp = Callable[..., AppTest]
@@ -54,3 +56,23 @@ def open_app() -> OpenApp:
         return app
 
     return open_page
+
+
+def said(app: AppTest, key: str) -> str:
+    """What the address says of a key."""
+    value: Any = app.query_params[key]
+    return str(value[0] if isinstance(value, list) else value)
+
+
+def opened_again(app: AppTest, visit: Visit, **changes: str) -> AppTest:
+    """The same address in a new session of a visit: a reload, or somebody else's."""
+    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    again._page_hash = app._page_hash
+    again.session_state["_visit"] = visit
+    for key in app.query_params:
+        again.query_params[key] = said(app, key)
+    for key, value in changes.items():
+        again.query_params[key.replace("__", ".")] = value
+    again.run()
+    assert not again.exception, [error.message for error in again.exception]
+    return again

@@ -12,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from pages.shell import registry
 from pages.stores import catalogue, uploads
-from tests.pages.conftest import OpenApp
+from pages.stores.visit import Visit
+from tests.pages.conftest import OpenApp, opened_again
 from vitviz.config import TrainConfig
 from vitviz.data.images import in_colour, picture_size
 from vitviz.models.abilities import Abilities
@@ -127,6 +128,19 @@ def test_a_model_chosen_by_hand_stays_and_the_other_is_offered(open_app: OpenApp
     button(app, "nouns.fitting").click().run()
     assert app.query_params["model"] == HYBRID
     assert not app.exception and not sentences(app)
+
+
+def test_a_reload_is_no_choice_and_somebody_else_s_link_is(open_app: OpenApp) -> None:
+    app = open_app(ATTENTION)
+    reloaded = opened_again(app, app.session_state["_visit"])
+    reloaded = upload(reloaded, png())
+    assert reloaded.query_params["model"] == HYBRID
+    assert button(
+        opened_again(reloaded, app.session_state["_visit"]), "nouns.undo"
+    )  # the way back survives too
+    theirs = upload(opened_again(app, Visit("somebody-else")), png())
+    assert theirs.query_params["model"] == GREY
+    assert button(theirs, "nouns.fitting")
 
 
 def test_a_grey_photo_moves_nothing(open_app: OpenApp) -> None:
