@@ -172,7 +172,7 @@ def test_silenced_heads_move_the_probabilities_and_undo_restores_them(open_app):
     app = open_app(PAGE, model="preset:vit_digits", attention__view="ablate")
     _, whole = message(app, "attention.after")
     app.session_state["attention.ablate"] = {
-        "ablation": {"patches": [0, 1, 9], "heads": [[3, 0], [3, 1], [3, 2], [3, 3]]}
+        "ablation": {"patches": [0, 1, 9], "heads": [[3, 0], [3, 1], [3, 2], [3, 3]], "mark": 1}
     }
     app.run()
     header, without = message(app, "attention.after")
@@ -180,7 +180,7 @@ def test_silenced_heads_move_the_probabilities_and_undo_restores_them(open_app):
     assert not np.allclose(without["now"], without["before"], atol=1e-5)
     assert any("Without 3 of 64 patches and 4 of 16 heads" in c.value for c in app.caption)
     np.testing.assert_allclose(whole["now"], whole["before"], rtol=1e-5)
-    app.session_state["attention.ablate"] = {"ablation": {"patches": [], "heads": []}}
+    app.session_state["attention.ablate"] = {"ablation": {"patches": [], "heads": [], "mark": 1}}
     app.run()
     np.testing.assert_allclose(message(app, "attention.after")[1]["now"], whole["now"], rtol=1e-6)
 

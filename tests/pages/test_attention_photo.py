@@ -160,7 +160,7 @@ def test_methods_and_what_is_left_out_are_kept_at_the_crops_size(open_app: OpenA
         assert opened(made(files[label])).shape == (SIDE, SIDE, 3)
     assert len(made(files["Maps, CSV"]).splitlines()) == 1 + 64
     app = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view="ablate")
-    app.session_state["attention.ablate"] = {"ablation": {"patches": [0], "heads": []}}
+    app.session_state["attention.ablate"] = {"ablation": {"patches": [0], "heads": [], "mark": 1}}
     app.session_state["attention.ablate.drawer.numbers"] = True
     app.run()
     kept = opened(made(files["Picture, PNG"]))

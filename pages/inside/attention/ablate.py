@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from pages.inside.attention.ablate_view import Ablation
 from pages.inside.attention.ablate_view import ablate as draw_ablation
+from pages.inside.attention.left_out import LeftOut, Sizes
 from pages.inside.attention.look import choose_ground
 from pages.shell import controls, nouns, page
 from pages.shell.subject import Subject
@@ -30,17 +30,18 @@ SHOWN = 8  # classes
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="attention"):
-    """What becomes of painted patches: 'hidden' or 'blanked'."""
+    """What is left out, as a link holds it, and what becomes of painted patches: 'hidden' or 'blanked'."""
 
+    left_out: str
     hiding: str
 
 
-def ablated(subject: Subject, left_out: Ablation, blanked: bool) -> np.ndarray:
+def ablated(subject: Subject, left_out: LeftOut, blanked: bool) -> np.ndarray:
     """(classes,) probabilities without the heads and patches that are left out."""
     return without(subject.model, subject.prepared.input, left_out.heads, left_out.patches, blanked=blanked)
 
 
-def describe(subject: Subject, before: np.ndarray, now: np.ndarray, left_out: Ablation) -> str:
+def describe(subject: Subject, before: np.ndarray, now: np.ndarray, left_out: LeftOut) -> str:
     """What moved most, from the probabilities."""
     top, after = int(before.argmax()), int(now.argmax())
     answer = plain(subject.classes[top])
@@ -85,10 +86,10 @@ def draw(subject: Subject) -> None:
     with left:
         left_out = draw_ablation(
             ground,
-            subject.layout.grid,
-            heads_by_layer(subject.model.config),
+            Sizes(subject.layout.grid, tuple(heads_by_layer(subject.model.config))),
             start=nouns.current().pin.cell(subject.layout.grid),
             key="attention.ablate",
+            link_key=Choice.key("left_out"),
         )
     if not blanked and len(left_out.patches) == subject.layout.num_tokens:
         right.info(NOTHING_LEFT)
@@ -119,7 +120,7 @@ def draw_change(subject: Subject, before: np.ndarray, now: np.ndarray) -> None:
     page.caption("The line in each bar is the probability with everything in place.")
 
 
-def keep(subject: Subject, ground: Photo, left_out: Ablation, before: np.ndarray, now: np.ndarray) -> None:
+def keep(subject: Subject, ground: Photo, left_out: LeftOut, before: np.ndarray, now: np.ndarray) -> None:
     """The probabilities, and the picture without what was painted out, at its own size."""
     columns: dict[str, list[object]] = {
         "class": list(subject.classes),

@@ -42,7 +42,7 @@ class AblateView {
     this.history = [];
     this.painting = null;
     this.buttons = new Map();
-    this.built = '';
+    this.mark = null; // of the beginning that what is left out was changed since
   }
 
   listen() {
@@ -122,6 +122,7 @@ class AblateView {
     this.send('ablation', {
       patches: [...this.patches].sort((a, b) => a - b),
       heads: [...this.heads].map((name) => name.split(',').map(Number)),
+      mark: this.mark,
     });
   }
 
@@ -137,14 +138,18 @@ class AblateView {
     return on ? set.add(name) : set.delete(name);
   }
 
-  buildHeads({ header }) {
-    const key = JSON.stringify([header.heads, header.grid]);
-    if (key === this.built) return;
-    this.built = key;
-    this.buttons = new Map();
-    this.patches = new Set();
-    this.heads = new Set();
+  /** Another model, or a link: the view begins anew, with what is left out there. */
+  begin({ header }) {
+    if (header.mark === this.mark) return;
+    this.mark = header.mark;
+    this.patches = new Set(header.left_out.patches);
+    this.heads = new Set(header.left_out.heads.map((pair) => pair.join(',')));
     this.history = [];
+    this.buildHeads(header);
+  }
+
+  buildHeads(header) {
+    this.buttons = new Map();
     this.table.replaceChildren();
     header.heads.forEach((many, l) => {
       const row = el(this.table, 'div', { class: 'aa-row' });
@@ -195,7 +200,7 @@ class AblateView {
     this.root.classList.toggle('aa-narrow', width < 560);
     this.stage.style.aspectRatio = `${header.grid[1]} / ${header.grid[0]}`;
     this.photo.show(message, (bitmap) => coverOnce(this.base, bitmap));
-    this.buildHeads(message);
+    this.begin(message);
     this.draw();
   }
 }

@@ -1,35 +1,65 @@
-"""Paint patches out and silence heads; what is left out is the view's state."""
+"""Paint patches out and silence heads; what is left out is the view's state, and begins with what a link says."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+import streamlit as st
+
+from pages.inside.attention.left_out import LeftOut, Sizes
+from pages.shell import controls, link, state
 from pages.views.register import register
 from vitviz.plots.blob import pack
 from vitviz.plots.photo import Photo
 
 _ablate = register(__file__, "ablate_view")
+_BEGUN = "attention._begun"  # of the session: its Begun
 
 
 @dataclass(frozen=True)
-class Ablation:
-    """Patches in reading order, and (layer, head), that are left out; all from 0."""
+class Begun:
+    """What a view is told to begin with; what it says later counts if it says it of this beginning."""
 
-    patches: tuple[int, ...] = ()
-    heads: tuple[tuple[int, int], ...] = ()
+    mark: int
+    sizes: Sizes
+    left_out: LeftOut
 
 
-def ablate(picture: Photo, grid: tuple[int, int], heads: Sequence[int], *, start: int, key: str) -> Ablation:
-    """Draws the picture and the heads of every layer; returns what is left out, checked against their numbers.
+def ablate(picture: Photo, sizes: Sizes, *, start: int, key: str, link_key: str) -> LeftOut:
+    """Draws the picture and the heads of every layer; returns what is left out, and writes it into the link.
 
     `start` is the patch where arrow keys begin.
     """
-    header = {"grid": list(grid), "heads": list(heads), "start": start} | picture.header
-    said = _ablate(pack(header, photo=picture.array), key=key, states=("ablation",)).ablation or {}
-    patches = {int(i) for i in said.get("patches", ()) if 0 <= int(i) < grid[0] * grid[1]}
-    chosen = {(int(layer), int(head)) for layer, head in said.get("heads", ())}
-    return Ablation(
-        tuple(sorted(patches)),
-        tuple(sorted(pair for pair in chosen if 0 <= pair[0] < len(heads) and 0 <= pair[1] < heads[pair[0]])),
-    )
+    begun = _begin(sizes, key, link_key)
+    header = {
+        "grid": list(sizes.grid),
+        "heads": list(sizes.heads),
+        "start": start,
+        "mark": begun.mark,
+        "left_out": {"patches": list(begun.left_out.patches), "heads": list(begun.left_out.heads)},
+    }
+    view = _ablate(pack(header | picture.header, photo=picture.array), key=key, states=("ablation",))
+    said = view.ablation or {}
+    now = LeftOut.said(said, sizes) if said.get("mark") == begun.mark else begun.left_out
+    controls.keep(link_key, now.code(sizes))
+    return now
+
+
+def _begin(sizes: Sizes, key: str, link_key: str) -> Begun:
+    """What the link newly says, else what was left out before; what the view has said since it began is its own."""
+    before: Begun | None = st.session_state.get(_BEGUN)
+    told = link.take(link_key)
+    linked = None if told is None else LeftOut.parse(told, sizes)
+    if (
+        before
+        and before.sizes == sizes
+        and linked is None
+        and (st.session_state.get(key) or {}).get("ablation")
+    ):
+        return before
+    kept = LeftOut.parse(st.session_state.get(state.KEPT, {}).get(link_key, ""), sizes)
+    left_out = linked or kept or LeftOut()
+    if before and (before.sizes, before.left_out) == (sizes, left_out) and linked is None:
+        return before
+    begun = st.session_state[_BEGUN] = Begun(before.mark + 1 if before else 1, sizes, left_out)
+    return begun

@@ -1,0 +1,125 @@
+"""A reload: a new session of the same visit, at the address that the one before wrote last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.stores.visit import Visit
+from tests.messages import body, unpack
+from tests.pages.conftest import OpenApp, opened_again, said
+
+ATTENTION, GREY = "pages/inside/attention/page.py", "preset:vit_digits"
+PAINTED = {"patches": [0, 1, 8], "heads": [[1, 0]]}
+CODE = "64.DE.16.Q"
+
+
+def begins_with(app: AppTest) -> dict[str, Any]:
+    (view,) = (v for v in app.get("bidi_component") if "attention.ablate" in v.proto.id)
+    header: dict[str, Any] = unpack(body(view.proto.bytes))[0]
+    return header
+
+
+def painted(app: AppTest) -> AppTest:
+    state = {"ablation": PAINTED | {"mark": begins_with(app)["mark"]}}
+    app.session_state["attention.ablate"] = state
+    return app.run()
+
+
+def test_what_is_left_out_stands_in_the_link_and_opens_so(open_app: OpenApp) -> None:
+    app = painted(open_app(ATTENTION, model=GREY, image="digits:0", attention__view="ablate"))
+    assert said(app, "attention.left_out") == CODE
+    for visit in (app.session_state["_visit"], Visit("somebody-else")):
+        again = opened_again(app, visit)
+        assert begins_with(again)["left_out"] == PAINTED
+        assert any("Without 3 of 64 patches and 1 of 16 heads" in c.value for c in again.caption)
+        assert said(again, "attention.left_out") == CODE
+
+
+def test_what_is_left_out_is_kept_from_view_to_view_and_ends_with_another_grid(open_app: OpenApp) -> None:
+    app = painted(open_app(ATTENTION, model=GREY, image="digits:0", attention__view="ablate"))
+    app.segmented_control(key="attention.view").set_value("look").run()
+    app.segmented_control(key="attention.view").set_value("ablate").run()
+    assert begins_with(app)["left_out"] == PAINTED
+    mark = begins_with(app)["mark"]
+    app.sidebar.selectbox(key="model").set_value("preset:vit_mnist").run()
+    assert begins_with(app)["left_out"] == {"patches": [], "heads": []}
+    assert begins_with(app)["mark"] != mark
+    assert not any("Without" in c.value for c in app.caption)
+
+
+@pytest.mark.parametrize(
+    "value", ["64.DE.16.Q.", "49.DE.16.Q", "64.AAAAAAAAAAQ.16.", 'a"<b>', 1025 * "A", "64..16.g~"]
+)
+def test_a_hostile_value_leaves_nothing_out(open_app: OpenApp, value: str) -> None:
+    app = open_app(
+        ATTENTION, model=GREY, image="digits:0", attention__view="ablate", attention__left_out=value
+    )
+    assert begins_with(app)["left_out"] == {"patches": [], "heads": []}
+    assert said(app, "attention.left_out") == "64..16."
+
+
+def test_a_link_stays_below_two_thousand_characters_without_its_longest_value(open_app: OpenApp) -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from pages.shell import link, state
+
+        with link.kept():
+            for index in range(60):
+                link.put(f"p.{index}", "1234567890")
+            link.put("p.long", 900 * "a")
+            link.put("p.longer", 950 * "a")
+            link.put("p.longest", 1025 * "a")
+        st.session_state["seen"] = dict(st.session_state[state.WRITTEN])
+
+    app = AppTest.from_function(script).run()
+    assert not app.exception
+    assert len(app.session_state["seen"]) == 60  # neither of the two has room beside them
+    assert app.session_state["seen"]["p.59"] == "1234567890"
+
+
+def test_a_reload_knows_that_nobody_chose_the_model_and_a_link_does_not(open_app: OpenApp) -> None:
+    app = open_app(ATTENTION)
+    visit = app.session_state["_visit"]
+    assert "_by_hand" not in app.session_state
+    reloaded = opened_again(app, visit)
+    assert "_by_hand" not in reloaded.session_state
+    twice = opened_again(reloaded, visit)
+    assert "_by_hand" not in twice.session_state
+    assert opened_again(app, Visit("somebody-else")).session_state["_by_hand"]
+    assert opened_again(app, visit, pin="0.100,0.100").session_state["_by_hand"]  # not what this visit wrote
+
+
+def test_a_reload_keeps_what_was_chosen_by_hand_and_controls_of_other_views(open_app: OpenApp) -> None:
+    app = open_app(ATTENTION, image="digits:0")
+    app.sidebar.selectbox(key="model").set_value("preset:vit_shapes").run()
+    app.segmented_control(key="attention.style").set_value("heat").run()
+    app.segmented_control(key="attention.view").set_value("truth").run()
+    again = opened_again(app, app.session_state["_visit"])
+    assert again.session_state["_by_hand"]
+    again.segmented_control(key="attention.view").set_value("look").run()
+    assert said(again, "attention.style") == "heat"
+
+
+def test_a_visit_notes_few_sessions() -> None:
+    from pages.shell import reload, state
+
+    def script() -> None:
+        import streamlit as st
+
+        from pages.shell import link
+
+        with link.kept():
+            link.put("p.a", str(id(st.session_state)))
+
+    visit = Visit("t")
+    for _ in range(9):
+        app = AppTest.from_function(script)
+        app.session_state["_visit"] = visit
+        app.run()
+        assert not app.exception
+    assert len(visit.notes[reload._SESSIONS]) == reload._MOST  # type: ignore[arg-type]
+    assert state.SESSION in app.session_state
