@@ -2,24 +2,60 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
+from starlette.exceptions import HTTPException
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+
+SESSION_BYTES = 256 * 2**20  # two of the largest uploads; a page takes a file at once and drops it here
+SESSION_FILES = 16
+ALL_BYTES = 1024 * 2**20
+KEPT_S = 300.0  # a file that no page has taken by then was asked for by no page
+_add_file = MemoryUploadedFileManager.add_file
 
 
 def install() -> None:
-    """Ignores the message that empties every cache of the server.
+    """Ignores the message that empties every cache of the server, and bounds what is uploaded.
 
     Any websocket may send `clear_cache`; Streamlit then drops `cache_data` and `cache_resource` for all visits, who
-    would wait for every model again. Its menu entry is hidden already (`client.toolbarMode`).
+    would wait for every model again. Its menu entry is hidden already (`client.toolbarMode`). And whoever has a
+    session may upload files that no widget asked for, which stay as long as the session does.
 
     Raises:
-        RuntimeError: if this Streamlit has no such handler: the guard must be looked at again.
+        RuntimeError: if this Streamlit has no such handlers: the guards must be looked at again.
     """
-    if not hasattr(AppSession, "_handle_clear_cache_request"):
-        raise RuntimeError(
-            "Streamlit has no _handle_clear_cache_request: look at pages/shell/guards.py again"
-        )
+    for owner, name in (
+        (AppSession, "_handle_clear_cache_request"),
+        (MemoryUploadedFileManager, "add_file"),
+        (MemoryUploadedFileManager, "remove_file"),
+    ):
+        if not hasattr(owner, name):
+            raise RuntimeError(f"Streamlit has no {name}: look at pages/shell/guards.py again")
     AppSession._handle_clear_cache_request = _ignored  # type: ignore[method-assign, assignment]
+    MemoryUploadedFileManager.add_file = _bounded  # type: ignore[method-assign]
 
 
 def _ignored(session: AppSession) -> None:
     """Nothing: a cache belongs to all visits."""
+
+
+def _bounded(manager: MemoryUploadedFileManager, session_id: str, file: UploadedFileRec) -> None:
+    """Keeps a file for `KEPT_S`, where its session and the server have room for it.
+
+    Raises:
+        HTTPException: 413 where they have not.
+    """
+    storage: dict[str, dict[str, Any]] = manager.file_storage
+    mine = storage.get(session_id, {})
+    here = sum(len(other.data) for other in list(mine.values()))
+    everywhere = sum(len(other.data) for files in list(storage.values()) for other in list(files.values()))
+    size = len(file.data)
+    if len(mine) >= SESSION_FILES or here + size > SESSION_BYTES or everywhere + size > ALL_BYTES:
+        raise HTTPException(413, "Too much is being uploaded at once; try again in a few minutes")
+    _add_file(manager, session_id, file)
+    timer = threading.Timer(KEPT_S, manager.remove_file, (session_id, file.file_id))
+    timer.daemon = True
+    timer.start()

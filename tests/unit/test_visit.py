@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from streamlit.runtime.app_session import AppSession
 
-from pages.shell import guards
 from pages.stores import runs, visit
 from pages.stores.visit import Visit
 from vitviz.training.presets import TRAINING_PRESETS
@@ -43,14 +41,3 @@ def test_a_visit_that_the_server_forgot_finds_its_own_runs_only(
     ]
     assert [run.id for run in runs.mine(Visit("e" * 22))] == [made[2].id, made[0].id]
     assert runs.mine(Visit("g" * 22)) == []
-
-
-def test_the_message_that_empties_every_cache_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    from streamlit.runtime import caching
-
-    guards.install()
-    emptied: list[str] = []
-    monkeypatch.setattr(caching.cache_resource, "clear", lambda: emptied.append("resource"))
-    monkeypatch.setattr(caching.cache_data, "clear", lambda: emptied.append("data"))
-    AppSession._handle_clear_cache_request(None)  # type: ignore[arg-type]
-    assert emptied == []

@@ -1,0 +1,87 @@
+"""What any visitor could do to all others through Streamlit itself, and no longer can."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from starlette.exceptions import HTTPException
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+
+from pages.shell import guards
+
+
+@pytest.fixture
+def uploads(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryUploadedFileManager]:
+    guards.install()
+    guards.install()  # every run of the app does
+    before = threading.active_count()
+    yield MemoryUploadedFileManager("upload")
+    for timer in threading.enumerate():
+        if isinstance(timer, threading.Timer):
+            timer.cancel()
+            timer.join()
+    assert threading.active_count() <= before
+
+
+def put(uploads: MemoryUploadedFileManager, session: str, name: str, size: int) -> None:
+    uploads.add_file(session, UploadedFileRec(name, name, "image/png", bytes(size)))
+
+
+def test_the_message_that_empties_every_cache_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    from streamlit.runtime import caching
+
+    guards.install()
+    emptied: list[str] = []
+    monkeypatch.setattr(caching.cache_resource, "clear", lambda: emptied.append("resource"))
+    monkeypatch.setattr(caching.cache_data, "clear", lambda: emptied.append("data"))
+    AppSession._handle_clear_cache_request(None)  # type: ignore[arg-type]
+    assert emptied == []
+
+
+def test_a_session_cannot_heap_up_files_that_no_widget_asked_for(
+    uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifteen files of 128 MB stayed for ever: 1.9 GB."""
+    monkeypatch.setattr(guards, "SESSION_BYTES", 1000)
+    put(uploads, "a", "1", 600)
+    with pytest.raises(HTTPException, match="Too much") as refused:
+        put(uploads, "a", "2", 600)
+    assert refused.value.status_code == 413
+    put(uploads, "b", "2", 600)  # others are not hindered
+    uploads.remove_file("a", "1")  # as a page does that takes it
+    put(uploads, "a", "2", 600)
+    assert {name: [*files] for name, files in uploads.file_storage.items()} == {"a": ["2"], "b": ["2"]}
+
+
+def test_the_number_of_files_and_the_bytes_of_all_sessions_are_bounded(
+    uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for i in range(guards.SESSION_FILES):
+        put(uploads, "a", str(i), 0)
+    with pytest.raises(HTTPException):
+        put(uploads, "a", "one more", 0)
+    monkeypatch.setattr(guards, "ALL_BYTES", 1000)
+    put(uploads, "b", "1", 600)
+    with pytest.raises(HTTPException):
+        put(uploads, "c", "1", 600)
+
+
+def test_a_file_that_no_page_takes_goes_by_itself(
+    uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guards, "KEPT_S", 0.05)
+    put(uploads, "a", "1", 600)
+    assert [file.file_id for file in uploads.get_files("a", ["1"])] == ["1"]
+    for timer in [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]:
+        timer.join(timeout=30)
+    assert uploads.get_files("a", ["1"]) == []
+
+
+def test_another_streamlit_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(AppSession, "_handle_clear_cache_request")
+    with pytest.raises(RuntimeError, match="_handle_clear_cache_request"):
+        guards.install()
