@@ -1,0 +1,44 @@
+"""The long form: `python -m tests.robustness.fuzz --inputs 100000 [ENTRY…]`; ends with 1 where one did not hold."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.robustness.fuzz.entries import NAMES, entry
+from tests.robustness.fuzz.watch import fuzz
+
+
+def main() -> int:
+    """Fuzz the named entries one after the other; what did not hold is kept as a file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("entries", nargs="*", default=list(NAMES), help="which of: " + ", ".join(NAMES))
+    parser.add_argument("--inputs", type=int, default=1000, help="spoilt files per entry")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"), help="where findings are written")
+    options = parser.parse_args()
+    found = 0
+    for name in options.entries:
+        begun = time.monotonic()
+        mine = 0
+        with tempfile.TemporaryDirectory() as folder:
+            for finding in fuzz(entry(name, Path(folder)), options.inputs, options.seed):
+                mine += 1
+                options.keep.mkdir(parents=True, exist_ok=True)
+                path = options.keep / f"{name}-{hashlib.sha256(finding.data).hexdigest()[:12]}"
+                path.write_bytes(finding.data)
+                print(f"  {path}: {finding.what}", flush=True)
+        found += mine
+        print(
+            f"{name}: {options.inputs:,} inputs, {mine} did not hold, {time.monotonic() - begun:.0f} s",
+            flush=True,
+        )
+    return int(found > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+"""Every way in, with real files of its kind made here."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from safetensors.torch import save
+
+from tests.robustness.fuzz.watch import Entry
+from tests.unit.training_helpers import digits_run
+from vitviz.checkpoint_header import CheckpointError
+from vitviz.checkpoints import load_checkpoint
+from vitviz.data.dataset import DatasetError
+from vitviz.data.folder import load_zip
+from vitviz.data.images import ImageError, decode_image
+from vitviz.models.pretrained import PretrainedError, open_own
+from vitviz.models.zoo import create_model
+from vitviz.pin import Pin
+from vitviz.training.archive import export_run, import_run
+from vitviz.training.files import write_status
+from vitviz.training.runs import Run, RunError, Status, is_id
+from vitviz.training.session import Session
+
+NAMES = ("pictures", "zips", "archives", "checkpoints", "weights", "links", "commands", "records")
+
+
+def entry(name: str, folder: Path) -> Entry:
+    """The entry of this name; `folder` is its own, for what it makes and takes."""
+    return _MAKERS[name](folder)
+
+
+def _pictures(folder: Path) -> Entry:
+    return Entry("pictures", _encoded(), decode_image, (ImageError,))
+
+
+def _encoded() -> list[bytes]:
+    dice = np.random.default_rng(0)
+    colour = Image.fromarray(dice.integers(0, 256, (24, 32, 3), dtype=np.uint8))
+    grey = Image.fromarray(dice.integers(0, 65536, (16, 16), dtype=np.uint16))
+    kinds: list[tuple[Image.Image, str, dict[str, object]]] = [
+        (colour, "PNG", {}),
+        (colour, "JPEG", {"quality": 80}),
+        (colour, "JPEG", {"progressive": True}),
+        (colour, "WEBP", {}),
+        (colour, "BMP", {}),
+        (colour, "TIFF", {}),
+        (colour.quantize(16), "GIF", {}),
+        (colour.quantize(16), "PNG", {}),
+        (colour.convert("RGBA"), "PNG", {}),
+        (grey, "PNG", {}),
+    ]
+    found = []
+    for picture, kind, options in kinds:
+        buffer = io.BytesIO()
+        picture.save(buffer, kind, **options)
+        found.append(buffer.getvalue())
+    return found
+
+
+def _zips(folder: Path) -> Entry:
+    def packed(method: int) -> bytes:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", method) as archive:
+            for place, data in enumerate(_encoded()):
+                archive.writestr(f"{'cat' if place % 2 else 'dog'}/{place}.png", data)
+        return buffer.getvalue()
+
+    seeds = [packed(method) for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)]
+    return Entry("zips", seeds, lambda data: load_zip(data, image_size=16), (DatasetError,))
+
+
+def _trained(folder: Path) -> Run:
+    run = digits_run(folder / "trained", epochs=1)
+    assert Session(run, "cpu").perform().state == "done"
+    return run
+
+
+def _archives(folder: Path) -> Entry:
+    root = folder / "imported"
+
+    def take(data: bytes) -> None:
+        try:
+            run = import_run(root, data, owner="me")
+            run.status(), run.config(), run.records()
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
+
+    whole = export_run(_trained(folder))
+    plain = io.BytesIO()  # stored, so that what is in it can be spoilt, too
+    with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(plain, "w") as new:
+        for name in old.namelist():
+            if name != "resume.safetensors":
+                new.writestr(name, old.read(name))
+    return Entry("archives", [whole, plain.getvalue()], take, (RunError,))
+
+
+def _checkpoints(folder: Path) -> Entry:
+    data = _trained(folder).snapshot_path().read_bytes()
+    return Entry("checkpoints", [data], load_checkpoint, (CheckpointError,))
+
+
+def _weights(folder: Path) -> Entry:
+    """The header of a real model's file, without its bytes: whole files would take minutes each."""
+    from vitviz.models import pretrained_list
+
+    name = "deit_tiny_patch16_224"
+    whole = save(dict(create_model(pretrained_list.find(name).config, seed=0).state_dict()))
+    header = whole[: 8 + int.from_bytes(whole[:8], "little")]
+
+    def take(data: bytes) -> None:
+        if data == header:
+            open_own(name, whole)
+        else:
+            open_own(name, data)
+
+    return Entry("weights", [header], take, (PretrainedError,))
+
+
+def _links(folder: Path) -> Entry:
+    """What a link says of the pin, of runs and of numbers, as text of any kind."""
+
+    def take(data: bytes) -> None:
+        text = data.decode("utf-8", "replace")
+        Pin.parse(text)
+        if is_id(text):
+            _refused(lambda: Run.find(folder, text))
+
+    return Entry("links", [b"0.5,0.5", b"cls", b"reg1", b"261122-070000-0123456789abcdef/a"], take)
+
+
+def _refused(ask: Callable[[], object]) -> None:
+    try:
+        ask()
+    except RunError:
+        return
+
+
+def _commands(folder: Path) -> Entry:
+    """What a trainer finds in control.jsonl: it goes on whatever stands there."""
+    session = Session(digits_run(folder), "cpu", control_at=0)
+    session._lanes = session._make_lanes()
+    control = session.run.directory / "control.jsonl"
+
+    def take(data: bytes) -> None:
+        control.write_bytes(data)
+        session._control_at = 0
+        session._obey()
+        rates = [lane.trainer.learning_rate for lane in session._lanes]
+        assert all(0 < rate < 100 for rate in rates), rates
+
+    said = [
+        {"command": "pause"},
+        {"command": "step"},
+        {"command": "set", "learning_rate": 1e-3, "weight_decay": 0.1},
+    ]
+    return Entry("commands", ["".join(json.dumps(one) + "\n" for one in said).encode()], take)
+
+
+def _records(folder: Path) -> Entry:
+    """What a page reads of a run while its trainer, or a torn disk, writes it."""
+    from pages.stores.runs import Log
+
+    run = _trained(folder)
+    records, config = (run.directory / name for name in ("records.jsonl", "config.json"))
+    said = json.dumps(asdict(Status("done", step=3, accuracy=0.5))).encode()
+    lines, kept = records.read_bytes()[-4000:], config.read_bytes()
+    lines = lines[lines.index(b"\n") + 1 :]
+
+    def take(data: bytes) -> None:
+        records.write_bytes(data)
+        log = Log(run).read()
+        log.training(), log.validation(), log.best()
+        (run.directory / "status.json").write_bytes(data)
+        run.status()
+        config.write_bytes(data)
+        try:
+            run.config()
+        finally:
+            config.write_bytes(kept)
+            write_status(run.directory / "status.json", asdict(Status("done")))
+
+    def taken(data: bytes) -> None:
+        try:
+            take(data)
+        except RunError:
+            if data in (kept,):
+                raise
+
+    return Entry("records", [lines, said, kept], taken, (RunError,))
+
+
+_MAKERS: dict[str, Callable[[Path], Entry]] = {
+    "pictures": _pictures,
+    "zips": _zips,
+    "archives": _archives,
+    "checkpoints": _checkpoints,
+    "weights": _weights,
+    "links": _links,
+    "commands": _commands,
+    "records": _records,
+}
+assert tuple(_MAKERS) == NAMES

@@ -1,0 +1,69 @@
+"""Gives spoilt files to an entry and notices what does not hold: a traceback, too long, too much memory."""
+
+from __future__ import annotations
+
+import random
+import resource
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tests.robustness.fuzz.mutate import spoil
+
+LONGEST_S = 2.0  # of processor time: a busy machine is no finding
+MOST_BYTES = 300 * 2**20
+LONGEST_SENTENCE = 1000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One way in: real files, what takes them, and the errors whose one sentence a visitor may read."""
+
+    name: str
+    seeds: list[bytes]
+    take: Callable[[bytes], object]
+    refusals: tuple[type[Exception], ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An input that did not hold, and how."""
+
+    entry: str
+    data: bytes
+    what: str
+
+
+def fuzz(entry: Entry, inputs: int, seed: int) -> Iterator[Finding]:
+    """Gives an entry its own files first, which it must take, then so many spoilt ones."""
+    dice = random.Random(f"{entry.name} {seed}")
+    for data in entry.seeds:
+        entry.take(data)  # a seed that is refused tests nothing
+    for _ in range(inputs):
+        data = spoil(dice, dice.choice(entry.seeds), entry.seeds)
+        what = held(entry, data)
+        if what is not None:
+            yield Finding(entry.name, data, what)
+
+
+def held(entry: Entry, data: bytes) -> str | None:
+    """None where an input was taken or refused in one sentence, within bounds; else what happened."""
+    peak, begun = _peak_bytes(), time.process_time()
+    what = None
+    try:
+        entry.take(data)
+    except entry.refusals as error:
+        if "\n" in str(error) or len(str(error)) > LONGEST_SENTENCE:
+            what = f"no one sentence: {str(error)[:200]!r}"
+    except BaseException as error:  # noqa: BLE001 whatever it is, it is a finding
+        what = f"{type(error).__name__}: {error}"[:300]
+    seconds, grown = time.process_time() - begun, _peak_bytes() - peak
+    if grown > MOST_BYTES:
+        what = f"{grown / 2**20:.0f} MB"
+    elif seconds > LONGEST_S:
+        what = f"{seconds:.1f} s"
+    return what
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

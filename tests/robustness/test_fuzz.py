@@ -1,0 +1,53 @@
+"""Every way in takes spoilt files or refuses them in one sentence; for long: `python -m tests.robustness.fuzz`."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.robustness.fuzz.entries import NAMES, entry
+from tests.robustness.fuzz.watch import Entry, fuzz
+
+INPUTS = 150
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_holds(name: str, tmp_path: Path) -> None:
+    findings = [(found.what, found.data[:200]) for found in fuzz(entry(name, tmp_path), INPUTS, seed=1)]
+    assert findings == []
+
+
+def test_the_fuzzer_finds_a_zip_that_is_larger_than_it_says() -> None:
+    """As this project read them once: bz2 is not bounded by what the directory says."""
+
+    def read_all(data: bytes) -> None:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for info in archive.infolist():
+                if info.file_size <= 2**20:
+                    archive.read(info)
+
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a/b.png", b"picture")
+    fragile = Entry(
+        "fragile zip",
+        [buffer.getvalue()],
+        read_all,
+        (zipfile.BadZipFile, OSError, EOFError, NotImplementedError),
+    )
+    assert any(found.what.endswith(" MB") for found in fuzz(fragile, 300, seed=0))
+
+
+def test_the_fuzzer_finds_a_shape_without_end() -> None:
+    """As this project read them once: 1e999 is a number of JSON, and no int."""
+
+    def shape(data: bytes) -> list[int]:
+        return [int(side) for side in json.loads(data)["shape"]]
+
+    refused = (ValueError, KeyError, TypeError)
+    fragile = Entry("fragile shape", [b'{"shape": [192, 3, 16, 16]}'], shape, refused)
+    assert any(found.what.startswith("OverflowError") for found in fuzz(fragile, 300, seed=0))
