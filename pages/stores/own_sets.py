@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PRIVACY = (
     "The pictures are kept on this server, under a name that nobody can guess, until six hours after their last use;"
-    " whoever has the link sees them too and can, like you, remove them at once."
+    " whoever has the link sees them too. You can remove them at once, and nobody else can."
 )
 MOST_OF_A_VISIT = 3
 TITLE_LENGTH = 40
@@ -59,14 +59,21 @@ def keep(
         raise DatasetError(f"You have {len(known)} sets of pictures here already: remove one first.")
     title = " ".join("".join(c if c.isprintable() else " " for c in title).split())[:TITLE_LENGTH]
     pictures = load_zip(data, image_size=image_size, progress=progress)
-    note = own.keep_pictures(pictures, title or "your pictures", runs.folder())
+    note = own.keep_pictures(pictures, title or "your pictures", runs.folder(), visit.owner)
     visit.sets = (note.name, *known)
     return note
 
 
+def may_remove(visit: Visit, note: own.OwnNote) -> bool:
+    """Whether this visit brought the set: whoever else has its link looks on."""
+    return note.owner == visit.owner
+
+
 def remove(visit: Visit, name: str) -> None:
-    """Forgets a set at once."""
-    own.remove(name, runs.folder())
+    """Forgets a set: on the server, where the visit brought it, else in this visit alone."""
+    note = own.own_note(name, runs.folder())
+    if note is not None and may_remove(visit, note):
+        own.remove(name, runs.folder())
     visit.sets = tuple(other for other in visit.sets if other != name)
 
 

@@ -191,6 +191,13 @@ def status(run: Run) -> Status:
     return now
 
 
+def may_change(visit: Visit, run: Run) -> bool:
+    """Whether this visit made the run, or its maker let it in: whoever else has its link looks on."""
+    from vitviz.training import sharing
+
+    return sharing.may_change(run, visit.owner)
+
+
 def made(visit: Visit, run: Run) -> bool:
     """Whether this visit made the run: whoever else knows its id looks on."""
     return run.whole.config().owner == visit.owner
@@ -241,11 +248,13 @@ class Log:
 
     def _goes_back(self, records: list[dict[str, Any]]) -> bool:
         last = self._steps[-1][0] if self._steps else -1.0
-        return any(r.get("kind") == "step" and r.get("step", 0) <= last for r in records)
+        return any(r.get("kind") == "step" and _number(r.get("step", 0)) <= last for r in records)
 
     def _take(self, record: dict[str, Any]) -> None:
         kind = record.get("kind")
-        place = tuple(float(record.get(name) or 0.0) for name in ("step", "epoch", "seconds"))
+        place = tuple(_number(record.get(name) or 0.0) for name in ("step", "epoch", "seconds"))
+        if not np.isfinite(place).all():  # a torn disk wrote it; a trainer does not
+            return
         if kind == "step":
             self._steps.append((*place, *(_number(record.get(name)) for name in STEP_METRICS)))
         elif kind == "evaluation" and record.get("split") == "validation":

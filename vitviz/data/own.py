@@ -45,6 +45,7 @@ class OwnNote:
     test_counts: tuple[int, ...]
     left_out: int
     reasons: tuple[str, ...]  # of the first files that were left out
+    owner: str = ""  # the visit that brought it, which alone may remove it
 
 
 def is_own(name: str) -> bool:
@@ -57,8 +58,8 @@ def spoken(name: str) -> str:
     return "your own pictures" if is_own(name) else name
 
 
-def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path) -> OwnNote:
-    """Store a set; its name is unguessable, and whoever knows it may see the pictures.
+def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path, owner: str = "") -> OwnNote:
+    """Store a set of a visit; its name is unguessable, and whoever knows it may see the pictures.
 
     Raises:
         DatasetError: if there is no room for it, or it cannot be written.
@@ -78,6 +79,7 @@ def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path) -> OwnNo
         _counts(data.labels_of("test"), len(data.classes)),
         len(pictures.skipped),
         tuple(f"{skipped.name}: {skipped.reason}" for skipped in pictures.skipped[:MOST_NAMED]),
+        owner,
     )
     arrays, words = _files(name, runs_folder)
     try:

@@ -34,7 +34,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """A JSON object; an empty one where the file is missing or torn."""
     try:
         values = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}
 
@@ -64,7 +64,7 @@ def read_lines(path: Path, after_byte: int = 0) -> tuple[list[dict[str, Any]], i
     for line in whole.splitlines():
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
             values.append(value)

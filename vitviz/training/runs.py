@@ -155,7 +155,7 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The directory's name, a member's after its experiment's; whoever knows it may watch and steer the run."""
+        """The directory's name, a member's after its experiment's; whoever knows it may watch the run."""
         return f"{self.whole.directory.name}/{self.directory.name}" if self.is_member else self.directory.name
 
     @property

@@ -1,0 +1,67 @@
+"""A link shows a run; its maker changes it, and whom the maker lets in."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+from tests.unit.training_helpers import digits_run
+from vitviz.training import sharing
+from vitviz.training.archive import export_run, import_run
+from vitviz.training.runs import Run
+from vitviz.training.session import Session
+
+
+def made_by(root: Path, owner: str) -> Run:
+    return Run.create(root, replace(digits_run(root).config(), owner=owner))
+
+
+def test_only_its_maker_changes_a_run(tmp_path: Path) -> None:
+    run = made_by(tmp_path, "ann")
+    assert sharing.may_change(run, "ann")
+    assert not sharing.may_change(run, "bob") and not sharing.may_change(run, "")
+    assert not sharing.may_change(made_by(tmp_path, ""), "")
+
+
+def test_a_key_lets_in_until_it_is_taken_back(tmp_path: Path) -> None:
+    run = made_by(tmp_path, "ann")
+    assert not sharing.join(run, "bob", "") and not sharing.is_shared(run)
+    key = sharing.share(run)
+    assert not sharing.join(run, "bob", key[:-1]) and not sharing.may_change(run, "bob")
+    assert sharing.join(run, "bob", key) and sharing.may_change(run, "bob")
+    later = sharing.share(run)
+    assert not sharing.join(run, "cem", key) and sharing.join(run, "cem", later)
+    assert sharing.may_change(run, "bob")  # who is in stays in
+    sharing.unshare(run)
+    assert sharing.may_change(run, "ann")
+    assert not sharing.may_change(run, "bob") and not sharing.join(run, "bob", later)
+
+
+def test_the_number_of_those_who_are_let_in_is_bounded(tmp_path: Path) -> None:
+    run = made_by(tmp_path, "ann")
+    key = sharing.share(run)
+    came_in = [sharing.join(run, f"visit {i}", key) for i in range(sharing.MOST_EDITORS + 2)]
+    assert sum(came_in) == sharing.MOST_EDITORS
+    assert sharing.join(run, "visit 0", key)
+
+
+def test_neither_key_nor_maker_travels_in_an_archive(tmp_path: Path) -> None:
+    run = made_by(tmp_path, "ann of the visits")
+    Session(run, "cpu").perform()
+    key = sharing.share(run)
+    assert sharing.join(run, "bob of the visits", key)
+    data = export_run(run)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        held = b"".join(archive.read(name) for name in archive.namelist())
+    assert b"of the visits" not in held and key.encode() not in held
+    arrived = import_run(tmp_path, data, owner="cem")
+    assert sharing.may_change(arrived, "cem") and not sharing.may_change(arrived, "bob of the visits")
+
+
+def test_a_damaged_list_lets_nobody_in(tmp_path: Path) -> None:
+    run = made_by(tmp_path, "ann")
+    for text in ("", "[]", '{"key": 3, "editors": 7}', '{"editors": {"bob": 1}}'):
+        (run.directory / "editors.json").write_text(text)
+        assert not sharing.may_change(run, "bob") and not sharing.join(run, "bob", "3")

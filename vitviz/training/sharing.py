@@ -1,0 +1,70 @@
+"""Who may change a run: the visit that made it, and whom its maker has let in. Everybody else with its link looks on.
+
+Visits are named by a hash that proves nothing (see `RunConfig.owner`): the caller knows whose visit it serves. What
+lets others in is a key of its own, which stands in a link only where the maker makes one for that; the run's directory
+holds its hash, and neither travels in an archive.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from pathlib import Path
+
+from vitviz.training.files import read_json, write_whole
+from vitviz.training.runs import Run
+
+MOST_EDITORS = 64
+_NAME = "editors.json"
+
+
+def may_change(run: Run, visit: str) -> bool:
+    """Whether a visit may steer, rename and delete a run; a member is its experiment's."""
+    whole = run.whole
+    return bool(visit) and (whole.config().owner == visit or visit in _editors(whole.directory))
+
+
+def share(run: Run) -> str:
+    """A new key that lets its holders change the run; an earlier one lets nobody in any more."""
+    key = secrets.token_urlsafe(16)
+    _write(run.whole.directory, _hash(key), _editors(run.whole.directory))
+    return key
+
+
+def unshare(run: Run) -> None:
+    """Take the key back, and send everybody out but the maker."""
+    (run.whole.directory / _NAME).unlink(missing_ok=True)
+
+
+def is_shared(run: Run) -> bool:
+    """Whether others may change it or could come in."""
+    return (run.whole.directory / _NAME).is_file()
+
+
+def join(run: Run, visit: str, key: str) -> bool:
+    """Let a visit in that has the key; False where the key is not this run's, or too many are in."""
+    directory = run.whole.directory
+    said = read_json(directory / _NAME).get("key")
+    editors = _editors(directory)
+    if not isinstance(said, str) or not hmac.compare_digest(said, _hash(key)):
+        return False
+    if visit not in editors:
+        if len(editors) >= MOST_EDITORS:
+            return False
+        _write(directory, said, (*editors, visit))
+    return True
+
+
+def _editors(directory: Path) -> tuple[str, ...]:
+    found = read_json(directory / _NAME).get("editors", [])
+    return tuple(str(visit) for visit in found) if isinstance(found, list) else ()
+
+
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _write(directory: Path, key_hash: str, editors: tuple[str, ...]) -> None:
+    write_whole(directory / _NAME, json.dumps({"key": key_hash, "editors": editors}).encode())
