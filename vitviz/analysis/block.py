@@ -21,7 +21,8 @@ class Step:
     """One operation: its name, formula, the formula with this token's numbers, the shape for all tokens, its value.
 
     `values` is the token's vector, (parts, channels) where several are drawn under each other; `labels` name them.
-    `kind` says how it is drawn: 'vector', or 'keys' for one number per key; `stream` marks the residual stream.
+    `kind` says how it is drawn: 'vector', or 'keys' for one number per key; `stream` marks the residual stream;
+    `names` are those of the values, where they are no channels. `meaning` is what the operation is for, in a sentence.
     """
 
     title: str
@@ -33,6 +34,8 @@ class Step:
     kind: str = "vector"
     stream: bool = False
     part: str = "attention"
+    meaning: str = ""
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,8 @@ def _attention_steps(
             (3, heads, tokens, width),
             np.stack([q[token], k[token], v[token]]).astype(np.float32),
             labels=("q", "k", "v"),
+            meaning="The query is this token's question: what does it look for? The key is its offer: what can be"
+            " found here. The value is its message: what it hands to those who look.",
         ),
         Step(
             "Scores with every key",
@@ -117,6 +122,7 @@ def _attention_steps(
             (heads, tokens, tokens),
             _row(scores),
             kind="scores",
+            meaning="How well does every token's offer fit this token's question?",
         ),
         Step(
             "Softmax",
@@ -127,6 +133,7 @@ def _attention_steps(
             np.stack([attn, flat]).astype(np.float32),
             labels=("with the scale", "without"),
             kind="keys",
+            meaning="The fits become shares of one look, which sum to 1.",
         ),
         Step(
             f"Weighted sum of the values, head {head + 1}",
@@ -135,6 +142,7 @@ def _attention_steps(
             f" {np.linalg.norm(v, axis=-1).max():.2f}",
             (heads, tokens, width),
             _row(attn @ v),
+            meaning="The messages, mixed by these shares, are what the token hears in this head.",
         ),
     ]
 

@@ -55,12 +55,13 @@ class BlockView {
     for (let i = 0; i < channels; i++) top = Math.max(top, Math.abs(data[from + i]));
     blit(node.getContext('2d'), heat(data, 1, channels, DIVERGING_LUT, -top, top, from), 0, 0, channels, 1);
     gridNavigation(node, {
-      label: `${step.title} ${step.labels[part]}: ${channels} channels`,
+      label: `${step.title} ${step.labels[part]}: ${channels} ${step.names.length ? 'classes' : 'channels'}`,
       rows: () => 1,
       cols: () => channels,
       hover: (i, event) => {
         if (i < 0) return this.tip.hide();
-        const text = `channel ${i + 1} of ${channels}: ${this.number(data[from + i])}`;
+        const named = step.names[i] ?? `channel ${i + 1} of ${channels}`;
+        const text = `${named}: ${this.number(data[from + i])}`;
         if (event?.clientX !== undefined) this.tip.show(...this.place(event), text);
         else this.say(text);
       },
@@ -129,6 +130,7 @@ class BlockView {
       el(head, 'span', { class: 'vv-mono vv-muted' }, `(${step.shape.join(', ')})`);
       const body = el(card, 'div', { class: 'bl-body' });
       const text = el(body, 'div', { class: 'bl-text' });
+      if (step.meaning) el(text, 'div', { class: 'bl-meaning' }, step.meaning);
       const formula = el(text, 'div', { class: 'vv-mono' });
       const equations = step.formula.split(', ');
       // A line may break between two equations, not within one of several.

@@ -36,6 +36,8 @@ def block(
         "steps": [
             {
                 "title": step.title,
+                "meaning": step.meaning,
+                "names": list(step.names),
                 "formula": step.formula,
                 "numbers": step.numbers.replace("-", "−"),
                 "shape": list(step.shape),

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from pages.inside.block import norms
+from pages.inside.block import answer, norms
 from pages.inside.block.block_view import block as draw_block
 from pages.shell import controls, nouns, page, stand_in, subject
 from pages.shell.subject import Subject, token_name
@@ -84,9 +84,14 @@ def draw_way(now: Subject, record: Record, chosen: Choice, token: int) -> None:
     page.caption(describe(record, vit.config, chosen, token, name))
 
 
+def go_to(layer: int) -> None:
+    """Shows another block; in a callback."""
+    Choice.change(layer=layer)
+
+
 @st.fragment
 def draw() -> None:
-    """Reads the controls, runs the model, and draws the token's way and the norms."""
+    """Reads the controls, runs the model, and draws the token's way, the answer after the last block, and the norms."""
     able = abilities(nouns.choice().config)
     if not able.blocks:
         stand_in.offer(able.blocks.why_not, "block.instead")
@@ -98,6 +103,11 @@ def draw() -> None:
     token = nouns.current().pin.token(now.layout)
     record = block_record(now.model.vit, now.capture(patterns_of(chosen.layer)), chosen.layer)
     draw_way(now, record, chosen, token)
+    if chosen.layer == config.depth:
+        answer.draw(now, config, record)
+    else:
+        last = f"To the last block, {config.depth}: where the class comes from"
+        st.button(last, icon=":material/last_page:", key="block.last", on_click=go_to, args=(config.depth,))
     norms.draw(now, config, record, token)
     page.drawers("block", math=MATHEMATICS, code=(Block.forward,), try_this=TRY_THIS)
 
@@ -114,12 +124,15 @@ $$
 **Why** $\sqrt d$: if the entries of $q$ and $k$ are independent with variance 1, $q\cdot k$ has variance $d$. Without
 the division the softmax gets scores of size $\sqrt d$, puts nearly all weight on one key, and its gradient vanishes.
 
+**The answer** (eq. 4): $y = \mathrm{LN}(z_L^0)$, and the head gives every class a logit, $l = Wy + b$.
+
 **LayerNorm** (Ba et al. 2016) takes mean and variance over a token's channels; **BatchNorm** (Ioffe and Szegedy 2015)
 takes them over the batch and all positions, channel by channel.
 """
 TRY_THIS = """
 - Predict first: which is longer in the last block, what attention adds or what the MLP adds?
 - Compare the two softmax maps: at which step of training does the scale begin to matter?
+- Go to the last block: which class has the second largest logit, and by how much?
 - Pin [CLS] and walk through the blocks: from which block on does it look at single patches?
 """
 
