@@ -11,7 +11,7 @@ from pages.stores import cached, catalogue
 from pages.stores.choice import ModelChoice
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.pin import Pin
-from vitviz.words import percent, plain
+from vitviz.words import percent
 
 _PHOTOS = ("cifar10", "cifar100")  # sets of colour photos that a shipped model can have learned from
 _DIGITS = ("digits", "mnist")
@@ -72,9 +72,9 @@ def draw(model: ModelChoice, image: str) -> bool:
         does = (
             "" if model.accuracy is None else f", right on {percent(model.accuracy)} of its own test pictures"
         )
-        _say(f"{_grey(former)}: {plain(model.title)} is shown instead{does}.")
+        _say(f"{_grey(former)}: {model.shown} is shown instead{does}.")
         st.button(
-            f"Back to {former.title}",
+            f"Back to {former.shown}",
             key="nouns.undo",
             icon=":material/undo:",
             on_click=_back,
@@ -88,10 +88,10 @@ def draw(model: ModelChoice, image: str) -> bool:
         _say(
             f"{_grey(model)}."
             if wants_colour
-            else f"This is a grey digit, and {plain(model.title)} was made for colour pictures."
+            else f"This is a grey digit, and {model.shown} was made for colour pictures."
         )
         st.button(
-            f"Show {target.title} instead",
+            f"Show {target.shown} instead",
             key="nouns.fitting",
             on_click=_show,
             args=(target.key,),
@@ -109,7 +109,7 @@ def _former(model: ModelChoice) -> ModelChoice | None:
 
 
 def _grey(model: ModelChoice) -> str:
-    return f"This picture has colour, and {plain(model.title)} reads grey ones"
+    return f"This picture has colour, and {model.shown} reads grey ones"
 
 
 def _say(sentence: str) -> None:

@@ -54,7 +54,7 @@ def offer(
     """
     st.info(reason, icon=icon)
     choice = nearest(fits)
-    if st.button(f"Show {choice.title} instead", key=key):
+    if st.button(f"Show {choice.shown} instead", key=key):
         nouns.set_model(choice.key)
         st.rerun()  # all of the page, also from within a fragment: the sidebar changes too
 
@@ -74,7 +74,7 @@ def say_which(choice: ModelChoice, *, lacks: str, button: str, key: str) -> None
             st.markdown(random)
         return
     left, right = st.columns([4, 1], vertical_alignment="center")
-    left.markdown(f":gray[{nouns.choice().title} has no {lacks}; this is] {choice.title}. {random}".strip())
+    left.markdown(f":gray[{nouns.choice().shown} has no {lacks}; this is] {choice.shown}. {random}".strip())
     right.button(button, key=key, on_click=nouns.set_model, args=(choice.key,), width="stretch")
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vitviz.config import ModelConfig, Preparation
+from vitviz.words import plain
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,11 @@ class ModelChoice:
     curve: tuple[tuple[int, float], ...] = ()  # (step, validation accuracy)
     path: Path | None = None
     accuracy: float | None = None  # on test pictures; of a run the best on its validation pictures
+
+    @property
+    def shown(self) -> str:
+        """The title for Markdown, captions and labels: a run's or an upload's is a stranger's text."""
+        return plain(self.title)
 
     @property
     def last_step(self) -> int:

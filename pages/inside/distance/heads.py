@@ -23,7 +23,7 @@ from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots import theme
 from vitviz.plots.distance import HeadSeries, Line, distribution_figure, heads_view, reach_map
-from vitviz.words import plain, plural
+from vitviz.words import plural
 
 LOCAL = 0.5  # a head counts as local below this share of the uniform baseline
 FLAT = 0.2  # of the same: where all heads lie closer together the picture has little to show
@@ -194,16 +194,16 @@ def offer_more(shown: Shown, choice: ModelChoice) -> None:
     now, even = shown.heads.mean, shown.even_px
     if shown.chosen.measure != "distance" or analysis.spread_of_heads(now, even) >= FLAT:
         return
-    said = f"All {now.size} heads of {plain(choice.title)} lie within {np.ptp(now):.1f} px: little to tell apart."
+    said = f"All {now.size} heads of {choice.shown} lie within {np.ptp(now):.1f} px: little to tell apart."
     best = widest(choice)
     if best is None:
         page.caption(said)
         return
     other, apart_px = best
     count = plural(distances.FEW, "picture")
-    page.caption(f"{said} The heads of {other.title} lie over {apart_px:.1f} px, measured over {count}.")
+    page.caption(f"{said} The heads of {other.shown} lie over {apart_px:.1f} px, measured over {count}.")
     st.button(
-        f"Show {other.title} instead",
+        f"Show {other.shown} instead",
         key="attention_distance.show_more",
         on_click=nouns.set_model,
         args=(other.key,),
