@@ -43,6 +43,11 @@ def open_drawers(app: AppTest) -> list[str]:
         ("inside/distance", {"attention_distance__set": "picture"}, [MATH, CODE, NUMBERS, TRY]),
         ("train/lab", {}, [MATH, CODE, TRY]),
         ("beyond/swin", {}, [MATH, CODE, NUMBERS, TRY]),
+        ("beyond/swin", {"swin__view": "travel"}, [MATH, CODE, TRY]),
+        ("beyond/swin", {"swin__view": "attention"}, [MATH, CODE, TRY]),
+        ("beyond/swin", {"swin__view": "bias"}, [MATH, CODE, TRY]),
+        ("beyond/swin", {"swin__view": "merge"}, [MATH, CODE, TRY]),
+        ("beyond/swin", {"swin__view": "cost"}, [MATH, CODE, TRY]),
         ("beyond/distillation", {}, [MATH, CODE, TRY]),
     ],
 )
