@@ -24,7 +24,7 @@ class Choice(controls.Chosen, page="swin"):
 
 def read() -> Choice:
     """Draws the controls in one row."""
-    left, middle, right = st.columns([3, 3, 4], vertical_alignment="bottom")
+    left, middle, right = st.columns([5, 4, 6], vertical_alignment="bottom")
     with left:
         grid = controls.segmented(
             Choice.key("grid"),

@@ -20,7 +20,7 @@ MATHEMATICS = r"""
 Four neighbours become one token, twice as wide:
 
 $$
-y = W\,\mathrm{LN}\bigl([x_{0,0};\ x_{1,0};\ x_{0,1};\ x_{1,1}]\bigr), \qquad W \in \mathbb{R}^{2C \times 4C}
+y = \mathrm{LN}\bigl([x_{0,0};\ x_{1,0};\ x_{0,1};\ x_{1,1}]\bigr)\,W, \qquad W \in \mathbb{R}^{4C \times 2C}
 $$
 
 $x_{r,c}$ are the token in row $r$ and column $c$ of the group, $C$ values each; a row or column that is missing at the
