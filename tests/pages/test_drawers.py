@@ -27,6 +27,9 @@ def open_drawers(app: AppTest) -> list[str]:
     ("page", "view", "titles"),
     [
         ("inside/patches", {}, [MATH, CODE, NUMBERS, TRY]),
+        ("inside/patches", {"patches__view": "sequence"}, [MATH, CODE, TRY]),
+        ("inside/patches", {"patches__view": "puzzle"}, [MATH, CODE, TRY]),
+        ("inside/patches", {"patches__view": "ways"}, [MATH, CODE, TRY]),
         ("inside/positions", {"positions__view": "table"}, [MATH, CODE, NUMBERS, TRY]),
         ("inside/positions", {"positions__view": "similarity"}, [MATH, CODE, NUMBERS, TRY]),
         ("inside/positions", {"positions__view": "lecture"}, [MATH, CODE, TRY]),
