@@ -16,7 +16,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vitviz.probe.window_cost import measure
+from vitviz.analysis.windows import log_slope  # noqa: E402
+from vitviz.probe.window_cost import measure  # noqa: E402
 from vitviz.windows import global_attention_cost, window_attention_cost  # noqa: E402
 
 PATCH_PX = 4
@@ -37,7 +38,7 @@ def main() -> None:
     table = [
         f"# One attention layer, C = {args.dim}, M = {args.window}, {torch.get_num_threads()} threads",
         "",
-        "| picture, px | tokens | global, M multiply-adds | windows | global, ms | windows | global, MB | windows |",
+        "| picture, px | tokens N | global, M multiply-adds | windows | global, ms | windows | global, MB | windows |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for one in found:
@@ -50,16 +51,16 @@ def main() -> None:
         )
     if len(found) > 1:
         half = found[len(found) // 2 :] if len(found) > 3 else found
-        x = np.log([one.side for one in half])
+        tokens = np.array([one.side**2 for one in half], float)
         slopes = {
-            name: np.polyfit(x, np.log([getattr(one, name) for one in half]), 1)[0]
+            name: log_slope(tokens, np.array([getattr(one, name) for one in half], float))
             for name in ("global_s", "window_s", "global_bytes", "window_bytes")
         }
         table += [
             "",
-            f"Slopes by the picture's side over the largest {len(half)} sizes: time {slopes['global_s']:.2f} global,"
+            f"Slopes over the tokens N, of the largest {len(half)} sizes: time {slopes['global_s']:.2f} global,"
             f" {slopes['window_s']:.2f} windows; memory {slopes['global_bytes']:.2f} and"
-            f" {slopes['window_bytes']:.2f}. The formula tends to 4 and 2.",
+            f" {slopes['window_bytes']:.2f}. By the formula 2, where pictures are large, and 1.",
         ]
     text = "\n".join(table) + "\n"
     if not args.small:

@@ -62,10 +62,23 @@ class Chosen:
         return f"{cls._page}.{name}"
 
     @classmethod
+    def keys(cls) -> list[str]:
+        """The keys of all its controls."""
+        return [cls.key(field.name) for field in fields(cls)] if is_dataclass(cls) else []
+
+    @classmethod
     def change(cls, **values: object) -> None:
         """Sets controls from outside: before they are drawn in this run, or in a callback."""
         for name, value in values.items():
             set_value(cls.key(name), value)
+
+
+def hold(*chosen: type[Chosen]) -> None:
+    """Lets what the link says about controls wait, in the link too, until a section that draws them is shown.
+
+    To be called before any of them is drawn.
+    """
+    link.hold(key for kind in chosen for key in kind.keys())
 
 
 def encode(value: object) -> str:

@@ -7,7 +7,7 @@ itself: what every noun and control of a run stands for is collected, and writte
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import urlencode
 
@@ -89,6 +89,17 @@ def take(key: str) -> str | None:
 def want(key: str, value: str) -> None:
     """Lets the next run read this value of a key, as if the address said it: for what is chosen after it was drawn."""
     st.session_state.setdefault(state.WANTED, {})[key] = value
+
+
+def hold(keys: Iterable[str]) -> None:
+    """Lets what the address says about these keys stay in it, and wait for the run in which a control takes it."""
+    wanted = st.session_state.setdefault(state.WANTED, {})
+    incoming = st.session_state.get(state.INCOMING, {})
+    for key in keys:
+        if key in incoming:
+            wanted[key] = incoming.pop(key)
+        if key in wanted:
+            put(key, wanted[key])
 
 
 def put(key: str, value: str) -> None:

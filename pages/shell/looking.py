@@ -123,7 +123,9 @@ def describe(subject: Subject, gaze: Gaze, pin: Pin) -> str:
     lines = weights(subject, gaze, pin)
     where = f"{gaze.name}: {token_name(layout, token)}"
     if subject.able.windows:
-        return f"{where} {_of_window(lines, gaze, layout)}"
+        place = stage_of(as_swin(subject.model.config), gaze.layer)
+        masked = subject.model.swin.block(place.stage, place.block).plan(layout.grid).mask is not None
+        return f"{where} {_of_window(lines, gaze, layout, masked)}"
     if gaze.direction == "column":
         line = of_head(lines, gaze.head)
         best = int(line.argmax())
@@ -154,14 +156,15 @@ def _of_row(lines: FloatArray, head: Head, layout: TokenLayout) -> str:
     )
 
 
-def _of_window(lines: FloatArray, gaze: Gaze, layout: TokenLayout) -> str:
+def _of_window(lines: FloatArray, gaze: Gaze, layout: TokenLayout, masked: bool) -> str:
     rows, cols = layout.grid
-    reach = f"{int((lines.max(axis=0) > MASKED).sum())} of the {rows} × {cols} tokens"
+    count = int((lines.max(axis=0) > MASKED).sum())
+    reach = f"{count:,} of the {rows} × {cols} tokens, those of its window{' that the mask lets in' * masked}"
     if gaze.direction == "column":
-        return f"can be seen by {reach}, those of its window."
+        return f"can be seen by {reach}."
     line = of_head(lines, gaze.head)
     line = line / max(float(line.sum()), 1e-12)
     return (
-        f"may look at {reach}, those of its window, and looks at about {2 ** float(entropy_bits(line)):.1f} of"
+        f"may look at {reach}, and looks at about {2 ** float(entropy_bits(line)):.1f} of"
         " them; a token outside is out of reach in this layer."
     )

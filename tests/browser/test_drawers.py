@@ -25,7 +25,14 @@ BARE = """() => [...document.querySelectorAll('[data-testid="stExpander"] [data-
     ("address", "formulas"),
     [
         ("attention_distance?model=preset:vit_digits&attention_distance.count=1", 10),
-        ("swin?model=preset:swin_digits&image=digits:0", 15),
+        ("patches?model=preset:vit_digits&image=digits:0&patches.view=stage", 8),
+        ("patches?model=preset:vit_digits&image=digits:0&patches.view=puzzle", 3),
+        ("patches?model=preset:vit_digits&image=digits:0&patches.view=ways", 7),
+        ("swin?model=preset:swin_digits&image=digits:0", 8),
+        ("swin?model=preset:swin_digits&image=digits:0&swin.view=travel", 5),
+        ("swin?model=preset:swin_digits&image=digits:0&swin.view=bias", 4),
+        ("swin?model=preset:swin_digits&image=digits:0&swin.view=merge", 4),
+        ("swin?model=preset:swin_digits&image=digits:0&swin.view=cost", 3),
         ("distillation?model=preset:deit_digits&image=digits:0", 8),
     ],
 )

@@ -120,7 +120,7 @@ def test_a_finger_reads_a_patch_on_a_phone(visit: Visit) -> None:
 
 
 def test_the_slip_and_the_sum_follow_the_pointer(visit: Visit) -> None:
-    page = visit(DIGIT)
+    page = visit(DIGIT + "&patches.view=ways")
     slip = page.locator("[data-component=patches_slip]")
     expect(slip).to_have_attribute("data-ready", "true")
     wrong = slip.locator("canvas").last
@@ -128,6 +128,8 @@ def test_the_slip_and_the_sum_follow_the_pointer(visit: Visit) -> None:
     expect(part(slip, "slip")).to_contain_text(
         "Reshape: 16 pixels in a run, from row 0, column 16 to row 0, column 31"
     )
+    page.get_by_text("The sequence", exact=True).click()
+    expect(page).to_have_url(re.compile("patches.view=sequence"))
     sequence = page.locator("[data-component=patches_sequence]")
     total = sequence.locator("canvas").nth(2)
     total.hover(position=over(total, 0.5, 0.5))

@@ -135,7 +135,7 @@ def test_a_finger_reads_a_patch_on_a_phone(visit: Visit) -> None:
 
 def test_information_travels_block_by_block(visit: Visit) -> None:
     """Pin in the middle, windows of 4 in a grid of 8: 16, then the window across the middle too, then everything."""
-    view = component(visit(LINK, reduced_motion="reduce"), "swin_reach")
+    view = component(visit(LINK + "&swin.view=travel", reduced_motion="reduce"), "swin_reach")
     expect(view).to_have_attribute("data-reached", "16 16 64 25")
     press(view, "One block further")
     expect(view).to_have_attribute("data-reached", "36 16 64 64")
@@ -151,7 +151,7 @@ def test_information_travels_block_by_block(visit: Visit) -> None:
 
 
 def test_two_tokens_index_into_the_bias_table(visit: Visit) -> None:
-    view = component(visit(LINK), "swin_bias")
+    view = component(visit(LINK + "&swin.view=bias"), "swin_bias")
     window, table, matrix = (view.locator("canvas").nth(i) for i in range(3))
     window.click(position=over(window, 1 / 8, 1 / 8))
     window.hover(position=over(window, 7 / 8, 3 / 8))
@@ -167,10 +167,27 @@ def test_two_tokens_index_into_the_bias_table(visit: Visit) -> None:
 
 
 def test_a_click_on_the_pyramid_spells_out_another_merge(visit: Visit) -> None:
-    page = visit(LINK)
+    page = visit(LINK + "&swin.view=merge")
     view = component(page, "swin_pyramid")
     expect(part(view, "merge")).to_have_text("Merging into stage 2: token (4, 4) from these four")
     second = view.locator("canvas").nth(1)
     second.click(position=over(second, 0.5 / 8, 1.5 / 8))
     expect(part(view, "merge")).to_have_text("Merging into stage 2: token (1, 0) from these four")
     expect(page).to_have_url(re.compile(r"pin=0\.06"))
+
+
+def test_a_section_is_named_in_the_link_and_keeps_the_grid(visit: Visit) -> None:
+    page = visit(LINK.replace("swin.grid=8", "swin.grid=16") + "&swin.layer=3&swin.dim=1")
+    component(page, "swin_stepper")
+    page.get_by_role("radio", name="Information travels").or_(
+        page.get_by_role("button", name="Information travels")
+    ).click()
+    expect(component(page, "swin_reach")).to_have_attribute("data-reached", re.compile(r"^16 16 256 "))
+    expect(page).to_have_url(re.compile(r"swin\.view=travel.*swin\.layer=3|swin\.layer=3.*swin\.view=travel"))
+    page.reload()
+    component(page, "swin_reach")
+    page.get_by_role("radio", name="Real attention").or_(
+        page.get_by_role("button", name="Real attention")
+    ).click()
+    component(page, "explorer")
+    expect(page.get_by_text(re.compile("^Layer 3, head 1: the patch in row 5"))).to_be_visible()

@@ -27,6 +27,9 @@ def open_drawers(app: AppTest) -> list[str]:
     ("page", "view", "titles"),
     [
         ("inside/patches", {}, [MATH, CODE, NUMBERS, TRY]),
+        ("inside/patches", {"patches__view": "sequence"}, [MATH, CODE, TRY]),
+        ("inside/patches", {"patches__view": "puzzle"}, [MATH, CODE, TRY]),
+        ("inside/patches", {"patches__view": "ways"}, [MATH, CODE, TRY]),
         ("inside/positions", {"positions__view": "table"}, [MATH, CODE, NUMBERS, TRY]),
         ("inside/positions", {"positions__view": "similarity"}, [MATH, CODE, NUMBERS, TRY]),
         ("inside/positions", {"positions__view": "lecture"}, [MATH, CODE, TRY]),
@@ -43,6 +46,11 @@ def open_drawers(app: AppTest) -> list[str]:
         ("inside/distance", {"attention_distance__set": "picture"}, [MATH, CODE, NUMBERS, TRY]),
         ("train/lab", {}, [MATH, CODE, TRY]),
         ("beyond/swin", {}, [MATH, CODE, NUMBERS, TRY]),
+        ("beyond/swin", {"swin__view": "travel"}, [MATH, CODE, TRY]),
+        ("beyond/swin", {"swin__view": "attention"}, [MATH, CODE, TRY]),
+        ("beyond/swin", {"swin__view": "bias"}, [MATH, CODE, TRY]),
+        ("beyond/swin", {"swin__view": "merge"}, [MATH, CODE, TRY]),
+        ("beyond/swin", {"swin__view": "cost"}, [MATH, CODE, TRY]),
         ("beyond/distillation", {}, [MATH, CODE, TRY]),
     ],
 )

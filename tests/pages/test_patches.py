@@ -46,6 +46,12 @@ def array(payload: tuple[dict[str, Any], bytes], name: str) -> np.ndarray:
     return np.frombuffer(buffers, entry["dtype"], count, entry["offset"]).reshape(entry["shape"])
 
 
+def choose_view(app: AppTest, view: str) -> None:
+    (views,) = (group for group in app.main.get("button_group") if group.key == "patches.view")
+    views.set_value(view).run()
+    assert not app.exception, [error.message for error in app.exception]
+
+
 def test_the_counts_are_computed_from_the_sizes(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits")
     assert app.title[0].value == "Patches and embedding"
@@ -70,7 +76,7 @@ def test_the_stage_holds_the_models_own_tokens(open_app: OpenApp) -> None:
 
 
 def test_both_ways_of_embedding_agree_and_the_slip_does_not(open_app: OpenApp) -> None:
-    said = captions(open_app(PAGE, model="preset:vit_cifar10"))
+    said = captions(open_app(PAGE, model="preset:vit_cifar10", patches__view="ways"))
     power = re.search(r"largest difference is \*\*[1-9]·10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+)\*\*", said)
     assert power is not None and int(power[1].translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))) > 5
     assert "rounding only" in said
@@ -78,14 +84,14 @@ def test_both_ways_of_embedding_agree_and_the_slip_does_not(open_app: OpenApp) -
 
 
 def test_the_puzzle_moves_only_the_model_with_positions(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:recipe_f_good", patches__shuffled="50")
-    puzzle = payloads(app)[2][0]
+    app = open_app(PAGE, model="preset:recipe_f_good", patches__view="puzzle", patches__shuffled="50")
+    puzzle = payloads(app)[0][0]
     (own, blind) = puzzle["bars"]
     changes = [max(abs(before - after) for _, before, after in bars["rows"]) for bars in (own, blind)]
     assert changes[1] < 1e-6 < changes[0]
     assert "which is rounding: to this model the tokens are a set" in captions(app)
     app.slider(key="patches.shuffled").set_value(0).run()
-    assert all(before == after for bars in payloads(app)[2][0]["bars"] for _, before, after in bars["rows"])
+    assert all(before == after for bars in payloads(app)[0][0]["bars"] for _, before, after in bars["rows"])
 
 
 def test_a_model_runs_once_for_a_picture_and_an_order(
@@ -100,13 +106,19 @@ def test_a_model_runs_once_for_a_picture_and_an_order(
         return capture(model, batch, record)
 
     monkeypatch.setattr(embedding, "capture", counted)
-    app = open_app(PAGE, model="preset:recipe_f_good", image="digits:11", patches__shuffled="70")
+    app = open_app(
+        PAGE,
+        model="preset:recipe_f_good",
+        image="digits:11",
+        patches__view="puzzle",
+        patches__shuffled="70",
+    )
     assert passes == [1, 2, 2]  # the embedding; the puzzle with and without positions
-    told = payloads(app)[2][0]["bars"]
+    told = payloads(app)[0][0]["bars"]
     app.run()
-    assert len(passes) == 3 and payloads(app)[2][0]["bars"] == told
+    assert len(passes) == 3 and payloads(app)[0][0]["bars"] == told
     app.slider(key="patches.shuffled").set_value(30).run()
-    assert passes[3:] == [2, 2] and payloads(app)[2][0]["bars"] != told
+    assert passes[3:] == [2, 2] and payloads(app)[0][0]["bars"] != told
 
 
 def test_a_pinned_prefix_token_is_under_the_glass(open_app: OpenApp) -> None:
@@ -154,7 +166,10 @@ def test_patches_are_not_tokens_where_something_stands_before_them(
 
 
 def test_symbols_are_said_in_words_where_they_first_stand(open_app: OpenApp) -> None:
-    said = captions(open_app(PAGE, model="preset:vit_digits"))
+    app = open_app(PAGE, model="preset:vit_digits")
+    said = captions(app)
+    choose_view(app, "sequence")
+    said += captions(app)
     for words in (
         "E, a learned matrix",
         "a token of D = 64 values",
@@ -171,8 +186,29 @@ def test_one_patch_is_one_patch(open_app: OpenApp) -> None:
 
 
 def test_a_shuffle_of_nothing_is_not_called_rounding(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:vit_digits", patches__shuffled="0")
+    app = open_app(PAGE, model="preset:vit_digits", patches__view="puzzle", patches__shuffled="0")
     assert "lie in order: nothing changes" in captions(app) and "by more than 0" not in captions(app)
+
+
+def test_one_patch_cannot_be_cut_wrongly(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", patches__view="ways", patches__patch_px="32")
+    assert "one patch cannot be cut wrongly" in captions(app) and "wrong pixels" not in captions(app)
+
+
+def test_a_link_s_words_on_another_section_wait_for_it(open_app: OpenApp) -> None:
+    """Links from before the page had sections name no section, and every control."""
+    app = open_app(PAGE, model="preset:vit_digits", patches__column="7", patches__shuffled="40")
+    assert payloads(app)[0][0]["column"] == 6
+    choose_view(app, "puzzle")
+    assert app.slider(key="patches.shuffled").value == 40
+    choose_view(app, "stage")
+    assert payloads(app)[0][0]["column"] == 6
+
+
+@pytest.mark.parametrize("view", ["stage", "sequence", "puzzle", "ways"])
+def test_every_section_says_what_stands_in(open_app: OpenApp, view: str) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", patches__view=view, patches__patch_px="8")
+    assert "random E, seed 0" in text(app)
 
 
 @pytest.mark.parametrize(
@@ -205,6 +241,7 @@ def test_models_without_patches_offer_one_with(open_app: OpenApp, model: str, wo
     ],
 )
 def test_every_family_has_its_page(open_app: OpenApp, model: str, words: str) -> None:
-    app = open_app(PAGE, model=model)
+    app = open_app(PAGE, model=model, patches__view="sequence")
     assert words in text(app)
+    choose_view(app, "ways")
     assert "rounding only" in captions(app) or "the same to the last bit" in captions(app)

@@ -38,6 +38,8 @@ def text(app: AppTest) -> str:
 def payload(app: AppTest, holds: str, without: str = "\0") -> Payload:
     """(header, buffers) of the client view that carries an array of this name."""
     for view in app.main.get("bidi_component"):
+        if not view.proto.bytes:  # a script of the shell, without data
+            continue
         message = body(view.proto.bytes)
         (length,) = struct.unpack_from("<I", message)
         header = json.loads(message[4 : 4 + length])
@@ -51,6 +53,12 @@ def array(found: Payload, name: str) -> np.ndarray:
     entry = header["arrays"][name]
     count = int(np.prod(entry["shape"]))
     return np.frombuffer(buffers, entry["dtype"], count, entry["offset"]).reshape(entry["shape"])
+
+
+def said(app: AppTest, key: str) -> str:
+    """What the link says of a control."""
+    value = app.query_params[key]
+    return value[0] if isinstance(value, list) else value
 
 
 def choose(app: AppTest, key: str, value: Any) -> None:
@@ -78,7 +86,7 @@ def test_the_stepper_follows_grid_window_and_shift(open_app: OpenApp) -> None:
 
 
 def test_what_is_reached_and_what_is_measured_agree(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", pin="0.100,0.100")
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", pin="0.100,0.100", swin__view="travel")
     hops = array(payload(app, REACH), "hops")
     assert hops.shape == (4, 64, 64)
     assert (hops[2] <= 1).all()  # a ViT: everywhere at once
@@ -90,10 +98,13 @@ def test_what_is_reached_and_what_is_measured_agree(open_app: OpenApp) -> None:
 
 
 def test_the_bias_and_the_merging_are_the_models_own(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__bias_block="2.1")
+    app = open_app(
+        PAGE, model="preset:swin_digits", image="digits:3", swin__view="bias", swin__bias_block="2.1"
+    )
     found = payload(app, "table")
     assert array(found, "table").shape == (1, 4, 49) and array(found, "index").shape == (16, 16)
     assert "(2·4 − 1)(2·4 − 1) = 49 numbers a head stand for all 256 pairs" in captions(app)
+    choose(app, "swin.view", "merge")
     pyramid = payload(app, PYRAMID)
     model = create_model(
         SwinConfig(in_chans=1, embed_dim=32, depths=(2, 2), num_heads=(2, 4), mlp_ratio=2.0), 0
@@ -103,9 +114,17 @@ def test_the_bias_and_the_merging_are_the_models_own(open_app: OpenApp) -> None:
     assert [stage["rows"] for stage in pyramid[0]["stages"]] == [16, 8]
 
 
-@pytest.mark.parametrize("model", ["preset:vit_cifar10", "preset:cnn_digits", "preset:vit_digits"])
-def test_a_swin_stands_in_and_says_so(open_app: OpenApp, model: str) -> None:
-    app = open_app(PAGE, model=model, image="digits:3")
+@pytest.mark.parametrize(
+    ("model", "view"),
+    [
+        ("preset:vit_cifar10", "travel"),
+        ("preset:cnn_digits", "attention"),
+        ("preset:vit_digits", "bias"),
+        ("preset:vit_digits", "merge"),
+    ],
+)
+def test_a_swin_stands_in_and_says_so(open_app: OpenApp, model: str, view: str) -> None:
+    app = open_app(PAGE, model=model, image="digits:3", swin__view=view)
     assert "has no windows; this is" in text(app) and "random weights" in text(app)
     (button,) = (button for button in app.main.button if button.key == "swin.choose")
     button.click().run()
@@ -126,7 +145,7 @@ def test_the_bias_is_shown_over_a_training(open_app: OpenApp, no_shipped_checkpo
         card={"title": "Tiny Swin", "dataset": "digits"},
     )
     save_checkpoint(no_shipped_checkpoints / "tiny_swin.safetensors", checkpoint)
-    app = open_app(PAGE, model="checkpoint:tiny_swin", image="digits:3")
+    app = open_app(PAGE, model="checkpoint:tiny_swin", image="digits:3", swin__view="bias")
     tables = array(payload(app, "table"), "table")
     assert tables.shape[0] == 2
     assert np.allclose(tables[1] - tables[0], 1, atol=2e-3)
@@ -142,7 +161,7 @@ def test_a_swin_of_the_lab_shows_its_bias_over_its_snapshots(
     recipe = TrainConfig(dataset="digits", epochs=1, batch_size=256, train_fraction=0.3, snapshots=3)
     run = Run.create(tmp_path, RunConfig(model, GREY_32, recipe, "A tiny Swin"))
     assert Session(run, device="cpu").perform().state == "done"
-    app = open_app(PAGE, model=f"run:{run.id}", image="digits:3")
+    app = open_app(PAGE, model=f"run:{run.id}", image="digits:3", swin__view="bias")
     assert payload(app, "table")[0]["steps"] == run.snapshots()
     assert not app.exception
 
@@ -155,7 +174,7 @@ def test_cost_is_measured_when_asked_for(open_app: OpenApp, monkeypatch: pytest.
         return [Measurement(s, 1e-9 * s**4, 1e-6 * s**2, s**4, 10 * s**2) for s in cost.sides_of(window)]
 
     monkeypatch.setattr(cost, "measured", known)
-    app = open_app(PAGE, model="preset:swin_digits", image="digits:3")
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__view="cost")
     found = re.search(
         r"the slope is (1\.\d\d|2\.00) for global attention, which tends to 2, and 1\.00 for windows",
         captions(app),
@@ -174,26 +193,77 @@ def test_a_hostile_link_falls_back(open_app: OpenApp) -> None:
         model="preset:swin_digits",
         image="digits:3",
         pin="cls",
+        swin__view="everything",
         swin__grid="9",
         swin__shift="-1",
         swin__layer="99",
         swin__bias_block="9.9",
     )
     assert array(payload(app, STEPPER), "ids").shape == (8, 8)
+    for view in ("travel", "attention", "bias", "merge", "cost"):
+        choose(app, "swin.view", view)
+    assert said(app, "swin.cost_window") == "7"
+
+
+def test_a_link_s_words_on_another_section_wait_for_it(open_app: OpenApp) -> None:
+    """Links from before the page had sections name no section, and every control."""
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__layer="3", swin__head="2")
+    assert payload(app, STEPPER)
+    assert said(app, "swin.layer") == "3" and said(app, "swin.head") == "2"
+    app.run()
+    assert said(app, "swin.layer") == "3"
+    choose(app, "swin.view", "attention")
+    assert app.selectbox(key="swin.layer").value == 3 and app.selectbox(key="swin.head").value == 2
+    app.selectbox(key="swin.layer").set_value(1).run()
+    choose(app, "swin.view", "cost")
+    choose(app, "swin.view", "attention")
+    assert app.selectbox(key="swin.layer").value == 1  # what was chosen since stands
+
+
+def test_grid_and_window_are_one_choice_for_both_sections(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__grid="6", swin__window="3")
+    choose(app, "swin.view", "travel")
+    assert array(payload(app, REACH), "hops").shape == (4, 36, 36)
+    assert "shift 1" in str(payload(app, REACH)[0]["panels"])
+    choose(app, "swin.window", 2)
+    choose(app, "swin.view", "steps")
+    assert "6 × 6 patches make 9 windows of 4" in captions(app)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ([0, 0, 0, 0, 9, 0, 0, 0, 0], "for a token and itself; a token’s bias to itself lies, on average"),
+        ([0, 0, 0, 0, 0, 0, 0, -9, 0], "is −9.000, in head 1, for a query 1 below its key"),
+        ([9, 0, 0, 0, 0, 0, 0, 0, 0], "for a query 1 above and 1 left of its key"),
+        ([1] * 9, "lies, on average over the heads, at the mean"),
+    ],
+)
+def test_the_bias_is_told_as_its_table_has_it(table: list[float], words: str) -> None:
+    from pages.beyond.swin import bias
+
+    assert words in bias.describe(np.array([table], np.float32), (2, 2))
 
 
 def test_the_corner_s_question_is_answered_by_the_view(open_app: OpenApp) -> None:
     """'Grid 16, windows of 4: after how many blocks has a corner reached the whole picture?'"""
-    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__grid="16", swin__window="4")
+    app = open_app(
+        PAGE,
+        model="preset:swin_digits",
+        image="digits:3",
+        swin__view="travel",
+        swin__grid="16",
+        swin__window="4",
+    )
     found = payload(app, REACH)
     from_corner = array(found, "hops")[0][:, 0]
     assert from_corner.max() == 7 and found[0]["blocks"] >= 7
 
 
 def test_the_cost_s_slopes_are_over_tokens(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:swin_digits", image="digits:3")
-    said = re.search(
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__view="cost")
+    slopes = re.search(
         r"the slope is ([\d.]+) for global attention, which tends to 2, and ([\d.]+) for", captions(app)
     )
-    assert said is not None
-    assert 1.9 < float(said[1]) <= 2 and float(said[2]) == 1
+    assert slopes is not None
+    assert 1.9 < float(slopes[1]) <= 2 and float(slopes[2]) == 1

@@ -36,7 +36,7 @@ FIGURES: dict[str, Build] = {
     "resize": lambda mode: positions.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 32, mode),
     "slip": lambda mode: positions.slip_figure(np.eye(5), np.eye(5), (1, 2), mode),
     "cost": lambda mode: swin.cost_figure(
-        [28, 56], {"global": [1, 9], "windows": [1, 4]}, "px", "ms", "s", mode, 30
+        swin.Costs(np.array([28.0, 56]), np.array([1.0, 9]), np.array([1.0, 4]), "time", "s"), "N", mode, 30
     ),
 }
 

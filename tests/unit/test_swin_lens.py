@@ -86,6 +86,23 @@ def test_merging_concatenates_and_normalises() -> None:
     assert np.allclose([normed.mean(), normed.std()], [0, 1], atol=1e-6)
 
 
+def test_a_merge_by_hand() -> None:
+    """A grid of 3 x 3: the last column's group has two tokens and two of zeros."""
+    before = np.arange(9, dtype=np.float32).reshape(3, 3, 1)
+    after = np.stack([np.full((2, 2), 7.0), np.full((2, 2), 8.0)], axis=-1).astype(np.float32)
+    norm = (np.ones(4, np.float32), np.zeros(4, np.float32), 0.0)
+    found = analysis.merge_at(before, after, 1, (0, 1), norm)
+    assert found.four_at == ((0, 2), (1, 2), (0, 3), (1, 3))
+    assert found.four.ravel().tolist() == [2, 5, 0, 0] and found.merged.tolist() == [7, 8]
+    assert np.allclose([found.normed.mean(), found.normed.std()], [0, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_slope_of_a_power_is_its_exponent(power: int) -> None:
+    x = np.array([2.0, 5.0, 11.0])
+    assert analysis.log_slope(x, 3 * x**power) == pytest.approx(power)
+
+
 def test_reach_by_hand() -> None:
     """4 x 4 patches, M = 2, s = 1: patch 0 fills its window, then the middle window adds nothing for a corner."""
     found = analysis.layout((4, 4), 2, 1)
@@ -186,9 +203,8 @@ def test_parts_of_a_model_are_its_own() -> None:
 def test_the_stepper_refuses_a_pin_outside_the_grid() -> None:
     found = analysis.layout((4, 4), 2, 1)
     shown = np.zeros((8, 8, 3), np.uint8)
-    attn = analysis.colour_attention(shown, found)
     with pytest.raises(ValueError, match="pin must lie below 16, received 16"):
-        plots.stepper(shown, found, attn, attn, analysis.leaked_share(found, attn), 16)
+        plots.stepper(shown, found, analysis.attend(shown, found), 16)
 
 
 def test_block_titles_say_which_blocks_shift() -> None:

@@ -89,6 +89,21 @@ def colour_attention(picture: NDArray[np.uint8], found: Layout, masked: bool = T
     return attn
 
 
+@dataclass(frozen=True, eq=False)
+class Attended:
+    """`colour_attention` with the mask and without, (windows, M M, M M), and `leaked_share` of the second."""
+
+    masked: FloatArray
+    unmasked: FloatArray
+    leak: FloatArray
+
+
+def attend(picture: NDArray[np.uint8], found: Layout) -> Attended:
+    """How a picture's patches look at one another in these windows, and what the mask holds back."""
+    unmasked = colour_attention(picture, found, masked=False)
+    return Attended(colour_attention(picture, found), unmasked, leaked_share(found, unmasked))
+
+
 def mean_colours(picture: NDArray[np.uint8], rows: int, cols: int) -> NDArray[np.float64]:
     """Mean colour of every cell of a grid over a picture (S, S, 3): (rows * cols, 3)."""
     height, width = picture.shape[:2]
@@ -127,3 +142,50 @@ def merging(
     joined = np.asarray(four, np.float32).reshape(-1)
     normed = (joined - joined.mean()) / np.sqrt(joined.var() + epsilon) * weight + bias
     return joined, normed.astype(np.float32)
+
+
+ORDER = ((0, 0), (1, 0), (0, 1), (1, 1))  # (row, column) in a group of four, as merging concatenates them
+
+
+@dataclass(frozen=True, eq=False)
+class Merge:
+    """One merging: into which stage (from 0), the four tokens (row, col), the one they become, and the values.
+
+    four: (4, C). normed, merged: (4 C,) and (2 C,).
+    """
+
+    stage: int
+    four_at: tuple[Pair, ...]
+    token: Pair
+    four: FloatArray
+    normed: FloatArray
+    merged: FloatArray
+
+
+def merge_at(
+    before: FloatArray,
+    after: FloatArray,
+    stage: int,
+    token: Pair,
+    norm: tuple[FloatArray, FloatArray, float],
+) -> Merge:
+    """The group of four that becomes a token.
+
+    Args:
+        before: (H, W, C), what leaves the stage before; a row or column that is missing is filled with zeros.
+        after: (H / 2, W / 2, 2 C) rounded up, what enters the stage.
+        stage: from 0.
+        token: (row, col) in `after`.
+        norm: weight, bias (4 C,) and epsilon of the LayerNorm.
+    """
+    rows, cols = before.shape[:2]
+    padded = np.pad(before, ((0, rows % 2), (0, cols % 2), (0, 0)))
+    row, col = token
+    places = tuple((2 * row + down, 2 * col + across) for down, across in ORDER)
+    four = np.stack([padded[place] for place in places])
+    return Merge(stage, places, token, four, merging(four, *norm)[1], after[row, col])
+
+
+def log_slope(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """Slope of the straight line through log y over log x, by least squares: the power with which y grows."""
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])

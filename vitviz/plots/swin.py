@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.analysis.reachability import NEVER, Block
-from vitviz.analysis.windows import Layout
+from vitviz.analysis.windows import Attended, Layout, Merge
 from vitviz.config import SwinConfig
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
@@ -18,19 +18,23 @@ from vitviz.plots.plain import PlainFigure
 from vitviz.windows import FloatArray, Pair, relative_position_index
 
 PictureArray = NDArray[np.uint8]
+FloatArray64 = NDArray[np.float64]
+Hops = tuple[
+    str, NDArray[np.uint8]
+]  # a note, and (output, input) blocks until the input can have reached the output
 
 
-def stepper(
-    shown: PictureArray, found: Layout, attn: FloatArray, unmasked: FloatArray, leak: FloatArray, pin: int
-) -> bytes:
+def stepper(shown: PictureArray, found: Layout, attended: Attended, pin: int) -> bytes:
     """The stepper: windows, roll, region ids, masks and attention of one grid.
 
     Args:
         shown: (S, S, 3), the picture.
         found: its windows.
-        attn, unmasked: (windows, M M, M M), with and without the mask.
-        leak: (patches,), share of the attention that crosses the edge without the mask.
+        attended: who looks at whom in them.
         pin: index of the chosen patch.
+
+    Raises:
+        ValueError: if there is no such patch.
     """
     rows, cols = found.grid
     if not 0 <= pin < rows * cols:
@@ -43,21 +47,19 @@ def stepper(
         plain=found.plain.astype(np.int32),
         index=found.index.astype(np.int32),
         allowed=(found.mask == 0).astype(np.uint8),
-        attn=attn.astype(np.float32),
-        unmasked=unmasked.astype(np.float32),
-        leak=leak.astype(np.float32),
+        attn=attended.masked.astype(np.float32),
+        unmasked=attended.unmasked.astype(np.float32),
+        leak=attended.leak.astype(np.float32),
     )
 
 
-def reach(
-    shown: PictureArray, grid: Pair, hops: Mapping[str, tuple[str, NDArray[np.uint8]]], pin: int
-) -> bytes:
+def reach(shown: PictureArray, grid: Pair, hops: Mapping[str, Hops], pin: int) -> bytes:
     """Travelling information: one panel per kind of model, all on one grid.
 
     Args:
         shown: (S, S, 3), the picture.
         grid: (rows, cols).
-        hops: title -> (note, (output, input) blocks until the input can have reached the output).
+        hops: by title.
         pin: index of the chosen patch.
     """
     tables = np.stack([table for _, table in hops.values()])
@@ -75,6 +77,7 @@ def reach(
 def gradient(
     shown: PictureArray,
     grid: Pair,
+    *,
     blocks: Sequence[Block],
     tokens: Sequence[int],
     allowed: NDArray[np.bool_],
@@ -128,18 +131,6 @@ def bias(tables: FloatArray, window: Pair, steps: Sequence[int], at: int) -> byt
     return pack(header, table=tables.astype(np.float32), index=index)
 
 
-@dataclass(frozen=True, eq=False)
-class Merge:
-    """One merging: into which stage (from 1), the four tokens (row, col), the one they become, and the values."""
-
-    stage: int
-    four_at: Sequence[Pair]
-    token: Pair
-    four: FloatArray
-    normed: FloatArray
-    merged: FloatArray
-
-
 def pyramid(
     shown: PictureArray, config: SwinConfig, grid: Pair, pin: tuple[float, float], merge: Merge | None
 ) -> bytes:
@@ -169,54 +160,55 @@ def pyramid(
     return pack(header, shown=shown, **{name: array.astype(np.float32) for name, array in values.items()})
 
 
-def cost_figure(
-    x: Sequence[float],
-    curves: Mapping[str, Sequence[float]],
-    x_title: str,
-    y_title: str,
-    unit: str,
-    mode: theme.Mode,
-    height_px: int = 320,
-) -> go.Figure:
-    """Two costs against size, log-log; each line carries its name, its end its slope."""
-    palette = theme.PALETTES[mode]
-    figure = PlainFigure(mode)
-    for color, (name, values) in zip((theme.HEADS[4], theme.HEADS[5]), curves.items(), strict=True):
-        figure.add(
-            "scatter",
-            x=list(x),
-            y=list(values),
-            mode="lines+markers",
-            line={"color": color, "width": 2},
-            marker={"size": 6},
-            name=name,
-            hovertemplate="%{x}: %{y:.3s}" + f"{unit}<extra>{name}</extra>",
-        )
-        figure.note(
-            x=np.log10(x[-1]),
-            y=np.log10(values[-1]),
-            text=name,
-            xanchor="right",
-            yanchor="bottom" if name.startswith("global") else "top",
-            yshift=8 if name.startswith("global") else -14,
-            font={"color": palette.ink, "size": 13},
-        )
-    figure.layout(height=height_px)
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What attention costs over the number of tokens: over all of them, and in windows; (sizes,) each."""
+
+    tokens: FloatArray64
+    full: FloatArray64
+    windows: FloatArray64
+    title: str
+    unit: str = ""
+
+
+def cost_figure(costs: Costs, x_title: str, mode: theme.Mode, height_px: int = 320) -> go.Figure:
+    """Two costs against size, log-log; each line carries its name."""
+    figure, ink = PlainFigure(mode), theme.PALETTES[mode].ink
+    for name, values, color, end in (
+        ("global", costs.full, theme.HEADS[4], {"yanchor": "bottom", "yshift": 8}),
+        ("windows", costs.windows, theme.HEADS[5], {"yanchor": "top", "yshift": -14}),
+    ):
+        _cost_line(figure, costs, name, values, color)
+        last = {"x": float(np.log10(costs.tokens[-1])), "y": float(np.log10(values[-1]))}
+        figure.note(text=name, xanchor="right", font={"color": ink, "size": 13}, **last, **end)
+    sizes = costs.tokens.tolist()
     figure.layout(
+        height=height_px,
         xaxis={
             "type": "log",
             "title": {"text": x_title},
-            "tickvals": list(x),
-            "ticktext": [f"{v:,g}" for v in x],
-        }
-    )
-    figure.layout(
+            "tickvals": sizes,
+            "ticktext": [f"{size:,g}" for size in sizes],
+        },
         yaxis={
             "type": "log",
-            "title": {"text": y_title},
+            "title": {"text": costs.title},
             "dtick": 1,
             "exponentformat": "SI",
-            "ticksuffix": unit,
-        }
+            "ticksuffix": costs.unit,
+        },
     )
     return figure.figure()
+
+
+def _cost_line(figure: PlainFigure, costs: Costs, name: str, values: FloatArray64, color: str) -> None:
+    figure.add(
+        "scatter",
+        x=costs.tokens.tolist(),
+        y=values.tolist(),
+        mode="lines+markers",
+        line={"color": color, "width": 2},
+        marker={"size": 6},
+        name=name,
+        hovertemplate="%{x}: %{y:.3s}" + f"{costs.unit}<extra>{name}</extra>",
+    )

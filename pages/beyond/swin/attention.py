@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from pages.beyond.swin import subject
 from pages.shell import controls, looking, nouns, page
-from pages.shell import subject as explorer_subject
+from pages.shell import subject as explored
 from pages.shell.looking import Gaze
-from pages.stores.choice import ModelChoice
 from pages.views.explorer import Options, explorer, picked, view_options
+from vitviz.config import ModelConfig
 from vitviz.models.order import heads_by_layer
+from vitviz.models.swin import WindowAttention
 from vitviz.plots.attention import Head
 from vitviz.plots.swin import block_title
 
 KEY = "swin.attention"
 GROUP = "swin"
-FUSED = "mean"
+
+MATHEMATICS = r"""
+$$
+A = \mathrm{softmax}\Bigl(\frac{QK^\top}{\sqrt d} + B + \text{mask}\Bigr)
+$$
+
+in every window of every head (equation 4 of the paper; the mask in shifted blocks). The picture shows one row of $A$:
+how the query shares itself out over the tokens of its window. Every other token has weight 0.
+
+Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
+"""
+TRY_THIS = """
+1. **Predict first:** you go from a block to the next one, which is shifted. Which edges of the lit square move?
+2. Pin the patch in a corner, shifted block: how many tokens share its weight?
+3. Go to the next stage: how large is a token now, and how far does its window reach?
+"""
 
 
 @dataclass(frozen=True)
@@ -30,9 +47,9 @@ class Choice(controls.Chosen, page="swin"):
     dim: bool
 
 
-def choose(choice: ModelChoice, names: list[str]) -> Choice:
-    """The three controls."""
-    heads = heads_by_layer(choice.config)
+def read(config: ModelConfig, names: list[str]) -> Choice:
+    """Draws the three controls; names of the blocks in order of depth."""
+    heads = heads_by_layer(config)
     left, middle, right = st.columns([3, 3, 3], vertical_alignment="bottom")
     with left:
         layer = controls.select(
@@ -42,26 +59,26 @@ def choose(choice: ModelChoice, names: list[str]) -> Choice:
             format_func=lambda number: block_title(names[number - 1]),
         )
     with middle:
-        options: list[Head] = [*range(1, heads[layer - 1] + 1), FUSED]
+        options: list[Head] = [*range(1, heads[layer - 1] + 1), "mean"]
         head = controls.select(Choice.key("head"), "Head", options, format_func=looking.head_name)
     with right:
         dim = controls.toggle(Choice.key("dim"), "Dim the rest", help="Instead of colour over the picture.")
     return Choice(layer, head, dim)
 
 
-def draw(choice: ModelChoice, step: int) -> None:
+def draw() -> None:
     """The explorer of the attention page, on one layer of the Swin."""
-    st.subheader("Attention of a real Swin, inside its windows", anchor=False)
-    subject.remind(choice)
-    now, pin = explorer_subject.of(choice, step, nouns.current().image), nouns.current().pin
-    chosen = choose(choice, [name for name, _ in now.windows])
+    seen = subject.current()
+    subject.introduce(seen)
+    now, pin = explored.of(seen.choice, seen.step, nouns.current().image), nouns.current().pin
+    chosen = read(seen.config, [name for name, _ in now.windows])
     view_options(GROUP, str(pin), Options(style="dim" if chosen.dim else "overlay"))
     gaze = Gaze(chosen.layer, chosen.head)
     explorer(*looking.view_of(now, gaze, now.ground(seen=False), GROUP), key=KEY, on_change=on_pick)
     page.caption(looking.describe(now, gaze, pin))
-    nouns.link_to(
-        "attention", "Everything else in the attention explorer", **{"attention.layer": chosen.layer}
-    )
+    there: dict[str, Any] = {"attention.layer": chosen.layer}
+    nouns.link_to("attention", "Everything else in the attention explorer", **there)
+    page.drawers("swin.attention", math=MATHEMATICS, code=(WindowAttention.forward,), try_this=TRY_THIS)
 
 
 def on_pick() -> None:

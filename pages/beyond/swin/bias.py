@@ -2,41 +2,75 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
-from pages.beyond.swin import subject
-from pages.beyond.swin import views as views
+from pages.beyond.swin import subject, views
+from pages.beyond.swin.subject import Subject
 from pages.shell import controls, page
-from pages.stores import cached, catalogue
-from pages.stores.choice import ModelChoice
+from pages.stores import catalogue
 from vitviz.checkpoints import open_model
 from vitviz.config import SwinConfig
+from vitviz.models.swin import WindowAttention
 from vitviz.plots import swin as plots
 from vitviz.probe.swin_parts import block_window, position_bias_table
+from vitviz.windows import relative_position_index
 from vitviz.words import signed
 
 MOST_STEPS = 24
 
+MATHEMATICS = r"""
+$$
+B_{q,k} = \hat B\bigl[(\Delta r + M_h - 1)(2M_w - 1) + \Delta c + M_w - 1\bigr],
+\qquad (\Delta r, \Delta c) = q - k
+$$
 
-def choose_block(key: str, config: SwinConfig) -> tuple[int, int]:
-    """(stage, block) of one of the model's blocks, from 0."""
-    blocks = [f"{stage + 1}.{block + 1}" for stage, d in enumerate(config.depths) for block in range(d)]
-    chosen = controls.select(
-        key,
-        "Block",
-        blocks,
-        format_func=lambda name: plots.block_title("layers.{}.blocks.{}".format(*indices(name))),
-    )
-    return indices(chosen)
+is added to the score of query $q$ and key $k$, before the softmax. $\hat B$ is learned, a table of
+$(2M_h - 1)(2M_w - 1)$ numbers for each head: pairs with the same offset read the same number, wherever the window lies.
+
+Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*, equation 4.
+"""
+TRY_THIS = """
+1. **Predict first:** which offset is read by most pairs of a window, and which by one alone? Point at the table.
+2. Where the training's steps are there, drag to the first: what does a table look like that has learned nothing?
+3. Choose another head: does it prefer its neighbours, a row, or what is far away?
+"""
 
 
-def indices(name: str) -> tuple[int, int]:
-    """(0, 1) for '1.2'."""
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="swin"):
+    """Whose table is shown: '1.2' is the second block of the first stage."""
+
+    bias_block: str
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """(stage, block), from 0."""
+        return _place(self.bias_block)
+
+
+def _place(name: str) -> tuple[int, int]:
     stage, _, block = name.partition(".")
     return int(stage) - 1, int(block) - 1
+
+
+def read(config: SwinConfig) -> Choice:
+    """Draws the control."""
+    names = [f"{stage + 1}.{block + 1}" for stage, d in enumerate(config.depths) for block in range(d)]
+    left, _ = st.columns([2, 5])
+    with left:
+        return Choice(
+            controls.select(
+                Choice.key("bias_block"),
+                "Block",
+                names,
+                format_func=lambda name: plots.block_title("layers.{}.blocks.{}".format(*_place(name))),
+            )
+        )
 
 
 def spread_steps(steps: tuple[int, ...], shown: int) -> tuple[int, ...]:
@@ -48,52 +82,68 @@ def spread_steps(steps: tuple[int, ...], shown: int) -> tuple[int, ...]:
 
 
 @st.cache_data(max_entries=24, show_spinner="Reading the snapshots …")
-def tables_of(snapshots: tuple[tuple[Path, int, int], ...], stage: int, block: int) -> np.ndarray:
+def tables_of(snapshots: tuple[tuple[Path, int, int], ...], stage: int, block: int) -> NDArray[np.float32]:
     """(steps, heads, table rows) of a block in every snapshot: a file, when it was written, and a step in it."""
     return np.stack(
-        [position_bias_table(open_model(path, step).model, stage, block) for path, _, step in snapshots]  # type: ignore[arg-type]
+        [position_bias_table(open_model(path, step).swin, stage, block) for path, _, step in snapshots]
     )
 
 
-def draw(choice: ModelChoice, step: int) -> None:
-    """Tables, index and matrix of one block."""
-    st.subheader("Relative position bias", anchor=False)
-    subject.remind(choice)
-    config = subject.config_of(choice)
-    left, _ = st.columns([2, 5])
-    with left:
-        stage, block = choose_block("swin.bias_block", config)
-    model = cached.loaded(choice, step).model
-    window = block_window(model, stage, block)  # type: ignore[arg-type]
-    steps = spread_steps(choice.steps, step) if choice.trained_on is not None else (step,)
-    if len(steps) > 1:
-        files = ((catalogue.file_of(choice, moment), moment) for moment in steps)
-        snapshots = tuple((path, path.stat().st_mtime_ns, moment) for path, moment in files if path)
-        tables = tables_of(snapshots, stage, block)
-    else:
-        tables = position_bias_table(model, stage, block)[None]  # type: ignore[arg-type]
-    at = steps.index(step) if step in steps else len(steps) - 1
+def draw() -> None:
+    """Tables, index and matrix of one block, then the drawers."""
+    now = subject.current()
+    subject.introduce(now)
+    _draw_block(now)
+    page.drawers(
+        "swin.bias",
+        math=MATHEMATICS,
+        code=(relative_position_index, WindowAttention.relative_position_bias),
+        try_this=TRY_THIS,
+    )
+
+
+@st.fragment
+def _draw_block(now: Subject) -> None:
+    stage, block = read(now.config).place
+    window = block_window(now.model.swin, stage, block)
+    steps, tables = _over_training(now, stage, block)
+    at = steps.index(now.step) if now.step in steps else len(steps) - 1
     views.bias(plots.bias(tables, window, steps, at), key="swin.bias")
     page.caption(describe(tables[at], window))
 
 
-def describe(table: np.ndarray, window: tuple[int, int]) -> str:
+def _over_training(now: Subject, stage: int, block: int) -> tuple[tuple[int, ...], NDArray[np.float32]]:
+    """Steps, and the block's tables (steps, heads, table rows); of random weights one step."""
+    trained = now.choice.trained_on is not None
+    steps = spread_steps(now.choice.steps, now.step) if trained else (now.step,)
+    if len(steps) == 1:
+        return steps, position_bias_table(now.model.swin, stage, block)[None]
+    files = ((catalogue.file_of(now.choice, moment), moment) for moment in steps)
+    snapshots = tuple((path, path.stat().st_mtime_ns, moment) for path, moment in files if path)
+    return steps, tables_of(snapshots, stage, block)
+
+
+def describe(table: NDArray[np.float32], window: tuple[int, int]) -> str:
     """The caption, from the table's own numbers."""
     heads, rows = table.shape
     wide = 2 * window[1] - 1
     pairs = (window[0] * window[1]) ** 2
     head, entry = np.unravel_index(int(np.abs(table).argmax()), table.shape)
     dr, dc = int(entry) // wide - window[0] + 1, int(entry) % wide - window[1] + 1
-    centre = table[:, rows // 2].mean() - table.mean()
-    side = "above" if centre > 0 else "below"
+    centre = float(table[:, rows // 2].mean() - table.mean())
+    side = f"{abs(centre):.3f} {'above' if centre > 0 else 'below'}" if abs(centre) >= 5e-4 else "at"
     return (
         f"(2·{window[0]} − 1)(2·{window[1]} − 1) = {rows:,} numbers a head stand for all {pairs:,} pairs of a window,"
-        f" {rows * heads:,} in this block. The largest is {signed(table[head, entry], 3)}, in head {head + 1}, for"
-        f" a query {offset(dr, 'below', 'above')} and {offset(dc, 'right of', 'left of')} its key; a token’s bias to"
-        f" itself lies {abs(centre):.3f} {side} the mean."
+        f" {rows * heads:,} in this block. The largest in size is {signed(float(table[head, entry]), 3)}, in head"
+        f" {head + 1}, for {offset(dr, dc)}; a token’s bias to itself lies, on average over the heads, {side} the mean."
     )
 
 
-def offset(by: int, plus: str, minus: str) -> str:
-    """'2 below', 'level with' where there is no difference."""
-    return f"{abs(by)} {plus if by > 0 else minus}" if by else "level with"
+def offset(down: int, right: int) -> str:
+    """'a query 2 below and 1 left of its key', from query - key in rows and columns."""
+    parts = []
+    if down:
+        parts.append(f"{abs(down)} {'below' if down > 0 else 'above'}")
+    if right:
+        parts.append(f"{abs(right)} {'right' if right > 0 else 'left'} of")
+    return f"a query {' and '.join(parts)} its key" if parts else "a token and itself"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
 import streamlit as st
 
 from pages.shell import controls, nouns, page
+from vitviz.analysis.windows import log_slope
 from vitviz.plots import swin as plots
 from vitviz.probe.window_cost import Measurement, measure
 from vitviz.windows import global_attention_cost, window_attention_cost
@@ -21,10 +23,48 @@ MEASURED_WINDOWS = (2, 4, 6, 8)  # windows per side; 56 x 56 tokens at M = 7
 MOST_TOKENS = 64
 _ONE_AT_A_TIME = Lock()  # one measurement at a time, or they measure each other
 
+MATHEMATICS = r"""
+In multiply-adds (equations 1 and 2 of the paper), for $N = h \times w$ tokens of width $C$:
 
-def slope(x: np.ndarray, y: np.ndarray) -> float:
-    """Slope of the straight line through log y over log x, by least squares."""
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+$$
+\Omega(\text{MSA}) = 4hwC^2 + 2(hw)^2C, \qquad \Omega(\text{W-MSA}) = 4hwC^2 + 2M^2hwC.
+$$
+
+Over the number of tokens, both axes logarithmic, the first tends to a slope of 2; the second has a slope of 1. Biases,
+the softmax and the mask are not counted.
+
+Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
+"""
+TRY_THIS = """
+1. **Predict first:** M from 4 to 8. By what factor does the windowed cost grow at 224 px? Then look at the numbers.
+2. Double C: why do windows cost over three times as much, and global attention of a large picture about twice?
+3. Measure here: is the clock as kind to windows as the formula?
+"""
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="swin"):
+    """The window's side in tokens, and the width of a token."""
+
+    cost_window: int
+    cost_dim: int
+
+
+@dataclass(frozen=True)
+class Clock(controls.Chosen, page="swin"):
+    """Which of the measurements is drawn: 'time' or 'memory'."""
+
+    cost_shown: str
+
+
+def read() -> Choice:
+    """Draws the controls."""
+    left, right, _ = st.columns([2, 3, 3], vertical_alignment="bottom")
+    with left:
+        window = controls.segmented(Choice.key("cost_window"), "Window M, tokens", WINDOWS, 7)
+    with right:
+        dim = controls.segmented(Choice.key("cost_dim"), "Width C", WIDTHS, 96)
+    return Choice(window, dim)
 
 
 def sides_of(window: int) -> tuple[int, ...]:
@@ -40,93 +80,97 @@ def measured(window: int, dim: int) -> list[Measurement]:
 
 
 def draw() -> None:
-    """The formula's plot, and the measured one beside it."""
-    st.subheader("Cost: all tokens, or windows", anchor=False)
-    left, right, _ = st.columns([2, 3, 3], vertical_alignment="bottom")
-    with left:
-        window = controls.segmented("swin.cost_window", "Window M, tokens", WINDOWS, 7)
-    with right:
-        dim = controls.segmented("swin.cost_dim", "Width C", WIDTHS, 96)
+    """The formula's plot, and the measured one beside it; then the drawers."""
+    _draw_both()
+    page.drawers(
+        "swin.cost",
+        math=MATHEMATICS,
+        code=(global_attention_cost, window_attention_cost, measure),
+        try_this=TRY_THIS,
+    )
+
+
+@st.fragment
+def _draw_both() -> None:
+    chosen = read()
     rule, clock = st.columns(2, gap="medium")
     with rule:
-        formula(window, dim)
+        _draw_formula(chosen)
     with clock:
-        by_the_clock(window, dim)
+        _draw_clock(chosen)
 
 
-def formula(window: int, dim: int) -> None:
+def by_formula(chosen: Choice) -> plots.Costs:
     """Multiply-adds from the paper's equations 1 and 2."""
-    sides = np.array(SIDES_PX) // PATCH_PX
-    tokens = (sides**2).astype(float)
-    full = np.array([global_attention_cost(int(s), int(s), dim) for s in sides], float)
-    cut = np.array([window_attention_cost(int(s), int(s), dim, window) for s in sides], float)
-    st.markdown("**By the formula**: multiply-adds of one attention layer")
-    figure = plots.cost_figure(
-        list(tokens),
-        {"global": full, "windows": cut},
-        TOKENS,
+    sides, window, dim = [px // PATCH_PX for px in SIDES_PX], chosen.cost_window, chosen.cost_dim
+    return plots.Costs(
+        np.array(sides, float) ** 2,
+        np.array([global_attention_cost(s, s, dim) for s in sides], float),
+        np.array([window_attention_cost(s, s, dim, window) for s in sides], float),
         "multiply-adds",
-        "",
-        nouns.mode(),
     )
-    page.figure(figure, "swin.cost")
-    at = SIDES_PX.index(224)
-    equal, n, c = window**2, f"{56**2:,}".replace(",", "{,}"), dim
+
+
+def _draw_formula(chosen: Choice) -> None:
+    costs, window, dim = by_formula(chosen), chosen.cost_window, chosen.cost_dim
+    st.markdown("**By the formula**: multiply-adds of one attention layer")
+    page.figure(plots.cost_figure(costs, TOKENS, nouns.mode()), "swin.cost")
+    n = f"{56**2:,}".replace(",", "{,}")
     st.markdown(
-        rf":small[224 px, global: $4 \cdot {n} \cdot {c}^2 + 2 \cdot {n}^2 \cdot {c}$]  "
+        rf":small[224 px, global: $4 \cdot {n} \cdot {dim}^2 + 2 \cdot {n}^2 \cdot {dim}$]  "
         "\n"
-        rf":small[224 px, windows: $4 \cdot {n} \cdot {c}^2 + 2 \cdot {window}^2 \cdot {n} \cdot {c}$]"
+        rf":small[224 px, windows: $4 \cdot {n} \cdot {dim}^2 + 2 \cdot {window}^2 \cdot {n} \cdot {dim}$]"
     )
+    at = SIDES_PX.index(224)
+    full, cut, tokens = costs.full, costs.windows, costs.tokens
     page.caption(
         f"That is {full[at] / 1e6:,.0f} against {cut[at] / 1e6:,.0f} million, {full[at] / cut[at]:.1f} times. From"
         f" {SIDES_PX[-2]} to {SIDES_PX[-1]:,} px ({tokens[-2]:,.0f} to {tokens[-1]:,.0f} tokens) the slope is"
-        f" {slope(tokens[-2:], full[-2:]):.2f} for global attention, which tends to 2, and"
-        f" {slope(tokens[-2:], cut[-2:]):.2f} for windows. Both cost the same where the picture is one window of"
-        f" {equal} tokens."
+        f" {log_slope(tokens[-2:], full[-2:]):.2f} for global attention, which tends to 2, and"
+        f" {log_slope(tokens[-2:], cut[-2:]):.2f} for windows. Both cost the same where the picture is one window of"
+        f" {window**2} tokens."
     )
 
 
-def by_the_clock(window: int, dim: int) -> None:
+def _draw_clock(chosen: Choice) -> None:
     """Seconds and bytes on this machine, measured when asked for."""
     st.markdown("**By the clock**: this machine, one picture")
-    asked: set[tuple[int, int]] = st.session_state.setdefault("swin.asked", set())
-    if (window, dim) not in asked:
-        sizes = ", ".join(f"{side} × {side}" for side in sides_of(window))
+    asked: set[Choice] = st.session_state.setdefault("swin._asked", set())
+    if chosen not in asked:
+        sizes = ", ".join(f"{side} × {side}" for side in sides_of(chosen.cost_window))
         st.caption(f"Runs both on {sizes} tokens: a few seconds.")
         st.button(
-            "Measure here",
-            key="swin.measure",
-            icon=":material/timer:",
-            on_click=asked.add,
-            args=((window, dim),),
+            "Measure here", key="swin.measure", icon=":material/timer:", on_click=asked.add, args=(chosen,)
         )
         return
-    found = measured(window, dim)
-    sides = np.array([one.side for one in found], float)
-    tokens = sides**2
-    what = controls.segmented("swin.cost_shown", "Shown", ["time", "memory"], label_visibility="collapsed")
-    if what == "time":
-        full, cut = (np.array([getattr(one, f"{kind}_s") for one in found]) for kind in ("global", "window"))
-        title, unit = "seconds", "s"
-    else:
-        full, cut = (
-            np.array([getattr(one, f"{kind}_bytes") for one in found], float) for kind in ("global", "window")
-        )
-        title, unit = "bytes held at once", "B"
-    figure = plots.cost_figure(
-        list(tokens),
-        {"global": full, "windows": cut},
-        TOKENS,
-        title,
-        unit,
-        nouns.mode(),
-        height_px=272,
+    found = measured(chosen.cost_window, chosen.cost_dim)
+    shown = Clock(
+        controls.segmented(Clock.key("cost_shown"), "Shown", ["time", "memory"], label_visibility="collapsed")
     )
-    page.figure(figure, f"swin.measured_{what}")
-    page.caption(
-        f"Slopes over these sizes: {slope(tokens, full):.2f} global, {slope(tokens, cut):.2f} windows (by the formula"
-        f" 2, where pictures are large, and 1). At {sides[-1] * PATCH_PX:.0f} px: {amount(full[-1], unit)} against"
-        f" {amount(cut[-1], unit)}, {full[-1] / cut[-1]:.0f} times."
+    costs = by_the_clock(found, shown)
+    page.figure(
+        plots.cost_figure(costs, TOKENS, nouns.mode(), height_px=272), f"swin.measured_{shown.cost_shown}"
+    )
+    page.caption(describe(costs))
+
+
+def by_the_clock(found: list[Measurement], shown: Clock) -> plots.Costs:
+    """What was measured: seconds, or bytes."""
+    tokens = np.array([one.side**2 for one in found], float)
+    if shown.cost_shown == "time":
+        full, cut = [one.global_s for one in found], [one.window_s for one in found]
+        return plots.Costs(tokens, np.array(full), np.array(cut), "seconds", "s")
+    full, cut = [one.global_bytes for one in found], [one.window_bytes for one in found]
+    return plots.Costs(tokens, np.array(full, float), np.array(cut, float), "bytes held at once", "B")
+
+
+def describe(costs: plots.Costs) -> str:
+    """The slopes, and both at the largest size."""
+    tokens, full, cut, unit = costs.tokens, costs.full, costs.windows, costs.unit
+    return (
+        f"Slopes over these sizes: {log_slope(tokens, full):.2f} global, {log_slope(tokens, cut):.2f} windows (by the"
+        f" formula 2, where pictures are large, and 1). At {tokens[-1] ** 0.5 * PATCH_PX:.0f} px:"
+        f" {amount(full[-1], unit)} against {amount(cut[-1], unit)}, {full[-1] / cut[-1]:.1f} times."
         + (" Median of 3 runs." if unit == "s" else " What PyTorch holds beyond the input.")
     )
 

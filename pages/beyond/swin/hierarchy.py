@@ -2,70 +2,76 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-import streamlit as st
-
-from pages.beyond.swin import subject
-from pages.beyond.swin import views as views
+from pages.beyond.swin import subject, views
+from pages.beyond.swin.subject import Subject
 from pages.shell import controls, nouns, page
-from pages.stores import cached
-from pages.stores.choice import ModelChoice
-from vitviz.analysis.windows import merging
+from vitviz.analysis.windows import Merge, merge_at
 from vitviz.config import SwinConfig
-from vitviz.models.layout import TokenLayout
+from vitviz.models.swin import PatchMerging
 from vitviz.plots import swin as plots
 from vitviz.probe.swin_parts import merging_norm
 
 KEY = "swin.pyramid"
-ORDER = ((0, 0), (1, 0), (0, 1), (1, 1))  # (row, column) in the group, as the model concatenates
+
+MATHEMATICS = r"""
+Four neighbours become one token, twice as wide:
+
+$$
+y = \mathrm{LN}\bigl([x_{0,0};\ x_{1,0};\ x_{0,1};\ x_{1,1}]\bigr)\,W, \qquad W \in \mathbb{R}^{4C \times 2C}
+$$
+
+$x_{r,c}$ are the token in row $r$ and column $c$ of the group, $C$ values each; a row or column that is missing at the
+grid's end is filled with zeros.
+
+Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*, section 3.1. The
+order of the four is that of the published weights.
+"""
+TRY_THIS = """
+1. **Predict first:** after two mergings, how many patches is a token made of? Point at a token of the last stage.
+2. Click a token on an edge between two objects: do its four neighbours' values differ more than elsewhere?
+"""
 
 
-def draw(choice: ModelChoice, step: int) -> None:
-    """The pyramid and the merging into one of its stages."""
-    st.subheader("Hierarchy: four tokens become one", anchor=False)
-    subject.remind(choice)
-    model, config = cached.loaded(choice, step), subject.config_of(choice)
-    into = 1
-    if len(config.depths) > 2:
-        into = (
-            controls.segmented("swin.merge", "Merging into stage", tuple(range(2, len(config.depths) + 1)))
-            - 1
-        )
-    prepared = nouns.prepared(model.preparation)
-    grid = model.model.layout(*prepared.input.shape[-2:]).grid
-    point = nouns.current().pin.point
-    merge = None
-    if len(config.depths) > 1:
-        names = (f"layers.{into - 1}", f"layers.{into}.blocks.0.input")
-        found = nouns.captured(choice, step, names)
-        merge = one_merge(
-            found[names[0]][0], found[names[1]][0], into, point, merging_norm(model.model, into)
-        )  # type: ignore[arg-type]
-    views.pyramid(
-        plots.pyramid(subject.picture(model.preparation), config, grid, point, merge),
-        key=KEY,
-        on_change=partial(subject.keep_pin, KEY),
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="swin"):
+    """Into which stage the four tokens are merged, from 2."""
+
+    merge: int
+
+
+def draw() -> None:
+    """The pyramid and the merging into one of its stages, then the drawers."""
+    now = subject.current()
+    subject.introduce(now)
+    payload = plots.pyramid(
+        now.picture, now.config, now.grid, nouns.current().pin.point, _merge(now, read(now.config))
     )
-    page.caption(describe(config, grid))
+    views.pyramid(payload, key=KEY, on_change=partial(subject.keep_pin, KEY))
+    page.caption(describe(now.config, now.grid))
+    page.drawers("swin.merge", math=MATHEMATICS, code=(PatchMerging.forward,), try_this=TRY_THIS)
 
 
-def one_merge(
-    before: np.ndarray,
-    after: np.ndarray,
-    stage: int,
-    point: tuple[float, float],
-    norm: tuple[np.ndarray, np.ndarray, float],
-) -> plots.Merge:
-    """The group of four under the point, from the stage's output (H, W, C) to the next one's input (H/2, W/2, 2C)."""
-    rows, cols = before.shape[:2]
-    padded = np.pad(before, ((0, rows % 2), (0, cols % 2), (0, 0)))
-    row, col = TokenLayout((), after.shape[:2], 1).patch_at(*point)
-    places = [(2 * row + down, 2 * col + across) for down, across in ORDER]
-    four = np.stack([padded[place] for place in places])
-    _, normed = merging(four, *norm)
-    return plots.Merge(stage, places, (row, col), four, normed, after[row, col])
+def read(config: SwinConfig) -> Choice | None:
+    """Draws the control where there is more than one merging; None without any."""
+    stages = tuple(range(2, len(config.depths) + 1))
+    if len(stages) < 2:
+        return Choice(stages[0]) if stages else None
+    return Choice(controls.segmented(Choice.key("merge"), "Merging into stage", stages))
+
+
+def _merge(now: Subject, chosen: Choice | None) -> Merge | None:
+    """The group of four under the pin, from a stage's output to the next one's input."""
+    if chosen is None:
+        return None
+    into = chosen.merge - 1
+    names = (f"layers.{into - 1}", f"layers.{into}.blocks.0.input")
+    found = nouns.captured(now.choice, now.step, names)
+    before, after = (found[name][0] for name in names)
+    place = nouns.current().pin.row_col(after.shape[:2])
+    return merge_at(before, after, into, place, merging_norm(now.model.swin, into))
 
 
 def describe(config: SwinConfig, grid: tuple[int, int]) -> str:
@@ -74,11 +80,13 @@ def describe(config: SwinConfig, grid: tuple[int, int]) -> str:
     rows, cols = grid
     for _ in range(last):
         rows, cols = -(-rows // 2), -(-cols // 2)
-    first, end = grid[0] * grid[1], rows * cols
-    dim = config.embed_dim
+    first, end, dim = grid[0] * grid[1], rows * cols, config.embed_dim
+    side, px, picture_px = config.window_size, config.patch_size, max(grid) * config.patch_size
+    window = f"A window holds {side} × {side} tokens, so it covers {min(side * px, picture_px)}"
+    if not last:
+        return f"{first:,} tokens of {dim:,} values in every block. {window} of the picture's {picture_px} px a side."
     return (
         f"{first:,} tokens of {dim:,} values become {end:,} of {dim * 2**last:,}: {first / end:,.0f} times fewer,"
-        f" {2**last} times as wide. A window keeps {config.window_size} × {config.window_size} tokens, so it covers"
-        f" {config.window_size * config.patch_size} px of the picture at first and"
-        f" {config.window_size * config.patch_size * 2**last} px at the end."
+        f" {2**last} times as wide. {window} of the picture's {picture_px} px a side at first, and"
+        f" {min(side * px * 2**last, picture_px)} at the end."
     )

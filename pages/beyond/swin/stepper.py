@@ -7,64 +7,62 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from pages.beyond.swin import subject
-from pages.beyond.swin import views as views
-from pages.shell import controls, nouns, page
+from pages.beyond.swin import grid, subject, views
+from pages.shell import nouns, page
+from vitviz import windows
 from vitviz.analysis import windows as analysis
 from vitviz.plots import swin as plots
+from vitviz.tables import columns_of
 from vitviz.words import percent
 
-GRIDS = (4, 6, 8, 12, 14, 16)
-WINDOWS = (2, 3, 4, 6, 7, 8)
 KEY = "swin.stepper"
-LAST_WINDOW = "swin.last_window"
 
+MATHEMATICS = r"""
+$$
+\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\Bigl(\frac{QK^\top}{\sqrt d} + B + \text{mask}\Bigr)V
+$$
 
-def read_controls() -> tuple[int, int, int]:
-    """Grid, window and shift, in patches."""
-    left, middle, right = st.columns([3, 3, 4], vertical_alignment="bottom")
-    with left:
-        grid = controls.segmented(
-            "swin.grid", "Grid, patches per side", GRIDS, 8, help="H = W. 56 in the first stage of Swin-T."
-        )
-    fitting = tuple(m for m in WINDOWS if grid % m == 0 and m < grid)
-    with middle:
-        window = controls.segmented(
-            "swin.window",
-            "Window M, patches",
-            fitting,
-            4 if 4 in fitting else fitting[-1],
-            help=f"Windows that tile a grid of {grid}. The paper uses M = 7.",
-        )
-    # Another window brings the paper's own shift with it; a link's first word stands.
-    if st.session_state.get(LAST_WINDOW, window) != window:
-        controls.set_value("swin.shift", window // 2)
-    st.session_state[LAST_WINDOW] = window
-    with right:
-        shift = controls.segmented(
-            "swin.shift",
-            "Shift s, patches",
-            tuple(range(window)),
-            window // 2,
-            help="The paper shifts every second block by s = ⌊M/2⌋. With 0 no block is shifted.",
-        )
-    return grid, window, shift
+in every window of $M \times M$ tokens. $B$ is the relative position bias, which this picture leaves out; the mask is
+$-100$ where query and key lay in different parts of the picture before the roll, else $0$. Blocks alternate (equation 3
+of the paper):
+
+$$
+\hat z^{l} = \text{W-MSA}(\mathrm{LN}\,z^{l-1}) + z^{l-1},\qquad
+\hat z^{l+1} = \text{SW-MSA}(\mathrm{LN}\,z^{l}) + z^{l},
+$$
+
+each followed by an MLP with its own residual. The paper's shift is $s = \lfloor M/2 \rfloor$ on both axes; region ids
+come from the slices $(0, -M), (-M, -s), (-s, \text{end})$.
+
+Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
+"""
+TRY_THIS = """
+1. **Predict first:** a patch in the picture's corner, shifted block. How many of its window may it read?
+   Then point at patch 1.
+2. Step to the mask and leave it out. Which of the two small pictures changes, and why only that one?
+3. **Predict first:** a smaller window. Is a larger or a smaller share of all pairs masked?
+"""
 
 
 def draw() -> None:
-    """The page's stage."""
-    grid, window, shift = read_controls()
-    found = analysis.layout((grid, grid), window, shift)
+    """Controls, the picture step by step, its caption, the drawers."""
+    chosen = grid.read()
+    found = analysis.layout((chosen.grid, chosen.grid), chosen.window, chosen.shift)
     shown = subject.picture()
-    attn = analysis.colour_attention(shown, found)
-    unmasked = analysis.colour_attention(shown, found, masked=False)
-    leak = analysis.leaked_share(found, unmasked)
-    payload = plots.stepper(shown, found, attn, unmasked, leak, nouns.current().pin.cell(found.grid))
+    attended = analysis.attend(shown, found)
+    payload = plots.stepper(shown, found, attended, nouns.current().pin.cell(found.grid))
     views.stepper(payload, key=KEY, on_change=partial(subject.keep_pin, KEY))
-    page.caption(describe(found, leak))
+    page.caption(describe(found, attended.leak))
+    page.drawers(
+        "swin.steps",
+        math=MATHEMATICS,
+        code=(windows.region_ids, windows.attention_mask, analysis.colour_attention),
+        numbers=partial(draw_numbers, found),
+        try_this=TRY_THIS,
+    )
 
 
-def describe(found: analysis.Layout, leak: np.ndarray) -> str:
+def describe(found: analysis.Layout, leak: windows.FloatArray) -> str:
     """The caption, from the numbers of the picture."""
     count, cells = found.index.shape
     start = f"{found.grid[0]} × {found.grid[1]} patches make {count:,} windows of {cells:,}"
@@ -82,55 +80,21 @@ def describe(found: analysis.Layout, leak: np.ndarray) -> str:
     )
 
 
-def chosen() -> analysis.Layout:
-    """The layout of the controls, as they stand in this run."""
-    said = st.session_state
-    grid = said["swin.grid"]
-    return analysis.layout((grid, grid), said["swin.window"], said["swin.shift"])
-
-
-def numbers() -> None:
-    """The windows as tables, to take away."""
-    found = chosen()
-    cells = found.index.shape[1]
+def draw_numbers(found: analysis.Layout) -> None:
+    """The windows as tables, to take away; patches, windows and slots count from 1."""
+    count, cells = found.index.shape
     st.markdown(
-        f"The rolled grid's region ids, and {len(found.index):,} windows of {cells:,} slots with the patch in each"
+        f"The rolled grid's region ids, and {count:,} windows of {cells:,} slots with the patch in each"
         " (patches count from 1)."
     )
+    ids = columns_of(found.ids, (f"column_{i + 1}" for i in range(found.grid[1])))
+    slots = columns_of(found.index + 1, (f"slot_{i + 1}" for i in range(cells)))
+    pairs = columns_of(np.argwhere(found.mask < 0) + 1, ("window", "query", "key"))
     left, middle, right = st.columns(3)
-    rows = [",".join(str(value) for value in row) for row in found.ids]
-    left.download_button(
-        "Region ids (CSV)",
-        "\n".join(rows) + "\n",
-        "region_ids.csv",
-        "text/csv",
-        key="swin.csv_ids",
-        on_click="ignore",
-        icon=":material/download:",
-        width="stretch",
-    )
-    rows = [",".join(str(value + 1) for value in row) for row in found.index]
-    middle.download_button(
-        "Patch of every slot (CSV)",
-        "\n".join(rows) + "\n",
-        "windows.csv",
-        "text/csv",
-        key="swin.csv_windows",
-        on_click="ignore",
-        icon=":material/download:",
-        width="stretch",
-    )
-    right.download_button(
-        "Masks (CSV)",
-        lambda: (
-            "window,query,key\n"
-            + "\n".join(f"{w + 1},{q + 1},{k + 1}" for w, q, k in np.argwhere(found.mask < 0))
-        ),
-        "masked_pairs.csv",
-        "text/csv",
-        key="swin.csv_masks",
-        on_click="ignore",
-        icon=":material/download:",
-        width="stretch",
-    )
+    with left:
+        page.csv("Region ids (CSV)", ids, "region_ids.csv", "swin.csv_ids", stretch=True)
+    with middle:
+        page.csv("Patch of every slot (CSV)", slots, "windows.csv", "swin.csv_windows", stretch=True)
+    with right:
+        page.csv("Masks (CSV)", pairs, "masked_pairs.csv", "swin.csv_masks", stretch=True)
     st.dataframe(found.ids, height=240)

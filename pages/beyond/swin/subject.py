@@ -2,51 +2,73 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 from PIL import Image
 
 from pages.shell import nouns, stand_in
 from pages.stores import cached, catalogue
 from pages.stores.choice import ModelChoice
 from vitviz.config import Preparation, SwinConfig
+from vitviz.models.abilities import abilities, as_swin
+from vitviz.models.loaded import LoadedModel
 from vitviz.pin import Pin
+from vitviz.words import plain
 
 PICTURE_PX = 384
 
 
-def swin() -> tuple[ModelChoice, int]:
+@dataclass(frozen=True)
+class Subject:
+    """A Swin at one step of its training; the picture is the sidebar's."""
+
+    choice: ModelChoice
+    step: int
+
+    @property
+    def model(self) -> LoadedModel:
+        """With its weights."""
+        return cached.loaded(self.choice, self.step)
+
+    @property
+    def config(self) -> SwinConfig:
+        """Its shape."""
+        return as_swin(self.choice.config)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """(rows, columns) of the picture's patches in the first stage."""
+        height, width = nouns.prepared(self.model.preparation).input.shape[-2:]
+        return self.model.swin.layout(height, width).grid
+
+    @property
+    def picture(self) -> NDArray[np.uint8]:
+        """The square that it sees, (S, S, 3)."""
+        return picture(self.model.preparation)
+
+
+def current() -> Subject:
     """The sidebar's model and step if it is a Swin; else the nearest one."""
     chosen = nouns.choice()
-    if isinstance(chosen.config, SwinConfig):
-        return chosen, nouns.current().step
-    found = stand_in.nearest(lambda config: isinstance(config, SwinConfig))
-    return found, found.steps[-1]
+    if abilities(chosen.config).windows:
+        return Subject(chosen, nouns.current().step)
+    found = stand_in.nearest(lambda config: bool(abilities(config).windows))
+    return Subject(found, found.last_step)
 
 
-def config_of(choice: ModelChoice) -> SwinConfig:
-    """The choice's config.
-
-    Raises:
-        TypeError: if it is no Swin's.
-    """
-    if not isinstance(choice.config, SwinConfig):
-        raise TypeError(f"{choice.key} must be a Swin, received a {type(choice.config).__name__}")
-    return choice.config
+def introduce(now: Subject) -> None:
+    """One quiet line: which Swin is shown; where it stands in for the sidebar's model, it can be chosen."""
+    stand_in.say_which(now.choice, lacks="windows", button="Choose this Swin", key="swin.choose")
+    if now.choice.key == nouns.current().model and now.choice.trained_on is not None:
+        data = plain(catalogue.data_title(now.choice.trained_on))
+        st.markdown(f":small[:gray[{plain(now.choice.title)} · trained on {data}]]")
 
 
-def remind(choice: ModelChoice) -> None:
-    """One quiet line: which Swin a further part of the page shows."""
-    weights = (
-        "random weights"
-        if choice.trained_on is None
-        else f"trained on {catalogue.data_title(choice.trained_on)}"
-    )
-    st.markdown(f":small[:gray[{choice.title} · {weights}]]")
-
-
-def picture(preparation: Preparation | None = None) -> np.ndarray:
-    """The square that a model sees (None: the sidebar's), (S, S, 3) uint8, from the source's pixels if finer."""
+def picture(preparation: Preparation | None = None) -> NDArray[np.uint8]:
+    """The square that a model sees (None: the sidebar's), (S, S, 3), from the source's pixels if finer."""
     image, how = nouns.current().image, preparation or nouns.choice().preparation
     prepared = nouns.prepared(how)
     if how.digit:

@@ -9,6 +9,7 @@ import { gridNavigation } from '../../views/kit/grid.js';
 import { PALETTE } from '../../views/kit/palette.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+import { plural } from '../../views/kit/words.js';
 
 const QUAD = [0, 1, 2, 3];
 const LEAST = 136;
@@ -121,7 +122,12 @@ class SwinPyramid {
     this.strip(6, merged.data, room / 2, peakOf(merged.data), [this.now.colors.query]);
     this.rows[6].shape.textContent = `${2 * C}`;
     const before = stages[merge.stage - 1];
-    this.note.textContent = `W is ${4 * C} × ${2 * C}. ${before.rows} × ${before.cols} tokens of ${C} values become ${stages[merge.stage].rows} × ${stages[merge.stage].cols} of ${2 * C}: half as many numbers.`;
+    const after = stages[merge.stage];
+    const share = (2 * after.rows * after.cols) / (before.rows * before.cols);
+    const fewer = share === 0.5 ? 'half as many numbers' : `${share.toFixed(2)} times as many numbers`;
+    this.note.textContent =
+      `W is ${4 * C} × ${2 * C}. ${before.rows} × ${before.cols} tokens of ${C} values become ` +
+      `${after.rows} × ${after.cols} of ${2 * C}: ${fewer}.`;
   }
 
   drawAll() {
@@ -157,7 +163,8 @@ class SwinPyramid {
     const [r, c] = [Math.floor(i / cols), i % cols];
     const { stages } = this.now.header;
     const px = `${stages[s].px} × ${stages[s].px} px`;
-    const made = s ? `, made of ${(stages[0].rows / rows) * (stages[0].cols / cols)} patches` : '';
+    const patches = (token, all) => Math.min((token + 1) * 2 ** s, all) - token * 2 ** s; // fewer at an uneven end
+    const made = s ? `, made of ${patches(r, stages[0].rows) * patches(c, stages[0].cols)} patches` : '';
     const text = `Stage ${s + 1}, token (${r}, ${c}): ${px}${made}`;
     if (event?.type === 'keydown') this.say(text);
     // Above the picture: its neighbours stay in sight.
@@ -192,7 +199,7 @@ class SwinPyramid {
       self.box.style.width = `${Math.max(self.side, LEAST)}px`;
       self.head.textContent = `Stage ${s + 1}`;
       self.note.textContent = `${stage.rows} × ${stage.cols} × ${stage.dim.toLocaleString('en')}`;
-      self.why.textContent = `${stage.px} px tokens\n${stage.blocks} blocks · ${stage.heads} heads`;
+      self.why.textContent = `${stage.px} px tokens\n${plural(stage.blocks, 'block')} · ${plural(stage.heads, 'head')}`;
     });
     this.drawAll();
     this.drawMerge();

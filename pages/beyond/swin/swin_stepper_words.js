@@ -5,9 +5,10 @@ export function tellStage(stage, { rows, cols, window: M, shift }) {
   const windows = (rows * cols) / M ** 2;
   const told = [
     `${rows} × ${cols} tokens of C values each, in reading order.`,
-    `Even block, W-MSA: cut into ${windows} windows of ${M} × ${M}. Every token attends inside its own window only.`,
+    `First block of the pair, W-MSA: cut into ${windows} windows of ${M} × ${M}. ` +
+      'Every token attends inside its own window only.',
     shift
-      ? `Odd block: torch.roll(x, (−${shift}, −${shift})). Everything moves ${shift} up and left; ` +
+      ? `Second block, SW-MSA: torch.roll(x, (−${shift}, −${shift})). Everything moves ${shift} up and left; ` +
         'what leaves at one edge enters at the other.'
       : 'Without a shift nothing rolls: both blocks see the same windows.',
     shift
@@ -20,7 +21,7 @@ export function tellStage(stage, { rows, cols, window: M, shift }) {
         'Point at patch 1: its window holds three other corners of the picture.'
       : 'All ids are equal: nothing to mask.',
     'Softmax in each window. Here Q = K = the patches’ mean colours, so that no weights are needed; ' +
-      'a real Swin’s is below.',
+      '“Real attention” shows a Swin’s own.',
     'Put the windows side by side again: the grid, still rolled.',
     shift ? `torch.roll(x, (${shift}, ${shift})): every token is back in its place.` : 'Every token is in its place.',
   ];

@@ -7,65 +7,97 @@ from functools import lru_cache, partial
 import numpy as np
 import streamlit as st
 
-from pages.beyond.swin import subject
-from pages.beyond.swin import views as views
-from pages.shell import controls, nouns, page, stand_in
-from pages.stores import cached
-from pages.stores.choice import ModelChoice
+from pages.beyond.swin import grid, measured, subject, views
+from pages.shell import nouns, page
 from vitviz.analysis import reachability
 from vitviz.analysis import windows as analysis
-from vitviz.models.layout import TokenLayout
-from vitviz.models.loaded import LoadedModel
 from vitviz.plots import swin as plots
-from vitviz.probe.window_reach import NOTHING, patch_gradients
+from vitviz.plots.swin import Hops
+from vitviz.probe.window_reach import patch_gradients
+from vitviz.words import plural
 
 KEY = "swin.reach"
 BLOCKS = 8  # a corner of 16 x 16 patches reaches the whole picture after 7 with windows of 4
-SHOWN = 12  # blocks of a real Swin side by side
 CNN_RADIUS = 2  # two 3 x 3 convolutions, as in a residual block
+
+MATHEMATICS = r"""
+**What can have been read.** With $L_l$ the Boolean matrix of the pairs (query, key) that block $l$ allows, after $n$
+blocks it is
+
+$$
+L_n L_{n-1} \cdots L_1
+$$
+
+Its rows say what a token reads, its columns where a patch reaches. Merging is one more such matrix, four columns to a
+row.
+
+**What is measured.** For a token of a block's output $z$, and signs $\varepsilon_c = \pm 1$ drawn once, a patch's
+number is
+
+$$
+\sum_{\text{its pixels and channels}} \Bigl| \frac{\partial}{\partial x} \sum_c \varepsilon_c\, z_c \Bigr|
+$$
+
+A masked score of $-100$ leaves $e^{-100} \approx 4 \cdot 10^{-44}$ of a weight, which counts as nothing.
+
+Source of the windows: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
+"""
+TRY_THIS = """
+1. Set the shift to 0. What can no window learn of the others before tokens are merged?
+2. **Predict first:** grid 16, windows of 4, a patch in the corner: after how many blocks has it reached the whole
+   picture? And with windows of 8? Click the corner, and see.
+3. Turn from *where this patch reaches* to *what this token reads*: after two blocks, why are the two not the same?
+"""
 
 
 @lru_cache(maxsize=32)
-def tables(grid: int, window: int, shift: int) -> dict[str, tuple[str, np.ndarray]]:
-    """Title -> (note, hops) of the four kinds of block on one grid."""
-    found, tokens = analysis.layout((grid, grid), window, shift), grid * grid
+def tables(chosen: grid.Choice) -> dict[str, Hops]:
+    """By title, the hops of the four kinds of block on one grid."""
+    side, tokens = (chosen.grid, chosen.grid), chosen.grid**2
+    found = analysis.layout(side, chosen.window, chosen.shift)
     plain = reachability.window_links(found.plain, None, tokens)
     shifted = reachability.window_links(found.index, found.mask, tokens)
     every = np.ones((tokens, tokens), bool)
-    near = reachability.convolution_links((grid, grid), CNN_RADIUS)
+    near = reachability.convolution_links(side, CNN_RADIUS)
     kinds = {
-        "Swin, shifted": (f"windows of {window}, shift {shift}", plain, shifted),
-        "Swin, never shifted": (f"windows of {window}", plain, plain),
+        "Swin, shifted": (f"windows of {chosen.window}, shift {chosen.shift}", plain, shifted),
+        "Swin, never shifted": (f"windows of {chosen.window}", plain, plain),
         "ViT": ("global attention", every, every),
         "CNN": ("two 3 × 3 convolutions a block", near, near),
     }
     return {
-        title: (note, reachability.first_block(reachability.alternate(even, odd, BLOCKS)))
-        for title, (note, even, odd) in kinds.items()
+        title: (note, reachability.first_block(reachability.alternate(first, second, BLOCKS)))
+        for title, (note, first, second) in kinds.items()
     }
 
 
 def draw() -> None:
-    """Four pictures that fill up block by block."""
-    st.subheader("Information travels", anchor=False)
-    grid, window, shift = (st.session_state[f"swin.{name}"] for name in ("grid", "window", "shift"))
-    hops = tables(grid, window, shift)
-    pin = nouns.current().pin.cell((grid, grid))
-    payload = plots.reach(subject.picture(), (grid, grid), hops, pin)
+    """Four pictures that fill up block by block, and the same question to a real model."""
+    chosen = grid.read()
+    side, hops = (chosen.grid, chosen.grid), tables(chosen)
+    pin = nouns.current().pin.cell(side)
+    payload = plots.reach(subject.picture(), side, hops, pin)
     views.reach(payload, key=KEY, on_change=partial(subject.keep_pin, KEY))
-    page.caption(describe(hops, pin, shift))
+    page.caption(describe(hops, pin, chosen.shift))
+    st.subheader("Measured: the gradient of one output token", anchor=False)
+    measured.draw(subject.current())
+    page.drawers(
+        "swin.travel",
+        math=MATHEMATICS,
+        code=(reachability.window_links, reachability.follow, reachability.reads, patch_gradients),
+        try_this=TRY_THIS,
+    )
 
 
-def describe(hops: dict[str, tuple[str, np.ndarray]], pin: int, shift: int) -> str:
+def describe(hops: dict[str, Hops], pin: int, shift: int) -> str:
     """The caption, for the pinned patch."""
-    tokens = len(next(iter(hops.values()))[1])
 
     def full(title: str) -> str:
         from_pin = hops[title][1][:, pin]
-        if (from_pin == reachability.NEVER).any():
-            return f"{(from_pin != reachability.NEVER).sum():,} of {tokens:,} patches after {BLOCKS} blocks"
-        count = from_pin.max()
-        return f"the whole picture after {count} block{'s' if count > 1 else ''}"
+        reached = from_pin[from_pin != reachability.NEVER]
+        if len(reached) < len(from_pin):
+            return f"{len(reached):,} of {len(from_pin):,} patches after {BLOCKS} blocks"
+        return f"the whole picture after {plural(int(reached.max()), 'block')}"
 
     text = f"From patch {pin + 1}, information reaches {full('ViT')} of a ViT and {full('CNN')} of the CNN."
     if not shift:
@@ -74,47 +106,3 @@ def describe(hops: dict[str, tuple[str, np.ndarray]], pin: int, shift: int) -> s
         text
         + f" Windows that shift reach {full('Swin, shifted')}; windows that never shift: {full('Swin, never shifted')}."
     )
-
-
-def draw_measured(choice: ModelChoice, step: int) -> None:
-    """The same question to a real model, by gradients."""
-    st.subheader("Measured: the gradient of one output token", anchor=False)
-    stand_in.say_which(choice, lacks="windows", button="Choose this Swin", key="swin.choose")
-    model, config = cached.loaded(choice, step), subject.config_of(choice)
-    prepared = nouns.prepared(model.preparation)
-    grid = model.model.layout(*prepared.input.shape[-2:]).grid
-    every = reachability.swin_blocks(config, grid)
-    first = 1
-    if len(every) > SHOWN:
-        first = controls.slider("swin.first", "First block shown", 1, len(every) - SHOWN + 1, 1)
-    blocks = every[first - 1 : first - 1 + SHOWN]
-    now = nouns.current()
-    point = now.pin.point
-    names = tuple(block.name for block in blocks)
-    found = _gradients(model.digest, model, now.image, now.offset, names, point)
-    tokens = [TokenLayout((), block.grid, 1).token_at(*point) for block in blocks]
-    allowed = np.stack([reachability.reads(every, first - 1 + i, token) for i, token in enumerate(tokens)])
-    payload = plots.gradient(subject.picture(model.preparation), grid, blocks, tokens, allowed, found)
-    views.gradient(payload, key="swin.gradient")
-    measured = found > NOTHING * found.max(axis=1, keepdims=True)
-    same = int((allowed == measured).all(axis=1).sum())
-    page.caption(
-        f"One backward pass from the token under the pin after each block. In {same} of {len(blocks)} blocks the"
-        f" gradient is non-zero on exactly the patches that windows, masks and mergings allow (outlined);"
-        f" they grow from {allowed[0].sum():,} to {allowed[-1].sum():,} of {allowed.shape[1]:,}."
-        f" Below {NOTHING:.0e} of the largest counts as zero."
-    )
-
-
-@cached.per_picture(shared=24, upload=8, spinner="Following the gradients …")
-def _gradients(
-    digest: str,
-    _model: LoadedModel,
-    image: str,
-    offset: cached.Offset,
-    names: tuple[str, ...],
-    point: tuple[float, float],
-) -> np.ndarray:
-    """(blocks, patches)."""
-    prepared = cached.prepared(image, _model.preparation, offset)
-    return patch_gradients(_model.model, prepared.input, names, point)

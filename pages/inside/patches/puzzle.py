@@ -25,6 +25,25 @@ ROUNDING = 1e-5  # probabilities that differ by less differ by the order of a su
 SHOWN = 5
 
 
+MATHEMATICS = r"""
+Let $\Pi$ move the rows of a sequence. Attention, LayerNorm and the MLP do not know where a row stands:
+
+$$
+\mathrm{Layer}(\Pi\, z) = \Pi\, \mathrm{Layer}(z)
+$$
+
+An answer that is read from [CLS], or from the mean of the patches, is then the same for every order. With
+$\mathbf{E}_{pos}$ it is not: the same patch gets another row of the table at another place.
+
+Source: Vaswani et al. 2017, *Attention Is All You Need*, section 3.5, on why positions are added at all.
+"""
+TRY_THIS = """
+1. **Predict first:** with every patch shuffled, which model changes its answer?
+   Then move the slider to 5 % and see when it starts.
+2. Another shuffle number: does the same class win?
+"""
+
+
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="patches"):
     """How many of a hundred patches move, and which shuffle it is."""
@@ -57,14 +76,24 @@ class Result:
         return patches.largest_difference(self.before, self.after)
 
 
-@st.fragment
 def draw(cut: Cut) -> None:
-    """The controls, the shuffled picture, and what each model makes of it."""
-    st.subheader("The scrambled puzzle", anchor=False)
+    """The puzzle where the model has an answer and positions; then the drawers."""
     lacking = cut.able.class_head.why_not or cut.able.positions.why_not
     if lacking:
         st.markdown(f":gray[{lacking} Choose a ViT with a head for the puzzle.]")
         return
+    _draw_shuffled(cut)
+    page.drawers(
+        "patches.puzzle",
+        math=MATHEMATICS,
+        code=(patches.scrambled_order, answers_to_a_shuffle, without_positions),
+        try_this=TRY_THIS,
+    )
+
+
+@st.fragment
+def _draw_shuffled(cut: Cut) -> None:
+    """The controls, the shuffled picture, and what each model makes of it."""
     chosen = _read()
     order = patches.scrambled_order(len(cut.found.tokens), chosen.shuffled / 100, chosen.seed)
     results = [_solve(cut, order, contender) for contender in contenders(cut)]

@@ -9,13 +9,29 @@ from pages.inside.patches import views
 from pages.inside.patches.cut import Cut
 from pages.shell import nouns, page
 from vitviz.analysis.patches import position_rows
+from vitviz.models.vit import VisionTransformer
 from vitviz.plots import patches as plots
 from vitviz.words import plural
+
+MATHEMATICS = r"""
+$$
+\mathbf{z}_0 = [\mathbf{x}_\text{class};\ \mathbf{x}^1_p\mathbf{E};\ \dots;\ \mathbf{x}^N_p\mathbf{E}]
++ \mathbf{E}_{pos}
+$$
+
+The order of the rows reaches the layers through $\mathbf{E}_{pos}$ alone: attention and the MLP treat the tokens as a
+set, and so does an answer that is read from [CLS] or from the mean of the patches.
+
+Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, equation 1 and section 3.1.
+"""
+TRY_THIS = """
+1. **Predict first:** choose another picture. Which of the three maps stays as it is?
+2. Point at the first row of a model with [CLS]: which part of it comes from the picture?
+"""
 
 
 def draw(cut: Cut) -> None:
     """The three terms of z0 as heat maps, and how large each is."""
-    st.subheader("The sequence that enters the first layer", anchor=False)
     if not cut.able.positions:
         st.markdown(
             ":gray[A Swin has no [CLS] and adds no positions: its sequence is its patches times E, normalised, on"
@@ -33,6 +49,7 @@ def draw(cut: Cut) -> None:
     )
     views.sequence(payload, key="patches.sequence")
     page.caption(describe(cut, positions[cut.layout.num_prefix_tokens :]))
+    page.drawers("patches.sequence", math=MATHEMATICS, code=(VisionTransformer._embed,), try_this=TRY_THIS)
 
 
 def describe(cut: Cut, positions: np.ndarray) -> str:
@@ -58,4 +75,4 @@ def describe(cut: Cut, positions: np.ndarray) -> str:
     )
     if content:
         text += f", {place / content:.2f} times as large"
-    return text + ". A size is no influence: what the layers make of either, the shuffle below shows."
+    return text + ". A size is no influence: what the layers make of either, the scrambled puzzle shows."

@@ -1,10 +1,11 @@
-"""The page's controls: the size of the picture, that of a patch, and the column of E that is looked at."""
+"""The page's controls: the size of the picture and that of a patch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.shell import controls
 from pages.stores.choice import ModelChoice
@@ -20,11 +21,10 @@ Options = dict[int, list[PatchSize]]  # patch sizes by image size
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="patches"):
-    """Sizes in pixels; the column counts from 1."""
+    """Sizes in pixels."""
 
     image_px: int
     patch_px: int
-    column: int
 
 
 def options(config: ModelConfig) -> Options:
@@ -38,16 +38,15 @@ def options(config: ModelConfig) -> Options:
     return {px: found for px, found in sizes.items() if any(size.reason is None for size in found)}
 
 
-def read(model: ModelChoice, sizes: Options, dim: int, own_patch_px: int) -> Choice:
-    """Draws the controls in one row.
+def read(model: ModelChoice, sizes: Options, own_patch_px: int) -> tuple[Choice, DeltaGenerator]:
+    """Draws the controls; also gives the room at the end of their row, for a section's own.
 
     Args:
         model: the sidebar's.
         sizes: `options` of it; not empty.
-        dim: D, the columns of E.
         own_patch_px: the patch that the model was made for.
     """
-    image, cut, out, filters = st.columns([1.1, 2.3, 2.3, 1.1], vertical_alignment="top")
+    image, cut, out, room = st.columns([1.1, 2.3, 2.3, 1.1], vertical_alignment="top")
     with image:
         image_px = _image_px(sizes, model.config.image_size)
     fitting = tuple(size.patch_px for size in sizes[image_px] if size.reason is None)
@@ -62,17 +61,7 @@ def read(model: ModelChoice, sizes: Options, dim: int, own_patch_px: int) -> Cho
         )
     with out:
         _say_misfits(image_px, sizes[image_px], abilities(model.config).any_size.why_not)
-    with filters:
-        column = controls.number(
-            Choice.key("column"),
-            "Column of E",
-            1,
-            dim,
-            1,
-            help="E is the learned matrix that turns the pixels of a patch into a token. Each of its columns gives one"
-            " of the token's D values.",
-        )
-    return Choice(image_px, patch_px, column)
+    return Choice(image_px, patch_px), room
 
 
 def _image_px(sizes: Options, own_px: int) -> int:

@@ -2,25 +2,75 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.inside.patches import views
 from pages.inside.patches.cut import SEED, Cut
-from pages.inside.patches.sizes import Choice
-from pages.shell import nouns, page
+from pages.shell import controls, nouns, page
+from vitviz.analysis.patches import patchify
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots import patches as plots
+from vitviz.tables import Columns, columns_of
 from vitviz.words import plain, plural
 
 KEY = "patches.stage"
 
 
-def draw(cut: Cut, column: int) -> None:
-    """The stage, what its sizes are, and what stands in; the column of E counts from 0."""
-    _say_what_stands_in(cut)
+MATHEMATICS = r"""
+$$
+\mathbf{z}_0 = [\mathbf{x}_\text{class};\ \mathbf{x}^1_p\mathbf{E};\ \dots;\ \mathbf{x}^N_p\mathbf{E}]
++ \mathbf{E}_{pos}
+$$
+
+with $\mathbf{E} \in \mathbb{R}^{(P^2 C)\times D}$, $\mathbf{E}_{pos} \in \mathbb{R}^{(N+1)\times D}$ and $N = HW/P^2$:
+$N$ patches, and $N + 1$ tokens with $\mathbf{x}_\text{class}$, which is [CLS]. One value of a token is one dot product:
+
+$$
+(\mathbf{x}_p\mathbf{E} + \mathbf{b})_d = \sum_{k=1}^{P^2C} x_k\, E_{k,d} + b_d
+$$
+
+Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, equation 1 and section 3.1.
+"""
+TRY_THIS = """
+1. **Predict first:** you double P. By what factor does N change, and by what factor the rows of E?
+   Then look at the shapes.
+2. Pull the patches apart and find one that tells you nothing. What does its token look like?
+3. Turn on *Response*: which patches answer to the column most strongly, and does its picture say why?
+4. Choose a patch as large as the picture. What is left for attention to do?
+"""
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="patches"):
+    """Which column of E is looked at, from 1."""
+
+    column: int
+
+
+def read(room: DeltaGenerator, dim: int) -> Choice:
+    """Draws the control; E has `dim` columns."""
+    with room:
+        return Choice(
+            controls.number(
+                Choice.key("column"),
+                "Column of E",
+                1,
+                dim,
+                1,
+                help="E is the learned matrix that turns the pixels of a patch into a token. Each of its columns gives"
+                " one of the token's D values.",
+            )
+        )
+
+
+def draw(cut: Cut, room: DeltaGenerator) -> None:
+    """The stage and what its sizes are; the column's control goes into the room."""
+    column = read(room, cut.config.embed_dim).column - 1
     scene = plots.Scene(cut.shown, cut.values, cut.found.prefix, cut.patch_px)
     payload = plots.stage(scene, cut.found, pin=nouns.current().pin.token(cut.layout), column=column)
     views.stage(payload, key=KEY, on_change=partial(_picked, cut.layout))
@@ -30,6 +80,13 @@ def draw(cut: Cut, column: int) -> None:
     count = len(cut.found.tokens)
     shapes = {"x": (1, channels, side, side), "x_p": (1, count, values), "E": (values, dim)}
     page.shapes(**shapes, **{"x_p·E": (1, count, dim), "z0": (1, cut.layout.num_tokens, dim)})
+    page.drawers(
+        "patches",
+        math=MATHEMATICS,
+        code=(type(cut.model.get_submodule("patch_embed")).forward, patchify),
+        numbers=partial(_draw_numbers, cut),
+        try_this=TRY_THIS,
+    )
 
 
 def describe(cut: Cut) -> str:
@@ -72,7 +129,8 @@ def _picked(layout: TokenLayout) -> None:
         nouns.set_pin(Pin.of_token(layout, int(said["pin"])))
 
 
-def _say_what_stands_in(cut: Cut) -> None:
+def say_what_stands_in(cut: Cut) -> None:
+    """Whose E it is, where it is not the model's own at its own size."""
     own, own_px = cut.choice, cut.own_patch_px
     if not cut.own_patch:
         depth = len(cut.vit.blocks)
@@ -88,3 +146,34 @@ def _say_what_stands_in(cut: Cut) -> None:
             f":blue-badge[:material/open_in_full: resized] Its own E, on a picture of {cut.values.shape[-1]} px"
             f" instead of {own.config.image_size}; a learned table of positions is stretched to the new grid."
         )
+
+
+def _draw_numbers(cut: Cut) -> None:
+    """Tokens, flattened patches and the cut picture, to take away."""
+    values = cut.found.weight.shape[1]
+    tokens, flat = cut.found.tokens, patchify(cut.values, cut.patch_px)
+    side = cut.values.shape[-1]
+    st.markdown(
+        f"Tokens x_p E are {len(tokens):,} × {tokens.shape[1]:,}; patches are {len(flat):,} × {values:,}, channel by"
+        f" channel, row by row; the picture is {side} × {side} px."
+    )
+    left, middle, right = st.columns(3)
+    with left:
+        page.csv("Tokens (CSV)", _rows(tokens, "d"), "tokens.csv", "patches.csv_tokens", stretch=True)
+    with middle:
+        page.csv(
+            "Flattened patches (CSV)", _rows(flat, "k"), "patches.csv", "patches.csv_patches", stretch=True
+        )
+    with right:
+        apart = partial(_apart, cut.shown, cut.patch_px)
+        page.download("Patches apart (PNG)", apart, "patches.png", "patches.png", stretch=True)
+
+
+def _rows(matrix: plots.FloatArray, letter: str) -> Columns:
+    """One line a patch, which counts from 1; columns d1, d2, …"""
+    names = [f"{letter}{i + 1}" for i in range(matrix.shape[1])]
+    return {"patch": range(1, len(matrix) + 1)} | columns_of(matrix, names)
+
+
+def _apart(shown: plots.PictureArray, patch_px: int) -> bytes:
+    return plots.png(plots.apart(shown, patch_px))

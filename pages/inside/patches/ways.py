@@ -15,8 +15,40 @@ from pages.shell import nouns, page
 from vitviz.analysis import patches
 from vitviz.models.layers import unfold_patches
 from vitviz.plots import patches as plots
+from vitviz.words import percent
 
 CODE_PX = 300  # of the two boxes of code, side by side
+
+
+MATHEMATICS = r"""
+A Conv2d with kernel and stride $P$ computes, at every place where it stops, the sum that one row of patches times
+$\mathbf{E}$ is:
+
+$$
+(\mathbf{x}_p\mathbf{E} + \mathbf{b})_d = \sum_{c=1}^{C} \sum_{i=1}^{P} \sum_{j=1}^{P} W_{d,c,i,j}\; x_{c,\,i,\,j} + b_d
+$$
+
+so $\mathbf{E}$ is its weight $W$, laid out as a matrix of $P^2 C$ rows and $D$ columns.
+
+Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, section 3.1.
+"""
+TRY_THIS = """
+1. **Predict first:** by how much do the two ways differ: not at all, or by rounding?
+2. Under the slip, point at a patch of the right picture: from where does it really take its pixels?
+3. Make P as large as the picture's side. What does the slip get wrong now?
+"""
+
+
+def draw(cut: Cut) -> None:
+    """Both ways, the slip, the drawers."""
+    draw_convolution(cut)
+    draw_slip(cut)
+    page.drawers(
+        "patches.ways",
+        math=MATHEMATICS,
+        code=(patches.patchify, patches.embed, patches.slip_patches),
+        try_this=TRY_THIS,
+    )
 
 
 def draw_convolution(cut: Cut) -> None:
@@ -53,10 +85,15 @@ def draw_slip(cut: Cut) -> None:
     pinned = nouns.current().pin.cell(cut.layout.grid)
     views.slip(plots.slip(cut.shown, slipped, cut.patch_px, pinned), key="patches.slip")
     side, p = cut.shown.shape[0], cut.patch_px
+    shape = f"{len(slipped):,} × {p * p * len(cut.values):,}"
+    if len(slipped) == 1:
+        page.caption(
+            f"`picture.reshape(N, P·P·C)` has the right shape, {shape}: one patch cannot be cut wrongly."
+        )
+        return
     rows = patches.slip_rows(side, p)
     page.caption(
-        f"`picture.reshape(N, P·P·C)` has the right shape, {len(slipped):,} × {p * p * len(cut.values):,}, and the"
-        f" wrong pixels: each “patch” is a run of {p * p} pixels over"
-        f" {'1 row' if rows == 1 else f'up to {rows} rows'} of the picture. On average"
-        f" {100 * patches.slip_share(side, p):.0f} % of them lie in the patch of the same number."
+        f"`picture.reshape(N, P·P·C)` has the right shape, {shape}, and the wrong pixels: each “patch” is a run of"
+        f" {p * p} pixels over {'1 row' if rows == 1 else f'up to {rows} rows'} of the picture. On average"
+        f" {percent(patches.slip_share(side, p), 0)} of them lie in the patch of the same number."
     )
