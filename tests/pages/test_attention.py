@@ -22,7 +22,7 @@ from vitviz.models.zoo import create_model
 
 PAGE = "pages/inside/attention/page.py"
 BLOCK = "pages/inside/block/page.py"
-VIEWS = ("look", "methods", "truth", "ablate", "depth", "compare")
+VIEWS = ("look", "matrix", "methods", "truth", "ablate", "depth", "compare")
 MODELS = (
     "preset:vit_digits",
     "preset:deit_digits",
@@ -328,7 +328,7 @@ def test_a_model_without_a_head_says_what_has_no_meaning(open_app, headless):
     for view in VIEWS:
         app = open_app(PAGE, model=headless, image="shapes:0", attention__view=view)
         texts = [node.value for node in (*app.caption, *app.info)]
-        if view != "compare":
+        if view not in ("compare", "matrix"):
             assert any("no head for classes" in text for text in texts), (view, texts)
     app = open_app(PAGE, model=headless, image="shapes:0", pin="reg2", attention__view="look")
     header, _ = message(app, "attention.explorer")
@@ -406,3 +406,27 @@ def test_before_its_training_a_model_is_random(open_app, no_shipped_checkpoints)
     for step, words in (("0", "Random weights: these probabilities"), ("9", "Trained on Digits")):
         app = open_app(PAGE, model="checkpoint:two", step=step, image="digits:0")
         assert any(words in caption.value for caption in app.main.caption)
+
+
+@pytest.mark.parametrize("model", ["preset:vit_digits", "preset:deit_digits", "preset:recipe_d"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_matrix_is_the_head_s_and_its_mask_leaves_rows_of_one(open_app, model, causal):
+    choices = {"attention__view": "matrix", "attention__layer": "2", "attention__head": "1"}
+    app = open_app(PAGE, model=model, image="digits:0", attention__causal=str(int(causal)), **choices)
+    header, arrays = message(app, "attention.matrix")
+    attn = (arrays["codes"].astype(float) / 255) ** 2 * arrays["max"][:, None]
+    assert header["causal"] is causal and attn.shape == (len(attn), len(attn))
+    np.testing.assert_allclose(attn.sum(axis=1), 1, atol=0.05)  # eight bits a weight
+    assert bool(attn[0, 0] == pytest.approx(1)) is causal
+    assert bool((np.triu(attn, 1) == 0).all()) is causal
+    (said,) = [text.value for text in app.main.caption if "every row sums to 1" in text.value]
+    assert ("The mask takes" in said) is causal
+    assert app.query_params["attention.causal"] in (str(int(causal)), [str(int(causal))])
+
+
+def test_the_sentence_is_marked_as_an_illustration(open_app):
+    app = open_app(PAGE, model="preset:swin_digits", image="digits:0", attention__view="matrix")
+    header, _ = message(app, "attention.sentence")
+    assert " ".join(header["words"]) == "Bark is a dog and he is cute"
+    assert any("illustration" in text.value and "set by hand" in text.value for text in app.main.markdown)
+    assert app.main.info  # a Swin has no row over all tokens

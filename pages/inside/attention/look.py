@@ -82,7 +82,7 @@ class Look(controls.Chosen, page="attention"):
 def choose(subject: Subject) -> Look:
     """The controls above an explorer."""
     with st.container(horizontal=True, vertical_alignment="top", gap="small"):
-        layer, head = _layer_and_head(subject)
+        layer, head = layer_and_head(subject)
         direction, style = _direction_and_style()
         with _popover():
             scale = controls.segmented(
@@ -118,7 +118,7 @@ def _popover() -> DeltaGenerator:
     return beside.popover("Display", width="content")
 
 
-def _layer_and_head(subject: Subject) -> tuple[int, Head]:
+def layer_and_head(subject: Subject) -> tuple[int, Head]:
     """Which maps travel; the last layer, until a visitor chooses one."""
     heads = heads_by_layer(subject.model.config)
     controls.follow_default(Look.key("layer"), len(heads))

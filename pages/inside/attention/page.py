@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.inside.attention import ablate, compare, depth, explore, methods, truth
+from pages.inside.attention import ablate, compare, depth, explore, matrix, methods, truth
 from pages.shell import controls, groups, nouns, page, stand_in, subject
 from vitviz.models.abilities import abilities
 from vitviz.pin import Pin
 
 VIEWS = {
     "look": ("Look", explore.draw),
+    "matrix": ("Matrix", matrix.draw),
     "compare": ("Side by side", compare.draw),
     "depth": ("Over depth", depth.draw),
     "methods": ("Methods", methods.draw),
@@ -20,7 +21,7 @@ VIEWS = {
     "ablate": ("Leave out", ablate.draw),
 }
 GROUPS = {
-    "Where it looks": ("look", "compare", "depth"),
+    "Where it looks": ("look", "matrix", "compare", "depth"),
     "What explains the decision": ("methods", "truth", "ablate"),
 }
 

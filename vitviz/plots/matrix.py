@@ -1,0 +1,52 @@
+"""A matrix of attention as data for the browser: of a picture's tokens, or of a sentence's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis.attention import FloatArray, quantise_rows
+from vitviz.models.layout import TokenLayout
+from vitviz.plots.blob import pack
+from vitviz.plots.photo import Photo
+
+SHOWN_SHARE = (
+    0.995  # of the weights lie below the colour scale's end: a few strong ones would leave the rest pale
+)
+
+
+def of_picture(attn: FloatArray, photo: Photo, layout: TokenLayout, pin: str, *, causal: bool) -> bytes:
+    """One head's (tokens, tokens) attention over its picture, packed for `matrix.js`."""
+    header = {
+        "words": None,
+        "prefix": list(layout.prefix),
+        "grid": list(layout.grid),
+        "pin": pin,
+        "causal": causal,
+        "top": scale_end(attn),
+        **photo.header,
+    }
+    codes, maxima = quantise_rows(attn)
+    return pack(header, codes=codes, max=maxima, photo=photo.array)
+
+
+def of_words(attn: FloatArray, words: Sequence[str], *, causal: bool) -> bytes:
+    """The same between the words of a sentence."""
+    codes, maxima = quantise_rows(attn)
+    header = {
+        "words": list(words),
+        "prefix": [],
+        "grid": [1, len(words)],
+        "pin": "",
+        "causal": causal,
+        "top": float(attn.max()),
+    }
+    return pack(header, codes=codes, max=maxima)
+
+
+def scale_end(attn: FloatArray) -> float:
+    """The weight at the end of the colour scale: nearly all lie below, what lies above has its colour."""
+    seen: NDArray[np.floating] = attn[attn > 0]
+    return float(np.quantile(seen, SHOWN_SHARE)) if seen.size else 1.0
