@@ -100,7 +100,7 @@ def test_a_photo_takes_a_grey_model_that_nobody_chose_to_the_best_of_photos(open
     # The model is the visitor's own choice now: the next photo does not move it.
     app = upload(app, png((30, 200, 30)))
     assert app.query_params["model"] == GREY
-    assert button(app, "nouns.fitting").label == "Show CIFAR-10 hybrid instead"
+    assert button(app, "nouns.fitting").label == "Show CIFAR\\-10 hybrid instead"
 
 
 def test_a_sample_in_colour_does_the_same_and_cls_asks_where_it_is_read_out(

@@ -40,8 +40,8 @@ def test_what_is_left_out_stands_in_the_link_and_opens_so(open_app: OpenApp) -> 
 
 def test_what_is_left_out_is_kept_from_view_to_view_and_ends_with_another_grid(open_app: OpenApp) -> None:
     app = painted(open_app(ATTENTION, model=GREY, image="digits:0", attention__view="ablate"))
-    app.segmented_control(key="attention.view").set_value("look").run()
-    app.segmented_control(key="attention.view").set_value("ablate").run()
+    app.segmented_control(key="attention.view._0").set_value("look").run()
+    app.segmented_control(key="attention.view._1").set_value("ablate").run()
     assert begins_with(app)["left_out"] == PAINTED
     mark = begins_with(app)["mark"]
     app.sidebar.selectbox(key="model").set_value("preset:vit_mnist").run()
@@ -97,10 +97,10 @@ def test_a_reload_keeps_what_was_chosen_by_hand_and_controls_of_other_views(open
     app = open_app(ATTENTION, image="digits:0")
     app.sidebar.selectbox(key="model").set_value("preset:vit_shapes").run()
     app.segmented_control(key="attention.style").set_value("heat").run()
-    app.segmented_control(key="attention.view").set_value("truth").run()
+    app.segmented_control(key="attention.view._1").set_value("truth").run()
     again = opened_again(app, app.session_state["_visit"])
     assert again.session_state["_by_hand"]
-    again.segmented_control(key="attention.view").set_value("look").run()
+    again.segmented_control(key="attention.view._0").set_value("look").run()
     assert said(again, "attention.style") == "heat"
 
 

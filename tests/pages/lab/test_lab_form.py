@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.conftest import opened_again
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button, until, view
 from tests.robustness.test_own_sets import archive
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
@@ -286,6 +288,12 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     shown = arrays["worst"][0].reshape(-1, 16, 16, 3)
     assert all(any(np.array_equal(one, other) for other in pictures) for one in shown)
 
+    app.main.button(key="live_lab._own_remove").click().run()
+    assert own.own_note(note.name, folder) == note  # whoever has the link looks on
+    words = folder / "sets" / f"{note.name.removeprefix(own.PREFIX)}.json"
+    maker = app.session_state["_visit"]
+    words.write_text(json.dumps(asdict(replace(note, owner=maker.owner))))
+    app = opened_again(app, maker)
     app.main.button(key="live_lab._own_remove").click().run()
     assert not app.exception
     app.run()

@@ -1,0 +1,38 @@
+"""Who brought a set of pictures may remove it; who has its link may not."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pages.stores import own_sets
+from pages.stores.visit import Visit
+from vitviz.data import own
+
+
+def archive() -> bytes:
+    dice, buffer = np.random.default_rng(0), io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as made:
+        for place in range(12):
+            picture = io.BytesIO()
+            Image.fromarray(dice.integers(0, 255, (16, 16, 3), dtype=np.uint8)).save(picture, "PNG")
+            made.writestr(f"{'ab'[place % 2]}/{place}.png", picture.getvalue())
+    return buffer.getvalue()
+
+
+def test_a_link_to_a_set_does_not_remove_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
+    maker, guest = Visit("m" * 22), Visit("g" * 22)
+    note = own_sets.keep(maker, archive(), "pets", 16)
+    assert maker.token not in (tmp_path / "sets" / f"{note.name[4:]}.json").read_text()
+    assert own_sets.adopt(guest, note.name)
+    assert own_sets.may_remove(maker, note) and not own_sets.may_remove(guest, note)
+    own_sets.remove(guest, note.name)
+    assert guest.sets == () and own.own_note(note.name, tmp_path) == note
+    own_sets.remove(maker, note.name)
+    assert own.own_note(note.name, tmp_path) is None
