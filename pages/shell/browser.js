@@ -1,4 +1,7 @@
-// What the browser keeps for a visit: the cookie that names it after a reload, and one entry of history a page.
+// What the browser keeps for a visit: the cookie that names it after a reload, and one entry of history a page; and
+// that Escape closes a word's explanation.
+
+import { closable } from './terms.js';
 
 const COOKIE = 'vitviz_visit';
 const SETTLING_MS = 30000; // a page writes its full address within its first run, on a busy server later
@@ -43,6 +46,7 @@ export default function browser() {
   if (!window[PATCHED]) {
     window[PATCHED] = true;
     oneEntryAPage();
+    closable();
   }
   return ({ header }) => remember(header.token);
 }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
+from pages.shell import state, terms
 from vitviz.tables import Columns, csv_text
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ _MIME = {
 def header(title: str, question: str) -> None:
     """The page's title and the one question that its picture answers."""
     st.title(title, anchor=False)
-    st.markdown(f":gray[{question}]")
+    terms.begin()
+    terms.write(question, more=st.session_state.get(state.PAGE, ""))
 
 
 def caption(text: str) -> None:

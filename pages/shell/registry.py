@@ -127,6 +127,7 @@ _ALL = (
         need="windows",
         parts=("patches", "positions", "blocks"),
     ),
+    PageEntry("classroom/words", "words", "Words", "dictionary", "Class", "What does this word mean?"),
 )
 PAGES = tuple(entry for entry in _ALL if (_ROOT / entry.folder / "page.py").is_file())
 BY_SLUG = {entry.slug: entry for entry in PAGES}

@@ -21,3 +21,4 @@ LOST = "_lost"  # (key of the model that is shown instead, the sentence that say
 MORE = "_more"  # bool: the form with more models is open
 NOTICE = "_notice"  # str: one sentence about the picture, shown once
 WANTED = "_wanted"  # dict: what a page asks of nouns and controls that this run has drawn already
+MARKED = "_marked"  # set: words of the glossary that this page has marked already

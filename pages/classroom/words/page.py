@@ -1,0 +1,83 @@
+"""The field's words: each with a sentence, its symbol, its shape in this model's numbers, its page and its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.shell import controls, nouns, page, registry
+from vitviz.config import ViTConfig
+from vitviz.glossary import BY_SLUG, GROUPS, SOURCES, TERMS, Term, numbers
+from vitviz.words import plain, plural
+
+NO_BREAK = ",\N{NO-BREAK SPACE}"  # a shape stays on one line of a narrow column
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="words"):
+    """Which word is open, by its slug."""
+
+    word: str
+
+
+def sized(signs: tuple[str, ...] | tuple[int, ...]) -> str:
+    """A shape as it is written: '(T, D)'."""
+    return f"({NO_BREAK.join(str(sign) for sign in signs)})"
+
+
+def read_word() -> Term:
+    """The control: a list that can be typed into."""
+    order = sorted(BY_SLUG, key=lambda slug: BY_SLUG[slug].word.strip("[").lower())
+    chosen = controls.select(
+        Choice.key("word"), "Word", order, "token", format_func=lambda slug: BY_SLUG[slug].word
+    )
+    return BY_SLUG[chosen]
+
+
+def draw_word(term: Term) -> None:
+    """One word with all that is known of it."""
+    with st.container(border=True):
+        st.markdown(f"**{plain(term.word)}** :gray[{term.group.lower()}]  \n{plain(term.sentence)}")
+        if term.symbol:
+            st.latex(term.symbol)
+        if term.shape:
+            st.markdown(shape_of(term))
+        said, address = SOURCES[term.source]
+        with st.container(horizontal=True, vertical_alignment="center"):
+            nouns.link_to(term.page, f"On the page: {registry.BY_SLUG[term.page].title}")
+            st.markdown(f"[{said}]({address})")
+
+
+def shape_of(term: Term) -> str:
+    """The shape in signs, and in the chosen model's numbers where it is a ViT."""
+    choice = nouns.choice()
+    found = numbers(term, choice.config) if isinstance(choice.config, ViTConfig) else None
+    own = f"; in {plain(choice.title)} it is `{sized(found)}`" if found else ""
+    return f"Shape `{sized(term.shape)}`{own}."
+
+
+def draw_tables() -> None:
+    """All words, group by group."""
+    for group in GROUPS:
+        st.subheader(group, anchor=group.lower().replace(" ", "-"))
+        rows = [
+            f"| **{plain(term.word)}** | {plain(term.sentence)} | {f'${term.symbol}$' if term.symbol else ''}"
+            f" | {f'`{sized(term.shape)}`' if term.shape else ''}"
+            f" | [{SOURCES[term.source][0]}]({SOURCES[term.source][1]}) |"
+            for term in TERMS
+            if term.group == group
+        ]
+        st.markdown(
+            "\n".join(["| word | in a sentence | symbol | shape | source |", "|---|---|---|---|---|", *rows])
+        )
+
+
+page.header("Words", registry.BY_SLUG["words"].question)
+draw_word(read_word())
+page.caption(
+    f"{plural(len(TERMS), 'word')} in {plural(len(GROUPS), 'group')}. In shapes N counts patches, T tokens (N + 1, or"
+    " N + 2 for a DeiT), P pixels of a patch's side, C colours, D channels of a token, h heads of d channels each, K"
+    " classes, L blocks, and M tokens of a Swin's window side. A dotted word on any page says the same in small."
+)
+draw_tables()

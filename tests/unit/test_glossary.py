@@ -1,0 +1,97 @@
+"""The glossary tells the truth: shapes are the models', pages exist, sources are on arXiv."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from pages.shell import registry
+from vitviz import glossary
+from vitviz.config import ViTConfig
+from vitviz.glossary import SIZES, SOURCES, TERMS, Term, numbers, occurrences
+from vitviz.models.presets import PRESETS
+from vitviz.models.zoo import create_model
+
+FOUND = [term for term in TERMS if term.found]
+MODELS = ("vit_digits", "deit_digits", "vit_cifar10")
+
+
+def shape_in(term: Term, name: str) -> tuple[int, ...] | None:
+    """The shape of what a term names, as the model has it; None where this model has no such part."""
+    config = PRESETS[name].config
+    model = create_model(config, seed=0).eval()
+    if term.found.startswith("weight:"):
+        weight = dict(model.named_parameters()).get(term.found.removeprefix("weight:"))
+        if weight is None:
+            return None
+        if term.word == "E":  # a convolution's weight (D, C, P, P) is E, turned and folded
+            return tuple(weight.flatten(1).T.shape)
+        return tuple(size for size in weight.shape if size != 1)
+    picture = torch.zeros(1, config.in_chans, config.image_size, config.image_size)
+    with torch.no_grad():
+        logits, found = model(picture, record=(term.found,))
+    return tuple(found[term.found].shape[1:])
+
+
+@pytest.mark.parametrize("term", FOUND, ids=lambda term: term.slug)
+def test_the_shape_is_the_model_s(term: Term) -> None:
+    seen = 0
+    for name in MODELS:
+        config = PRESETS[name].config
+        assert isinstance(config, ViTConfig)
+        shape = shape_in(term, name)
+        if shape is not None:
+            assert numbers(term, config) == shape, name
+            seen += 1
+    assert seen, "no model shows it"
+
+
+def test_every_page_source_group_and_size_exists() -> None:
+    assert 45 <= len(TERMS) <= 70
+    for term in TERMS:
+        assert term.page in registry.BY_SLUG, term.word
+        assert term.source in SOURCES, term.word
+        assert term.group in glossary.GROUPS, term.word
+        assert set(term.shape) <= {*SIZES, *glossary.OTHER_SIZES}, term.word
+        assert term.sentence.endswith((".", "?")) and len(term.sentence) <= 125, term.word
+    assert {term.source for term in TERMS} == set(SOURCES)
+    assert len({form.lower() for term in TERMS for form in term.written}) == sum(
+        len(t.written) for t in TERMS
+    )
+
+
+def test_every_source_is_a_paper_on_arxiv() -> None:
+    for said, address in SOURCES.values():
+        assert re.fullmatch(r"https://arxiv\.org/abs/\d{4}\.\d{4,5}", address)
+        assert re.search(r"(19|20)\d\d$", said)
+
+
+def test_the_formulas_are_those_of_the_facts() -> None:
+    by = glossary.BY_SLUG
+    assert "2i/D" in by["sinusoidal_positions"].symbol  # and not k/D, the common slip
+    assert by["score"].symbol == r"QK^\top / \sqrt d"
+    config = PRESETS["vit_digits"].config
+    assert isinstance(config, ViTConfig)
+    large = ViTConfig(image_size=224, patch_size=16, embed_dim=1024, depth=1, num_heads=16)
+    assert numbers(by["e"], large) == (768, 1024) and numbers(by["patch"], large) == (196, 768)
+    assert numbers(by["relative_position_bias"], large) is None
+
+
+def test_a_word_is_found_once_and_the_longer_one_first() -> None:
+    seen: set[str] = set()
+    text = "Every patch attends to all patches; the causal mask hides keys. E is a matrix, he is not."
+    words = [(text[a:b], term.word) for a, b, term in occurrences(text, seen)]
+    assert words == [
+        ("patch", "patch"), ("attends", "attention"), ("causal mask", "causal mask"), ("keys", "key"), ("E", "E"),
+    ]  # fmt: skip
+    assert occurrences("Another patch.", seen) == []
+    assert [term.word for _, _, term in occurrences("[CLS] and the head", set())] == ["[CLS]", "head"]
+
+
+def test_numbers_of_a_shape_are_whole() -> None:
+    config = PRESETS["vit_digits"].config
+    assert isinstance(config, ViTConfig)
+    assert all(isinstance(size(config), (int, np.integer)) for size in SIZES.values())
