@@ -1,5 +1,8 @@
 // What the browser keeps for a visit: the cookie that names it after a reload, and one entry of history a page.
 
+import { watchAddress } from './address.js';
+import { presenting } from './present.js';
+
 const COOKIE = 'vitviz_visit';
 const SETTLING_MS = 30000; // a page writes its full address within its first run, on a busy server later
 
@@ -44,5 +47,7 @@ export default function browser() {
     window[PATCHED] = true;
     oneEntryAPage();
   }
+  watchAddress();
+  presenting();
   return ({ header }) => remember(header.token);
 }
