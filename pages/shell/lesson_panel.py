@@ -19,14 +19,14 @@ KEY = "lesson_panel"
 WIDTH_REM = 21
 # Beside the page where there is room for both, above it elsewhere; never over it.
 STYLE = f"""<style>
-.st-key-{KEY} {{ border: 1px solid var(--st-border-color, rgba(128,128,128,.3)); border-radius: 8px;
+.st-key-{KEY} {{ border: 1px solid rgba(128, 128, 128, .3); border-radius: 8px;
   padding: 1rem; gap: .6rem; }}
 .st-key-{KEY} [data-testid="stMetricValue"] {{ font-size: 1.15rem; white-space: normal; }}
 .st-key-{KEY} [data-testid="stPageLink-NavLink"] {{
   background: none; border: 1px solid transparent; padding: 2px 8px; }}
 .st-key-{KEY} [data-testid="stPageLink-NavLink"] * {{ font-weight: 400 !important; }}
 .st-key-{KEY} .st-key-lesson_next [data-testid="stPageLink-NavLink"] {{
-  border-color: var(--st-primary-color, currentColor); }}
+  border-color: color-mix(in srgb, currentColor 45%, transparent); }}
 @media (min-width: 1200px) {{
   [data-testid="stMainBlockContainer"] {{ padding-right: {WIDTH_REM + 2.5}rem; }}
   .st-key-{KEY} {{ position: fixed; z-index: 5; top: 4.5rem; right: 1.25rem; width: {WIDTH_REM}rem !important;
@@ -76,13 +76,13 @@ def _panel(slug: str) -> None:
 
 
 def _head(now: Open) -> None:
-    title, leave = st.columns([5, 1], vertical_alignment="center")
-    title.caption(plain(now.lesson.title))
-    if leave.button(
-        "", icon=":material/close:", key="lesson.leave", type="tertiary", help="Leave the lesson"
-    ):
-        lesson.leave()
-        st.rerun()
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.caption(plain(now.lesson.title), width="content")
+        if st.button(
+            "", icon=":material/close:", key="lesson.leave", type="tertiary", help="Leave the lesson"
+        ):
+            lesson.leave()
+            st.rerun()
     st.progress(now.number / len(now.lesson.stops), f"Stop {now.number} of {len(now.lesson.stops)}")
 
 

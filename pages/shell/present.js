@@ -11,7 +11,7 @@ html[data-vitviz-present] [data-testid="stSidebar"],
 html[data-vitviz-present] [data-testid="stExpandSidebarButton"],
 html[data-vitviz-present] [data-testid="stHeader"] { display: none !important; }
 html[data-vitviz-present] [data-testid="stMainBlockContainer"] { padding-top: 1rem; }
-html[data-vitviz-present] .st-key-lesson_panel { top: 1rem !important; }
+html[data-vitviz-present] .st-key-lesson_panel { max-height: calc(100vh - 2rem) !important; top: 1rem !important; }
 `;
 
 /** Begins or ends presenting; it outlives a reload of this tab. */
