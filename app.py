@@ -4,7 +4,18 @@ from itertools import groupby
 
 import streamlit as st
 
-from pages.shell import browser, first_link, foot, guards, link, registry, sidebar, warm
+from pages.shell import (
+    browser,
+    first_link,
+    foot,
+    guards,
+    lesson,
+    lesson_panel,
+    link,
+    registry,
+    sidebar,
+    warm,
+)
 
 first = first_link.is_first()
 guards.install()
@@ -27,11 +38,14 @@ page = st.navigation(
     },
     position="top",
 )
+slug = page.url_path or "home"
 with link.kept():
+    lesson.settle(slug)
     with st.sidebar:
-        sidebar.draw(page.url_path)
-    page.run()
-    foot.draw(page.url_path)
+        sidebar.draw(slug)
+    with lesson_panel.beside(slug):
+        page.run()
+        foot.draw(slug)
 browser.keep()
 if first:
     first_link.dismiss()

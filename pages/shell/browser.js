@@ -3,6 +3,9 @@
 
 import { closable } from './terms.js';
 
+import { watchAddress } from './address.js';
+import { presenting } from './present.js';
+
 const COOKIE = 'vitviz_visit';
 const SETTLING_MS = 30000; // a page writes its full address within its first run, on a busy server later
 
@@ -48,5 +51,7 @@ export default function browser() {
     oneEntryAPage();
     closable();
   }
+  watchAddress();
+  presenting();
   return ({ header }) => remember(header.token);
 }

@@ -118,6 +118,11 @@ def drop(key: str) -> None:
     st.session_state.get(state.OUTGOING, {}).pop(key, None)
 
 
+def written() -> dict[str, str]:
+    """What the nouns and controls that this run has drawn stand for."""
+    return dict(st.session_state.get(state.OUTGOING, {}))
+
+
 def query(**changes: str) -> dict[str, str]:
     """The three nouns and the pin as query parameters, with changes; further keys are a page's controls."""
     nouns = st.session_state.get(state.OUTGOING, {})

@@ -22,3 +22,6 @@ MORE = "_more"  # bool: the form with more models is open
 NOTICE = "_notice"  # str: one sentence about the picture, shown once
 WANTED = "_wanted"  # dict: what a page asks of nouns and controls that this run has drawn already
 MARKED = "_marked"  # set: words of the glossary that this page has marked already
+LESSON = "_lesson"  # (name of the lesson, stop from 1) that is open; None where none is
+LESSON_GONE = "_lesson_gone"  # bool: a link wants a lesson that is not here; said once
+FACTS = "_facts"  # dict: what the page of this run hands over to lessons beside its link

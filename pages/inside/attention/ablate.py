@@ -11,7 +11,7 @@ import streamlit as st
 from pages.inside.attention.ablate_view import ablate as draw_ablation
 from pages.inside.attention.left_out import LeftOut, Sizes
 from pages.inside.attention.look import choose_ground
-from pages.shell import controls, nouns, page
+from pages.shell import controls, lesson, nouns, page
 from pages.shell.subject import Subject
 from pages.views.bars import bars
 from vitviz.models.order import heads_by_layer
@@ -98,6 +98,7 @@ def draw(subject: Subject) -> None:
     with right:
         draw_change(subject, before, now)
     page.caption(describe(subject, before, now, left_out))
+    lesson.hand_over(patches_left_out=len(left_out.patches), heads_left_out=len(left_out.heads))
     page.drawers(
         "attention.ablate",
         math=MATHEMATICS,

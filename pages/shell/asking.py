@@ -1,0 +1,143 @@
+"""Predict, then measure: a question, a guess, and beside it what the model at hand answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.shell import link, nouns, subject
+from pages.shell.subject import Subject
+from pages.stores import visit
+from pages.stores.lessons import Answer
+from vitviz.lessons.kinds import Choose, Drag, Kind, Measured
+from vitviz.lessons.lesson import Question
+from vitviz.pin import Pin
+from vitviz.words import plain
+
+_NOTE = "asked"  # of a visit's notes: answers to pages' own questions, by key
+Keep = Callable[[Answer | None], None]
+
+
+def draw(
+    question: Question,
+    key: str,
+    answer: Answer | None,
+    keep: Keep,
+    at: Subject | None = None,
+    no_guess: Pin | None = None,
+) -> None:
+    """The question with its form, or with the guess and the measured answer.
+
+    Args:
+        key: of its widgets.
+        answer: what was predicted and measured before; None while it is open.
+        keep: takes the answer, or None where the visitor guesses again; called while the page runs.
+        at: the model, step and picture that are asked; the sidebar's where none is given.
+        no_guess: the pin that nobody has set as yet, where a patch is asked for.
+    """
+    st.markdown(f":material/quiz: {plain(question.prompt)}")
+    if answer is not None:
+        _measured(answer)
+        if st.button("Guess again", key=f"{key}.again", type="tertiary"):
+            keep(None)
+            st.rerun()
+        return
+    at = subject.current() if at is None else at
+    if why := question.measure.why_not(at):
+        st.caption(f"This model has no answer to it. {plain(why)}")
+        return
+    kind = question.measure.kind(at)
+    guess = _guess(kind, key, no_guess)
+    if (
+        st.button("Measure it", key=f"{key}.measure", disabled=guess is None, width="stretch")
+        and guess is not None
+    ):
+        with st.spinner("Measuring …"):
+            found = question.measure.measured(at)
+        keep(_answer(question, kind, guess, found, at))
+        for name, value in question.proof:
+            link.want(name, value)
+        st.rerun()  # all of the page: it shows the proof
+
+
+def ask(question: Question, key: str, at: Subject | None = None) -> None:
+    """A page's own question; its answer is kept with the visit as long as model, step and picture stay.
+
+    Args:
+        key: of the question, such as 'block.longer'.
+        at: the model, step and picture that are asked; the sidebar's where none is given.
+    """
+    at = subject.current() if at is None else at
+    asked = visit.current().notes.setdefault(_NOTE, {})
+    assert isinstance(asked, dict)
+    answer = asked.get(key)
+
+    def keep(new: Answer | None) -> None:
+        asked[key] = new
+
+    draw(question, key, answer if answer is not None and answer.where == _where(at) else None, keep, at)
+
+
+def _guess(kind: Kind, key: str, no_guess: Pin | None) -> float | None:
+    """The guess as its form stands; None before there is one."""
+    if isinstance(kind, Choose):
+        options = list(range(len(kind.options)))
+        return st.radio(
+            "Your guess",
+            options,
+            index=None,
+            key=f"{key}.guess",
+            format_func=lambda i: plain(kind.options[i]),
+            label_visibility="collapsed",
+        )
+    if isinstance(kind, Drag):
+        return _dragged(kind, key)
+    place = nouns.current().pin
+    if place.place is None or place == no_guess:
+        st.caption("Click a patch of the picture: the pin is your guess.")
+        return None
+    cell = place.cell(kind.grid)
+    st.caption(f"Your guess is the pinned patch, {kind.said(cell)}. A click on another one moves it.")
+    return float(cell)
+
+
+def _dragged(kind: Drag, key: str) -> float:
+    share = 100 if kind.unit == "%" else 1
+    digits = 0 if share * kind.step >= 1 else 2
+    middle = kind.low + (kind.high - kind.low) / 2
+    start = round(middle / kind.step) * kind.step
+    value = st.slider(
+        "Your guess",
+        share * kind.low,
+        share * kind.high,
+        share * start,
+        share * kind.step,
+        key=f"{key}.guess",
+        format=f"%.{digits}f {kind.unit.replace('%', '%%')}".strip(),
+        label_visibility="collapsed",
+    )
+    return float(value) / share
+
+
+def _answer(question: Question, kind: Kind, guess: float, found: Measured, at: Subject) -> Answer:
+    return Answer(
+        guess,
+        question.prompt,
+        kind.said(guess),
+        kind.said(found.value),
+        f"{kind.verdict(guess, found)} {found.words}",
+        _where(at),
+    )
+
+
+def _where(at: Subject) -> str:
+    picture = "own picture" if at.image.startswith("upload:") else at.image
+    return f"{at.choice.title}, step {at.step:,}, {picture}"
+
+
+def _measured(answer: Answer) -> None:
+    left, right = st.columns(2)
+    left.metric("You said", answer.guessed)
+    right.metric("Measured", answer.measured)
+    st.caption(plain(answer.words))

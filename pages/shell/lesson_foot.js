@@ -1,0 +1,36 @@
+// The foot of a lesson's panel: asks the server to look when the address has changed, and begins to present.
+
+import { button, el } from '../views/kit/dom.js';
+import { CHANGED } from './address.js';
+import { toggle } from './present.js';
+
+const SETTLED_MS = 300; // a slider that is dragged writes many addresses
+
+/** The address's query as sorted pairs, as the server writes them. */
+function said() {
+  return [...new URLSearchParams(location.search)].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+export default function lessonFoot({ root, trigger, onUnmount }) {
+  const row = el(root, 'div', { class: 'lf' });
+  button(row, 'Present', toggle, { class: 'lf-present' });
+  el(row, 'span', { class: 'vv-muted' }, 'P: large type; arrow keys: back, next; Escape: leave');
+  let header = null;
+  let timer = 0;
+  const look = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const now = JSON.stringify(said());
+      if (header && !header.done && now !== JSON.stringify(header.link)) trigger('look', now);
+    }, SETTLED_MS);
+  };
+  window.addEventListener(CHANGED, look);
+  onUnmount(() => {
+    clearTimeout(timer);
+    window.removeEventListener(CHANGED, look);
+  });
+  return (message) => {
+    header = message.header;
+    look();
+  };
+}

@@ -1,0 +1,142 @@
+"""The lesson beside the page: where one is, a few words, what to do, whether it is done, the question, the way on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
+
+from pages.shell import asking, lesson, registry
+from pages.shell.lesson import Open
+from pages.shell.lesson_foot import foot
+from pages.stores.lessons import Answer
+from vitviz.pin import Pin
+from vitviz.words import plain
+
+KEY = "lesson_panel"
+WIDTH_REM = 21
+# Beside the page where there is room for both, above it elsewhere; never over it.
+STYLE = f"""<style>
+.st-key-{KEY} {{ border: 1px solid rgba(128, 128, 128, .3); border-radius: 8px;
+  padding: 1rem; gap: .6rem; }}
+.st-key-{KEY} [data-testid="stMetricValue"] {{ font-size: 1.15rem; white-space: normal; }}
+.st-key-{KEY} [data-testid="stPageLink-NavLink"] {{
+  background: none; border: 1px solid transparent; padding: 2px 8px; }}
+.st-key-{KEY} [data-testid="stPageLink-NavLink"] * {{ font-weight: 400 !important; }}
+.st-key-{KEY} .st-key-lesson_next [data-testid="stPageLink-NavLink"] {{
+  border-color: color-mix(in srgb, currentColor 45%, transparent); }}
+@media (min-width: 1200px) {{
+  [data-testid="stMainBlockContainer"] {{ padding-right: {WIDTH_REM + 2.5}rem; }}
+  .st-key-{KEY} {{ position: fixed; z-index: 5; top: 4.5rem; right: 1.25rem; width: {WIDTH_REM}rem !important;
+    max-height: calc(100vh - 5.5rem); overflow-y: auto; }}
+}}
+</style>"""
+
+
+@contextmanager
+def beside(slug: str) -> Iterator[None]:
+    """The panel of the open lesson beside what runs within; it is drawn last, when the page has said what it shows."""
+    now = lesson.current()
+    gone = lesson.was_gone()
+    if gone:
+        st.warning("The lesson of this link is not on this server.", icon=":material/info:")
+    slot = st.container(key=KEY) if now is not None else None
+    try:
+        yield
+    except StopException:
+        _fill(slot, slug)
+        raise
+    _fill(slot, slug)
+
+
+def _fill(slot: object, slug: str) -> None:
+    if slot is not None:
+        with slot:  # type: ignore[attr-defined]
+            st.html(STYLE)
+            _panel(slug)
+
+
+@st.fragment
+def _panel(slug: str) -> None:
+    """Runs alone when the address has changed without a run of the page."""
+    lesson.look()
+    now = lesson.current()
+    if now is None:
+        return
+    _head(now)
+    st.markdown(f"**{plain(now.stop.title)}**")
+    st.markdown(plain(now.stop.words))
+    _task(now)
+    if now.stop.question is not None and slug == now.stop.link.slug:
+        _question(now)
+    _ways(now, slug)
+    foot(lesson.shown().link, now.done, key="lesson.foot")
+
+
+def _head(now: Open) -> None:
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.caption(plain(now.lesson.title), width="content")
+        if st.button(
+            "", icon=":material/close:", key="lesson.leave", type="tertiary", help="Leave the lesson"
+        ):
+            lesson.leave()
+            st.rerun()
+    st.progress(now.number / len(now.lesson.stops), f"Stop {now.number} of {len(now.lesson.stops)}")
+
+
+def _task(now: Open) -> None:
+    """What to do, and the mark that it was done."""
+    if now.done:
+        st.markdown(f":green[:material/check_circle:] **Done.** :gray[{plain(now.stop.task)}]")
+    else:
+        st.markdown(f":material/radio_button_unchecked: {plain(now.stop.task)}")
+
+
+def _question(now: Open) -> None:
+    assert now.stop.question is not None
+
+    def keep(answer: Answer | None) -> None:
+        if answer is None:
+            now.progress.answers.pop(now.number, None)
+        else:
+            now.progress.answers[now.number] = answer
+
+    with st.container(border=True):
+        key = f"lesson.{now.name}.{now.number}"
+        began = Pin.parse(now.stop.link.values.get("pin", ""))
+        asking.draw(now.stop.question, key, now.progress.answers.get(now.number), keep, no_guess=began)
+
+
+def _ways(now: Open, slug: str) -> None:
+    """Back, next, and this stop once more, each a link of its own."""
+    away, last = slug != now.stop.link.slug, len(now.lesson.stops)
+    if away:
+        _way(
+            now,
+            now.number,
+            f"To this stop: {registry.BY_SLUG[now.stop.link.slug].title}",
+            "undo",
+            "lesson_here",
+        )
+    with st.container(horizontal=True, horizontal_alignment="distribute", gap="xsmall"):
+        if now.number > 1:
+            _way(now, now.number - 1, "Back", "arrow_back", "lesson_back")
+        if not away:
+            _way(now, now.number, "Again", "restart_alt", "lesson_again", "Shows this stop as it began")
+        if now.number < last:
+            _way(now, now.number + 1, "Next" if now.done else "Skip", "arrow_forward", "lesson_next")
+    if now.number == last and now.done:
+        st.markdown(":green[:material/flag:] That was the last stop.")
+
+
+def _way(now: Open, number: int, label: str, icon: str, key: str, help: str | None = None) -> None:
+    with st.container(key=key, width="content"):
+        st.page_link(
+            registry.BY_SLUG[now.lesson.stops[number - 1].link.slug].path,
+            label=label,
+            icon=f":material/{icon}:",
+            help=help,
+            query_params=now.query(number),
+        )

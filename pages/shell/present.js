@@ -1,0 +1,61 @@
+// Presenting: large type, no sidebar, arrow keys through the stops of a lesson. P begins and ends it, Escape ends it.
+
+const MARK = 'vitvizPresent';
+const KEPT = 'vitviz.present';
+const READY = Symbol.for('vitviz.present');
+const WRITES = 'input:not([type="radio"], [type="checkbox"]), textarea, select, [contenteditable="true"]';
+const MOVES = `${WRITES}, input, canvas, [role="slider"], [role="radio"], [role="listbox"], [role="grid"], [role="application"]`;
+const STYLE = `
+html[data-vitviz-present] { font-size: clamp(18px, 1.4vw, 30px) !important; }
+html[data-vitviz-present] [data-testid="stSidebar"],
+html[data-vitviz-present] [data-testid="stExpandSidebarButton"],
+html[data-vitviz-present] [data-testid="stHeader"] { display: none !important; }
+html[data-vitviz-present] [data-testid="stMainBlockContainer"] { padding-top: 1rem; }
+html[data-vitviz-present] .st-key-lesson_panel { max-height: calc(100vh - 2rem) !important; top: 1rem !important; }
+`;
+
+/** Begins or ends presenting; it outlives a reload of this tab. */
+export function toggle() {
+  present(!(MARK in document.documentElement.dataset));
+}
+
+function present(on) {
+  if (on) document.documentElement.dataset[MARK] = '';
+  else delete document.documentElement.dataset[MARK];
+  sessionStorage.setItem(KEPT, on ? '1' : '');
+  window.dispatchEvent(new Event('resize')); // views draw for their new width
+}
+
+/** What the keyboard's focus is in, also inside of a view. */
+function focused() {
+  let node = document.activeElement;
+  while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
+  return node;
+}
+
+function go(way) {
+  document.querySelector(`.st-key-lesson_${way} a`)?.click();
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  const node = focused();
+  const on = MARK in document.documentElement.dataset;
+  if (event.key.toLowerCase() === 'p' && !node?.matches(WRITES)) toggle();
+  else if (!on) return;
+  else if (event.key === 'Escape') present(false);
+  else if (node?.matches(MOVES)) return;
+  else if (event.key === 'ArrowRight') go('next');
+  else if (event.key === 'ArrowLeft') go('back');
+}
+
+/** Lets the keys work, once a page. */
+export function presenting() {
+  if (window[READY]) return;
+  window[READY] = true;
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(STYLE);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  window.addEventListener('keydown', onKey);
+  if (sessionStorage.getItem(KEPT)) present(true);
+}

@@ -1,0 +1,189 @@
+"""Lessons on the pages: the panel, the link, and every stop of every shipped lesson done as it asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.shell import lesson, registry
+from pages.stores import lessons
+from tests.pages.conftest import ROOT, OpenApp
+from vitviz.lessons.checks import Control, Fact, GuessMade, Model, Page, Picture, Pinned, RunPast, Step
+from vitviz.lessons.lesson import Lesson, Stop
+
+SHIPPED = lessons.shipped(registry.BY_SLUG)
+STOPS = [(name, number) for name, found in SHIPPED.items() for number in range(1, len(found.stops) + 1)]
+FIRST = "fifteen"
+
+
+@pytest.fixture(autouse=True)
+def no_shipped_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Lessons are about the models that are shipped."""
+    monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path / "runs"))
+    monkeypatch.delenv("VITVIZ_LESSONS", raising=False)
+    return ROOT / "checkpoints"
+
+
+def said(app: AppTest) -> dict[str, str]:
+    return {key: value[0] if isinstance(value, list) else value for key, value in app.query_params.items()}
+
+
+def texts(app: AppTest) -> str:
+    return "\n".join(node.value for node in [*app.markdown, *app.caption])
+
+
+def done(app: AppTest) -> bool:
+    return "**Done.**" in texts(app)
+
+
+def opened(open_app: OpenApp, name: str, number: int) -> tuple[AppTest, Stop]:
+    """A stop as its full link shows it."""
+    stop = SHIPPED[name].stops[number - 1]
+    link = {**stop.link.values, "lesson": name, "stop": str(number)}
+    return open_app(registry.BY_SLUG[stop.link.slug].path, **link), stop
+
+
+def satisfy(app: AppTest, stop: Stop, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    """Does what a stop asks, as far as its check can see."""
+    check = stop.check
+    if isinstance(check, GuessMade):
+        return guess(app, stop)
+    changes: dict[str, str] = {}
+    if isinstance(check, Pinned):
+        rows = check.grid or 8
+        place = (
+            "0.930,0.930" if check.row is None else f"{(check.col - 0.5) / rows},{(check.row - 0.5) / rows}"
+        )
+        changes["pin"] = check.prefix or place
+    elif isinstance(check, Step):
+        changes["step"] = str(check.at_most if check.at_least is None else check.at_least)
+    elif isinstance(check, Picture):
+        changes["image"] = check.key or "digits:7"
+    elif isinstance(check, Model):
+        changes["model"] = check.key or "checkpoint:digits_swin"
+    elif isinstance(check, Control):
+        changes[check.key] = check.value or next(
+            f"{v:g}" for v in (check.at_least, check.at_most, 2) if v is not None
+        )
+    elif isinstance(check, Fact | RunPast):
+        hand_over(check, monkeypatch)
+    else:
+        assert isinstance(check, Page)
+        app.switch_page(registry.BY_SLUG[check.slug].path)
+    for key, value in changes.items():
+        app.query_params[key] = value
+    return app.run()
+
+
+def hand_over(check: Fact | RunPast, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page says what its view says there, from now on."""
+    settle = lesson.settle
+    name, value = ("run", check.fraction) if isinstance(check, RunPast) else (check.what, check.at_least)
+
+    def settled(slug: str) -> None:
+        settle(slug)
+        lesson.st.session_state[lesson.state.FACTS] = {name: value}
+
+    monkeypatch.setattr(lesson, "settle", settled)
+    monkeypatch.setattr(lesson, "hand_over", lambda **facts: None)
+
+
+def guess(app: AppTest, stop: Stop) -> AppTest:
+    """Answers the panel's question with the first option, the middle of the scale, or another patch."""
+    radios = [node for node in app.radio if str(node.key).startswith("lesson.")]
+    if radios:
+        radios[0].set_value(radios[0].options and 0).run()
+    elif not [node for node in app.slider if str(node.key).startswith("lesson.")]:
+        app.query_params["pin"] = "0.930,0.930"
+        app.run()
+    measure = next(button for button in app.button if str(button.key).endswith(".measure"))
+    assert not measure.disabled
+    return measure.click().run()
+
+
+@pytest.mark.parametrize(("name", "number"), STOPS, ids=[f"{name}-{number}" for name, number in STOPS])
+def test_every_stop_shows_what_it_says_and_can_be_done(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch, name: str, number: int
+) -> None:
+    app, stop = opened(open_app, name, number)
+    assert not app.exception and not app.error
+    assert {key: said(app).get(key) for key in stop.link.values} == dict(stop.link.values)
+    assert (said(app)["lesson"], said(app)["stop"]) == (name, str(number))
+    assert not done(app), "it is done before anything was done"
+    app = satisfy(app, stop, monkeypatch)
+    assert not app.exception, [error.message for error in app.exception]
+    assert done(app)
+    if stop.question is not None and isinstance(stop.check, GuessMade):
+        assert {metric.label for metric in app.metric} >= {"You said", "Measured"}
+        assert {key: said(app).get(key) for key, _ in stop.question.proof} == dict(stop.question.proof)
+
+
+def test_a_bare_link_opens_the_stop(open_app: OpenApp) -> None:
+    app = open_app(lesson=FIRST, stop="8")
+    stop = SHIPPED[FIRST].stops[7]
+    assert app.title[0].value == registry.BY_SLUG[stop.link.slug].title
+    assert {key: said(app)[key] for key in stop.link.values} == dict(stop.link.values)
+
+
+def test_a_reload_shows_what_was_shown_and_keeps_the_stop(open_app: OpenApp) -> None:
+    app = open_app(registry.BY_SLUG["block"].path, model="checkpoint:digits_vit", lesson=FIRST, stop="8")
+    assert app.title[0].value == registry.BY_SLUG["block"].title
+    assert said(app)["stop"] == "8"
+    assert any("To this stop" in node.proto.label for node in app.main.get("page_link"))
+
+
+@pytest.mark.parametrize(("number", "stop"), [("0", "1"), ("99", "11"), ("x", "1"), ("-3", "1"), ("٣", "1")])
+def test_a_stop_that_there_is_not_is_the_nearest(open_app: OpenApp, number: str, stop: str) -> None:
+    assert said(open_app(lesson=FIRST, stop=number))["stop"] == stop
+
+
+@pytest.mark.parametrize("name", ["nonsense", "../fifteen", "class.x", "mine", "x" * 200, "a b"])
+def test_a_lesson_that_is_not_here_is_said_once(open_app: OpenApp, name: str) -> None:
+    app = open_app(lesson=name, stop="1")
+    assert [warning.value for warning in app.warning] == ["The lesson of this link is not on this server."]
+    assert "lesson" not in said(app)
+    assert not app.run().warning
+
+
+def test_without_a_lesson_there_is_no_panel(open_app: OpenApp) -> None:
+    app = open_app()
+    assert not any(str(button.key).startswith("lesson.") for button in app.button)
+    assert not {"lesson", "stop"} & said(app).keys()
+
+
+def test_leaving_takes_the_lesson_out_of_the_link_and_keeps_what_was_done(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, stop = opened(open_app, FIRST, 1)
+    satisfy(app, stop, monkeypatch)
+    app.button(key="lesson.leave").click().run()
+    assert not {"lesson", "stop"} & said(app).keys()
+    app.query_params["lesson"] = FIRST
+    app.run()
+    assert said(app)["stop"] == "1" and done(app)
+
+
+def test_a_guess_can_be_taken_back(open_app: OpenApp) -> None:
+    app, stop = opened(open_app, FIRST, 2)
+    guess(app, stop)
+    next(button for button in app.button if str(button.key).endswith(".again")).click().run()
+    assert any(str(button.key).endswith(".measure") for button in app.button)
+    assert not app.metric
+
+
+def test_a_lesson_of_the_operators_folder_is_opened_by_its_link(
+    open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        (lessons.SHIPPED / "fifteen.toml").read_text("utf-8").replace("A ViT in fifteen minutes", "*Week* 1")
+    )
+    (tmp_path / "week1.toml").write_text(text, "utf-8")
+    (tmp_path / "broken.toml").write_text("title = 3", "utf-8")
+    monkeypatch.setenv("VITVIZ_LESSONS", str(tmp_path))
+    app = open_app(lesson="class.week1", stop="1")
+    assert "\\*Week\\* 1" in texts(app)
+    found = lessons.of_the_class(registry.BY_SLUG)
+    assert isinstance(found["class.week1"], Lesson)
+    assert found["class.broken"] == "the lesson, title: expected str, received int"

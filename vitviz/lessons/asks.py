@@ -1,0 +1,49 @@
+"""What a question can ask: a closed list of named measures, each computed from the model at hand when it is asked.
+
+A file names one and its parameters; nothing else of a file is ever run, and no file holds an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vitviz.lessons import of_formulas, of_models
+from vitviz.lessons.fields import LessonError, build, listed
+from vitviz.lessons.kinds import Measure
+from vitviz.words import cut
+
+MEASURES: dict[str, type[Any]] = {
+    "accuracy": of_models.Accuracy,
+    "answer": of_models.Answer,
+    "blocks_to_reach": of_formulas.BlocksToReach,
+    "longer_branch": of_models.LongerBranch,
+    "looks_at": of_models.LooksAt,
+    "masked_pairs": of_formulas.MaskedPairs,
+    "mass_on_self": of_models.MassOnSelf,
+    "nearest_layer": of_models.NearestLayer,
+    "neighbours_alike": of_models.NeighboursAlike,
+    "patch_count": of_formulas.PatchCount,
+    "readable_in_corner": of_formulas.ReadableInCorner,
+    "settling_layer": of_models.SettlingLayer,
+    "share_of_e": of_models.ShareOfE,
+    "shuffled": of_models.Shuffled,
+    "sinusoid_similarity": of_formulas.SinusoidSimilarity,
+    "tokens_share": of_models.TokensShare,
+    "truest_map": of_models.TruestMap,
+    "variance_held": of_models.VarianceHeld,
+    "window_cost": of_formulas.WindowCost,
+}
+NAMES = {measure: name for name, measure in MEASURES.items()}
+
+
+def read_measure(name: str, given: Mapping[str, Any], place: str) -> Measure:
+    """A measure from a file's name and parameters.
+
+    Raises:
+        LessonError: if it is none of `MEASURES`, or the parameters are not its own.
+    """
+    if name not in MEASURES:
+        raise LessonError(f"{place}: measure is one of {listed(MEASURES)}, received {cut(name, 40)!r}")
+    measure: Measure = build(MEASURES[name], given, f"{place}, with")
+    return measure

@@ -1,0 +1,212 @@
+"""Measures that need no model: what a formula, a window or a mask gives, computed when it is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vitviz.lessons.kinds import AtHand, Drag, Kind, Measured
+from vitviz.words import percent, plural, signed
+
+MOST_GRID = 16
+MOST_BLOCKS = 16
+
+
+class Always:
+    """A measure that every model at hand can be asked, for it asks none."""
+
+    def why_not(self, at: AtHand) -> str:
+        """Never."""
+        return ""
+
+
+def within(name: str, value: float, low: float, high: float) -> None:
+    """Raises ValueError where a parameter lies outside of its range."""
+    if not low <= value <= high:
+        raise ValueError(f"{name} lies in {low:g}..{high:g}, received {value:g}")
+
+
+@dataclass(frozen=True)
+class SinusoidSimilarity(Always):
+    """The cosine of two 1-D sinusoidal positions (Vaswani et al. 2017)."""
+
+    first: int
+    second: int
+    dim: int = 64
+
+    def __post_init__(self) -> None:
+        within("first", self.first, 0, 255)
+        within("second", self.second, 0, 255)
+        within("dim", self.dim, 2, 512)
+        if self.dim % 2:
+            raise ValueError(f"dim is even, received {self.dim}")
+
+    def kind(self, at: AtHand) -> Kind:
+        """A cosine."""
+        return Drag(-1.0, 1.0, 0.01)
+
+    def measured(self, at: AtHand) -> Measured:
+        """By the formula."""
+        from vitviz.analysis.positions import cosine_similarity
+        from vitviz.positions import sincos_1d
+
+        table = cosine_similarity(sincos_1d(1 + max(self.first, self.second), self.dim))
+        found = float(table[self.first, self.second])
+        return Measured(
+            found,
+            f"The formula gives positions {self.first} and {self.second} a cosine of {signed(found, 4)} at width"
+            f" {self.dim}: it depends on their distance, {abs(self.first - self.second)}, and on nothing else.",
+        )
+
+
+@dataclass(frozen=True)
+class PatchCount(Always):
+    """N = (S / P)², the patches of a square picture."""
+
+    image_px: int
+    patch_px: int
+
+    def __post_init__(self) -> None:
+        within("image_px", self.image_px, 4, 1024)
+        within("patch_px", self.patch_px, 1, self.image_px)
+        if self.image_px % self.patch_px:
+            raise ValueError(f"patch_px divides image_px, received {self.patch_px} and {self.image_px}")
+
+    def kind(self, at: AtHand) -> Kind:
+        """A count, up to four times the right one."""
+        side = self.image_px // self.patch_px
+        return Drag(0, 4 * side * side, 1, "patches")
+
+    def measured(self, at: AtHand) -> Measured:
+        """By the formula."""
+        side = self.image_px // self.patch_px
+        return Measured(
+            side * side,
+            f"{self.image_px} / {self.patch_px} = {side} patches along a side, so N = {side} × {side} ="
+            f" {plural(side * side, 'patch', 'patches')}.",
+        )
+
+
+@dataclass(frozen=True)
+class _Windows(Always):
+    """A square grid of patches in windows of M, rolled by a shift."""
+
+    grid: int
+    window: int
+    shift: int
+
+    def __post_init__(self) -> None:
+        within("grid", self.grid, 2, MOST_GRID)
+        within("window", self.window, 2, self.grid)
+        within("shift", self.shift, 0, self.window - 1)
+        if self.grid % self.window:
+            raise ValueError(f"windows tile the grid, received {self.window} and {self.grid}")
+
+
+@dataclass(frozen=True)
+class MaskedPairs(_Windows):
+    """The share of query–key pairs that a shifted block masks (Swin paper, figure 4)."""
+
+    def kind(self, at: AtHand) -> Kind:
+        """A share."""
+        return Drag(0.0, 1.0, 0.01, "%")
+
+    def measured(self, at: AtHand) -> Measured:
+        """Counts the mask."""
+        from vitviz.analysis.windows import layout
+
+        found = layout((self.grid, self.grid), self.window, self.shift)
+        share = found.masked_pairs / found.mask.size
+        return Measured(
+            share,
+            f"{found.masked_pairs:,} of {found.mask.size:,} pairs are masked ({percent(share)}), in"
+            f" {found.masked_windows} of {plural(len(found.index), 'window')}.",
+        )
+
+
+@dataclass(frozen=True)
+class ReadableInCorner(_Windows):
+    """How many patches the picture's first patch may read in a shifted block: those of its own region."""
+
+    def kind(self, at: AtHand) -> Kind:
+        """A count, up to a whole window."""
+        return Drag(1, self.window**2, 1, "patches")
+
+    def measured(self, at: AtHand) -> Measured:
+        """Counts the row of the mask."""
+        import numpy as np
+
+        from vitviz.analysis.windows import layout
+
+        found = layout((self.grid, self.grid), self.window, self.shift)
+        window, slot = (int(where[0]) for where in np.nonzero(found.index == 0))
+        free = int((found.mask[window, slot] == 0).sum())
+        return Measured(
+            free,
+            f"Rolled by {self.shift}, patch 1 shares its window of {self.window**2} with patches from other sides of"
+            f" the picture; the mask leaves it {plural(free, 'patch', 'patches')}, its true neighbours and itself.",
+        )
+
+
+@dataclass(frozen=True)
+class BlocksToReach(_Windows):
+    """After how many blocks, shifted every second time, the first patch has reached the whole picture."""
+
+    def kind(self, at: AtHand) -> Kind:
+        """A count."""
+        return Drag(1, MOST_BLOCKS, 1, "blocks")
+
+    def measured(self, at: AtHand) -> Measured:
+        """Follows the masks block by block."""
+        from vitviz.analysis import reachability
+        from vitviz.analysis.windows import layout
+
+        found, tokens = layout((self.grid, self.grid), self.window, self.shift), self.grid**2
+        plain = reachability.window_links(found.plain, None, tokens)
+        rolled = reachability.window_links(found.index, found.mask, tokens)
+        hops = reachability.first_block(reachability.alternate(plain, rolled, MOST_BLOCKS))[:, 0]
+        reached = hops[hops != reachability.NEVER]
+        start = f"With windows of {self.window} and a shift of {self.shift}, what patch 1 holds"
+        if len(reached) < tokens:
+            return Measured(
+                MOST_BLOCKS,
+                f"{start} reaches {len(reached)} of {tokens} patches and no more, however many blocks follow.",
+            )
+        count = int(reached.max())
+        return Measured(count, f"{start} has reached all {tokens} patches after {plural(count, 'block')}.")
+
+
+@dataclass(frozen=True)
+class WindowCost(Always):
+    """How many times as much global attention costs as attention in windows (Swin paper, equations 1 and 2)."""
+
+    side: int  # patches along a side of the picture
+    window: int
+    dim: int = 96
+
+    def __post_init__(self) -> None:
+        within("side", self.side, 2, 256)
+        within("window", self.window, 2, self.side)
+        within("dim", self.dim, 8, 4096)
+
+    def kind(self, at: AtHand) -> Kind:
+        """A factor, up to twice the right one."""
+        return Drag(1, max(10, round(2 * self._factor())), 1, "times")
+
+    def measured(self, at: AtHand) -> Measured:
+        """By the formulas."""
+        from vitviz.windows import global_attention_cost, window_attention_cost
+
+        every = global_attention_cost(self.side, self.side, self.dim)
+        local = window_attention_cost(self.side, self.side, self.dim, self.window)
+        return Measured(
+            every / local,
+            f"At {self.side} × {self.side} patches of width {self.dim}, global attention takes {every / 1e6:,.0f}"
+            f" million multiply-adds and windows of {self.window} take {local / 1e6:,.0f} million.",
+        )
+
+    def _factor(self) -> float:
+        from vitviz.windows import global_attention_cost, window_attention_cost
+
+        return global_attention_cost(self.side, self.side, self.dim) / window_attention_cost(
+            self.side, self.side, self.dim, self.window
+        )
