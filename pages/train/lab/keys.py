@@ -22,6 +22,7 @@ LOADED = "live_lab._loaded"  # the recipe whose values the controls were last se
 RACE_LOADED = (
     "live_lab._race_loaded"  # the data set whose number of epochs the race's control was last set to
 )
+SHELF = "live_lab._shelf"  # which leaves of flip-books this session's browser has
 BOOK = "live_lab._book"  # a weak reference to the flip-book that this visit saw last
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.shell import controls, link, nouns, page, registry, state
 from pages.stores import catalogue, runs, visit
 from pages.train.lab import drawing, evolving, fields, keys, lessons, race, recipe_form, table, watch
-from pages.train.lab.life import life
+from pages.train.lab.life import asks_again, life
 from vitviz.training.executor import ExecutorError
 from vitviz.training.runs import Run, RunConfig
 from vitviz.words import plain
@@ -171,7 +171,7 @@ def _marked(focus: Run) -> int | None:
 
 def _life(focus: Run) -> None:
     """The timeline and every lens in small; in a fragment of its own, so that dragging disturbs nothing."""
-    settled, opened = life(evolving.flip_book(focus, _marked(focus)), key="live_lab.life")
+    settled, opened = life(evolving.flip_book(focus, _marked(focus), asks_again()))
     if settled and settled.get("run") == focus.id:
         keys.remember(keys.MOMENT, settled)
     if opened:
