@@ -116,15 +116,12 @@ def _described(picture: Picture) -> dict[str, Any]:
 
 def _words(picture: Picture, i: int) -> dict[str, Any]:
     """What is said of one frame."""
-    return {
-        name: list(values[i]) if name == "tiles" else values[i]
-        for name, values in (
-            ("caption", picture.captions),
-            ("top", picture.tops),
-            ("tiles", picture.tiles),
-        )
-        if values
-    }
+    every: tuple[tuple[str, Sequence[Any]], ...] = (
+        ("caption", picture.captions),
+        ("top", picture.tops),
+        ("tiles", picture.tiles),
+    )
+    return {name: values[i] for name, values in every if values}
 
 
 class Shelf:

@@ -83,7 +83,7 @@ def test_a_family_is_switched_there_and_back(open_app: OpenApp, executor: FakeEx
     [
         ({"family": "cnn", "cnn_widths": "16, wide"}, "channels per stage must be whole numbers"),
         ({"family": "cnn", "cnn_widths": "16,32"}, "one entry per stage"),
-        ({"family": "cnn", "cnn_blocks": "1,0,1"}, "widths and blocks must be at least 1"),
+        ({"family": "cnn", "cnn_blocks": "1,0,1"}, "Channels and Blocks per stage must be at least 1"),
         ({"family": "swin", "swin_num_heads": "3,6"}, "Heads 3 does not divide stage 0's width 32"),
         ({"family": "swin", "swin_window_size": "0"}, "Window must be an integer of at least 1"),
         ({"family": "hybrid", "stem": ""}, "at least one convolution"),
