@@ -115,13 +115,16 @@ def draw_set(note: OwnNote) -> None:
         files = plural(note.left_out, "file was", "files were")
         more = " …" if note.left_out > len(note.reasons) else ""
         st.caption(f"{files} left out. " + plain(" · ".join(note.reasons) + more))
+    mine = own_sets.may_remove(visit.current(), note)
     st.button(
-        "Remove these pictures",
+        "Remove these pictures" if mine else "Forget these pictures",
         icon=":material/delete:",
         key="live_lab._own_remove",
         on_click=_remove,
         args=(note.name,),
-        help="They are deleted from the server at once; runs that were trained on them stay.",
+        help="They are deleted from the server at once; runs that were trained on them stay."
+        if mine
+        else "They leave your list; only the visit that brought them can delete them.",
     )
 
 
