@@ -1,4 +1,4 @@
-"""What a client view is told, taken apart again: the other end of vitviz.plots.blob."""
+"""What a client view is told, taken apart again: the other end of vitviz.plots.blob and vitviz.plots.life."""
 
 from __future__ import annotations
 
@@ -31,3 +31,40 @@ def files(message: bytes) -> list[str]:
     """The files of the view that a message is for, below `pages`."""
     (length,) = struct.unpack_from("<I", message)
     return message[4 : 4 + length].decode().split()
+
+
+class Leaves:
+    """What a browser keeps of flip-books: the twin of pages/train/lab/life_book.js."""
+
+    def __init__(self) -> None:
+        self.shelf = ""
+        self.kept: dict[int, tuple[Any, np.ndarray]] = {}
+
+    def bound(self, message: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+        """Header and arrays of a whole book; None where a leaf is missing."""
+        header, arrays = unpack(body(message))
+        if header["shelf"] != self.shelf:
+            self.shelf, self.kept = header["shelf"], {}
+        at = 0
+        for number, words, size in header["fresh"]:
+            self.kept[number] = words, arrays["data"][at : at + size]
+            at += size
+        try:
+            described = [self.kept[number][0] for number in header["pictures"]]
+            rows = [[self.kept[number] for number in row] for row in arrays["pages"].tolist()]
+            bases = [self.kept[number][1] for number in header["bases"]]
+        except KeyError:
+            return None
+        whole, column, pictures = {}, 0, []
+        for picture in described:
+            frames: list[tuple[Any, np.ndarray]] = []
+            if picture["base"]:
+                whole[f"{picture['name']}_base"] = bases.pop(0).reshape(picture["base"])
+            if picture["shape"]:
+                column += 1
+                frames = [row[column] for row in rows]
+                whole[picture["name"]] = np.stack([part.reshape(picture["shape"]) for _, part in frames])
+            each = {"captions": "caption", "tiles": "tiles", "tops": "top"}
+            told = {name: [words[of] for words, _ in frames if of in words] for name, of in each.items()}
+            pictures.append(picture | told)
+        return header | {"pictures": pictures, "moments": [row[0][0] for row in rows]}, whole

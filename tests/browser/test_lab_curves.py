@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from pages.shell import registry
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.files import append_lines
@@ -43,6 +44,13 @@ def lab(visit: Visit, run: Run, **context: object) -> Page:
     page = visit(f"live_lab?live_lab.run={run.id}", **{"height": 1800, **context})
     expect(page.get_by_label("Moment of training")).to_be_enabled(timeout=WAIT_MS)
     return page
+
+
+def go(page: Page, slug: str) -> None:
+    """To a page through the navigation."""
+    entry = registry.BY_SLUG[slug]
+    page.locator('[data-testid="stTopNavSection"]').filter(has_text=entry.group).click()
+    page.locator('[data-testid="stTopNavDropdownLink"]').filter(has_text=entry.title).click()
 
 
 def read_at(page: Page, share: float) -> str:
@@ -229,3 +237,35 @@ def test_a_popover_that_opens_late_shows_what_the_form_says(visit: Visit) -> Non
     page.get_by_role("button", name="Model", exact=True).click()
     expect(page.get_by_label("Width D", exact=True)).to_have_value("48")
     expect(page.get_by_label("MLP ratio", exact=True)).to_have_value("4")
+
+
+LOSE = """async () => {
+  const [{ name }] = performance.getEntriesByType('resource').filter((entry) => entry.name.endsWith('life_book.js'));
+  const { bound } = await import(name);
+  const nothing = { shape: [0, 0], data: new Uint8Array() };
+  const header = { shelf: 'another', fresh: [], pictures: [], bases: [], steps: [] };
+  bound({ header, arrays: { pages: nothing, data: nothing } });
+}"""
+
+
+def test_a_reload_and_a_browser_that_has_lost_leaves_get_all_again(
+    visit: Visit, runs: tuple[Run, Run]
+) -> None:
+    page = lab(visit, runs[0])
+    count = len(runs[0].snapshots())
+    whole = re.compile(f"snapshot {count} of {count}")
+    attention = page.locator(".life-card canvas").first
+    expect(page.locator(".life-where")).to_have_text(whole, timeout=WAIT_MS)
+    drawn = attention.screenshot()
+    page.wait_for_timeout(2500)  # leaves that have settled travel no more
+    for lose in (False, True):
+        go(page, "filters")
+        expect(page.locator(".life-where")).to_have_count(0, timeout=WAIT_MS)
+        if lose:
+            page.evaluate(LOSE)
+        go(page, "live_lab")
+        expect(page.locator(".life-where")).to_have_text(whole, timeout=WAIT_MS)
+        assert attention.screenshot() == drawn
+    page.reload()
+    expect(page.locator(".life-where")).to_have_text(whole, timeout=WAIT_MS)
+    assert attention.screenshot() == drawn

@@ -1,9 +1,17 @@
-"""A run's life as a flip-book: small pictures of every snapshot as bytes, for the browser to leaf through."""
+"""A run's life as a flip-book: small pictures of every snapshot as bytes, for the browser to leaf through.
+
+A book is cut into leaves, and each leaf travels to a browser once: the twin of `payload` is
+pages/train/lab/life_book.js, which keeps what it was sent and asks for all again where a leaf is missing.
+"""
 
 from __future__ import annotations
 
+import json
+import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +20,11 @@ from numpy.typing import NDArray
 from vitviz.plots.blob import pack
 
 Kind = Literal["map", "overlay", "rgb", "dots", "none"]
+SETTLED_S = (
+    1.5  # a message may be overtaken by the next before it is drawn: a leaf stands in all of this long
+)
+MOST_LEAVES = 2**16  # a number of a leaf is a uint16
+MOST_BYTES = 32 * 2**20  # of leaves that a browser keeps
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +42,15 @@ class Picture:
     ramp: Literal["diverging", "sequential"] = "sequential"
     lo: float = 0.0
     hi: float = 1.0
+    tops: Sequence[
+        float
+    ] = ()  # what 255 stands for in each frame, where it is not hi; hi is then their largest
     captions: Sequence[str] = ()
     page: str | None = None  # the lens that shows it large
     opens: str = ""
     reason: str = ""
-    extra: dict[str, Any] = field(default_factory=dict)  # rows, cols, names, tiles, tile, unit, wide, mark
+    extra: dict[str, Any] = field(default_factory=dict)  # rows, cols, names, tile, unit, wide, mark
+    tiles: Sequence[Sequence[str]] = ()  # words under the tiles of each frame
     base: NDArray[np.uint8] | None = None  # (H, W, 3), under an 'overlay'
 
 
@@ -43,60 +60,135 @@ def to_bytes(values: NDArray[np.floating[Any]], lo: float, hi: float) -> NDArray
     return np.clip(np.round(scaled), 0, 255).astype(np.uint8)
 
 
+class Leaf:
+    """A part of a book that travels once: words, and bytes. Leaves of one content have one key."""
+
+    def __init__(self, words: Any, data: NDArray[np.uint8] | None = None) -> None:
+        self.words = words
+        self.data = np.empty(0, np.uint8) if data is None else np.ascontiguousarray(data).reshape(-1)
+        text = json.dumps(words, separators=(",", ":"), allow_nan=False).encode()
+        self.key = blake2b(text + b"\0" + self.data.tobytes(), digest_size=16).digest()
+
+
+@dataclass(frozen=True, eq=False)
+class Book:
+    """Pictures cut into leaves; `frames` holds one tuple a snapshot, with a leaf for each picture that has frames."""
+
+    described: tuple[Leaf, ...] = ()
+    bases: tuple[Leaf, ...] = ()  # of the overlays, in the pictures' order
+    frames: tuple[tuple[Leaf, ...], ...] = ()
+
+
+def cut(pictures: Sequence[Picture], count: int) -> Book:
+    """Cuts pictures of so many snapshots into leaves.
+
+    Raises:
+        ValueError: if a picture has another number of frames.
+    """
+    shown = [(picture, picture.frames) for picture in pictures if picture.frames is not None]
+    for picture, frames in shown:
+        if len(frames) != count:
+            raise ValueError(f"{picture.name} must have {count} frames, received {len(frames)}")
+    return Book(
+        tuple(Leaf(_described(picture)) for picture in pictures),
+        tuple(Leaf(None, picture.base) for picture in pictures if picture.base is not None),
+        tuple(tuple(Leaf(_words(picture, i), frames[i]) for picture, frames in shown) for i in range(count)),
+    )
+
+
+def _described(picture: Picture) -> dict[str, Any]:
+    """What is true of a picture at every snapshot."""
+    return {
+        "name": picture.name,
+        "title": picture.title,
+        "kind": picture.kind,
+        "ramp": picture.ramp,
+        "lo": picture.lo,
+        "hi": picture.hi,
+        "page": picture.page,
+        "opens": picture.opens,
+        "reason": picture.reason,
+        "shape": None if picture.frames is None else picture.frames.shape[1:],
+        "base": None if picture.base is None else picture.base.shape,
+        **picture.extra,
+    }
+
+
+def _words(picture: Picture, i: int) -> dict[str, Any]:
+    """What is said of one frame."""
+    every: tuple[tuple[str, Sequence[Any]], ...] = (
+        ("caption", picture.captions),
+        ("top", picture.tops),
+        ("tiles", picture.tiles),
+    )
+    return {name: values[i] for name, values in every if values}
+
+
+class Shelf:
+    """Which leaves one browser has been sent; each has a number on it. Not for two threads at once."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Another shelf, without a leaf: all is sent again."""
+        self.name = secrets.token_hex(4)
+        self._sent: dict[bytes, tuple[int, float]] = {}
+        self._bytes = 0
+
+    def send(self, leaves: Sequence[Leaf], now: float) -> tuple[list[int], dict[int, Leaf]]:
+        """Each leaf's number, and those leaves that the browser may not have yet, by number."""
+        size = sum(leaf.data.size for leaf in leaves if leaf.key not in self._sent)
+        if len(self._sent) + len(leaves) > MOST_LEAVES or self._bytes + size > MOST_BYTES:
+            self.clear()
+        numbers, fresh = [], {}
+        for leaf in leaves:
+            if leaf.key not in self._sent:
+                self._bytes += leaf.data.size
+            number, since = self._sent.setdefault(leaf.key, (len(self._sent), now))
+            numbers.append(number)
+            if now - since < SETTLED_S:
+                fresh[number] = leaf
+        return numbers, fresh
+
+
 def payload(
     run: str,
     steps: Sequence[int],
     moments: Sequence[str],
-    pictures: Sequence[Picture],
-    moment: int | None,
+    book: Book,
+    shelf: Shelf,
+    *,
+    moment: int | None = None,
     waiting: str = "",
+    now: float | None = None,
 ) -> bytes:
-    """The flip-book's message.
+    """The flip-book's message: the numbers of all its leaves, and those leaves that are not on the browser's shelf.
 
     Args:
         run: id of the run.
         steps: of the snapshots, ascending.
         moments: one line per snapshot, such as 'epoch 2.1 · validation 91.2 %'.
-        pictures: each with one frame per snapshot.
+        book: of these snapshots.
+        shelf: of the browser that it is for.
         moment: the step to show; None follows the newest.
         waiting: what is said while there is no snapshot.
-
-    Raises:
-        ValueError: if a picture has another number of frames than there are steps.
+        now: in seconds; None: the clock.
     """
-    arrays: dict[str, NDArray[np.uint8]] = {}
-    described = []
-    for picture in pictures:
-        if picture.frames is not None:
-            if len(picture.frames) != len(steps):
-                raise ValueError(
-                    f"{picture.name} must have {len(steps)} frames, received {len(picture.frames)}"
-                )
-            arrays[picture.name] = picture.frames
-        if picture.base is not None:
-            arrays[f"{picture.name}_base"] = picture.base
-        described.append(
-            {
-                "name": picture.name,
-                "title": picture.title,
-                "kind": picture.kind,
-                "ramp": picture.ramp,
-                "lo": picture.lo,
-                "hi": picture.hi,
-                "captions": list(picture.captions),
-                "page": picture.page,
-                "opens": picture.opens,
-                "reason": picture.reason,
-                "base": f"{picture.name}_base",
-                **picture.extra,
-            }
-        )
+    rows = [(Leaf(words), *frames) for words, frames in zip(moments, book.frames, strict=True)]
+    leaves = [*book.described, *book.bases, *(leaf for row in rows for leaf in row)]
+    numbers, fresh = shelf.send(leaves, time.monotonic() if now is None else now)
+    begin = len(book.described) + len(book.bases)
     header = {
         "run": run,
+        "shelf": shelf.name,
         "steps": list(steps),
-        "moments": list(moments),
-        "pictures": described,
+        "pictures": numbers[: len(book.described)],
+        "bases": numbers[len(book.described) : begin],
+        "fresh": [[number, leaf.words, leaf.data.size] for number, leaf in fresh.items()],
         "moment": moment,
         "waiting": waiting,
     }
-    return pack(header, **arrays)
+    data = np.concatenate([np.empty(0, np.uint8), *(leaf.data for leaf in fresh.values())])
+    pages = np.array(numbers[begin:], np.uint16).reshape(len(rows), -1 if rows else 0)
+    return pack(header, pages=pages, data=data)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from pages.shell import nouns
 from pages.train.lab import snapshots
 from pages.train.lab.digit_pad import decode, digit_pad
-from vitviz.analysis.attention import readout_row
-from vitviz.analysis.patches import probabilities
 from vitviz.plots.blob import pack
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 KEY = "live_lab.pad"
 MOST_CLASSES = 20  # a column of bars; of more classes the most probable
+Arrays = dict[str, NDArray[Any]]
 
 
 def draw(run: Run, config: RunConfig, step: int | None) -> None:
@@ -37,7 +37,7 @@ def draw(run: Run, config: RunConfig, step: int | None) -> None:
         "model": "",
         "classes": [],
     }
-    arrays: dict[str, np.ndarray] = {}
+    arrays: Arrays = {}
     if found:
         at = step if step in found else max(found)
         subject = snapshots.model_at(run.id, found[at])
@@ -61,20 +61,18 @@ def _seen(config: RunConfig) -> Prepared | None:
     return prepare(np.repeat(drawing[..., None], 3, axis=2), config.preparation)
 
 
-def _answer(subject: LoadedModel, seen: Prepared) -> tuple[dict[str, np.ndarray], dict[str, object]]:
-    from vitviz.probe.capture import capture
+def _answer(subject: LoadedModel, seen: Prepared) -> tuple[Arrays, dict[str, object]]:
+    """What the view shows of an answer: the most probable classes, what the model sees, where it looks."""
+    from vitviz.probe.snapshot import answer
 
-    config = subject.config
-    record = (f"blocks.{config.depth - 1}.attn",) if config.kind == "vit" else ("logits",)
-    found = capture(subject.model, seen.input[None], record=record)
-    given = probabilities(found.logits, getattr(config, "softmax_output", False))[0]
+    found = answer(subject, seen)
+    given = found.probabilities
     places = np.arange(len(given)) if len(given) <= MOST_CLASSES else np.argsort(-given)[:MOST_CLASSES]
-    arrays = {"probabilities": given[places].astype(np.float32), "shown": seen.shown}
-    answer: dict[str, object] = {"classes": [subject.classes[place] for place in places]}
-    if config.kind != "vit":
-        return arrays, {**answer, "note": "What the model sees; this model has no attention to show."}
-    row = readout_row(found[record[0]].mean(axis=1), found.layout.prefix, config.readout)[0]
-    top = float(row.max()) or 1.0
-    arrays["attention"] = np.round(255 * row / top).astype(np.uint8).reshape(found.layout.grid)
+    arrays: Arrays = {"probabilities": given[places].astype(np.float32), "shown": seen.shown}
+    said: dict[str, object] = {"classes": [subject.classes[place] for place in places]}
+    if found.row is None:
+        return arrays, {**said, "note": "What the model sees; this model has no attention to show."}
+    top = float(found.row.max()) or 1.0
+    arrays["attention"] = np.round(255 * found.row / top).astype(np.uint8)
     note = f"What the model sees, and where its readout looks: last layer, mean of the heads, 0 to {top:.2f}."
-    return arrays, {**answer, "note": note}
+    return arrays, {**said, "note": note}

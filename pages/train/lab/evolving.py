@@ -6,10 +6,11 @@ import logging
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from pages.shell import nouns
 from pages.stores import cached, own_sets, runs, visit
@@ -17,12 +18,13 @@ from pages.stores.background import Background
 from pages.train.lab import keys, snapshots
 from pages.train.lab.flip_pictures import pictures
 from vitviz.pin import Pin
-from vitviz.plots.life import Picture, payload
+from vitviz.plots import life
 from vitviz.words import percent
 
 if TYPE_CHECKING:
-    from pages.train.lab.snapshots import Frame, Version
+    from pages.train.lab.snapshots import Version
     from vitviz.data.preparation import Prepared
+    from vitviz.probe.snapshot import Frame, HeldOut
     from vitviz.training.runs import Run
 
 PART_S = 0.25  # of computing, before the book is put together anew and other runs have their turn
@@ -34,7 +36,7 @@ _behind = Background()
 class Frames:
     """The frames of one run's snapshots, shared by every visit that watches it."""
 
-    def __init__(self, run: Run, held_out: tuple[np.ndarray, ...] | None) -> None:
+    def __init__(self, run: Run, held_out: HeldOut | None) -> None:
         self.run, self.config = run, run.config()
         self._held_out = held_out
         self._made: dict[Version, Frame] = {}
@@ -52,12 +54,10 @@ class Book:
     def __init__(self, frames: Frames, seen: Prepared, pin: Pin) -> None:
         self.frames, self.first = frames, threading.Event()
         self._seen, self._pin = seen, pin
-        self._attention: dict[Version, np.ndarray | None] = {}
+        self._attention: dict[Version, NDArray[np.floating[Any]] | None] = {}
         self.failed: dict[Version, str] = {}
-        self.pages: tuple[tuple[Version, ...], list[Picture]] = (
-            (),
-            [],
-        )  # replaced as one: snapshots, pictures
+        # Replaced as one: snapshots, and their pictures cut for travelling.
+        self.pages: tuple[tuple[Version, ...], life.Book] = ((), life.Book())
 
     def missing(self) -> list[Version]:
         """Snapshots that are to be computed, the newest first, the others as they were made."""
@@ -102,7 +102,8 @@ class Book:
     def _bind(self, found: tuple[Version, ...]) -> None:
         if found != self.pages[0]:
             frames, maps = [self.frames.at(one) for one in found], [self._attention[one] for one in found]
-            self.pages = (found, pictures(self.frames.config, frames, maps, self._seen, self._pin))
+            made = pictures(self.frames.config.model, frames, maps, self._seen, self._pin)
+            self.pages = (found, life.cut(made, len(found)))
 
     def _fail(self, version: Version, error: Exception) -> None:
         if version in snapshots.versions(self.frames.run):  # else the run has let it go meanwhile
@@ -119,8 +120,14 @@ def complete(run: Run) -> bool:
     return not _open(run).due()
 
 
-def flip_book(run: Run, moment: int | None) -> bytes:
-    """The run's flip-book as far as it is computed; asks for the rest, and computes nothing itself."""
+def flip_book(run: Run, moment: int | None, again: bool) -> bytes:
+    """What this session's browser lacks of the run's flip-book as far as it is computed; asks for the rest.
+
+    Args:
+        run: whose life it is.
+        moment: the step to show; None: the newest.
+        again: the browser has lost something, so all of it travels.
+    """
     own_sets.stay(visit.current())
     book = _open(run)
     if book.due():
@@ -130,7 +137,10 @@ def flip_book(run: Run, moment: int | None) -> bytes:
     log = runs.log(run.id)
     table = log.read().validation()
     moments = [_moment(step, log, table) for step in steps]
-    return payload(run.id, steps, moments, made, moment, snapshots.waiting(run))
+    shelf: life.Shelf = st.session_state.setdefault(keys.SHELF, life.Shelf())
+    if again:
+        shelf.clear()
+    return life.payload(run.id, steps, moments, made, shelf, moment=moment, waiting=snapshots.waiting(run))
 
 
 def trouble(run: Run) -> str | None:
@@ -170,6 +180,8 @@ def _shown(book: Book) -> Book:
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _frames(run_id: str, here: bool) -> Frames:
     run = runs.find(run_id)
+    if run is None:
+        raise KeyError(run_id)
     if not here:
         return Frames(run, None)
     config = run.config()
@@ -188,7 +200,7 @@ def _book(run_id: str, here: bool, image: str, pin: Pin, offset: cached.Offset) 
     return book
 
 
-def _moment(step: int, log: runs.Log, table: np.ndarray) -> str:
+def _moment(step: int, log: runs.Log, table: NDArray[np.float64]) -> str:
     epoch, seconds = log.snapshots.get(step, (0.0, 0.0))
     words = f"epoch {epoch:.1f} · {seconds:.1f} s"
     before = np.flatnonzero(table[0] <= step) if table.shape[1] else np.array([], int)

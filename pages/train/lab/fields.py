@@ -112,15 +112,9 @@ def _control(field: Field, config: ModelConfig | TrainConfig, why_not: str | Non
     if field.kind == "list":
         return controls.text(key, field.label, start, _LONGEST_LIST, help=words, disabled=off)
     if field.options is not None:
-        return controls.select(
-            key,
-            field.label,
-            list(field.options),
-            start,
-            format_func=lambda option: field.options[option],
-            help=words,
-            disabled=off,
-        )
+        named = field.options.__getitem__
+        options = list(field.options)
+        return controls.select(key, field.label, options, start, format_func=named, help=words, disabled=off)
     return controls.real(key, field.label, start, field.step, help=words, disabled=off)
 
 
@@ -171,6 +165,9 @@ _ELSEWHERE = {  # drawn as other controls, or following from the data
     "embed_dim": "Width D",
     "patch_size": "Patch",
     "depth": "Blocks",
+    "depths": "Blocks per stage",
+    "widths and blocks": "Channels and Blocks per stage",
+    "stem widths": "Channels of the convolutions",
     "image_size": "the picture's side",
     "in_chans": "the picture's channels",
     "num_classes": "the number of classes",
@@ -197,7 +194,11 @@ def label(name: str) -> str:
 
 def said(sentence: str) -> str:
     """A config's refusal in the words of the form."""
-    return re.sub(r"\b[a-z]+(?:_[a-z0-9]+)+\b|\bdepth\b", lambda found: label(found[0]), sentence)
+    return re.sub(
+        r"\b(?:[a-z]+(?:_[a-z0-9]+)+|depths?|widths and blocks|stem widths)\b",
+        lambda found: label(found[0]),
+        sentence,
+    )
 
 
 PICTURES = (
@@ -213,6 +214,7 @@ PICTURES = (
     Field("cutmix_alpha", "CutMix α", "real", "Pastes a piece of another picture; 0 for none.", step=0.1),
     Field("flip", "Flip left and right", "switch", "Half of the pictures; wrong for digits."),
 )
+BATCH = Field("batch_size", "Batch", "whole", "Pictures per step.", top=4096)
 DATA = (
     Field("train_fraction", "Share of the set", "real", "How much of the training set is used.", step=0.1),
     Field(
@@ -222,7 +224,7 @@ DATA = (
         "Share of the training set that the curves are read on; never trained on.",
         step=0.05,
     ),
-    Field("batch_size", "Batch", "whole", "Pictures per step.", top=4096),
+    BATCH,
     Field("seed", "Seed", "whole", "Same seed, same machine: same numbers.", top=1_000_000),
     Field("threads", "Threads", "whole", "Processor cores that this run may use.", top=64),
     Field("snapshots", "Snapshots", "whole", "Moments kept for the timeline; dense at first.", top=120),

@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vitviz.analysis import confusion, filters, positions
 from vitviz.analysis.distance import corner_distance_px, uniform_distance_px
+from vitviz.models.abilities import abilities, as_vit
 from vitviz.pin import Pin
 from vitviz.plots.life import Picture, to_bytes
-from vitviz.words import percent
+from vitviz.words import percent, plural
 
 if TYPE_CHECKING:
-    from pages.train.lab.snapshots import Frame
+    from vitviz.config import ModelConfig
     from vitviz.data.preparation import Prepared
-    from vitviz.training.runs import RunConfig
+    from vitviz.probe.snapshot import Frame, Inside
 
+T = TypeVar("T")
 COMPONENTS = 16
+MOST_NAMES = 20  # classes of a table that can be read
 GONE = "The pictures that this run was trained on are not on this server."
 
 
 def pictures(
-    config: RunConfig,
+    config: ModelConfig,
     frames: Sequence[Frame],
-    attention: Sequence[np.ndarray | None],
+    attention: Sequence[NDArray[np.floating[Any]] | None],
     seen: Prepared,
     pin: Pin,
 ) -> list[Picture]:
     """One picture per lens, each with a frame per snapshot.
 
     Args:
-        config: the run's.
+        config: the model's.
         frames, attention: of its snapshots, ascending.
         seen, pin: the picture and the query whose attention is shown.
     """
     if not frames:
         return []
+    inside = whole(frame.inside for frame in frames)
     made = [
-        _attention_picture(config, attention, seen, pin),
-        _similarity_picture(frames, config),
-        _filters_picture(frames),
-        _distance_picture(frames, config),
+        _attention_picture(config, whole(attention), seen, pin),
+        _similarity_picture(inside),
+        _filters_picture(inside),
+        _distance_picture(config, inside),
         _confusion_picture(frames),
         _worst_picture(frames),
     ]
     return [picture for picture in made if picture is not None]
+
+
+def whole(values: Iterable[T | None]) -> list[T] | None:
+    """The values, where none is missing."""
+    found = list(values)
+    there = [value for value in found if value is not None]
+    return there if len(there) == len(found) else None
 
 
 def _absent(name: str, title: str, reason: str) -> Picture:
@@ -54,18 +66,18 @@ def _absent(name: str, title: str, reason: str) -> Picture:
 
 
 def _attention_picture(
-    config: RunConfig, attention: Sequence[np.ndarray | None], seen: Prepared, pin: Pin
+    config: ModelConfig, attention: Sequence[NDArray[np.floating[Any]]] | None, seen: Prepared, pin: Pin
 ) -> Picture:
-    if any(maps is None for maps in attention):
+    if attention is None:
         return _absent("attention", "Attention", "This model has no attention between patches of a grid.")
     maps = np.stack(attention)  # (S, layers, heads, rows, cols)
-    top = float(maps.max()) or 1.0
     layers, heads, rows, cols = maps.shape[1:]
-    peaks = maps.max(axis=(2, 3, 4))
+    tops = [float(frame.max()) or 1.0 for frame in maps]
+    even = 1 / (rows * cols + len(as_vit(config).prefix_tokens))
     captions = [
-        f"The strongest weight, {frame.max():.2f}, is in layer {int(frame.argmax()) + 1}; even attention would give"
-        f" {1 / (rows * cols + len(config.model.prefix_tokens)):.2f}."
-        for frame in peaks
+        f"The strongest weight, {frame.max():.2f}, is in layer"
+        f" {int(frame.max(axis=(1, 2, 3)).argmax()) + 1}; even attention would give {even:.2f}."
+        for frame in maps
     ]
     extra: dict[str, Any] = {
         "rows": [f"L{i + 1}" for i in range(layers)],
@@ -78,8 +90,8 @@ def _attention_picture(
         "attention",
         f"Attention of the pinned {'patch' if mark else 'token'}",
         "overlay",
-        to_bytes(maps, 0.0, top),
-        hi=top,
+        np.stack([to_bytes(frame, 0.0, top) for frame, top in zip(maps, tops, strict=True)]),
+        tops=tops,
         captions=captions,
         page="attention",
         opens="the attention explorer",
@@ -88,28 +100,30 @@ def _attention_picture(
     )
 
 
-def _greyed(seen: Prepared) -> np.ndarray:
+def _greyed(seen: Prepared) -> NDArray[np.uint8]:
     grey = seen.shown.astype(np.float32).mean(axis=2, keepdims=True)
     return np.repeat(np.round(grey * 0.8 + 25).astype(np.uint8), 3, axis=2)
 
 
-def _similarity_picture(frames: Sequence[Frame], config: RunConfig) -> Picture:
+def _similarity_picture(inside: Sequence[Inside] | None) -> Picture:
     title = "Similarity of positions"
-    if any(frame.similarity is None for frame in frames):
+    tables = whole(one.similarity for one in inside or ())
+    if not inside or not tables:
         return _absent("similarity", title, "This model has no table of positions to compare.")
-    rows, cols = frames[0].grid
-    maps = np.stack([frame.similarity for frame in frames]).reshape(-1, rows, cols, rows, cols)
+    rows, cols = grid = inside[0].grid
     captions = []
-    for frame in frames:
-        found = positions.structure(frame.similarity, frame.grid)
+    for table in tables:
+        found = positions.structure(table, grid)
         captions.append(
             f"Neighbours {found.either_step:.2f}, pairs that share neither row nor column {found.elsewhere:.2f}."
+            if min(rows, cols) > 1
+            else f"A grid of {plural(rows * cols, 'patch', 'patches')} has no neighbours both ways to compare."
         )
     return Picture(
         "similarity",
         title,
         "map",
-        to_bytes(maps, -1.0, 1.0),
+        to_bytes(np.stack(tables).reshape(-1, rows, cols, rows, cols), -1.0, 1.0),
         ramp="diverging",
         lo=-1.0,
         hi=1.0,
@@ -120,10 +134,11 @@ def _similarity_picture(frames: Sequence[Frame], config: RunConfig) -> Picture:
     )
 
 
-def _filters_picture(frames: Sequence[Frame]) -> Picture:
-    if any(frame.weights is None for frame in frames):
+def _filters_picture(inside: Sequence[Inside] | None) -> Picture:
+    weights = whole(one.weights for one in inside or ())
+    if not weights:
         return _absent("filters", "Filters of E", "This model has no single linear patch embedding.")
-    maps, shares = filters.components_over_time([frame.weights for frame in frames], COMPONENTS)
+    maps, shares = filters.components_over_time(weights, COMPONENTS)
     tiles, _ = filters.to_bytes(maps)
     side = 4 if tiles.shape[1] >= 16 else int(tiles.shape[1] ** 0.5)
     tiles = np.broadcast_to(tiles[:, : side * side], (len(tiles), side * side, *tiles.shape[2:4], 3))
@@ -143,27 +158,27 @@ def _filters_picture(frames: Sequence[Frame]) -> Picture:
     )
 
 
-def _distance_picture(frames: Sequence[Frame], config: RunConfig) -> Picture:
+def _distance_picture(config: ModelConfig, inside: Sequence[Inside] | None) -> Picture:
     title = "Attention distance, px"
-    if any(frame.distance_px is None for frame in frames):
-        gone = config.model.kind == "vit"
+    far = whole(one.distance_px for one in inside or ())
+    if not inside or not far:
+        seen = abilities(config).heads_over_all
         return _absent(
-            "distance", title, GONE if gone else "Distance needs attention between patches of one grid."
+            "distance", title, GONE if seen else "Distance needs attention between patches of one grid."
         )
-    first = frames[0]
+    grid, patch_px = inside[0].grid, inside[0].patch_px
     # Of one patch every distance is 0.
-    top = corner_distance_px(first.grid, first.patch_px) * 0.75 or first.patch_px
-    even = uniform_distance_px(first.grid, first.patch_px, len(config.model.prefix_tokens))
+    top = corner_distance_px(grid, patch_px) * 0.75 or patch_px
+    even = uniform_distance_px(grid, patch_px, len(as_vit(config).prefix_tokens))
     captions = [
-        f"Heads look {frame.distance_px.min():.1f} to {frame.distance_px.max():.1f} px far;"
-        f" even attention {even:.1f} px."
-        for frame in frames
+        f"Heads look {heads.min():.1f} to {heads.max():.1f} px far; even attention {even:.1f} px."
+        for heads in far
     ]
     return Picture(
         "distance",
         title,
         "dots",
-        to_bytes(np.stack([frame.distance_px for frame in frames]), 0.0, top),
+        to_bytes(np.stack(far), 0.0, top),
         hi=top,
         captions=captions,
         page="attention_distance",
@@ -172,19 +187,22 @@ def _distance_picture(frames: Sequence[Frame], config: RunConfig) -> Picture:
 
 
 def _confusion_picture(frames: Sequence[Frame]) -> Picture | None:
-    if any(frame.counts is None for frame in frames):
+    judged = whole(frame.judged for frame in frames)
+    if judged is None:
         return _absent("confusion", "Confusion", GONE)
     classes = frames[-1].classes
-    if len(classes) > 20:
+    if len(classes) > MOST_NAMES:
         return None
-    maps = np.stack([confusion.confusion_shares(frame.counts) for frame in frames])[:, None, None]
+    maps = np.stack([confusion.confusion_shares(one.counts) for one in judged])[:, None, None]
     captions = []
-    for frame in frames:
-        most = confusion.most_confused(frame.counts)
-        right = frame.counts.trace() / max(1, frame.counts.sum())
-        words = f"{percent(right)} of {frame.counts.sum()} held-out pictures are right"
+    for one in judged:
+        count = int(one.counts.sum())
+        words = (
+            f"{percent(one.counts.trace() / max(1, count))} of {plural(count, 'held-out picture')} are right"
+        )
+        most = confusion.most_confused(one.counts)
         if most is not None:
-            words += f"; most often {classes[most[0]]} is read as {classes[most[1]]} ({most[2]})"
+            words += f"; most often {classes[most[0]]} is read as {classes[most[1]]} ({most[2]:,} times)"
         captions.append(words + ".")
     return Picture(
         "confusion",
@@ -199,16 +217,17 @@ def _confusion_picture(frames: Sequence[Frame]) -> Picture | None:
 
 
 def _worst_picture(frames: Sequence[Frame]) -> Picture:
-    if any(frame.worst is None for frame in frames):
+    judged = whole(frame.judged for frame in frames)
+    if judged is None:
         return _absent("worst", "Most wrong", GONE)
-    tiles = np.stack([frame.worst for frame in frames])
-    count, side = tiles.shape[1], tiles.shape[2]
+    tiles = np.stack([one.worst for one in judged])
+    count = tiles.shape[1]
     wide = 3 if count % 3 == 0 else count
     return Picture(
         "worst",
         "Most wrong",
         "rgb",
-        tiles.reshape(len(frames), count // wide, wide, side, tiles.shape[3], 3),
-        captions=["True class, and the probability that it gets."] * len(frames),
-        extra={"tiles": [list(frame.worst_words) for frame in frames]},
+        tiles.reshape(len(tiles), count // wide, wide, *tiles.shape[2:]),
+        captions=["True class, and the probability that it gets."] * len(tiles),
+        tiles=[list(one.worst_words) for one in judged],
     )

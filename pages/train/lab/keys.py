@@ -1,14 +1,15 @@
-"""What the lab keeps beside its controls: keys of the session that are no widget's own, and what outlives a reload."""
+"""What the lab's controls say, and what it keeps beside them: keys of the session, and what outlives a reload."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
+from pages.shell import controls
 from pages.stores import visit
 
-RUN = "live_lab.run"  # the run on the stage: a control, in the link
 BESIDE = "live_lab._beside"  # ids of the runs whose curves stand beside its
 MOMENT = "live_lab._moment"  # {run, step, follow}: where the timeline stands, or None
 VIEW = "live_lab._view"  # how the curves are looked at
@@ -22,7 +23,46 @@ LOADED = "live_lab._loaded"  # the recipe whose values the controls were last se
 RACE_LOADED = (
     "live_lab._race_loaded"  # the data set whose number of epochs the race's control was last set to
 )
+SHELF = "live_lab._shelf"  # which leaves of flip-books this session's browser has
 BOOK = "live_lab._book"  # a weak reference to the flip-book that this visit saw last
+
+
+@dataclass(frozen=True)
+class Stage(controls.Chosen, page="live_lab"):
+    """What is looked at: a run, by its id, and of an experiment one of its models, by its name."""
+
+    run: str
+    member: str
+
+
+@dataclass(frozen=True)
+class Recipe(controls.Chosen, page="live_lab"):
+    """What the form asks for beside its single fields (fields.py): which training, on what, how long."""
+
+    recipe: str
+    dataset: str
+    unit: str  # 'epochs' or 'seconds'
+    length: float
+    embedding_learns: bool
+
+
+@dataclass(frozen=True)
+class Family(controls.Chosen, page="live_lab"):
+    """Which kind of model; of a DeiT also who teaches it, by its key, and what of the answer."""
+
+    family: str
+    teacher: str
+    distillation: str
+
+
+@dataclass(frozen=True)
+class Race(controls.Chosen, page="live_lab"):
+    """Whether one model or an experiment trains, and what the experiment's form says."""
+
+    train: str
+    race: str  # a data set
+    race_epochs: float
+    race_seed: int
 
 
 def notice(sentence: str) -> None:

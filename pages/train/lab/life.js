@@ -5,7 +5,8 @@ import { listen, tell } from '../../views/kit/bus.js';
 import { button, canvas, el, tooltip } from '../../views/kit/dom.js';
 import { reducedMotion } from '../../views/kit/motion.js';
 import { picture } from '../../views/kit/pixels.js';
-import { cellAt, drawCard } from './life_draw.js';
+import { bound } from './life_book.js';
+import { cellAt, drawCard, topOf } from './life_draw.js';
 
 const FRAME_MS = 220;
 
@@ -164,7 +165,7 @@ class Life {
     else {
       if (p.tile) parts.push(`${p.tile} (${cell.R}, ${cell.C})`);
       parts.push(
-        `row ${cell.y}, column ${cell.x}: ${(p.lo + ((p.hi - p.lo) * data[at]) / 255).toFixed(2)}${p.unit ? ` ${p.unit}` : ''}`,
+        `row ${cell.y}, column ${cell.x}: ${(p.lo + ((topOf(this, p) - p.lo) * data[at]) / 255).toFixed(2)}${p.unit ? ` ${p.unit}` : ''}`,
       );
     }
     const node = this.cards[i].map.node;
@@ -213,13 +214,24 @@ class Life {
   }
 
   update(message) {
-    const fresh = this.now?.header !== message.header;
+    const { header, colors, width } = message;
+    const fresh = this.seen !== header;
     const before = this.now?.header.steps?.[this.state.index];
-    this.now = message;
-    if (fresh) this.take(before);
+    this.seen = header;
+    const book = fresh ? bound(message) : this.now;
+    if (!book) this.ask(header);
+    if (!book && !this.now) return;
+    this.now = { ...(book ?? this.now), colors, width };
+    if (fresh && book) this.take(before);
     this.draw();
-    if (fresh && this.state.follow && this.steps().length)
+    if (fresh && book && this.state.follow && this.steps().length)
       tell('moment', this.root, { run: this.now.header.run, step: null });
+  }
+
+  /** A message was lost: all leaves are asked for, once a shelf; until they come the last whole book is shown. */
+  ask({ shelf }) {
+    if (this.asked !== shelf) this.trigger('again', shelf);
+    this.asked = shelf;
   }
 
   /** News of a run: it stays at its step, follows the newest, or stands where this run's timeline stood. */

@@ -11,6 +11,11 @@ const RAMP = Uint8Array.from({ length: 256 }, (_, i) => i);
 
 const TABLES = { diverging: DIVERGING_LUT, sequential: SEQUENTIAL_LUT };
 
+/** What 255 stands for in the frame that is shown. */
+export function topOf(view, p) {
+  return p.tops?.[view.state.index] ?? p.hi;
+}
+
 function geometry(view, i) {
   const p = view.now.header.pictures[i];
   const [, R, C, h, w] = view.now.arrays[p.name].shape;
@@ -70,7 +75,8 @@ function drawTile(view, ctx, g, R, C, table) {
       blit(ctx, view.bases[p.base], x, y, side, tall);
       ctx.globalAlpha = 1;
     }
-    blit(ctx, heat(data, g.h, g.w, table, 0, 255, start), x, y, side, tall);
+    // Each frame has its own top, the table is spread over the largest of all.
+    blit(ctx, heat(data, g.h, g.w, table, 0, (255 * p.hi) / (topOf(view, p) || p.hi), start), x, y, side, tall);
   }
   if (!g.label) return;
   ctx.textAlign = 'center';

@@ -11,22 +11,19 @@ import streamlit as st
 from pages.shell import controls, nouns
 from pages.stores import runs
 from pages.stores.choice import ModelChoice
-from pages.train.lab.fields import PREFIX, Field, draw, meant
+from pages.train.lab.fields import Field, draw, meant
+from pages.train.lab.keys import Family
 from vitviz.config import (
     CNNConfig,
     ConvAttentionConfig,
     FlatAttentionConfig,
     ModelConfig,
     Preparation,
-    SwinConfig,
     ViTConfig,
 )
 from vitviz.models.presets import SWIN_DIGITS, VIT_DIGITS
 
 PROJECT = Path(__file__).parents[3]
-FAMILY = PREFIX + "family"
-TEACHER = PREFIX + "teacher"
-DISTILLATION = PREFIX + "distillation"
 FAMILIES = {
     "vit": "ViT",
     "deit": "DeiT: a ViT with a teacher",
@@ -36,6 +33,7 @@ FAMILIES = {
     "conv_attention": "Lecture G: attention over convolutions",
     "flat_attention": "Lecture E: 'attention' over the flat picture",
 }
+KINDS = FAMILIES | {"cnn": "CNN", "conv_attention": "Lecture G", "flat_attention": "Lecture E"}  # in a table
 _WORDS = {
     "vit": "Patches become tokens, and every block lets every token look at every other.",
     "deit": "Touvron et al. 2021: a second token and a second head learn what a trained teacher answers.",
@@ -111,7 +109,7 @@ STEM = (
         "stem",
         "Channels of the convolutions",
         "list",
-        "One 3 × 3 convolution each; the last log₂(patch) of them halve the picture.",
+        "One 3 × 3 convolution each; the last log₂(patch) of them, rounded up, halve the picture.",
     ),
 )
 SWIN = tuple(
@@ -203,7 +201,7 @@ def starts(family: str, model: ModelConfig) -> dict[str, Any]:
 def draw_model(recipe: ModelConfig) -> tuple[str, dict[str, Any]]:
     """Draws the family's choice and its controls; the family, and what they show."""
     family = controls.select(
-        FAMILY,
+        Family.key("family"),
         "Model family",
         list(FAMILIES),
         family_of(recipe),
@@ -247,7 +245,7 @@ def build(recipe: ModelConfig, family: str, shown: dict[str, Any], shape: dict[s
         values["embed"] = "conv"
         if not values["stem"]:
             raise ValueError("a hybrid needs at least one convolution before its tokens, received none")
-    return replace(base(family, recipe), **values, **shape)
+    return replace(base(family, recipe), **(values | shape))
 
 
 def draw_teacher(
@@ -262,7 +260,7 @@ def draw_teacher(
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
         key = controls.select(
-            TEACHER,
+            Family.key("teacher"),
             "Teacher",
             list(found) or [""],
             start,
@@ -274,7 +272,7 @@ def draw_teacher(
         )
     with right:
         how = controls.select(
-            DISTILLATION,
+            Family.key("distillation"),
             "The token learns",
             list(_DISTILLATIONS),
             kind,
@@ -318,25 +316,3 @@ def _path(choice: ModelChoice) -> str:
     """As a run's config names it: below the project where it lies there, so that it means the same elsewhere."""
     path = Path(str(choice.path)).resolve()
     return str(path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path)
-
-
-def model_words(config: ModelConfig) -> str:
-    """A model in a few words."""
-    if isinstance(config, ViTConfig):
-        rows, cols = config.grid
-        name = {"vit": "ViT", "deit": "DeiT", "hybrid": "Hybrid"}[family_of(config)]
-        return (
-            f"{name}: {rows} × {cols} patches of {config.patch_size} px, width {config.embed_dim},"
-            f" {config.depth} blocks of {config.num_heads} heads"
-        )
-    if isinstance(config, SwinConfig):
-        side = config.window_size
-        return f"Swin: windows of {side} × {side} tokens, {_listed(config.depths)} blocks, width {config.embed_dim}"
-    if isinstance(config, CNNConfig):
-        kind = "plain" if config.pooled else "residual"
-        return f"CNN: {_listed(config.blocks)} {kind} blocks of {_listed(config.widths)} channels"
-    return FAMILIES[family_of(config)]
-
-
-def _listed(values: tuple[int, ...]) -> str:
-    return "–".join(map(str, values))

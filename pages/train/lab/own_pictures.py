@@ -11,8 +11,9 @@ import streamlit as st
 from pages.shell import link, received
 from pages.stores import own_sets, visit
 from pages.train.lab import evolving
-from pages.train.lab.fields import PREFIX
-from vitviz.words import plain
+from pages.train.lab.fields import BATCH
+from pages.train.lab.keys import Recipe
+from vitviz.words import plain, plural
 
 if TYPE_CHECKING:
     from vitviz.data.own import OwnNote
@@ -81,10 +82,10 @@ def _take(file: received.Received, size: int, batch: int) -> None:
         st.session_state[_REFUSED] = str(error)
         return
     st.session_state.pop(_REFUSED, None)
-    link.want(PREFIX + "dataset", note.name)
+    link.want(Recipe.key("dataset"), note.name)
     fitting = max(_SMALLEST_BATCH, sum(note.train_counts) // 8)
     if batch > fitting:
-        link.want(PREFIX + "batch_size", str(fitting))
+        link.want(BATCH.key, str(fitting))
 
 
 def _telling() -> Iterator[bool]:
@@ -103,23 +104,27 @@ def draw_set(note: OwnNote) -> None:
 
     count = sum(note.train_counts) + sum(note.test_counts)
     st.markdown(
-        f"{count:,} pictures of {note.image_size} × {note.image_size} px in {len(note.classes)} classes."
+        f"{plural(count, 'picture')} of {note.image_size} × {note.image_size} px in"
+        f" {plural(len(note.classes), 'class', 'classes')}."
     )
     table = {"Class": note.classes, "To learn from": note.train_counts, "To test": note.test_counts}
     st.dataframe(
         pd.DataFrame(table), hide_index=True, width="stretch", height=min(220, 38 + 35 * len(note.classes))
     )
     if note.left_out:
-        files = "file was" if note.left_out == 1 else "files were"
+        files = plural(note.left_out, "file was", "files were")
         more = " …" if note.left_out > len(note.reasons) else ""
-        st.caption(f"{note.left_out:,} {files} left out. " + plain(" · ".join(note.reasons) + more))
+        st.caption(f"{files} left out. " + plain(" · ".join(note.reasons) + more))
+    mine = own_sets.may_remove(visit.current(), note)
     st.button(
-        "Remove these pictures",
+        "Remove these pictures" if mine else "Forget these pictures",
         icon=":material/delete:",
         key="live_lab._own_remove",
         on_click=_remove,
         args=(note.name,),
-        help="They are deleted from the server at once; runs that were trained on them stay.",
+        help="They are deleted from the server at once; runs that were trained on them stay."
+        if mine
+        else "They leave your list; only the visit that brought them can delete them.",
     )
 
 

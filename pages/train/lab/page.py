@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
 
 from pages.shell import controls, link, nouns, page, registry, state
 from pages.stores import catalogue, runs, visit
-from pages.train.lab import drawing, evolving, fields, keys, lessons, race, recipe_form, table, watch
-from pages.train.lab.life import life
+from pages.train.lab import (
+    drawing,
+    evolving,
+    fields,
+    keys,
+    lessons,
+    numbers,
+    race,
+    recipe_form,
+    said,
+    table,
+    watch,
+)
+from pages.train.lab.life import asks_again, life
 from vitviz.training.executor import ExecutorError
 from vitviz.training.runs import Run, RunConfig
 from vitviz.words import plain
@@ -57,7 +70,7 @@ def take_picture_of(config: RunConfig) -> None:
 
 def show(run_id: str) -> None:
     """Brings a run onto the stage; takes effect with the next run of the script."""
-    link.want(keys.RUN, run_id)
+    link.want(keys.Stage.key("run"), run_id)
     keys.remember(keys.MOMENT, None)
 
 
@@ -65,70 +78,60 @@ def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
     with st.container(key="live_lab-start"):
         button, run, beside = st.columns([1.2, 1.6, 2], vertical_alignment="bottom")
     with button:
-        st.button(
-            "Start a new run",
-            key="live_lab._start",
-            # White on the primary colour of the dark theme is too faint to read.
-            type="primary" if nouns.mode() == "light" else "secondary",
-            icon=":material/play_arrow:",
-            width="stretch",
-            disabled=isinstance(config, ValueError),
-            on_click=start,
-            args=(config,),
-        )
-    names = {other.id: other.config().name for other in mine}
-    focus = None
+        _start_button(config)
     with run:
-        if mine:
-            chosen = controls.select(keys.RUN, "Run on the stage", list(names), format_func=names.get)
-            focus = next(other for other in mine if other.id == chosen)
+        focus = _choose_run(mine)
     with beside:
-        models = {model.id: runs.title(model) for other in mine for model in runs.models_of(other)}
-        others = [name for name in models if focus is None or name != focus.id]
-        if others and not race.is_experiment(focus):  # whose members are beside each other already
-            st.session_state[keys.BESIDE] = [
-                name for name in keys.remembered(keys.BESIDE, []) if name in others
-            ]
-            chosen_beside = st.multiselect(
-                "Curves beside it",
-                others,
-                key=keys.BESIDE,
-                format_func=models.__getitem__,
-                max_selections=5,
-                placeholder="none",
-            )
-            visit.current().notes[keys.BESIDE] = chosen_beside
+        _choose_beside(mine, focus)
     if isinstance(config, ValueError):
         st.error(f"This cannot be trained: {plain(fields.said(str(config)))}.", icon=":material/block:")
     else:
-        st.caption(f"A new run would train: {describe(config)}.{_beside_words(config, focus)}")
+        page.caption(f"A new run would train: {said.describe(config)}.{said.beside(config, focus)}")
     if notice := st.session_state.pop(keys.NOTICE, None):
         st.warning(plain(notice), icon=":material/info:")
     return focus
 
 
-def _beside_words(config: RunConfig, focus: Run | None) -> str:
-    """What sets the controls apart from a run that is under way: they never change it, they start another."""
-    if focus is None or not runs.status(focus).active:
-        return ""
-    names = [fields.label(name) for name in table.unlike(focus.config(), config)]
-    if not names:
-        return " These are the settings of the run on the stage."
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return f" The run on the stage goes on as it is; the new one differs in {', '.join(names[:4])}{more}."
+def _start_button(config: RunConfig | ValueError) -> None:
+    st.button(
+        "Start a new run",
+        key="live_lab._start",
+        # White on the primary colour of the dark theme is too faint to read.
+        type="primary" if nouns.mode() == "light" else "secondary",
+        icon=":material/play_arrow:",
+        width="stretch",
+        disabled=isinstance(config, ValueError),
+        on_click=start,
+        args=(config,),
+    )
 
 
-def describe(config: RunConfig) -> str:
-    """One line about what a config trains."""
-    train, models = config.train, config.members
-    length = f"{train.epochs:g} epochs" if train.epochs else f"{train.seconds:g}{watch.NBSP}s"
-    sizes = [table.parameters(member.model) for member in models] or [table.parameters(config.model)]
-    count = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
-    optimizer = fields.OPTIMIZERS[train.optimizer]
-    words = recipe_form.model_words(config.model)
-    if models:
-        words = f"{len(models)} models in turn ({', '.join(m.title for m in models)}), each a {words}"
-    return f"{words}; {count} parameters; {optimizer} at {train.learning_rate:g}, batch {train.batch_size}, {length}"
+def _choose_run(mine: list[Run]) -> Run | None:
+    """The run on the stage: the newest until another is chosen."""
+    if not mine:
+        return None
+    names = {run.id: run.config().name for run in mine}
+    chosen = controls.select(
+        keys.Stage.key("run"), "Run on the stage", list(names), format_func=names.__getitem__
+    )
+    return next(run for run in mine if run.id == chosen)
+
+
+def _choose_beside(mine: list[Run], focus: Run | None) -> None:
+    """Whose curves stand beside its; an experiment's members are beside each other already."""
+    models = {model.id: runs.title(model) for run in mine for model in runs.models_of(run)}
+    others = [name for name in models if focus is None or name != focus.id]
+    if not others or race.is_experiment(focus):
+        return
+    st.session_state[keys.BESIDE] = [name for name in keys.remembered(keys.BESIDE, []) if name in others]
+    visit.current().notes[keys.BESIDE] = st.multiselect(
+        "Curves beside it",
+        others,
+        key=keys.BESIDE,
+        format_func=models.__getitem__,
+        max_selections=5,
+        placeholder="none",
+    )
 
 
 def _stage(shown: list[Run], focus: Run) -> None:
@@ -171,7 +174,7 @@ def _marked(focus: Run) -> int | None:
 
 def _life(focus: Run) -> None:
     """The timeline and every lens in small; in a fragment of its own, so that dragging disturbs nothing."""
-    settled, opened = life(evolving.flip_book(focus, _marked(focus)), key="live_lab.life")
+    settled, opened = life(evolving.flip_book(focus, _marked(focus), asks_again()))
     if settled and settled.get("run") == focus.id:
         keys.remember(keys.MOMENT, settled)
     if opened:
@@ -204,8 +207,8 @@ def _draw(focus: Run) -> None:
 def main() -> None:
     """The page, from top to bottom."""
     page.header("Live lab", "How does attention come into being?")
-    said = st.session_state.get(state.INCOMING, {}).get(keys.RUN)
-    if said and not runs.adopt(visit.current(), said):
+    asked = st.session_state.get(state.INCOMING, {}).get(keys.Stage.key("run"))
+    if asked and not runs.adopt(visit.current(), asked):
         keys.notice("The run of this link is gone: it was removed, or this server keeps it no longer.")
     runs.executor()
     with st.container(key="live_lab-form"):
@@ -214,15 +217,20 @@ def main() -> None:
     focus = _start_row(config, mine)
     if focus is None:
         _empty()
-        return
-    st.html(PHONE)
-    chosen = [] if race.is_experiment(focus) else keys.remembered(keys.BESIDE, [])
-    shown = [focus, *filter(None, map(runs.find, chosen))]
+    else:
+        st.html(PHONE)
+        _run(focus, mine)
+
+
+def _run(whole: Run, mine: list[Run]) -> None:
+    """A run on the stage and what lies below it; each part polls by itself while there is something to see."""
+    chosen = [] if race.is_experiment(whole) else keys.remembered(keys.BESIDE, [])
+    shown = [whole, *filter(None, map(runs.find, chosen))]
     active = any(runs.status(run).active for run in shown)
     st.session_state[keys.WATCHED] = active
     slowness = st.session_state[keys.SLOWNESS] = runs.watchers().slowness()
-    st.fragment(_stage, run_every=STAGE_POLL_S * slowness if active else None)(shown, focus)
-    whole = focus
+    st.fragment(_stage, run_every=STAGE_POLL_S * slowness if active else None)(shown, whole)
+    focus = whole
     if race.is_experiment(whole):
         focus = race.choose_member(whole)
     else:
@@ -230,22 +238,30 @@ def main() -> None:
     growing = active or not evolving.complete(focus)
     st.session_state[keys.GROWING] = growing and not active
     st.fragment(_life, run_every=LIFE_POLL_S * slowness if growing else None)(focus)
+    _drawing_title(focus)
+    st.fragment(_draw, run_every=DRAW_POLL_S * slowness if active else None)(focus)
+    st.subheader("Runs of this visit", anchor=False)
+    st.fragment(table.draw, run_every=TABLE_POLL_S * slowness if active else None)(mine)
+    table.manage(whole, show)
+    _drawers(whole.config().preset, lambda: numbers.draw(focus))
+
+
+def _drawing_title(focus: Run) -> None:
     digit = focus.config().preparation.digit
     st.subheader("Draw a digit" if digit else "Your picture", anchor=False)
     if not digit:
         page.caption(
             "Choose, upload or photograph a picture in the sidebar: the model reads it as it is at its newest snapshot."
         )
-    st.fragment(_draw, run_every=DRAW_POLL_S * slowness if active else None)(focus)
-    st.subheader("Runs of this visit", anchor=False)
-    st.fragment(table.draw, run_every=TABLE_POLL_S * slowness if active else None)(mine)
-    table.manage(whole, show)
+
+
+def _drawers(preset: str | None, draw_numbers: Callable[[], None] | None = None) -> None:
     page.drawers(
         "live_lab",
-        math=lessons.mathematics(whole.config().preset),
-        code=lessons.code(whole.config().preset),
-        numbers=lambda: table.numbers(focus),
-        try_this=lessons.try_this(whole.config().preset),
+        math=lessons.mathematics(preset),
+        code=lessons.code(preset),
+        numbers=draw_numbers,
+        try_this=lessons.try_this(preset),
     )
 
 
@@ -256,12 +272,7 @@ def _empty() -> None:
         icon=":material/science:",
     )
     table.upload_only(show)
-    page.drawers(
-        "live_lab",
-        math=lessons.mathematics(),
-        code=lessons.code(),
-        try_this=lessons.try_this(),
-    )
+    _drawers(None)
 
 
 main()

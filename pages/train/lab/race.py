@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -11,6 +11,7 @@ from pages.shell import controls, link, page, state, task
 from pages.stores import runs
 from pages.train.lab import watch
 from pages.train.lab.keys import RACE_LOADED as LOADED
+from pages.train.lab.keys import Race, Recipe, Stage
 from pages.views.race import race as race_view
 from vitviz.analysis import race as results
 from vitviz.plots import race as plots
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
     from vitviz.analysis.race import Racer
     from vitviz.training.runs import Run, RunConfig, Status
 
-TRAIN = "live_lab.train"
-DATASET = "live_lab.race"
-EPOCHS = "live_lab.race_epochs"
-SEED = "live_lab.race_seed"
-MEMBER = "live_lab.member"
 ONE, EXPERIMENT = "one", "experiment"
 KINDS = {ONE: "One model", EXPERIMENT: f"Experiment: {TITLE.lower()}"}
 
@@ -38,56 +34,55 @@ def is_experiment(run: Run | None) -> bool:
 def choose() -> bool:
     """Draws the choice between one model and the experiment; whether it is the experiment."""
     incoming = st.session_state.get(state.INCOMING, {})
-    if "live_lab.recipe" in incoming:  # a link to a recipe means one model
-        incoming.setdefault(TRAIN, ONE)
+    if Recipe.key("recipe") in incoming:  # a link to a recipe means one model
+        incoming.setdefault(Race.key("train"), ONE)
     kind = controls.segmented(
-        TRAIN, "Train", tuple(KINDS), ONE, format_func=KINDS.__getitem__, label_visibility="collapsed"
+        Race.key("train"),
+        "Train",
+        tuple(KINDS),
+        ONE,
+        format_func=KINDS.__getitem__,
+        label_visibility="collapsed",
     )
     if kind == ONE:
-        link.drop(TRAIN)
+        link.drop(Race.key("train"))
     return kind == EXPERIMENT
 
 
 def draw_form() -> RunConfig | ValueError:
     """Draws the race's controls; the experiment that they describe, or why it cannot be."""
+    chosen = _choose()
+    task.draw(chosen.race)
+    try:
+        return positions_race(chosen.race, epochs=chosen.race_epochs, seed=chosen.race_seed)
+    except ValueError as error:
+        return error
+
+
+def _choose() -> Race:
     from vitviz.data.datasets import DATASETS, available_datasets
 
     here = tuple(name for name in RACES if name in available_datasets())
     columns = st.columns([3, 2, 2, 4], vertical_alignment="bottom")
     with columns[0]:
         dataset = controls.segmented(
-            DATASET, "Data set", here, format_func=lambda name: DATASETS[name].title, width="stretch"
+            Race.key("race"), "Data set", here, format_func=lambda name: DATASETS[name].title, width="stretch"
         )
     if st.session_state.get(LOADED, dataset) != dataset:
-        controls.set_value(EPOCHS, _epochs(dataset))
+        Race.change(race_epochs=_epochs(dataset))
     st.session_state[LOADED] = dataset
     with columns[1]:
-        epochs = controls.real(
-            EPOCHS,
-            "Epochs",
-            _epochs(dataset),
-            1.0,
-            help="An epoch shows every model every training picture once.",
-        )
+        words = "An epoch shows every model every training picture once."
+        epochs = controls.real(Race.key("race_epochs"), "Epochs", _epochs(dataset), 1.0, help=words)
     with columns[2]:
-        seed = controls.number(
-            SEED,
-            "Seed",
-            0,
-            1_000_000,
-            0,
-            help="All five start from it and see the same pictures in the same order.",
-        )
+        words = "All five start from it and see the same pictures in the same order."
+        seed = controls.number(Race.key("race_seed"), "Seed", 0, 1_000_000, 0, help=words)
     with columns[3]:
         page.caption(
             "Five codes of positions, otherwise one model and one recipe, trained in turn; then all are shown pictures"
             " with shuffled patches."
         )
-    task.draw(dataset)
-    try:
-        return positions_race(dataset, epochs=epochs, seed=seed)
-    except ValueError as error:
-        return error
+    return Race(EXPERIMENT, dataset, epochs, seed)
 
 
 def _epochs(dataset: str) -> float:
@@ -96,15 +91,13 @@ def _epochs(dataset: str) -> float:
 
 def fill(config: RunConfig) -> bool:
     """Sets the form to an experiment's settings, in a callback; False, and the form for one model, for other runs."""
-    race = config.preset == POSITIONS_RACE and bool(config.members)
-    controls.set_value(TRAIN, EXPERIMENT if race else ONE)
-    if not race:
-        return False
-    controls.set_value(DATASET, config.train.dataset)
-    st.session_state[LOADED] = config.train.dataset
-    controls.set_value(EPOCHS, float(config.train.epochs or 1.0))
-    controls.set_value(SEED, config.train.seed)
-    return True
+    experiment = config.preset == POSITIONS_RACE and bool(config.members)
+    Race.change(train=EXPERIMENT if experiment else ONE)
+    if experiment:
+        train = config.train
+        st.session_state[LOADED] = train.dataset
+        Race.change(race=train.dataset, race_epochs=float(train.epochs or 1.0), race_seed=train.seed)
+    return experiment
 
 
 # ---------------------------------------------------------------- the stage
@@ -134,8 +127,9 @@ def draw_stage(run: Run) -> None:
     waiting = "The first accuracies come within seconds." if status.active else "Nothing was measured."
     race_view(plots.payload(found, chance, config.train.epochs or 1.0, waiting), key="live_lab.race_view")
     guess = f"The dotted line is what guessing among {config.model.num_classes} answers gives."
-    told = [replace(racer, title=plain(racer.title)) for racer in found]  # of an upload they are a stranger's
-    page.caption(results.describe(told, _classes(run)) or guess)
+    # Of an upload, titles and classes are a stranger's.
+    told = [replace(racer, title=plain(racer.title)) for racer in found]
+    page.caption(results.describe(told, tuple(map(plain, _classes(run)))) or guess)
 
 
 def _words(status: Status, count: int) -> str:
@@ -170,12 +164,12 @@ def choose_member(run: Run) -> Run:
     members = {member.directory.name: member for member in runs.models_of(run)}
     titles = {name: plain(member.config().name) for name, member in members.items()}
     name = controls.segmented(
-        MEMBER, "Look into", tuple(members), tuple(members)[-1], format_func=titles.__getitem__
+        Stage.key("member"), "Look into", tuple(members), tuple(members)[-1], format_func=titles.__getitem__
     )
     return members[name]
 
 
 def subject(run: Run) -> Run:
     """The model of a run whose pictures are shown: an experiment's chosen member, any other run itself."""
-    models: dict[str, Any] = {model.directory.name: model for model in runs.models_of(run)}
-    return models.get(st.session_state.get(MEMBER, ""), list(models.values())[-1])
+    models = {model.directory.name: model for model in runs.models_of(run)}
+    return models.get(st.session_state.get(Stage.key("member"), ""), list(models.values())[-1])

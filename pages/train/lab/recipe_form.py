@@ -10,9 +10,7 @@ import streamlit as st
 from pages.shell import controls, link, state
 from pages.stores import cached, own_sets, runs, visit
 from pages.train.lab import fields, model_form, own_pictures
-from pages.train.lab.fields import PREFIX
-from pages.train.lab.keys import LOADED
-from pages.train.lab.model_form import model_words
+from pages.train.lab.keys import LOADED, Family, Recipe
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig
 from vitviz.data import own
@@ -21,12 +19,9 @@ from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.models.presets import GREY_28, GREY_32, RGB_32
 from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
 from vitviz.training.runs import RunConfig
-
-__all__ = ["draw", "fill", "model_words"]
+from vitviz.words import plural
 
 FIRST = "digits_live"
-DATASET = PREFIX + "dataset"
-LEARNS = PREFIX + "embedding_learns"
 EMBEDDING = ("patch_embed",)
 _PREPARATIONS = {"digits": GREY_32, "mnist": GREY_28, "fashion-mnist": GREY_28}
 _CLASSES = {"shapes": 4, "cifar100": 100}
@@ -75,13 +70,13 @@ def draw() -> RunConfig | ValueError:
 
 def _adopt_linked_set() -> bool:
     """Takes a visitor's set that the link names into the visit; whether it is gone."""
-    said = st.session_state.get(state.INCOMING, {}).get(DATASET, "")
+    said = st.session_state.get(state.INCOMING, {}).get(Recipe.key("dataset"), "")
     return own.is_own(said) and not own_sets.adopt(visit.current(), said)
 
 
 def _recipe() -> TrainingPreset:
     name = controls.select(
-        PREFIX + "recipe",
+        Recipe.key("recipe"),
         "Recipe",
         list(TRAINING_PRESETS),
         FIRST,
@@ -100,7 +95,7 @@ def _recipe() -> TrainingPreset:
 def fill(model: ModelConfig, train: TrainConfig, recipe: str | None = None) -> None:
     """Sets every control to these configs; call it before they are drawn, or in a callback."""
     if recipe in TRAINING_PRESETS:
-        controls.set_value(PREFIX + "recipe", recipe)
+        Recipe.change(recipe=recipe)
         st.session_state[LOADED] = recipe
     for key, value in _starts(model, train, model_form.family_of(model)).items():
         controls.set_value(key, value)
@@ -109,11 +104,11 @@ def fill(model: ModelConfig, train: TrainConfig, recipe: str | None = None) -> N
 def _starts(model: ModelConfig, train: TrainConfig, family: str) -> dict[str, Any]:
     """Where every control but the recipe's stands for these configs and this family, by its key."""
     found: dict[str, Any] = {
-        DATASET: train.dataset,
-        PREFIX + "unit": "seconds" if train.epochs is None else "epochs",
-        PREFIX + "length": float(train.epochs or train.seconds or 1.0),
-        model_form.FAMILY: model_form.family_of(model),
-        LEARNS: train.frozen != EMBEDDING,
+        Recipe.key("dataset"): train.dataset,
+        Recipe.key("unit"): "seconds" if train.epochs is None else "epochs",
+        Recipe.key("length"): float(train.epochs or train.seconds or 1.0),
+        Family.key("family"): model_form.family_of(model),
+        Recipe.key("embedding_learns"): train.frozen != EMBEDDING,
     }
     for field in (*fields.DATA, *fields.OPTIMISER, *fields.PICTURES):
         found[field.key] = field.start(train)
@@ -125,19 +120,21 @@ def _taught(train: TrainConfig) -> dict[str, str]:
     if train.distill_from is None:
         return {}
     key = model_form.teacher_of(train.distill_from)
-    return ({} if key is None else {model_form.TEACHER: key}) | {model_form.DISTILLATION: train.distillation}
+    return ({} if key is None else {Family.key("teacher"): key}) | {
+        Family.key("distillation"): train.distillation
+    }
 
 
 def _complete_link() -> None:
     """A link says only what sets it apart from its recipe: what a new one leaves out is the recipe's."""
     said = st.query_params.to_dict()
-    preset = TRAINING_PRESETS.get(said.get(PREFIX + "recipe", ""))
+    preset = TRAINING_PRESETS.get(said.get(Recipe.key("recipe"), ""))
     ours = [st.session_state.get(state.WRITTEN, {})]
     ours += [before for _, before in st.session_state.get(state.SUPERSEDED, [])]
     if preset is None or said in ours:
         return
     incoming = st.session_state.setdefault(state.INCOMING, {})
-    family = said.get(model_form.FAMILY, "")
+    family = said.get(Family.key("family"), "")
     if family not in model_form.FAMILIES:
         family = model_form.family_of(preset.model)
     for key, value in _starts(preset.model, preset.train, family).items():
@@ -160,7 +157,7 @@ def _dataset(preset: TrainingPreset) -> str:
         return DATASETS[name].title + ("" if name in available_datasets() else " (downloads)")
 
     return controls.select(
-        DATASET,
+        Recipe.key("dataset"),
         "Data set",
         [*DATASETS, *mine],
         preset.train.dataset,
@@ -204,7 +201,7 @@ def _length(preset: TrainingPreset) -> dict[str, float | None]:
     beside, unit = st.columns([1, 1], vertical_alignment="bottom")
     with unit:
         chosen = controls.segmented(
-            PREFIX + "unit",
+            Recipe.key("unit"),
             "Counted in",
             ("epochs", "seconds"),
             "seconds" if train.epochs is None else "epochs",
@@ -212,7 +209,7 @@ def _length(preset: TrainingPreset) -> dict[str, float | None]:
         )
     with beside:
         amount = controls.real(
-            PREFIX + "length",
+            Recipe.key("length"),
             "Train for",
             train.epochs or train.seconds or 1.0,
             1.0,
@@ -232,7 +229,7 @@ def _teacher(preset: TrainingPreset, family: str, preparation: Preparation, data
 def _frozen(preset: TrainingPreset, family: str) -> tuple[str, ...]:
     embedded = family in _EMBEDDED
     learns = controls.toggle(
-        LEARNS,
+        Recipe.key("embedding_learns"),
         "The patch embedding learns",
         preset.train.frozen != EMBEDDING,
         disabled=not embedded,
@@ -251,7 +248,9 @@ def _check(family: str, train: TrainConfig) -> None:
             " train a CNN on them first"
         )
     if train.dataset in available_datasets() or own.is_own(train.dataset):
-        count = len(cached.dataset(train.dataset).train_labels)
+        count = len(cached.dataset(train.dataset).train_images)
         left = round(round(count * (1 - train.validation_fraction)) * train.train_fraction)
         if train.batch_size > left:
-            raise ValueError(f"batch_size {train.batch_size} is larger than the {left} training pictures")
+            raise ValueError(
+                f"batch_size {train.batch_size} is larger than the {plural(left, 'training picture')}"
+            )

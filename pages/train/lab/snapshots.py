@@ -1,46 +1,27 @@
-"""What one snapshot of a run shows: its frame, whatever picture is chosen, and its attention on a picture.
+"""The snapshots of a run: which there are, and what each shows.
 
 `frame` and `attention` are computed behind the pages (pages/train/lab/evolving.py): nothing here draws.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from pages.stores import cached, runs
-from vitviz.analysis import confusion, positions
-from vitviz.analysis.distance import DistanceStream
-from vitviz.analysis.patches import probabilities
-from vitviz.pin import Pin
-from vitviz.words import percent
 
 if TYPE_CHECKING:
+    from vitviz.config import Preparation
     from vitviz.data.preparation import Prepared
     from vitviz.models.loaded import LoadedModel
+    from vitviz.pin import Pin
+    from vitviz.probe.snapshot import Frame, HeldOut
     from vitviz.training.runs import Run
 
 HELD_OUT = 200  # validation pictures that are classified at every snapshot
-MEASURED = 24  # of them for the attention distance
-WORST = 6
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """What one snapshot shows, whatever picture is chosen; None where the model has no such thing."""
-
-    similarity: np.ndarray | None  # (N, N)
-    weights: np.ndarray | None  # (D, C, P, P)
-    distance_px: np.ndarray | None  # (layers, heads)
-    counts: np.ndarray | None  # (classes, classes)
-    worst: np.ndarray | None  # (k, S, S, 3) uint8
-    worst_words: tuple[str, ...]
-    grid: tuple[int, int] | None
-    patch_px: int
-    classes: tuple[str, ...]
 
 
 class Version(NamedTuple):
@@ -71,8 +52,8 @@ def model_at(run_id: str, version: Version) -> LoadedModel:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def held_out(dataset: str, fraction: float, preparation: Any) -> tuple[np.ndarray, ...] | None:
-    """(inputs (n, C, S, S), labels (n,), pictures (n, H, W, 3) uint8) that a run validates on.
+def held_out(dataset: str, fraction: float, preparation: Preparation) -> HeldOut | None:
+    """Pictures that a run validates on; `HELD_OUT` at most.
 
     None where the set is not on this server: a run may have been uploaded, or its visitor's pictures removed.
     """
@@ -80,6 +61,7 @@ def held_out(dataset: str, fraction: float, preparation: Any) -> tuple[np.ndarra
     from vitviz.data.datasets import available_datasets, validation_split
     from vitviz.data.own import is_own
     from vitviz.data.preparation import prepare_batch
+    from vitviz.probe.snapshot import HeldOut
     from vitviz.training.pictures import SPLIT_SEED
 
     if dataset not in available_datasets() and not is_own(dataset):
@@ -88,72 +70,23 @@ def held_out(dataset: str, fraction: float, preparation: Any) -> tuple[np.ndarra
         data = cached.dataset(dataset)
     except DatasetError:
         return None
+    if data.train_labels is None:
+        return None
     chosen = validation_split(data, fraction, SPLIT_SEED)[1][:HELD_OUT]
     shown = data.train_images[chosen]
-    return (
-        prepare_batch(shown, preparation),
-        data.train_labels[chosen],
-        np.broadcast_to(shown, (*shown.shape[:3], 3)),
-    )
+    in_colour = np.broadcast_to(shown, (*shown.shape[:3], 3))
+    return HeldOut(prepare_batch(shown, preparation), data.train_labels[chosen], in_colour)
 
 
-def frame(run_id: str, version: Version, held_out: tuple[np.ndarray, ...] | None) -> Frame:
+def frame(run_id: str, version: Version, held_out: HeldOut | None) -> Frame:
     """Judges one snapshot on what its run held out (None: it is gone), and measures what it has learned."""
-    from vitviz.probe.capture import capture, stream_attention
+    from vitviz.probe import snapshot
 
-    subject = model_at(run_id, version)
-    counts = worst = similarity = weights = distance = grid = None
-    words: tuple[str, ...] = ()
-    patch_px = 1
-    if held_out is not None:
-        counts, worst, words = _judged(subject, *held_out)
-    if subject.config.kind == "vit":
-        config = subject.config
-        blank = np.zeros((1, config.in_chans, config.image_size, config.image_size), np.float32)
-        first = capture(subject.model, blank, record=("pos_embed",))
-        grid, patch_px = first.layout.grid, first.layout.patch_px
-        if "pos_embed" in first.arrays and config.positions not in ("none", "pixels"):
-            table = positions.patch_rows(first["pos_embed"][-1], grid)
-            similarity = positions.cosine_similarity(table).astype(np.float32)
-        weights = _embedding(subject)
-        if held_out is not None:
-            stream = DistanceStream(config.depth, grid, patch_px)
-            stream_attention(subject.model, held_out[0][:MEASURED], stream.add)
-            distance = stream.result().distance_px.mean(axis=0)
-    return Frame(similarity, weights, distance, counts, worst, words, grid, patch_px, subject.classes)
+    return snapshot.frame(model_at(run_id, version), held_out)
 
 
-def _judged(
-    subject: LoadedModel, inputs: np.ndarray, labels: np.ndarray, shown: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """(confusion counts, the pictures it gets most wrong, what it gives their classes)."""
-    from vitviz.probe.capture import capture
-
-    logits = capture(subject.model, inputs, record=("logits",), batch_size=64).logits
-    given = probabilities(logits, getattr(subject.config, "softmax_output", False))
-    worst = confusion.most_wrong(given, labels, WORST)
-    words = tuple(f"{subject.classes[labels[i]]}: {percent(given[i, labels[i]], 0)}" for i in worst)
-    counts = confusion.confusion_counts(labels, given.argmax(axis=1), len(subject.classes))
-    return counts, np.ascontiguousarray(shown[worst]), words
-
-
-def _embedding(subject: LoadedModel) -> np.ndarray | None:
-    for name, tensor in subject.model.state_dict().items():
-        if name.startswith("patch_embed") and name.endswith("weight"):
-            config = subject.config
-            shape = (config.embed_dim, config.in_chans, config.patch_size, config.patch_size)
-            return tensor.numpy().reshape(shape) if tensor.numel() == np.prod(shape) else None
-    return None
-
-
-def attention(run_id: str, version: Version, seen: Prepared, pin: Pin) -> np.ndarray | None:
+def attention(run_id: str, version: Version, seen: Prepared, pin: Pin) -> NDArray[np.floating[Any]] | None:
     """(layers, heads, rows, cols): what the pinned query attends to; None where a model has no such thing."""
-    from vitviz.probe.capture import capture
+    from vitviz.probe import snapshot
 
-    subject = model_at(run_id, version)
-    if subject.config.kind != "vit":
-        return None
-    found = capture(subject.model, seen.input[None], record=("blocks.*.attn",))
-    layout = found.layout
-    rows = found.attention()[:, 0, :, pin.token(layout), layout.num_prefix_tokens :]
-    return rows.reshape(*rows.shape[:2], *layout.grid)
+    return snapshot.attention(model_at(run_id, version), seen, pin)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -24,18 +26,41 @@ LEVELS = (0.90, 0.95, 0.98)
 CHANGEABLE = {"learning_rate": "peak learning rate", "weight_decay": "weight decay"}
 SHORT = {"learning_rate": "lr", "weight_decay": "decay"}  # on the curves
 VIEW = {"axis": "step", "smoothing": 0.6, "log": False, "log_x": False, "extra": 0}
+PERCENT = "%g\N{NO-BREAK SPACE}%%"  # of numbers that are rounded to one digit: 98.5 %, 100 %
+
+
+@dataclass(frozen=True)
+class State:
+    """How a run's state is said: a word, its badge, and a sentence where it needs one."""
+
+    word: str
+    colour: str = "gray"
+    icon: str = "help"
+    sentence: str = ""
+
+    @property
+    def badge(self) -> str:
+        """Markdown."""
+        return f":{self.colour}-badge[:material/{self.icon}: {self.word}]"
+
+
 STATES = {
-    "new": (":gray-badge[:material/hourglass_empty: new]", ""),
-    "queued": (":orange-badge[:material/hourglass: waiting]", ""),
-    "starting": (":blue-badge[:material/sync: starting]", "The pictures are being prepared."),
-    "running": (":green-badge[:material/play_arrow: training]", ""),
-    "paused": (":orange-badge[:material/pause: paused]", ""),
-    "done": (":green-badge[:material/check: done]", ""),
-    "stopped": (":gray-badge[:material/stop: stopped]", ""),
-    "diverged": (":red-badge[:material/error: diverged]", ""),
-    "failed": (":red-badge[:material/error: failed]", ""),
-    "interrupted": (":red-badge[:material/power_off: interrupted]", ""),
+    "new": State("new", "gray", "hourglass_empty"),
+    "queued": State("waiting", "orange", "hourglass"),
+    "starting": State("starting", "blue", "sync", "The pictures are being prepared."),
+    "running": State("training", "green", "play_arrow"),
+    "paused": State("paused", "orange", "pause"),
+    "done": State("done", "green", "check"),
+    "stopped": State("stopped", "gray", "stop"),
+    "diverged": State("diverged", "red", "error"),
+    "failed": State("failed", "red", "error"),
+    "interrupted": State("interrupted", "red", "power_off"),
 }
+
+
+def state(status: Status) -> State:
+    """How a run stands."""
+    return STATES.get(status.state, State("unknown"))
 
 
 def draw_curves(shown: list[Run], focus: Run | None) -> None:
@@ -109,14 +134,14 @@ def draw_inspector(run: Run) -> None:
 
 def draw_state(run: Run, status: Status) -> None:
     """The run's name, what it is doing, and how far it is."""
-    st.markdown(f"**{plain(run.config().name)}** {STATES.get(status.state, (status.state, ''))[0]}")
+    st.markdown(f"**{plain(run.config().name)}** {state(status).badge}")
     st.progress(min(max(status.progress, 0.0), 1.0), text=_progress_words(run, status))
 
 
 def draw_steering(run: Run, status: Status, words: str) -> None:
     """What steers the run, and under it what happened to it; `words` where nothing did."""
     _buttons(run, status)
-    message = status.message or STATES.get(status.state, ("", ""))[1]
+    message = status.message or state(status).sentence
     if status.state in ("failed", "diverged", "interrupted"):
         st.error(_sentence(message), icon=":material/info:")
     else:
@@ -254,7 +279,7 @@ def _buttons(run: Run, status: Status) -> None:
         _change(run, status)
 
 
-def _button(run: Run, label: str, icon: str, act: Any, disabled: bool = False) -> None:
+def _button(run: Run, label: str, icon: str, act: Callable[[Run], object], disabled: bool = False) -> None:
     pressed = st.button(
         label, key=f"live_lab._{label.lower()}", icon=f":material/{icon}:", disabled=disabled, width="stretch"
     )

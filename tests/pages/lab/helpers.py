@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-from tests.messages import body, unpack
+from tests.messages import Leaves, body, unpack
 from vitviz.training.files import write_status
 from vitviz.training.runs import Run, RunConfig, Status
 
@@ -43,11 +43,25 @@ class FakeExecutor:
 
 
 def view(app: AppTest, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of the client view with this key."""
-    (message,) = [
+    """Header and arrays of the client view with this key; of the flip-book all, whatever this message brought."""
+    if key != "life":
+        return unpack(body(message(app, key)))
+    leaves = vars(app).setdefault("leaves", Leaves())
+    book = leaves.bound(message(app, key))
+    if book is None:  # as the browser does where runs of the page came that it has not seen
+        app.session_state["live_lab.life"] = {"again": True}
+        app.run()
+        book = leaves.bound(message(app, key))
+    assert book is not None
+    return book
+
+
+def message(app: AppTest, key: str) -> bytes:
+    """What the client view with this key was sent in the last run of the page."""
+    (found,) = [
         part.proto.bytes for part in app.main.get("bidi_component") if f"-live_lab.{key}" in part.proto.id
     ]
-    return unpack(body(message))
+    return found
 
 
 def start_button(app: AppTest) -> Any:

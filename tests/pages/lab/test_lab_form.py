@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import opened_again
+from pages.stores import visit
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button, until, view
 from tests.robustness.test_own_sets import archive
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
@@ -85,7 +84,7 @@ def test_a_family_is_switched_there_and_back(open_app: OpenApp, executor: FakeEx
     [
         ({"family": "cnn", "cnn_widths": "16, wide"}, "channels per stage must be whole numbers"),
         ({"family": "cnn", "cnn_widths": "16,32"}, "one entry per stage"),
-        ({"family": "cnn", "cnn_blocks": "1,0,1"}, "widths and blocks must be at least 1"),
+        ({"family": "cnn", "cnn_blocks": "1,0,1"}, "Channels and Blocks per stage must be at least 1"),
         ({"family": "swin", "swin_num_heads": "3,6"}, "Heads 3 does not divide stage 0's width 32"),
         ({"family": "swin", "swin_window_size": "0"}, "Window must be an integer of at least 1"),
         ({"family": "hybrid", "stem": ""}, "at least one convolution"),
@@ -262,9 +261,11 @@ def test_a_larger_picture_makes_a_larger_model(open_app: OpenApp, executor: Fake
 
 
 def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
-    open_app: OpenApp, executor: FakeExecutor, folder: Path
+    open_app: OpenApp, executor: FakeExecutor, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note = own.keep_pictures(load_zip(archive(), image_size=16), "pets", folder)
+    monkeypatch.setattr(visit, "secrets", type("Named", (), {"token_urlsafe": lambda count: "r" * 22}))
+    maker = visit.Visit("r" * 22).owner
+    note = own.keep_pictures(load_zip(archive(), image_size=16), "pets", folder, maker)
     model = ViTConfig(image_size=16, patch_size=8, embed_dim=16, depth=1, num_heads=2, num_classes=2)
     train = TrainConfig(dataset=note.name, epochs=1, batch_size=8, seed=3, snapshots=2)
     run = Run.create(folder, RunConfig(model, replace(RGB_32, image_size=16), train))
@@ -288,12 +289,7 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     shown = arrays["worst"][0].reshape(-1, 16, 16, 3)
     assert all(any(np.array_equal(one, other) for other in pictures) for one in shown)
 
-    app.main.button(key="live_lab._own_remove").click().run()
-    assert own.own_note(note.name, folder) == note  # whoever has the link looks on
-    words = folder / "sets" / f"{note.name.removeprefix(own.PREFIX)}.json"
-    maker = app.session_state["_visit"]
-    words.write_text(json.dumps(asdict(replace(note, owner=maker.owner))))
-    app = opened_again(app, maker)
+    assert "deleted from the server" in app.main.button(key="live_lab._own_remove").help
     app.main.button(key="live_lab._own_remove").click().run()
     assert not app.exception
     app.run()
@@ -302,3 +298,14 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     reasons = {picture["name"]: picture.get("reason", "") for picture in header["pictures"]}
     assert "worst" not in arrays and "not on this server" in reasons["worst"]
     assert {"attention", "similarity", "filters"} <= set(arrays)
+
+
+def test_who_did_not_bring_a_set_can_only_forget_it(
+    open_app: OpenApp, executor: FakeExecutor, folder: Path
+) -> None:
+    note = own.keep_pictures(load_zip(archive(), image_size=16), "pets", folder, "another")
+    app = open_app(PAGE, live_lab__dataset=note.name)
+    button = app.main.button(key="live_lab._own_remove")
+    assert button.label == "Forget these pictures" and "only the visit that brought them" in button.help
+    button.click().run()
+    assert not app.exception and own.own_note(note.name, folder) is not None

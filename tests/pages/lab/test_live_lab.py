@@ -56,7 +56,7 @@ def test_an_empty_lab_says_what_to_do(open_app: OpenApp, executor: FakeExecutor)
     assert not start_button(app).proto.disabled
     model = TRAINING_PRESETS["digits_live"].model
     assert isinstance(model, ViTConfig)
-    words = f"patches of {model.patch_size} px, width {model.embed_dim}, {model.depth} blocks"
+    words = f"patches of {model.patch_size} px, width {model.embed_dim}, {model.depth} layers"
     assert any(words in caption.value for caption in app.main.caption)
 
 
@@ -66,7 +66,7 @@ def test_an_empty_lab_says_what_to_do(open_app: OpenApp, executor: FakeExecutor)
         ({"num_heads": "0"}, "Heads must be an integer of at least 1, received 0"),
         ({"num_heads": "5"}, "Heads 5 does not divide Width D 48"),
         ({"patch_size": "7"}, "Patch 7 does not divide the picture's side 32"),
-        ({"batch_size": "4000"}, "larger than the 1294 training pictures"),
+        ({"batch_size": "4000"}, "Batch 4000 is larger than the 1,294 training pictures"),
         ({"learning_rate": "1e9"}, "Learning rate must lie in (0, 10]"),
         ({"length": "0"}, "epochs must lie in (0, 10000], received 0.0"),
         ({"mlp_ratio": "1e30"}, "MLP ratio"),

@@ -1,0 +1,76 @@
+"""What a config trains, in a line or two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pages.stores import runs
+from pages.train.lab import fields, numbers, settings, watch
+from pages.train.lab.model_form import FAMILIES, family_of
+from vitviz.config import CNNConfig, ViTConfig
+from vitviz.models.abilities import abilities, as_swin, as_vit
+from vitviz.words import percent, plural
+
+if TYPE_CHECKING:
+    from vitviz.config import ModelConfig, TrainConfig
+    from vitviz.training.runs import Run, RunConfig
+
+
+def beside(config: RunConfig, focus: Run | None) -> str:
+    """What sets the controls apart from a run that is under way: they never change it, they start another."""
+    if focus is None or not runs.status(focus).active:
+        return ""
+    names = [fields.label(name) for name in settings.unlike(focus.config(), config)]
+    if not names:
+        return " These are the settings of the run on the stage."
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f" The run on the stage goes on as it is; the new one differs in {', '.join(names[:4])}{more}."
+
+
+def describe(config: RunConfig) -> str:
+    """One line about what a config trains."""
+    train, models = config.train, config.members
+    sizes = [numbers.parameters(member.model) for member in models] or [numbers.parameters(config.model)]
+    count = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
+    optimizer = fields.OPTIMIZERS[train.optimizer]
+    words = model_words(config.model)
+    if models:
+        words = f"{len(models)} models in turn ({', '.join(m.title for m in models)}), each a {words}"
+    how = f"{optimizer} at {train.learning_rate:g}, batch {train.batch_size}, {_length(train)}"
+    return f"{words}; {count} parameters; {how}"
+
+
+def _length(train: TrainConfig) -> str:
+    """How long a run lasts: '1 epoch', '6.7 % of an epoch', '20 s'."""
+    if train.epochs is None:
+        return f"{train.seconds:g}{watch.NBSP}s"
+    if train.epochs < 1:
+        return f"{percent(train.epochs)} of an epoch"
+    return f"{train.epochs:.4g} {'epoch' if train.epochs == 1 else 'epochs'}"
+
+
+def model_words(config: ModelConfig) -> str:
+    """A model in a few words."""
+    if isinstance(config, CNNConfig):
+        kind = "plain" if config.pooled else "residual"
+        return f"CNN: {_listed(config.blocks)} {kind} blocks of {_listed(config.widths)} channels"
+    able = abilities(config)
+    if able.heads_over_all:
+        return _vit_words(as_vit(config))
+    if able.windows:
+        swin = as_swin(config)
+        windows = f"windows of {swin.window_size} × {swin.window_size} tokens"
+        return f"Swin: {windows}, {_listed(swin.depths)} layers, width {swin.embed_dim}"
+    return FAMILIES[family_of(config)]
+
+
+def _vit_words(config: ViTConfig) -> str:
+    rows, cols = config.grid
+    patches = f"{rows} × {cols} {'patch' if rows * cols == 1 else 'patches'} of {config.patch_size} px"
+    layers = f"{plural(config.depth, 'layer')} of {plural(config.num_heads, 'head')}"
+    name = {"vit": "ViT", "deit": "DeiT", "hybrid": "Hybrid"}[family_of(config)]
+    return f"{name}: {patches}, width {config.embed_dim}, {layers}"
+
+
+def _listed(values: tuple[int, ...]) -> str:
+    return "–".join(map(str, values))

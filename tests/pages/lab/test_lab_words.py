@@ -1,0 +1,122 @@
+"""What the lab says: counts with their nouns, settings in the words of the form, other people's names as text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pages.train.lab import fields, said, settings
+from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp
+from vitviz.config import CNNConfig, FlatAttentionConfig, SwinConfig, TrainConfig, ViTConfig
+from vitviz.models.presets import GREY_32
+from vitviz.training.races import positions_race
+from vitviz.training.runs import Run, RunConfig
+
+TINY = ViTConfig(image_size=32, patch_size=32, in_chans=1, embed_dim=16, depth=1, num_heads=1)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (TINY, "ViT: 1 × 1 patch of 32 px, width 16, 1 layer of 1 head"),
+        (
+            replace(TINY, patch_size=8, depth=2, num_heads=4),
+            "ViT: 4 × 4 patches of 8 px, width 16, 2 layers of 4 heads",
+        ),
+        (SwinConfig(depths=(2, 6), num_heads=(3, 6)), "Swin: windows of 4 × 4 tokens, 2–6 layers, width 48"),
+        (CNNConfig(widths=(8, 16), blocks=(1, 2)), "CNN: 1–2 residual blocks of 8–16 channels"),
+        (FlatAttentionConfig(), "Lecture E: 'attention' over the flat picture"),
+    ],
+)
+def test_a_model_in_words(config: ViTConfig, words: str) -> None:
+    assert said.model_words(config) == words
+
+
+@pytest.mark.parametrize(
+    ("length", "words"),
+    [
+        ({"epochs": 1 / 15}, "6.7\N{NO-BREAK SPACE}% of an epoch"),
+        ({"epochs": 1.0}, "1 epoch"),
+        ({"epochs": 1.75}, "1.75 epochs"),
+        ({"epochs": None, "seconds": 20.0}, "20\N{NO-BREAK SPACE}s"),
+    ],
+)
+def test_a_length_in_words(length: dict[str, float | None], words: str) -> None:
+    config = RunConfig(TINY, GREY_32, replace(TrainConfig(dataset="digits", epochs=3), **length))  # type: ignore[arg-type]
+    assert said.describe(config).endswith(f", {words}")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("dataset", "mnist", "MNIST"),
+        ("dataset", "digits", "Digits"),
+        ("dataset", "own:AAAAAAAAAAAAAAAAAAAAAA", "your own pictures"),
+        ("optimizer", "adamw", "AdamW"),
+        ("positions", "sincos_2d_sum", "sinusoidal, 2-D summed"),
+        ("model", "vit", "ViT"),
+        ("distilled", True, "on"),
+        ("layer_scale", None, "–"),
+        ("stem", (), "–"),
+        ("widths", (8, 16), "8, 16"),
+        ("frozen", ("patch_embed",), "patch embedding"),
+        ("epochs", 1 / 15, "0.06667"),
+        ("seed", 3, "3"),
+    ],
+)
+def test_a_setting_is_said_in_the_words_of_the_form(name: str, value: object, words: str) -> None:
+    assert settings.said(name, value) == words
+
+
+def test_a_teachers_path_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings.model_form, "teacher_of", lambda path: None)
+    assert settings.said("distill_from", "/srv/runs/2026-secret/snapshots/9.npz") == "a model that is gone"
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("embed_dim", "Width D"), ("mlp_ratio", "MLP ratio"), ("num_heads", "Heads"), ("dataset", "Data set")],
+)
+def test_a_column_keeps_its_capitals(name: str, title: str) -> None:
+    assert settings.title(name) == title
+
+
+def test_a_refusal_names_controls_and_no_fields() -> None:
+    words = fields.said("depths and num_heads must have one entry per stage, received (2,) and (3, 6)")
+    assert words == "Blocks per stage and Heads must have one entry per stage, received (2,) and (3, 6)"
+    assert fields.said("stem widths must be integers of at least 1").startswith(
+        "Channels of the convolutions"
+    )
+
+
+def test_names_of_classes_out_of_an_uploaded_race_are_text(
+    open_app: OpenApp, executor: FakeExecutor, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pages.train.lab import race
+    from vitviz.analysis import race as results
+
+    run = Run.create(folder, positions_race("digits", epochs=1.0))
+    seen: list[tuple[str, ...]] = []
+    monkeypatch.setattr(race, "_classes", lambda run: ("**a**", "$b$"))
+    monkeypatch.setattr(results, "describe", lambda racers, classes: seen.append(classes))
+    app = open_app(PAGE, live_lab__run=run.id)
+    assert not app.exception
+    assert seen[-1] == (r"\*\*a\*\*", r"\$b\$")
+
+
+def test_a_table_of_runs_says_settings_as_the_form_does(
+    open_app: OpenApp, executor: FakeExecutor, folder: Path
+) -> None:
+    one = Run.create(folder, RunConfig(TINY, GREY_32, TrainConfig(dataset="digits", epochs=1), "one"))
+    wide = replace(TINY, embed_dim=32, mlp_ratio=2.0)
+    two = Run.create(folder, RunConfig(wide, GREY_32, TrainConfig(dataset="mnist", epochs=1), "two"))
+    app = open_app(PAGE, live_lab__run=one.id)
+    app.session_state["_visit"].runs = (one.id, two.id)
+    app.run()
+    table = app.main.dataframe[0].value
+    assert table["dataset"].tolist() == ["Digits", "MNIST"]
+    assert table["State"].tolist() == ["new", "new"]
+    said = "\n".join(caption.value for caption in app.main.caption)
+    assert "Only settings that differ are listed: Width D; MLP ratio; data set." in said

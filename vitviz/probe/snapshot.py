@@ -1,0 +1,144 @@
+"""What one moment of a training shows: how it judges held-out pictures, what it has learned, where it looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis import confusion, positions
+from vitviz.analysis.attention import readout_row
+from vitviz.config import ViTConfig
+from vitviz.data.preparation import Prepared
+from vitviz.models.abilities import abilities, as_vit
+from vitviz.models.layout import TokenLayout
+from vitviz.models.loaded import LoadedModel
+from vitviz.pin import Pin
+from vitviz.probe.capture import as_array, attention_distances, capture
+from vitviz.words import percent
+
+FloatArray = NDArray[np.floating[Any]]
+MEASURED = 24  # held-out pictures that the attention distance is the mean of
+WORST = 6
+_NO_TABLE = ("none", "pixels")  # positions that are no table
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Pictures that a run validates on: as the model reads them, what they are, and as they are."""
+
+    inputs: NDArray[np.float32]  # (n, C, S, S)
+    labels: NDArray[np.integer[Any]]  # (n,)
+    pictures: NDArray[np.uint8]  # (n, H, W, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """How a model reads held-out pictures."""
+
+    counts: NDArray[np.int64]  # (classes, classes): of a true class, read as
+    worst: NDArray[np.uint8]  # (k, H, W, 3): those whose true class gets the least probability
+    worst_words: tuple[str, ...]  # (k,): that class, and what it gets
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """What a ViT has learned; None where it has no such thing."""
+
+    grid: tuple[int, int]
+    patch_px: int
+    similarity: FloatArray | None  # (N, N) of its positions
+    weights: FloatArray | None  # (D, C, P, P): its patch embedding
+    distance_px: (
+        FloatArray | None
+    )  # (layers, heads), mean over `MEASURED` pictures; None without held-out ones
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What one snapshot shows, whatever picture is chosen; None where its model or its pictures have no such thing."""
+
+    classes: tuple[str, ...]
+    judged: Judged | None
+    inside: Inside | None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a model says of one picture."""
+
+    probabilities: FloatArray  # (classes,)
+    row: FloatArray | None  # (rows, cols): where its readout looks in the last layer, mean of the heads
+
+
+def frame(subject: LoadedModel, held_out: HeldOut | None) -> Frame:
+    """Judges a model on held-out pictures (None: they are gone), and measures what it has learned."""
+    judged = None if held_out is None else judge(subject, held_out)
+    seen = abilities(subject.config).heads_over_all
+    return Frame(subject.classes, judged, _inside(subject, held_out) if seen else None)
+
+
+def judge(subject: LoadedModel, held_out: HeldOut) -> Judged:
+    """Classifies held-out pictures."""
+    logits = capture(subject.model, held_out.inputs, record=("logits",), batch_size=64).logits
+    given, labels = subject.probabilities(logits), held_out.labels
+    worst = confusion.most_wrong(given, labels, WORST)
+    words = tuple(f"{subject.classes[labels[i]]}: {percent(given[i, labels[i]], 0)}" for i in worst)
+    counts = confusion.confusion_counts(labels, given.argmax(axis=1), len(subject.classes))
+    return Judged(counts, np.ascontiguousarray(held_out.pictures[worst]), words)
+
+
+def _inside(subject: LoadedModel, held_out: HeldOut | None) -> Inside:
+    config = as_vit(subject.config)
+    layout = subject.layout(config.image_size, config.image_size)
+    distance = None
+    if held_out is not None:
+        found = attention_distances(subject.model, held_out.inputs[:MEASURED], with_mean=False)
+        distance = found.distance_px.mean(axis=0)
+    return Inside(
+        layout.grid, layout.patch_px, _similarity(subject, config, layout), _embedding(subject), distance
+    )
+
+
+def _similarity(subject: LoadedModel, config: ViTConfig, layout: TokenLayout) -> FloatArray | None:
+    if config.positions in _NO_TABLE:
+        return None
+    blank = np.zeros((1, config.in_chans, config.image_size, config.image_size), np.float32)
+    found = capture(subject.model, blank, record=("pos_embed",))
+    if "pos_embed" not in found.arrays:
+        return None
+    table = positions.patch_rows(found["pos_embed"][-1], layout.grid)
+    return positions.cosine_similarity(table).astype(np.float32)
+
+
+def _embedding(subject: LoadedModel) -> FloatArray | None:
+    """E as filters; None where a convolutional stem takes its place."""
+    config = as_vit(subject.config)
+    if not abilities(config).embedding:
+        return None
+    weight = as_array(subject.vit.get_parameter("patch_embed.proj.weight"))
+    return weight.reshape(config.embed_dim, config.in_chans, config.patch_size, config.patch_size)
+
+
+def attention(subject: LoadedModel, seen: Prepared, pin: Pin) -> FloatArray | None:
+    """(layers, heads, rows, cols): what the pinned query attends to; None for a model without heads over all."""
+    if not abilities(subject.config).heads_over_all:
+        return None
+    layout = subject.layout(*seen.input.shape[-2:])
+    found = capture(subject.model, seen.input[None], record=("blocks.*.attn",)).attention()
+    rows = found[:, 0][:, :, pin.token(layout), layout.num_prefix_tokens :]
+    return rows.reshape(*rows.shape[:2], *layout.grid)
+
+
+def answer(subject: LoadedModel, seen: Prepared) -> Answer:
+    """What a model answers to a picture, and where its readout looks."""
+    if not abilities(subject.config).heads_over_all:
+        found = capture(subject.model, seen.input[None], record=("logits",))
+        return Answer(subject.probabilities(found.logits)[0], None)
+    config, layout = as_vit(subject.config), subject.layout(*seen.input.shape[-2:])
+    last = f"blocks.{config.depth - 1}.attn"
+    found = capture(subject.model, seen.input[None], record=(last,))
+    row = readout_row(found[last].mean(axis=1), layout.prefix, config.readout)[0]
+    return Answer(subject.probabilities(found.logits)[0], row.reshape(layout.grid))
