@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vitviz.lessons import of_formulas, of_models
+from vitviz.lessons import of_formulas, of_models, of_weights
 from vitviz.lessons.fields import LessonError, build, listed
 from vitviz.lessons.kinds import Measure
 from vitviz.words import cut
 
 MEASURES: dict[str, type[Any]] = {
-    "accuracy": of_models.Accuracy,
+    "accuracy": of_weights.Accuracy,
     "answer": of_models.Answer,
     "blocks_to_reach": of_formulas.BlocksToReach,
     "longer_branch": of_models.LongerBranch,
@@ -22,16 +22,17 @@ MEASURES: dict[str, type[Any]] = {
     "masked_pairs": of_formulas.MaskedPairs,
     "mass_on_self": of_models.MassOnSelf,
     "nearest_layer": of_models.NearestLayer,
-    "neighbours_alike": of_models.NeighboursAlike,
+    "neighbours_alike": of_weights.NeighboursAlike,
     "patch_count": of_formulas.PatchCount,
+    "race_accuracy": of_weights.RaceAccuracy,
     "readable_in_corner": of_formulas.ReadableInCorner,
     "settling_layer": of_models.SettlingLayer,
-    "share_of_e": of_models.ShareOfE,
+    "share_of_e": of_weights.ShareOfE,
     "shuffled": of_models.Shuffled,
     "sinusoid_similarity": of_formulas.SinusoidSimilarity,
     "tokens_share": of_models.TokensShare,
     "truest_map": of_models.TruestMap,
-    "variance_held": of_models.VarianceHeld,
+    "variance_held": of_weights.VarianceHeld,
     "window_cost": of_formulas.WindowCost,
 }
 NAMES = {measure: name for name, measure in MEASURES.items()}

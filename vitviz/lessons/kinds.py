@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.models.abilities import Abilities, abilities
 from vitviz.models.layout import TokenLayout
 from vitviz.words import percent, signed
 
@@ -134,3 +135,8 @@ class Measure(Protocol):
 
     def measured(self, at: AtHand) -> Measured:
         """Computes the answer."""
+
+
+def able_of(at: AtHand) -> Abilities:
+    """What the model at hand has."""
+    return abilities(at.model.config)

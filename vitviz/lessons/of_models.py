@@ -1,26 +1,19 @@
-"""Measures of the model at hand: its answer, its attention, its weights, on the picture that is chosen."""
+"""Measures of the model at hand: its answer, its attention, its blocks, on the picture that is chosen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from vitviz.lessons.kinds import AtHand, Choose, Drag, FloatArray, Kind, Measured, Point
+from vitviz.lessons.kinds import AtHand, Choose, Drag, FloatArray, Kind, Measured, Point, able_of
 from vitviz.lessons.of_formulas import within
-from vitviz.models.abilities import Abilities, abilities
-from vitviz.words import percent, plural, signed
+from vitviz.words import percent
 
 MOST_LAYERS = 48
 MOST_OPTIONS = 12
 LAST = 0  # a layer: the model's last one; else they count from 1
 MEAN = 0  # a head: the mean of all; else they count from 1
-
-
-def able_of(at: AtHand) -> Abilities:
-    """What the model at hand has."""
-    return abilities(at.model.config)
 
 
 class _OfHeads:
@@ -197,95 +190,6 @@ class LongerBranch:
 
 
 @dataclass(frozen=True)
-class VarianceHeld:
-    """The share of the variance of E's filters that their first components hold."""
-
-    components: int = 5
-
-    def __post_init__(self) -> None:
-        within("components", self.components, 1, 64)
-
-    def why_not(self, at: AtHand) -> str:
-        """Where there is no E."""
-        return able_of(at).embedding.why_not
-
-    def kind(self, at: AtHand) -> Kind:
-        """A share."""
-        return Drag(0.0, 1.0, 0.01, "%")
-
-    def measured(self, at: AtHand) -> Measured:
-        """PCA of the filters."""
-        from vitviz.analysis.filters import principal_components
-
-        weight = at.model.model.patch_embed.proj.weight
-        filters = weight.detach().float().numpy().reshape(-1, *_filter_shape(at.model.config))
-        explained = principal_components(filters).explained
-        share = float(explained[: self.components].sum())
-        return Measured(
-            share,
-            f"The first {self.components} of {len(explained)} components hold {percent(share)} of the variance of"
-            f" E's {len(filters)} filters; without any structure it would be about"
-            f" {percent(min(1.0, self.components / len(explained)))}.",
-        )
-
-
-def _filter_shape(config: Any) -> tuple[int, int, int]:
-    return config.in_chans, config.patch_size, config.patch_size
-
-
-@dataclass(frozen=True)
-class ShareOfE:
-    """Which share of the model's parameters is E."""
-
-    def why_not(self, at: AtHand) -> str:
-        """Where there is no E."""
-        return able_of(at).embedding.why_not
-
-    def kind(self, at: AtHand) -> Kind:
-        """A share."""
-        return Drag(0.0, 1.0, 0.01, "%")
-
-    def measured(self, at: AtHand) -> Measured:
-        """Counts parameters."""
-        from vitviz.models.costs import count_parameters
-
-        counts = count_parameters(at.model.model)
-        own, every = counts["patch_embed"], sum(counts.values())
-        return Measured(
-            own / every, f"E has {own:,} of the model's {every:,} parameters: {percent(own / every)}."
-        )
-
-
-@dataclass(frozen=True)
-class NeighboursAlike:
-    """The mean cosine of two learned positions that are one step apart."""
-
-    def why_not(self, at: AtHand) -> str:
-        """Where positions are not learned."""
-        return able_of(at).learned_positions.why_not
-
-    def kind(self, at: AtHand) -> Kind:
-        """A cosine."""
-        return Drag(-1.0, 1.0, 0.01)
-
-    def measured(self, at: AtHand) -> Measured:
-        """Compares the rows of the table."""
-        from vitviz.analysis import positions
-
-        grid = at.layout.grid
-        table = at.model.vit.pos_embed.detach().float().numpy()
-        alike = positions.cosine_similarity(positions.patch_rows(table, grid))
-        rows, cols = positions.offsets(grid)
-        steps = np.abs(rows) + np.abs(cols)
-        near, far = float(alike[steps == 1].mean()), float(alike[steps > max(grid) // 2].mean())
-        return Measured(
-            near,
-            f"Learned positions one step apart have a mean cosine of {signed(near)}; those more than"
-            f" {plural(max(grid) // 2, 'step')} apart {signed(far)}. Nobody told the model which patches touch.",
-        )
-
-
-@dataclass(frozen=True)
 class SettlingLayer:
     """After which layer the answer stands, if the head read [CLS] after every layer (logit lens)."""
 
@@ -410,21 +314,3 @@ class TokensShare(_OfHeads):
             share,
             f"In layer {layer}, on the mean of all heads, [CLS] and [DIST] share {percent(share)} of it.",
         )
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """The share of its set's test pictures that the model gets right, as its file says since its training."""
-
-    def why_not(self, at: AtHand) -> str:
-        """Where it was not measured."""
-        return "" if at.choice.accuracy is not None else "Nobody has measured this model's accuracy."
-
-    def kind(self, at: AtHand) -> Kind:
-        """A share."""
-        return Drag(0.0, 1.0, 0.01, "%")
-
-    def measured(self, at: AtHand) -> Measured:
-        """Reads it."""
-        share = at.choice.accuracy or 0.0
-        return Measured(share, f"{at.choice.title} gets {percent(share, 2)} of its test pictures right.")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.shell import controls, link, nouns, page, registry, state
+from pages.shell import controls, lesson, link, nouns, page, registry, state
 from pages.stores import catalogue, runs, visit
 from pages.train.lab import (
     drawing,
@@ -139,6 +139,7 @@ def _stage(shown: list[Run], focus: Run) -> None:
     here = visit.current()
     runs.watch(here)
     runs.watchers().note(here.token)
+    lesson.hand_over(run=runs.status(focus).progress)
     if race.is_experiment(focus):
         race.draw_stage(focus)
     else:

@@ -1,0 +1,53 @@
+"""A lesson's file of the visitor's: opened, shown as one that can be walked, and taken over as one's own."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.classroom.lessons import editor, shelf
+from pages.shell import received, registry
+from pages.stores import lessons, visit
+from vitviz.lessons.fields import LessonError
+from vitviz.lessons.files import MOST_BYTES, read_lesson
+from vitviz.words import plain
+
+_TURN, _ERROR = "lessons._turn", "lessons._error"
+
+
+def draw() -> None:
+    """The uploader, what it refused, and the lesson that was opened."""
+    key = f"lessons._file.{st.session_state.setdefault(_TURN, 0)}"
+    st.file_uploader(
+        "Open a lesson's file",
+        type=["toml"],
+        key=key,
+        on_change=_received,
+        args=(key,),
+        help=f"A .toml file of at most {MOST_BYTES // 1024} KB, as 'Download' gives it. It stays with this visit.",
+    )
+    if error := st.session_state.pop(_ERROR, None):
+        st.warning(f"This file is no lesson. {plain(error[:1].upper() + error[1:])}.", icon=":material/info:")
+    opened = lessons.shelf(visit.current()).own.get(lessons.OPENED)
+    if opened is not None:
+        shelf.card(lessons.OPENED, opened)
+        st.button("Edit a copy of it", key="lessons.copy", icon=":material/edit:", on_click=_copy)
+
+
+def _copy() -> None:
+    own = lessons.shelf(visit.current()).own
+    own[lessons.MINE] = own[lessons.OPENED]
+    editor.changed()
+
+
+def _received(key: str) -> None:
+    file = received.take(key)
+    if file is None:
+        return
+    here = visit.current()
+    try:
+        lessons.shelf(here).own[lessons.OPENED] = read_lesson(file.data, registry.BY_SLUG)
+        lessons.shelf(here).progress.pop(lessons.OPENED, None)
+    except LessonError as error:
+        st.session_state[_ERROR] = str(error)
+    finally:
+        st.session_state[_TURN] += 1

@@ -1,0 +1,48 @@
+"""'Add to my lesson': this page, as it stands, becomes the last stop of the visitor's own lesson."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from pages.shell import lesson, registry, state
+from pages.stores import lessons, visit
+from vitviz.lessons.checks import Page
+from vitviz.lessons.lesson import Lesson, Stop
+
+TITLE = "My lesson"
+WORDS = "What do you see here?"
+TASK = "Look at the picture, then go on."
+SLUG = "lessons"
+
+
+def draw(slug: str) -> None:
+    """The button, at the end of the sidebar; the page of lessons itself is no stop."""
+    if slug == SLUG:
+        return
+    st.button(
+        "Add to my lesson",
+        key="lesson.add",
+        icon=":material/bookmark_add:",
+        type="tertiary",
+        on_click=add,
+        help="Keeps this page with its model, step, picture, pin and controls as a stop of a lesson of your own.",
+    )
+
+
+def add() -> None:
+    """Keeps what is shown now; a callback, so it sees what the last run has drawn."""
+    shelf = lessons.shelf(visit.current())
+    page = registry.BY_SLUG[st.session_state.get(state.PAGE) or "home"]
+    mine = shelf.own.get(lessons.MINE)
+    try:
+        stop = Stop(page.title, lesson.here(), WORDS, TASK, Page(page.slug))
+        shelf.own[lessons.MINE] = (
+            Lesson(TITLE, (stop,)) if mine is None else replace(mine, stops=(*mine.stops, stop))
+        )
+    except ValueError as error:  # too many stops, or a control that no link can hold
+        st.toast(f"It cannot be added: {error}.", icon=":material/info:")
+        return
+    count = len(shelf.own[lessons.MINE].stops)
+    st.toast(f"Stop {count} of your lesson. 'Lessons' in the menu shows it.", icon=":material/bookmark_added:")

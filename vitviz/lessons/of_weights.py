@@ -1,0 +1,159 @@
+"""Measures of the model at hand that ask no picture: its weights, and how well it does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vitviz.lessons.kinds import AtHand, Drag, Kind, Measured, able_of
+from vitviz.lessons.of_formulas import within
+from vitviz.words import percent, plural, signed
+
+RACES = Path(__file__).parents[2] / "checkpoints" / "positions_race.json"
+RACED = ("shapes", "digits", "mnist")
+RACED_CODES = ("none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned")
+
+
+@dataclass(frozen=True)
+class VarianceHeld:
+    """The share of the variance of E's filters that their first components hold."""
+
+    components: int = 5
+
+    def __post_init__(self) -> None:
+        within("components", self.components, 1, 64)
+
+    def why_not(self, at: AtHand) -> str:
+        """Where there is no E."""
+        return able_of(at).embedding.why_not
+
+    def kind(self, at: AtHand) -> Kind:
+        """A share."""
+        return Drag(0.0, 1.0, 0.01, "%")
+
+    def measured(self, at: AtHand) -> Measured:
+        """PCA of the filters."""
+        from vitviz.analysis.filters import principal_components
+
+        weight = at.model.model.patch_embed.proj.weight
+        filters = weight.detach().float().numpy().reshape(-1, *_filter_shape(at.model.config))
+        explained = principal_components(filters).explained
+        share = float(explained[: self.components].sum())
+        return Measured(
+            share,
+            f"The first {self.components} of {len(explained)} components hold {percent(share)} of the variance of"
+            f" E's {len(filters)} filters; without any structure it would be about"
+            f" {percent(min(1.0, self.components / len(explained)))}.",
+        )
+
+
+def _filter_shape(config: Any) -> tuple[int, int, int]:
+    return config.in_chans, config.patch_size, config.patch_size
+
+
+@dataclass(frozen=True)
+class ShareOfE:
+    """Which share of the model's parameters is E."""
+
+    def why_not(self, at: AtHand) -> str:
+        """Where there is no E."""
+        return able_of(at).embedding.why_not
+
+    def kind(self, at: AtHand) -> Kind:
+        """A share."""
+        return Drag(0.0, 1.0, 0.01, "%")
+
+    def measured(self, at: AtHand) -> Measured:
+        """Counts parameters."""
+        from vitviz.models.costs import count_parameters
+
+        counts = count_parameters(at.model.model)
+        own, every = counts["patch_embed"], sum(counts.values())
+        return Measured(
+            own / every, f"E has {own:,} of the model's {every:,} parameters: {percent(own / every)}."
+        )
+
+
+@dataclass(frozen=True)
+class NeighboursAlike:
+    """The mean cosine of two learned positions that are one step apart."""
+
+    def why_not(self, at: AtHand) -> str:
+        """Where positions are not learned."""
+        return able_of(at).learned_positions.why_not
+
+    def kind(self, at: AtHand) -> Kind:
+        """A cosine."""
+        return Drag(-1.0, 1.0, 0.01)
+
+    def measured(self, at: AtHand) -> Measured:
+        """Compares the rows of the table."""
+        from vitviz.analysis import positions
+
+        grid = at.layout.grid
+        table = at.model.vit.pos_embed.detach().float().numpy()
+        alike = positions.cosine_similarity(positions.patch_rows(table, grid))
+        rows, cols = positions.offsets(grid)
+        steps = np.abs(rows) + np.abs(cols)
+        near, far = float(alike[steps == 1].mean()), float(alike[steps > max(grid) // 2].mean())
+        return Measured(
+            near,
+            f"Learned positions one step apart have a mean cosine of {signed(near)}; those more than"
+            f" {plural(max(grid) // 2, 'step')} apart {signed(far)}. Nobody told the model which patches touch.",
+        )
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The share of its set's test pictures that the model gets right, as its file says since its training."""
+
+    def why_not(self, at: AtHand) -> str:
+        """Where it was not measured."""
+        return "" if at.choice.accuracy is not None else "Nobody has measured this model's accuracy."
+
+    def kind(self, at: AtHand) -> Kind:
+        """A share."""
+        return Drag(0.0, 1.0, 0.01, "%")
+
+    def measured(self, at: AtHand) -> Measured:
+        """Reads it."""
+        share = at.choice.accuracy or 0.0
+        return Measured(share, f"{at.choice.title} gets {percent(share, 2)} of its test pictures right.")
+
+
+@dataclass(frozen=True)
+class RaceAccuracy:
+    """What one of five position codes reached when they were trained side by side, as measured and kept on disk."""
+
+    dataset: str
+    positions: str
+
+    def __post_init__(self) -> None:
+        if self.dataset not in RACED or self.positions not in RACED_CODES:
+            raise ValueError(
+                f"a race is on {', '.join(RACED)} with {', '.join(RACED_CODES)}, received {self.dataset!r} with"
+                f" {self.positions!r}"
+            )
+
+    def why_not(self, at: AtHand) -> str:
+        """Where no race lies on this server."""
+        return "" if RACES.is_file() else "No measured race of position codes lies on this server."
+
+    def kind(self, at: AtHand) -> Kind:
+        """A share."""
+        return Drag(0.0, 1.0, 0.01, "%")
+
+    def measured(self, at: AtHand) -> Measured:
+        """Reads the race's file."""
+        race = json.loads(RACES.read_text("utf-8"))["races"][self.dataset]
+        found = {run["positions"]: float(run["measured"]["accuracy"]) for run in race["runs"]}
+        own, best = found[self.positions], max(found.values())
+        return Measured(
+            own,
+            f"After {race['train']['epochs']:g} epochs it gets {percent(own)} of the test pictures right; the best of"
+            f" the five gets {percent(best)}. Measured {race['measured']}, one seed.",
+        )
