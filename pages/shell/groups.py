@@ -18,7 +18,7 @@ def segmented(key: str, groups: Mapping[str, Sequence[str]], *, format_func: Cal
     """
     controls.settle_choice(key, [option for options in groups.values() for option in options])
     value: str = st.session_state[key]
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="medium", key=f"shell-groups-{key}"):
         for number, (label, options) in enumerate(groups.items()):
             row = f"{key}._{number}"
             st.session_state[row] = value if value in options else None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import json as json_text
 from collections.abc import Callable, Sequence
-from functools import partial
-from pathlib import PurePath
+from functools import cache, partial
+from pathlib import Path, PurePath
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.shell import state, terms
 from vitviz.tables import Columns, csv_text
@@ -30,9 +31,32 @@ _MIME = {
 
 def header(title: str, question: str) -> None:
     """The page's title and the one question that its picture answers."""
-    st.title(title, anchor=False)
+    st.html(f"<style>{_style()}</style>")
     terms.begin()
-    terms.write(question, more=st.session_state.get(state.PAGE, ""))
+    with st.container(gap="xxsmall"):
+        st.title(title, anchor=False)
+        terms.write(question, more=st.session_state.get(state.PAGE, ""))
+
+
+@cache
+def _style() -> str:
+    return Path(__file__).with_name("page.css").read_text("utf-8")
+
+
+def row() -> DeltaGenerator:
+    """The one row of controls above a picture: those that the first look needs, and the button of `options`.
+
+    They are as wide as their content, or as the container that each stands in, so that a narrow screen has few rows.
+    """
+    return st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+
+
+def options() -> DeltaGenerator:
+    """The button behind which lie the controls that the first look does not need: `with page.options(): ...`.
+
+    They are drawn with the page, closed too: what a link says of them counts.
+    """
+    return st.popover("Options", icon=":material/tune:", width="content")
 
 
 def caption(text: str) -> None:

@@ -121,6 +121,7 @@ def test_the_column_is_another_picture_than_the_row(visit: Visit) -> None:
     page = visit(DIGIT)
     view = explorer(page)
     row = pixels(view.locator(".ax-stage canvas.ax-cells"))
+    page.get_by_role("button", name="Options").click()
     page.get_by_role("radio", name="is seen by").click()
     expect(view.locator(".ax-inspector")).to_contain_text("Looked at most by")
     assert pixels(view.locator(".ax-stage canvas.ax-cells")) != row

@@ -93,12 +93,12 @@ class OwnPicture(controls.Chosen, page="distillation"):
 
 def choose(config: ViTConfig) -> Choice:
     """Draws the controls."""
-    left, right = st.columns(2, vertical_alignment="bottom")
-    with left:
-        block = controls.slider(Choice.key("block"), "Layer", 1, config.depth, config.depth)
-    with right:
+    with page.row():
+        with st.container(width=168):
+            block = controls.slider(Choice.key("block"), "Layer", 1, config.depth, config.depth)
         heads: list[int | str] = [MEAN, *range(1, config.num_heads + 1)]
-        head = controls.segmented(Choice.key("head"), "Head", heads, MEAN)
+        with st.container(width="content"):
+            head = controls.segmented(Choice.key("head"), "Head", heads, MEAN)
     return Choice(block, head)
 
 

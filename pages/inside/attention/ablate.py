@@ -70,7 +70,7 @@ def draw(subject: Subject) -> None:
     if not able.class_head:
         st.info(able.class_head.why_not, icon=":material/block:")
         return
-    with st.container(horizontal=True, vertical_alignment="top"):
+    with page.row():
         hiding = controls.segmented(
             Choice.key("hiding"),
             "Painted patches are",
@@ -80,7 +80,8 @@ def draw(subject: Subject) -> None:
             help=HIDING_HELP,
             why_not=None if able.hidden_patches else able.hidden_patches.why_not,
         )
-        ground = subject.ground(choose_ground(subject, maps=False).seen)
+        with page.options():
+            ground = subject.ground(choose_ground(subject, maps=False).seen)
     blanked = not able.hidden_patches or hiding == "blanked"
     left, right = st.columns([3, 2], gap="medium")
     with left:

@@ -37,13 +37,13 @@ class Beside(controls.Chosen, page="attention"):
 
 def choose_other(subject: Subject) -> Subject | None:
     """What stands on the right; None where it cannot be looked at, with the reason said."""
-    left, right = st.columns([4, 5])
-    with left:
-        kind = controls.segmented(
-            Beside.key("beside"), "Beside it", list(KINDS), format_func=KINDS.__getitem__
-        )
-    with right:
-        return {"step": _other_step, "model": _other_model, "image": _other_image}[kind](subject)
+    with page.row():
+        with st.container(width="content"):
+            kind = controls.segmented(
+                Beside.key("beside"), "Beside it", list(KINDS), format_func=KINDS.__getitem__
+            )
+        with st.container(width=230):
+            return {"step": _other_step, "model": _other_model, "image": _other_image}[kind](subject)
 
 
 def _other_step(subject: Subject) -> Subject | None:

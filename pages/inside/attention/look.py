@@ -7,9 +7,8 @@ from typing import cast
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from pages.shell import controls, nouns
+from pages.shell import controls, nouns, page
 from pages.shell.looking import Direction, Gaze, head_name
 from pages.shell.subject import Subject
 from pages.views.explorer import Options
@@ -81,10 +80,10 @@ class Look(controls.Chosen, page="attention"):
 
 def choose(subject: Subject) -> Look:
     """The controls above an explorer."""
-    with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+    with page.row():
         layer, head = layer_and_head(subject)
-        direction, style = _direction_and_style()
-        with _popover():
+        with page.options():
+            direction, style = _direction_and_style()
             scale = controls.segmented(
                 Look.key("scale"),
                 "Scale of the small maps",
@@ -101,21 +100,9 @@ def choose(subject: Subject) -> Look:
                 why_not=None if style == "mask" else "Only the mask keeps a share.",
             )
             opacity = controls.slider(Look.key("opacity"), "Opacity", 0.1, 1.0, 0.9, 0.05)
-            ground = _toggles(subject)
+            ground = choose_ground(subject)
             grid = controls.toggle(Look.key("grid"), "Patch grid", True)
     return Look(layer, head, direction, style, scale, share, opacity, grid, ground)
-
-
-def choose_ground(subject: Subject, *, maps: bool = True) -> Ground:
-    """The controls of views without an explorer; `maps`: whether maps are drawn there."""
-    with _popover():
-        return _toggles(subject, maps)
-
-
-def _popover() -> DeltaGenerator:
-    beside = st.container(gap=None, width="content")
-    beside.space(28)  # the height of a label, which a popover does not have
-    return beside.popover("Display", width="content")
 
 
 def layer_and_head(subject: Subject) -> tuple[int, Head]:
@@ -137,27 +124,26 @@ def layer_and_head(subject: Subject) -> tuple[int, Head]:
 
 def _direction_and_style() -> tuple[Direction, Style]:
     """How it is read and drawn; the browser redraws at once, no weight travels."""
-    with st.container(width="content"):
-        direction = controls.segmented(
-            Look.key("direction"),
-            "The query",
-            list(DIRECTIONS),
-            format_func=DIRECTIONS.__getitem__,
-            help="A row of the attention matrix: where the query looks. A column: who looks at it.",
-        )
-    with st.container(width="content"):
-        style = controls.segmented(
-            Look.key("style"),
-            "Drawn as",
-            list(STYLES),
-            format_func=STYLES.__getitem__,
-            help="Overlay: weights over the picture. Heat: weights alone. Dim: what is not looked at goes dark."
-            " Mask: the fewest patches that hold a share of the mass, as DINO shows them.",
-        )
+    direction = controls.segmented(
+        Look.key("direction"),
+        "The query",
+        list(DIRECTIONS),
+        format_func=DIRECTIONS.__getitem__,
+        help="A row of the attention matrix: where the query looks. A column: who looks at it.",
+    )
+    style = controls.segmented(
+        Look.key("style"),
+        "Drawn as",
+        list(STYLES),
+        format_func=STYLES.__getitem__,
+        help="Overlay: weights over the picture. Heat: weights alone. Dim: what is not looked at goes dark."
+        " Mask: the fewest patches that hold a share of the mass, as DINO shows them.",
+    )
     return cast(Direction, direction), cast(Style, style)
 
 
-def _toggles(subject: Subject, maps: bool = True) -> Ground:
+def choose_ground(subject: Subject, *, maps: bool = True) -> Ground:
+    """What maps are drawn on; `maps`: whether there are any."""
     side = subject.prepared.shown.shape[0]
     same = np.array_equal(subject.ground(seen=False).pixels, subject.prepared.shown)
     seen = controls.toggle(

@@ -53,17 +53,17 @@ def draw(subject: Subject) -> None:
         st.info(subject.able.heads_over_all.why_not, icon=":material/block:")
         draw_sentence(False)
         return
-    with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+    with page.row():
         layer, head = layer_and_head(subject)
         with st.container(width="content"):
-            st.space(28)  # the height of a label
             causal = controls.toggle(
                 Choice.key("causal"),
                 "Causal mask",
                 help="A decoder of text may not see the words to come: every key after the query gets the score −∞"
                 " before the softmax. A ViT has no such mask; here its own scores are masked, nothing is retrained.",
             )
-        ground = choose_ground(subject, maps=False)
+        with page.options():
+            ground = choose_ground(subject, maps=False)
     attn = attention_of(subject, layer, head, causal)
     photo = subject.ground(ground.seen)
     pin = str(nouns.current().pin)

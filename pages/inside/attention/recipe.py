@@ -9,9 +9,10 @@ import numpy as np
 import streamlit as st
 
 from pages.inside.attention.look import Ground, choose_ground
-from pages.shell import controls
+from pages.shell import controls, page
 from pages.shell.subject import Subject
 from vitviz.analysis.attention import Fusion
+from vitviz.models.abilities import Ability
 from vitviz.probe.explain import Recipe
 from vitviz.words import percent
 
@@ -31,33 +32,35 @@ KEY_OF_CLASS = "attention.class"  # a word of Python's, so no field
 
 def choose(subject: Subject) -> tuple[Recipe, Ground]:
     """Class, fusion and discard, and how maps are drawn; the class needs a head, rollout layers to multiply."""
-    first, second, third, fourth = st.columns([4, 4, 4, 2])
-    rollout = subject.able.rollout
-    with first:
-        target = _class(subject)
-    with second:
-        fusion = controls.segmented(
-            Fusing.key("fusion"),
-            "Rollout fuses heads by",
-            ["mean", "max", "min"],
-            help="Of every layer, before the product.",
-            why_not=None if rollout else rollout.why_not,
-        )
-    with third:
-        discard = controls.slider(
-            Fusing.key("discard"),
-            "Rollout discards",
-            0.0,
-            0.95,
-            0.0,
-            0.05,
-            format="percent",
-            help="The lowest weights of every layer are dropped; the columns of prefix tokens are kept.",
-            why_not=None if rollout else rollout.why_not,
-        )
-    with fourth:
-        ground = choose_ground(subject)
-    return Recipe(target, cast(Fusion, fusion), float(discard)), ground
+    with page.row():
+        with st.container(width=230):
+            target = _class(subject)
+        with page.options():
+            fusion, discard = _fusing(subject.able.rollout)
+            ground = choose_ground(subject)
+    return Recipe(target, fusion, discard), ground
+
+
+def _fusing(rollout: Ability) -> tuple[Fusion, float]:
+    fusion = controls.segmented(
+        Fusing.key("fusion"),
+        "Rollout fuses heads by",
+        ["mean", "max", "min"],
+        help="Of every layer, before the product.",
+        why_not=None if rollout else rollout.why_not,
+    )
+    discard = controls.slider(
+        Fusing.key("discard"),
+        "Rollout discards",
+        0.0,
+        0.95,
+        0.0,
+        0.05,
+        format="percent",
+        help="The lowest weights of every layer are dropped; the columns of prefix tokens are kept.",
+        why_not=None if rollout else rollout.why_not,
+    )
+    return cast(Fusion, fusion), float(discard)
 
 
 def _class(subject: Subject) -> int | None:

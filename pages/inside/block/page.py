@@ -31,12 +31,11 @@ class Choice(controls.Chosen, page="block"):
 
 def read_controls(config: ViTConfig) -> Choice:
     """Draws the controls, and the way to the attention of the same head."""
-    left, right, rest = st.columns([4, 4, 4], vertical_alignment="bottom")
-    with left:
-        layer = controls.slider(Choice.key("layer"), "Block", 1, config.depth, 1)
-    with right:
-        head = controls.slider(Choice.key("head"), "Head", 1, config.num_heads, 1)
-    with rest:
+    with page.row():
+        with st.container(width=168):
+            layer = controls.slider(Choice.key("layer"), "Block", 1, config.depth, 1)
+        with st.container(width=168):
+            head = controls.slider(Choice.key("head"), "Head", 1, config.num_heads, 1)
         nouns.link_to("attention", "Choose the token", **{"attention.layer": layer, "attention.head": head})
     return Choice(layer, head)
 

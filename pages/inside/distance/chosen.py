@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.inside.distance.distances import YOURS, Measure, Pictures, pictures
 from pages.inside.distance.film import MOMENTS
-from pages.shell import controls, nouns, state
+from pages.shell import controls, nouns, page, state
 from vitviz.data.datasets import default_pictures, note_of, picture_sets
 from vitviz.models.abilities import Abilities, abilities
 from vitviz.models.loaded import LoadedModel
@@ -56,24 +56,20 @@ class Choice(controls.Chosen, page="attention_distance"):
 def read(model: LoadedModel) -> Choice:
     """Draws the controls."""
     able = abilities(model.config)
-    columns = st.columns([3, 4, 5, 3], vertical_alignment="top")
-    with columns[0]:
-        source = choose_set(model)
-    with columns[1]:
-        count = choose_count(model, source, able)
-    with columns[2]:
-        names = [name for name in MEASURES if name != "prefix" or able.prefix]
-        measure = controls.segmented(
-            Choice.key("measure"),
-            "Measure",
-            names if able.heads_over_all else ["distance"],
-            format_func=MEASURES.__getitem__,
-            why_not=able.heads_over_all.why_not or None,
-        )
-    beside = columns[3].container(gap=None)
-    beside.space(28)  # the height of a label, which a popover does not have
-    with beside.popover("More", width="stretch"):
-        compare, renormalise, training = choose_more(model, able)
+    with page.row():
+        with st.container(width="content"):
+            names = [name for name in MEASURES if name != "prefix" or able.prefix]
+            measure = controls.segmented(
+                Choice.key("measure"),
+                "Measure",
+                names if able.heads_over_all else ["distance"],
+                format_func=MEASURES.__getitem__,
+                why_not=able.heads_over_all.why_not or None,
+            )
+        with page.options():
+            source = choose_set(model)
+            count = choose_count(model, source, able)
+            compare, renormalise, training = choose_more(model, able)
     return Choice(source, count, measure, compare, renormalise, training)
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.inside.filters import sources
 from pages.inside.filters.sources import Filters
-from pages.shell import controls, link, nouns, state
+from pages.shell import controls, link, nouns, page, state
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.filters import Look
 from vitviz.models.abilities import abilities
@@ -44,33 +44,36 @@ class Sheets:
 def read(first: ModelChoice | None) -> Choice:
     """Draws the controls; `first` is the model that the page opens with, where that is not the sidebar's."""
     model = nouns.choice()
-    kind_box, other_box, cnn_box, more = st.columns([2.7, 1.8, 1.8, 1.1], vertical_alignment="top")
-    with kind_box:
-        kind = controls.segmented(
-            Choice.key("kind"),
-            "Tiles",
-            tuple(kind for kind in KINDS if kind != "change" or len(model.steps) > 1),
-            "components",
-            format_func=KINDS.__getitem__,
-            help="Learned change: components of E minus E at the first step, so that the noise E started from"
-            " does not hide what training wrote.",
-        )
-    others = {key: m for key, m in nouns.models().items() if key != model.key and abilities(m.config).filters}
-    with other_box:
-        beside = _another(others, first)
-    with cnn_box:
-        cnn = _cnn(others)
-    below = more.container(gap=None)
-    below.space(28)  # the height of a label, which a popover does not have
-    with below.popover("Count, colour", width="stretch", icon=":material/tune:"):
-        count = controls.select(Choice.key("count"), "How many tiles", COUNTS, 28)
-        one = getattr((first or model).config, "in_chans", 3) == 1
-        grey = controls.toggle(
-            Choice.key("grey"),
-            "Grey: mean of the channels",
-            why_not="This model reads grey pictures: it has one channel." if one else None,
-        )
+    with page.row():
+        with st.container(width="content"):
+            kind = _kind(model)
+        with page.options():
+            others = {
+                key: m
+                for key, m in nouns.models().items()
+                if key != model.key and abilities(m.config).filters
+            }
+            beside, cnn = _another(others, first), _cnn(others)
+            count = controls.select(Choice.key("count"), "How many tiles", COUNTS, 28)
+            one = getattr((first or model).config, "in_chans", 3) == 1
+            grey = controls.toggle(
+                Choice.key("grey"),
+                "Grey: mean of the channels",
+                why_not="This model reads grey pictures: it has one channel." if one else None,
+            )
     return Choice(kind, beside, cnn, count, grey)
+
+
+def _kind(model: ModelChoice) -> str:
+    return controls.segmented(
+        Choice.key("kind"),
+        "Tiles",
+        tuple(kind for kind in KINDS if kind != "change" or len(model.steps) > 1),
+        "components",
+        format_func=KINDS.__getitem__,
+        help="Learned change: components of E minus E at the first step, so that the noise E started from does not"
+        " hide what training wrote.",
+    )
 
 
 def _another(others: Mapping[str, ModelChoice], first: ModelChoice | None) -> str:

@@ -123,18 +123,27 @@ def _by_distance(tables: list[Table]) -> Figure:
 def _read() -> Choice:
     names = encodings.options()
     own = encodings.OWN if encodings.own() else "sincos_1d"
-    first, second, more = st.columns([2.6, 2.6, 1.4], vertical_alignment="bottom")
-    with first:
-        left = controls.select(
-            Choice.key("left"), "Encoding", tuple(names), "sincos_2d_concat", format_func=names.__getitem__
-        )
-    with second:
-        with_nothing = {NOTHING: "Nothing"} | names
-        right = controls.select(
-            Choice.key("right"), "Beside it", tuple(with_nothing), own, format_func=with_nothing.__getitem__
-        )
+    with page.row():
+        with st.container():
+            left = controls.select(
+                Choice.key("left"),
+                "Encoding",
+                tuple(names),
+                "sincos_2d_concat",
+                format_func=names.__getitem__,
+            )
+        with st.container():
+            with_nothing = {NOTHING: "Nothing"} | names
+            right = controls.select(
+                Choice.key("right"),
+                "Beside it",
+                tuple(with_nothing),
+                own,
+                format_func=with_nothing.__getitem__,
+            )
+        options = page.options()
     shown = {left, right}
-    with more, st.popover("Grid, width, scale", width="stretch", icon=":material/tune:"):
+    with options:
         code = Code(codes.grid(shown), codes.dim(shown), codes.base(shown))
         raw = controls.toggle(
             Choice.key("raw"),

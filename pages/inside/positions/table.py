@@ -79,16 +79,14 @@ def draw() -> None:
 
 def _read() -> Choice:
     names = encodings.options()
-    first, base_box, more = st.columns([2.6, 1.4, 1.4], vertical_alignment="bottom")
-    with first:
-        option = controls.select(
-            Choice.key("encoding"), "Encoding", tuple(names), "sincos_1d", format_func=names.__getitem__
-        )
-    with more, st.popover("Grid, width", width="stretch", icon=":material/tune:"):
-        grid, dim = codes.grid({option}), codes.dim({option})
-    with base_box:
-        base = codes.base({option})
-    return Choice(option, Code(grid, dim, base))
+    with page.row():
+        with st.container(width=250):
+            option = controls.select(
+                Choice.key("encoding"), "Encoding", tuple(names), "sincos_1d", format_func=names.__getitem__
+            )
+        with page.options():
+            code = Code(codes.grid({option}), codes.dim({option}), codes.base({option}))
+    return Choice(option, code)
 
 
 def describe(table: encodings.Table, base: float) -> str:

@@ -1,0 +1,50 @@
+"""The picture stands above the fold on a small screen: at 150 % zoom of 1280 × 800, and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+Visit = Callable[..., Page]
+PHOTO = "model=checkpoint:cifar10_hybrid&image=sample:cat"
+ADDRESSES = {  # by the view that is the page's first picture
+    f"attention?{PHOTO}": "explorer",
+    f"attention?{PHOTO}&attention.view=methods": "maps",
+    f"attention?{PHOTO}&attention.view=ablate": "ablate_view",
+    "filters": "tiles_view",
+    "positions": "similarity_view",
+    "block": "block_view",
+    "attention_distance": "head_distance",
+}
+
+TOP = """node => node.getBoundingClientRect().top
+  + document.querySelector('[data-testid=stMain]').scrollTop"""
+BOTTOM_OF_TEXT = """node => {
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  return Math.max(...[...range.getClientRects()].filter((box) => box.width > 40).map((box) => box.bottom));
+}"""
+
+
+@pytest.mark.parametrize(("width", "height", "highest"), [(853, 533, 420), (390, 844, 560)])
+def test_the_picture_begins_above_the_fold(visit: Visit, width: int, height: int, highest: int) -> None:
+    found = {}
+    for address, name in ADDRESSES.items():
+        page = visit(address, width=width, height=height)
+        view = page.locator(f"[data-component={name}]").first
+        expect(view).to_have_attribute("data-ready", "true", timeout=60_000)
+        picture = view.locator("canvas").first
+        found[address] = picture.evaluate(TOP)
+        page.close()
+    assert all(top <= highest for top in found.values()), {key: round(top) for key, top in found.items()}
+
+
+def test_the_title_lies_over_nothing(visit: Visit) -> None:
+    page = visit("positions")
+    title = page.get_by_role("heading", level=1).evaluate(BOTTOM_OF_TEXT)
+    question = page.get_by_text("How does a token know where it comes from?", exact=True).first.bounding_box()
+    assert question is not None
+    assert -4 <= question["y"] - title <= 16  # a line's box ends below its letters
