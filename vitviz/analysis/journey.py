@@ -92,7 +92,9 @@ class Attended:
 
     rows: (1 + heads, n) what the answer reads, row 0 the mean of the heads; `row_of` says whose row it is.
     second: the same of [DIST], or None.
-    lengths: (n, 3) of the token that enters, of what attention adds, of what the MLP adds.
+    stream: (2, n, D) after attention and after the MLP, as the tokens leave each half.
+    added: (2, n, D) what attention adds and what the MLP adds.
+    entering: (n, D).
     window: (n,) the token's window, None where it sees all; `window_grid` its sides in tokens.
     """
 
@@ -103,10 +105,17 @@ class Attended:
     rows: FloatArray
     second: FloatArray | None
     strongest: Strongest
-    lengths: FloatArray
+    entering: FloatArray
+    added: FloatArray
+    stream: FloatArray
     window: IntArray | None = None
     window_grid: Grid | None = None
     shifted: bool = False
+
+    @property
+    def lengths(self) -> FloatArray:
+        """(n, 4) of the token that enters, of what attention adds, of what the MLP adds, of the token between them."""
+        return lengths(self.entering, *self.added, self.stream[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +145,15 @@ class Pooled:
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """What the head reads, (1, D), or of a DeiT (2, D), by name."""
+    """What the head reads, (1, D), or of a DeiT (2, D), by name, and what it multiplies that with.
+
+    weights: (1 or 2, classes, D); biases: (1 or 2, classes).
+    """
 
     names: tuple[str, ...]
     vectors: FloatArray
+    weights: FloatArray
+    biases: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +278,7 @@ def lengths(*vectors: FloatArray) -> FloatArray:
 
 
 def most_varied(maps: FloatArray, count: int) -> IntArray:
-    """The channels of (channels, places …) whose values differ most over the places, the most varied first."""
+    """At most `count` channels of (channels, places …) whose values differ most over the places, the most varied first."""
     variance = maps.reshape(len(maps), -1).var(axis=-1)
     return np.argsort(-variance, kind="stable")[:count]
 

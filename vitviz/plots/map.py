@@ -38,7 +38,8 @@ from vitviz.plots.photo import Photo, photo
 
 CHANNELS = 64  # of a vector that a strip shows
 MAPS = 4  # channels of a level, or of E, that are drawn
-FILTERS = 16  # rows of E
+STREAM = 32  # channels of the stream in and behind every block, which travel for all tokens
+MOST_STREAM = 80_000  # bytes of them; of a larger model none
 EXACT_PX = 64  # up to this side the picture travels as it is
 MOST_PAIRS = 200**2  # of a table's cosines; of a larger one the chosen token's row alone
 MOST_ROWS = 10_000  # weights of all heads' rows over all blocks; of a larger model the mean alone
@@ -153,9 +154,9 @@ def _common(part: Part, scene: Scene) -> Facts:
 # ---------------------------------------------------------------- numbers in eight bits
 
 
-def strip(vectors: FloatArray) -> tuple[Facts, NDArray[np.int8]]:
+def strip(vectors: FloatArray, channels: int = CHANNELS) -> tuple[Facts, NDArray[np.int8]]:
     """Rows (n, D) as int8 of their first channels: value = code / 127 · scale."""
-    kept = np.asarray(vectors, np.float32)[:, :CHANNELS]
+    kept = np.asarray(vectors, np.float32)[:, :channels]
     scale = float(np.abs(kept).max(initial=0)) or 1.0
     return {"scale": scale}, np.rint(kept * (127 / scale)).astype(np.int8)
 
@@ -199,7 +200,7 @@ def _embedded(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays
         "vectors": vectors,
     }
     if content.filters is not None:
-        rows = content.filters[:FILTERS]
+        rows = content.filters[channels]
         tiles = eighths(rows.reshape(len(rows), -1, 1), signed=True)[2].reshape(rows.shape)
         arrays["filters"] = np.ascontiguousarray(np.moveaxis(tiles, 1, -1))
     return {"channels": channels.tolist(), "lo": lo, "hi": hi, **facts}, arrays
@@ -271,6 +272,10 @@ def _attended(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays
         "head_of": counted(content.strongest.heads, 256),
         "lengths": content.lengths.astype(np.float32),
     }
+    facts: Facts = {}
+    if sum(2 * STREAM * block.stream.shape[1] for block in blocks) <= MOST_STREAM:
+        scale, codes = strip(content.stream.reshape(2 * tokens, -1), STREAM)
+        arrays["stream"], facts = codes.reshape(2, tokens, -1), {"stream_scale": scale["scale"]}
     if content.second is not None:
         arrays["row_dist"], arrays["row_dist_max"] = quantise_rows(content.second[kept])
     if content.window is not None:
@@ -282,6 +287,7 @@ def _attended(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays
         "row_of": content.row_of,
         "window": None if content.window_grid is None else list(content.window_grid),
         "shifted": content.shifted,
+        **facts,
     }, arrays
 
 
@@ -309,8 +315,14 @@ def _pooled(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
 def _heads(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
     content = part.content
     assert isinstance(content, Heads)
+    classes = next(p.content for p in journey.parts if isinstance(p.content, Classes))
     facts, vectors = strip(content.vectors)
-    return {"names": list(content.names), **facts}, {"vectors": vectors}
+    shown = content.weights[:, shown_classes(classes)]
+    scale, weights = strip(shown.reshape(-1, shown.shape[-1]))
+    return {"names": list(content.names), "weights_scale": scale["scale"], **facts}, {
+        "vectors": vectors,
+        "weights": weights.reshape(*shown.shape[:2], -1),
+    }
 
 
 _CONTENTS: dict[type, Callable[[Part, Journey, Scene], tuple[Facts, Arrays]]] = {
@@ -329,12 +341,15 @@ _CONTENTS: dict[type, Callable[[Part, Journey, Scene], tuple[Facts, Arrays]]] = 
 }
 
 
+def shown_classes(content: Classes) -> NDArray[np.integer[Any]]:
+    """Indices of the classes that are shown: all of few, the most probable of many."""
+    if len(content.logits) <= SHOWN_CLASSES:
+        return np.arange(len(content.logits))
+    return np.argsort(-content.probabilities, kind="stable")[:SHOWN_CLASSES]
+
+
 def _classes(content: Classes, scene: Scene) -> tuple[Facts, Arrays]:
-    """The classes that are shown: all of few, the most probable of many."""
-    count = len(content.logits)
-    index = np.arange(count)
-    if count > SHOWN_CLASSES:
-        index = np.argsort(-content.probabilities, kind="stable")[:SHOWN_CLASSES]
+    index = shown_classes(content)
     arrays: Arrays = {
         name: np.asarray(values, np.float32)[..., index]
         for name, values in (

@@ -88,7 +88,11 @@ def _last(journey: Journey, model: ModelWords) -> list[str | Term]:
     inner: list[str | Term] = [norm, "(", token, ")"] if norm else [token]
     if model.readout == "mean":
         inner = [term("mean", "over all patches: this model has no [CLS]", "pool", sub="i"), " ", *inner]
-    return [y, " = ", *inner]
+    if not model.distilled:
+        return [y, " = ", *inner]
+    second = term("z", "[DIST] after the last layer", last, sub="L", sup="1")
+    also = term("y", "what the second head reads", "head", sub="dist")
+    return [y, " = ", *inner, ",   ", also, " = ", *(inner[:-2] if norm else []), second, ")" if norm else ""]
 
 
 def _swin(journey: Journey) -> list[Line]:

@@ -131,7 +131,8 @@ def _maps(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     dark = float((last <= 0).mean())
     made = f"{plural(last.shape[0], 'map')} of {last.shape[1]} × {last.shape[2]} places"
     how = plural(len(content.levels), "convolution" if part.id == "stem" else "block")
-    return f"{how} of small overlapping filters make {made}; {percent(dark, 0)} of their values are zero or below."
+    verb = "makes" if len(content.levels) == 1 else "make"
+    return f"{how} of small overlapping filters {verb} {made}; {percent(dark, 0)} of their values are zero or below."
 
 
 def _prefix(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
@@ -159,16 +160,12 @@ def _positions(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
 def _attended(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     content = part.content
     assert isinstance(content, Attended)
-    _, attention, mlp = content.lengths.mean(axis=0)
-    who = "[CLS]" if content.row_of == "cls" else "A token"
-    added = content.lengths[0] if content.row_of == "cls" else content.lengths.mean(axis=0)
-    if content.row_of == "cls":
-        attention, mlp = added[1], added[2]
-    where = f" inside windows of {content.window_grid[0]} × {content.window_grid[1]}" if content.window_grid else ""
-    average = "" if content.row_of == "cls" else " on average"
+    of_cls = content.row_of == "cls"
+    _, attention, mlp, _ = content.lengths[0] if of_cls else content.lengths.mean(axis=0)
+    where = f" inside its window of {content.window_grid[0]} × {content.window_grid[1]}" if content.window_grid else ""
     return (
-        f"{who} asks all others{where}: attention adds a vector of length {attention:.1f}{average}, the MLP one of"
-        f" {mlp:.1f}."
+        f"{'[CLS]' if of_cls else 'A token'} asks all others{where}: attention adds a vector of length"
+        f" {attention:.1f}{'' if of_cls else ' on average'}, the MLP one of {mlp:.1f}."
     )
 
 
@@ -184,6 +181,12 @@ def _normed(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     assert isinstance(content, Normed)
     if content.token >= 0:
         before, after = content.before[content.token], content.after[content.token]
+        if model.distilled:
+            second = content.token + 1
+            return (
+                f"[CLS] and [DIST] are read: LayerNorm brings them from lengths {before:.1f} and"
+                f" {content.before[second]:.1f} to {after:.1f} and {content.after[second]:.1f}."
+            )
         name = "[CLS]" if model.readout == "cls" else "the first patch"
         return f"Only {name} is read: LayerNorm brings it from length {before:.1f} to {after:.1f}."
     return (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from vitviz.analysis.attention import rows_of_windows
 from vitviz.analysis.journey import (
@@ -44,7 +46,7 @@ from vitviz.probe.embedding import prefix_tokens
 from vitviz.probe.logit_lens import readout_weights, stream, stream_names
 
 FloatArray = NDArray[np.float32]
-BLOCK_PARTS = ("attn", "attn_out", "mlp_out")
+BLOCK_PARTS = ("attn", "attn_out", "mid", "mlp_out")
 
 
 def journey(model: LoadedModel, values: FloatArray) -> Journey:
@@ -154,9 +156,9 @@ def _vit_block(vit: VisionTransformer, found: Capture, layer: int) -> Attended:
         rows,
         second,
         strongest_keys(attn),
-        lengths(
-            entering, found[f"{name}.attn_out"][0] * attn_gain, found[f"{name}.mlp_out"][0] * mlp_gain
-        ),
+        entering,
+        np.stack([found[f"{name}.attn_out"][0] * attn_gain, found[f"{name}.mlp_out"][0] * mlp_gain]),
+        np.stack([found[f"{name}.mid"][0], found[name][0]]),
     )
 
 
@@ -183,15 +185,19 @@ def _vit_answer(model: LoadedModel, found: Capture, tokens: Tokens) -> list[Part
     by = {name: found[f"logits_{name}"][0] if config.distilled else None for name in ("cls", "dist")}
     lens = lens_of_readout(stream(found, config.depth), readout_weights(vit), config.readout, tokens.prefix)
     classes = Classes(*_answer(model, found), by["cls"], by["dist"], lens)
-    return [*parts, *_head(names, vectors, classes)]
+    heads = [head for head in (vit.head, vit.head_dist) if isinstance(head, nn.Linear)]
+    return [*parts, *_head(names, vectors, classes, heads)]
 
 
-def _head(names: tuple[str, ...], vectors: FloatArray, classes: Classes) -> list[Part]:
-    """The linear map to the classes, and what comes of it."""
+def _head(
+    names: tuple[str, ...], vectors: FloatArray, classes: Classes, heads: Sequence[nn.Linear]
+) -> list[Part]:
+    """The linear map to the classes, a DeiT's two, and what comes of it."""
     count = len(classes.logits)
     width = (vectors.shape[1],) if len(vectors) == 1 else vectors.shape
+    weights, biases = (np.stack([as_array(getattr(head, name)) for head in heads]) for name in ("weight", "bias"))
     return [
-        Part("head", width, (count,), "classes", None, Heads(names, vectors)),
+        Part("head", width, (count,), "classes", None, Heads(names, vectors, weights, biases)),
         Part("classes", (count,), (count,), "classes", None, classes),
     ]
 
@@ -234,7 +240,9 @@ def _of_swin(model: LoadedModel, values: FloatArray) -> Journey:
     parts.append(Part("pool", shape, (width,), "C", None, Pooled(vector, "mean")))
     if config.num_classes:
         classes = Classes(*_answer(model, found), why_no_lens=abilities(config).logit_lens.why_not)
-        parts += _head(("mean",), vector[None], classes)
+        head = swin.head.fc
+        assert isinstance(head, nn.Linear)
+        parts += _head(("mean",), vector[None], classes, [head])
     dims = {"P": config.patch_size, "C": config.in_chans, "N": n, "T": n, "D": dim}
     return Journey(
         tuple(parts), "mean", first, {**dims, "heads": config.num_heads[0], "depth": sum(config.depths)}
@@ -275,7 +283,9 @@ def _swin_block(model: LoadedModel, found: Capture, layer: int) -> list[Part]:
         received(attn, index),
         None,
         strongest_keys(of_windows.rows, of_windows.slots[of_windows.window_of]),
-        lengths(flat, *(found[f"{name}.{part}"][0].reshape(shape) for part in ("attn_out", "mlp_out"))),
+        flat,
+        np.stack([found[f"{name}.{part}"][0].reshape(shape) for part in ("attn_out", "mlp_out")]),
+        np.stack([found[part][0].reshape(shape) for part in (f"{name}.mid", name)]),
         of_windows.window_of,
         plan.window,
         any(plan.shift),
@@ -308,7 +318,7 @@ def _of_cnn(model: LoadedModel, values: FloatArray) -> Journey:
     how = "max" if net.config.pooled else "mean"
     parts.append(Part("pool", parts[-1].shape_out, features.shape, "channels", None, Pooled(features, how)))
     why = abilities(model.config).logit_lens.why_not
-    parts += _head((how,), features[None], Classes(*_answer(model, found), why_no_lens=why))
+    parts += _head((how,), features[None], Classes(*_answer(model, found), why_no_lens=why), [net.head])
     dims = {"P": None, "C": net.config.in_chans, "N": None, "T": None, "D": len(features)}
     sequence = _places(levels_of(parts)[-1].maps, values)
     return Journey(tuple(parts), how, sequence, {**dims, "heads": None, "depth": sum(net.config.blocks)})
