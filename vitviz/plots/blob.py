@@ -49,3 +49,14 @@ def opened(message: bytes) -> tuple[dict[str, Any], bytes]:
     (length,) = struct.unpack_from("<I", message)
     header: dict[str, Any] = json.loads(message[4 : 4 + length])
     return header, message[4 + length :]
+
+
+def unpacked(message: bytes) -> dict[str, np.ndarray[Any, Any]]:
+    """A message's arrays by name, read-only."""
+    header, buffers = opened(message)
+    return {
+        name: np.frombuffer(buffers, entry["dtype"], int(np.prod(entry["shape"])), entry["offset"]).reshape(
+            entry["shape"]
+        )
+        for name, entry in header["arrays"].items()
+    }

@@ -33,7 +33,7 @@ from vitviz.analysis.journey import (
 )
 from vitviz.plots.blob import opened, pack, sealed
 from vitviz.plots.map_equations import equations
-from vitviz.plots.map_words import ModelWords, symbol_of, title_of, words_of
+from vitviz.plots.map_words import ModelWords, caption_of, symbol_of, title_of, words_of
 from vitviz.plots.photo import Photo, photo
 
 CHANNELS = 64  # of a vector that a strip shows
@@ -54,20 +54,33 @@ KINDS = {"stem": "maps", "stage": "maps"}  # what the first word of an id is dra
 
 @dataclass(frozen=True)
 class Scene:
-    """What the map says beside its numbers.
+    """What the map says of a model beside its numbers.
 
-    label: the picture and the model in words. truth: the picture's class, or -1. token: whose row of a large table of positions travels.
+    token: whose row of a table of positions travels where the table is too large to travel whole.
     """
 
     title: str
-    label: str
     trained: bool
     step: int
     family: str
     words: ModelWords
     classes: tuple[str, ...]
-    truth: int = -1
     token: int = 0
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What the map says to one visitor.
+
+    token and pin: the chosen token, as an index of the first sequence and as a link holds it. label: the picture in
+    words. truth: its class as the model counts them, or -1. links: part's id -> {slug, label, href}.
+    """
+
+    token: int
+    pin: str
+    label: str
+    truth: int
+    links: Links
 
 
 def map_view(scene: Scene, shown: NDArray[np.uint8], journey: Journey) -> bytes:
@@ -89,9 +102,6 @@ def map_view(scene: Scene, shown: NDArray[np.uint8], journey: Journey) -> bytes:
         "title": scene.title,
         "trained": scene.trained,
         "step": scene.step,
-        "label": scene.label,
-        "token": scene.token,
-        "pin": "",
         "channels": journey.parts[0].shape_in[0],
         "prefix": list(journey.sequence.prefix),
         "grid": list(journey.sequence.grid),
@@ -100,6 +110,7 @@ def map_view(scene: Scene, shown: NDArray[np.uint8], journey: Journey) -> bytes:
         "dims": journey.dims,
         "parts": parts,
         "equations": equations(journey, scene.words),
+        "caption": caption_of(journey, scene.words, scene.classes),
         "classes": None,
         **picture.header,
     }
@@ -114,12 +125,16 @@ def opens(part: Part) -> bool:
     return part.id not in ("picture", "patches")
 
 
-def for_visit(message: bytes, token: int, pin: str, links: Links) -> bytes:
-    """The message with what belongs to a visit: its token, and where each part's lens stands with that token pinned."""
-    header, arrays = opened(message)
+def for_visit(message: bytes, visit: Visit) -> bytes:
+    """The message as one visitor gets it."""
+    header, buffers = opened(message)
     for part in header["parts"]:
-        part["link"] = links.get(part["id"])
-    return sealed(header | {"token": token, "pin": pin}, arrays)
+        part["link"] = visit.links.get(part["id"])
+    if header["classes"]:
+        index = header["classes"]["index"]
+        header["classes"]["truth"] = index.index(visit.truth) if visit.truth in index else -1
+    said = {"token": visit.token, "pin": visit.pin, "label": visit.label}
+    return sealed(header | said, buffers)
 
 
 def _photo(shown: NDArray[np.uint8]) -> Photo:
@@ -361,12 +376,11 @@ def _classes(content: Classes, scene: Scene) -> tuple[Facts, Arrays]:
         )
         if values is not None
     }
-    place = np.flatnonzero(index == scene.truth)
     combined = "The mean of both heads' scores, as timm combines them." if content.by_dist is not None else ""
     return {
         "names": [scene.classes[i] for i in index],
         "index": index.tolist(),
-        "truth": int(place[0]) if len(place) else -1,
+        "truth": -1,
         "combined": combined,
         "lens_why_not": content.why_no_lens,
     }, arrays

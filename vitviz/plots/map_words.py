@@ -13,6 +13,7 @@ from vitviz.analysis.journey import (
     Cut,
     Embedded,
     Heads,
+    Journey,
     Maps,
     Merged,
     Normed,
@@ -221,6 +222,29 @@ def _classes(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     best = order[0]
     second = f", then {classes[order[1]]} with {percent(content.probabilities[order[1]])}" if len(order) > 1 else ""
     return f"{classes[best]} with {percent(content.probabilities[best])}{second}."
+
+
+def caption_of(journey: Journey, model: ModelWords, classes: tuple[str, ...]) -> str:
+    """One or two sentences on the whole way: how much is added where, and what comes of it."""
+    blocks = [part.content for part in journey.parts if isinstance(part.content, Attended)]
+    answer = next((part.content for part in journey.parts if isinstance(part.content, Classes)), None)
+    said = ""
+    if answer is not None:
+        best = int(answer.probabilities.argmax())
+        said = f"the answer is {classes[best]} with {percent(answer.probabilities[best])}"
+    if not blocks:
+        return f"{said[:1].upper()}{said[1:]}." if said else ""
+    of_cls = model.readout == "cls"
+    added = np.stack([(block.lengths[0] if of_cls else block.lengths.mean(axis=0))[1:3] for block in blocks])
+    attention, mlp = added.max(axis=0)
+    layers = added.argmax(axis=0) + 1
+    first = blocks[0]
+    count = f"{plural(len(first.lengths), 'token')} pass {plural(len(blocks), 'layer')}"
+    who = "to [CLS]" if of_cls else "to a token on average"
+    return (
+        f"{count}: attention adds most {who} in layer {layers[0]}, a vector of length {attention:.1f}, and the MLP in"
+        f" layer {layers[1]}, one of {mlp:.1f}{'; ' + said if said else ''}."
+    )
 
 
 _WORDS: dict[type, Callable[[Part, ModelWords, tuple[str, ...]], str]] = {
