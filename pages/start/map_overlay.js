@@ -1,0 +1,98 @@
+// What lies over the parts: one token's place in every tile, the thread between them, its strongest keys as arcs.
+
+import { centre, rectOf } from './map_cells.js';
+
+/** A token's place in a part's tile, in the stage's pixels; null where it has none. */
+export function placed({ model, plan, offsets }, part, pin) {
+  const box = plan.boxes[part.id];
+  const rect = rectOf(model, part, box, pin);
+  return rect && [rect[0], rect[1] + offsets[box.band], rect[2], rect[3]];
+}
+
+/** A frame that is seen on any picture: pale below, the colour above. */
+export function ring(ctx, [x, y, w, h], color, pale, thick = 2) {
+  for (const [style, wide] of [
+    [pale, thick + 2],
+    [color, thick],
+  ]) {
+    ctx.strokeStyle = style;
+    ctx.lineWidth = wide;
+    ctx.beginPath();
+    ctx.roundRect(x - 1, y - 1, w + 2, h + 2, 2.5);
+    ctx.stroke();
+  }
+}
+
+/** The followed or hovered token in every tile, from tile to tile of the way in. */
+export function drawToken(ctx, view, pin, strong) {
+  const { model, colors } = view;
+  const spots = [];
+  for (const part of model.parts) {
+    const rect = placed(view, part, pin);
+    if (!rect) continue;
+    ring(ctx, rect, colors.query, colors.paper, strong ? 2 : 1.5);
+    if (part.kind !== 'block' && part.kind !== 'merge') spots.push(rect);
+  }
+  if (strong && !view.plan.narrow) thread(ctx, spots, colors);
+}
+
+function thread(ctx, spots, colors) {
+  ctx.strokeStyle = colors.query;
+  ctx.lineWidth = 1.5;
+  ctx.globalAlpha = 0.75;
+  ctx.beginPath();
+  spots.slice(1).forEach((to, i) => {
+    const from = spots[i];
+    const [x, y] = [from[0] + from[2] + 2, from[1] + from[3] / 2];
+    const [u, v] = [to[0] - 2, to[1] + to[3] / 2];
+    const mid = (x + u) / 2;
+    ctx.moveTo(x, y);
+    ctx.bezierCurveTo(mid, y, mid, v, u, v);
+  });
+  ctx.stroke();
+  ctx.globalAlpha = 1;
+}
+
+/** A token's strongest keys in one block: an arc from each key, as strong as its weight; `share` of them is drawn. */
+export function drawArcs(ctx, view, part, pin, share = 1) {
+  const { model, colors } = view;
+  const token = model.tokenAt(part, pin);
+  const to = placed(view, part, pin);
+  if (token < 0 || !to) return;
+  const keys = model.keys(part, token).filter(({ key, weight }) => key !== token && weight > 0);
+  const most = Math.max(...keys.map(({ weight }) => weight));
+  const [tx, ty] = centre(to);
+  for (const { key, weight } of keys) {
+    const from = placed(view, part, model.pinOf(part, key));
+    if (!from) continue;
+    const strength = weight / most;
+    const [fx, fy] = centre(from);
+    ctx.globalAlpha = 0.35 + 0.65 * strength;
+    ring(ctx, from, colors.query, colors.paper, 0.75 + strength);
+    arc(ctx, [fx, fy], [tx, ty], share, 1 + 2.5 * strength, colors);
+  }
+  ctx.globalAlpha = 1;
+}
+
+function arc(ctx, [fx, fy], [tx, ty], share, width, colors) {
+  const bend = 0.22;
+  const [cx, cy] = [(fx + tx) / 2 + (ty - fy) * bend, (fy + ty) / 2 - (tx - fx) * bend];
+  for (const [color, wide] of [
+    [colors.paper, width + 1.5],
+    [colors.query, width],
+  ]) {
+    ctx.strokeStyle = color;
+    ctx.lineWidth = wide;
+    ctx.beginPath();
+    ctx.moveTo(fx, fy);
+    const [ex, ey] = along([fx, fy], [cx, cy], [tx, ty], share);
+    ctx.quadraticCurveTo(fx + (cx - fx) * share, fy + (cy - fy) * share, ex, ey);
+    ctx.stroke();
+  }
+}
+
+/** A point of a quadratic curve. */
+export function along([ax, ay], [bx, by], [cx, cy], t) {
+  const s = 1 - t;
+  return [s * s * ax + 2 * s * t * bx + t * t * cx, s * s * ay + 2 * s * t * by + t * t * cy];
+}

@@ -1,0 +1,129 @@
+// An opened part, in its place under its band: the operation step by step, and one level deeper its numbers.
+
+import { button, el } from '../views/kit/dom.js';
+import { buildTables } from './map_numbers.js';
+import { buildSteps } from './map_steps.js';
+
+export class Panel {
+  constructor({ view, trigger, close, say }) {
+    Object.assign(this, { view, trigger, closed: close, say, id: '', deep: false, message: null, query: {} });
+    this.node = document.createElement('section');
+    this.node.className = 'mp-panel';
+    this.node.tabIndex = -1;
+  }
+
+  get part() {
+    return this.view.model.byId.get(this.id);
+  }
+
+  open(id, byKey) {
+    Object.assign(this, { id, deep: false, query: {} });
+    if (this.message?.header.part !== id) this.message = null;
+    if (this.part.opens) this.ask({});
+    this.place(this.view.bands);
+    this.draw();
+    if (byKey) this.node.focus({ preventScroll: true });
+    this.node.scrollIntoView({ block: 'nearest', behavior: 'auto' });
+  }
+
+  /** Asks the server for the part, with what is looked at in it. */
+  ask(more) {
+    this.query = { ...this.query, ...more };
+    this.trigger('open', JSON.stringify({ part: this.id, ...this.query }));
+  }
+
+  close() {
+    if (this.part?.opens) this.trigger('open', '');
+    Object.assign(this, { id: '', deep: false });
+    this.node.remove();
+  }
+
+  /** The level below: the numbers. */
+  deeper() {
+    if (!this.message?.header.tables.length) return;
+    this.deep = true;
+    this.draw();
+    this.node.querySelector('.mp-tables')?.focus({ preventScroll: true });
+  }
+
+  /** One level back; false where there is none in the panel. */
+  shallower() {
+    if (!this.deep) return false;
+    this.deep = false;
+    this.draw();
+    this.node.focus({ preventScroll: true });
+    return true;
+  }
+
+  /** The server's answer. */
+  take(message) {
+    if (!message || !message.header.part) return;
+    this.message = message;
+    if (message.header.part === this.id) this.draw();
+  }
+
+  /** A new map: the panel keeps its part if the model has it. */
+  refresh(message) {
+    if (message?.header.part) this.message = message;
+    if (!this.id) return;
+    if (this.part) this.draw();
+    else Object.assign(this, { id: '', deep: false }, this.node.remove());
+  }
+
+  /** Into its place: after the band of its part. */
+  place(bands) {
+    if (!this.id) return;
+    const box = this.view.plan.boxes[this.id];
+    const band = bands[box?.band];
+    if (!band) return;
+    band.after(this.node);
+    this.node.style.setProperty('--mp-caret', `${box.tile.x + box.tile.w / 2}px`);
+  }
+
+  draw() {
+    const { part } = this;
+    const inside = this.node.contains(this.node.getRootNode().activeElement);
+    this.node.replaceChildren();
+    this.node.setAttribute('aria-label', `${part.title}, opened`);
+    this.head(part);
+    el(this.node, 'p', { class: 'mp-lead' }, part.words);
+    const ready = this.message?.header.part === this.id;
+    if (ready) this.body(this.message);
+    else if (part.opens) el(this.node, 'p', { class: 'vv-muted mp-waiting', role: 'status' }, 'Computing this part …');
+    if (inside) this.node.focus({ preventScroll: true });
+  }
+
+  head(part) {
+    const head = el(this.node, 'div', { class: 'mp-head' });
+    el(head, 'h3', {}, part.title);
+    const named = this.message?.header.part === this.id ? this.message.header.token_name : '';
+    if (named) el(head, 'span', { class: 'vv-muted' }, named);
+    const acts = el(head, 'div', { class: 'mp-acts' });
+    if (part.link) this.link(acts, part.link);
+    button(acts, '✕', () => this.closed(true), { 'aria-label': `Close ${part.title}`, class: 'mp-close' });
+  }
+
+  link(parent, link) {
+    const node = el(parent, 'a', { href: link.href, class: 'mp-link' }, `${link.label} →`);
+    node.onclick = (event) => {
+      if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+      event.preventDefault();
+      this.trigger('go', this.id);
+    };
+  }
+
+  body(message) {
+    const { tables } = message.header;
+    if (this.deep) {
+      button(this.node, '← Back to the picture', () => this.shallower(), { class: 'mp-level' });
+      return buildTables(this.node, message, this.say);
+    }
+    const steps = el(this.node, 'div', { class: 'mp-steps' });
+    buildSteps(steps, message, this.view.view(), {
+      ask: (more) => this.ask(more),
+      deeper: () => this.deeper(),
+      say: this.say,
+    });
+    if (tables.length) button(this.node, 'Show the numbers', () => this.deeper(), { class: 'mp-level' });
+  }
+}

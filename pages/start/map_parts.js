@@ -1,0 +1,95 @@
+// The parts of a map as elements: a button that opens, a canvas with the part's picture, shapes on the arrows.
+
+import { button, canvas, el } from '../views/kit/dom.js';
+import { showsTokens } from './map_cells.js';
+import { shapeWords } from './map_model.js';
+import { PAINTERS } from './map_tiles.js';
+import { partWords } from './map_words.js';
+
+/** A part's title in its room: a layer's number alone where the tile is small. */
+function titleOf(part, box) {
+  if (part.kind === 'norm' && box.w < 80) return '';
+  if (part.kind !== 'block') return part.title;
+  return box.w < 52 ? part.title.replace(/^\D+/, '') : part.title;
+}
+
+/**
+ * Makes the parts' elements in their bands.
+ *   acts: {open(id, byKey), pin(pin)}
+ * Returns Map id -> {node, open, view (canvas), part, box}.
+ */
+export function buildParts(bands, { model, plan }, acts) {
+  const made = new Map();
+  for (const part of model.parts) {
+    const box = plan.boxes[part.id];
+    const node = el(bands[box.band], 'div', { class: `mp-part mp-${part.kind}`, 'data-part': part.id });
+    put(node, box);
+    const open = button(node, '', (event) => acts.open(part.id, event.detail === 0), { class: 'mp-open' });
+    open.setAttribute('aria-label', partWords(part));
+    if (part.opens !== false) open.setAttribute('aria-expanded', 'false');
+    el(open, 'span', { class: 'mp-title', 'aria-hidden': 'true' }, titleOf(part, box));
+    const view = canvas(node, { class: 'mp-tile', 'aria-hidden': 'true' });
+    const lift = box.lift ?? 0;
+    put(view.node, { x: box.tile.x - box.x, y: box.tile.y - lift - box.y });
+    if (showsTokens(part) && part.kind !== 'block' && part.kind !== 'merge') tokens(view.node, part, acts);
+    if (box.mlp) mlpOf(node, box);
+    if (plan.narrow && box.beside) beside(node, part, box);
+    made.set(part.id, { node, open, view, part, box });
+  }
+  return made;
+}
+
+function put(node, { x, y, w, h }) {
+  Object.assign(node.style, { left: `${x}px`, top: `${y}px` });
+  if (w !== undefined) Object.assign(node.style, { width: `${w}px`, height: `${h}px` });
+}
+
+/** A tile whose tokens are pinned by a click: everywhere else a click opens the part. */
+function tokens(node, part, acts) {
+  node.classList.add('mp-tokens');
+  node.onclick = (event) => {
+    const pin = acts.under(part.id, event);
+    if (pin) acts.pin(pin);
+  };
+}
+
+function mlpOf(node, box) {
+  const glyph = el(node, 'span', { class: 'mp-mlp', 'aria-hidden': 'true' }, box.w < 52 ? '' : 'MLP');
+  put(glyph, { x: box.mlp.x - box.x, y: box.mlp.y - box.y, w: box.mlp.w, h: box.mlp.h });
+}
+
+/** On a phone a part's words stand beside its picture. */
+function beside(node, part, { x, y, beside: place }) {
+  const text = el(node, 'div', { class: 'mp-beside', 'aria-hidden': 'true' });
+  put(text, { x: place.x - x, y: place.y - y });
+  text.style.width = `${place.w}px`;
+  el(text, 'b', {}, part.title);
+  el(text, 'span', { class: 'mp-shape-in' }, shapeWords(part.shape_out));
+  el(text, 'span', { class: 'mp-words' }, part.words);
+}
+
+/** The shapes on the arrows. */
+export function buildShapes(bands, { model, plan }) {
+  for (const arrow of plan.arrows) {
+    if (plan.narrow) continue;
+    const from = model.byId.get(arrow.from);
+    const label = el(
+      bands[arrow.band],
+      'span',
+      { class: 'mp-shape', 'aria-hidden': 'true' },
+      shapeWords(from.shape_out),
+    );
+    Object.assign(label.style, { left: `${arrow.x + arrow.w / 2}px`, top: `${arrow.y - 8}px` });
+  }
+}
+
+/** Draws every part's picture. */
+export function paintParts(parts, view) {
+  for (const { view: board, part, box } of parts.values()) paintPart(board, part, box, view);
+}
+
+export function paintPart(board, part, box, view, more = {}) {
+  const lift = box.lift ?? 0;
+  const ctx = board.size(box.tile.w, box.tile.h + lift);
+  PAINTERS[part.kind]?.(ctx, box.tile.w, box.tile.h + lift, { ...view, part, box, ...more });
+}
