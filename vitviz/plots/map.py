@@ -38,11 +38,12 @@ from vitviz.plots.photo import Photo, photo
 
 CHANNELS = 64  # of a vector that a strip shows
 MAPS = 4  # channels of a level, or of E, that are drawn
+MANY = 100  # rows of vectors, of which fewer channels travel
 STREAM = 32  # channels of the stream in and behind every block, which travel for all tokens
 MOST_STREAM = 80_000  # bytes of them; of a larger model none
 EXACT_PX = 64  # up to this side the picture travels as it is
-MOST_PAIRS = 200**2  # of a table's cosines; of a larger one the chosen token's row alone
-MOST_ROWS = 10_000  # weights of all heads' rows over all blocks; of a larger model the mean alone
+MOST_PAIRS = 100**2  # of a table's cosines; of a larger one the chosen token's row alone
+MOST_ROWS = 6_000  # weights of all heads' rows over all blocks; of a larger model the mean alone
 SHOWN_CLASSES = 10
 PHOTO_QUALITY = 85
 
@@ -169,8 +170,9 @@ def _common(part: Part, scene: Scene) -> Facts:
 # ---------------------------------------------------------------- numbers in eight bits
 
 
-def strip(vectors: FloatArray, channels: int = CHANNELS) -> tuple[Facts, NDArray[np.int8]]:
-    """Rows (n, D) as int8 of their first channels: value = code / 127 · scale."""
+def strip(vectors: FloatArray, channels: int | None = None) -> tuple[Facts, NDArray[np.int8]]:
+    """Rows (n, D) as int8 of their first channels, fewer of many rows: value = code / 127 · scale."""
+    channels = channels or (CHANNELS if len(vectors) <= MANY else STREAM)
     kept = np.asarray(vectors, np.float32)[:, :channels]
     scale = float(np.abs(kept).max(initial=0)) or 1.0
     return {"scale": scale}, np.rint(kept * (127 / scale)).astype(np.int8)
