@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -78,7 +79,7 @@ def _read(file: Path, modified_ns: int) -> tuple[bytes, str]:
     try:
         message = file.read_bytes()
         return message, str(opened(message)[0]["mark"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, struct.error):
         return b"", ""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -14,20 +13,19 @@ _part = register(__file__, "map_part")
 EVENTS = ("pin", "open", "go")
 
 
-def draw_map(message: bytes, part: bytes, *, key: str, on_change: Callable[[], None]) -> None:
-    """Mounts the map and what is opened in it.
+def draw_map(message: bytes, part: bytes, *, key: str) -> None:
+    """Mounts the map and what is opened in it; `events` says what the visitor did.
 
     Args:
         message: of `vitviz.plots.map.for_visit`.
         part: of `vitviz.plots.map_part.part_view`; a message of its own, so that opening a part does not send the map.
-        on_change: reads what the visitor did with `events`.
     """
     with st.container(gap=None):
         _part(part, key=f"{key}.part")
-        _map(message, key=key, triggers=EVENTS, on_change=on_change)
+        _map(message, key=key, triggers=EVENTS)
 
 
 def events(key: str) -> dict[str, Any]:
-    """What the visitor did in this run, by name: 'pin', 'open', 'go'; to be called in the map's callback."""
+    """What the visitor did in this run, by name: 'pin', 'open', 'go'."""
     said = st.session_state.get(key) or {}
     return {name: said[name] for name in EVENTS if name in said and said[name] is not None}

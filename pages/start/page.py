@@ -39,31 +39,33 @@ class Choice(controls.Chosen, page="home"):
     asked: str
 
 
-def on_event() -> None:
-    """A click in the map: another token, a part opened or closed. What a browser sends is checked here."""
+def take_events() -> str:
+    """What the visitor did in the map: another token, a part opened or closed; returns the part whose lens was asked for.
+
+    It comes from a browser, so what is no pin, no question and no part is left alone.
+    """
     said = events(VIEW)
-    pin = Pin.parse(str(said.get("pin", "")))
-    if pin is not None:
-        nouns.set_pin(pin)
     if "open" in said:
         asked = Asked.parse(said["open"], nouns.current().pin)
         Choice.change(part="" if asked is None else asked.part, asked="" if asked is None else said["open"])
+    pin = Pin.parse(str(said.get("pin", "")))
+    if pin is not None and (pin != nouns.current().pin or not nouns.is_pinned()):
+        nouns.set_pin(pin)
+        st.rerun()  # the pin is a noun: the sidebar and every link on the page follow it
+    return str(said.get("go", ""))
 
 
 @st.fragment
 def draw() -> None:
     """The map, and what is open in it; an opened part runs this alone."""
-    if Pin.parse(str(events(VIEW).get("pin", ""))) is not None:
-        st.rerun()  # the pin is a noun: the sidebar and every link on the page follow it
+    wanted = take_events()
     choice, now = nouns.choice(), nouns.current()
     message = answers.whole(choice, now)
     parts = opened(message)[0]["parts"]
-    go = events(VIEW).get("go")
-    if go in {part["id"] for part in parts}:
-        slug, query = scene.query_of(go, choice.config)
-        if slug:
-            st.switch_page(registry.BY_SLUG[slug].path, query_params=query)
     ways = scene.links([part["id"] for part in parts], choice.config)
+    if wanted in ways:
+        slug, query = scene.query_of(wanted, choice.config)
+        st.switch_page(registry.BY_SLUG[slug].path, query_params=query)
     asked = asked_for([part["id"] for part in parts if part["opens"]], now.pin)
     inside = None if asked is None else answers.part(choice, now, asked)
     title = next((part["title"] for part in parts if inside is not None and part["id"] == inside.part), "")
@@ -71,7 +73,6 @@ def draw() -> None:
         for_visit(message, visit_of(choice, now, message, ways)),
         part_view(inside, title, ways.get(inside.part) if inside else None),
         key=VIEW,
-        on_change=on_event,
     )
 
 
