@@ -11,7 +11,7 @@ import { layout } from './map_layout.js';
 import { MapModel } from './map_model.js';
 import { drawArcs, drawToken } from './map_overlay.js';
 import { Panel } from './map_panel.js';
-import { buildParts, buildShapes, paintPart, paintParts } from './map_parts.js';
+import { buildParts, buildReturnShapes, buildShapes, paintPart, paintParts } from './map_parts.js';
 import { drawScene } from './map_scene.js';
 import { streamScale } from './map_stream.js';
 import { greyed } from './map_tiles.js';
@@ -88,6 +88,7 @@ class MapView {
       this.bands[name].style.height = `${height}px`;
     }
     buildShapes(this.bands, this);
+    buildReturnShapes(this.bands, this);
     this.parts = buildParts(this.bands, this, {
       open: (id, byKey) => this.open(id, byKey),
       pin: (pin) => this.trigger('pin', pin),
@@ -160,6 +161,7 @@ class MapView {
       ...{ pin: this.streamPin(pin), strong: this.strongPlace() || place, strongId: place ? id : '' },
       ...{ lit: this.litIds(), reach: this.reach() },
     };
+    scene.course = this.model.course(scene.pin);
     const signature = JSON.stringify([scene.pin, scene.strong, scene.strongId, [...(scene.lit ?? [])], scene.reach]);
     if (signature === this.drawnScene) return;
     this.drawnScene = signature;
@@ -170,12 +172,11 @@ class MapView {
   labelStream(pin) {
     this.streamLabel.textContent = `The stream of ${this.model.shortName(pin)}: as thick as it is long`;
     const { tile } = this.plan.boxes[this.plan.core.lines[0].ids[0]];
-    Object.assign(this.streamLabel.style, { left: `${tile.x}px`, top: '-14px' });
+    Object.assign(this.streamLabel.style, { left: `${tile.x}px`, top: '-20px' });
   }
 
   drawHover(ctx, view) {
-    const pin = this.hover.pin ?? this.model.header.pin;
-    drawToken(ctx, view, pin, Boolean(this.hover.pin));
+    drawToken(ctx, view, this.hover.pin ?? this.model.header.pin, Boolean(this.hover.pin));
     if (!this.hover.pin) return;
     for (const block of this.model.blocks) drawArcs(ctx, view, block, this.hover.pin);
   }

@@ -53,7 +53,7 @@ export function equations(parent, acts) {
           else if (token.parts?.length) terms.push(term(body, token, acts));
           else script(el(body, 'span', { class: 'mp-plain' }, token.base), token);
         }
-        el(line, 'span', { class: 'vv-muted mp-number', title: source }, `(${n})`);
+        if (n) el(line, 'span', { class: 'vv-muted mp-number', title: source }, `(${n})`);
       }
     },
     mark(id, place) {

@@ -9,6 +9,8 @@ const STRIP = 9;
 export const STREAM = 46; // the height that the longest token takes
 const LENS = 52;
 const MLP = 18;
+export const RETURN = 26; // how far above the core the way back runs
+export const READ = 20; // above the head's rows: what it reads
 export const INSET = 20; // what the core leaves free at its left, where the stream comes in
 
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
@@ -22,9 +24,10 @@ function above(part, side) {
 
 /** From a picture to a sequence, side by side: tiles as large as the width allows, arrows with shapes between them. */
 function introWide(parts, width, ratio) {
-  const gapLeast = width < 900 ? 50 : 62;
-  const side = Math.floor(clamp((width - (parts.length - 1) * gapLeast) / parts.length, 64, 196));
-  const gap = parts.length > 1 ? Math.min(110, (width - parts.length * side) / (parts.length - 1)) : 0;
+  const longest = Math.max(...parts.slice(0, -1).map((part) => part.shape_out.join(' × ').length));
+  const gapLeast = clamp(longest * 6.4, 46, 92);
+  const side = Math.floor(clamp((width - (parts.length - 1) * gapLeast) / parts.length, 64, 212));
+  const gap = parts.length > 1 ? Math.min(130, (width - parts.length * side) / (parts.length - 1)) : 0;
   const tall = Math.round(side * ratio);
   const boxes = {};
   parts.forEach((part, i) => {
@@ -61,7 +64,7 @@ export function columns(parts, width) {
     rows.at(-1).push(part);
     room += weight(part);
   }
-  const pitch = Math.min(width / Math.ceil(perLine), 156);
+  const pitch = Math.min(width / Math.ceil(perLine), 196);
   return { rows, pitch, side: Math.floor(pitch - clamp(pitch * 0.16, 8, 26)), weight };
 }
 
@@ -88,7 +91,8 @@ function coreWide(parts, width, ratio, lens) {
         h: Math.round(w * ratio),
       };
       boxes[part.id] = { band: 'core', x: tile.x, y: top, w, h: mlp + MLP - top, lift: above(part, side), tile };
-      boxes[part.id].mlp = { x: tile.x + w / 2 - 4, y: mlp, w: Math.min(44, w / 2 + 4), h: MLP };
+      if (part.kind === 'block')
+        boxes[part.id].mlp = { x: tile.x + w / 2 - 4, y: mlp, w: Math.min(44, w / 2 + 4), h: MLP };
       x += pitch * weight(part);
     }
     used = Math.max(used, x - (pitch - side));
@@ -97,8 +101,7 @@ function coreWide(parts, width, ratio, lens) {
       top,
       stream,
       mlp,
-      x0: 0,
-      x1: x,
+      start: INSET,
       lens: lens ? { y: mlp + MLP + 18, h: LENS } : null,
     });
     top = end + 14;
@@ -106,84 +109,62 @@ function coreWide(parts, width, ratio, lens) {
   return { boxes, lines, height: top, used, along: 'x' };
 }
 
-/** The way out beside the last line of blocks: the norm on the stream, the head over the classes. */
-function outroBeside(parts, x, width, core) {
+/** The way out beside the last line of blocks: the norm on the stream; head and classes share their rows. */
+function outroBeside(parts, x, width, core, classes) {
   const line = core.lines.at(-1);
+  const has = (kind) => parts.some((part) => part.kind === kind);
+  const right = x + 58;
+  const room = width - 58;
   const boxes = {};
-  const gate = parts.find((part) => part.kind === 'norm');
-  const pool = parts.find((part) => part.kind === 'pool');
-  const right = x + 64;
-  if (gate)
-    boxes[gate.id] = {
-      band: 'core',
-      x: x + 6,
-      y: line.stream - 44,
-      w: 40,
-      h: 88,
-      tile: { x: x + 14, y: line.stream - 24, w: 24, h: 48 },
-    };
-  if (pool)
-    boxes[pool.id] = {
-      band: 'core',
-      x: right,
-      y: line.top,
-      w: width - 64,
-      h: 44,
-      tile: { x: right, y: line.top + TITLE, w: width - 64, h: 14 },
-    };
-  const top = line.top + (pool ? 50 : 0);
-  const bottom = core.height - 14;
-  const headTall = pool ? 52 : clamp((bottom - top) * 0.3, 56, 96);
-  boxes.head = {
-    band: 'core',
-    x: right,
-    y: top,
-    w: width - 64,
-    h: headTall,
-    tile: { x: right, y: top + TITLE, w: width - 64, h: headTall - TITLE },
+  const at = (id, tile) => {
+    boxes[id] = { band: 'core', x: tile.x, y: tile.y - TITLE, w: tile.w, h: tile.h + TITLE, tile };
   };
-  const at = top + headTall + 26;
-  boxes.classes = {
-    band: 'core',
-    x: right,
-    y: at,
-    w: width - 64,
-    h: bottom - at,
-    tile: { x: right, y: at + TITLE, w: width - 64, h: bottom - at - TITLE },
-  };
+  if (has('norm')) {
+    const tile = { x: x + 12, y: line.stream - 26, w: 26, h: 52 };
+    boxes.norm = { band: 'core', x: tile.x - 4, y: tile.y - 4, w: 34, h: 60, tile };
+  }
+  let top = line.top + TITLE;
+  if (has('pool')) {
+    at('pool', { x: right, y: top, w: room, h: 12 });
+    top += 12 + 16 + TITLE;
+  }
+  const tall = clamp(core.height - 14 - top, READ + classes * 17, READ + classes * 25);
+  core.height = Math.max(core.height, top + tall + 14);
+  const part = Math.round(room * 0.4);
+  at('head', { x: right, y: top, w: part - 12, h: tall });
+  at('classes', { x: right + part, y: top + READ, w: room - part, h: tall - READ });
+  boxes.classes.y = top - TITLE;
+  boxes.classes.h = tall + TITLE;
   return boxes;
 }
 
-/** The way out as a band of its own: norm or pool, head, classes from left to right. */
+/** The way out as a band of its own: pool, head, classes from left to right; head and classes share their rows. */
 function outroWide(parts, width, classes) {
   const boxes = {};
-  const tall = Math.max(96, classes * 17);
-  const gap = 72;
-  const widths = { norm: 84, pool: 190, head: 240, classes: 320 };
-  const natural = parts.reduce((sum, part) => sum + widths[part.kind], 0) + gap * (parts.length - 1);
-  const scale = Math.min(1.4, (width - gap * (parts.length - 1)) / (natural - gap * (parts.length - 1)));
-  let x = 0;
   const arrows = [];
+  const rows = Math.max(110, classes * 20);
+  const gap = 76;
+  const shares = { norm: 0.4, pool: 1, head: 1.3, classes: 1.9 };
+  const unit = Math.min(
+    190,
+    (width - gap * (parts.length - 1)) / parts.reduce((sum, part) => sum + shares[part.kind], 0),
+  );
+  let x = 0;
   parts.forEach((part, i) => {
-    const w = Math.floor(widths[part.kind] * scale);
-    boxes[part.id] = { band: 'outro', x, y: 0, w, h: TITLE + tall, tile: { x, y: TITLE, w, h: tall } };
-    if (i)
-      arrows.push({
-        from: parts[i - 1].id,
-        to: part.id,
-        band: 'outro',
-        x: x - gap,
-        y: TITLE + tall / 2,
-        w: gap,
-        along: 'x',
-      });
+    const w = Math.floor(unit * shares[part.kind]);
+    const high = { norm: 44, pool: READ - 6 }[part.kind] ?? READ + rows;
+    const lower = part.kind === 'classes' ? READ : 0;
+    const tile = { x, y: TITLE + lower, w, h: high - lower };
+    boxes[part.id] = { band: 'outro', x, y: 0, w, h: TITLE + high, tile };
+    const y = TITLE + (part.kind === 'classes' ? READ + rows / 2 : (READ - 6) / 2);
+    if (i) arrows.push({ from: parts[i - 1].id, to: part.id, band: 'outro', x: x - gap, y, w: gap, along: 'x' });
     x += w + gap;
   });
-  return { boxes, arrows, height: TITLE + tall + 12 };
+  return { boxes, arrows, height: TITLE + READ + rows + 12 };
 }
 
 function wide(model, width) {
-  const ratio = clamp(model.header.photo.px[0] / model.header.photo.px[1], 0.5, 1.4);
+  const ratio = shape(model);
   const intro = introWide(model.intro, width, ratio);
   const lens = Boolean(model.arrays.lens);
   const classes = model.header.classes.names.length;
@@ -191,76 +172,64 @@ function wide(model, width) {
     const outro = outroWide(model.outro, width, classes);
     return assemble({ intro, outro });
   }
-  const side = clamp(width * 0.27, 228, 380);
+  const side = clamp(width * 0.32, 270, 430);
   const core = coreWide(model.flow, width - side - 12 - INSET, ratio, lens);
-  Object.assign(
-    core.boxes,
-    outroBeside(model.outro, Math.min(core.used + 8, width - side), Math.min(side, width - core.used), core),
-  );
+  const end = core.used + 6;
+  Object.assign(core.boxes, outroBeside(model.outro, end, Math.min(width - end, side * 1.2), core, classes));
+  Object.assign(core.lines.at(-1), { end: (core.boxes.norm?.tile.x ?? core.used) - 5 });
   return assemble({ intro, core });
 }
 
-/** On a phone all runs down: a tile at the left, its words at the right; the stream is the left margin of the blocks. */
-function tall(model, width) {
-  const ratio = clamp(model.header.photo.px[0] / model.header.photo.px[1], 0.5, 1.4);
-  const side = Math.round(clamp(width * 0.32, 96, 128));
-  const column = (parts, band, x0, gap, w = () => side, h = () => Math.round(side * ratio)) => {
-    const boxes = {};
-    const arrows = [];
-    let y = 0;
-    parts.forEach((part, i) => {
-      const lift = above(part, side);
-      const tile = { x: x0, y: y + lift, w: w(part), h: h(part) };
-      const beside = { x: x0 + tile.w + 14, y, w: width - x0 - tile.w - 14 };
-      boxes[part.id] = {
-        band,
-        x: x0,
-        y,
-        w: width - x0,
-        h: lift + tile.h,
-        lift,
-        tile,
-        beside,
-        note: { ...beside, y: y + 44 },
-      };
-      boxes[part.id].strip = { x: beside.x, y: y + 28, w: Math.min(beside.w, 180), h: STRIP };
-      if (i)
-        arrows.push({ from: parts[i - 1].id, to: part.id, band, x: x0 + side / 2, y: y - gap, w: gap, along: 'y' });
-      y += lift + tile.h + gap;
-    });
-    return { boxes, arrows, height: y };
-  };
-  const intro = column(model.intro, 'intro', 0, 34);
-  const flow = column(
-    model.flow,
-    'core',
-    STREAM + 34,
-    26,
-    (part) => Math.floor(side * (part.kind === 'merge' ? 0.5 : 0.86)),
-    (part) => Math.floor(side * ratio * (part.kind === 'merge' ? 0.5 : 0.86)),
-  );
-  const outro = { boxes: {}, arrows: [], height: 0 };
-  for (const part of model.outro) {
-    const h = part.kind === 'classes' ? model.header.classes.names.length * 22 + 6 : part.kind === 'head' ? 88 : 26;
-    outro.boxes[part.id] = {
-      band: 'outro',
-      x: 0,
-      y: outro.height,
-      w: width,
-      h: TITLE + h,
-      tile: { x: 0, y: outro.height + TITLE, w: width, h },
-    };
-    outro.height += TITLE + h + 34;
-  }
-  const core = model.flow.length
-    ? {
-        ...flow,
-        along: 'y',
-        lines: [{ ids: model.flow.map((part) => part.id), stream: STREAM / 2 + 4, lens: null, mlp: 0 }],
-      }
-    : null;
-  return assemble({ intro, core, outro }, true);
+/** A column of parts on a phone: tiles at the left, their words at the right. */
+function column(parts, { band, width, x, gap, sized }) {
+  const boxes = {};
+  const arrows = [];
+  let y = 0;
+  parts.forEach((part, i) => {
+    const { w, h } = sized(part);
+    const lift = above(part, w);
+    const tile = { x, y: y + lift, w, h };
+    const beside = { x: x + w + 14, y, w: width - x - w - 14 };
+    const strip = { x, y: y + lift + h + 4, w, h: 6 };
+    boxes[part.id] = { band, x, y, w: width - x, h: lift + h, lift, tile, beside, strip };
+    if (i)
+      arrows.push({ from: parts[i - 1].id, to: part.id, band, x: x + w / 2, y: y - gap + 8, w: gap - 8, along: 'y' });
+    y += lift + h + gap;
+  });
+  return { boxes, arrows, height: y };
 }
+
+/** The way out on a phone: each part as wide as the screen. */
+function outroTall(parts, width, classes) {
+  const boxes = {};
+  const heights = { classes: classes * 24, head: READ + classes * 10, norm: 34, pool: 14 };
+  let y = 0;
+  for (const part of parts) {
+    const h = heights[part.kind];
+    boxes[part.id] = { band: 'outro', x: 0, y, w: width, h: TITLE + h, tile: { x: 0, y: y + TITLE, w: width, h } };
+    y += TITLE + h + 22;
+  }
+  return { boxes, height: y };
+}
+
+/** On a phone all runs down: the stream is the left margin of the blocks. */
+function tall(model, width) {
+  const ratio = shape(model);
+  const side = Math.round(clamp(width * 0.32, 96, 128));
+  const sized = (scale) => (part) => {
+    const w = Math.floor(side * scale * (part.kind === 'merge' ? 0.5 : 1));
+    return { w, h: Math.round(w * ratio) };
+  };
+  const intro = column(model.intro, { band: 'intro', width, x: 0, gap: 46, sized: sized(1) });
+  const outro = outroTall(model.outro, width, model.header.classes.names.length);
+  if (!model.flow.length) return assemble({ intro, outro }, true);
+  const flow = column(model.flow, { band: 'core', width, x: STREAM + 34, gap: 26, sized: sized(0.86) });
+  const line = { ids: model.flow.map((part) => part.id), stream: STREAM / 2 + 4, lens: null };
+  return assemble({ intro, core: { ...flow, arrows: [], along: 'y', lines: [line] }, outro }, true);
+}
+
+/** Rows to columns of the picture. */
+const shape = ({ header }) => clamp(header.photo.px[0] / header.photo.px[1], 0.5, 1.4);
 
 function assemble(bands, narrow = false) {
   const present = Object.entries(bands).filter(([, band]) => band);

@@ -109,6 +109,26 @@ export class MapModel {
     return Float32Array.from(found.data.subarray(token * width, (token + 1) * width), (code) => code * scale);
   }
 
+  /** A token's vector on its way: a row before the first block, then two a block; its first channels. Null where not sent. */
+  course(pin) {
+    const found = this.blocks[0] && this.array(this.blocks[0], 'stream');
+    if (!found || this.tokenAt(this.blocks[0], pin) < 0) return null;
+    const channels = found.shape[2];
+    const rows = this.blocks.flatMap((block) => {
+      const { data, shape } = this.array(block, 'stream');
+      if (shape[2] < channels) return [];
+      return [0, 1].map((half) => {
+        const at = (half * shape[1] + this.tokenAt(block, pin)) * shape[2];
+        return Float32Array.from(data.subarray(at, at + channels), (code) => (code / 127) * block.stream_scale);
+      });
+    });
+    const content = this.content(pin);
+    const place = this.position(pin);
+    const first = content ? content.slice(0, channels) : rows[0].slice();
+    if (content && place) place.subarray(0, channels).forEach((value, i) => (first[i] += value));
+    return { rows: [first, ...rows], channels };
+  }
+
   /** A token before its position is added: x E of a patch, the learned vector of a prefix token. */
   content(pin) {
     const prefix = this.byId.get('prefix');

@@ -28,7 +28,7 @@ export function drawToken(ctx, view, pin, strong) {
   const { model, colors } = view;
   const spots = [];
   for (const part of model.parts) {
-    const rect = placed(view, part, pin);
+    const rect = strong || part.kind !== 'block' ? placed(view, part, pin) : null;
     if (!rect) continue;
     ring(ctx, rect, colors.query, colors.paper, strong ? 2 : 1.5);
     if (part.kind !== 'block' && part.kind !== 'merge') spots.push(rect);

@@ -1,14 +1,17 @@
 // The parts of a map as elements: a button that opens, a canvas with the part's picture, shapes on the arrows.
 
 import { button, canvas, el } from '../views/kit/dom.js';
+import { percent } from '../views/kit/words.js';
 import { showsTokens } from './map_cells.js';
+import { RETURN } from './map_layout.js';
 import { shapeWords } from './map_model.js';
 import { PAINTERS } from './map_tiles.js';
 import { partWords } from './map_words.js';
 
 /** A part's title in its room: a layer's number alone where the tile is small. */
 function titleOf(part, box) {
-  if (part.kind === 'norm' && box.w < 80) return '';
+  if (box.beside || (part.kind === 'norm' && box.w < 80)) return '';
+  if (part.kind === 'merge') return 'Merge';
   if (part.kind !== 'block') return part.title;
   return box.w < 52 ? part.title.replace(/^\D+/, '') : part.title;
 }
@@ -33,7 +36,7 @@ export function buildParts(bands, { model, plan }, acts) {
     put(view.node, { x: box.tile.x - box.x, y: box.tile.y - lift - box.y });
     if (showsTokens(part) && part.kind !== 'block' && part.kind !== 'merge') tokens(view.node, part, acts);
     if (box.mlp) mlpOf(node, box);
-    if (plan.narrow && box.beside) beside(node, part, box);
+    if (box.beside) beside(node, part, box, model);
     made.set(part.id, { node, open, view, part, box });
   }
   return made;
@@ -59,13 +62,17 @@ function mlpOf(node, box) {
 }
 
 /** On a phone a part's words stand beside its picture. */
-function beside(node, part, { x, y, beside: place }) {
+function beside(node, part, { x, y, beside: place }, model) {
   const text = el(node, 'div', { class: 'mp-beside', 'aria-hidden': 'true' });
   put(text, { x: place.x - x, y: place.y - y });
   text.style.width = `${place.w}px`;
   el(text, 'b', {}, part.title);
   el(text, 'span', { class: 'mp-shape-in' }, shapeWords(part.shape_out));
   el(text, 'span', { class: 'mp-words' }, part.words);
+  const { lens } = model.arrays;
+  if (part.kind !== 'block' || !lens) return;
+  const share = percent(lens.data[part.layer * lens.shape[1] + model.top]);
+  el(text, 'span', { class: 'mp-words' }, `If the head read here: ${model.header.classes.names[model.top]} ${share}.`);
 }
 
 /** The shapes on the arrows. */
@@ -81,6 +88,20 @@ export function buildShapes(bands, { model, plan }) {
     );
     Object.assign(label.style, { left: `${arrow.x + arrow.w / 2}px`, top: `${arrow.y - 8}px` });
   }
+}
+
+/** The shapes on the way back to the first block and from the norm to the head. */
+export function buildReturnShapes(bands, { model, plan }) {
+  if (plan.narrow || !plan.core) return;
+  const note = (text, left, top) => {
+    const label = el(bands.core, 'span', { class: 'mp-shape mp-on-line', 'aria-hidden': 'true' }, text);
+    Object.assign(label.style, { left: `${left}px`, top: `${top}px` });
+  };
+  const last = model.intro.at(-1);
+  note(shapeWords(last.shape_out), plan.boxes[last.id].tile.x - 40, 8 - RETURN);
+  const { norm, head } = plan.boxes;
+  const reads = model.byId.get('head')?.shape_in;
+  if (norm && reads) note(shapeWords(reads), norm.tile.x + 4, norm.tile.y - 10);
 }
 
 /** Draws every part's picture. */

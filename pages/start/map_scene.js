@@ -1,7 +1,7 @@
 // What lies under the parts: arrows, the token's strips, its stream through the blocks, what the head would say on the way.
 
 import { dot } from '../views/kit/axes.js';
-import { INSET } from './map_layout.js';
+import { INSET, RETURN } from './map_layout.js';
 import { drawStrip } from './map_tiles.js';
 import { drawStream, streamOf } from './map_stream.js';
 
@@ -13,13 +13,15 @@ import { drawStream, streamOf } from './map_stream.js';
 export function drawScene(ctx, view) {
   for (const arrow of view.plan.arrows) drawArrow(ctx, arrow, view);
   drawStrips(ctx, view);
-  if (!view.plan.core) return;
+  if (!view.plan.core) return view.plan.narrow ? undefined : drawOnward(ctx, view);
   ctx.save();
   ctx.translate(0, view.offsets.core);
-  for (const [i, line] of view.plan.core.lines.entries()) {
+  for (const line of view.plan.core.lines) {
     const flow = streamOf(view.model, view.plan.boxes, { ...line, along: view.plan.core.along }, view.pin, view.scale);
-    drawStream(ctx, flow, view.colors, { strong: view.strong, upTo: reached(view, line), id: view.strongId });
-    if (line.lens) drawLens(ctx, view, line, i);
+    const how = { strong: view.strong, upTo: reached(view, line), id: view.strongId, course: view.course };
+    drawStream(ctx, flow, view.colors, how);
+    if (!view.plan.narrow) writeLengths(ctx, flow, view);
+    if (line.lens) drawLens(ctx, view, line);
   }
   ctx.restore();
   if (!view.plan.narrow) drawReturns(ctx, view);
@@ -76,47 +78,100 @@ function drawStrips(ctx, { model, plan, offsets, pin }) {
   }
 }
 
-/** From the end of the way to the sequence back to the first block, and from line to line of blocks. */
-function drawReturns(ctx, { model, plan, offsets, colors, width }) {
+/** What each inflow is long, beside it. */
+function writeLengths(ctx, { inflows }, { model, plan, colors, pin }) {
+  ctx.font = `11px ${colors.font}`;
+  ctx.textBaseline = 'middle';
+  ctx.textAlign = 'left';
+  ctx.fillStyle = colors.muted;
+  for (const { id, kind, width, from } of inflows) {
+    const { tile, mlp } = plan.boxes[id];
+    const { attention, mlp: given } = model.lengths(model.byId.get(id), pin);
+    if (tile.w < 60) continue;
+    if (kind === 'attention') ctx.fillText(`${named(tile, width)}+${long(attention)}`, from.u + width + 6, from.v + 8);
+    else ctx.fillText(`+${long(given)}`, mlp.x + mlp.w + 4, mlp.y + mlp.h / 2);
+  }
+}
+
+/** 'attention' where there is room for the word. */
+const named = (tile, width) => (tile.w * 0.86 - width > 84 ? 'attention ' : '');
+
+const long = (value) => (value >= 99.95 ? value.toFixed(0) : value.toFixed(1));
+
+/** From the end of the way to the sequence back to the first block, from line to line, and from the norm to the head. */
+function drawReturns(ctx, { model, plan, offsets, colors }) {
   const last = plan.boxes[model.intro.at(-1).id];
   const lines = plan.core.lines;
-  const y0 = offsets.intro + last.y + last.h - 4;
-  const y1 = offsets.core + lines[0].stream;
   ctx.strokeStyle = colors.muted;
   ctx.fillStyle = colors.muted;
   ctx.lineWidth = 1.25;
-  const turn = offsets.core - 12;
-  returning(ctx, { x0: last.tile.x + last.tile.w / 2, y0, turn, x1: INSET - 2, y1 });
+  const down = { x: last.tile.x + last.tile.w / 2, y: offsets.intro + last.y + last.h - 4 };
+  returning(ctx, { from: down, turn: offsets.core - RETURN, to: offsets.core + lines[0].stream });
   lines.slice(1).forEach((line, i) => {
-    const before = lines[i];
-    const end = plan.boxes[before.ids.at(-1)].tile;
-    returning(ctx, {
-      x0: end.x + end.w + 2,
-      y0: offsets.core + before.stream,
-      turn: offsets.core + line.top - 8,
-      x1: INSET - 2,
-      y1: offsets.core + line.stream,
-      side: true,
-      width,
-    });
+    const end = plan.boxes[lines[i].ids.at(-1)].tile;
+    const from = { x: end.x + end.w + 2, y: offsets.core + lines[i].stream };
+    returning(ctx, { from, turn: offsets.core + line.top - 8, to: offsets.core + line.stream, side: true });
   });
+  const { norm, head: reads, pool } = plan.boxes;
+  const next = pool ?? reads;
+  if (norm && next) toHead(ctx, norm.tile, next.tile, offsets.core);
 }
 
-function returning(ctx, { x0, y0, turn, x1, y1, side = false }) {
-  const r = 8;
-  const left = x1 - 12;
+/** From the last map of a model without blocks back to what its head reads. */
+function drawOnward(ctx, { model, plan, offsets, colors }) {
+  const last = plan.boxes[model.intro.at(-1).id];
+  const next = plan.boxes[model.outro[0].id];
+  ctx.strokeStyle = colors.muted;
+  ctx.fillStyle = colors.muted;
+  ctx.lineWidth = 1.25;
+  const x = last.tile.x + last.tile.w / 2;
+  const turn = offsets.outro - RETURN;
+  const to = next.tile.x + 16;
+  ctx.beginPath();
+  ctx.moveTo(x, offsets.intro + last.tile.y + last.tile.h + 6);
+  ctx.arcTo(x, turn, x - 8, turn, 8);
+  ctx.arcTo(to, turn, to, turn + 8, 8);
+  ctx.lineTo(to, offsets.outro - 6);
+  ctx.stroke();
+  ctx.beginPath();
+  for (const [dx, dy] of [
+    [0, 0],
+    [-3.5, -6],
+    [3.5, -6],
+  ])
+    ctx.lineTo(to + dx, offsets.outro - 2 + dy);
+  ctx.fill();
+}
+
+/** From the norm up to what the head reads. */
+function toHead(ctx, gate, strip, top) {
+  const [x0, y0] = [gate.x + gate.w, top + gate.y + gate.h / 2];
+  const [x1, y1] = [strip.x - 4, top + strip.y + 6];
+  const mid = (x0 + x1) / 2;
   ctx.beginPath();
   ctx.moveTo(x0, y0);
-  if (side) {
-    ctx.lineTo(x0 + 4, y0);
-    ctx.arcTo(x0 + 4 + r, y0, x0 + 4 + r, y0 + r, r);
-    ctx.arcTo(x0 + 4 + r, turn, x0, turn, r);
-  } else ctx.arcTo(x0, turn, x0 - r, turn, r);
-  ctx.arcTo(left, turn, left, turn + r, r);
-  ctx.arcTo(left, y1, left + r, y1, r);
+  ctx.arcTo(mid, y0, mid, y0 - 8, 8);
+  ctx.arcTo(mid, y1, mid + 8, y1, 8);
   ctx.lineTo(x1 - 4, y1);
   ctx.stroke();
   head(ctx, x1, y1);
+}
+
+/** A line that leaves downwards (or at the side), runs back to the left and enters the stream. */
+function returning(ctx, { from: { x, y }, turn, to, side = false }) {
+  const r = 8;
+  const left = INSET - 14;
+  ctx.beginPath();
+  ctx.moveTo(x, y);
+  if (side) {
+    ctx.arcTo(x + r, y, x + r, y + r, r);
+    ctx.arcTo(x + r, turn, x, turn, r);
+  } else ctx.arcTo(x, turn, x - r, turn, r);
+  ctx.arcTo(left, turn, left, turn + r, r);
+  ctx.arcTo(left, to, left + r, to, r);
+  ctx.lineTo(INSET - 6, to);
+  ctx.stroke();
+  head(ctx, INSET - 2, to);
 }
 
 // ------------------------------------------------------------ what the head would say, block by block
@@ -166,5 +221,13 @@ function drawLens(ctx, view, line) {
       spots.forEach(([u, v], i) => (i ? ctx.lineTo(u, v) : ctx.moveTo(u, v)));
       ctx.stroke();
       for (const [u, v] of spots) dot(ctx, u, v, best ? 3 : 1.75);
+      if (best && spots.length > 1) nameCurve(ctx, spots.at(-1), model, colors);
     });
+}
+
+function nameCurve(ctx, [u, v], { header, top }, colors) {
+  ctx.font = `600 12px ${colors.font}`;
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'middle';
+  ctx.fillText(header.classes.names[top], u + 7, v);
 }

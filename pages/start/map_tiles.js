@@ -4,6 +4,7 @@ import { blit, heat, offscreen } from '../views/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, channelsAt } from '../views/kit/ramp.js';
 import { percent } from '../views/kit/words.js';
 import { apart, sequenceLines } from './map_cells.js';
+import { READ } from './map_layout.js';
 
 /** The picture in grey, as attention lies over it. */
 export function greyed(bitmap) {
@@ -165,10 +166,12 @@ function drawBlock(ctx, w, h, { model, part, grey, colors, box }) {
   const [rows, cols] = part.grid;
   const patches = values.subarray(first);
   const top = patches.reduce((most, value) => Math.max(most, value), 0);
+  // What a window's tokens are given differs little: from the least to the most of it.
+  const low = part.row_of === 'received' ? patches.reduce((least, value) => Math.min(least, value), top) : 0;
   const lift = box.lift ?? 0;
   const table = accentLut(colors.query);
   if (grey) rounded(ctx, 0, lift, w, h - lift, () => blit(ctx, grey, 0, lift, w, h - lift, grey.width > 128));
-  rounded(ctx, 0, lift, w, h - lift, () => blit(ctx, heat(patches, rows, cols, table, 0, top), 0, lift, w, h - lift));
+  rounded(ctx, 0, lift, w, h - lift, () => blit(ctx, heat(patches, rows, cols, table, low, top), 0, lift, w, h - lift));
   part.prefix.forEach((name, i) => {
     const side = lift - 3;
     ctx.fillStyle = colors.panel;
@@ -210,7 +213,8 @@ function drawMerge(ctx, w, h, { model, part }) {
   rounded(ctx, 0, 0, w, h, () => blit(ctx, heat(data, rows, cols, SEQUENTIAL_LUT, 0, most), 0, 0, w, h));
 }
 
-function drawGate(ctx, w, h, { colors }) {
+/** The last norm: a gate; where there is room, what it does to the length of what is read. */
+function drawGate(ctx, w, h, { model, part, colors }) {
   ctx.fillStyle = colors.panel;
   ctx.strokeStyle = colors.muted;
   ctx.lineWidth = 1.25;
@@ -222,7 +226,15 @@ function drawGate(ctx, w, h, { colors }) {
   ctx.font = `600 12px ${colors.font}`;
   ctx.textAlign = 'center';
   ctx.textBaseline = 'middle';
-  ctx.fillText('LN', w / 2, h / 2 + 0.5);
+  ctx.fillText(w < 120 ? 'LN' : lengthsOf(model, part), w / 2, h / 2 + 0.5);
+}
+
+function lengthsOf(model, part) {
+  const [into, out] = ['in_length', 'length'].map((name) => {
+    const { data } = model.array(part, name);
+    return part.token >= 0 ? data[part.token] : data.reduce((a, b) => a + b, 0) / data.length;
+  });
+  return `${into.toFixed(1)} long  →  LN  →  ${out.toFixed(1)} long`;
 }
 
 function drawVectors(ctx, w, h, { model, part }) {
@@ -231,42 +243,50 @@ function drawVectors(ctx, w, h, { model, part }) {
   for (let i = 0; i < shape[0]; i++) drawStrip(ctx, model.vector(part, i), [0, i * (tall + 2), w, tall]);
 }
 
-/** The head: what it reads above its weights, a row a class. */
+/** The head: what it reads, and below it its weights, a row a class (two of them in a model with two heads). */
 function drawHead(ctx, w, h, { model, part, colors }) {
   const weights = model.array(part, 'weights');
-  const read = model.array(part, 'vectors').shape[0];
-  if (!weights) return drawVectors(ctx, w, Math.min(h, read * 22), { model, part });
-  const strip = Math.min(14, h * 0.22);
-  const tall = read * (strip + 2);
-  drawVectors(ctx, w, tall - 2, { model, part });
-  const [rows, cols] = weights.shape;
-  const below = h - tall - 4;
-  blit(ctx, heat(weights.data, rows, cols, DIVERGING_LUT, -127, 127), 0, tall + 4, w, below);
-  const row = below / rows;
+  drawVectors(ctx, w, weights ? READ - 6 : Math.min(h, READ), { model, part });
+  if (!weights) return;
+  const [heads, rows, cols] = weights.shape;
+  const step = (h - READ) / rows;
+  const tall = Math.min(16, step - 4) / heads;
+  for (let k = 0; k < rows; k++) {
+    const y = READ + k * step + (step - heads * tall) / 2;
+    for (let head = 0; head < heads; head++) {
+      const image = heat(weights.data, 1, cols, DIVERGING_LUT, -127, 127, (head * rows + k) * cols);
+      blit(ctx, image, 0, y + head * tall, w, tall - (heads > 1 ? 1 : 0));
+    }
+    if (k === model.top) frameRow(ctx, w, y, heads * tall, colors);
+  }
+}
+
+function frameRow(ctx, w, y, h, colors) {
   ctx.strokeStyle = colors.query;
   ctx.lineWidth = 2;
-  ctx.strokeRect(1, tall + 4 + model.top * row, w - 2, Math.max(3, row));
+  ctx.strokeRect(1, y - 1, w - 2, h + 2);
 }
 
 /** A class a line: its name, its probability as a bar; `share` of the bars' length while they rise. */
-export function drawClasses(ctx, w, h, { model, colors, share = 1, probabilities = model.arrays.probabilities.data }) {
+export function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
   const { names, truth } = model.header.classes;
-  const step = Math.min(24, h / names.length);
-  const name = Math.min(w * 0.42, 118);
-  const value = 52;
-  const track = w - name - value - 12;
+  const probabilities = model.arrays.probabilities.data;
+  const step = h / names.length;
+  const name = Math.min(w * 0.42, 124);
+  const track = w - name - 58;
   ctx.textBaseline = 'middle';
   names.forEach((text, i) => {
     const y = i * step + step / 2;
-    const best = i === model.top;
+    const best = i === model.top && share > 0;
     ctx.font = `${best ? 600 : 400} ${Math.min(13, step * 0.84)}px ${colors.font}`;
     ctx.fillStyle = best ? colors.ink : colors.muted;
     ctx.textAlign = 'left';
     ctx.fillText(short(ctx, i === truth ? `${text} ✓` : text, name - 6), 0, y);
+    const tall = Math.min(12, step * 0.6);
     ctx.fillStyle = colors.panel;
-    ctx.fillRect(name, y - step * 0.3, track, step * 0.6);
+    ctx.fillRect(name, y - tall / 2, track, tall);
     ctx.fillStyle = best ? colors.query : colors.muted;
-    ctx.fillRect(name, y - step * 0.3, Math.max(1, track * probabilities[i] * share), step * 0.6);
+    ctx.fillRect(name, y - tall / 2, Math.max(1, track * probabilities[i] * share), tall);
     ctx.fillStyle = best ? colors.ink : colors.muted;
     ctx.textAlign = 'right';
     ctx.fillText(percent(probabilities[i] * share), w, y);
