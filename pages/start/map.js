@@ -9,9 +9,9 @@ import { equations, means } from './map_equations.js';
 import { Journey, drawMoment } from './map_journey.js';
 import { layout } from './map_layout.js';
 import { MapModel } from './map_model.js';
-import { drawArcs, drawToken } from './map_overlay.js';
+import { drawArcs, drawKeys, drawToken } from './map_overlay.js';
 import { Panel } from './map_panel.js';
-import { buildParts, buildReturnShapes, buildShapes, paintPart, paintParts } from './map_parts.js';
+import { buildMergeShapes, buildParts, buildReturnShapes, buildShapes, paintPart, paintParts } from './map_parts.js';
 import { drawScene } from './map_scene.js';
 import { streamScale } from './map_stream.js';
 import { greyed } from './map_tiles.js';
@@ -51,6 +51,7 @@ class MapView {
     onUnmount(() => {
       this.journey.stop();
       cancelAnimationFrame(this.pending);
+      clearTimeout(this.resting);
     });
   }
 
@@ -59,6 +60,7 @@ class MapView {
     this.now = message;
     this.model = new MapModel(message);
     this.hover = NONE;
+    this.model.look = null;
     this.summary.textContent = summary(this.model);
     this.build();
     this.journey.draw(this.model.parts);
@@ -89,10 +91,12 @@ class MapView {
     }
     buildShapes(this.bands, this);
     buildReturnShapes(this.bands, this);
+    buildMergeShapes(this.bands, this);
     this.parts = buildParts(this.bands, this, {
       open: (id, byKey) => this.open(id, byKey),
       pin: (pin) => this.trigger('pin', pin),
       under: (id, event) => this.tokenUnder(id, event),
+      look: (id, pin) => this.lookByKey(id, pin),
     });
     this.labels();
     this.over = canvas(this.stage, { class: 'mp-over', 'aria-hidden': 'true' });
@@ -118,6 +122,7 @@ class MapView {
     this.measure();
     paintParts(this.parts, this.view());
     this.drawnScene = '';
+    this.risen = 1;
     this.draw();
     this.marks();
   }
@@ -159,14 +164,33 @@ class MapView {
     const scene = {
       ...view,
       ...{ pin: this.streamPin(pin), strong: this.strongPlace() || place, strongId: place ? id : '' },
-      ...{ lit: this.litIds(), reach: this.reach() },
+      ...{ lit: this.litIds(), reach: this.reach(), ahead: this.ahead() },
     };
-    scene.course = this.model.course(scene.pin);
-    const signature = JSON.stringify([scene.pin, scene.strong, scene.strongId, [...(scene.lit ?? [])], scene.reach]);
+    // The river's threads cost more than a hover may: they come when the pointer rests.
+    const resting = scene.pin === this.model.readout || this.journey.active || this.rested === scene.pin;
+    const signature = JSON.stringify([
+      scene.pin,
+      resting,
+      scene.strong,
+      scene.strongId,
+      [...(scene.lit ?? [])],
+      [...(scene.ahead ?? [])],
+      scene.reach,
+    ]);
     if (signature === this.drawnScene) return;
     this.drawnScene = signature;
+    scene.course = resting ? this.model.course(scene.pin) : null;
+    if (!resting) this.restSoon(scene.pin);
     drawScene(this.under.size(this.now.width, this.height), scene);
     if (this.streamLabel) this.labelStream(scene.pin);
+  }
+
+  restSoon(pin) {
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => {
+      this.rested = pin;
+      this.schedule();
+    }, 180);
   }
 
   labelStream(pin) {
@@ -175,10 +199,20 @@ class MapView {
     Object.assign(this.streamLabel.style, { left: `${tile.x}px`, top: '-20px' });
   }
 
+  /** The sequence's tile shows the token that is looked at among its rows. */
+  lookAt(pin) {
+    const sequence = this.parts.get('prefix');
+    if (!sequence || this.model.look === pin) return;
+    this.model.look = pin;
+    paintPart(sequence.view, sequence.part, sequence.box, this.view());
+  }
+
   drawHover(ctx, view) {
-    drawToken(ctx, view, this.hover.pin ?? this.model.header.pin, Boolean(this.hover.pin));
-    if (!this.hover.pin) return;
-    for (const block of this.model.blocks) drawArcs(ctx, view, block, this.hover.pin);
+    const { pin } = this.hover;
+    this.lookAt(pin);
+    if (pin) for (const block of this.model.blocks) drawKeys(ctx, view, block, pin);
+    drawToken(ctx, view, pin ?? this.model.header.pin, Boolean(pin));
+    if (pin) for (const block of this.model.blocks) drawArcs(ctx, view, block, pin);
   }
 
   // ------------------------------------------------------------ whose stream, what is lit
@@ -216,8 +250,9 @@ class MapView {
       node.classList.toggle('mp-ahead', i > ahead);
       node.classList.toggle('mp-now', i === ahead);
     });
-    const far = Boolean(this.hover.id || this.refs.length) && !this.journey.active;
+    const far = Boolean((this.hover.id && !this.hover.pin) || this.refs.length) && !this.journey.active;
     this.stage.classList.toggle('mp-focused', far);
+    this.stage.classList.toggle('mp-token', Boolean(this.hover.pin));
     this.equations.mark(this.hover.id, this.hover.place);
   }
 
@@ -250,9 +285,15 @@ class MapView {
     const same = news.id === this.hover.id && news.place === this.hover.place;
     if (same && news.pin === this.hover.pin) return this.hint(event);
     this.hover = news;
-    if (!same) this.marks();
+    if (!same || Boolean(news.pin) !== this.stage.classList.contains('mp-token')) this.marks();
     this.hint(event);
     this.schedule();
+  }
+
+  /** A token reached by keys. */
+  lookByKey(id, pin) {
+    this.point(pin ? { id, pin, place: '' } : NONE);
+    if (pin) this.say(tokenWords(this.model, this.model.byId.get(id), pin));
   }
 
   hint(event) {
@@ -317,6 +358,13 @@ class MapView {
     return at === Math.ceil(at - 1e-6) ? 1 : at - Math.floor(at);
   }
 
+  /** The parts that the journey has not reached. */
+  ahead() {
+    if (!this.journey.active) return null;
+    const at = Math.ceil(this.journey.at - 1e-6);
+    return new Set(this.model.parts.slice(at + 1).map(({ id }) => id));
+  }
+
   /** How far the stream has come. */
   reach() {
     if (!this.journey.active || !this.model.blocks.length) return null;
@@ -328,6 +376,7 @@ class MapView {
 
   moment() {
     this.hover = NONE;
+    this.lookAt(null);
     this.tip.hide();
     this.marks();
     this.draw();
@@ -345,6 +394,10 @@ class MapView {
   drawJourney(ctx, view) {
     const station = this.station();
     const share = this.share();
+    const at = this.model.blocks.indexOf(station);
+    const past =
+      at < 0 && this.model.outro.includes(station) ? this.model.blocks : this.model.blocks.slice(0, Math.max(0, at));
+    if (!this.readingOut()) for (const block of past) drawKeys(ctx, view, block, view.journeyPin);
     drawMoment(ctx, view, station, share);
     const classes = this.parts.get('classes');
     if (!classes) return;

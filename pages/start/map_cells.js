@@ -30,6 +30,21 @@ export function rectOf(model, part, box, pin) {
   return [x + (cell % cols) * cw, y + Math.floor(cell / cols) * ch, cw - gap, ch - gap];
 }
 
+/** Where a place lies in each of a part's maps, two by two. */
+export function mapRects(model, part, { tile }, pin) {
+  const cell = model.tokenAt({ grid: part.grid, prefix: [] }, pin);
+  if (cell < 0) return [];
+  const [rows, cols] = part.grid;
+  const gap = 3;
+  const [w, h] = [(tile.w - gap) / 2, (tile.h - gap) / 2];
+  return [0, 1, 2, 3].map((i) => [
+    tile.x + (i % 2) * (w + gap) + ((cell % cols) * w) / cols,
+    tile.y + Math.floor(i / 2) * (h + gap) + (Math.floor(cell / cols) * h) / rows,
+    w / cols,
+    h / rows,
+  ]);
+}
+
 /** The pin of the token under a place of a tile's band; null for none. */
 export function pinAt(model, part, box, x, y) {
   if (part.kind === 'prefix') return rowAt(model, box, y);
@@ -49,8 +64,8 @@ export function pinAt(model, part, box, x, y) {
 // ------------------------------------------------------------ a sequence as a list of rows
 
 /** The rows of a sequence's tile: [{pin | null, y, h}] from its top. */
-export function sequenceLines(model, { tile }, pin = model.header.pin) {
-  const rows = model.sequenceRows(pin);
+export function sequenceLines(model, { tile }) {
+  const rows = model.sequenceRows();
   const gaps = rows.filter((row) => row === null).length;
   const h = Math.min(26, tile.h / (rows.length - gaps * 0.45));
   let y = tile.y + (tile.h - h * (rows.length - gaps * 0.45)) / 2;

@@ -3,8 +3,8 @@
 import { button, el } from '../views/kit/dom.js';
 import { animate, ease, mix, reducedMotion } from '../views/kit/motion.js';
 import { player } from '../views/kit/player.js';
-import { centre } from './map_cells.js';
-import { along, drawArcs, placed, ring } from './map_overlay.js';
+import { centre, mapRects } from './map_cells.js';
+import { along, drawArcs, drawKeys, placed, ring } from './map_overlay.js';
 import { drawPatch, drawStrip, greatest } from './map_tiles.js';
 
 const MS = {
@@ -162,7 +162,8 @@ const inverse = (t) => (t < 0.5 ? Math.cbrt(t / 4) : 1 - Math.cbrt((1 - t) * 2) 
 export function drawMoment(ctx, view, part, share) {
   const draw = MOMENTS[part.kind];
   const here = placed(view, part, view.journeyPin);
-  if (here && share >= 1 && part.kind !== 'block') ring(ctx, here, view.colors.query, view.colors.paper, 2.5);
+  if (here && share >= 1 && part.kind !== 'block' && part.kind !== 'embed')
+    ring(ctx, here, view.colors.query, view.colors.paper, 2.5);
   if (draw) draw(ctx, view, part, share);
 }
 
@@ -270,10 +271,20 @@ function addPlace(ctx, view, part, t) {
 
 /** The token asks: its strongest keys answer; what they give flows into the stream, which the scene draws. */
 function ask(ctx, view, part, t) {
-  const pin = view.journeyPin;
-  const here = placed(view, part, pin);
-  if (here) ring(ctx, here, view.colors.query, view.colors.paper, 2.5);
-  drawArcs(ctx, view, part, pin, ease(Math.min(1, t / 0.55)));
+  drawKeys(ctx, view, part, view.journeyPin);
+  drawArcs(ctx, view, part, view.journeyPin, ease(Math.min(1, t / 0.55)));
+}
+
+/** The place in every map, from the one before. */
+function throughMaps(ctx, view, part, t) {
+  for (const spot of mapRects(view.model, part, view.plan.boxes[part.id], view.journeyPin)) {
+    const [x, y, w, h] = spot;
+    ctx.globalAlpha = ease(t);
+    ring(ctx, [x, y + view.offsets[view.plan.boxes[part.id].band], w, h], view.colors.query, view.colors.paper, 1.5);
+    ctx.globalAlpha = 1;
+  }
+  const from = t < 1 && placed(view, by(view, 'picture'), view.journeyPin);
+  if (from && part === view.model.parts[1]) thumb(ctx, view, lifted(from, boxOf(view, part.id, 'tile'), t, 20));
 }
 
 /** Only one token is read: its frame in the last block, and a line from there to the head. */
@@ -283,4 +294,12 @@ function readOut(ctx, view) {
   if (spot && view.model.header.readout === 'cls') ring(ctx, spot, view.colors.query, view.colors.paper, 3);
 }
 
-const MOMENTS = { patches: liftOff, embed: multiply, prefix: lineUp, positions: addPlace, block: ask, norm: readOut };
+const MOMENTS = {
+  patches: liftOff,
+  maps: throughMaps,
+  embed: multiply,
+  prefix: lineUp,
+  positions: addPlace,
+  block: ask,
+  norm: readOut,
+};

@@ -10,7 +10,7 @@ const END = new Set(['norm', 'pool', 'head', 'classes']);
 /** A model of one message; `message` is {header, arrays}. */
 export class MapModel {
   constructor({ header, arrays }) {
-    Object.assign(this, { header, arrays, parts: header.parts });
+    Object.assign(this, { header, arrays, parts: header.parts, look: null });
     this.byId = new Map(this.parts.map((part) => [part.id, part]));
     this.blocks = this.parts.filter((part) => part.kind === 'block');
     this.flow = this.parts.filter((part) => FLOW.has(part.kind));
@@ -43,7 +43,9 @@ export class MapModel {
   nameOf(pin, part = this.sequence) {
     const token = this.tokenAt(part, pin);
     const prefix = part.prefix ?? [];
-    return token < prefix.length ? tokenName(pin) : patchName(token - prefix.length, part.grid[1]);
+    if (token < prefix.length) return tokenName(pin);
+    const name = patchName(token - prefix.length, part.grid[1]);
+    return this.header.family === 'cnn' ? name.replace('patch', 'place') : name;
   }
 
   shortName(pin, part = this.sequence) {
@@ -147,7 +149,7 @@ export class MapModel {
   }
 
   /** The rows of the sequence that a small picture shows: pins, and null where some are left out. */
-  sequenceRows(pin) {
+  sequenceRows(pin = this.look ?? this.header.pin) {
     return sequenceRows(this.header.prefix, this.header.grid, this.tokenAt(this.header, pin), SEQUENCE_ROWS).map(
       (token) => (token === null ? null : this.pinOf(this.header, token)),
     );

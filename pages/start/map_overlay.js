@@ -53,29 +53,51 @@ function thread(ctx, spots, colors) {
   ctx.globalAlpha = 1;
 }
 
-/** A token's strongest keys in one block: an arc from each key, as strong as its weight; `share` of them is drawn. */
+/** In a block's tile, what one token looks at in place of what the readout does: its strongest keys, as strong as they are. */
+export function drawKeys(ctx, view, part, pin) {
+  const { model, colors, grey } = view;
+  const token = model.tokenAt(part, pin);
+  if (token < 0 || !grey) return;
+  const { tile, band } = view.plan.boxes[part.id];
+  const y = tile.y + view.offsets[band];
+  ctx.save();
+  ctx.beginPath();
+  ctx.roundRect(tile.x, y, tile.w, tile.h, 3);
+  ctx.clip();
+  ctx.imageSmoothingEnabled = grey.width > 128;
+  ctx.drawImage(grey, tile.x, y, tile.w, tile.h);
+  ctx.restore();
+  ctx.fillStyle = colors.query;
+  const keys = model.keys(part, token);
+  const most = keys[0].weight || 1;
+  for (const { key, weight } of keys) {
+    const spot = placed(view, part, model.pinOf(part, key));
+    ctx.globalAlpha = 0.2 + (0.8 * weight) / most;
+    if (spot) ctx.fillRect(...spot);
+  }
+  ctx.globalAlpha = 1;
+}
+
+/** From a token's strongest keys in one block an arc each, as strong as its weight; `share` of them is drawn. */
 export function drawArcs(ctx, view, part, pin, share = 1) {
   const { model, colors } = view;
   const token = model.tokenAt(part, pin);
   const to = placed(view, part, pin);
   if (token < 0 || !to) return;
   const keys = model.keys(part, token).filter(({ key, weight }) => key !== token && weight > 0);
-  const most = Math.max(...keys.map(({ weight }) => weight));
-  const [tx, ty] = centre(to);
+  const most = keys[0]?.weight;
   for (const { key, weight } of keys) {
     const from = placed(view, part, model.pinOf(part, key));
     if (!from) continue;
-    const strength = weight / most;
-    const [fx, fy] = centre(from);
-    ctx.globalAlpha = 0.35 + 0.65 * strength;
-    ring(ctx, from, colors.query, colors.paper, 0.75 + strength);
-    arc(ctx, [fx, fy], [tx, ty], share, 1 + 2.5 * strength, colors);
+    ctx.globalAlpha = 0.4 + (0.6 * weight) / most;
+    arc(ctx, centre(from), centre(to), share, 1 + (1.5 * weight) / most, colors);
   }
   ctx.globalAlpha = 1;
+  ring(ctx, to, colors.query, colors.paper, 2);
 }
 
 function arc(ctx, [fx, fy], [tx, ty], share, width, colors) {
-  const bend = 0.22;
+  const bend = 0.25;
   const [cx, cy] = [(fx + tx) / 2 + (ty - fy) * bend, (fy + ty) / 2 - (tx - fx) * bend];
   for (const [color, wide] of [
     [colors.paper, width + 1.5],

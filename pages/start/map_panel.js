@@ -3,6 +3,7 @@
 import { button, el } from '../views/kit/dom.js';
 import { buildTables } from './map_numbers.js';
 import { buildSteps } from './map_steps.js';
+import { stationWords } from './map_words.js';
 
 export class Panel {
   constructor({ view, trigger, close, say }) {
@@ -86,7 +87,8 @@ export class Panel {
     this.node.replaceChildren();
     this.node.setAttribute('aria-label', `${part.title}, opened`);
     this.head(part);
-    el(this.node, 'p', { class: 'mp-lead' }, part.words);
+    const own = part.kind === 'block' ? stationWords(this.view.model, part, this.view.model.header.pin) : part.words;
+    el(this.node, 'p', { class: 'mp-lead' }, own);
     const ready = this.message?.header.part === this.id;
     if (ready) this.body(this.message);
     else if (part.opens) el(this.node, 'p', { class: 'vv-muted mp-waiting', role: 'status' }, 'Computing this part …');

@@ -7,7 +7,7 @@ import { drawStream, streamOf } from './map_stream.js';
 
 /**
  * Draws the scene.
- *   view: {model, plan, offsets: {band: y}, colors, width, pin: whose stream, scale, strong, lit: Set of ids | null,
+ *   view: {model, plan, offsets: {band: y}, colors, width, pin: whose stream, scale, strong, lit: Set of ids | null, ahead: Set of ids that the journey has not reached | null,
  *          reach: how far the stream has come (a part's id and a share), or null for all of it}
  */
 export function drawScene(ctx, view) {
@@ -20,7 +20,7 @@ export function drawScene(ctx, view) {
     const flow = streamOf(view.model, view.plan.boxes, { ...line, along: view.plan.core.along }, view.pin, view.scale);
     const how = { strong: view.strong, upTo: reached(view, line), id: view.strongId, course: view.course };
     drawStream(ctx, flow, view.colors, how);
-    if (!view.plan.narrow) writeLengths(ctx, flow, view);
+    if (!view.plan.narrow) writeLengths(ctx, flow, view, how.upTo);
     if (line.lens) drawLens(ctx, view, line);
   }
   ctx.restore();
@@ -67,24 +67,36 @@ function head(ctx, x, y) {
   ctx.fill();
 }
 
-/** Under E, [CLS] and the positions: the first channels of the followed token. */
-function drawStrips(ctx, { model, plan, offsets, pin }) {
-  const shown = { embed: model.content(pin), positions: model.position(pin) };
-  for (const [id, values] of Object.entries(shown)) {
+/** Under E and under the positions: the first channels of the followed token, and whose they are. */
+function drawStrips(ctx, { model, plan, offsets, pin, colors, ahead }) {
+  if (model.header.prefix.includes(pin)) return;
+  const name = model.shortName(pin);
+  const shown = {
+    embed: [model.content(pin), `${name} after E`],
+    positions: [model.position(pin), `its place, ${name}`],
+  };
+  for (const [id, [values, words]] of Object.entries(shown)) {
     const box = plan.boxes[id];
-    if (!box?.strip || !values) continue;
+    if (!box?.strip || !values || ahead?.has(id)) continue;
     const { x, y, w, h } = box.strip;
     drawStrip(ctx, values, [x, y + offsets[box.band], w, h]);
+    if (plan.narrow) continue;
+    ctx.font = `11px ${colors.font}`;
+    ctx.textAlign = 'left';
+    ctx.textBaseline = 'top';
+    ctx.fillStyle = colors.muted;
+    ctx.fillText(words, x, y + offsets[box.band] + h + 4);
   }
 }
 
 /** What each inflow is long, beside it. */
-function writeLengths(ctx, { inflows }, { model, plan, colors, pin }) {
+function writeLengths(ctx, { inflows }, { model, plan, colors, pin }, upTo) {
   ctx.font = `11px ${colors.font}`;
   ctx.textBaseline = 'middle';
   ctx.textAlign = 'left';
   ctx.fillStyle = colors.muted;
-  for (const { id, kind, width, from } of inflows) {
+  for (const { id, kind, width, from, at } of inflows) {
+    if (at > upTo + 1) break;
     const { tile, mlp } = plan.boxes[id];
     const { attention, mlp: given } = model.lengths(model.byId.get(id), pin);
     if (tile.w < 60) continue;

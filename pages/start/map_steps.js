@@ -11,10 +11,10 @@ import { drawStrip, greatest } from './map_tiles.js';
  *   acts: {ask(more): asks for another head, class or channel, deeper(): shows the numbers}
  */
 export function buildSteps(parent, { header, arrays }, view, acts) {
-  for (const step of header.steps) {
+  header.steps.forEach((step, i) => {
     const card = el(parent, 'div', { class: `mp-step mp-step-${step.kind}` });
     const head = el(card, 'div', { class: 'mp-step-head' });
-    el(head, 'b', {}, step.title);
+    el(head, 'b', {}, header.steps.length > 1 ? `${i + 1}\u2002${step.title}` : step.title);
     if (step.shape?.length) el(head, 'span', { class: 'vv-muted' }, step.shape.join('\u2009×\u2009'));
     const drawing = el(card, 'div', { class: 'mp-drawing' });
     drawing.onclick = (event) => {
@@ -23,8 +23,8 @@ export function buildSteps(parent, { header, arrays }, view, acts) {
     DRAW[step.kind]?.(drawing, step, arrays[step.array], { ...view, header, acts });
     if (step.formula) el(card, 'div', { class: 'mp-formula' }, step.formula);
     if (step.numbers) el(card, 'div', { class: 'mp-put-in' }, step.numbers);
-    if (step.say) el(card, 'div', { class: 'vv-muted' }, step.say);
-  }
+    if (step.say) el(card, 'div', { class: 'mp-put-in' }, step.say);
+  });
 }
 
 /** A picture of so many CSS pixels in a card, named for those who do not see it. */
@@ -42,7 +42,9 @@ const STRIP_W = 240;
 function strip(parent, values, label, top) {
   const line = el(parent, 'div', { class: 'mp-strip' });
   if (label) el(line, 'span', { class: 'mp-strip-name' }, label);
-  const { ctx } = board(line, STRIP_W, 14, `${label || 'values'}: ${values.length} numbers up to ±${signed(top)}`);
+  const words = `${label || 'values'}: ${values.length} numbers up to ±${signed(top)}`;
+  const { view, ctx } = board(line, STRIP_W, 14, words);
+  view.node.style.width = '';
   drawStrip(ctx, values, [0, 0, STRIP_W, 14], top);
   return line;
 }
@@ -180,9 +182,9 @@ function drawSoftmax(parent, step) {
     el(row, 'td', {}, exact(score));
     el(row, 'td', {}, Number.isFinite(exp) ? exp.toFixed(3) : '');
     el(row, 'td', {}, percent(weight));
-    const bar = el(el(row, 'td', { class: 'mp-cell-bar' }), 'i');
-    bar.style.width = `${Math.min(100, (100 * weight) / most)}%`;
+    const cell = el(row, 'td', { class: 'mp-cell-bar' });
     if (key < 0) row.className = 'mp-rest';
+    else el(cell, 'i').style.width = `${(100 * weight) / most}%`;
   }
   el(parent, 'div', { class: 'vv-muted' }, `Σ exp = ${step.total.toFixed(3)}`);
 }
@@ -190,14 +192,15 @@ function drawSoftmax(parent, step) {
 /** Signed bars, the largest first; what is left, the bias and the result below. */
 function drawBars(parent, step, { data }) {
   const top = greatest([...data, step.rest ?? 0, step.bias ?? 0]);
+  const whole = Math.min(...data, step.rest ?? 0, step.bias ?? 0) >= 0; // nothing lies left of zero
   const box = el(parent, 'div', { class: 'mp-bars' });
   const line = (name, value, kind = '') => {
     const row = el(box, 'div', { class: `mp-bar-row ${kind}` });
     el(row, 'span', {}, name);
-    const track = el(row, 'span', { class: 'mp-track' });
+    const track = el(row, 'span', { class: `mp-track${whole ? ' mp-whole-track' : ''}` });
     const bar = el(track, 'i', { class: value < 0 ? 'mp-minus' : 'mp-plus' });
-    const share = (50 * Math.min(1, Math.abs(value) / top)).toFixed(1);
-    Object.assign(bar.style, { width: `${share}%`, left: value < 0 ? `${50 - share}%` : '50%' });
+    const share = ((whole ? 100 : 50) * Math.min(1, Math.abs(value) / top)).toFixed(1);
+    Object.assign(bar.style, { width: `${share}%`, left: whole ? '0' : value < 0 ? `${50 - share}%` : '50%' });
     el(row, 'span', { class: 'mp-value' }, signed(value, 3));
   };
   step.names.forEach((name, i) => line(name, data[i]));
