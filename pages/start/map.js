@@ -44,7 +44,8 @@ class MapView {
     this.stage.onpointermove = (event) => this.follow(event);
     this.stage.onpointerleave = () => this.point(NONE);
     this.stage.onclick = (event) => {
-      if (!event.target.closest('.mp-part, .mp-panel')) this.close();
+      const path = event.composedPath(); // what was clicked may have been drawn anew meanwhile
+      if (!path.some((node) => node.classList?.contains('mp-part') || node === this.panel.node)) this.close();
     };
     this.root.onkeydown = (event) => this.key(event);
     onUnmount(listen('part', this.root, (message) => this.panel.take(message)));
@@ -65,12 +66,13 @@ class MapView {
     this.build();
     this.journey.draw(this.model.parts);
     this.photo.show(message, (bitmap) => {
+      if (bitmap === this.bitmap) return;
       this.bitmap = bitmap;
       this.grey = greyed(bitmap);
       this.paint();
     });
-    this.panel.refresh(recall('part', 'map'));
     this.paint();
+    this.panel.refresh(recall('part', 'map'));
   }
 
   /** The elements, anew where other parts or another width ask for it. */
@@ -164,12 +166,18 @@ class MapView {
     const scene = {
       ...view,
       ...{ pin: this.streamPin(pin), strong: this.strongPlace() || place, strongId: place ? id : '' },
-      ...{ lit: this.litIds(), reach: this.reach(), ahead: this.ahead() },
+      ...{
+        stripPin: this.journey.active ? this.model.header.pin : (pin ?? this.model.header.pin),
+        lit: this.litIds(),
+        reach: this.reach(),
+        ahead: this.ahead(),
+      },
     };
     // The river's threads cost more than a hover may: they come when the pointer rests.
     const resting = scene.pin === this.model.readout || this.journey.active || this.rested === scene.pin;
     const signature = JSON.stringify([
       scene.pin,
+      scene.stripPin,
       resting,
       scene.strong,
       scene.strongId,
@@ -318,10 +326,10 @@ class MapView {
     if (part) this.open(part.id, true);
   }
 
-  open(id, byKey) {
+  open(id, byKey, ask = true) {
     if (this.panel.id === id) return this.panel.deeper();
     this.journey.stop();
-    this.panel.open(id, byKey);
+    this.panel.open(id, byKey, ask);
     this.expanded();
   }
 

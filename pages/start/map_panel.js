@@ -7,7 +7,17 @@ import { stationWords } from './map_words.js';
 
 export class Panel {
   constructor({ view, trigger, close, say }) {
-    Object.assign(this, { view, trigger, closed: close, say, id: '', deep: false, message: null, query: {} });
+    Object.assign(this, {
+      view,
+      trigger,
+      closed: close,
+      say,
+      id: '',
+      deep: false,
+      message: null,
+      query: {},
+      dismissed: '',
+    });
     this.node = document.createElement('section');
     this.node.className = 'mp-panel';
     this.node.tabIndex = -1;
@@ -17,10 +27,11 @@ export class Panel {
     return this.view.model.byId.get(this.id);
   }
 
-  open(id, byKey) {
-    Object.assign(this, { id, deep: false, query: {} });
+  /** Opens a part; `ask` unless its answer is what opens it. */
+  open(id, byKey, ask) {
+    Object.assign(this, { id, deep: false, query: {}, dismissed: '' });
     if (this.message?.header.part !== id) this.message = null;
-    if (this.part.opens) this.ask({});
+    if (this.part.opens && ask) this.ask({});
     this.place(this.view.bands);
     this.draw();
     if (byKey) this.node.focus({ preventScroll: true });
@@ -35,7 +46,7 @@ export class Panel {
 
   close() {
     if (this.part?.opens) this.trigger('open', '');
-    Object.assign(this, { id: '', deep: false });
+    Object.assign(this, { dismissed: this.id, id: '', deep: false });
     this.node.remove();
   }
 
@@ -56,19 +67,24 @@ export class Panel {
     return true;
   }
 
-  /** The server's answer. */
+  /** The server's answer; one that nobody here asked for, as a link's, opens its part. */
   take(message) {
-    if (!message || !message.header.part) return;
+    const part = message?.header.part ?? '';
+    if (!part) this.dismissed = '';
+    if (!part || !this.view.model?.byId.has(part)) return;
     this.message = message;
-    if (message.header.part === this.id) this.draw();
+    if (part === this.id) this.draw();
+    else if (!this.id && part !== this.dismissed) this.view.open(part, false, false);
   }
 
   /** A new map: the panel keeps its part if the model has it. */
   refresh(message) {
-    if (message?.header.part) this.message = message;
-    if (!this.id) return;
-    if (this.part) this.draw();
-    else Object.assign(this, { id: '', deep: false }, this.node.remove());
+    if (this.id && !this.part) {
+      this.node.remove();
+      this.id = '';
+    }
+    this.take(message);
+    if (this.id) this.draw();
   }
 
   /** Into its place: after the band of its part. */

@@ -7,7 +7,7 @@ import { drawStream, streamOf } from './map_stream.js';
 
 /**
  * Draws the scene.
- *   view: {model, plan, offsets: {band: y}, colors, width, pin: whose stream, scale, strong, lit: Set of ids | null, ahead: Set of ids that the journey has not reached | null,
+ *   view: {model, plan, offsets: {band: y}, colors, width, pin: whose stream, stripPin: whose strips, scale, strong, lit: Set of ids | null, ahead: Set of ids that the journey has not reached | null,
  *          reach: how far the stream has come (a part's id and a share), or null for all of it}
  */
 export function drawScene(ctx, view) {
@@ -68,7 +68,7 @@ function head(ctx, x, y) {
 }
 
 /** Under E and under the positions: the first channels of the followed token, and whose they are. */
-function drawStrips(ctx, { model, plan, offsets, pin, colors, ahead }) {
+function drawStrips(ctx, { model, plan, offsets, stripPin: pin, colors, ahead }) {
   if (model.header.prefix.includes(pin)) return;
   const name = model.shortName(pin);
   const shown = {

@@ -80,7 +80,7 @@ function pixels({ data, shape }, lo, hi) {
   return node;
 }
 
-const PLANE = 64;
+const PLANE = 72;
 const CHANNELS = ['red', 'green', 'blue'];
 
 /** The patch as its pixels, and every channel with its numbers. */
@@ -99,32 +99,23 @@ function drawPixels(parent, step, array) {
   }
 }
 
-/** x, a row of E and their product, cell by cell; the product's sum and the bias make one channel. */
+/** x, a row of E and their product, channel under channel; the product's sum and the bias make one channel. */
 function drawProduct(parent, step, array) {
   const row = el(parent, 'div', { class: 'mp-planes' });
   const [, channels, rows, cols] = array.shape;
+  const wide = channels > 1 ? 32 : PLANE;
+  const tall = (wide * rows) / cols;
   ['x', '⊙ weights', '= product'].forEach((label, i) => {
     const one = el(row, 'figure');
     const values = rowOf(array, i);
     const top = greatest(values);
-    const { ctx } = board(one, PLANE, PLANE, `${label}, up to ±${signed(top)}`);
-    const tall = PLANE / channels;
-    for (let c = 0; c < channels; c++) {
-      const image = heat(values, rows, cols, DIVERGING_LUT, -top, top, c * rows * cols);
-      blit(
-        ctx,
-        image,
-        channels > 1 ? (PLANE - tall * (cols / rows)) / 2 : 0,
-        c * tall,
-        channels > 1 ? tall * (cols / rows) - 1 : PLANE,
-        tall - (channels > 1 ? 1 : 0),
-      );
-    }
+    const { ctx } = board(one, channels * (wide + 2) - 2, tall, `${label}, up to ±${signed(top)}`);
+    for (let c = 0; c < channels; c++)
+      blit(ctx, heat(values, rows, cols, DIVERGING_LUT, -top, top, c * rows * cols), c * (wide + 2), 0, wide, tall);
     el(one, 'figcaption', {}, label);
   });
-  const out = el(row, 'div', { class: 'mp-result' });
-  el(out, 'span', { class: 'vv-muted' }, `sum ${signed(step.sum, 3)}`);
-  el(out, 'span', { class: 'vv-muted' }, `bias ${signed(step.bias, 3)}`);
+  const out = el(parent, 'div', { class: 'mp-result' });
+  el(out, 'span', { class: 'vv-muted' }, `sum ${signed(step.sum, 3)} + bias ${signed(step.bias, 3)} = `);
   el(out, 'b', {}, `channel ${step.channel + 1}: ${signed(step.result, 3)}`);
 }
 
