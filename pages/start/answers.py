@@ -1,4 +1,4 @@
-"""The map's two answers: the whole model on a picture, stored for the first paint or computed once, and an opened part."""
+"""The map's two answers: the whole model on a picture, stored for the first paint or computed, and an opened part."""
 
 from __future__ import annotations
 

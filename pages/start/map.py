@@ -13,16 +13,14 @@ _part = register(__file__, "map_part")
 EVENTS = ("pin", "open", "go")
 
 
-def draw_map(message: bytes, part: bytes, *, key: str) -> None:
-    """Mounts the map and what is opened in it; `events` says what the visitor did.
+def draw_map(message: bytes, *, key: str) -> None:
+    """Mounts the map, the message of `vitviz.plots.map.for_visit`; `events` says what the visitor did."""
+    _map(message, key=key, triggers=EVENTS)
 
-    Args:
-        message: of `vitviz.plots.map.for_visit`.
-        part: of `vitviz.plots.map_part.part_view`; a message of its own, so that opening a part does not send the map.
-    """
-    with st.container(gap=None):
-        _part(part, key=f"{key}.part")
-        _map(message, key=key, triggers=EVENTS)
+
+def draw_part(message: bytes, *, key: str) -> None:
+    """Gives the map what is open in it, the message of `vitviz.plots.map_part.part_view`: the map is not sent."""
+    _part(message, key=key)
 
 
 def events(key: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import streamlit as st
 
 from pages.shell import controls, link, nouns, page, registry, sidebar
 from pages.start import answers, scene
-from pages.start.map import draw_map, events
+from pages.start.map import draw_map, draw_part, events
 from pages.start.words import MATHEMATICS
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
@@ -40,7 +40,7 @@ class Choice(controls.Chosen, page="home"):
 
 
 def take_events() -> str:
-    """What the visitor did in the map: another token, a part opened or closed; returns the part whose lens was asked for.
+    """What the visitor did in the map: another token, a part opened or closed; returns the part whose lens is wanted.
 
     It comes from a browser, so what is no pin, no question and no part is left alone.
     """
@@ -66,14 +66,12 @@ def draw() -> None:
     if wanted in ways:
         slug, query = scene.query_of(wanted, choice.config)
         st.switch_page(registry.BY_SLUG[slug].path, query_params=query)
+    draw_map(for_visit(message, visit_of(choice, now, message, ways)), key=VIEW)
     asked = asked_for([part["id"] for part in parts if part["opens"]], now.pin)
+    # After the map, which so stays as it is while this part is computed.
     inside = None if asked is None else answers.part(choice, now, asked)
     title = next((part["title"] for part in parts if inside is not None and part["id"] == inside.part), "")
-    draw_map(
-        for_visit(message, visit_of(choice, now, message, ways)),
-        part_view(inside, title, ways.get(inside.part) if inside else None),
-        key=VIEW,
-    )
+    draw_part(part_view(inside, title, ways.get(inside.part) if inside else None), key=f"{VIEW}.part")
 
 
 def asked_for(ids: Sequence[str], pin: Pin) -> Asked | None:
@@ -102,7 +100,10 @@ def truth_of(image: str, choice: ModelChoice) -> int:
     if kind in ("sample", "upload") or choice.trained_on is None:
         return -1
     data = cached.dataset(kind)
-    if data.test_labels is None or kind not in (choice.trained_on, default_pictures(choice.trained_on, choice.preparation.in_chans)):
+    if data.test_labels is None or kind not in (
+        choice.trained_on,
+        default_pictures(choice.trained_on, choice.preparation.in_chans),
+    ):
         return -1
     return int(data.test_labels[int(number)])
 
@@ -110,7 +111,9 @@ def truth_of(image: str, choice: ModelChoice) -> int:
 def caption(message: bytes) -> None:
     """What the whole way comes to, and whether it is right."""
     header, _ = opened(message)
-    page.caption(f"{header['caption']} Press Play to follow one patch; point at a part to see what feeds it; click to open it.")
+    page.caption(
+        f"{header['caption']} Press Play to follow one patch; point at a part to see what feeds it; click to open it."
+    )
 
 
 def code() -> list[Callable[..., object]]:
@@ -129,7 +132,9 @@ def numbers(message: bytes) -> None:
     """The lengths of every token and the classes, to take away."""
     header, arrays = opened(message)[0], unpacked(message)
     blocks = [part for part in header["parts"] if part["kind"] == "block"]
-    rows: dict[str, list[Any]] = {name: [] for name in ("layer", "token", "in", "attention adds", "between", "MLP adds")}
+    rows: dict[str, list[Any]] = {
+        name: [] for name in ("layer", "token", "in", "attention adds", "between", "MLP adds")
+    }
     for part in blocks:
         lengths = arrays[f"{part['id']}.lengths"]
         rows["layer"] += [part["layer"]] * len(lengths)

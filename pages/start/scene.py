@@ -29,13 +29,17 @@ _LENSES = {
 }
 
 
-def scene(config: ModelConfig, title: str, trained: bool, step: int, classes: tuple[str, ...], readout: str) -> Scene:
+def scene(
+    config: ModelConfig, title: str, trained: bool, step: int, classes: tuple[str, ...], readout: str
+) -> Scene:
     """What the map says of a model; readout is its journey's."""
     able = abilities(config)
     words = ModelWords(readout, windows=bool(able.windows), convolutions=bool(able.receptive_field))
     if able.blocks:
         vit = as_vit(config)
-        words = ModelWords(readout, vit.norm == "pre", vit.final_norm, bool(vit.stem), distilled=vit.distilled)
+        words = ModelWords(
+            readout, vit.norm == "pre", vit.final_norm, bool(vit.stem), distilled=vit.distilled
+        )
     return Scene(title, trained, step, config.kind, words, classes)
 
 
@@ -67,5 +71,9 @@ def links(parts: list[str], config: ModelConfig) -> Links:
     for part in parts:
         slug, label, _ = lens_of(part, config)
         if slug:
-            found[part] = {"slug": slug, "label": label, "href": f"{slug}?{urlencode(query_of(part, config)[1])}"}
+            found[part] = {
+                "slug": slug,
+                "label": label,
+                "href": f"{slug}?{urlencode(query_of(part, config)[1])}",
+            }
     return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 MATHEMATICS = r"""
-**ViT** (Dosovitskiy et al. 2021, eq. 1 to 4): N patches $x_p^i$ of P²C values become tokens of D values; L layers add to
-them; the class is read from the first one.
+**ViT** (Dosovitskiy et al. 2021, eq. 1 to 4): N patches $x_p^i$ of P²C values become tokens of D values; L layers
+add to them; the class is read from the first one.
 
 $$
 z_0 = [x_{\mathrm{class}};\ x_p^1 E;\ x_p^2 E;\ \dots;\ x_p^N E] + E_{pos},\qquad

@@ -24,7 +24,10 @@ FAMILIES = ("vit_digits", "deit_cifar10", "hybrid_cifar10", "swin_digits", "cnn_
 
 def views(app) -> dict[str, tuple[dict, dict]]:
     """Header and arrays of the map and of what is open in it."""
-    found = {mount.proto.id.rpartition("home.map")[2]: mount.proto.bytes for mount in app.main.get("bidi_component")}
+    found = {
+        mount.proto.id.rpartition("home.map")[2]: mount.proto.bytes
+        for mount in app.main.get("bidi_component")
+    }
     return {name: unpack(body(found[end])) for name, end in (("map", ""), ("part", ".part"))}
 
 
@@ -104,7 +107,9 @@ def test_a_link_to_no_part_opens_none(open_app: OpenApp, said: str) -> None:
     assert views(app)["part"][0]["part"] == ""
 
 
-@pytest.mark.parametrize("said", ["{", "[]", '{"part":7}', '{"part":"picture"}', '{"part":"block.1","head":-3}', 5])
+@pytest.mark.parametrize(
+    "said", ["{", "[]", '{"part":7}', '{"part":"picture"}', '{"part":"block.1","head":-3}', 5]
+)
 def test_what_is_no_question_opens_nothing(open_app: OpenApp, said: object) -> None:
     app = open_app(model="preset:vit_digits")
     app = act(app, open=said)
@@ -149,7 +154,9 @@ def test_the_stored_map_is_what_the_model_computes(monkeypatch: pytest.MonkeyPat
     for name, array in wanted.items():
         difference = np.abs(found[name].astype(np.float64) - array.astype(np.float64)).max(initial=0)
         # Another processor rounds otherwise: a code may differ by one, a key may change places with its equal.
-        assert difference <= (1 if array.dtype != np.float32 else 1e-3) or name.endswith((".keys", ".head_of")), name
+        assert difference <= (1 if array.dtype != np.float32 else 1e-3) or name.endswith(
+            (".keys", ".head_of")
+        ), name
     assert [(part["id"], part["words"]) for part in kept["parts"]] == [
         (part["id"], part["words"]) for part in made["parts"]
     ]
@@ -181,7 +188,9 @@ def test_the_stored_map_serves_its_own_model_step_and_picture_alone(
 
 
 @pytest.mark.parametrize(
-    "broken", [b"", b"\x00", b"\xff" * 64, b"\x05\x00\x00\x00[1,2]   "], ids=["empty", "byte", "bytes", "list"]
+    "broken",
+    [b"", b"\x00", b"\xff" * 64, b"\x05\x00\x00\x00[1,2]   "],
+    ids=["empty", "byte", "bytes", "list"],
 )
 def test_a_broken_stored_map_is_computed_instead(
     open_app: OpenApp, no_shipped_checkpoints: Path, broken: bytes

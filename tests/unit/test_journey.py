@@ -273,9 +273,7 @@ def test_the_message_is_small_and_says_what_the_journey_holds(path: Path) -> Non
             )
         if isinstance(part.content, Maps):
             for index, (level, told) in enumerate(zip(part.content.levels, said["levels"], strict=True)):
-                restored(
-                    arrays[f"{part.id}.{index}"], told["lo"], told["hi"], level.maps[told["channels"]]
-                )
+                restored(arrays[f"{part.id}.{index}"], told["lo"], told["hi"], level.maps[told["channels"]])
         if isinstance(part.content, Positions):
             table = part.content.table.astype(np.float64)
             wanted = table @ table.T / np.outer(*[np.linalg.norm(table, axis=1)] * 2)

@@ -219,7 +219,9 @@ def test_pool_and_norm_show_what_is_read(subject) -> None:
         np.testing.assert_allclose(norm(torch.tensor(before)).detach().numpy(), after, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("preset", sorted(name for name, entry in PRESETS.items() if entry.config.image_size <= 64))
+@pytest.mark.parametrize(
+    "preset", sorted(name for name, entry in PRESETS.items() if entry.config.image_size <= 64)
+)
 def test_every_shape_opens(preset: str) -> None:
     """Post-norm, slices, first patch as readout, positions from pixels: the lecture's models have it all."""
     entry = PRESETS[preset]
@@ -236,7 +238,9 @@ def test_every_shape_opens(preset: str) -> None:
             for operation in found.operations:
                 if operation.kind == "softmax" and operation.facts["of"] == "keys":
                     powers = np.exp(operation.values[1] - operation.values[1].max())
-                    np.testing.assert_allclose(powers / powers.sum(), operation.values[2], rtol=1e-3, atol=1e-6)
+                    np.testing.assert_allclose(
+                        powers / powers.sum(), operation.values[2], rtol=1e-3, atol=1e-6
+                    )
 
 
 @pytest.mark.parametrize(

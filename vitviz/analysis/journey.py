@@ -45,7 +45,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """What a patch becomes: its token (N, D) before anything is added, and E's rows (D, C, P, P) where E is one matrix."""
+    """What a patch becomes: tokens (N, D) before anything is added, and E's rows (D, C, P, P) where it is one matrix."""
 
     vectors: FloatArray
     filters: FloatArray | None
@@ -201,11 +201,14 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Journey:
-    """All parts in the order of the data; `readout` is 'cls', 'mean', 'first_patch' or 'max'; `dims` the model's sizes."""
+    """All parts in the order of the data.
+
+    readout: 'cls', 'mean', 'first_patch' or 'max'. sequence: the first one. dims: the model's sizes by name.
+    """
 
     parts: tuple[Part, ...]
     readout: str
-    sequence: Tokens  # the first one
+    sequence: Tokens
     dims: dict[str, int | None] = field(default_factory=dict)
 
     def part(self, name: str) -> Part | None:
@@ -226,7 +229,9 @@ def strongest_keys(attn: FloatArray, keys_of: IntArray | None = None, count: int
         mean = np.where(keys_of >= 0, mean, -1.0)
     order = np.argsort(-mean, axis=-1, kind="stable")[:, :count]
     weights = np.take_along_axis(mean, order, axis=-1)
-    heads = np.take_along_axis(attn, np.broadcast_to(order, (len(attn), *order.shape)), axis=-1).argmax(axis=0)
+    heads = np.take_along_axis(attn, np.broadcast_to(order, (len(attn), *order.shape)), axis=-1).argmax(
+        axis=0
+    )
     keys = order if keys_of is None else np.take_along_axis(keys_of, order, axis=-1)
     return Strongest(keys, weights, heads)
 
@@ -236,7 +241,9 @@ def with_mean(rows: FloatArray) -> FloatArray:
     return np.concatenate([rows.mean(axis=0, keepdims=True), rows])
 
 
-def answer_rows(attn: FloatArray, prefix: tuple[str, ...], readout: str, name: str = "cls") -> tuple[str, FloatArray]:
+def answer_rows(
+    attn: FloatArray, prefix: tuple[str, ...], readout: str, name: str = "cls"
+) -> tuple[str, FloatArray]:
     """Whose row of attention the answer is read from, and that row in every head.
 
     Args:
@@ -265,7 +272,9 @@ def received(attn: FloatArray, window_index: IntArray) -> FloatArray:
     """
     inside = window_index >= 0
     queries = inside.sum(axis=1)
-    given = (attn * inside[:, None, :, None]).sum(axis=2) / queries[:, None, None]  # (windows, heads, key slot)
+    given = (attn * inside[:, None, :, None]).sum(axis=2) / queries[
+        :, None, None
+    ]  # (windows, heads, key slot)
     rows = np.zeros((attn.shape[1], int(window_index.max()) + 1), dtype=np.float32)
     window, slot = np.nonzero(inside)
     rows[:, window_index[window, slot]] = given[window, :, slot].T
@@ -278,7 +287,7 @@ def lengths(*vectors: FloatArray) -> FloatArray:
 
 
 def most_varied(maps: FloatArray, count: int) -> IntArray:
-    """At most `count` channels of (channels, places …) whose values differ most over the places, the most varied first."""
+    """At most `count` channels of (channels, places …) that differ most over the places, the most varied first."""
     variance = maps.reshape(len(maps), -1).var(axis=-1)
     return np.argsort(-variance, kind="stable")[:count]
 
@@ -287,7 +296,7 @@ def cosines(table: FloatArray) -> FloatArray:
     """(T, T): the cosine of every two rows of (T, D); 0 where a row is zero."""
     sizes = np.linalg.norm(table, axis=-1, keepdims=True)
     unit = np.divide(table, sizes, out=np.zeros_like(table), where=sizes > 0)
-    return np.clip(unit @ unit.T, -1, 1)
+    return np.asarray(np.clip(unit @ unit.T, -1, 1))
 
 
 def components(rows: FloatArray, count: int = 3) -> tuple[FloatArray, FloatArray]:

@@ -96,30 +96,57 @@ def product(
     numbers = _plus(total, bias) if bias else f"Σ = {signed(total, 3)}"
     facts = {"channel": channel, "sum": total, "bias": bias, "result": total + bias}
     values = np.stack([x, weights, each])
-    return Operation("product", title, formula, numbers, values, ("x", "weights", "x ⊙ weights"), shape=x.shape, facts=facts)
+    return Operation(
+        "product",
+        title,
+        formula,
+        numbers,
+        values,
+        ("x", "weights", "x ⊙ weights"),
+        shape=x.shape,
+        facts=facts,
+    )
 
 
 def summed(
-    title: str, formula: str, a: FloatArray, b: FloatArray, labels: tuple[str, str, str], shape: tuple[int, ...]
+    title: str,
+    formula: str,
+    a: FloatArray,
+    b: FloatArray,
+    labels: tuple[str, str, str],
+    shape: tuple[int, ...],
 ) -> Operation:
     """a + b, channel by channel, with the lengths of all three and the cosine of the two."""
     total = a + b
     sizes = [length(a), length(b), length(total)]
     angle = cosine(a, b)
-    numbers = f"lengths {sizes[0]:.2f} and {sizes[1]:.2f}, cosine {signed(angle)}: together {sizes[2]:.2f} long"
+    numbers = (
+        f"lengths {sizes[0]:.2f} and {sizes[1]:.2f}, cosine {signed(angle)}: together {sizes[2]:.2f} long"
+    )
     facts = {"lengths": sizes, "cosine": angle}
-    return Operation("sum", title, formula, numbers, np.stack([a, b, total]), labels, shape=shape, facts=facts)
+    return Operation(
+        "sum", title, formula, numbers, np.stack([a, b, total]), labels, shape=shape, facts=facts
+    )
 
 
 def vector(
-    title: str, formula: str, values: FloatArray, shape: tuple[int, ...], labels: Sequence[str] = ("",), numbers: str = ""
+    title: str,
+    formula: str,
+    values: FloatArray,
+    shape: tuple[int, ...],
+    labels: Sequence[str] = ("",),
+    numbers: str = "",
 ) -> Operation:
     """One or several vectors, (labels, channels)."""
     rows = np.atleast_2d(values)
-    return Operation("vector", title, formula, numbers or f"{length(rows[-1]):.2f} long", rows, tuple(labels), shape=shape)
+    return Operation(
+        "vector", title, formula, numbers or f"{length(rows[-1]):.2f} long", rows, tuple(labels), shape=shape
+    )
 
 
-def normed(title: str, formula: str, before: FloatArray, after: FloatArray, shape: tuple[int, ...]) -> Operation:
+def normed(
+    title: str, formula: str, before: FloatArray, after: FloatArray, shape: tuple[int, ...]
+) -> Operation:
     """A LayerNorm of one token, (D,) before and after."""
     numbers = (
         f"μ = {signed(float(before.mean()), 3)}, σ = {before.std():.3f} over {len(before)} channels;"
@@ -136,13 +163,15 @@ def bars(
     bias: float | None = None,
     say: str = "",
 ) -> Operation:
-    """A sum by its largest shares (k,) by size, what the rest brings, and the bias; bias None: no sum, the values alone."""
+    """A sum by its largest shares of (k,), what the rest brings, and the bias; bias None: no sum, the values alone."""
     order = np.argsort(-np.abs(shares), kind="stable")[:BARS]
     total = float(shares.sum())
     rest = total - float(shares[order].sum())
     result = total + (bias or 0.0)
     facts: dict[str, Any] = {"names": [name(int(i)) for i in order], "index": order.tolist()}
-    numbers = f"largest: {name(int(order[0]))} with {signed(float(shares[order[0]]), 3)}" if len(order) else ""
+    numbers = (
+        f"largest: {name(int(order[0]))} with {signed(float(shares[order[0]]), 3)}" if len(order) else ""
+    )
     if bias is not None:
         facts |= {"rest": rest, "bias": bias, "result": result}
         numbers = f"{_plus(total, bias) if bias else f'Σ = {signed(total, 3)}'}; {numbers}"
@@ -188,10 +217,21 @@ def softmax_row(
     numbers = f"{best['name']}: {best['exp']:.3f} / {total:.3f} = {best['weight']:.3f}"
     facts = {"rows": rows, "total": total, "of": of, "keys": keys.tolist()}
     values = np.stack([dots, scores, weights])
-    return Operation("softmax", title, formula, numbers, values, ("product", "score", "weight"), facts=facts, shape=(len(keys),))
+    return Operation(
+        "softmax",
+        title,
+        formula,
+        numbers,
+        values,
+        ("product", "score", "weight"),
+        facts=facts,
+        shape=(len(keys),),
+    )
 
 
-def maps(title: str, formula: str, numbers: str, values: FloatArray, names: Sequence[str], signed_scale: bool) -> Operation:
+def maps(
+    title: str, formula: str, numbers: str, values: FloatArray, names: Sequence[str], signed_scale: bool
+) -> Operation:
     """Maps (k, h, w) on one scale, zero in its middle where it is signed."""
     hi = float(np.abs(values).max(initial=0)) if signed_scale else float(values.max(initial=0))
     lo = -hi if signed_scale else float(values.min(initial=hi))

@@ -50,7 +50,10 @@ PHOTO_QUALITY = 85
 Arrays = dict[str, NDArray[Any]]
 Facts = dict[str, Any]
 Links = dict[str, dict[str, str]]  # part's id -> {slug, label, href}
-KINDS = {"stem": "maps", "stage": "maps"}  # what the first word of an id is drawn as, where it is not the word itself
+KINDS = {
+    "stem": "maps",
+    "stage": "maps",
+}  # what the first word of an id is drawn as, where it is not the word itself
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,13 @@ def _maps(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
         channels = most_varied(level.maps, MAPS)
         lo, hi, arrays[str(index)] = eighths(level.maps[channels], signed=False)
         levels.append(
-            {"title": level.title, "channels": channels.tolist(), "lo": lo, "hi": hi, "shape": list(level.maps.shape)}
+            {
+                "title": level.title,
+                "channels": channels.tolist(),
+                "lo": lo,
+                "hi": hi,
+                "shape": list(level.maps.shape),
+            }
         )
     last = content.levels[-1].maps
     arrays["length"] = np.linalg.norm(last, axis=0).reshape(-1).astype(np.float32)

@@ -65,8 +65,8 @@ def _blocks(model: ModelWords, paper: str) -> list[Line]:
     mlp = term("MLP", "two linear maps with a bend between them, token by token", MLP)
     norm = term("LN", "LayerNorm: each token brought to one scale", NORM)
     if model.pre_norm:
-        two = [middle, " = ", msa, "(", norm, "(", before, ")) + ", before]
-        three = [after, " = ", mlp, "(", norm, "(", middle, ")) + ", middle]
+        two: list[str | Term] = [middle, " = ", msa, "(", norm, "(", before, ")) + ", before]
+        three: list[str | Term] = [after, " = ", mlp, "(", norm, "(", middle, ")) + ", middle]
         return [_line("2", paper.format(2), *two), _line("3", paper.format(3), *three)]
     two = [middle, " = ", norm, "(", msa, "(", before, ") + ", before, ")"]
     three = [after, " = ", norm, "(", mlp, "(", middle, ") + ", middle, ")"]
@@ -135,7 +135,18 @@ def _swin(journey: Journey) -> list[Line]:
     y = term("y", "what the head reads", "head", "classes")
     return [
         *lines,
-        _line("4", "Swin paper, section 3.1", y, " = ", mean, " ", term("LN", "the last LayerNorm", "norm"), "(", token, ")"),
+        _line(
+            "4",
+            "Swin paper, section 3.1",
+            y,
+            " = ",
+            mean,
+            " ",
+            term("LN", "the last LayerNorm", "norm"),
+            "(",
+            token,
+            ")",
+        ),
     ]
 
 

@@ -63,7 +63,9 @@ def title_of(part: Part, model: ModelWords) -> str:
         names = part.tokens.prefix if part.tokens is not None else ()
         return f"{' and '.join(written(name) for name in names)} in front"
     if isinstance(content, Pooled):
-        return {"mean": "Mean over all places", "max": "Largest of all places"}.get(content.how, "The first patch")
+        return {"mean": "Mean over all places", "max": "Largest of all places"}.get(
+            content.how, "The first patch"
+        )
     if isinstance(content, Heads) and model.distilled:
         return "Two heads"
     if isinstance(content, Embedded) and model.stem:
@@ -163,7 +165,11 @@ def _attended(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     assert isinstance(content, Attended)
     of_cls = content.row_of == "cls"
     _, attention, mlp, _ = content.lengths[0] if of_cls else content.lengths.mean(axis=0)
-    where = f" inside its window of {content.window_grid[0]} × {content.window_grid[1]}" if content.window_grid else ""
+    where = (
+        f" inside its window of {content.window_grid[0]} × {content.window_grid[1]}"
+        if content.window_grid
+        else ""
+    )
     return (
         f"{'[CLS]' if of_cls else 'A token'} asks all others{where}: attention adds a vector of length"
         f" {attention:.1f}{'' if of_cls else ' on average'}, the MLP one of {mlp:.1f}."
@@ -220,7 +226,11 @@ def _classes(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     assert isinstance(content, Classes)
     order = np.argsort(-content.probabilities, kind="stable")
     best = order[0]
-    second = f", then {classes[order[1]]} with {percent(content.probabilities[order[1]])}" if len(order) > 1 else ""
+    second = (
+        f", then {classes[order[1]]} with {percent(content.probabilities[order[1]])}"
+        if len(order) > 1
+        else ""
+    )
     return f"{classes[best]} with {percent(content.probabilities[best])}{second}."
 
 

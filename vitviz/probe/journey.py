@@ -28,7 +28,6 @@ from vitviz.analysis.journey import (
     Prefix,
     Tokens,
     answer_rows,
-    lengths,
     received,
     strongest_keys,
 )
@@ -97,8 +96,8 @@ def _of_vit(model: LoadedModel, values: FloatArray) -> Journey:
         parts.append(Part("prefix", (n, dim), (total, dim), "tokens × D", tokens, Prefix(rows)))
     if "pos_embed" in found.arrays:
         table = found["pos_embed"][0]
-        content = Positions(table, len(table) == total, config.positions == "learned")
-        parts.append(Part("positions", (total, dim), (total, dim), "tokens × D", tokens, content))
+        added = Positions(table, len(table) == total, config.positions == "learned")
+        parts.append(Part("positions", (total, dim), (total, dim), "tokens × D", tokens, added))
     for layer in range(config.depth):
         content = _vit_block(vit, found, layer)
         parts.append(Part(f"block.{layer + 1}", (total, dim), (total, dim), "tokens × D", tokens, content))
@@ -113,9 +112,7 @@ def _picture(values: FloatArray) -> Part:
     return Part("picture", values.shape, values.shape, "C × H × W", None, None)
 
 
-def _into_tokens(
-    vit: VisionTransformer, values: FloatArray, made: FloatArray, patches: Tokens
-) -> list[Part]:
+def _into_tokens(vit: VisionTransformer, values: FloatArray, made: FloatArray, patches: Tokens) -> list[Part]:
     """The parts from the picture to N tokens of D values: cut and multiplied, or read by a stem."""
     shape = (patches.count, made.shape[1])
     stem = vit.patch_embed
@@ -130,7 +127,14 @@ def _into_tokens(
     flat = values.shape[0] * patches.cell_px**2
     return [
         Part("patches", values.shape, (patches.count, flat), "N × P²C", patches, Cut(flat)),
-        Part("embed", (patches.count, flat), shape, "N × D", patches, Embedded(made, as_array(stem.proj.weight))),
+        Part(
+            "embed",
+            (patches.count, flat),
+            shape,
+            "N × D",
+            patches,
+            Embedded(made, as_array(stem.proj.weight)),
+        ),
     ]
 
 
@@ -169,10 +173,12 @@ def _vit_answer(model: LoadedModel, found: Capture, tokens: Tokens) -> list[Part
     read = {"cls": 0, "first_patch": len(tokens.prefix)}.get(config.readout, -1)
     parts: list[Part] = []
     if config.final_norm:
-        content = Normed(*lengths(before, after).T, token=read)
+        content = Normed(*_norms(before, after), read)
         parts.append(Part("norm", (total, dim), (total, dim), "tokens × D", tokens, content))
     if config.readout == "cls":
-        names = tuple(name for name in ("cls", "dist") if name in tokens.prefix and (name == "cls" or config.distilled))
+        names: tuple[str, ...] = tuple(
+            name for name in ("cls", "dist") if name in tokens.prefix and (name == "cls" or config.distilled)
+        )
         vectors = np.stack([after[tokens.prefix.index(name)] for name in names])
     else:
         how = {"mean": "mean", "first_patch": "first patch"}[config.readout]
@@ -189,13 +195,20 @@ def _vit_answer(model: LoadedModel, found: Capture, tokens: Tokens) -> list[Part
     return [*parts, *_head(names, vectors, classes, heads)]
 
 
+def _norms(before: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lengths of the tokens on both sides of a LayerNorm."""
+    return np.linalg.norm(before, axis=-1), np.linalg.norm(after, axis=-1)
+
+
 def _head(
     names: tuple[str, ...], vectors: FloatArray, classes: Classes, heads: Sequence[nn.Linear]
 ) -> list[Part]:
     """The linear map to the classes, a DeiT's two, and what comes of it."""
     count = len(classes.logits)
     width = (vectors.shape[1],) if len(vectors) == 1 else vectors.shape
-    weights, biases = (np.stack([as_array(getattr(head, name)) for head in heads]) for name in ("weight", "bias"))
+    weights, biases = (
+        np.stack([as_array(getattr(head, name)) for head in heads]) for name in ("weight", "bias")
+    )
     return [
         Part("head", width, (count,), "classes", None, Heads(names, vectors, weights, biases)),
         Part("classes", (count,), (count,), "classes", None, classes),
@@ -234,7 +247,7 @@ def _of_swin(model: LoadedModel, values: FloatArray) -> Journey:
     entering = found[f"layers.{stage}.blocks.{block}"][0].reshape(-1, width)
     flat_after = after.reshape(-1, width)
     shape = (tokens.count, width)
-    normed = Normed(*lengths(entering, flat_after).T, token=-1)
+    normed = Normed(*_norms(entering, flat_after), -1)
     parts.append(Part("norm", before.shape_out, shape, "tokens × C", tokens, normed))
     vector = flat_after.mean(axis=0)
     parts.append(Part("pool", shape, (width,), "C", None, Pooled(vector, "mean")))
@@ -303,7 +316,14 @@ def _of_cnn(model: LoadedModel, values: FloatArray) -> Journey:
     stem = found["stem"][0]
     parts = [
         _picture(values),
-        Part("stem", values.shape, stem.shape, _MAPS, _places(stem, values), Maps((Level("Convolution", stem),))),
+        Part(
+            "stem",
+            values.shape,
+            stem.shape,
+            _MAPS,
+            _places(stem, values),
+            Maps((Level("Convolution", stem),)),
+        ),
     ]
     for stage, count in enumerate(net.config.blocks):
         if not count:
@@ -313,7 +333,9 @@ def _of_cnn(model: LoadedModel, values: FloatArray) -> Journey:
         )
         last = levels[-1].maps
         before = parts[-1].shape_out
-        parts.append(Part(f"stage.{stage + 1}", before, last.shape, _MAPS, _places(last, values), Maps(levels)))
+        parts.append(
+            Part(f"stage.{stage + 1}", before, last.shape, _MAPS, _places(last, values), Maps(levels))
+        )
     features = found["features"][0]
     how = "max" if net.config.pooled else "mean"
     parts.append(Part("pool", parts[-1].shape_out, features.shape, "channels", None, Pooled(features, how)))
@@ -349,5 +371,3 @@ def _of_any(model: LoadedModel, values: FloatArray) -> Journey:
     names: tuple[str, ...] = ("P", "N", "T", "D", "heads", "depth")
     dims: dict[str, int | None] = {name: None for name in names} | {"C": len(values)}
     return Journey(parts, "mean", Tokens((), (1, 1), side), dims)
-
-

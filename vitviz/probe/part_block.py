@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.attention import map_of_token, rows_of_windows
-from vitviz.analysis.journey import Attended, Merged, Part, Tokens
+from vitviz.analysis.journey import Attended, Merged, Part
 from vitviz.analysis.logit_lens import layer_norm
 from vitviz.analysis.opened import (
     Opened,
@@ -43,7 +43,7 @@ class TokenInBlock:
 
     rows: (heads, n), its row of A in every head. keys: (m,) tokens; query (d,), key and value (m, d) of the chosen
     head, scores and weights (m,) there. stream: token, what attention adds, between, what the MLP adds, token after;
-    hidden: the MLP's units, None where they are not recorded. after_norm: LayerNorms before the branches, None for post-norm.
+    norms: what each LayerNorm gives; hidden: the MLP's units. scale: of q·k; biased: whether a bias is added (Swin).
     """
 
     rows: FloatArray
@@ -123,7 +123,9 @@ def _in_swin(
     chosen = _chosen(rows, head)
     window, slot = int(places.window_of[token]), int(places.slot_of[token])
     inside = index[window] >= 0
-    of_window = {part: found[f"{name}.{part}"][0][window, chosen] for part in ("q", "k", "v", "scores", "attn")}
+    of_window = {
+        part: found[f"{name}.{part}"][0][window, chosen] for part in ("q", "k", "v", "scores", "attn")
+    }
     width = found[f"{name}.input"].shape[-1]
     stream = [found[part][0].reshape(-1, width)[token] for part in (
         f"{name}.input", f"{name}.attn_out", f"{name}.mid", f"{name}.mlp_out", name
@@ -190,12 +192,12 @@ def _attention(
     )
     label = "z′" if found.pre_norm else "sum"
     formula = "z′ = z + MSA(LN(z))" if found.pre_norm else "z + MSA(z)"
-    added = summed(
-        "Added to the stream", formula, entering, attention, ("z", "attention", label), shape
-    )
+    added = summed("Added to the stream", formula, entering, attention, ("z", "attention", label), shape)
     operations += [look, row, value, added]
     if not found.pre_norm:
-        operations.append(normed("LayerNorm", "z′ = LN(z + MSA(z))", entering + attention, found.stream[2], shape))
+        operations.append(
+            normed("LayerNorm", "z′ = LN(z + MSA(z))", entering + attention, found.stream[2], shape)
+        )
     return operations
 
 
@@ -245,7 +247,9 @@ def open_merging(model: LoadedModel, values: FloatArray, part: Part, cell: int) 
     grid = capture(model.swin, values[None], (name,))[name][0]
     row, col = divmod(cell, tokens.grid[1])
     padded = np.pad(grid, ((0, grid.shape[0] % 2), (0, grid.shape[1] % 2), (0, 0)))
-    places = [(2 * row + r, 2 * col + c) for c in (0, 1) for r in (0, 1)]  # the order of the model's own columns
+    places = [
+        (2 * row + r, 2 * col + c) for c in (0, 1) for r in (0, 1)
+    ]  # the order of the model's own columns
     quad = np.stack([padded[place] for place in places])
     inside = [r < grid.shape[0] and c < grid.shape[1] for r, c in places]
     cells = [r * grid.shape[1] + c if here else -1 for (r, c), here in zip(places, inside, strict=True)]

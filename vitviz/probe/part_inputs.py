@@ -1,4 +1,4 @@
-"""What opened parts read of a model beside its journey: a patch and E, and the tokens before and after the last norm."""
+"""What opening a part reads: the scene, a patch and E, and the tokens before and after the last norm."""
 
 from __future__ import annotations
 
@@ -9,13 +9,58 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from vitviz.analysis.asked import Asked
+from vitviz.analysis.journey import Journey, Part, Tokens
+from vitviz.analysis.opened import Opened, Operation, Table, name_of
 from vitviz.models.abilities import abilities, as_swin, as_vit
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.loaded import LoadedModel
+from vitviz.pin import Pin
 from vitviz.probe.capture import as_array, capture
 from vitviz.probe.journey import stem_levels
 
 FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What opening a part reads: the model, the picture's values, its whole way, and what was asked."""
+
+    model: LoadedModel
+    values: FloatArray
+    way: Journey
+    part: Part
+    asked: Asked
+
+    @property
+    def tokens(self) -> Tokens:
+        """Those that leave the part; the first sequence's where none do."""
+        return self.part.tokens or self.way.sequence
+
+    @property
+    def token(self) -> int:
+        """The pinned token among them."""
+        return token_of(self.tokens, self.asked.pin)
+
+    @property
+    def cell(self) -> int:
+        """The pinned cell of their grid; a prefix token has none, so the middle stands for it."""
+        return self.asked.pin.cell(self.tokens.grid)
+
+
+def token_of(tokens: Tokens, pin: Pin) -> int:
+    """Index of a pin's token in a sequence."""
+    if pin.prefix in tokens.prefix:
+        return tokens.prefix.index(pin.prefix)
+    return len(tokens.prefix) + pin.cell(tokens.grid)
+
+
+def opened_of(
+    scene: Scene, token: int, operations: list[Operation], tables: list[Table], **chosen: int | None
+) -> Opened:
+    """A part's operations and tables, with the token that they are about."""
+    name = name_of(scene.tokens, token)
+    return Opened(scene.part.id, token, name, tuple(operations), tuple(tables), **chosen)
 
 
 @dataclass(frozen=True, eq=False)

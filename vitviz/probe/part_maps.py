@@ -67,7 +67,10 @@ def open_level(model: LoadedModel, before: FloatArray, part: Part, pin: Pin, cha
     operations = [
         bars(name, "Σ over the maps of Σ x ⊙ w", shares, lambda i: f"map {i + 1}", 0.0),
         _maps_of("The maps that enter", before),
-        *(_maps_of(f"The maps that leave {level.title.lower()}", level.maps) for level in part.content.levels),
+        *(
+            _maps_of(f"The maps that leave {level.title.lower()}", level.maps)
+            for level in part.content.levels
+        ),
     ]
     tables = (table(name, f"map_{chosen + 1}.csv", {"share": shares}),)
     place = Tokens((), (made.shape[1], made.shape[2]), 1)
@@ -109,7 +112,12 @@ def _normed_and_cut(total: float, batch: nn.BatchNorm2d, channel: int, result: f
     numbers = f"{signed(total, 3)} becomes {signed(normed, 3)}, and ReLU leaves {signed(result, 3)}"
     values = np.array([[total, normed, max(normed, 0.0)]], np.float32)
     return Operation(
-        "vector", "BatchNorm and ReLU", "max(0, γ (s − μ) / √(σ² + ε) + β)", numbers, values, ("sum, normed, cut",)
+        "vector",
+        "BatchNorm and ReLU",
+        "max(0, γ (s − μ) / √(σ² + ε) + β)",
+        numbers,
+        values,
+        ("sum, normed, cut",),
     )
 
 
