@@ -78,7 +78,8 @@ class MapView {
   /** The elements, anew where other parts or another width ask for it. */
   build() {
     const { model } = this;
-    this.plan = layout(model, this.now.width);
+    this.room = this.now.width - 8; // frames of parts reach four pixels beyond them
+    this.plan = layout(model, this.room);
     const built = `${this.now.width} ${model.parts.map(({ id, title, words }) => `${id}${title}${words}`).join()}`;
     if (built === this.built) return;
     this.built = built;
@@ -139,7 +140,7 @@ class MapView {
   view() {
     const { model, plan, offsets, scale, now, bitmap, grey } = this;
     const journeyPin = model.header.pin;
-    return { model, plan, offsets, scale, colors: now.colors, width: now.width, photo: bitmap, grey, journeyPin };
+    return { model, plan, offsets, scale, colors: now.colors, width: this.room, photo: bitmap, grey, journeyPin };
   }
 
   schedule() {
@@ -154,7 +155,7 @@ class MapView {
     const began = performance.now();
     const view = this.view();
     this.drawScene(view);
-    const ctx = this.over.size(this.now.width, this.height);
+    const ctx = this.over.size(this.room, this.height);
     if (this.journey.active) this.drawJourney(ctx, view);
     else this.drawHover(ctx, view);
     this.root.dataset.script = (performance.now() - began).toFixed(1);
@@ -189,7 +190,7 @@ class MapView {
     this.drawnScene = signature;
     scene.course = resting ? this.model.course(scene.pin) : null;
     if (!resting) this.restSoon(scene.pin);
-    drawScene(this.under.size(this.now.width, this.height), scene);
+    drawScene(this.under.size(this.room, this.height), scene);
     if (this.streamLabel) this.labelStream(scene.pin);
   }
 

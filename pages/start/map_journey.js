@@ -67,6 +67,7 @@ export class Journey {
       began: () => {
         if (!this.active) this.show(0);
       },
+      ended: () => this.moving(),
       step: (to, done) => this.move(to, done),
     };
   }
