@@ -12,12 +12,12 @@ export function means(ref, id, place = '') {
 function script(parent, { sub, sup }) {
   if (!sub && !sup) return;
   const both = el(parent, 'span', { class: 'mp-scripts' });
-  el(both, 'span', {}, sup || '\u200b');
   el(both, 'span', {}, sub || '\u200b');
+  el(both, 'span', {}, sup || '\u200b');
 }
 
-/** A term's text in a line for those who hear it: 'x_p^1'. */
-const spoken = ({ base, sub, sup }) => `${base}${sub ? ` ${sub}` : ''}${sup ? ` to ${sup}` : ''}`;
+/** A term's text in a line for those who hear it: 'x p 1'. */
+const spoken = ({ base, sub, sup }) => [base, sub, sup].filter(Boolean).join(' ');
 
 function term(parent, token, { light, visit }) {
   const upright = token.base.length > 1 || /[A-ZΩ𝐄]/u.test(token.base);

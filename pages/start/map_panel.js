@@ -113,7 +113,7 @@ export class Panel {
 
   head(part) {
     const head = el(this.node, 'div', { class: 'mp-head' });
-    el(head, 'h3', {}, part.title);
+    el(head, 'h2', {}, part.title);
     const named = this.message?.header.part === this.id ? this.message.header.token_name : '';
     if (named) el(head, 'span', { class: 'vv-muted' }, named);
     const acts = el(head, 'div', { class: 'mp-acts' });
@@ -130,12 +130,22 @@ export class Panel {
     };
   }
 
+  /** Which class's score is computed. */
+  classes(chosen) {
+    const { names, index } = this.view.model.header.classes;
+    const row = el(this.node, 'div', { class: 'mp-choice', role: 'group', 'aria-label': 'Class' });
+    names.forEach((name, i) => {
+      button(row, name, () => this.ask({ class: index[i] }), { 'aria-pressed': String(index[i] === chosen) });
+    });
+  }
+
   body(message) {
     const { tables } = message.header;
     if (this.deep) {
       button(this.node, '← Back to the picture', () => this.shallower(), { class: 'mp-level' });
       return buildTables(this.node, message, this.say);
     }
+    if (this.part.kind === 'head') this.classes(message.header.class);
     const steps = el(this.node, 'div', { class: 'mp-steps' });
     buildSteps(steps, message, this.view.view(), {
       ask: (more) => this.ask(more),

@@ -162,7 +162,7 @@ function drawSoftmax(parent, step) {
   const head = el(el(table, 'thead'), 'tr');
   const of = step.of === 'classes' ? 'class' : 'key';
   const columns = step.of === 'classes' ? [of, 's', 'exp', 'share', ''] : [of, 'q·k', 's', 'exp', 'share', ''];
-  for (const text of columns) el(head, 'th', { scope: 'col' }, text);
+  for (const text of columns) el(head, text ? 'th' : 'td', text ? { scope: 'col' } : {}, text);
   const body = el(table, 'tbody');
   const most = Math.max(...step.rows.filter(({ key }) => key >= 0).map(({ weight }) => weight));
   for (const { key, name, dot, score, exp, weight } of step.rows) {
