@@ -116,6 +116,10 @@ def put(key: str, value: str) -> None:
 def drop(key: str) -> None:
     """Takes a key out of the link."""
     st.session_state.get(state.OUTGOING, {}).pop(key, None)
+    context = get_script_run_ctx()
+    if context is not None and context.fragment_ids_this_run and key in st.query_params:
+        del st.query_params[key]
+        _remember(st.query_params.to_dict())
 
 
 def written() -> dict[str, str]:

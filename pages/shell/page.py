@@ -135,7 +135,7 @@ def drawers(
     key: str,
     *,
     math: str | None = None,
-    code: Sequence[Callable[..., object]] = (),
+    code: Sequence[Callable[..., object]] | Callable[[], Sequence[Callable[..., object]]] = (),
     numbers: Callable[[], None] | None = None,
     try_this: str | None = None,
 ) -> None:
@@ -144,7 +144,7 @@ def drawers(
     Args:
         key: a prefix of its own on the page: 'block' gives 'block.drawer.code'.
         math, try_this: Markdown.
-        code: functions and classes; their own source is shown, as it ran.
+        code: functions and classes, or what gives them once the drawer is opened; their own source is shown, as it ran.
         numbers: draws tables and downloads.
     """
     if math is not None:
@@ -166,5 +166,6 @@ def _drawer(key: str, title: str, icon: str, content: Callable[[], object]) -> N
             content()
 
 
-def _sources(parts: Sequence[Callable[..., object]]) -> None:
+def _sources(parts: Sequence[Callable[..., object]] | Callable[[], Sequence[Callable[..., object]]]) -> None:
+    parts = parts() if callable(parts) else parts
     source("\n\n".join(dedent(inspect.getsource(part)) for part in parts))

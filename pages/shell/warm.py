@@ -24,6 +24,7 @@ _HEAVY = (
     "torch",
     "vitviz.models.zoo",
     "vitviz.probe.capture",
+    "vitviz.probe.parts",
     "sklearn.decomposition",
 )
 _lock = threading.Lock()

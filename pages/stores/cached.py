@@ -18,6 +18,7 @@ from pages.stores import catalogue, own_weights, published, runs, uploads
 from pages.stores.choice import ModelChoice
 
 if TYPE_CHECKING:
+    from vitviz.analysis.journey import Journey
     from vitviz.config import Preparation
     from vitviz.data.dataset import Dataset
     from vitviz.data.preparation import Prepared
@@ -241,3 +242,16 @@ def _captured(
     from vitviz.probe.capture import capture
 
     return capture(_model.model, prepared(image, _model.preparation, offset).input[None], record=patterns)
+
+
+def journey(choice: ModelChoice, step: int | None, image: str, offset: Offset) -> Journey:
+    """A picture's whole way through a model, for the map; one forward pass, then kept."""
+    subject = loaded(choice, step)
+    return _journey(subject.digest, subject, image, offset)
+
+
+@per_picture(shared=16, upload=3)
+def _journey(digest: str, _model: LoadedModel, image: str, offset: Offset) -> Journey:
+    from vitviz.probe.journey import journey
+
+    return journey(_model, prepared(image, _model.preparation, offset).input)

@@ -32,10 +32,22 @@ class ConvStem(nn.Module):
         self.patch_size = patch_size
         self.stride = 2**halvings
 
-    def forward(self, x: Tensor) -> Tensor:
+    def enlarged(self, x: Tensor) -> Tensor:
+        """The picture as the first convolution reads it."""
         if self.stride != self.patch_size:
             rows, cols = (side // self.patch_size for side in x.shape[-2:])
             x = F.interpolate(x, size=(rows * self.stride, cols * self.stride), mode="bilinear")
-        x = x.contiguous(memory_format=torch.channels_last)  # oneDNN's kernels are faster so
-        y: Tensor = self.proj(self.stem(x))
+        return x.contiguous(memory_format=torch.channels_last)  # oneDNN's kernels are faster so
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.proj(self.stem(self.enlarged(x)))
         return y.flatten(2).mT  # (B, D, rows, cols) -> (B, N, D)
+
+    def maps(self, x: Tensor) -> list[Tensor]:
+        """(B, width, rows, cols) after each convolution with its norm and ReLU; the last is what `proj` reads."""
+        maps, y = [], self.enlarged(x)
+        for layer in self.stem:
+            y = layer(y)
+            if isinstance(layer, nn.ReLU):
+                maps.append(y)
+        return maps

@@ -30,10 +30,33 @@ def pack(header: dict[str, Any], **arrays: np.ndarray[Any, Any]) -> bytes:
     for name, array in arrays.items():
         table[name] = {"dtype": array.dtype.name, "shape": list(array.shape), "offset": offset}
         offset += -(-array.nbytes // 8) * 8
-    text = json.dumps({**header, "arrays": table}, separators=(",", ":"), allow_nan=False).encode()
-    text += b" " * (-(4 + len(text)) % 8)
-    parts = [struct.pack("<I", len(text)), text]
+    buffers = []
     for array in arrays.values():
         data = np.ascontiguousarray(array).tobytes()
-        parts.append(data + b"\0" * (-len(data) % 8))
-    return b"".join(parts)
+        buffers.append(data + b"\0" * (-len(data) % 8))
+    return sealed({**header, "arrays": table}, b"".join(buffers))
+
+
+def sealed(header: dict[str, Any], buffers: bytes) -> bytes:
+    """A message of a header that already names its arrays, and of their bytes: what `opened` took apart."""
+    text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
+    text += b" " * (-(4 + len(text)) % 8)
+    return struct.pack("<I", len(text)) + text + buffers
+
+
+def opened(message: bytes) -> tuple[dict[str, Any], bytes]:
+    """A message's header, and the bytes of its arrays, which keep their places when the header changes."""
+    (length,) = struct.unpack_from("<I", message)
+    header: dict[str, Any] = json.loads(message[4 : 4 + length])
+    return header, message[4 + length :]
+
+
+def unpacked(message: bytes) -> dict[str, np.ndarray[Any, Any]]:
+    """A message's arrays by name, read-only."""
+    header, buffers = opened(message)
+    return {
+        name: np.frombuffer(buffers, entry["dtype"], int(np.prod(entry["shape"])), entry["offset"]).reshape(
+            entry["shape"]
+        )
+        for name, entry in header["arrays"].items()
+    }

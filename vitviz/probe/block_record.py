@@ -12,6 +12,7 @@ from vitviz.models.vit import VisionTransformer
 from vitviz.probe.capture import Capture, as_array
 
 Record = dict[str, NDArray[Any]]  # short name -> (tokens, …)
+Gain = NDArray[Any] | float
 PARTS = (
     *("input", "norm1", "q", "k", "v", "scores", "attn", "heads"),
     *("attn_out", "mid", "norm2", "mlp_hidden", "mlp_out"),
@@ -32,10 +33,18 @@ def block_record(model: VisionTransformer, found: Capture, layer: int) -> Record
         found: recorded with `patterns_of(layer)`.
         layer: from 1.
     """
-    name, block = f"blocks.{layer - 1}", model.block(layer - 1)
+    name = f"blocks.{layer - 1}"
     record = {part: found[f"{name}.{part}"][0] for part in PARTS} | {"output": found[name][0]}
-    gains = (as_array(ls.gamma) if isinstance(ls, LayerScale) else 1.0 for ls in (block.ls1, block.ls2))
-    return with_added(record, *gains)
+    return with_added(record, *gains(model, layer))
+
+
+def gains(model: VisionTransformer, layer: int) -> tuple[Gain, Gain]:
+    """What a block, from 1, multiplies its two branches with before it adds them: (D,), 1 without LayerScale."""
+    block = model.block(layer - 1)
+    attention, mlp = (
+        as_array(scale.gamma) if isinstance(scale, LayerScale) else 1.0 for scale in (block.ls1, block.ls2)
+    )
+    return attention, mlp
 
 
 def block_form(model: VisionTransformer, layer: int) -> BlockForm:

@@ -1,0 +1,29 @@
+"""The whole model alive on one screen, and the answer for the part that is opened in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from pages.views.register import register
+
+_map = register(__file__, "map")
+_part = register(__file__, "map_part")
+EVENTS = ("pin", "open", "go")
+
+
+def draw_map(message: bytes, *, key: str) -> None:
+    """Mounts the map, the message of `vitviz.plots.map.for_visit`; `events` says what the visitor did."""
+    _map(message, key=key, triggers=EVENTS)
+
+
+def draw_part(message: bytes, *, key: str) -> None:
+    """Gives the map what is open in it, the message of `vitviz.plots.map_part.part_view`: the map is not sent."""
+    _part(message, key=key)
+
+
+def events(key: str) -> dict[str, Any]:
+    """What the visitor did in this run, by name: 'pin', 'open', 'go'."""
+    said = st.session_state.get(key) or {}
+    return {name: said[name] for name in EVENTS if name in said and said[name] is not None}

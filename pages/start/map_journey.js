@@ -1,0 +1,306 @@
+// One token's journey through the map: a bar to play, scrub and step it, and what it looks like at any moment.
+
+import { button, el } from '../views/kit/dom.js';
+import { animate, ease, mix, reducedMotion } from '../views/kit/motion.js';
+import { player } from '../views/kit/player.js';
+import { centre, mapRects } from './map_cells.js';
+import { along, drawArcs, drawKeys, placed, ring } from './map_overlay.js';
+import { drawPatch, drawStrip, greatest } from './map_tiles.js';
+
+const MS = {
+  patches: 900,
+  maps: 900,
+  embed: 1300,
+  prefix: 700,
+  positions: 1000,
+  block: 800,
+  merge: 400,
+  norm: 500,
+  pool: 700,
+  head: 600,
+  classes: 900,
+};
+const ABOUT = 10000; // ms for all stations together
+
+/** How long each station takes, so that the whole takes about ten seconds however deep the model is. */
+export function durations(kinds) {
+  const blocks = kinds.filter((kind) => kind === 'block').length;
+  const others = kinds.filter((kind) => kind !== 'block').reduce((sum, kind) => sum + (MS[kind] ?? 600), 0);
+  const block = blocks ? Math.max(180, Math.min(MS.block, (ABOUT - others) / blocks)) : 0;
+  return kinds.map((kind) => (kind === 'block' ? block : (MS[kind] ?? 600)));
+}
+
+/**
+ * The journey's bar.
+ *   acts: {show(at): draws a moment, words(station): what happens there, began(), left()}
+ * Returns {draw(stations), at, active, leave(), stop()}; `at` is a station's number, with a share of the way to the next.
+ */
+export class Journey {
+  constructor(parent, acts) {
+    Object.assign(this, { acts, at: 0, active: false, stations: [], moving: () => {} });
+    this.node = el(parent, 'div', { class: 'mp-bar', role: 'group', 'aria-label': "One token's journey" });
+    const row = el(this.node, 'div', { class: 'mp-controls' });
+    this.back = button(row, '◀', () => this.step(-1), { 'aria-label': 'Previous station' });
+    this.play = button(row, '', null, { class: 'mp-play' });
+    this.next = button(row, '▶', () => this.step(1), { 'aria-label': 'Next station' });
+    this.slider = el(row, 'input', {
+      type: 'range',
+      min: '0',
+      step: 'any',
+      'aria-label': "Station of the token's journey",
+    });
+    this.whole = button(row, 'Whole map', () => this.leave(), { class: 'mp-whole' });
+    this.said = el(this.node, 'p', { class: 'mp-said', 'aria-live': 'polite' });
+    this.player = player(this.play, this.playing());
+    this.slider.oninput = () => this.scrub(Number(this.slider.value));
+    this.slider.onkeydown = (event) => this.key(event);
+  }
+
+  playing() {
+    return {
+      at: () => this.at,
+      last: () => this.stations.length - 1,
+      dwell: 140,
+      first: 0,
+      faces: { play: ["▶ Play one token's journey"], pause: ['❚❚ Pause'] },
+      rewind: () => this.show(0),
+      began: () => {
+        if (!this.active) this.show(0);
+      },
+      ended: () => this.moving(),
+      step: (to, done) => this.move(to, done),
+    };
+  }
+
+  /** From where it stands to a station, in the time that the station takes. */
+  move(to, done = () => {}) {
+    const from = this.at;
+    this.moving();
+    const ms = this.times[to] * Math.max(0.2, Math.abs(to - from));
+    this.moving = animate(ms, (t) => this.show(mix(from, to, inverse(t))), done);
+  }
+
+  step(by) {
+    this.stop();
+    if (!this.active) return this.show(by > 0 ? Math.min(1, this.stations.length - 1) : 0);
+    const to = by > 0 ? Math.floor(this.at + 1e-6) + 1 : Math.ceil(this.at - 1e-6) - 1;
+    if (to < 0 || to >= this.stations.length) return;
+    if (by > 0) this.move(to);
+    else this.show(to);
+  }
+
+  key(event) {
+    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+    const jump = { Home: 0, End: this.stations.length - 1 }[event.key];
+    if (event.key === 'Escape' && this.active) {
+      event.stopPropagation();
+      return this.leave();
+    }
+    if (step === undefined && jump === undefined) return;
+    event.preventDefault();
+    if (step) this.step(step);
+    else this.scrub(jump);
+  }
+
+  scrub(at) {
+    this.stop();
+    this.show(at);
+  }
+
+  show(at) {
+    this.active = true;
+    this.at = at;
+    this.face();
+    this.acts.show(at);
+  }
+
+  face() {
+    const last = this.stations.length - 1;
+    const station = Math.min(last, Math.ceil(this.at - 1e-6));
+    this.slider.max = String(last);
+    this.slider.value = String(this.active ? this.at : 0);
+    const words = this.active ? this.acts.words(this.stations[station]) : this.acts.words(null);
+    if (this.said.textContent !== words) this.said.textContent = words;
+    this.slider.setAttribute('aria-valuetext', this.active ? `${this.stations[station].title}: ${words}` : 'not begun');
+    this.back.disabled = this.active && this.at <= 0;
+    this.next.disabled = this.active && this.at >= last;
+    this.whole.style.visibility = this.active ? '' : 'hidden';
+    this.play.style.display = reducedMotion() ? 'none' : '';
+  }
+
+  /** New data or a new width: the journey stands where it stood, if its stations are the same. */
+  draw(stations) {
+    const same = stations.map(({ id }) => id).join() === this.stations.map(({ id }) => id).join();
+    this.stations = stations;
+    this.times = durations(stations.map(({ kind }) => kind));
+    if (!same) {
+      this.stop();
+      Object.assign(this, { active: false, at: 0 });
+    }
+    this.face();
+  }
+
+  leave() {
+    this.stop();
+    Object.assign(this, { active: false, at: 0 });
+    this.face();
+    this.acts.left();
+    this.play.focus();
+  }
+
+  stop() {
+    this.moving();
+    this.player.stop();
+  }
+}
+
+/** The time behind an eased share: `animate` eases, and each picture eases for itself. */
+const inverse = (t) => (t < 0.5 ? Math.cbrt(t / 4) : 1 - Math.cbrt((1 - t) * 2) / 2);
+
+// ------------------------------------------------------------ a moment, drawn
+
+/** Draws what moves at a moment: a station and the share of the way to it in [0, 1]. */
+export function drawMoment(ctx, view, part, share) {
+  const draw = MOMENTS[part.kind];
+  const here = placed(view, part, view.journeyPin);
+  if (here && share >= 1 && part.kind !== 'block' && part.kind !== 'embed')
+    ring(ctx, here, view.colors.query, view.colors.paper, 2.5);
+  if (draw) draw(ctx, view, part, share);
+}
+
+const lifted = (from, to, t, rise) => {
+  const e = ease(t);
+  const swell = 1 + 0.5 * Math.sin(Math.PI * e);
+  const [fx, fy] = centre(from);
+  const [tx, ty] = centre(to);
+  const [x, y] = along([fx, fy], [(fx + tx) / 2, Math.min(fy, ty) - rise], [tx, ty], e);
+  const w = mix(from[2], to[2], e) * swell;
+  const h = mix(from[3], to[3], e) * swell;
+  return [x - w / 2, y - h / 2, w, h];
+};
+
+function shadowed(ctx, draw) {
+  ctx.save();
+  ctx.shadowColor = 'rgb(0 0 0 / 0.35)';
+  ctx.shadowBlur = 10;
+  ctx.shadowOffsetY = 3;
+  draw();
+  ctx.restore();
+}
+
+function thumb(ctx, { model, photo, journeyPin, colors }, box) {
+  const { header } = model;
+  const cell = model.tokenAt({ grid: header.grid, prefix: [] }, journeyPin);
+  if (!photo || cell < 0) return;
+  shadowed(ctx, () => drawPatch(ctx, photo, header.grid, cell, box));
+  ring(ctx, box, colors.query, colors.paper, 2);
+}
+
+const by = (view, id) => view.model.byId.get(id);
+const boxOf = (view, id, name) => {
+  const box = view.plan.boxes[id];
+  const { x, y, w, h } = box[name];
+  return [x, y + view.offsets[box.band], w, h];
+};
+
+/** The patch leaves the picture for its place among the patches. */
+function liftOff(ctx, view, part, t) {
+  const from = placed(view, by(view, 'picture'), view.journeyPin);
+  const to = placed(view, part, view.journeyPin);
+  if (from && to) thumb(ctx, view, lifted(from, to, t, 40));
+}
+
+/** The patch goes to E; what comes out below is its token, channel by channel. */
+function multiply(ctx, view, part, t) {
+  const tile = boxOf(view, part.id, 'tile');
+  const strip = boxOf(view, part.id, 'strip');
+  const source = by(view, 'patches') ?? by(view, 'stem');
+  const from = placed(view, source, view.journeyPin);
+  const side = Math.max(14, Math.min(tile[2], tile[3]) * 0.3);
+  const at = [...centre(tile), 0, 0];
+  const target = [at[0] - side / 2, at[1] - side / 2, side, side];
+  if (from && t < 1)
+    thumb(ctx, view, t < 0.45 ? lifted(from, target, t / 0.45, 30) : sweep(target, tile, (t - 0.45) / 0.55));
+  const values = view.model.content(view.journeyPin);
+  if (!values) return;
+  ctx.fillStyle = view.colors.paper;
+  ctx.fillRect(strip[0] - 1, strip[1] - 1, strip[2] + 2, strip[3] + 2);
+  grow(ctx, values, strip, (t - 0.45) / 0.5);
+  ring(ctx, strip, view.colors.query, view.colors.paper, 1);
+}
+
+/** A patch that goes down over the filters, one row of E after the other. */
+const sweep = ([x, y, w, h], tile, t) => {
+  const low = tile[1] + tile[3] - h;
+  const top = tile[1];
+  return [x, mix(mix(y, top, Math.min(1, t * 4)), low, Math.max(0, (t - 0.25) / 0.75)), w, h];
+};
+
+/** A strip as far as it is computed. */
+function grow(ctx, values, [x, y, w, h], t) {
+  const shown = Math.max(0, Math.min(values.length, Math.round(values.length * t)));
+  if (shown) drawStrip(ctx, values.subarray(0, shown), [x, y, (w * shown) / values.length, h], greatest(values));
+}
+
+/** The token takes its row in the sequence; [CLS] stands in front. */
+function lineUp(ctx, view, part, t) {
+  const to = placed(view, part, view.journeyPin);
+  const first = placed(view, part, view.model.header.prefix[0]);
+  const values = view.model.content(view.journeyPin);
+  const source = by(view, 'embed');
+  if (to && values && source && t < 1) {
+    const box = lifted(boxOf(view, 'embed', 'strip'), to, t, 20);
+    shadowed(ctx, () => drawStrip(ctx, values, box));
+    ring(ctx, box, view.colors.query, view.colors.paper, 1.5);
+  }
+  if (first && t > 0.6) ring(ctx, first, view.colors.query, view.colors.paper, 3 - 1.5 * Math.min(1, (t - 0.6) / 0.4));
+}
+
+/** The place's vector comes down and is added. */
+function addPlace(ctx, view, part, t) {
+  const cell = placed(view, part, view.journeyPin);
+  const strip = boxOf(view, part.id, 'strip');
+  const values = view.model.position(view.journeyPin);
+  if (!values) return;
+  ctx.fillStyle = view.colors.paper;
+  ctx.fillRect(strip[0] - 1, strip[1] - 1, strip[2] + 2, strip[3] + 2);
+  if (cell) ring(ctx, cell, view.colors.query, view.colors.paper, 2.5);
+  const box = cell ? lifted(cell, strip, t, -10) : strip;
+  if (t > 0.02) drawStrip(ctx, values, t < 1 ? box : strip);
+  ring(ctx, t < 1 ? box : strip, view.colors.query, view.colors.paper, 1.5);
+}
+
+/** The token asks: its strongest keys answer; what they give flows into the stream, which the scene draws. */
+function ask(ctx, view, part, t) {
+  drawKeys(ctx, view, part, view.journeyPin);
+  drawArcs(ctx, view, part, view.journeyPin, ease(Math.min(1, t / 0.55)));
+}
+
+/** The place in every map, from the one before. */
+function throughMaps(ctx, view, part, t) {
+  for (const spot of mapRects(view.model, part, view.plan.boxes[part.id], view.journeyPin)) {
+    const [x, y, w, h] = spot;
+    ctx.globalAlpha = ease(t);
+    ring(ctx, [x, y + view.offsets[view.plan.boxes[part.id].band], w, h], view.colors.query, view.colors.paper, 1.5);
+    ctx.globalAlpha = 1;
+  }
+  const from = t < 1 && placed(view, by(view, 'picture'), view.journeyPin);
+  if (from && part === view.model.parts[1]) thumb(ctx, view, lifted(from, boxOf(view, part.id, 'tile'), t, 20));
+}
+
+/** Only one token is read: its frame in the last block, and a line from there to the head. */
+function readOut(ctx, view) {
+  const last = view.model.blocks.at(-1);
+  const spot = last && placed(view, last, view.model.readout);
+  if (spot && view.model.header.readout === 'cls') ring(ctx, spot, view.colors.query, view.colors.paper, 3);
+}
+
+const MOMENTS = {
+  patches: liftOff,
+  maps: throughMaps,
+  embed: multiply,
+  prefix: lineUp,
+  positions: addPlace,
+  block: ask,
+  norm: readOut,
+};

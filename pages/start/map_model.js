@@ -1,0 +1,184 @@
+// What a map's message says: its parts by name, every token's numbers as they were before they were coded for the way.
+
+import { pinOf, tokenOfPin } from '../views/kit/place.js';
+import { patchName, tokenName } from '../views/kit/words.js';
+
+const SEQUENCE_ROWS = 7;
+const FLOW = new Set(['block', 'merge']);
+const END = new Set(['norm', 'pool', 'head', 'classes']);
+
+/** A model of one message; `message` is {header, arrays}. */
+export class MapModel {
+  constructor({ header, arrays }) {
+    Object.assign(this, { header, arrays, parts: header.parts, look: null });
+    this.byId = new Map(this.parts.map((part) => [part.id, part]));
+    this.blocks = this.parts.filter((part) => part.kind === 'block');
+    this.flow = this.parts.filter((part) => FLOW.has(part.kind));
+    this.intro = this.parts.filter((part) => !FLOW.has(part.kind) && !END.has(part.kind));
+    this.outro = this.parts.filter((part) => END.has(part.kind));
+    this.top = highest(arrays.probabilities.data);
+  }
+
+  array(part, name) {
+    return this.arrays[`${part.id ?? part}.${name}`];
+  }
+
+  /** The token of a part that stands where a pin points; -1 where the part has none. */
+  tokenAt(part, pin) {
+    return part.grid ? tokenOfPin({ prefix: part.prefix ?? [], grid: part.grid }, pin) : -1;
+  }
+
+  /** The pin of a part's token. */
+  pinOf(part, token) {
+    const prefix = part.prefix ?? [];
+    return token < prefix.length ? prefix[token] : pinOf(part.grid, token - prefix.length);
+  }
+
+  /** The readout's pin: [CLS], or the pinned token where the head reads a mean. */
+  get readout() {
+    return this.header.prefix.includes('cls') ? 'cls' : this.header.pin;
+  }
+
+  /** What a token is called: '[CLS]', 'patch 28 (row 4, column 4)'. */
+  nameOf(pin, part = this.sequence) {
+    const token = this.tokenAt(part, pin);
+    const prefix = part.prefix ?? [];
+    if (token < prefix.length) return tokenName(pin);
+    const name = patchName(token - prefix.length, part.grid[1]);
+    return this.header.family === 'cnn' ? name.replace('patch', 'place') : name;
+  }
+
+  shortName(pin, part = this.sequence) {
+    return this.nameOf(pin, part).replace(/ \(.*/, '');
+  }
+
+  /** The part whose tokens the sequence is: the first block, or else the last part with a grid. */
+  get sequence() {
+    return this.blocks[0] ?? this.parts.findLast((part) => part.grid) ?? { prefix: [], grid: this.header.grid };
+  }
+
+  /** A block's readout row as weights (n,), and its greatest weight on a patch. */
+  row(block, head = 0) {
+    const { data, shape } = this.array(block, 'row');
+    const max = this.array(block, 'row_max').data[head];
+    const values = new Float32Array(shape[1]);
+    for (let i = 0; i < values.length; i++) values[i] = (data[head * shape[1] + i] / 255) ** 2 * max;
+    return values;
+  }
+
+  /** A token's strongest keys in a block: [{key, weight, head}], strongest first. */
+  keys(block, token) {
+    const { data, shape } = this.array(block, 'keys');
+    const weights = this.array(block, 'weights').data;
+    const heads = this.array(block, 'head_of').data;
+    return Array.from({ length: shape[1] }, (_, i) => {
+      const at = token * shape[1] + i;
+      return { key: data[at], weight: weights[at] / 65535, head: heads[at] };
+    });
+  }
+
+  /** A token's lengths in a block: into it, what attention adds, what the MLP adds, between the two, out of it. */
+  lengths(block, pin) {
+    const { data, shape } = this.array(block, 'lengths');
+    const at = this.tokenAt(block, pin) * shape[1];
+    const out = this.after(block, pin);
+    const [into, attention, mlp] = data.subarray(at, at + 3);
+    const between = shape[1] > 3 ? data[at + 3] : (into + out) / 2;
+    return { into, attention, mlp, between, out };
+  }
+
+  /** A token's length where a block's stream goes on. */
+  after(block, pin) {
+    const next = this.flow[this.flow.indexOf(block) + 1];
+    if (next?.kind === 'block') {
+      const { data, shape } = this.array(next, 'lengths');
+      return data[this.tokenAt(next, pin) * shape[1]];
+    }
+    const norm = this.byId.get('norm');
+    const last = norm && !next ? this.array(norm, 'in_length') : null;
+    const { data, shape } = this.array(block, 'lengths');
+    const token = this.tokenAt(block, pin);
+    if (last && last.shape[0] * shape[1] === data.length) return last.data[token];
+    return Math.hypot(...data.subarray(token * shape[1], token * shape[1] + 3));
+  }
+
+  /** The first channels of a part's token as numbers; null where the message has none. */
+  vector(part, token) {
+    const found = part && this.array(part, 'vectors');
+    if (!found || token < 0 || token >= found.shape[0]) return null;
+    const width = found.shape[1];
+    const scale = part.scale / 127;
+    return Float32Array.from(found.data.subarray(token * width, (token + 1) * width), (code) => code * scale);
+  }
+
+  /** A token's vector on its way: a row before the first block, then two a block; its first channels. Null where not sent. */
+  course(pin) {
+    const found = this.blocks[0] && this.array(this.blocks[0], 'stream');
+    if (!found || this.tokenAt(this.blocks[0], pin) < 0) return null;
+    const channels = found.shape[2];
+    const rows = this.blocks.flatMap((block) => {
+      const { data, shape } = this.array(block, 'stream');
+      if (shape[2] < channels) return [];
+      return [0, 1].map((half) => {
+        const at = (half * shape[1] + this.tokenAt(block, pin)) * shape[2];
+        return Float32Array.from(data.subarray(at, at + channels), (code) => (code / 127) * block.stream_scale);
+      });
+    });
+    const content = this.content(pin);
+    const place = this.position(pin);
+    const first = content ? content.slice(0, channels) : rows[0].slice();
+    if (content && place) place.subarray(0, channels).forEach((value, i) => (first[i] += value));
+    return { rows: [first, ...rows], channels };
+  }
+
+  /** A token before its position is added: x E of a patch, the learned vector of a prefix token. */
+  content(pin) {
+    const prefix = this.byId.get('prefix');
+    const named = prefix?.names.indexOf(pin) ?? -1;
+    if (named >= 0) return this.vector(prefix, named);
+    const embed = this.byId.get('embed');
+    return embed ? this.vector(embed, this.tokenAt({ ...embed, prefix: [] }, pin)) : null;
+  }
+
+  /** A token's position vector; null where none is added. */
+  position(pin) {
+    const part = this.byId.get('positions');
+    if (!part) return null;
+    const shift = part.on_prefix ? 0 : this.header.prefix.length;
+    return this.vector(part, this.tokenAt({ grid: this.header.grid, prefix: this.header.prefix }, pin) - shift);
+  }
+
+  /** The rows of the sequence that a small picture shows: pins, and null where some are left out. */
+  sequenceRows(pin = this.look ?? this.header.pin) {
+    return sequenceRows(this.header.prefix, this.header.grid, this.tokenAt(this.header, pin), SEQUENCE_ROWS).map(
+      (token) => (token === null ? null : this.pinOf(this.header, token)),
+    );
+  }
+
+  /** A part's place in the chain: [ids that feed it, ids that it feeds]. */
+  neighbours(id) {
+    const at = this.parts.findIndex((part) => part.id === id);
+    const beside = (step) => (this.parts[at + step] ? [this.parts[at + step].id] : []);
+    return [beside(-1), beside(1)];
+  }
+}
+
+/** The place of the greatest value. */
+export function highest(values) {
+  let best = 0;
+  for (let i = 1; i < values.length; i++) if (values[i] > values[best]) best = i;
+  return best;
+}
+
+/** Tokens that stand for a whole sequence: prefix, the first two patches, the followed one and the last; null for a gap. */
+export function sequenceRows(prefix, [rows, cols], token, most) {
+  const first = prefix.length;
+  const last = first + rows * cols - 1;
+  if (last < most) return Array.from({ length: last + 1 }, (_, i) => i);
+  const shown = [...prefix.keys(), first, first + 1, Math.max(0, token), last];
+  const order = [...new Set(shown)].sort((a, b) => a - b);
+  return order.flatMap((one, i) => (i && one > order[i - 1] + 1 ? [null, one] : [one]));
+}
+
+/** A shape as it stands on an arrow: '64 × 48'. */
+export const shapeWords = (shape) => (shape ?? []).join('\u2009×\u2009');

@@ -1,0 +1,120 @@
+// What lies over the parts: one token's place in every tile, the thread between them, its strongest keys as arcs.
+
+import { centre, rectOf } from './map_cells.js';
+
+/** A token's place in a part's tile, in the stage's pixels; null where it has none. */
+export function placed({ model, plan, offsets }, part, pin) {
+  const box = plan.boxes[part.id];
+  const rect = rectOf(model, part, box, pin);
+  return rect && [rect[0], rect[1] + offsets[box.band], rect[2], rect[3]];
+}
+
+/** A frame that is seen on any picture: pale below, the colour above. */
+export function ring(ctx, [x, y, w, h], color, pale, thick = 2) {
+  for (const [style, wide] of [
+    [pale, thick + 2],
+    [color, thick],
+  ]) {
+    ctx.strokeStyle = style;
+    ctx.lineWidth = wide;
+    ctx.beginPath();
+    ctx.roundRect(x - 1, y - 1, w + 2, h + 2, 2.5);
+    ctx.stroke();
+  }
+}
+
+/** The followed or hovered token in every tile, from tile to tile of the way in. */
+export function drawToken(ctx, view, pin, strong) {
+  const { model, colors } = view;
+  const spots = [];
+  for (const part of model.parts) {
+    const rect = strong || part.kind !== 'block' ? placed(view, part, pin) : null;
+    if (!rect) continue;
+    ring(ctx, rect, colors.query, colors.paper, strong ? 2 : 1.5);
+    if (part.kind !== 'block' && part.kind !== 'merge') spots.push(rect);
+  }
+  if (strong && !view.plan.narrow) thread(ctx, spots, colors);
+}
+
+function thread(ctx, spots, colors) {
+  ctx.strokeStyle = colors.query;
+  ctx.lineWidth = 1.5;
+  ctx.globalAlpha = 0.75;
+  ctx.beginPath();
+  spots.slice(1).forEach((to, i) => {
+    const from = spots[i];
+    const [x, y] = [from[0] + from[2] + 2, from[1] + from[3] / 2];
+    const [u, v] = [to[0] - 2, to[1] + to[3] / 2];
+    const mid = (x + u) / 2;
+    ctx.moveTo(x, y);
+    ctx.bezierCurveTo(mid, y, mid, v, u, v);
+  });
+  ctx.stroke();
+  ctx.globalAlpha = 1;
+}
+
+/** In a block's tile, what one token looks at in place of what the readout does: its strongest keys, as strong as they are. */
+export function drawKeys(ctx, view, part, pin) {
+  const { model, colors, grey } = view;
+  const token = model.tokenAt(part, pin);
+  if (token < 0 || !grey) return;
+  const { tile, band } = view.plan.boxes[part.id];
+  const y = tile.y + view.offsets[band];
+  ctx.save();
+  ctx.beginPath();
+  ctx.roundRect(tile.x, y, tile.w, tile.h, 3);
+  ctx.clip();
+  ctx.imageSmoothingEnabled = grey.width > 128;
+  ctx.drawImage(grey, tile.x, y, tile.w, tile.h);
+  ctx.restore();
+  ctx.fillStyle = colors.query;
+  const keys = model.keys(part, token);
+  const most = keys[0].weight || 1;
+  for (const { key, weight } of keys) {
+    const spot = placed(view, part, model.pinOf(part, key));
+    ctx.globalAlpha = 0.2 + (0.8 * weight) / most;
+    if (spot) ctx.fillRect(...spot);
+  }
+  ctx.globalAlpha = 1;
+}
+
+/** From a token's strongest keys in one block an arc each, as strong as its weight; `share` of them is drawn. */
+export function drawArcs(ctx, view, part, pin, share = 1) {
+  const { model, colors } = view;
+  const token = model.tokenAt(part, pin);
+  const to = placed(view, part, pin);
+  if (token < 0 || !to) return;
+  const keys = model.keys(part, token).filter(({ key, weight }) => key !== token && weight > 0);
+  const most = keys[0]?.weight;
+  for (const { key, weight } of keys) {
+    const from = placed(view, part, model.pinOf(part, key));
+    if (!from) continue;
+    ctx.globalAlpha = 0.4 + (0.6 * weight) / most;
+    arc(ctx, centre(from), centre(to), share, 1 + (1.5 * weight) / most, colors);
+  }
+  ctx.globalAlpha = 1;
+  ring(ctx, to, colors.query, colors.paper, 2);
+}
+
+function arc(ctx, [fx, fy], [tx, ty], share, width, colors) {
+  const bend = 0.25;
+  const [cx, cy] = [(fx + tx) / 2 + (ty - fy) * bend, (fy + ty) / 2 - (tx - fx) * bend];
+  for (const [color, wide] of [
+    [colors.paper, width + 1.5],
+    [colors.query, width],
+  ]) {
+    ctx.strokeStyle = color;
+    ctx.lineWidth = wide;
+    ctx.beginPath();
+    ctx.moveTo(fx, fy);
+    const [ex, ey] = along([fx, fy], [cx, cy], [tx, ty], share);
+    ctx.quadraticCurveTo(fx + (cx - fx) * share, fy + (cy - fy) * share, ex, ey);
+    ctx.stroke();
+  }
+}
+
+/** A point of a quadratic curve. */
+export function along([ax, ay], [bx, by], [cx, cy], t) {
+  const s = 1 - t;
+  return [s * s * ax + 2 * s * t * bx + t * t * cx, s * s * ay + 2 * s * t * by + t * t * cy];
+}

@@ -1,0 +1,237 @@
+// An opened part's operation, step by step: each with its formula, its numbers put in, and its values as a picture.
+
+import { button, canvas, el } from '../views/kit/dom.js';
+import { blit, heat } from '../views/kit/pixels.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../views/kit/ramp.js';
+import { percent, signed } from '../views/kit/words.js';
+import { drawStrip, greatest } from './map_tiles.js';
+
+/**
+ * All steps of a message.
+ *   acts: {ask(more): asks for another head, class or channel, deeper(): shows the numbers}
+ */
+export function buildSteps(parent, { header, arrays }, view, acts) {
+  header.steps.forEach((step, i) => {
+    const card = el(parent, 'div', { class: `mp-step mp-step-${step.kind}` });
+    const head = el(card, 'div', { class: 'mp-step-head' });
+    el(head, 'b', {}, header.steps.length > 1 ? `${i + 1}\u2002${step.title}` : step.title);
+    if (step.shape?.length) el(head, 'span', { class: 'vv-muted' }, step.shape.join('\u2009×\u2009'));
+    const drawing = el(card, 'div', { class: 'mp-drawing' });
+    drawing.onclick = (event) => {
+      if (!event.target.closest('button')) acts.deeper();
+    };
+    DRAW[step.kind]?.(drawing, step, arrays[step.array], { ...view, header, acts });
+    if (step.formula) el(card, 'div', { class: 'mp-formula' }, step.formula);
+    if (step.numbers) el(card, 'div', { class: 'mp-put-in' }, step.numbers);
+    if (step.say) el(card, 'div', { class: 'mp-put-in' }, step.say);
+  });
+}
+
+/** A picture of so many CSS pixels in a card, named for those who do not see it. */
+function board(parent, width, height, label) {
+  const view = canvas(parent, { role: 'img', 'aria-label': label });
+  return { view, ctx: view.size(width, height) };
+}
+
+/** One row of an array as its own. */
+const rowOf = ({ data, shape }, i) => data.subarray(i * size(shape), (i + 1) * size(shape));
+const size = (shape) => shape.slice(1).reduce((a, b) => a * b, 1);
+
+const STRIP_W = 240;
+
+function strip(parent, values, label, top) {
+  const line = el(parent, 'div', { class: 'mp-strip' });
+  if (label) el(line, 'span', { class: 'mp-strip-name' }, label);
+  const words = `${label || 'values'}: ${values.length} numbers up to ±${signed(top)}`;
+  const { view, ctx } = board(line, STRIP_W, 14, words);
+  view.node.style.width = '';
+  drawStrip(ctx, values, [0, 0, STRIP_W, 14], top);
+  return line;
+}
+
+function drawVector(parent, step, array) {
+  step.labels.forEach((label, i) => strip(parent, rowOf(array, i), label, greatest(rowOf(array, i))));
+}
+
+/** Two vectors and their sum, on one scale: that is what a residual is. */
+function drawSum(parent, step, array) {
+  const top = greatest(array.data);
+  const longest = Math.max(...step.lengths);
+  step.labels.forEach((label, i) => {
+    const line = strip(parent, rowOf(array, i), `${['', '+ ', '= '][i]}${label}`, top);
+    const bar = el(line, 'span', { class: `mp-length mp-length-${i}` });
+    bar.style.width = `${Math.max(2, (56 * step.lengths[i]) / longest)}px`;
+    el(line, 'span', { class: 'vv-muted' }, step.lengths[i].toFixed(1));
+  });
+}
+
+/** Values of one patch; colours where it has three channels. */
+function pixels({ data, shape }, lo, hi) {
+  const [channels, rows, cols] = shape;
+  const image = new ImageData(cols, rows);
+  const level = (value) => Math.round((255 * (value - lo)) / (hi - lo || 1));
+  for (let i = 0; i < rows * cols; i++) {
+    for (let c = 0; c < 3; c++) image.data[4 * i + c] = level(data[(channels > 1 ? c : 0) * rows * cols + i]);
+    image.data[4 * i + 3] = 255;
+  }
+  const node = document.createElement('canvas');
+  Object.assign(node, { width: cols, height: rows });
+  node.getContext('2d').putImageData(image, 0, 0);
+  return node;
+}
+
+const PLANE = 72;
+const CHANNELS = ['red', 'green', 'blue'];
+
+/** The patch as its pixels, and every channel with its numbers. */
+function drawPixels(parent, step, array) {
+  const [channels, rows, cols] = array.shape;
+  const row = el(parent, 'div', { class: 'mp-planes' });
+  const whole = el(row, 'figure');
+  blit(board(whole, PLANE, PLANE, step.title).ctx, pixels(array, step.lo, step.hi), 0, 0, PLANE, PLANE);
+  el(whole, 'figcaption', {}, 'the patch');
+  for (let c = 0; c < channels && channels > 1; c++) {
+    const one = el(row, 'figure');
+    const values = array.data.subarray(c * rows * cols, (c + 1) * rows * cols);
+    const ctx = board(one, PLANE, PLANE, CHANNELS[c] ?? `channel ${c + 1}`).ctx;
+    blit(ctx, heat(values, rows, cols, SEQUENTIAL_LUT, step.lo, step.hi), 0, 0, PLANE, PLANE);
+    el(one, 'figcaption', {}, CHANNELS[c] ?? `channel ${c + 1}`);
+  }
+}
+
+/** x, a row of E and their product, channel under channel; the product's sum and the bias make one channel. */
+function drawProduct(parent, step, array) {
+  const row = el(parent, 'div', { class: 'mp-planes' });
+  const [, channels, rows, cols] = array.shape;
+  const wide = channels > 1 ? 32 : PLANE;
+  const tall = (wide * rows) / cols;
+  ['x', '⊙ weights', '= product'].forEach((label, i) => {
+    const one = el(row, 'figure');
+    const values = rowOf(array, i);
+    const top = greatest(values);
+    const { ctx } = board(one, channels * (wide + 2) - 2, tall, `${label}, up to ±${signed(top)}`);
+    for (let c = 0; c < channels; c++)
+      blit(ctx, heat(values, rows, cols, DIVERGING_LUT, -top, top, c * rows * cols), c * (wide + 2), 0, wide, tall);
+    el(one, 'figcaption', {}, label);
+  });
+  const out = el(parent, 'div', { class: 'mp-result' });
+  el(out, 'span', { class: 'vv-muted' }, `sum ${signed(step.sum, 3)} + bias ${signed(step.bias, 3)} = `);
+  el(out, 'b', {}, `channel ${step.channel + 1}: ${signed(step.result, 3)}`);
+}
+
+/** The part whose tokens an array's columns are: [first patch, rows, cols]. */
+function gridOf({ model, header }, count) {
+  const part = model.byId.get(header.part);
+  const [rows, cols] = part?.grid ?? model.header.grid;
+  return [count - rows * cols, rows, cols];
+}
+
+/** Weights over the grey picture, in every head; a click chooses the head that the next steps compute. */
+function drawHeads(parent, step, array, context) {
+  const [heads, count] = array.shape;
+  const [first, rows, cols] = gridOf(context, count);
+  const row = el(parent, 'div', { class: 'mp-heads', role: 'group', 'aria-label': 'Heads' });
+  for (let h = 0; h < heads; h++) {
+    const own = rowOf(array, h);
+    const pick = button(row, '', () => context.acts.ask({ head: h }), { 'aria-pressed': String(h === step.selected) });
+    const side = heads > 6 ? 52 : 72;
+    const { ctx } = board(pick, side, (side * rows) / cols, `head ${h + 1}`);
+    over(ctx, own.subarray(Math.max(0, first)), rows, cols, side, context);
+    const name = el(pick, 'span', {}, `head ${h + 1}`);
+    name.style.setProperty('--mp-head', headColor(h, heads));
+  }
+}
+
+function over(ctx, values, rows, cols, side, { grey, colors }) {
+  const tall = (side * rows) / cols;
+  if (grey) blit(ctx, grey, 0, 0, side, tall, grey.width > 128);
+  const top = values.reduce((most, value) => Math.max(most, value), 0);
+  if (values.length >= rows * cols)
+    blit(ctx, heat(values, rows, cols, accentLut(colors.query), 0, top), 0, 0, side, tall);
+}
+
+function drawKeys(parent, step, array, context) {
+  const [first, rows, cols] = gridOf(context, array.shape[1]);
+  const { ctx } = board(parent, 96, (96 * rows) / cols, step.title);
+  over(ctx, array.data.subarray(Math.max(0, first)), rows, cols, 96, context);
+}
+
+/** One softmax row recomputed: product, score, exponential and share of the strongest. */
+function drawSoftmax(parent, step) {
+  const table = el(parent, 'table', { class: 'mp-softmax' });
+  const head = el(el(table, 'thead'), 'tr');
+  const of = step.of === 'classes' ? 'class' : 'key';
+  const columns = step.of === 'classes' ? [of, 's', 'exp', 'share', ''] : [of, 'q·k', 's', 'exp', 'share', ''];
+  for (const text of columns) el(head, text ? 'th' : 'td', text ? { scope: 'col' } : {}, text);
+  const body = el(table, 'tbody');
+  const most = Math.max(...step.rows.filter(({ key }) => key >= 0).map(({ weight }) => weight));
+  for (const { key, name, dot, score, exp, weight } of step.rows) {
+    const row = el(body, 'tr');
+    el(row, 'th', { scope: 'row' }, name.replace(/^the /, ''));
+    const exact = (value) => (key < 0 || !Number.isFinite(value) ? '' : signed(value));
+    if (step.of !== 'classes') el(row, 'td', {}, exact(dot));
+    el(row, 'td', {}, exact(score));
+    el(row, 'td', {}, Number.isFinite(exp) ? exp.toFixed(3) : '');
+    el(row, 'td', {}, percent(weight));
+    const cell = el(row, 'td', { class: 'mp-cell-bar' });
+    if (key < 0) row.className = 'mp-rest';
+    else el(cell, 'i').style.width = `${(100 * weight) / most}%`;
+  }
+  el(parent, 'div', { class: 'vv-muted' }, `Σ exp = ${step.total.toFixed(3)}`);
+}
+
+/** Signed bars, the largest first; what is left, the bias and the result below. */
+function drawBars(parent, step, { data }) {
+  const top = greatest([...data, step.rest ?? 0, step.bias ?? 0]);
+  const whole = Math.min(...data, step.rest ?? 0, step.bias ?? 0) >= 0; // nothing lies left of zero
+  const box = el(parent, 'div', { class: 'mp-bars' });
+  const line = (name, value, kind = '') => {
+    const row = el(box, 'div', { class: `mp-bar-row ${kind}` });
+    el(row, 'span', {}, name);
+    const track = el(row, 'span', { class: `mp-track${whole ? ' mp-whole-track' : ''}` });
+    const bar = el(track, 'i', { class: value < 0 ? 'mp-minus' : 'mp-plus' });
+    const share = ((whole ? 100 : 50) * Math.min(1, Math.abs(value) / top)).toFixed(1);
+    Object.assign(bar.style, { width: `${share}%`, left: whole ? '0' : value < 0 ? `${50 - share}%` : '50%' });
+    el(row, 'span', { class: 'mp-value' }, signed(value, 3));
+  };
+  step.names.forEach((name, i) => line(name, data[i]));
+  if (step.rest !== undefined && step.rest !== null) line('all others', step.rest, 'mp-rest');
+  if (step.bias !== undefined && step.bias !== null) line('bias', step.bias, 'mp-rest');
+  if (step.result !== undefined && step.result !== null) {
+    const row = el(box, 'div', { class: 'mp-bar-row mp-total' });
+    el(row, 'span', {}, 'together');
+    el(row, 'span');
+    el(row, 'b', { class: 'mp-value' }, signed(step.result, 3));
+  }
+}
+
+function drawMaps(parent, step, array) {
+  const [count, rows, cols] = array.shape;
+  const row = el(parent, 'div', { class: 'mp-planes' });
+  const side = count > 1 ? 60 : 112;
+  for (let i = 0; i < count; i++) {
+    const one = el(row, 'figure');
+    const { ctx } = board(one, side, (side * rows) / cols, step.names[i] ?? step.title);
+    const table = step.lo < 0 ? DIVERGING_LUT : SEQUENTIAL_LUT;
+    blit(ctx, heat(array.data, rows, cols, table, step.lo, step.hi, i * rows * cols), 0, 0, side, (side * rows) / cols);
+    if (step.names[i]) el(one, 'figcaption', {}, step.names[i]);
+  }
+}
+
+function drawQuad(parent, step, array) {
+  const top = greatest(array.data);
+  step.labels.forEach((label, i) => strip(parent, rowOf(array, i), label, top));
+}
+
+const DRAW = {
+  pixels: drawPixels,
+  product: drawProduct,
+  vector: drawVector,
+  sum: drawSum,
+  heads: drawHeads,
+  softmax: drawSoftmax,
+  keys: drawKeys,
+  bars: drawBars,
+  maps: drawMaps,
+  quad: drawQuad,
+};

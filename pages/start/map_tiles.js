@@ -1,0 +1,318 @@
+// A part as a small picture of its numbers, on a canvas of its own.
+
+import { blit, heat, offscreen } from '../views/kit/pixels.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, channelsAt } from '../views/kit/ramp.js';
+import { percent } from '../views/kit/words.js';
+import { apart, sequenceLines } from './map_cells.js';
+import { READ } from './map_layout.js';
+
+/** The picture in grey, as attention lies over it. */
+export function greyed(bitmap) {
+  const node = document.createElement('canvas');
+  const scale = Math.min(1, 256 / Math.max(bitmap.width, bitmap.height));
+  node.width = Math.max(1, Math.round(bitmap.width * scale));
+  node.height = Math.max(1, Math.round(bitmap.height * scale));
+  const ctx = node.getContext('2d');
+  ctx.drawImage(bitmap, 0, 0, node.width, node.height);
+  const image = ctx.getImageData(0, 0, node.width, node.height);
+  for (let i = 0; i < image.data.length; i += 4) {
+    const grey = 0.299 * image.data[i] + 0.587 * image.data[i + 1] + 0.114 * image.data[i + 2];
+    image.data.fill(26 + grey * 0.74, i, i + 3);
+  }
+  ctx.putImageData(image, 0, 0);
+  return node;
+}
+
+const smooth = (bitmap) => bitmap.width > 128;
+
+/** Rounds what is drawn in a box off by two pixels, as every picture of the app. */
+function rounded(ctx, x, y, w, h, draw, radius = 3) {
+  ctx.save();
+  ctx.beginPath();
+  ctx.roundRect(x, y, w, h, radius);
+  ctx.clip();
+  draw();
+  ctx.restore();
+}
+
+function drawPicture(ctx, w, h, { photo }) {
+  if (photo) rounded(ctx, 0, 0, w, h, () => blit(ctx, photo, 0, 0, w, h, smooth(photo)));
+}
+
+/** One patch of the picture into a box. */
+export function drawPatch(ctx, photo, [rows, cols], cell, [x, y, w, h]) {
+  const [pw, ph] = [photo.width / cols, photo.height / rows];
+  ctx.imageSmoothingEnabled = pw > 24;
+  ctx.drawImage(photo, (cell % cols) * pw, Math.floor(cell / cols) * ph, pw, ph, x, y, w, h);
+}
+
+function drawPatches(ctx, w, h, { photo, model, part }) {
+  if (!photo) return;
+  const [rows, cols] = part.grid ?? model.header.grid;
+  const gap = apart(w, cols);
+  const [cw, ch] = [(w + gap) / cols, (h + gap) / rows];
+  for (let i = 0; i < rows * cols; i++)
+    drawPatch(ctx, photo, [rows, cols], i, [(i % cols) * cw, Math.floor(i / cols) * ch, cw - gap, ch - gap]);
+}
+
+/** Up to four maps in a square, two by two; each by its own scale. */
+function drawMaps(ctx, { data, shape }, [x, y, w, h], ranges, table) {
+  const [count, rows, cols] = shape;
+  const across = count > 1 ? 2 : 1;
+  const down = Math.ceil(count / across);
+  const gap = 3;
+  const [cw, ch] = [(w - gap * (across - 1)) / across, (h - gap * (down - 1)) / down];
+  for (let i = 0; i < count; i++) {
+    const image = heat(data, rows, cols, table, ...ranges, i * rows * cols);
+    const at = [x + (i % across) * (cw + gap), y + Math.floor(i / across) * (ch + gap), cw, ch];
+    rounded(ctx, ...at, () => blit(ctx, image, ...at, cols > 64), 2);
+  }
+}
+
+/** E's first rows as filters: grey is no weight. */
+function drawFilters(ctx, { data, shape }, w, h) {
+  const [count, rows, cols, channels] = shape;
+  const across = Math.ceil(Math.sqrt(count));
+  const gap = 3;
+  const side = (Math.min(w, h) + gap) / across;
+  for (let i = 0; i < count; i++) {
+    const image = new ImageData(cols, rows);
+    for (let k = 0; k < 4 * rows * cols; k++) {
+      const from = (i * rows * cols + (k >> 2)) * channels;
+      image.data[k] = k % 4 === 3 ? 255 : data[from + (channels > 1 ? k % 4 : 0)];
+    }
+    const at = [(i % across) * side, Math.floor(i / across) * side, side - gap, side - gap];
+    rounded(ctx, ...at, () => blit(ctx, offscreen(image), ...at), 2);
+  }
+}
+
+/** E: the filters that its rows are; where they are not sent, four of the maps that it makes of the picture. */
+function drawEmbed(ctx, w, h, { model, part }) {
+  const filters = model.array(part, 'filters');
+  if (filters) drawFilters(ctx, filters, w, h);
+  else drawMaps(ctx, model.array(part, 'maps'), [0, 0, w, h], [0, 255], DIVERGING_LUT);
+}
+
+function drawLevel(ctx, w, h, { model, part }) {
+  const last = part.levels.length - 1;
+  drawMaps(ctx, model.array(part, String(last)), [0, 0, w, h], [0, 255], SEQUENTIAL_LUT);
+}
+
+/** Signed values as a strip; `top` is what the ends of the scale stand for. */
+export function drawStrip(ctx, values, [x, y, w, h], top = greatest(values)) {
+  blit(ctx, heat(values, 1, values.length, DIVERGING_LUT, -top, top), x, y, w, h);
+}
+
+export function greatest(values) {
+  let most = 1e-12;
+  for (const value of values) most = Math.max(most, Math.abs(value));
+  return most;
+}
+
+/** A sequence as its tokens' thumbnails, each with the first channels of its vector. */
+function drawSequence(ctx, w, h, { model, photo, colors, box }) {
+  const { header } = model;
+  const lines = sequenceLines(model, box);
+  const shown = lines.filter((line) => line.pin).map((line) => model.content(line.pin));
+  const top = Math.max(...shown.filter(Boolean).map(greatest)) * 0.75;
+  for (const { pin, y, h: tall } of lines) {
+    const at = y - box.tile.y;
+    const side = tall - 3;
+    ctx.fillStyle = colors.muted;
+    if (!pin) {
+      for (const k of [-1, 0, 1]) ctx.fillRect(side / 2 - 1 + 0.5, at + tall / 2 + k * 3.5 - 1, 2, 2);
+      continue;
+    }
+    const cell = model.tokenAt(header, pin) - header.prefix.length;
+    if (cell < 0) drawToken(ctx, pin, [0, at + 1.5, side, side], colors);
+    else if (photo) drawPatch(ctx, photo, header.grid, cell, [0, at + 1.5, side, side]);
+    const values = model.content(pin);
+    if (values) drawStrip(ctx, values, [side + 4, at + 1.5, w - side - 4, side], top);
+  }
+}
+
+/** A prefix token: a small accent square with its first letter. */
+export function drawToken(ctx, name, [x, y, w, h], colors) {
+  ctx.fillStyle = colors.query;
+  ctx.beginPath();
+  ctx.roundRect(x, y, w, h, Math.min(4, w / 4));
+  ctx.fill();
+  if (w < 9) return;
+  ctx.fillStyle = colors.mode === 'dark' ? '#10151c' : '#fff';
+  ctx.font = `600 ${Math.round(Math.min(11, w * 0.62))}px ${colors.font}`;
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'middle';
+  ctx.fillText(name[0].toUpperCase(), x + w / 2, y + h / 2 + 0.5);
+}
+
+/** Every position's likeness to every other: a map a position, each at its own place; one map where the rest is not sent. */
+function drawPositions(ctx, w, h, { model, part }) {
+  const { data, shape } = model.array(part, 'cosine');
+  const [rows, cols] = part.grid ?? model.header.grid;
+  const first = shape[1] - rows * cols;
+  if (shape[0] === 1) return blit(ctx, heat(data, rows, cols, DIVERGING_LUT, -127, 127, first), 0, 0, w, h);
+  const gap = w / cols > 10 ? 1.5 : 1;
+  const [cw, ch] = [(w + gap) / cols, (h + gap) / rows];
+  for (let i = 0; i < rows * cols; i++) {
+    const image = heat(data, rows, cols, DIVERGING_LUT, -127, 127, (first + i) * shape[1] + first);
+    blit(ctx, image, (i % cols) * cw, Math.floor(i / cols) * ch, cw - gap, ch - gap);
+  }
+}
+
+/** A block: what the readout looks at, over the picture; the prefix tokens stand above it. */
+function drawBlock(ctx, w, h, { model, part, grey, colors, box }) {
+  const values = model.row(part);
+  const first = part.prefix.length;
+  const [rows, cols] = part.grid;
+  const patches = values.subarray(first);
+  const top = patches.reduce((most, value) => Math.max(most, value), 0);
+  // What a window's tokens are given differs little: from the least to the most of it.
+  const low = part.row_of === 'received' ? patches.reduce((least, value) => Math.min(least, value), top) : 0;
+  const lift = box.lift ?? 0;
+  const table = accentLut(colors.query);
+  if (grey) rounded(ctx, 0, lift, w, h - lift, () => blit(ctx, grey, 0, lift, w, h - lift, grey.width > 128));
+  rounded(ctx, 0, lift, w, h - lift, () => blit(ctx, heat(patches, rows, cols, table, low, top), 0, lift, w, h - lift));
+  part.prefix.forEach((name, i) => {
+    const side = lift - 3;
+    ctx.fillStyle = colors.panel;
+    ctx.strokeStyle = colors.query;
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    ctx.roundRect(i * (side + 2) + 0.5, 0.5, side - 1, side - 1, 2);
+    ctx.fill();
+    ctx.globalAlpha = Math.min(1, values[i] / (top || 1));
+    ctx.fillStyle = colors.query;
+    ctx.fill();
+    ctx.globalAlpha = 1;
+    ctx.stroke();
+  });
+  if (part.window) drawWindows(ctx, w, h, lift, part, colors);
+}
+
+/** Lines between a stage's windows; shifted ones begin half a window further. */
+function drawWindows(ctx, w, h, lift, { grid: [rows, cols], window, shifted }, colors) {
+  ctx.strokeStyle = colors.mode === 'dark' ? 'rgb(255 255 255 / 0.85)' : '#fff';
+  ctx.lineWidth = 1.5;
+  ctx.beginPath();
+  const from = (size) => (shifted ? Math.floor(size / 2) : size);
+  for (let c = from(window[1]); c < cols; c += window[1]) {
+    ctx.moveTo((c * w) / cols, lift);
+    ctx.lineTo((c * w) / cols, h);
+  }
+  for (let r = from(window[0]); r < rows; r += window[0]) {
+    ctx.moveTo(0, lift + (r * (h - lift)) / rows);
+    ctx.lineTo(w, lift + (r * (h - lift)) / rows);
+  }
+  ctx.stroke();
+}
+
+function drawMerge(ctx, w, h, { model, part }) {
+  const { data } = model.array(part, 'length');
+  const [rows, cols] = part.grid;
+  const most = data.reduce((a, b) => Math.max(a, b), 0);
+  rounded(ctx, 0, 0, w, h, () => blit(ctx, heat(data, rows, cols, SEQUENTIAL_LUT, 0, most), 0, 0, w, h));
+}
+
+/** The last norm: a gate; where there is room, what it does to the length of what is read. */
+function drawGate(ctx, w, h, { model, part, colors }) {
+  ctx.fillStyle = colors.panel;
+  ctx.strokeStyle = colors.muted;
+  ctx.lineWidth = 1.25;
+  ctx.beginPath();
+  ctx.roundRect(0.75, 0.75, w - 1.5, h - 1.5, 6);
+  ctx.fill();
+  ctx.stroke();
+  ctx.fillStyle = colors.ink;
+  ctx.font = `600 12px ${colors.font}`;
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'middle';
+  ctx.fillText(w < 120 ? 'LN' : lengthsOf(model, part), w / 2, h / 2 + 0.5);
+}
+
+function lengthsOf(model, part) {
+  const [into, out] = ['in_length', 'length'].map((name) => {
+    const { data } = model.array(part, name);
+    return part.token >= 0 ? data[part.token] : data.reduce((a, b) => a + b, 0) / data.length;
+  });
+  return `${into.toFixed(1)} long  →  LN  →  ${out.toFixed(1)} long`;
+}
+
+function drawVectors(ctx, w, h, { model, part }) {
+  const { shape } = model.array(part, 'vectors');
+  const tall = (h - 2 * (shape[0] - 1)) / shape[0];
+  for (let i = 0; i < shape[0]; i++) drawStrip(ctx, model.vector(part, i), [0, i * (tall + 2), w, tall]);
+}
+
+/** The head: what it reads, and below it its weights, a row a class (two of them in a model with two heads). */
+function drawHead(ctx, w, h, { model, part, colors }) {
+  const weights = model.array(part, 'weights');
+  drawVectors(ctx, w, weights ? READ - 6 : Math.min(h, READ), { model, part });
+  if (!weights) return;
+  const [heads, rows, cols] = weights.shape;
+  const step = (h - READ) / rows;
+  const tall = Math.min(16, step - 4) / heads;
+  for (let k = 0; k < rows; k++) {
+    const y = READ + k * step + (step - heads * tall) / 2;
+    for (let head = 0; head < heads; head++) {
+      const image = heat(weights.data, 1, cols, DIVERGING_LUT, -127, 127, (head * rows + k) * cols);
+      blit(ctx, image, 0, y + head * tall, w, tall - (heads > 1 ? 1 : 0));
+    }
+    if (k === model.top) frameRow(ctx, w, y, heads * tall, colors);
+  }
+}
+
+function frameRow(ctx, w, y, h, colors) {
+  ctx.strokeStyle = colors.query;
+  ctx.lineWidth = 2;
+  ctx.strokeRect(1, y - 1, w - 2, h + 2);
+}
+
+/** A class a line: its name, its probability as a bar; `share` of the bars' length while they rise. */
+export function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
+  const { names, truth } = model.header.classes;
+  const probabilities = model.arrays.probabilities.data;
+  const step = h / names.length;
+  const name = Math.min(w * 0.42, 124);
+  const track = w - name - 58;
+  ctx.textBaseline = 'middle';
+  names.forEach((text, i) => {
+    const y = i * step + step / 2;
+    const best = i === model.top && share > 0;
+    ctx.font = `${best ? 600 : 400} ${Math.min(13, step * 0.84)}px ${colors.font}`;
+    ctx.fillStyle = best ? colors.ink : colors.muted;
+    ctx.textAlign = 'left';
+    ctx.fillText(short(ctx, i === truth ? `${text} ✓` : text, name - 6), 0, y);
+    const tall = Math.min(12, step * 0.6);
+    ctx.fillStyle = colors.panel;
+    ctx.fillRect(name, y - tall / 2, track, tall);
+    ctx.fillStyle = best ? colors.query : colors.muted;
+    ctx.fillRect(name, y - tall / 2, Math.max(1, track * probabilities[i] * share), tall);
+    ctx.fillStyle = best ? colors.ink : colors.muted;
+    ctx.textAlign = 'right';
+    ctx.fillText(percent(probabilities[i] * share), w, y);
+  });
+}
+
+function short(ctx, text, room) {
+  let cut = text;
+  while (cut.length > 2 && ctx.measureText(`${cut}…`).width > room) cut = cut.slice(0, -1);
+  return ctx.measureText(text).width <= room ? text : `${cut}…`;
+}
+
+/** 'r, g, b' of a signed value in [-1, 1]. */
+export const signedColor = (value) => `rgb(${channelsAt(DIVERGING_LUT, (value + 1) / 2)})`;
+
+export const PAINTERS = {
+  picture: drawPicture,
+  patches: drawPatches,
+  embed: drawEmbed,
+  maps: drawLevel,
+  prefix: drawSequence,
+  positions: drawPositions,
+  block: drawBlock,
+  merge: drawMerge,
+  norm: drawGate,
+  pool: drawVectors,
+  head: drawHead,
+  classes: drawClasses,
+};

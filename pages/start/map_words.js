@@ -1,0 +1,75 @@
+// What the map says: a part in a sentence for those who hear it, a station of the journey, a token under the pointer.
+
+import { percent, plural } from '../views/kit/words.js';
+import { shapeWords } from './map_model.js';
+
+const long = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
+
+/** A part's name and what it says, for a screen reader. */
+export function partWords(part) {
+  const shape = part.shape_out ? ` Out: ${part.shape_out.join(' by ')}.` : '';
+  return `${part.title}: ${part.words}${shape}`;
+}
+
+/** The whole map in a few sentences, from its own numbers. */
+export function summary(model) {
+  const { header } = model;
+  const chain = model.parts.map((part) => part.title).join(', ');
+  const best = header.classes.names[model.top];
+  const share = percent(model.arrays.probabilities.data[model.top]);
+  return `${header.label}. ${plural(model.parts.length, 'part')} in the order of the data: ${chain}. The answer is ${best} with ${share}.`;
+}
+
+/** A token's strongest keys in words: 'patch 12 (18.3 %), [CLS] (9.1 %)'. */
+function keyWords(model, part, pin, most = 3) {
+  const keys = model.keys(part, model.tokenAt(part, pin)).slice(0, most);
+  return keys
+    .map(({ key, weight }) => `${model.shortName(model.pinOf(part, key), part)} (${percent(weight)})`)
+    .join(', ')
+    .replace(/, ([^,]*)$/, ' and $1');
+}
+
+const STATION = {
+  picture: (model, part) => part.words,
+  patches: (model, part, pin) =>
+    `${sentence(model.nameOf(pin, part))} is lifted off: ${shapeWords(part.shape_out.slice(1))} numbers.`,
+  embed: (model, part, pin) => {
+    const token = model.tokenAt({ ...part, prefix: [] }, pin);
+    const length = model.array(part, 'length').data[token];
+    return `Multiplied by E it becomes a token: ${part.shape_out[1]} numbers, ${long(length)} long.`;
+  },
+  prefix: (model, part) => part.words,
+  positions: (model, part, pin) => {
+    const rows = model.array(part, 'length').data;
+    const token = model.tokenAt({ grid: model.header.grid, prefix: part.on_prefix ? model.header.prefix : [] }, pin);
+    return `The vector of its place, ${long(rows[token] ?? rows[0])} long, is added: only this says where the patch lay.`;
+  },
+  block: (model, part, pin) => {
+    const name = model.shortName(pin, part);
+    const { attention, mlp, out } = model.lengths(part, pin);
+    return `${part.title}: ${name} asks; ${keyWords(model, part, pin)} answer most. Attention adds ${long(attention)}, the MLP ${long(mlp)}: it is ${long(out)} long now.`;
+  },
+};
+
+const sentence = (text) => text[0].toUpperCase() + text.slice(1);
+
+/** What happens to the followed token at a part. */
+export function stationWords(model, part, pin) {
+  const own = STATION[part.kind];
+  if (part.kind === 'block' && model.tokenAt(part, pin) < 0) return part.words;
+  return own ? own(model, part, pin) : part.words;
+}
+
+/** A token under the pointer, in a part. */
+export function tokenWords(model, part, pin) {
+  const seen = part.kind === 'block' ? part : model.sequence;
+  const name = sentence(model.nameOf(pin, part.kind === 'prefix' ? model.header : seen));
+  if (part.kind === 'block') {
+    const { attention, mlp } = model.lengths(part, pin);
+    return `${name} in ${part.title.toLowerCase()}\nlooks most at ${keyWords(model, part, pin)}\nattention adds ${long(attention)}, the MLP ${long(mlp)}`;
+  }
+  const embed = model.byId.get('embed');
+  const cell = embed ? model.tokenAt({ ...embed, prefix: [] }, pin) : -1;
+  if (embed && cell >= 0) return `${name}\nits token is ${long(model.array(embed, 'length').data[cell])} long`;
+  return name;
+}

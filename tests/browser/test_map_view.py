@@ -1,0 +1,476 @@
+"""The map of a whole model in the browser: layout and words by hand, play, scrub, keys, three depths, no server."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from pages.views.register import address
+from tests.browser.conftest import ROOT
+from vitviz.plots.blob import pack
+
+pytestmark = pytest.mark.browser
+CLASSES = ["cat", "dog", "ship"]
+GRID, PREFIX, CHANNELS, LAYERS = [4, 4], ["cls"], 8, 3
+TOKENS = len(PREFIX) + GRID[0] * GRID[1]
+BESIDE = str(ROOT / "pages" / "start" / "page.py")
+MOUNT = """async ([map, parts]) => {
+  const mount = (await import('/pages/views/base.js')).default, at = (id) => document.querySelector(id);
+  window.told = [];
+  window.answer = (part) => mount({ parentElement: at('#part'), data: new Uint8Array(parts[part]) });
+  window.show = (bytes) => mount({
+    parentElement: at('#map'), data: new Uint8Array(bytes), setTriggerValue: (name, value) => told.push([name, value]),
+  });
+  answer('');
+  show(map);
+}"""
+IMPORT = """async (names) => {
+  window.map = {};
+  for (const name of names) map[name] = await import(`/pages/start/map_${name}.js`);
+}"""
+
+
+def part(id_: str, kind: str, title: str, shape: list[int], **more: Any) -> dict[str, Any]:
+    """A part of the header, with what all parts have."""
+    placed = {"grid": GRID, "prefix": PREFIX, "cell_px": 4}
+    link = {"slug": "block", "label": "Every step", "href": "block?pin=0.5"}
+    said = {"title": title, "words": f"{title} in words.", "symbol": "z"}
+    return {
+        "id": id_,
+        "kind": kind,
+        **said,
+        **placed,
+        "shape_out": shape,
+        "opens": kind != "picture",
+        "link": link,
+        **more,
+    }
+
+
+def parts() -> list[dict[str, Any]]:
+    sequence = [TOKENS, CHANNELS]
+    blocks = [
+        part(
+            f"block.{n}",
+            "block",
+            f"Layer {n}",
+            sequence,
+            layer=n,
+            row_of="cls",
+            window=None,
+            stream_scale=1.0,
+        )
+        for n in range(1, LAYERS + 1)
+    ]
+    return [
+        part("picture", "picture", "Picture", [3, 16, 16], grid=None, prefix=[]),
+        part("patches", "patches", "Patches", [16, 48], prefix=[]),
+        part("embed", "embed", "Embedding E", [16, CHANNELS], prefix=[], scale=1.0),
+        part("prefix", "prefix", "[CLS] in front", sequence, names=PREFIX, scale=1.0),
+        part("positions", "positions", "Positions", sequence, on_prefix=True, scale=1.0),
+        *blocks,
+        part("norm", "norm", "Last LayerNorm", sequence, token=0),
+        part("head", "head", "Head", [3], grid=None, shape_in=[CHANNELS], scale=1.0),
+        part("classes", "classes", "Classes", [3], grid=None),
+    ]
+
+
+def header(**more: Any) -> dict[str, Any]:
+    terms = [
+        {"base": "x", "sub": "p", "sup": "1", "parts": ["patches"], "say": "one patch"},
+        {"base": "E", "sub": "", "sup": "", "parts": ["embed"], "say": "the matrix"},
+        " + ",
+        {"base": "MLP", "sub": "", "sup": "", "parts": ["block.*/mlp"], "say": "two maps"},
+    ]
+    return {
+        "family": "vit",
+        "label": "A cat through a model",
+        "pin": "0.375,0.625",
+        "photo": {"kind": "image/png", "px": [16, 16]},
+        **{"prefix": PREFIX, "grid": GRID, "readout": "cls", "parts": parts()},
+        "equations": [{"n": "1", "source": "a paper", "tokens": terms}],
+        "classes": {"names": CLASSES, "index": [0, 1, 2], "truth": 0},
+        **more,
+    }
+
+
+def arrays() -> dict[str, np.ndarray[Any, Any]]:
+    draw = np.random.default_rng(0)
+    file = io.BytesIO()
+    Image.fromarray(draw.integers(0, 255, (16, 16, 3), dtype=np.uint8)).save(file, "PNG")
+
+    def codes(*shape: int) -> np.ndarray[Any, Any]:
+        return draw.integers(-127, 128, shape).astype(np.int8)
+
+    made: dict[str, np.ndarray[Any, Any]] = {
+        "photo": np.frombuffer(file.getvalue(), np.uint8),
+        "embed.length": np.ones(16, np.float32),
+        "embed.filters": draw.integers(0, 255, (4, 4, 4, 3), dtype=np.uint8),
+        "embed.vectors": codes(16, CHANNELS),
+        "prefix.vectors": codes(1, CHANNELS),
+        "positions.cosine": codes(TOKENS, TOKENS),
+        "positions.length": np.ones(TOKENS, np.float32),
+        "positions.vectors": codes(TOKENS, CHANNELS),
+        "norm.in_length": np.full(TOKENS, 9, np.float32),
+        "norm.length": np.full(TOKENS, 2, np.float32),
+        "head.vectors": codes(1, CHANNELS),
+        "head.weights": codes(1, 3, CHANNELS),
+        "logits": np.array([0.0, 1.0, -1.0], np.float32),
+        "probabilities": np.array([0.245, 0.665, 0.09], np.float32),
+        "lens": np.full((LAYERS + 1, 3), 1 / 3, np.float32),
+    }
+    for n in range(1, LAYERS + 1):
+        made |= {
+            f"block.{n}.row": draw.integers(0, 255, (2, TOKENS), dtype=np.uint8),
+            f"block.{n}.row_max": np.ones(2, np.float32),
+            f"block.{n}.keys": np.tile(np.arange(5, dtype=np.uint8), (TOKENS, 1)),
+            f"block.{n}.weights": np.tile(np.array([32768, 9000, 5000, 100, 0], np.uint16), (TOKENS, 1)),
+            f"block.{n}.head_of": np.zeros((TOKENS, 5), np.uint8),
+            f"block.{n}.lengths": np.tile(
+                np.array([3 * n, 2, 1.5, 3 * n + 1], np.float32), (TOKENS, 1)
+            ).astype(np.float32),
+            f"block.{n}.stream": codes(2, TOKENS, CHANNELS),
+        }
+    return made
+
+
+def message(**more: Any) -> list[int]:
+    return list(address(BESIDE, "map") + pack(header(**more), **arrays()))
+
+
+def answer(name: str) -> list[int]:
+    """What the server says about a part: one sum and its table; the empty name closes."""
+    if not name:
+        return list(address(BESIDE, "map_part") + pack({"part": ""}))
+    step = {"kind": "sum", "title": "Added to the stream", "formula": "z′ = z + a", "numbers": "3 + 2"}
+    step |= {"labels": ["z", "a", "z′"], "shape": [17, 8], "array": "s0", "lengths": [3, 2, 4], "cosine": 0.1}
+    table = {
+        "title": "Channels",
+        "file": "channels.csv",
+        "columns": ["z, in", "a"],
+        "rows": None,
+        "array": "t0",
+    }
+    said = {"part": name, "token_name": "patch 10", "head": 0, "class": 1, "steps": [step], "tables": [table]}
+    values = np.arange(24, dtype=np.float32).reshape(3, 8)
+    return list(address(BESIDE, "map_part") + pack(said, s0=values, t0=values[:2].T.copy()))
+
+
+Opened = Callable[..., Page]
+
+
+@pytest.fixture
+def opened(browser: Browser, site: str) -> Iterator[Opened]:
+    """`opened(width=1000)`: a page with the map; `told` are its events, `answer(part)` the server's answers."""
+    pages: list[Page] = []
+    problems: list[str] = []
+
+    def make(width: int = 1000, calm: bool = False) -> Page:
+        page = browser.new_page(
+            viewport={"width": width, "height": 900}, reduced_motion="reduce" if calm else "no-preference"
+        )
+        pages.append(page)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.route(
+            f"{site}/",
+            lambda route: route.fulfill(
+                body="<body style='margin: 0'><div id=map></div><div id=part></div>", content_type="text/html"
+            ),
+        )
+        page.goto(f"{site}/")
+        known = {name: answer(name) for name in ("", "block.2", "embed")}
+        page.evaluate(MOUNT, [message(), known])
+        expect(page.locator(".vv[data-component=map][data-ready=true][data-photo]")).to_be_visible()
+        return page
+
+    yield make
+    for page in pages:
+        page.close()
+    assert not problems
+
+
+def told(page: Page) -> list[list[str]]:
+    return page.evaluate("told")
+
+
+def title_of(page: Page, part_id: str) -> Locator:
+    return page.locator(f'[data-part="{part_id}"] .mp-open')
+
+
+# ------------------------------------------------------------ what it shows
+
+
+@pytest.mark.parametrize("width", [1500, 860, 390, 360])
+def test_every_part_stands_on_the_screen_and_nothing_leaves_its_width(opened: Opened, width: int) -> None:
+    page = opened(width)
+    ids = page.locator("[data-part]").evaluate_all("(all) => all.map((node) => node.dataset.part)")
+    assert ids == [one["id"] for one in parts()]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    boxes = page.locator(".mp-tile").evaluate_all(
+        "(all) => all.map((n) => { const b = n.getBoundingClientRect(); return [b.left, b.right, b.top, b.bottom]; })"
+    )
+    assert all(left >= 0 and right <= width + 0.5 for left, right, _, _ in boxes)
+    for i, (left, right, top, bottom) in enumerate(boxes):
+        for other_left, other_right, other_top, other_bottom in boxes[:i]:
+            across = min(right, other_right) - max(left, other_left)
+            along = min(bottom, other_bottom) - max(top, other_top)
+            assert min(across, along) <= 1, "two tiles lie over each other"
+    # In the order of the data: down on a phone, to the right in each line of a wide screen.
+    if width < 640:
+        assert [box[2] for box in boxes] == sorted(box[2] for box in boxes)
+    else:
+        assert [box[0] for box in boxes[:5]] == sorted(box[0] for box in boxes[:5])
+
+
+def test_every_tile_has_a_picture(opened: Opened) -> None:
+    colours = (
+        opened()
+        .locator(".mp-tile")
+        .evaluate_all(
+            """(all) => all.map((node) => {
+          const { data } = node.getContext('2d').getImageData(0, 0, node.width, node.height);
+          return new Set(new Uint32Array(data.buffer)).size;
+        })"""
+        )
+    )
+    assert min(colours) > 3
+
+
+def test_parts_and_the_whole_are_said_for_those_who_do_not_see_them(opened: Opened) -> None:
+    page = opened()
+    expect(page.locator(".mp-summary")).to_have_text(
+        "A cat through a model. 11 parts in the order of the data: Picture, Patches, Embedding E, [CLS] in front, "
+        "Positions, Layer 1, Layer 2, Layer 3, Last LayerNorm, Head, Classes. The answer is dog with 66.5\xa0%."
+    )
+    assert title_of(page, "block.2").get_attribute("aria-label") == "Layer 2: Layer 2 in words. Out: 17 by 8."
+    expect(page.get_by_role("button", name="E: the matrix")).to_be_visible()
+
+
+def test_a_term_and_its_part_light_up_together_both_ways(opened: Opened) -> None:
+    page = opened()
+    page.get_by_role("button", name="E: the matrix").hover()
+    expect(page.locator("[data-part=embed].mp-lit")).to_have_count(1)
+    page.get_by_role("button", name="MLP: two maps").hover()
+    expect(page.locator(".mp-block.mp-lit")).to_have_count(LAYERS)
+    expect(page.locator("[data-part=embed].mp-lit")).to_have_count(0)
+    title_of(page, "embed").hover()
+    expect(page.locator(".mp-term.mp-lit")).to_have_count(1)
+    expect(page.locator(".mp-feeds")).to_have_attribute("data-part", "patches")
+    expect(page.locator(".mp-fed")).to_have_attribute("data-part", "prefix")
+
+
+# ------------------------------------------------------------ tokens
+
+
+def test_a_click_on_a_patch_pins_it_and_a_hover_asks_nobody(opened: Opened) -> None:
+    page = opened()
+    tile = page.locator("[data-part=patches] canvas")
+    box = tile.bounding_box()
+    assert box
+    tile.hover(position={"x": box["width"] * 0.9, "y": box["height"] * 0.1})
+    expect(page.locator(".vv-tip")).to_contain_text("Patch 4 (row 1, column 4)")
+    assert told(page) == []
+    tile.click(position={"x": box["width"] * 0.9, "y": box["height"] * 0.1})
+    assert told(page) == [["pin", "0.8750,0.1250"]]
+    page.locator("[data-part=prefix] canvas").click(position={"x": 5, "y": 20})
+    assert told(page)[1:] == [["pin", "cls"]]
+
+
+def test_keys_walk_the_patches_and_pin(opened: Opened) -> None:
+    page = opened()
+    page.locator("[data-part=patches] canvas").focus()
+    page.keyboard.press("ArrowLeft")  # begins at the pinned patch: row 3, column 2
+    expect(page.locator(".vv-live").last).to_contain_text("Patch 10")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    assert told(page) == [["pin", "0.1250,0.6250"]]
+
+
+# ------------------------------------------------------------ three depths
+
+
+def test_a_click_opens_a_part_a_second_shows_its_numbers_and_escape_goes_back(opened: Opened) -> None:
+    page = opened()
+    title_of(page, "block.2").click()
+    assert told(page) == [["open", '{"part":"block.2"}']]
+    panel = page.locator(".mp-panel")
+    expect(panel).to_contain_text("Computing this part")
+    expect(title_of(page, "block.2")).to_have_attribute("aria-expanded", "true")
+    page.evaluate("answer('block.2')")
+    expect(panel).to_contain_text("Added to the stream")
+    title_of(page, "block.2").click()
+    expect(panel.get_by_role("table")).to_contain_text("715")
+    page.keyboard.press("Escape")
+    expect(panel.get_by_role("table")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+    assert told(page)[1:] == [["open", ""]]
+    expect(title_of(page, "block.2")).to_be_focused()
+
+
+def test_an_empty_place_closes_and_another_part_takes_the_place(opened: Opened) -> None:
+    page = opened()
+    title_of(page, "block.2").click()
+    title_of(page, "embed").click()
+    page.evaluate("answer('block.2')")  # comes too late: another part is open
+    expect(page.locator(".mp-panel")).to_contain_text("Computing this part")
+    page.evaluate("answer('embed')")
+    page.get_by_role("button", name="Show the numbers").click()
+    expect(page.locator(".mp-panel").get_by_role("table")).to_be_visible()
+    tiles = [page.locator(f"[data-part={name}] .mp-tile").bounding_box() for name in ("picture", "patches")]
+    assert tiles[0] and tiles[1]
+    page.mouse.click((tiles[0]["x"] + tiles[0]["width"] + tiles[1]["x"]) / 2, tiles[0]["y"] + 20)
+    expect(page.locator(".mp-panel")).to_have_count(0)
+
+
+def test_an_opened_part_has_one_link_which_the_server_follows(opened: Opened) -> None:
+    page = opened()
+    page.evaluate("answer('embed')")  # a link named it: nobody here asked
+    link = page.locator(".mp-panel").get_by_role("link")
+    expect(link).to_have_attribute("href", "block?pin=0.5")
+    link.click()
+    assert told(page) == [["go", "embed"]]
+
+
+def test_numbers_are_taken_away_as_csv(opened: Opened) -> None:
+    page = opened()
+    page.evaluate("answer('embed')")
+    page.get_by_role("button", name="Show the numbers").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download Channels as CSV").click()
+    assert download.value.suggested_filename == "channels.csv"
+    assert download.value.path().read_text().splitlines()[:2] == ['"z, in",a', "0,8"]
+
+
+# ------------------------------------------------------------ the journey
+
+
+def test_the_journey_plays_pauses_and_ends_with_the_class(opened: Opened) -> None:
+    page = opened()
+    page.get_by_role("button", name="Play one token").click()
+    expect(page.locator(".mp-said")).to_contain_text("Patch 10 (row 3, column 2) is lifted off")
+    page.get_by_role("button", name="Pause").click()
+    at = page.get_by_role("slider").input_value()
+    page.wait_for_timeout(200)
+    assert page.get_by_role("slider").input_value() == at
+    page.get_by_role("button", name="Play one token").click()
+    expect(page.locator(".mp-said")).to_have_text("Classes in words.")
+    expect(page.locator(".mp-ahead")).to_have_count(0)
+    page.get_by_role("button", name="Whole map").click()
+    expect(page.locator(".mp-said")).to_contain_text("Follow patch 10")
+    assert told(page) == []
+
+
+def test_the_journey_is_scrubbed_and_stepped_by_keys(opened: Opened) -> None:
+    page = opened(calm=True)
+    expect(
+        page.get_by_role("button", name="Play one token")
+    ).to_be_hidden()  # motion is refused: stations alone
+    slider = page.get_by_role("slider")
+    slider.focus()
+    for words in (
+        "lifted off",
+        "Multiplied by E",
+        "[CLS] in front in words",
+        "The vector of its place",
+    ):
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(".mp-said")).to_contain_text(words)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".mp-said")).to_have_text(
+        "Layer 1: patch 10 asks; [CLS] (50.0\xa0%), patch 1 (13.7\xa0%) and patch 2 (7.6\xa0%) answer most. "
+        "Attention adds 2.0, the MLP 1.5: it is 6.0 long now."
+    )
+    expect(page.locator(".mp-ahead")).to_have_count(5)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".mp-now")).to_have_attribute("data-part", "positions")
+    page.keyboard.press("End")
+    expect(page.locator(".mp-now")).to_have_attribute("data-part", "classes")
+    page.keyboard.press("Escape")
+    expect(page.locator(".mp-said")).to_contain_text("Follow patch 10")
+
+
+def test_a_new_message_keeps_what_is_open_and_where_the_journey_stands(opened: Opened) -> None:
+    page = opened()
+    page.evaluate("answer('embed')")
+    page.get_by_role("button", name="Next station").click()
+    expect(page.locator(".mp-now")).to_have_attribute("data-part", "patches")
+    page.evaluate("(bytes) => show(bytes)", message(pin="0.125,0.125"))
+    expect(page.locator(".mp-panel")).to_contain_text("Embedding E")
+    expect(page.locator(".mp-said")).to_contain_text("Patch 1 (row 1, column 1) is lifted off")
+
+
+# ------------------------------------------------------------ pure functions
+
+
+@pytest.fixture
+def call(opened: Opened) -> Callable[..., Any]:
+    page = opened()
+    page.evaluate(IMPORT, ["equations", "journey", "layout", "model", "numbers"])
+    return lambda expression: page.evaluate(expression)
+
+
+def test_what_an_equations_reference_means(call: Callable[..., Any]) -> None:
+    asked = [("embed", "embed", ""), ("block.*", "block.2", ""), ("block.*/mlp", "block.2", "mlp")]
+    asked += [
+        ("block.*/mlp", "block.2", "attention"),
+        ("block.*", "merge.2", ""),
+        ("block.1", "block.12", ""),
+    ]
+    found = call(f"{json.dumps(asked)}.map((one) => map.equations.means(...one))")
+    assert found == [True, True, True, False, False, False]
+
+
+def test_a_sequence_is_shown_by_a_few_of_its_tokens(call: Callable[..., Any]) -> None:
+    assert call("map.model.sequenceRows(['cls'], [8, 8], 37, 7)") == [0, 1, 2, None, 37, None, 64]
+    assert call("map.model.sequenceRows(['cls', 'dist'], [8, 8], 1, 7)") == [0, 1, 2, 3, None, 65]
+    assert call("map.model.sequenceRows([], [2, 2], 3, 7)") == [0, 1, 2, 3]
+
+
+def test_a_journey_takes_about_ten_seconds_however_deep_the_model_is(call: Callable[..., Any]) -> None:
+    for depth in (4, 12, 24):
+        kinds = ["patches", "embed", "prefix", "positions", *["block"] * depth, "norm", "head", "classes"]
+        total = sum(call(f"map.journey.durations({json.dumps(kinds)})"))
+        assert 8000 <= total <= 10500
+
+
+def test_blocks_flow_into_lines_that_hold_them(call: Callable[..., Any]) -> None:
+    for depth, width, lines in ((6, 600, 1), (12, 700, 1), (24, 700, 2), (48, 500, 6)):
+        blocks = json.dumps([{"kind": "block", "id": f"block.{n}"} for n in range(depth)])
+        found = call(
+            f"(({{ rows, pitch, side }}) => [rows.length, Math.max(...rows.map((row) => row.length)) * pitch, side])"
+            f"(map.layout.columns({blocks}, {width}))"
+        )
+        assert found[0] == lines and found[1] <= width + 1 and found[2] >= 40
+
+
+def test_the_message_is_read_as_the_contract_says(opened: Opened) -> None:
+    page = opened()
+    page.evaluate(IMPORT, ["model"])
+    found = page.evaluate(
+        """async (bytes) => {
+          const { open } = await import('/pages/views/kit/blob.js');
+          const model = new map.model.MapModel(open(new Uint8Array(bytes)));
+          const block = model.byId.get('block.1');
+          return [model.keys(block, 3)[1], model.lengths(block, 'cls'), [...model.row(block)].length,
+                  model.lengths(model.byId.get('block.3'), 'cls').out, model.top, model.course('cls').rows.length];
+        }""",
+        message(),
+    )
+    assert found[0]["key"] == 1 and abs(found[0]["weight"] - 9000 / 65535) < 1e-6
+    assert found[1] == {"into": 3, "attention": 2, "mlp": 1.5, "between": 4, "out": 6}
+    assert found[2:] == [TOKENS, 9, 1, 2 * LAYERS + 1]
+
+
+def test_a_messages_address_names_the_maps_files() -> None:
+    files = address(BESIDE, "map")
+    (length,) = struct.unpack("<I", files[:4])
+    assert files[4 : 4 + length].decode().split() == ["start/map.js", "start/map.css"]

@@ -1,0 +1,215 @@
+"""The start page: the whole model on the chosen picture, what is opened in it, and the way to every page."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pages.shell import registry
+from pages.start import answers, scene, stored
+from pages.stores import cached, catalogue
+from pages.stores.visit import Visit
+from tests.messages import body, unpack
+from tests.pages.conftest import OpenApp
+from vitviz.models.presets import PRESETS
+from vitviz.plots.blob import opened
+
+SHIPPED = Path(__file__).parents[2] / "checkpoints"
+FAMILIES = ("vit_digits", "deit_cifar10", "hybrid_cifar10", "swin_digits", "cnn_digits")
+
+
+def views(app) -> dict[str, tuple[dict, dict]]:
+    """Header and arrays of the map and of what is open in it."""
+    found = {
+        mount.proto.id.rpartition("home.map")[2]: mount.proto.bytes
+        for mount in app.main.get("bidi_component")
+    }
+    return {name: unpack(body(found[end])) for name, end in (("map", ""), ("part", ".part"))}
+
+
+def query(app) -> dict[str, str]:
+    return {key: value[0] if isinstance(value, list) else value for key, value in app.query_params.items()}
+
+
+def act(app, **said):
+    """What a view sends, in one run."""
+    app.session_state["home.map"] = said
+    return app.run()
+
+
+@pytest.mark.parametrize("preset", [name for name in FAMILIES if name in PRESETS])
+def test_every_family_has_its_map_and_a_computed_caption(open_app: OpenApp, preset: str) -> None:
+    app = open_app(model=f"preset:{preset}")
+    header, arrays = views(app)["map"]
+    assert [part["id"] for part in header["parts"]][0] == "picture"
+    best = header["classes"]["names"][int(arrays["probabilities"].argmax())]
+    assert any(f"the answer is {best} with" in caption.value.lower() for caption in app.main.caption)
+    assert views(app)["part"][0] == {"part": "", "arrays": {}}
+    for part in header["parts"]:
+        link = part["link"]
+        assert link is None or link["slug"] in registry.BY_SLUG and "model=preset" in link["href"]
+
+
+def test_the_numbers_are_those_of_the_chosen_picture(open_app: OpenApp) -> None:
+    app = open_app(model="preset:vit_digits", image="digits:5")
+    header, arrays = views(app)["map"]
+    choice = catalogue.models(Visit("one"))["preset:vit_digits"]
+    found = cached.captured(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
+    np.testing.assert_allclose(arrays["logits"], found.logits[0], rtol=1e-5)
+    assert header["label"].startswith("Digits 5")
+
+
+def test_a_pin_of_the_map_is_the_noun(open_app: OpenApp) -> None:
+    app = open_app(model="preset:vit_digits")
+    before = views(app)["map"][0]
+    assert before["token"] == 1 + 4 * 8 + 4
+    app = act(app, pin="0.0625,0.1875")
+    header = views(app)["map"][0]
+    assert header["pin"] == "0.062,0.188" and header["token"] == 1 + 8
+    assert query(app)["pin"] == "0.062,0.188"
+    assert all("pin=0.062%2C0.188" in part["link"]["href"] for part in header["parts"] if part["link"])
+
+
+@pytest.mark.parametrize("pin", ["", "nan,nan", "9,9", "<b>", "cls,1", "x" * 1000])
+def test_what_is_no_pin_changes_nothing(open_app: OpenApp, pin: str) -> None:
+    app = open_app(model="preset:vit_digits")
+    app = act(app, pin=pin)
+    assert views(app)["map"][0]["pin"] == "0.500,0.500"
+
+
+def test_a_part_opens_closes_and_stands_in_the_link(open_app: OpenApp) -> None:
+    app = open_app(model="preset:vit_digits")
+    app = act(app, open=json.dumps({"part": "block.2", "head": 1}))
+    part, arrays = views(app)["part"]
+    assert (part["part"], part["head"], part["title"]) == ("block.2", 1, "Layer 2")
+    assert part["link"]["slug"] == "block" and "block.layer=2" in part["link"]["href"]
+    assert query(app)["home.part"] == "block.2"
+    assert all(np.isfinite(arrays[step["array"]]).all() for step in part["steps"])
+    app = act(app, open=json.dumps({"part": "head", "class": 3}))
+    assert views(app)["part"][0]["class"] == 3
+    app = act(app, open="")
+    assert views(app)["part"][0]["part"] == "" and "home.part" not in query(app)
+
+
+def test_a_link_opens_its_part_with_its_pin(open_app: OpenApp) -> None:
+    app = open_app(model="preset:vit_digits", home__part="positions", pin="cls")
+    part = views(app)["part"][0]
+    assert (part["part"], part["token_name"]) == ("positions", "[CLS]")
+
+
+@pytest.mark.parametrize("said", ["picture", "block.9", "../x", "<script>", "block.1;"])
+def test_a_link_to_no_part_opens_none(open_app: OpenApp, said: str) -> None:
+    app = open_app(model="preset:vit_digits", home__part=said)
+    assert views(app)["part"][0]["part"] == ""
+
+
+@pytest.mark.parametrize(
+    "said", ["{", "[]", '{"part":7}', '{"part":"picture"}', '{"part":"block.1","head":-3}', 5]
+)
+def test_what_is_no_question_opens_nothing(open_app: OpenApp, said: object) -> None:
+    app = open_app(model="preset:vit_digits")
+    app = act(app, open=said)
+    assert views(app)["part"][0]["part"] == ""
+
+
+def test_an_open_part_that_the_next_model_lacks_is_closed(open_app: OpenApp) -> None:
+    app = open_app(model="preset:vit_digits", home__part="prefix")
+    app.sidebar.selectbox(key="model").set_value("preset:swin_digits").run()
+    assert views(app)["part"][0]["part"] == ""
+    assert "home.part" not in query(app)
+
+
+def test_every_part_leads_to_a_page_that_can_show_it() -> None:
+    from vitviz.models.abilities import abilities
+
+    for name, entry in PRESETS.items():
+        able = abilities(entry.config)
+        for part in ("patches", "embed", "prefix", "positions", "block.2", "merge.2", "stem", "head"):
+            slug, label, _ = scene.lens_of(part, entry.config)
+            assert not slug or label, name
+            if slug == "patches":
+                assert able.embedding
+            if slug == "attention":
+                assert able.attention
+
+
+def test_a_parts_link_opens_its_lens_with_the_token_pinned(open_app: OpenApp) -> None:
+    app = open_app(model="preset:vit_digits", pin="0.100,0.900")
+    app = act(app, go="block.3")
+    assert app.title[0].value == "Inside one block"
+    assert query(app)["pin"] == "0.100,0.900" and query(app)["block.layer"] == "3"
+
+
+def test_the_stored_map_is_what_the_model_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever changes the message, the default model or its picture runs `python -m pages.start.stored`."""
+    monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
+    kept, kept_buffers = opened((SHIPPED / answers.STORED).read_bytes())
+    made, buffers = opened(stored.first_message(stored.default_choice()))
+    found, wanted = (unpack_parts(header, raw) for header, raw in ((kept, kept_buffers), (made, buffers)))
+    assert found.keys() == wanted.keys() and kept["mark"] == made["mark"]
+    for name, array in wanted.items():
+        difference = np.abs(found[name].astype(np.float64) - array.astype(np.float64)).max(initial=0)
+        # Another processor rounds otherwise: a code may differ by one, a key may change places with its equal.
+        assert difference <= (1 if array.dtype != np.float32 else 1e-3) or name.endswith(
+            (".keys", ".head_of")
+        ), name
+    assert [(part["id"], part["words"]) for part in kept["parts"]] == [
+        (part["id"], part["words"]) for part in made["parts"]
+    ]
+
+
+def unpack_parts(header: dict, buffers: bytes) -> dict[str, np.ndarray]:
+    return {
+        name: np.frombuffer(buffers, entry["dtype"], int(np.prod(entry["shape"])), entry["offset"])
+        for name, entry in header["arrays"].items()
+    }
+
+
+def test_the_stored_map_serves_its_own_model_step_and_picture_alone(
+    open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("digits_vit.safetensors", answers.STORED):
+        shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
+    asked = []
+    whole = cached.journey
+    monkeypatch.setattr(cached, "journey", lambda *key: asked.append(key[1:3]) or whole(*key))
+    app = open_app()
+    assert query(app)["model"] == "checkpoint:digits_vit" and not asked
+    first = views(app)["map"][0]
+    assert first["classes"]["truth"] == 6
+    app = act(app, pin="0.1,0.1")
+    assert not asked and views(app)["map"][0]["token"] == 1
+    app.sidebar.number_input(key="nouns.index").set_value(1).run()
+    assert [image for _, image in asked] == ["digits:1"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [b"", b"\x00", b"\xff" * 64, b"\x05\x00\x00\x00[1,2]   "],
+    ids=["empty", "byte", "bytes", "list"],
+)
+def test_a_broken_stored_map_is_computed_instead(
+    open_app: OpenApp, no_shipped_checkpoints: Path, broken: bytes
+) -> None:
+    shutil.copy(SHIPPED / "digits_vit.safetensors", no_shipped_checkpoints / "digits_vit.safetensors")
+    (no_shipped_checkpoints / answers.STORED).write_bytes(broken)
+    header, _ = views(open_app())["map"]
+    assert header["title"] == "Digits ViT, patch 4"
+
+
+def test_the_cards_lead_to_every_page(open_app: OpenApp) -> None:
+    app = open_app(model="preset:vit_digits")
+    words = {caption.value for caption in app.main.caption}
+    assert {entry.question for entry in registry.PAGES if entry.slug != "home"} <= words
+
+
+def test_the_drawers_hold_formulas_code_and_numbers(open_app: OpenApp) -> None:
+    app = open_app(model="preset:vit_digits")
+    for name in ("math", "code", "numbers"):
+        app.session_state[f"home.drawer.{name}"] = True
+    app.run()
+    assert not app.exception

@@ -1,0 +1,60 @@
+"""An opened part as the answer that the map's second message carries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis.opened import Opened
+from vitviz.plots.blob import pack
+
+
+def part_view(opened: Opened | None, title: str = "", link: dict[str, str] | None = None) -> bytes:
+    """The operations and tables of an opened part; of None the message that nothing is open."""
+    if opened is None:
+        return pack({"part": ""})
+    arrays: dict[str, NDArray[Any]] = {}
+    steps, tables = [], []
+    for index, operation in enumerate(opened.operations):
+        arrays[f"s{index}"] = np.asarray(operation.values, np.float32)
+        steps.append(
+            {
+                "kind": operation.kind,
+                "title": operation.title,
+                "formula": operation.formula,
+                "numbers": operation.numbers,
+                "say": operation.say,
+                "labels": list(operation.labels),
+                "shape": list(operation.shape),
+                "array": f"s{index}",
+                **operation.facts,
+            }
+        )
+    for index, table in enumerate(opened.tables):
+        arrays[f"t{index}"] = np.asarray(table.values, np.float32)
+        tables.append(
+            {
+                "title": table.title,
+                "file": table.file,
+                "columns": list(table.columns),
+                "rows": list(table.rows) or None,
+                "array": f"t{index}",
+            }
+        )
+    chosen = (opened.token, opened.head, opened.chosen_class, opened.channel)
+    header = {
+        "part": opened.part,
+        "title": title,
+        "token": opened.token,
+        "token_name": opened.token_name,
+        "head": opened.head,
+        "class": opened.chosen_class,
+        "channel": opened.channel,
+        "steps": steps,
+        "tables": tables,
+        "link": link,
+        "key": "|".join("" if one is None else str(one) for one in (opened.part, *chosen)),
+    }
+    return pack(header, **arrays)

@@ -1,0 +1,273 @@
+"""What the map says of its parts: titles, symbols, and one sentence each, computed from the picture's own numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from vitviz.analysis.journey import (
+    Attended,
+    Classes,
+    Cut,
+    Embedded,
+    Heads,
+    Journey,
+    Maps,
+    Merged,
+    Normed,
+    Part,
+    Pooled,
+    Positions,
+    Prefix,
+)
+from vitviz.words import percent, plural
+
+
+@dataclass(frozen=True)
+class ModelWords:
+    """What the map's sentences must know of a model beyond its numbers.
+
+    readout: 'cls', 'mean', 'first_patch' or 'max'. pre_norm, final_norm: where LayerNorms stand. stem: whether
+    convolutions make its tokens. windows: whether its heads look inside windows. distilled: whether it has two heads.
+    """
+
+    readout: str
+    pre_norm: bool = True
+    final_norm: bool = True
+    stem: bool = False
+    windows: bool = False
+    distilled: bool = False
+    convolutions: bool = False
+
+
+_TITLES = {
+    "picture": "Picture",
+    "patches": "Patches",
+    "embed": "Embedding E",
+    "prefix": "[CLS] in front",
+    "positions": "Positions",
+    "norm": "Last LayerNorm",
+    "pool": "Mean",
+    "head": "Head",
+    "classes": "Classes",
+}
+
+
+def title_of(part: Part, model: ModelWords) -> str:
+    """What a part is called on the map."""
+    first, _, number = part.id.partition(".")
+    content = part.content
+    if isinstance(content, Prefix):
+        names = part.tokens.prefix if part.tokens is not None else ()
+        return f"{' and '.join(written(name) for name in names)} in front"
+    if isinstance(content, Pooled):
+        return {"mean": "Mean over all places", "max": "Largest of all places"}.get(
+            content.how, "The first patch"
+        )
+    if isinstance(content, Heads) and model.distilled:
+        return "Two heads"
+    if isinstance(content, Embedded) and model.stem:
+        return "Maps become tokens"
+    if first == "stem":
+        return "Convolutional stem" if model.stem else "First convolution"
+    if number:
+        return {"block": "Layer", "stage": "Stage", "merge": "Merging into stage"}[first] + f" {number}"
+    return _TITLES[first]
+
+
+def written(name: str) -> str:
+    """A prefix token as it is written: '[CLS]'."""
+    return f"[{name.upper()}]"
+
+
+def symbol_of(part: Part, model: ModelWords) -> str:
+    """A part in a formula; '' where it has no letter."""
+    first, _, number = part.id.partition(".")
+    fixed = {"picture": "x", "patches": "xₚ", "embed": "E", "positions": "E_pos", "head": "W", "classes": "p"}
+    if first == "prefix" and part.tokens is not None:
+        return ", ".join(f"x_{'class' if name == 'cls' else name}" for name in part.tokens.prefix)
+    if first == "norm":
+        return "LN(z_L⁰)" if model.readout == "cls" else "LN(z_L)"
+    return f"z_{number}" if first == "block" else fixed.get(first, "")
+
+
+def words_of(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    """One sentence on what this part does to this picture."""
+    return _WORDS[type(part.content)](part, model, classes)
+
+
+def _picture(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    channels, height, width = part.shape_in
+    colour = {1: "one grey value", 3: "red, green and blue"}.get(channels, f"{channels} values")
+    return f"{height} × {width} pixels of {colour}: {channels * height * width:,} numbers."
+
+
+def _cut(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    tokens = part.tokens
+    assert tokens is not None
+    rows, cols = tokens.grid
+    return (
+        f"Cut into {rows} × {cols} squares of {tokens.cell_px} px: {plural(rows * cols, 'patch', 'patches')} of"
+        f" {part.shape_out[1]:,} numbers each."
+    )
+
+
+def _embedded(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    content = part.content
+    assert isinstance(content, Embedded)
+    sizes = np.linalg.norm(content.vectors, axis=-1)
+    wide = f"{part.shape_out[1]:,} numbers"
+    into = (
+        f"Each place of the maps is one token: its {part.shape_in[0]:,} channels are multiplied into {wide}"
+        if model.stem
+        else f"One matrix turns each patch's {part.shape_in[1]:,} numbers into a token of {wide}"
+    )
+    return f"{into}; tokens are {sizes.min():.1f} to {sizes.max():.1f} long."
+
+
+def _maps(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    content = part.content
+    assert isinstance(content, Maps)
+    last = content.levels[-1].maps
+    dark = float((last <= 0).mean())
+    made = f"{plural(last.shape[0], 'map')} of {last.shape[1]} × {last.shape[2]} places"
+    how = plural(len(content.levels), "convolution" if part.id == "stem" else "block")
+    verb = "makes" if len(content.levels) == 1 else "make"
+    return f"{how} of small overlapping filters {verb} {made}; {percent(dark, 0)} of their values are zero or below."
+
+
+def _prefix(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    content = part.content
+    assert isinstance(content, Prefix) and part.tokens is not None
+    names = [written(name) for name in part.tokens.prefix]
+    return (
+        f"{' and '.join(names)} {'is a learned token' if len(names) == 1 else 'are learned tokens'} without a patch of"
+        f" {'its' if len(names) == 1 else 'their'} own, the same for every picture:"
+        f" {part.shape_in[0]} tokens become {part.shape_out[0]}."
+    )
+
+
+def _positions(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    content = part.content
+    assert isinstance(content, Positions)
+    sizes = np.linalg.norm(content.table, axis=-1)
+    kind = "learned" if content.learned else "computed"
+    return (
+        f"A {kind} vector for each place is added to its token, {sizes.min():.1f} to {sizes.max():.1f} long: only so"
+        " does the model know where a patch lay."
+    )
+
+
+def _attended(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    content = part.content
+    assert isinstance(content, Attended)
+    of_cls = content.row_of == "cls"
+    _, attention, mlp, _ = content.lengths[0] if of_cls else content.lengths.mean(axis=0)
+    where = (
+        f" inside its window of {content.window_grid[0]} × {content.window_grid[1]}"
+        if content.window_grid
+        else ""
+    )
+    return (
+        f"{'[CLS]' if of_cls else 'A token'} asks all others{where}: attention adds a vector of length"
+        f" {attention:.1f}{'' if of_cls else ' on average'}, the MLP one of {mlp:.1f}."
+    )
+
+
+def _merged(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    return (
+        f"Every 2 × 2 neighbours become one token: {part.shape_in[0]:,} tokens of {part.shape_in[1]} numbers become"
+        f" {part.shape_out[0]:,} of {part.shape_out[1]}."
+    )
+
+
+def _normed(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    content = part.content
+    assert isinstance(content, Normed)
+    if content.token >= 0:
+        before, after = content.before[content.token], content.after[content.token]
+        if model.distilled:
+            second = content.token + 1
+            return (
+                f"[CLS] and [DIST] are read: LayerNorm brings them from lengths {before:.1f} and"
+                f" {content.before[second]:.1f} to {after:.1f} and {content.after[second]:.1f}."
+            )
+        name = "[CLS]" if model.readout == "cls" else "the first patch"
+        return f"Only {name} is read: LayerNorm brings it from length {before:.1f} to {after:.1f}."
+    return (
+        f"LayerNorm brings every token to one scale: {content.before.mean():.1f} long before,"
+        f" {content.after.mean():.1f} after, on average."
+    )
+
+
+def _pooled(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    content = part.content
+    assert isinstance(content, Pooled)
+    if content.how == "first patch":
+        return "The answer is read from the first patch's token: there is no [CLS]."
+    what = {"mean": "The mean", "max": "The largest value"}[content.how]
+    said = f"{what} of each of {part.shape_out[0]:,} channels over all places: where something lay is forgotten here."
+    return said if model.convolutions else f"{said} There is no [CLS]."
+
+
+def _heads(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    content = part.content
+    assert isinstance(content, Heads)
+    width, count = content.vectors.shape[1], part.shape_out[0]
+    if len(content.names) == 2:
+        return f"[CLS] and [DIST] are each read by a head of their own: {width} products a class, {count:,} classes."
+    return f"One dot product of {width} numbers for each of {count:,} classes."
+
+
+def _classes(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
+    content = part.content
+    assert isinstance(content, Classes)
+    order = np.argsort(-content.probabilities, kind="stable")
+    best = order[0]
+    second = (
+        f", then {classes[order[1]]} with {percent(content.probabilities[order[1]])}"
+        if len(order) > 1
+        else ""
+    )
+    return f"{classes[best]} with {percent(content.probabilities[best])}{second}."
+
+
+def caption_of(journey: Journey, model: ModelWords, classes: tuple[str, ...]) -> str:
+    """One or two sentences on the whole way: how much is added where, and what comes of it."""
+    blocks = [part.content for part in journey.parts if isinstance(part.content, Attended)]
+    answer = next((part.content for part in journey.parts if isinstance(part.content, Classes)), None)
+    said = ""
+    if answer is not None:
+        best = int(answer.probabilities.argmax())
+        said = f"the answer is {classes[best]} with {percent(answer.probabilities[best])}"
+    if not blocks:
+        return f"{said[:1].upper()}{said[1:]}." if said else ""
+    of_cls = model.readout == "cls"
+    added = np.stack([(block.lengths[0] if of_cls else block.lengths.mean(axis=0))[1:3] for block in blocks])
+    attention, mlp = added.max(axis=0)
+    layers = added.argmax(axis=0) + 1
+    first = blocks[0]
+    count = f"{plural(len(first.lengths), 'token')} pass {plural(len(blocks), 'layer')}"
+    who = "to [CLS]" if of_cls else "to a token on average"
+    return (
+        f"{count}: attention adds most {who} in layer {layers[0]}, a vector of length {attention:.1f}, and the MLP in"
+        f" layer {layers[1]}, one of {mlp:.1f}{'; ' + said if said else ''}."
+    )
+
+
+_WORDS: dict[type, Callable[[Part, ModelWords, tuple[str, ...]], str]] = {
+    type(None): _picture,
+    Cut: _cut,
+    Embedded: _embedded,
+    Maps: _maps,
+    Prefix: _prefix,
+    Positions: _positions,
+    Attended: _attended,
+    Merged: _merged,
+    Normed: _normed,
+    Pooled: _pooled,
+    Heads: _heads,
+    Classes: _classes,
+}
