@@ -12,6 +12,7 @@ from pages.shell import (
     lesson,
     lesson_panel,
     link,
+    my_lesson,
     registry,
     sidebar,
     warm,
@@ -46,6 +47,8 @@ with link.kept():
     with lesson_panel.beside(slug):
         page.run()
         foot.draw(slug)
+    with st.sidebar:
+        my_lesson.draw(slug)
 browser.keep()
 if first:
     first_link.dismiss()

@@ -23,7 +23,7 @@ def draw(slug: str) -> None:
         return
     st.button(
         "Add to my lesson",
-        key="lesson.add",
+        key="my_lesson.add",
         icon=":material/bookmark_add:",
         type="tertiary",
         on_click=add,
@@ -45,4 +45,6 @@ def add() -> None:
         st.toast(f"It cannot be added: {error}.", icon=":material/info:")
         return
     count = len(shelf.own[lessons.MINE].stops)
-    st.toast(f"Stop {count} of your lesson. 'Lessons' in the menu shows it.", icon=":material/bookmark_added:")
+    st.toast(
+        f"Stop {count} of your lesson. 'Lessons' in the menu shows it.", icon=":material/bookmark_added:"
+    )

@@ -24,6 +24,7 @@ _MIME = {
     ".json": "application/json",
     ".npz": "application/octet-stream",
     ".png": "image/png",
+    ".toml": "application/toml",
     ".webp": "image/webp",
     ".zip": "application/zip",
 }

@@ -127,6 +127,14 @@ _ALL = (
         need="windows",
         parts=("patches", "positions", "blocks"),
     ),
+    PageEntry(
+        "classroom/lessons",
+        "lessons",
+        "Lessons",
+        "signpost",
+        "Class",
+        "Which way through the model shall it be?",
+    ),
     PageEntry("classroom/words", "words", "Words", "dictionary", "Class", "What does this word mean?"),
 )
 PAGES = tuple(entry for entry in _ALL if (_ROOT / entry.folder / "page.py").is_file())

@@ -12,6 +12,7 @@ from pages.stores import lessons
 from tests.pages.conftest import ROOT, OpenApp
 from vitviz.lessons.checks import Control, Fact, GuessMade, Model, Page, Picture, Pinned, RunPast, Step
 from vitviz.lessons.lesson import Lesson, Stop
+from vitviz.words import plain
 
 SHIPPED = lessons.shipped(registry.BY_SLUG)
 STOPS = [(name, number) for name, found in SHIPPED.items() for number in range(1, len(found.stops) + 1)]
@@ -187,3 +188,49 @@ def test_a_lesson_of_the_operators_folder_is_opened_by_its_link(
     found = lessons.of_the_class(registry.BY_SLUG)
     assert isinstance(found["class.week1"], Lesson)
     assert found["class.broken"] == "the lesson, title: expected str, received int"
+
+
+def mine(open_app: OpenApp) -> AppTest:
+    """The page of lessons after a page was added to one's own lesson."""
+    app = open_app(registry.BY_SLUG["attention"].path, model="checkpoint:digits_vit", pin="cls")
+    app.button(key="my_lesson.add").click().run()
+    return app.switch_page(registry.BY_SLUG["lessons"].path).run()
+
+
+def test_the_page_lists_what_is_shipped_and_opens_a_file(open_app: OpenApp) -> None:
+    app = open_app(registry.BY_SLUG["lessons"].path)
+    assert all(f"**{plain(found.title)}**" in texts(app) for found in SHIPPED.values())
+    text = (
+        (lessons.SHIPPED / "fifteen.toml").read_bytes().replace(b"A ViT in fifteen minutes", b"![x](y) <b>")
+    )
+    app.file_uploader[0].upload("a.toml", text, "application/toml").run()
+    assert "**\\!\\[x\\]\\(y\\) \\<b\\>**" in texts(app)
+    app.file_uploader[0].upload("b.toml", b"title = 3", "application/toml").run()
+    assert "The lesson, title: expected str, received int" in app.warning[0].value.replace("\\", "")
+
+
+def test_a_page_that_was_added_is_worded_and_kept(open_app: OpenApp) -> None:
+    app = mine(open_app)
+    assert not app.exception
+    next(node for node in app.text_input if str(node.key).endswith(".1.title")).set_value("Where it *looks*")
+    next(button for button in app.button if button.label == "Keep this stop").click().run()
+    assert not app.exception and not app.warning
+    assert any("Where it \\*looks\\*" in node.label for node in app.expander)
+    links = [
+        node.proto.query_string for node in app.main.get("page_link") if node.proto.label == "Look at it"
+    ]
+    assert len(links) == 1 and "lesson=mine" in links[0] and "pin=cls" in links[0]
+
+
+def test_what_is_no_stop_is_refused_and_the_old_one_stays(open_app: OpenApp) -> None:
+    app = mine(open_app)
+    next(node for node in app.text_input if str(node.key).endswith(".1.task")).set_value(" ")
+    next(button for button in app.button if button.label == "Keep this stop").click().run()
+    assert app.warning[0].value == "Not kept: task is empty."
+
+
+def test_the_last_stop_that_is_removed_ends_the_lesson(open_app: OpenApp) -> None:
+    app = mine(open_app)
+    next(button for button in app.button if button.label == "Remove").click().run()
+    assert not app.exception
+    assert "You have no stop yet" in texts(app)

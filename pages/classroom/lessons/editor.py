@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
@@ -28,8 +29,8 @@ from vitviz.words import plain
 
 _TURN, _ERROR = "lessons._edited", "lessons._refused"
 EMPTY = (
-    "You have no stop yet. Go to a page, set it up as you want to show it, and press 'Add to my lesson' at the end of the"
-    " sidebar."
+    "You have no stop yet. Go to a page, set it up as you want to show it, and press 'Add to my lesson' at the end of"
+    " the sidebar."
 )
 ASKS = {  # the measures that need no parameter of an author's
     "": "nothing",
@@ -96,7 +97,10 @@ def _stop(mine: Lesson, number: int, stop: Stop, key: str) -> None:
         st.form_submit_button("Keep this stop", on_click=_keep_stop, args=(number, key))
     with st.container(horizontal=True):
         shelf.way(lessons.MINE, mine, number, "Look at it", "visibility")
-        for label, icon, to in (("Earlier", "arrow_upward", number - 1), ("Later", "arrow_downward", number + 1)):
+        for label, icon, to in (
+            ("Earlier", "arrow_upward", number - 1),
+            ("Later", "arrow_downward", number + 1),
+        ):
             fits = 1 <= to <= len(mine.stops)
             st.button(
                 label,
@@ -135,21 +139,25 @@ def ways_to_see(stop: Stop) -> dict[str, Check]:
 def _check(stop: Stop, key: str) -> None:
     ways = ways_to_see(stop)
     now = next(label for label, check in ways.items() if check == stop.check)
-    st.selectbox("It is done when", list(ways), index=list(ways).index(now), key=f"{key}.check", format_func=plain)
+    st.selectbox(
+        "It is done when", list(ways), index=list(ways).index(now), key=f"{key}.check", format_func=plain
+    )
 
 
 def _question(stop: Stop, key: str) -> None:
     own = stop.question
-    known = {name: type(own.measure) is MEASURES[name] and own.measure == MEASURES[name]() for name in ASKS if name} if own else {}
-    now = next((name for name, same in known.items() if same), AS_IT_IS if own else "")
+    same = [name for name in ASKS if own is not None and name and own.measure == MEASURES[name]()]
+    now = same[0] if same else AS_IT_IS if own is not None else ""
     options = [*ASKS] if now != AS_IT_IS else [AS_IT_IS, *ASKS]
     left, right = st.columns([2, 3])
     left.selectbox(
-        "Ask for", options, index=options.index(now), key=f"{key}.measure", format_func=lambda name: ASKS.get(name, name)
+        "Ask for",
+        options,
+        index=options.index(now),
+        key=f"{key}.measure",
+        format_func=lambda name: ASKS.get(name, name),
     )
-    right.text_input(
-        "The question", own.prompt if own else "", max_chars=LONGEST_PROMPT, key=f"{key}.prompt"
-    )
+    right.text_input("The question", own.prompt if own else "", max_chars=LONGEST_PROMPT, key=f"{key}.prompt")
 
 
 def _asked(stop: Stop, key: str) -> Question | None:
@@ -159,16 +167,25 @@ def _asked(stop: Stop, key: str) -> Question | None:
         return None
     if name == AS_IT_IS and stop.question is not None:
         return replace(stop.question, prompt=prompt)
-    proof = () if stop.question is None or type(stop.question.measure) is not MEASURES[name] else stop.question.proof
+    proof = (
+        ()
+        if stop.question is None or type(stop.question.measure) is not MEASURES[name]
+        else stop.question.proof
+    )
     return Question(prompt, MEASURES[name](), proof)
 
 
 def _keep_stop(number: int, key: str) -> None:
     def kept(mine: Lesson) -> Lesson:
         said, stop = st.session_state, mine.stops[number - 1]
-        texts = {name: _line(said[f"{key}.{name}"]) for name in ("title", "words", "task")}
-        check = ways_to_see(stop)[said[f"{key}.check"]]
-        new = replace(stop, **texts, check=check, question=_asked(stop, key))
+        new = replace(
+            stop,
+            title=_line(said[f"{key}.title"]),
+            words=_line(said[f"{key}.words"]),
+            task=_line(said[f"{key}.task"]),
+            check=ways_to_see(stop)[said[f"{key}.check"]],
+            question=_asked(stop, key),
+        )
         return replace(mine, stops=(*mine.stops[: number - 1], new, *mine.stops[number:]))
 
     _change(kept)
@@ -181,7 +198,6 @@ def _move(number: int, to: int) -> None:
         return replace(mine, stops=tuple(stops))
 
     _change(moved)
-    changed()
 
 
 def _remove(number: int) -> None:
@@ -193,11 +209,12 @@ def _remove(number: int) -> None:
     changed()
 
 
-def _change(make: object) -> None:
+def _change(make: Callable[[Lesson], Lesson]) -> None:
     """Puts a changed lesson in the place of the visitor's own, or says why it is none."""
     own = lessons.shelf(visit.current()).own
     try:
-        own[lessons.MINE] = make(own[lessons.MINE])  # type: ignore[operator]
+        own[lessons.MINE] = make(own[lessons.MINE])
+        changed()
     except ValueError as error:
         st.session_state[_ERROR] = str(error)
 
