@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.shell import link, nouns, subject
-from pages.shell.subject import Subject
+from pages.shell import link, nouns
 from pages.stores import visit
 from pages.stores.lessons import Answer
 from vitviz.lessons.kinds import Choose, Drag, Kind, Measured
 from vitviz.lessons.lesson import Question
 from vitviz.pin import Pin
 from vitviz.words import plain
+
+if TYPE_CHECKING:
+    from pages.shell.subject import Subject
 
 _NOTE = "asked"  # of a visit's notes: answers to pages' own questions, by key
 Keep = Callable[[Answer | None], None]
@@ -43,7 +46,7 @@ def draw(
             keep(None)
             st.rerun()
         return
-    at = subject.current() if at is None else at
+    at = _at_hand() if at is None else at
     if why := question.measure.why_not(at):
         st.caption(f"This model has no answer to it. {plain(why)}")
         return
@@ -68,7 +71,7 @@ def ask(question: Question, key: str, at: Subject | None = None) -> None:
         key: of the question, such as 'block.longer'.
         at: the model, step and picture that are asked; the sidebar's where none is given.
     """
-    at = subject.current() if at is None else at
+    at = _at_hand() if at is None else at
     asked = visit.current().notes.setdefault(_NOTE, {})
     assert isinstance(asked, dict)
     answer = asked.get(key)
@@ -77,6 +80,13 @@ def ask(question: Question, key: str, at: Subject | None = None) -> None:
         asked[key] = new
 
     draw(question, key, answer if answer is not None and answer.where == _where(at) else None, keep, at)
+
+
+def _at_hand() -> Subject:
+    """The sidebar's model, step and picture; what it takes to run a model is imported only where one is asked."""
+    from pages.shell import subject
+
+    return subject.current()
 
 
 def _guess(kind: Kind, key: str, no_guess: Pin | None) -> float | None:
