@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import platform
-import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -25,7 +23,11 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.browser.conftest import FLAGS, chromium_path, free_port, stop_server  # noqa: E402
+
 LAYERS = 12
 SCRIPT = f"""
 import sys
@@ -122,10 +124,7 @@ def main() -> None:
     parser.add_argument("--moves", type=int, default=200)
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "attention_repaint.md")
     arguments = parser.parse_args()
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         script = Path(folder) / "bench.py"
         script.write_text(SCRIPT)
@@ -139,16 +138,13 @@ def main() -> None:
                     break
                 except OSError:
                     time.sleep(0.1)
-            browser = playwright.chromium.launch(
-                executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-            )
+            browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
             rows = measure(
                 browser.new_page(viewport={"width": 1400, "height": 900}), address, arguments.moves
             )
             browser.close()
         finally:
-            server.terminate()
-            server.wait()
+            stop_server(server)
     lines = [
         "# The attention explorer's hover",
         "",

@@ -1,12 +1,12 @@
 """What travels to a browser: bytes of a first visit, of a pin, of a change of layer, and of one poll of the live lab.
 
-    python benchmarks/message_bytes.py [--before PATH] [--polls 60]
+    python benchmarks/message_bytes.py [--before PATH] [--polls 60] [--small]
 
 A real Chromium opens each page of a real server; bytes are those of the websocket's messages as they arrive and of the
 views' files fetched beside them, before any compression on the way. Of the messages, 'code' is the JavaScript, CSS and
 HTML that they carry. A poll is a fragment's run that no visitor asked for; those that draw nothing do not count. PATH
 is a checkout to compare with, by this same script. Aims: a poll at most 16 KB, a pin at most 4 KB. Writes
-benchmarks/message_bytes.md.
+benchmarks/message_bytes.md; --small hears two polls and writes nothing.
 """
 
 from __future__ import annotations
@@ -174,7 +174,10 @@ def main() -> None:
     )
     parser.add_argument("--before", type=Path, help="a checkout to compare with")
     parser.add_argument("--polls", type=int, default=60, help="polls of the live lab to take the mean of")
+    parser.add_argument("--small", action="store_true", help="two polls; writes nothing")
     args = parser.parse_args()
+    if args.small:
+        args.polls = 2
     parts = []
     if args.before:
         parts.append(f"## Before\n\n{table(measure(args.before.resolve(), args.polls))}\n\n## Now\n\n")
@@ -186,7 +189,8 @@ def main() -> None:
         "# Bytes of a message\n\n`python benchmarks/message_bytes.py`, "
         f"{about}. Uncompressed. Aims: a poll ≤ 16,384 bytes, a pin ≤ 4,096.\n\n" + "".join(parts) + "\n"
     )
-    (ROOT / "benchmarks" / "message_bytes.md").write_text(text, encoding="utf-8")
+    if not args.small:
+        (ROOT / "benchmarks" / "message_bytes.md").write_text(text, encoding="utf-8")
     print(text)
 
 

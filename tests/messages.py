@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from PIL import Image
+
+if TYPE_CHECKING:
+    from streamlit.testing.v1 import AppTest
 
 
 def unpack(message: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -68,3 +73,18 @@ class Leaves:
             told = {name: [words[of] for words, _ in frames if of in words] for name, of in each.items()}
             pictures.append(picture | told)
         return header | {"pictures": pictures, "moments": [row[0][0] for row in rows]}, whole
+
+
+def message(app: AppTest, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of the view of this key."""
+    views = [node.proto for node in app.get("bidi_component")]
+    for proto in views:
+        if proto.id.endswith(key) and proto.bytes:
+            return unpack(body(proto.bytes))
+    raise AssertionError(f"no view {key}: {[proto.id for proto in views]}")
+
+
+def photo_of(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """The picture of a view's message, as a browser decodes it."""
+    with Image.open(io.BytesIO(arrays["photo"].tobytes())) as image:
+        return np.asarray(image.convert("RGB"))

@@ -35,7 +35,7 @@ def install() -> None:
         if not hasattr(owner, name):
             raise RuntimeError(f"Streamlit has no {name}: look at pages/shell/guards.py again")
     AppSession._handle_clear_cache_request = _ignored  # type: ignore[method-assign, assignment]
-    MemoryUploadedFileManager.add_file = _bounded  # type: ignore[method-assign]
+    MemoryUploadedFileManager.add_file = _bounded  # type: ignore[method-assign, assignment]
 
 
 def _ignored(session: AppSession) -> None:

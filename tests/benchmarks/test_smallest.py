@@ -2,40 +2,85 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.browser.conftest import chromium_path
+from vitviz.data.cache import write_dataset
+from vitviz.data.dataset import Dataset
 
 pytestmark = pytest.mark.slow  # minutes on a busy machine
 ROOT = Path(__file__).resolve().parents[2]
-IN_BROWSER = ("first_paint", "live_updates")
-SMALL = ("attention_distance", "distillation", "resize_accuracy", "window_cost")
+TRAIN, TEST = 2_560, 64  # pictures: ten batches of 256, more than are run to warm up
+
+# Each benchmark's own smallest size; {out} is a folder of the test.
+SMALLEST = {
+    "attention_capture": "--small",
+    "attention_distance": "--small",
+    "attention_first": "--rounds 1 --out {out}/table.md",
+    "distillation": "--small",
+    "positions_race": "--datasets shapes --epochs 0.02 --out {out}/race.json",
+    "resize_accuracy": "--small",
+    "similarity_grid": "--repeats 1",
+    "time_to_accuracy": "--small",
+    "train_step": "--small",
+    "window_cost": "--small",
+}
+IN_BROWSER = {
+    "attention_repaint": "--moves 3 --out {out}/table.md",
+    "first_paint": "--small",
+    "live_updates": "--small",
+    "message_bytes": "--small",
+    "similarity_grid": "--repeats 1 --browser",
+}
 
 
-def run(name: str) -> None:
-    before = {path: path.read_bytes() for path in (ROOT / "benchmarks").glob("*.md")}
+@pytest.fixture(scope="module")
+def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with 'mnist' and 'cifar10' of noise: what is timed does not depend on what is seen."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    for name, shape in (("mnist", (28, 28, 1)), ("cifar10", (32, 32, 3))):
+        images = rng.integers(0, 256, (TRAIN + TEST, *shape), np.uint8)
+        labels = np.arange(TRAIN + TEST) % 10
+        classes = tuple(f"class {i}" for i in range(10))
+        made = Dataset(name, images[:TRAIN], labels[:TRAIN], images[TRAIN:], labels[TRAIN:], classes)
+        write_dataset(made, folder / f"{name}.npz")
+    return folder
+
+
+def run(name: str, arguments: str, data: Path, out: Path) -> None:
+    kept = [*(ROOT / "benchmarks").glob("*.md"), ROOT / "checkpoints" / "positions_race.json"]
+    before = {path: path.read_bytes() for path in kept}
     done = subprocess.run(
-        [sys.executable, f"benchmarks/{name}.py", "--small"],
+        [sys.executable, f"benchmarks/{name}.py", *arguments.format(out=out).split()],
         cwd=ROOT,
+        env={**os.environ, "VITVIZ_DATA": str(data)},
         capture_output=True,
         text=True,
         timeout=280,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert {path: path.read_bytes() for path in (ROOT / "benchmarks").glob("*.md")} == before
+    assert {path: path.read_bytes() for path in kept} == before
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_a_benchmark_runs(name: str) -> None:
-    run(name)
+@pytest.mark.parametrize("name", SMALLEST)
+def test_a_benchmark_runs(name: str, noise: Path, tmp_path: Path) -> None:
+    run(name, SMALLEST[name], noise, tmp_path)
 
 
 @pytest.mark.browser
 @pytest.mark.skipif(chromium_path() is None, reason="no Chromium on this machine")
 @pytest.mark.parametrize("name", IN_BROWSER)
-def test_a_benchmark_in_the_browser_runs(name: str) -> None:
-    run(name)
+def test_a_benchmark_in_the_browser_runs(name: str, noise: Path, tmp_path: Path) -> None:
+    run(name, IN_BROWSER[name], noise, tmp_path)
+
+
+def test_every_benchmark_has_its_smallest_size() -> None:
+    scripts = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+    assert scripts == SMALLEST.keys() | IN_BROWSER.keys()

@@ -42,6 +42,7 @@ def test_every_formula_of_every_drawer_is_set(
     page = visit(address)
     titles = page.locator('[data-testid="stExpander"] summary')
     for index in range(titles.count()):
+        settle(page)  # what a drawer holds moves those below it
         titles.nth(index).click()
         expect(page.locator('[data-testid="stExpander"] details[open]')).to_have_count(index + 1)
     expect(page.locator('[data-testid="stExpander"] .katex').nth(formulas - 1)).to_be_attached()

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import json
 import re
-import struct
 from collections.abc import Callable, Iterator
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from tests.messages import body
+from tests.messages import message
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
@@ -32,27 +28,6 @@ MODELS = (
     "preset:recipe_c",  # heads on slices, softmax inside
     "preset:recipe_d",  # reads the first patch
 )
-
-
-def message(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
-    """Header and arrays of the component of this key."""
-    for node in app.get("bidi_component"):
-        proto = node.proto
-        if proto.id.endswith(name) and proto.bytes:
-            data = body(proto.bytes)
-            (length,) = struct.unpack("<I", data[:4])
-            header = json.loads(data[4 : 4 + length])
-            arrays = {
-                key: np.frombuffer(
-                    data,
-                    spec["dtype"],
-                    int(np.prod(spec["shape"])),
-                    4 + length + spec["offset"],
-                ).reshape(spec["shape"])
-                for key, spec in header["arrays"].items()
-            }
-            return header, arrays
-    raise AssertionError(f"no component {name}: {[n.proto.id for n in app.get('bidi_component')]}")
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -190,21 +165,6 @@ def _by_name(app: AppTest, arrays: dict[str, np.ndarray], name: str) -> np.ndarr
     return arrays[name]
 
 
-@pytest.mark.parametrize("model", [m for m in MODELS if "swin" not in m])
-def test_the_block_page_walks_through_every_kind_of_vit(open_app, model):
-    app = open_app(BLOCK, model=model, image="digits:0", pin="cls")
-    header, arrays = message(app, "block.flow")
-    titles = [step["title"] for step in header["steps"]]
-    projects = "Output projection" in titles
-    assert titles[0] == "Into the block" and len(titles) == 12 + projects
-    assert projects == (model != "preset:recipe_c")
-    # Every sum is the stream plus the branch before it.
-    steps = {i: arrays[f"s{i}"] for i in range(len(titles))}
-    total = titles.index("Residual sum")
-    branch = titles.index("Output projection" if projects else "All heads, one after the other")
-    np.testing.assert_allclose(steps[total], steps[0] + steps[branch], atol=1e-5)
-
-
 @pytest.mark.parametrize("model", ["preset:vit_digits", "preset:swin_digits"])
 @pytest.mark.parametrize("direction", ["row", "column"])
 def test_what_can_be_kept_is_what_is_shown(open_app, model, direction):
@@ -238,63 +198,6 @@ def test_a_digits_model_says_that_it_was_never_shown_a_cat():
     assert "never shown a picture such as this" in said[0]
     assert "from its test set" in said[1]
     assert "whatever the picture shows" in said[2]
-
-
-def photo_of(arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """The picture of a view's message, as a browser decodes it."""
-    with Image.open(io.BytesIO(arrays["photo"].tobytes())) as image:
-        return np.asarray(image.convert("RGB"))
-
-
-def _file(image: Image.Image, kind: str, **options: object) -> bytes:
-    out = io.BytesIO()
-    image.save(out, kind, **options)
-    return out.getvalue()
-
-
-def odd_pictures() -> dict[str, bytes]:
-    """Pictures as the world has them."""
-    grey = Image.fromarray(np.arange(48, dtype=np.uint8).reshape(6, 8) * 5)
-    palette = grey.convert("P")
-    exif = Image.Exif()
-    exif[0x0112] = 6  # lies on its side
-    return {
-        "one.png": _file(Image.new("RGB", (1, 1), "red"), "PNG"),
-        "line.png": _file(Image.new("RGB", (1, 5000), "red"), "PNG"),
-        "wide.png": _file(Image.new("RGB", (5000, 1), "red"), "PNG"),
-        "deep.png": _file(Image.fromarray(np.arange(48, dtype=np.uint16).reshape(6, 8) * 1365), "PNG"),
-        "print.jpg": _file(grey.convert("CMYK"), "JPEG"),
-        "palette.png": _file(palette, "PNG", transparency=0),
-        "moving.gif": _file(palette, "GIF", save_all=True, append_images=[palette.rotate(180)]),
-        "side.jpg": _file(grey, "JPEG", exif=exif),
-    }
-
-
-def _upload(app: AppTest, name: str, data: bytes) -> AppTest:
-    app.session_state["nouns.source"] = "own"
-    app.run()
-    return (
-        next(u for u in app.file_uploader if u.label == "Your picture")
-        .upload(name, data, f"image/{name.partition('.')[2].replace('jpg', 'jpeg')}")
-        .run()
-    )
-
-
-@pytest.mark.parametrize("name", odd_pictures())
-def test_an_odd_picture_goes_through(open_app, name):
-    app = _upload(open_app(PAGE, model="preset:vit_shapes"), name, odd_pictures()[name])
-    assert not app.exception
-    assert "upload:" in str(app.query_params["image"])
-    header, arrays = message(app, "attention.explorer")
-    assert header["grid"] == [8, 8] and header["photo"]["px"] == list(photo_of(arrays).shape[:2])
-
-
-def test_a_bad_file_leaves_the_explorer_with_the_picture_before(open_app):
-    app = _upload(open_app(PAGE, model="preset:vit_shapes"), "good.png", odd_pictures()["one.png"])
-    before = photo_of(message(app, "attention.explorer")[1])
-    app = _upload(app, "bad.png", b"\x89PNG\r\n\x1a\nno picture")
-    assert not app.exception
-    np.testing.assert_array_equal(photo_of(message(app, "attention.explorer")[1]), before)
 
 
 @pytest.fixture

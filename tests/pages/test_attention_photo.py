@@ -14,7 +14,8 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.shell import page
-from tests.pages.test_attention import PAGE, message, photo_of
+from tests.messages import message, photo_of
+from tests.pages.test_attention import PAGE
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.runs import Run, RunConfig

@@ -7,6 +7,7 @@ import pytest
 
 from tests.messages import body, unpack
 from tests.pages.conftest import OpenApp
+from tests.pages.test_attention import MODELS
 
 PAGE = "pages/inside/block/page.py"
 
@@ -37,3 +38,18 @@ def test_the_last_block_ends_with_the_answer(open_app: OpenApp, model: str) -> N
     winner = header["steps"][-1]["names"][int(np.argmax(logits))]
     (said,) = [text.value for text in early.main.caption if "The head reads" in text.value]
     assert f"**{winner}** wins with the logit" in said and f"{100 * chances.max():.1f}" in said
+
+
+@pytest.mark.parametrize("model", [m for m in MODELS if "swin" not in m])
+def test_the_block_page_walks_through_every_kind_of_vit(open_app: OpenApp, model: str) -> None:
+    app = open_app(PAGE, model=model, image="digits:0", pin="cls")
+    header, arrays = told(app, "block.flow")
+    titles = [step["title"] for step in header["steps"]]
+    projects = "Output projection" in titles
+    assert titles[0] == "Into the block" and len(titles) == 12 + projects
+    assert projects == (model != "preset:recipe_c")
+    # Every sum is the stream plus the branch before it.
+    steps = {i: arrays[f"s{i}"] for i in range(len(titles))}
+    total = titles.index("Residual sum")
+    branch = titles.index("Output projection" if projects else "All heads, one after the other")
+    np.testing.assert_allclose(steps[total], steps[0] + steps[branch], atol=1e-5)

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE = sorted((ROOT / "vitviz").rglob("*.py"))
+PYTHON = ("vitviz", "pages", "tests", "benchmarks")
 SOURCES = [*CORE, *sorted((ROOT / "pages").rglob("*.py")), ROOT / "app.py"]
 
 
@@ -207,3 +208,44 @@ def test_importing_vitviz_loads_nothing_heavy() -> None:
     code = f"import sys, vitviz.config; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+LONG_FILES = {"vitviz/models/presets.py"}  # lists of facts
+LINES = 400
+LONG_FUNCTIONS = {  # one thought each, and why
+    "vitviz/analysis/block.py:_attention_steps": "a list: the four steps of one head, word by word, in order",
+    "pages/train/lab/page.py:main": "the page from top to bottom: what stands on it, in order",
+    "pages/train/lab/page.py:_start_row": "one row of controls, and what its button does",
+}
+FUNCTION_LINES = 40
+
+
+def long_functions(path: Path) -> set[str]:
+    """'file:name' of the functions over 40 lines from their `def` to their end, the docstring not counted."""
+    name = path.relative_to(ROOT).as_posix()
+    functions = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef))
+    return {f"{name}:{node.name}" for node in functions if body_lines(node) > FUNCTION_LINES}
+
+
+def body_lines(node: ast.FunctionDef) -> int:
+    """Lines of a function without its docstring."""
+    first, told = node.body[0], 0
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+        told = (first.end_lineno or 0) - first.lineno + 1
+    return (node.end_lineno or 0) - node.lineno + 1 - told
+
+
+def test_no_file_is_longer_than_a_reader_holds() -> None:
+    files = (path for folder in PYTHON for path in sorted((ROOT / folder).rglob("*.py")))
+    long = {path.relative_to(ROOT).as_posix() for path in files if len(path.read_text().splitlines()) > LINES}
+    assert long == LONG_FILES
+
+
+def test_a_long_function_is_one_thought_and_says_why() -> None:
+    assert set().union(*map(long_functions, SOURCES)) == set(LONG_FUNCTIONS)
+
+
+def test_a_docstring_makes_no_function_long() -> None:
+    lines = ["def f():", '    """A', *["    line"] * 50, '    """', *["    x = 1"] * 39]
+    (function,) = ast.parse("\n".join(lines)).body
+    assert isinstance(function, ast.FunctionDef) and body_lines(function) == FUNCTION_LINES

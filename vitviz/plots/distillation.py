@@ -25,17 +25,7 @@ def similarity_figure(
     figure = PlainFigure(mode)
     figure.hline(0, {"color": palette.line, "width": 1})
     if start is not None:
-        figure.add(
-            "scatter",
-            x=depth,
-            y=start,
-            mode="lines+text",
-            line={"color": palette.muted, "width": 1.5, "dash": "dot"},
-            text=["", "before training"] + [""] * (len(depth) - 2),
-            textposition="top right",
-            textfont={"color": palette.muted},
-            hovertemplate="before training, after layer %{x}: %{y:.3f}<extra></extra>",
-        )
+        _add_before(figure, start, palette.muted)
     figure.add(
         "scatter",
         x=depth,
@@ -60,6 +50,21 @@ def similarity_figure(
         },
     )
     return figure.figure()
+
+
+def _add_before(figure: PlainFigure, start: NDArray[np.float64], color: str) -> None:
+    """The same before training, dotted; its second point carries the words."""
+    figure.add(
+        "scatter",
+        x=np.arange(len(start)),
+        y=start,
+        mode="lines+text",
+        line={"color": color, "width": 1.5, "dash": "dot"},
+        text=["", "before training"] + [""] * (len(start) - 2),
+        textposition="top right",
+        textfont={"color": color},
+        hovertemplate="before training, after layer %{x}: %{y:.3f}<extra></extra>",
+    )
 
 
 def disagreement_figure(

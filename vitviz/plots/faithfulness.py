@@ -10,15 +10,16 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.plots.plain import PlainFigure
-from vitviz.plots.theme import HEADS, PALETTES, Mode, layout
+from vitviz.plots.theme import HEADS, PALETTES, Mode, Palette, layout
 
-Curves = Mapping[str, tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]]
+Line = NDArray[np.floating[Any]]
+Curves = Mapping[str, tuple[Line, Line]]
 
 
 def curves_figure(
-    fraction: NDArray[np.floating[Any]],
+    fraction: Line,
     curves: Curves,
-    random: tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]],
+    random: tuple[Line, Line],
     class_name: str,
     mode: Mode = "light",
 ) -> go.Figure:
@@ -29,42 +30,10 @@ def curves_figure(
         curves: title -> (deletion, insertion), each (steps + 1,).
         random: the same of random orders, each (orders, steps + 1): drawn as their range and mean.
     """
-    palette = PALETTES[mode]
     figure = PlainFigure(mode)
-    percent = 100 * fraction
-    for side, (x, y) in enumerate((("x", "y"), ("x2", "y2"))):
-        noise = random[side]
-        figure.add(
-            "scatter",
-            x=np.concatenate([percent, percent[::-1]]),
-            y=np.concatenate([noise.max(axis=0), noise.min(axis=0)[::-1]]),
-            fill="toself",
-            fillcolor=palette.line,
-            opacity=0.6,
-            line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-            xaxis=x,
-            yaxis=y,
-        )
-        lines = {"random order": (noise.mean(axis=0), palette.muted, "dot")} | {
-            title: (pair[side], HEADS[(3, 4, 5, 2)[i % 4]], "solid")
-            for i, (title, pair) in enumerate(curves.items())
-        }
-        for title, (values, color, dash) in lines.items():
-            figure.add(
-                "scatter",
-                x=percent,
-                y=values,
-                name=title,
-                mode="lines",
-                line={"color": color, "width": 2, "dash": dash},
-                legendgroup=title,
-                showlegend=side == 0,
-                hovertemplate="%{y:.2f} at %{x:.0f} %<extra>" + title + "</extra>",
-                xaxis=x,
-                yaxis=y,
-            )
+    for side in (0, 1):
+        halves = {title: pair[side] for title, pair in curves.items()}
+        _add_half(figure, side, 100 * fraction, halves, random[side], PALETTES[mode])
     axis: dict[str, Any] = dict(layout(mode)["xaxis"])  # type: ignore[call-overload]
     title = axis["title"]
     figure.layout(
@@ -77,3 +46,41 @@ def curves_figure(
         height=340,
     )
     return figure.figure()
+
+
+def _add_half(
+    figure: PlainFigure, side: int, percent: Line, curves: Mapping[str, Line], noise: Line, palette: Palette
+) -> None:
+    """One side's curves over the range of random orders (orders, steps + 1) and its mean."""
+    x, y = (("x", "y"), ("x2", "y2"))[side]
+    figure.add(
+        "scatter",
+        x=np.concatenate([percent, percent[::-1]]),
+        y=np.concatenate([noise.max(axis=0), noise.min(axis=0)[::-1]]),
+        fill="toself",
+        fillcolor=palette.line,
+        opacity=0.6,
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
+        xaxis=x,
+        yaxis=y,
+    )
+    lines = {"random order": (noise.mean(axis=0), palette.muted, "dot")} | {
+        title: (values, HEADS[(3, 4, 5, 2)[i % 4]], "solid")
+        for i, (title, values) in enumerate(curves.items())
+    }
+    for title, (values, color, dash) in lines.items():
+        figure.add(
+            "scatter",
+            x=percent,
+            y=values,
+            name=title,
+            mode="lines",
+            line={"color": color, "width": 2, "dash": dash},
+            legendgroup=title,
+            showlegend=side == 0,
+            hovertemplate="%{y:.2f} at %{x:.0f} %<extra>" + title + "</extra>",
+            xaxis=x,
+            yaxis=y,
+        )

@@ -30,6 +30,33 @@ class Panel:
     told: Sequence[str] = ("",)  # one computed sentence per moment
 
 
+def _levels(panel: Panel) -> int:
+    return SHORT_RANGE if len(panel.similarity) == 1 else BYTE_RANGE
+
+
+def _quantised(panel: Panel, limit: float) -> NDArray[Any]:
+    count = panel.grid[0] * panel.grid[1]
+    if panel.similarity.shape[1:] != (count, count):
+        raise ValueError(
+            f"{panel.title} needs similarities ({count}, {count}), received {panel.similarity.shape[1:]}"
+        )
+    levels = _levels(panel)
+    stored = np.round((panel.similarity / limit + 1) / 2 * levels)
+    return stored.astype(np.uint16 if levels == SHORT_RANGE else np.uint8)
+
+
+def _described(panel: Panel, limit: float) -> dict[str, Any]:
+    return {
+        "title": panel.title,
+        "note": panel.note,
+        "grid": list(panel.grid),
+        "gain": 2 * limit / _levels(panel),
+        "start": -limit,
+        "moments": list(panel.moments),
+        "told": list(panel.told),
+    }
+
+
 def mosaic(
     panels: Sequence[Panel],
     shown: NDArray[np.uint8],
@@ -62,30 +89,12 @@ def mosaic(
     limit = 1.0
     if raw:
         limit = max(float(np.abs(panel.similarity).max()) for panel in panels) or 1.0
-    described, arrays = [], {"shown": np.ascontiguousarray(shown, np.uint8)}
+    arrays = {"shown": np.ascontiguousarray(shown, np.uint8)}
     for index, panel in enumerate(panels):
-        count = panel.grid[0] * panel.grid[1]
-        if panel.similarity.shape[1:] != (count, count):
-            raise ValueError(
-                f"{panel.title} needs similarities ({count}, {count}), received {panel.similarity.shape[1:]}"
-            )
-        levels = SHORT_RANGE if len(panel.similarity) == 1 else BYTE_RANGE
-        stored = np.round((panel.similarity / limit + 1) / 2 * levels)
-        arrays[f"similarity{index}"] = stored.astype(np.uint16 if levels == SHORT_RANGE else np.uint8)
-        described.append(
-            {
-                "title": panel.title,
-                "note": panel.note,
-                "grid": list(panel.grid),
-                "gain": 2 * limit / levels,
-                "start": -limit,
-                "moments": list(panel.moments),
-                "told": list(panel.told),
-            }
-        )
+        arrays[f"similarity{index}"] = _quantised(panel, limit)
     low, high = _span(panels, limit) if stretched else (-limit, limit)
     header = {
-        "panels": described,
+        "panels": [_described(panel, limit) for panel in panels],
         "lo": low,
         "hi": high,
         "stretched": stretched,

@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button, until, view
+from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, until, view
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 from vitviz.training.files import append_lines, read_lines, write_status
-from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.records import Snapshot
 from vitviz.training.runs import Run, RunConfig, Status
 from vitviz.training.saving import save_snapshot
@@ -47,98 +45,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def run(trained: Run, folder: Path, executor: FakeExecutor) -> Run:
     """The trained run in this test's folder."""
     return Run(shutil.copytree(trained.directory, folder / trained.id))
-
-
-def test_an_empty_lab_says_what_to_do(open_app: OpenApp, executor: FakeExecutor) -> None:
-    app = open_app(PAGE)
-    assert app.title[0].value == "Live lab"
-    assert "Start a run" in app.main.info[0].value
-    assert not start_button(app).proto.disabled
-    model = TRAINING_PRESETS["digits_live"].model
-    assert isinstance(model, ViTConfig)
-    words = f"patches of {model.patch_size} px, width {model.embed_dim}, {model.depth} layers"
-    assert any(words in caption.value for caption in app.main.caption)
-
-
-@pytest.mark.parametrize(
-    ("nonsense", "reason"),
-    [
-        ({"num_heads": "0"}, "Heads must be an integer of at least 1, received 0"),
-        ({"num_heads": "5"}, "Heads 5 does not divide Width D 48"),
-        ({"patch_size": "7"}, "Patch 7 does not divide the picture's side 32"),
-        ({"batch_size": "4000"}, "Batch 4000 is larger than the 1,294 training pictures"),
-        ({"learning_rate": "1e9"}, "Learning rate must lie in (0, 10]"),
-        ({"length": "0"}, "epochs must lie in (0, 10000], received 0.0"),
-        ({"mlp_ratio": "1e30"}, "MLP ratio"),
-        ({"family": "hybrid", "stem": "16, 99999999999999999999"}, "widths must be at most 8192"),
-        ({"positions": "sincos_1d", "embed_dim": "33", "num_heads": "3"}, "needs an even Width D"),
-    ],
-)
-def test_nonsense_is_refused_before_the_start(
-    open_app: OpenApp, executor: FakeExecutor, nonsense: dict[str, str], reason: str
-) -> None:
-    app = open_app(PAGE, **{f"live_lab__{key}": value for key, value in nonsense.items()})
-    assert reason in errors(app)
-    assert start_button(app).proto.disabled
-    assert executor.orders == []
-
-
-def test_a_recipe_sets_every_control(open_app: OpenApp, executor: FakeExecutor) -> None:
-    app = open_app(PAGE)
-    app.main.selectbox(key="live_lab.recipe").set_value("shapes_vit_nopos").run()
-    assert not app.exception
-    assert app.main.selectbox(key="live_lab.dataset").value == "shapes"
-    assert app.main.selectbox(key="live_lab.positions").value == "none"
-    assert app.main.number_input(key="live_lab.length").value == 10
-
-
-def test_start_hands_over_what_the_controls_say(open_app: OpenApp, executor: FakeExecutor) -> None:
-    app = open_app(PAGE, live_lab__depth="5", live_lab__positions="none")
-    start_button(app).click().run()
-    assert not app.exception, app.exception[0].message
-    ((order, config),) = executor.orders
-    assert order == "start"
-    assert (config.model.depth, config.model.positions, config.name) == (5, "none", "Digits, live")
-    assert config.owner and config.lease_s
-    (progress,) = app.main.get("progress")
-    assert progress.proto.text == "Waiting for a free place: number 2 in the queue"
-    start_button(app).click().run()
-    assert executor.orders[-1][1].name == "Digits, live 2"
-
-
-def form_of(app: AppTest) -> dict[str, str]:
-    """What the link says of the recipe; AppTest gives values as text or as lists of it."""
-    said = {key: value if isinstance(value, str) else value[0] for key, value in app.query_params.items()}
-    return {key: value for key, value in said.items() if key.startswith("live_lab.")}
-
-
-def test_the_link_says_what_differs_from_the_recipe(open_app: OpenApp, executor: FakeExecutor) -> None:
-    app = open_app(PAGE, live_lab__recipe="shapes_vit_nopos", live_lab__depth="3", live_lab__seed="x")
-    expected = {"live_lab.recipe": "shapes_vit_nopos", "live_lab.depth": "3"}
-    assert form_of(app) == expected
-    app.main.number_input(key="live_lab.seed").set_value(7).run()
-    assert form_of(app) == {**expected, "live_lab.seed": "7"}
-    app.main.number_input(key="live_lab.batch_size").set_value(16).run()
-    app.main.number_input(key="live_lab.seed").set_value(0).run()
-    assert form_of(app) == {**expected, "live_lab.batch_size": "16"}
-
-
-def test_a_link_that_leaves_a_setting_out_means_the_recipes(
-    open_app: OpenApp, executor: FakeExecutor
-) -> None:
-    app = open_app(PAGE, live_lab__recipe="digits_live", live_lab__depth="5")
-    app.session_state["_superseded"] = []
-    app.query_params.clear()
-    app.query_params["live_lab.recipe"] = "shapes_vit_nopos"
-    app.query_params["live_lab.depth"] = "5"
-    app.run()
-    assert app.main.number_input(key="live_lab.depth").value == 5
-    app.query_params.clear()
-    app.query_params["live_lab.recipe"] = "shapes_vit_nopos"
-    app.run()
-    model = TRAINING_PRESETS["shapes_vit_nopos"].model
-    assert isinstance(model, ViTConfig)
-    assert app.main.number_input(key="live_lab.depth").value == model.depth
 
 
 @pytest.mark.parametrize(
@@ -408,18 +314,6 @@ def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run)
     assert "Changed while it trained: peak learning rate 0.003 → 0.0001 at step 21." in words
     app.main.number_input(key=key).set_value(-1.0).run()
     assert "Learning rate must lie in (0, 10]" in errors(app)
-
-
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        ("preset:vit_digits", "64 patches: 65 tokens with [CLS]"),
-        ("preset:cnn_digits", "64 patches: 65 tokens with [CLS]"),
-    ],
-)
-def test_start_counts_patches_and_tokens(open_app: OpenApp, model: str, words: str) -> None:
-    app = open_app("pages/start/page.py", model=model)
-    assert any(words in caption.value for caption in app.main.caption), [c.value for c in app.main.caption]
 
 
 def test_a_link_to_a_run_that_is_gone_says_so_once(open_app: OpenApp, run: Run) -> None:

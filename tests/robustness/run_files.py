@@ -1,0 +1,45 @@
+"""Small runs, a full disk, and zips of runs with members changed; for the tests beside it."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from vitviz.config import Preparation, TrainConfig, ViTConfig
+from vitviz.training.archive import export_run
+from vitviz.training.runs import Run, RunConfig
+
+MODEL = ViTConfig(image_size=32, patch_size=16, in_chans=1, embed_dim=8, depth=1, num_heads=1)
+GREY = Preparation(image_size=32, mean=(0.5,), std=(0.5,), digit=True)
+TRAIN = TrainConfig(epochs=2, batch_size=32, train_fraction=0.1, snapshots=3)
+
+
+def new_run(root: Path) -> Run:
+    return Run.create(root, RunConfig(MODEL, GREY, TRAIN, name="tiny", owner="me"))
+
+
+def full_disk(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def rezipped(run: Run, **changes: bytes | None) -> bytes:
+    """The run's zip with members replaced, added, or (None) left out; '__' in a name stands for '/'."""
+    members: dict[str, bytes | None] = {}
+    with zipfile.ZipFile(io.BytesIO(export_run(run))) as archive:
+        members.update({name: archive.read(name) for name in archive.namelist()})
+    for name, data in changes.items():
+        members[name.replace("__", "/").replace("_json", ".json").replace("_st", ".safetensors")] = data
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in members.items():
+            if data is not None:
+                archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def json_of(**values: Any) -> bytes:
+    return json.dumps(values).encode()

@@ -1,0 +1,244 @@
+"""A visitor's own folder or archive of pictures: damaged, hostile, too large."""
+
+import io
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vitviz.data import folder, images
+from vitviz.data.dataset import DatasetError
+from vitviz.data.folder import PictureBudget, load_folder, load_zip
+
+
+def picture(seed: int, kind: str = "PNG", size: tuple[int, int] = (12, 9)) -> bytes:
+    buffer = io.BytesIO()
+    noise = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    Image.fromarray(noise).save(buffer, kind)
+    return buffer.getvalue()
+
+
+def pets(count: int = 10, prefix: str = "") -> dict[str, bytes]:
+    names = [f"{prefix}{label}/{number}.png" for label in ("cat", "dog") for number in range(count)]
+    return {name: picture(seed) for seed, name in enumerate(names)}
+
+
+def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def spread(root: Path, files: dict[str, bytes]) -> Path:
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    return root
+
+
+@pytest.mark.parametrize("prefix", ["", "pets/", "a/b/"])
+def test_a_zip_and_a_folder_give_the_same_set(prefix, tmp_path):
+    files = pets(prefix=prefix)
+    from_zip = load_zip(zipped(files), image_size=16, seed=3)
+    from_folder = load_folder(spread(tmp_path / "own", files), image_size=16, seed=3)
+    for own in (from_zip, from_folder):
+        assert own.skipped == () and own.dataset.classes == ("cat", "dog")
+        assert own.dataset.train_images.shape == (16, 16, 16, 3)
+        assert np.bincount(own.dataset.train_labels).tolist() == [8, 8]
+        assert np.bincount(own.dataset.test_labels).tolist() == [2, 2]
+    assert (from_zip.dataset.train_images == from_folder.dataset.train_images).all()
+    assert from_folder.dataset.name == "own"
+
+
+def test_bad_files_are_listed_and_left_out():
+    bad = {
+        "cat/empty.png": (b"", "empty"),
+        "cat/note.txt": (b"hello", "not a picture"),
+        "cat/cut.png": (picture(77)[:200], "cut off or damaged"),
+        "dog/more.zip": (zipped(pets()), "zip archive"),
+        "dog/copy.png": (pets()["cat/3.png"], "copy of cat/3.png"),
+        "readme.md": (b"hello", "no class folder"),
+        "../../etc/dog/up.png": (picture(78), "points outside"),
+        "/dog/root.png": (picture(79), "points outside"),
+        "C:/dog/drive.png": (picture(80), "points outside"),
+        "cat\\..\\..\\up.png": (picture(81), "points outside"),
+    }
+    junk = {"__MACOSX/cat/._0.png": b"x", "cat/.DS_Store": b"x", "dog/Thumbs.db": b"x", "dog/._1.png": b"x"}
+    own = load_zip(zipped(pets() | {name: data for name, (data, _) in bad.items()} | junk))
+    reasons = {item.name: item.reason for item in own.skipped}
+    assert set(reasons) == set(bad)
+    for name, (_, reason) in bad.items():
+        assert reason in reasons[name]
+    assert len(own.dataset.train_labels) + len(own.dataset.test_labels) == 20
+
+
+def test_encrypted_and_damaged_entries_are_left_out():
+    data = bytearray(zipped(pets()))
+    encrypted = data.index(b"PK\x01\x02") + 8  # the flags of the directory's first entry, cat/0.png
+    data[encrypted] |= 1
+    data[data.index(picture(5)) + 60] ^= 255  # a bit of cat/5.png: its checksum no longer fits
+    own = load_zip(bytes(data))
+    assert {item.name: item.reason.split(" (")[0] for item in own.skipped} == {
+        "cat/0.png": "it is encrypted",
+        "cat/5.png": "it cannot be read",
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({}, "no class folder"),
+        ({"1.png": picture(1), "2.png": picture(2)}, "no class folder"),
+        ({"cat/1.png": picture(1), "cat/2.png": picture(2)}, "one class, 'cat'"),
+        ({"train/cat/1.png": picture(1), "test/cat/2.png": picture(2)}, "splits and not classes"),
+        ({"cat/1.png": picture(1), "dog/1.png": picture(2)}, "two pictures or more"),
+        ({"cat/1.png": b"", "cat/2.png": b"", "dog/1.png": b"", "dog/2.png": b""}, "4 files were left out"),
+    ],
+)
+def test_what_is_no_data_set_says_why(files, why):
+    with pytest.raises(DatasetError, match=why):
+        load_zip(zipped(files))
+
+
+def test_a_class_of_one_picture_is_left_out():
+    own = load_zip(zipped(pets() | {"emu/1.png": picture(99)}))
+    assert own.dataset.classes == ("cat", "dog") and [item.name for item in own.skipped] == ["emu"]
+
+
+@pytest.mark.parametrize("data", [b"", b"not a zip", zipped(pets())[:500]])
+def test_what_is_no_zip_says_so(data):
+    with pytest.raises(DatasetError, match="not a zip archive"):
+        load_zip(data)
+
+
+def test_bombs_are_refused_before_they_are_unpacked(monkeypatch):
+    bomb = zipped({f"cat/{n}.bmp": bytes(3_000_000) for n in range(4)}, zipfile.ZIP_DEFLATED)
+    assert len(bomb) < 20_000
+    monkeypatch.setattr(folder, "MAX_UNPACKED_BYTES", 10_000_000)
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
+    with pytest.raises(DatasetError, match="would unpack to 11 MB"):
+        load_zip(bomb)
+
+
+def test_an_entry_that_lies_about_its_size_is_read_no_further_than_a_picture_may_be():
+    entry = bytes(30 * 2**20)
+    data = zipped(pets() | {"cat/big.png": entry}, zipfile.ZIP_DEFLATED)
+    own = load_zip(data)
+    assert [item.name for item in own.skipped] == ["cat/big.png"] and "20 MB" in own.skipped[0].reason
+
+
+def test_counts_are_bounded(monkeypatch):
+    data = zipped(pets(20))
+    monkeypatch.setattr(folder, "MAX_ENTRIES", 39)
+    with pytest.raises(DatasetError, match="more than 39 files"):
+        load_zip(data)
+    monkeypatch.setattr(folder, "MAX_ENTRIES", 40)
+    monkeypatch.setattr(folder, "MAX_PICTURES", 24)
+    own = load_zip(data)
+    assert len(own.skipped) == 16 and own.dataset.classes == ("cat", "dog")
+    assert len(own.dataset.train_labels) + len(own.dataset.test_labels) == 24
+
+
+def test_an_upload_of_too_many_pixels_is_refused_before_one_is_decoded(monkeypatch):
+    monkeypatch.setattr(folder, "decode_image", lambda _: pytest.fail("a picture was decoded"))
+    with pytest.raises(
+        DatasetError, match="20 pictures have 0 megapixels; .* up to 10,000 pictures"
+    ) as caught:
+        load_zip(zipped(pets()), budget=PictureBudget(pixels=20 * 12 * 9 - 1))
+    assert "brought to 32 × 32 pixels" in str(caught.value)
+
+
+def test_an_upload_of_as_many_pixels_as_it_may_have_is_taken():
+    bad = {"cat/copy.png": pets()["cat/3.png"], "dog/cut.png": picture(77)[:30]}  # neither counts
+    own = load_zip(zipped(pets() | bad), budget=PictureBudget(pixels=20 * 12 * 9))
+    assert len(own.dataset.train_labels) + len(own.dataset.test_labels) == 20
+
+
+def test_a_zip_of_the_largest_pictures_is_refused_in_time(monkeypatch):
+    """33 kB each: 4096 x 4096 of 16 bits, of which 10,000 were decoded for two hours."""
+    largest = io.BytesIO()
+    Image.fromarray(np.zeros((4096, 4096), np.uint16)).save(largest, "PNG")
+    names = [f"{label}/{number}.png" for label in "ab" for number in range(30)]
+    monkeypatch.setattr(folder, "decode_image", lambda _: pytest.fail("a picture was decoded"))
+    with pytest.raises(
+        DatasetError, match="60 pictures have 1,007 megapixels; .* up to 1,000 in up to 10,000"
+    ):
+        load_zip(zipped({name: largest.getvalue() + name.encode() for name in names}))
+
+
+def test_an_upload_whose_time_is_over_says_how_far_it_came():
+    with pytest.raises(DatasetError, match="longer than the 0 seconds .* 0 of 20 were read"):
+        load_zip(zipped(pets()), budget=PictureBudget(seconds=0))
+
+
+def test_progress_is_told_and_may_end_the_work():
+    told = []
+    load_zip(zipped(pets()), progress=lambda done, total: told.append((done, total)))
+    assert told == [(0, 20)] * 20 + [(done, 20) for done in range(20)]  # headers, then pixels
+
+    class Cancelled(Exception):
+        pass
+
+    def cancel(done: int, total: int) -> None:
+        if done == 3:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        load_zip(zipped(pets()), progress=cancel)
+
+
+def test_others_pictures_are_decoded_between_those_of_an_upload(monkeypatch):
+    """Who asks while a picture of a zip is decoded is next, before that zip's other pictures."""
+    order, asked, mine = [], threading.Event(), picture(900)
+    visitor = threading.Thread(target=lambda: (images.decode_image(mine), order.append("mine")))
+    turns, decoding = images._decoding, images._opened
+
+    @contextmanager
+    def opened(data: bytes) -> Iterator[object]:
+        with decoding(data) as found:
+            if data != mine:
+                order.append("zip")
+                if len(order) == 25:  # 20 headers, then pixels
+                    visitor.start()
+                    while not turns._line:
+                        asked.wait(0.001)
+            yield found
+
+    monkeypatch.setattr(images, "_opened", opened)
+    load_zip(zipped(pets()))
+    visitor.join()
+    assert order.index("mine") <= 26 and len(order) == 41
+
+
+def test_names_of_thousands_of_folders_are_left_out():
+    deep = {"a/" * 30_000 + f"{n}.png": b"" for n in range(40)}
+    own = load_zip(zipped(pets() | deep))
+    assert [len(item.name) for item in own.skipped] == [80] * 40
+    assert own.skipped[0].reason == "its name has more than 1,000 characters"
+
+
+@pytest.mark.parametrize("image_size", [0, 7, 257])
+def test_an_image_size_out_of_range(image_size):
+    with pytest.raises(DatasetError, match="8 to 256 pixels"):
+        load_zip(zipped(pets()), image_size=image_size)
+
+
+def test_links_out_of_a_folder_are_not_followed(tmp_path):
+    root = spread(tmp_path / "own", pets())
+    secret = spread(tmp_path / "secret", {"0.png": picture(500), "1.png": picture(501)})
+    (root / "fox").symlink_to(secret)
+    (root / "cat" / "linked.png").symlink_to(secret / "0.png")
+    own = load_folder(root)
+    assert own.dataset.classes == ("cat", "dog") and len(own.dataset.train_labels) == 16
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(DatasetError, match="There is no folder"):
+        load_folder(tmp_path / "none")
