@@ -12,8 +12,9 @@ export function means(ref, id, place = '') {
 function script(parent, { sub, sup }) {
   if (!sub && !sup) return;
   const both = el(parent, 'span', { class: 'mp-scripts' });
-  el(both, 'span', {}, sub || '\u200b');
-  el(both, 'span', {}, sup || '\u200b');
+  // A space of no width keeps them apart in the term's name.
+  el(both, 'span', {}, `\u200b${sub ?? ''}`);
+  el(both, 'span', {}, `\u200b${sup ?? ''}`);
 }
 
 /** A term's text in a line for those who hear it: 'x p 1'. */
