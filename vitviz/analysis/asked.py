@@ -13,7 +13,7 @@ MOST_INDEX = 1_000_000
 
 @dataclass(frozen=True)
 class Asked:
-    """What a view asks to open: a part for a token; head, class and channel from 0, or None for the part's own choice."""
+    """What a view asks to open: a part, for a token; head, class and channel from 0, None: the part's own choice."""
 
     part: str
     pin: Pin

@@ -45,7 +45,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """What a patch becomes: tokens (N, D) before anything is added, and E's rows (D, C, P, P) where it is one matrix."""
+    """What a patch becomes: tokens (N, D) before anything is added; E's rows (D, C, P, P) where it is one matrix."""
 
     vectors: FloatArray
     filters: FloatArray | None

@@ -30,9 +30,9 @@ def open_norm(scene: Scene) -> Opened:
     before, after = last_tokens(scene.model, scene.values)
     read = content.token if content.token >= 0 else scene.token
     formula = "LN(z) = γ (z − μ) / √(σ² + ε) + β"
-    tokens = (
-        [read] if len(scene.way.part("head").content.names if scene.way.part("head") else ()) < 2 else [0, 1]
-    )
+    head = scene.way.part("head")
+    two = head is not None and isinstance(head.content, Heads) and len(head.content.names) > 1
+    tokens = [0, 1] if two else [read]
     operations = [
         normed(f"LayerNorm of {name_of(scene.tokens, t)}", formula, before[t], after[t], scene.part.shape_out)
         for t in tokens
