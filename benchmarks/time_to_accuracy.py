@@ -49,9 +49,6 @@ QUICK_STEPS = 200
 WARM_UP_STEPS = 5
 
 
-# ---------------------------------------------------------------- the lecture's side, plain PyTorch throughout
-
-
 class Pictures(TorchDataset):
     """What torchvision's MNIST and CIFAR10 are: arrays in memory, a PIL picture and a transform for each item."""
 
@@ -275,9 +272,6 @@ def epoch(
     return times
 
 
-# ---------------------------------------------------------------- ours
-
-
 @dataclass(frozen=True)
 class Ours:
     """One run of a preset, to its end."""
@@ -304,9 +298,6 @@ def ours(name: str, seed: int) -> Ours:
     if state != "done":
         raise RuntimeError(f"{name}, seed {seed}, ended as {state!r} instead of 'done'")
     return Ours(seconds, accuracy)
-
-
-# ---------------------------------------------------------------- the table
 
 
 def machine() -> str:

@@ -14,6 +14,7 @@ from pages.inside.attention.look import choose_ground
 from pages.shell import controls, lesson, nouns, page
 from pages.shell.subject import Subject
 from pages.views.bars import bars
+from vitviz.models.abilities import Abilities
 from vitviz.models.order import heads_by_layer
 from vitviz.plots.attention_images import png, veiled_image
 from vitviz.plots.photo import Photo
@@ -71,18 +72,9 @@ def draw(subject: Subject) -> None:
         st.info(able.class_head.why_not, icon=":material/block:")
         return
     with page.row():
-        hiding = controls.segmented(
-            Choice.key("hiding"),
-            "Painted patches are",
-            list(HIDING),
-            "hidden" if able.hidden_patches else "blanked",
-            format_func=HIDING.__getitem__,
-            help=HIDING_HELP,
-            why_not=None if able.hidden_patches else able.hidden_patches.why_not,
-        )
+        blanked = _blanked(able)
         with page.options():
             ground = subject.ground(choose_ground(subject, maps=False).seen)
-    blanked = not able.hidden_patches or hiding == "blanked"
     left, right = st.columns([3, 2], gap="medium")
     with left:
         left_out = draw_ablation(
@@ -107,6 +99,20 @@ def draw(subject: Subject) -> None:
         numbers=partial(keep, subject, ground, left_out, before, now),
         try_this=TRY_THIS,
     )
+
+
+def _blanked(able: Abilities) -> bool:
+    """Draws the choice: whether painted patches are blanked in the picture, not hidden from attention."""
+    hiding = controls.segmented(
+        Choice.key("hiding"),
+        "Painted patches are",
+        list(HIDING),
+        "hidden" if able.hidden_patches else "blanked",
+        format_func=HIDING.__getitem__,
+        help=HIDING_HELP,
+        why_not=None if able.hidden_patches else able.hidden_patches.why_not,
+    )
+    return not able.hidden_patches or hiding == "blanked"
 
 
 def draw_change(subject: Subject, before: np.ndarray, now: np.ndarray) -> None:
