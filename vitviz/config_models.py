@@ -6,6 +6,7 @@ Every config is hashable (it can key a cache) and checked once when it is made; 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar, Literal
 
 from vitviz.config_checks import as_tuples, fraction, is_integer, one_of, positive, typed
@@ -14,6 +15,7 @@ Positions = Literal["none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "l
 Readout = Literal["cls", "mean", "first_patch"]
 Activation = Literal["gelu", "relu", "silu"]
 AttentionScale = Literal["head", "width", "none"]
+MOST_REGISTERS = 9  # 'reg1' to 'reg9': a pin and a link name each by one digit
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,12 @@ class ViTConfig:
             raise ValueError(f"patch_size {self.patch_size} does not divide image_size {self.image_size}")
         if self.embed_dim % self.num_heads:
             raise ValueError(f"num_heads {self.num_heads} does not divide embed_dim {self.embed_dim}")
-        if self.num_classes < 0 or self.num_registers < 0:
+        if self.num_classes < 0 or not 0 <= self.num_registers <= MOST_REGISTERS:
             raise ValueError(
-                "num_classes and num_registers must be at least 0,"
+                f"num_classes must be at least 0 and num_registers 0 to {MOST_REGISTERS},"
                 f" received {self.num_classes} and {self.num_registers}"
             )
-        if self.mlp_ratio * self.embed_dim < 1:
+        if not 1 <= self.mlp_ratio * self.embed_dim < inf:
             raise ValueError(f"mlp_ratio must give at least one hidden unit, received {self.mlp_ratio!r}")
         if not 0 < self.norm_eps < 1:
             raise ValueError(f"norm_eps must lie between 0 and 1, received {self.norm_eps!r}")
@@ -168,7 +170,7 @@ class SwinConfig:
                 raise ValueError(
                     f"num_heads {heads} does not divide stage {stage}'s width {self.embed_dim * 2**stage}"
                 )
-        if self.mlp_ratio * self.embed_dim < 1:
+        if not 1 <= self.mlp_ratio * self.embed_dim < inf:
             raise ValueError(f"mlp_ratio must give at least one hidden unit, received {self.mlp_ratio!r}")
 
 

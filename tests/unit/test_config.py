@@ -219,3 +219,10 @@ def test_a_strangers_json_gives_a_config_or_a_value_error(kind: str, values: dic
 def test_json_that_is_no_config(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_json(text)
+
+
+@pytest.mark.parametrize("absurd", [{"num_registers": 10**30}, {"mlp_ratio": 1e308}])
+def test_absurd_numbers_are_refused_before_anything_is_made_of_them(absurd: dict[str, Any]) -> None:
+    """A fuzzer found them in config.json: a tuple of 10^30 names took all of the machine's memory."""
+    with pytest.raises(ValueError, match="num_registers 0 to 9|at least one hidden unit"):
+        ViTConfig(**absurd)

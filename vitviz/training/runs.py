@@ -182,7 +182,7 @@ class Run:
         values = read_json(self.directory / "config.json")
         try:
             return config_from_values(values)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise RunError(f"the run's config cannot be used: {error}") from error
 
     def status(self) -> Status:

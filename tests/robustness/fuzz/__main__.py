@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from tests.robustness.fuzz.entries import NAMES, entry
-from tests.robustness.fuzz.watch import fuzz
+from tests.robustness.fuzz.watch import bound_memory, fuzz
 
 
 def main() -> int:
@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"), help="where findings are written")
     options = parser.parse_args()
+    bound_memory()
     found = 0
     for name in options.entries:
         begun = time.monotonic()

@@ -46,6 +46,11 @@ def fuzz(entry: Entry, inputs: int, seed: int) -> Iterator[Finding]:
             yield Finding(entry.name, data, what)
 
 
+def bound_memory(most_bytes: int = 6 * 2**30) -> None:
+    """Ends an input that would take all of the machine's memory with a MemoryError; torch maps some 3 GB by itself."""
+    resource.setrlimit(resource.RLIMIT_AS, (most_bytes, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
 def held(entry: Entry, data: bytes) -> str | None:
     """None where an input was taken or refused in one sentence, within bounds; else what happened."""
     peak, begun = _peak_bytes(), time.process_time()
