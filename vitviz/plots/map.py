@@ -300,8 +300,8 @@ def _attended(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays
     }
     facts: Facts = {}
     if sum(2 * STREAM * block.stream.shape[1] for block in blocks) <= MOST_STREAM:
-        scale, codes = strip(content.stream.reshape(2 * tokens, -1), STREAM)
-        arrays["stream"], facts = codes.reshape(2, tokens, -1), {"stream_scale": scale["scale"]}
+        scale, values = strip(content.stream.reshape(2 * tokens, -1), STREAM)
+        arrays["stream"], facts = values.reshape(2, tokens, -1), {"stream_scale": scale["scale"]}
     if content.second is not None:
         arrays["row_dist"], arrays["row_dist_max"] = quantise_rows(content.second[kept])
     if content.window is not None:
