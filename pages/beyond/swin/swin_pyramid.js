@@ -159,7 +159,7 @@ class SwinPyramid {
     for (const panel of this.panels) panel.level = i < 0 ? null : s;
     this.drawAll();
     if (i < 0) return this.tip.hide();
-    const [rows, cols] = grid;
+    const [, cols] = grid;
     const [r, c] = [Math.floor(i / cols), i % cols];
     const { stages } = this.now.header;
     const px = `${stages[s].px} × ${stages[s].px} px`;
