@@ -135,6 +135,15 @@ _ALL = (
         "Class",
         "Which way through the model shall it be?",
     ),
+    PageEntry(
+        "classroom/exercises",
+        "exercises",
+        "Exercises",
+        "assignment",
+        "Class",
+        "Can you build each part yourself?",
+        parts=("patches", "E", "positions", "blocks", "head"),
+    ),
     PageEntry("classroom/words", "words", "Words", "dictionary", "Class", "What does this word mean?"),
 )
 PAGES = tuple(entry for entry in _ALL if (_ROOT / entry.folder / "page.py").is_file())
