@@ -54,25 +54,14 @@ def test_the_link_is_full_and_survives_a_reload(visit):
 
 def test_pointing_at_a_patch_names_it_and_a_click_pins_it(visit):
     page = visit("?model=preset:vit_digits&image=digits:3")
-    board = page.locator('[data-component="hero"] canvas')
-    box = board.bounding_box()
-    side = box["height"]
-    board.hover(position={"x": side / 16, "y": side * 3 / 16})
-    tip = page.locator('[data-component="hero"] .vv-tip')
-    expect(tip).to_have_text("patch 9 of 64: row 2, column 1")
-    board.click(position={"x": side / 16, "y": side * 3 / 16})
+    tile = page.locator("[data-part=patches] canvas")
+    box = tile.bounding_box()
+    at = {"x": box["width"] / 16, "y": box["height"] * 3 / 16}
+    tile.hover(position=at)
+    expect(page.locator('[data-component="map"] .vv-tip')).to_contain_text("Patch 9 (row 2, column 1)")
+    tile.click(position=at)
     page.wait_for_function("() => location.search.includes('0.062') || location.search.includes('0.063')")
     assert link(page)["pin"] in ("0.062,0.188", "0.063,0.188")
-
-
-def test_the_picture_answers_to_keys(visit):
-    page = visit("?model=preset:vit_digits&image=digits:3")
-    page.locator('[data-component="hero"] canvas').focus()
-    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
-        page.keyboard.press(key)
-    expect(page.locator('[data-component="hero"] .vv-live')).to_have_text("patch 10 of 64: row 2, column 2")
-    page.keyboard.press("Enter")
-    page.wait_for_function("() => /pin=0.18[78]/.test(location.search)")
 
 
 def test_a_photo_is_uploaded_and_removed(visit):
@@ -114,6 +103,6 @@ def test_narrow_screens_do_not_scroll_sideways(visit):
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth + 1")
 
 
-def test_reduced_motion_shows_the_sequence_at_once(visit):
+def test_reduced_motion_shows_the_map_at_once(visit):
     page = visit(reduced_motion="reduce")
-    expect(page.locator('[data-component="hero"]')).to_have_attribute("data-ready", "true")
+    expect(page.locator('[data-component="map"]')).to_have_attribute("data-ready", "true")
