@@ -93,6 +93,20 @@ def plain_default(no_shipped_checkpoints: Path, trained: str) -> str:
     return "checkpoint:test_digits"
 
 
+@pytest.mark.parametrize("view", ["express", "where"])
+def test_every_view_opens_with_the_model_that_shows_more(
+    open_app: OpenApp, plain_default: str, trained: str, view: str
+) -> None:
+    app = open_app(PAGE, filters__view=view)
+    assert "This page opens with] test\\_vit" in text(app) and "shows no clear waves.]" in text(app)
+    assert app.query_params["model"] == plain_default
+    chosen = open_app(PAGE, filters__view=view, model=plain_default)
+    assert "This page opens with" not in text(chosen) and "test\\_vit :gray[has the clearest" in text(chosen)
+    next(button for button in app.button if button.key == "filters.clearest").click().run()
+    assert not app.exception
+    assert app.query_params["model"] == trained
+
+
 def test_the_page_opens_on_clear_filters_with_ones_own_model_beside(
     open_app: OpenApp, plain_default: str
 ) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.inside.filters import sources
 from pages.inside.filters.sources import Filters
-from pages.shell import controls, link, nouns, page, state
+from pages.shell import controls, link, nouns, page, stand_in, state
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.filters import Look
 from vitviz.models.abilities import abilities
@@ -124,8 +124,34 @@ def opens_with() -> ModelChoice | None:
     return clearest
 
 
-def say_which(first: ModelChoice | None) -> None:
-    """Above the tiles: which model is shown in the sidebar's place; of one chosen by hand, which shows more."""
+@dataclass(frozen=True)
+class Instead:
+    """What a view of one model shows: the sidebar's, or the one that the page opens with, and a picture for it."""
+
+    choice: ModelChoice
+    step: int
+    image: str
+
+
+def instead() -> Instead:
+    """Decides it, and says above the picture what stands in."""
+    now, first = nouns.current(), opens_with()
+    say_which(first, beside=False)
+    if first is None:
+        return Instead(nouns.choice(), now.step, now.image)
+    image, said = stand_in.picture(first)
+    if said:
+        st.markdown(f":gray[{said}]")
+    return Instead(first, first.last_step, image)
+
+
+def say_which(first: ModelChoice | None, *, beside: bool = True) -> None:
+    """Above the picture: which model is shown in the sidebar's place; of one chosen by hand, which shows more.
+
+    Args:
+        first: the model in the sidebar's place; None: there is none.
+        beside: whether the sidebar's is shown too.
+    """
     model, clearest = nouns.choice(), first or sources.clearest()
     if clearest is None or clearest.key == model.key or _look().waves:
         return
@@ -136,7 +162,7 @@ def say_which(first: ModelChoice | None) -> None:
     else:
         left.markdown(
             f":gray[This page opens with] {title}:gray[, whose filters are the clearest here;"
-            f" {own}, which shows no clear waves, stands beside it.]"
+            f" {own}{', which shows no clear waves, stands beside it' if beside else ' shows no clear waves'}.]"
         )
     right.button(
         f"Choose {title}",

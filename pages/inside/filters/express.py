@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
-from pages.inside.filters import sources
+from pages.inside.filters import choosing, sources
 from pages.inside.filters.rebuild_view import rebuild as rebuild_view
 from pages.shell import nouns, page, stand_in
 from pages.stores import cached
@@ -40,13 +42,15 @@ def draw() -> None:
     if not able.embedding or not isinstance(config, ViTConfig | SwinConfig):
         stand_in.offer(able.embedding.why_not, "express.instead", icon=":material/grid_off:")
         return
+    shown = choosing.instead()
+    choice, config = shown.choice, cast(ViTConfig | SwinConfig, shown.choice.config)
     page.untrained_note(choice.trained_on)
-    prepared = nouns.prepared(choice.preparation)
     now = nouns.current()
-    weights = sources.of(choice, now.step).now
+    prepared = cached.prepared(shown.image, choice.preparation, now.offset)
+    weights = sources.of(choice, shown.step).now
     std, mean = np.array(choice.preparation.std), np.array(choice.preparation.mean)
-    known = cached.identity(choice, now.step)
-    own, best, waves = _bases(known, choice.preparation, now.image, now.offset, weights)
+    known = cached.identity(choice, shown.step)
+    own, best, waves = _bases(known, choice.preparation, shown.image, now.offset, weights)
     layout = prepared.input.shape[-1] // config.patch_size
     named = [
         ("Components of E", "what this model's E weighs", own),

@@ -96,9 +96,9 @@ def look(weights: FloatArray) -> Look:
     return filters.look(weights)
 
 
-def bias(choice: ModelChoice) -> FloatArray | None:
-    """E's bias at the chosen step, (D,); None where it has none."""
-    loaded = cached.loaded(choice, nouns.current().step)
+def bias(choice: ModelChoice, step: int) -> FloatArray | None:
+    """E's bias at a step, (D,); None where it has none."""
+    loaded = cached.loaded(choice, step)
     embed = cast(nn.Conv2d, loaded.model.get_submodule("patch_embed.proj"))
     return None if embed.bias is None else as_array(embed.bias)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages.inside.filters import sources
+from pages.inside.filters import choosing, sources
 from pages.inside.filters.tiles_view import tiles as tiles_view
 from pages.shell import controls, nouns, page
 from pages.stores import cached
@@ -43,9 +43,9 @@ class Choice(controls.Chosen, page="filters"):
 
 def draw() -> None:
     """The whole view: tree, shapes, the product by hand, drawers."""
-    choice = nouns.choice()
-    config = choice.config
-    loaded = cached.loaded(choice, nouns.current().step)
+    shown = choosing.instead()
+    config = shown.choice.config
+    loaded = cached.loaded(shown.choice, shown.step)
     counts = {name: tuple(p.shape) for name, p in loaded.model.named_parameters()}
     left, right = st.columns([1, 1.25], gap="large")
     with left:
@@ -56,7 +56,7 @@ def draw() -> None:
         if not able.embedding or not isinstance(config, ViTConfig | SwinConfig):
             st.info(able.embedding.why_not, icon=":material/grid_off:")
         else:
-            _by_hand(loaded, config)
+            _by_hand(loaded, config, shown)
     page.drawers(
         "filters.where",
         math=MATHEMATICS,
@@ -89,9 +89,9 @@ def tree(shapes: dict[str, tuple[int, ...]], first_map: str) -> list[str]:
     return lines
 
 
-def _by_hand(loaded: LoadedModel, config: ViTConfig | SwinConfig) -> None:
-    choice = nouns.choice()
-    weights = sources.of(choice, nouns.current().step).now
+def _by_hand(loaded: LoadedModel, config: ViTConfig | SwinConfig, shown: choosing.Instead) -> None:
+    choice = shown.choice
+    weights = sources.of(choice, shown.step).now
     dim, channels, patch_px, _ = weights.shape
     total = sum(p.numel() for p in loaded.model.parameters())
     st.markdown("**E has two shapes and one set of numbers**")
@@ -103,11 +103,11 @@ def _by_hand(loaded: LoadedModel, config: ViTConfig | SwinConfig) -> None:
     )
     st.markdown("**One patch through one column of E, by hand**")
     column = Choice(controls.number(Choice.key("column"), "Column of E, d (from 0)", 0, dim - 1, 0)).column
-    prepared = nouns.prepared(choice.preparation)
+    prepared = cached.prepared(shown.image, choice.preparation, nouns.current().offset)
     patches = filters.cut_patches(prepared.input, patch_px)
     grid = prepared.input.shape[-1] // patch_px
     index = nouns.current().pin.cell((grid, grid))
-    bias = sources.bias(choice)
+    bias = sources.bias(choice, shown.step)
     found = filters.answer(patches[index], weights, bias, column)
     record = capture(loaded.model, prepared.input[None], ["patch_embed"])["patch_embed"][0]
     by_model = float(np.asarray(record).reshape(-1, dim)[index, column])
