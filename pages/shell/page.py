@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shell import state, terms
+from pages.shell import asking, state, terms
 from vitviz.tables import Columns, csv_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+    from pages.shell.subject import Subject
+    from vitviz.lessons.lesson import Question
 
 _MIME = {
     ".csv": "text/csv",
@@ -138,15 +141,17 @@ def drawers(
     math: str | None = None,
     code: Sequence[Callable[..., object]] | Callable[[], Sequence[Callable[..., object]]] = (),
     numbers: Callable[[], None] | None = None,
-    try_this: str | None = None,
+    asks: Sequence[Question] = (),
+    at: Subject | None = None,
 ) -> None:
     """The closed drawers, in their fixed order; what lies in one is made when it is opened.
 
     Args:
         key: a prefix of its own on the page: 'block' gives 'block.drawer.code'.
-        math, try_this: Markdown.
+        math: Markdown.
         code: functions and classes, or what gives them once the drawer is opened; their own source is shown, as it ran.
         numbers: draws tables and downloads.
+        asks: questions whose answers are measured of `at`, by default of the sidebar's model, step and picture.
     """
     if math is not None:
         _drawer(f"{key}.drawer.math", "The mathematics", "function", partial(st.markdown, math))
@@ -154,8 +159,18 @@ def drawers(
         _drawer(f"{key}.drawer.code", "The code that ran", "code", partial(_sources, code))
     if numbers is not None:
         _drawer(f"{key}.drawer.numbers", "The numbers", "table", numbers)
-    if try_this is not None:
-        _drawer(f"{key}.drawer.try_this", "Try this", "experiment", partial(st.markdown, try_this))
+    if asks:
+        _drawer(
+            f"{key}.drawer.asks",
+            "Predict, then measure",
+            "experiment",
+            partial(_ask, asks, f"{key}.asks", at),
+        )
+
+
+def _ask(asks: Sequence[Question], key: str, at: Subject | None) -> None:
+    for number, question in enumerate(asks):
+        asking.ask(question, f"{key}.{number}", at)
 
 
 @st.fragment

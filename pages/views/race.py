@@ -17,12 +17,6 @@ has not come to rely on them.
 Summed positions, $p(r, c) = \mathrm{PE}(r) + \mathrm{PE}(c)$, are the same for $(r, c)$ and $(c, r)$: the model cannot
 tell a picture from the one whose patches are exchanged across the diagonal, so it cannot tell *left* from *above*.
 """
-TRY_THIS = """
-1. **Predict first:** on shapes, which two answers does the model with summed positions confuse?
-2. Which data set needs positions least? What would you have to draw to make it need them?
-3. Train the race with another seed. Which order stays?
-4. Look into *No positions* and into *Learned* at the last step: where do their attention maps differ?
-"""
 
 
 def race(payload: bytes, *, key: str) -> None:

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import OpenApp
 
-MATH, CODE, NUMBERS, TRY = "The mathematics", "The code that ran", "The numbers", "Try this"
+MATH, CODE, NUMBERS, ASK = "The mathematics", "The code that ran", "The numbers", "Predict, then measure"
 
 
 def open_drawers(app: AppTest) -> list[str]:
@@ -26,32 +26,32 @@ def open_drawers(app: AppTest) -> list[str]:
 @pytest.mark.parametrize(
     ("page", "view", "titles"),
     [
-        ("inside/patches", {}, [MATH, CODE, NUMBERS, TRY]),
-        ("inside/patches", {"patches__view": "sequence"}, [MATH, CODE, TRY]),
-        ("inside/patches", {"patches__view": "puzzle"}, [MATH, CODE, TRY]),
-        ("inside/patches", {"patches__view": "ways"}, [MATH, CODE, TRY]),
-        ("inside/positions", {"positions__view": "table"}, [MATH, CODE, NUMBERS, TRY]),
-        ("inside/positions", {"positions__view": "similarity"}, [MATH, CODE, NUMBERS, TRY]),
-        ("inside/positions", {"positions__view": "lecture"}, [MATH, CODE, TRY]),
-        ("inside/positions", {"positions__view": "resize"}, [MATH, CODE, TRY]),
-        ("inside/filters", {"filters__view": "components"}, [MATH, CODE, NUMBERS, TRY]),
-        ("inside/filters", {"filters__view": "express"}, [MATH, CODE, TRY]),
-        ("inside/filters", {"filters__view": "where"}, [MATH, CODE, TRY]),
-        ("inside/attention", {"attention__view": "look"}, [MATH, CODE, NUMBERS, TRY]),
-        ("inside/attention", {"attention__view": "methods"}, [MATH, CODE, NUMBERS, TRY]),
-        ("inside/attention", {"attention__view": "truth"}, [MATH, CODE, TRY]),
-        ("inside/attention", {"attention__view": "ablate"}, [MATH, CODE, NUMBERS, TRY]),
-        ("inside/attention", {"attention__view": "depth"}, [MATH, CODE, TRY]),
-        ("inside/block", {}, [MATH, CODE, TRY]),
-        ("inside/distance", {"attention_distance__set": "picture"}, [MATH, CODE, NUMBERS, TRY]),
-        ("train/lab", {}, [MATH, CODE, TRY]),
-        ("beyond/swin", {}, [MATH, CODE, NUMBERS, TRY]),
-        ("beyond/swin", {"swin__view": "travel"}, [MATH, CODE, TRY]),
-        ("beyond/swin", {"swin__view": "attention"}, [MATH, CODE, TRY]),
-        ("beyond/swin", {"swin__view": "bias"}, [MATH, CODE, TRY]),
-        ("beyond/swin", {"swin__view": "merge"}, [MATH, CODE, TRY]),
-        ("beyond/swin", {"swin__view": "cost"}, [MATH, CODE, TRY]),
-        ("beyond/distillation", {}, [MATH, CODE, TRY]),
+        ("inside/patches", {}, [MATH, CODE, NUMBERS, ASK]),
+        ("inside/patches", {"patches__view": "sequence"}, [MATH, CODE]),
+        ("inside/patches", {"patches__view": "puzzle"}, [MATH, CODE, ASK]),
+        ("inside/patches", {"patches__view": "ways"}, [MATH, CODE]),
+        ("inside/positions", {"positions__view": "table"}, [MATH, CODE, NUMBERS]),
+        ("inside/positions", {"positions__view": "similarity"}, [MATH, CODE, NUMBERS, ASK]),
+        ("inside/positions", {"positions__view": "lecture"}, [MATH, CODE, ASK]),
+        ("inside/positions", {"positions__view": "resize"}, [MATH, CODE]),
+        ("inside/filters", {"filters__view": "components"}, [MATH, CODE, NUMBERS, ASK]),
+        ("inside/filters", {"filters__view": "express"}, [MATH, CODE]),
+        ("inside/filters", {"filters__view": "where"}, [MATH, CODE, ASK]),
+        ("inside/attention", {"attention__view": "look"}, [MATH, CODE, NUMBERS, ASK]),
+        ("inside/attention", {"attention__view": "methods"}, [MATH, CODE, NUMBERS, ASK]),
+        ("inside/attention", {"attention__view": "truth"}, [MATH, CODE]),
+        ("inside/attention", {"attention__view": "ablate"}, [MATH, CODE, NUMBERS]),
+        ("inside/attention", {"attention__view": "depth"}, [MATH, CODE, ASK]),
+        ("inside/block", {}, [MATH, CODE, ASK]),
+        ("inside/distance", {"attention_distance__set": "picture"}, [MATH, CODE, NUMBERS, ASK]),
+        ("train/lab", {}, [MATH, CODE]),
+        ("beyond/swin", {}, [MATH, CODE, NUMBERS, ASK]),
+        ("beyond/swin", {"swin__view": "travel"}, [MATH, CODE, ASK]),
+        ("beyond/swin", {"swin__view": "attention"}, [MATH, CODE]),
+        ("beyond/swin", {"swin__view": "bias"}, [MATH, CODE]),
+        ("beyond/swin", {"swin__view": "merge"}, [MATH, CODE]),
+        ("beyond/swin", {"swin__view": "cost"}, [MATH, CODE, ASK]),
+        ("beyond/distillation", {}, [MATH, CODE, ASK]),
     ],
 )
 def test_every_drawer_opens(open_app: OpenApp, page: str, view: dict[str, str], titles: list[str]) -> None:

@@ -19,6 +19,8 @@ from pages.views.bars import bars
 from pages.views.maps import maps
 from vitviz.analysis import distillation as analysis
 from vitviz.config import ModelConfig, ViTConfig
+from vitviz.lessons import of_models
+from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.attention import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
@@ -50,11 +52,12 @@ $p = \mathrm{softmax}(Z/\tau)$.
 paper's ImageNet models it is 0.06 as they enter and 0.93 at the end. **Shared mass** of two rows of attention:
 $\sum_k \min(a_k, b_k)$ over all keys.
 """
-TRY_THIS = """
-1. **Predict first:** do the two tokens look at the same patches? Then go through the layers.
-2. Scrub the step to 0. Two random tokens: how alike are they then, and why does attention still pull them together?
-3. Find a picture that the teacher gets wrong. Which of the two heads makes the same mistake?
-"""
+ASKS = (
+    Question(
+        "Which share of their attention do [CLS] and [DIST] have in common in the last layer?",
+        of_models.TokensShare(),
+    ),
+)
 
 
 def student() -> tuple[ModelChoice, int]:
@@ -301,5 +304,6 @@ page.drawers(
     "distillation",
     math=MATH,
     code=(distillation_loss, analysis.token_similarity, analysis.overlap, analysis.disagreement),
-    try_this=TRY_THIS,
+    asks=ASKS,
+    at=seen,
 )

@@ -31,11 +31,6 @@ how the query shares itself out over the tokens of its window. Every other token
 
 Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
 """
-TRY_THIS = """
-1. **Predict first:** you go from a block to the next one, which is shifted. Which edges of the lit square move?
-2. Pin the patch in a corner, shifted block: how many tokens share its weight?
-3. Go to the next stage: how large is a token now, and how far does its window reach?
-"""
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,7 @@ def draw() -> None:
     page.caption(looking.describe(now, gaze, pin))
     there: dict[str, Any] = {"attention.layer": chosen.layer}
     nouns.link_to("attention", "Everything else in the attention explorer", **there)
-    page.drawers("swin.attention", math=MATHEMATICS, code=(WindowAttention.forward,), try_this=TRY_THIS)
+    page.drawers("swin.attention", math=MATHEMATICS, code=(WindowAttention.forward,))
 
 
 def on_pick() -> None:

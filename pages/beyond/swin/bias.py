@@ -34,11 +34,6 @@ $(2M_h - 1)(2M_w - 1)$ numbers for each head: pairs with the same offset read th
 
 Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*, equation 4.
 """
-TRY_THIS = """
-1. **Predict first:** which offset is read by most pairs of a window, and which by one alone? Point at the table.
-2. Where the training's steps are there, drag to the first: what does a table look like that has learned nothing?
-3. Choose another head: does it prefer its neighbours, a row, or what is far away?
-"""
 
 
 @dataclass(frozen=True)
@@ -98,7 +93,6 @@ def draw() -> None:
         "swin.bias",
         math=MATHEMATICS,
         code=(relative_position_index, WindowAttention.relative_position_bias),
-        try_this=TRY_THIS,
     )
 
 

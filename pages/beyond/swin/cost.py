@@ -10,6 +10,8 @@ import streamlit as st
 
 from pages.shell import controls, nouns, page
 from vitviz.analysis.windows import log_slope
+from vitviz.lessons import of_formulas
+from vitviz.lessons.lesson import Question
 from vitviz.plots import swin as plots
 from vitviz.probe.window_cost import Measurement, measure
 from vitviz.windows import global_attention_cost, window_attention_cost
@@ -35,11 +37,12 @@ the softmax and the mask are not counted.
 
 Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
 """
-TRY_THIS = """
-1. **Predict first:** M from 4 to 8. By what factor does the windowed cost grow at 224 px? Then look at the numbers.
-2. Double C: why do windows cost over three times as much, and global attention of a large picture about twice?
-3. Measure here: is the clock as kind to windows as the formula?
-"""
+ASKS = (
+    Question(
+        "56 × 56 patches of width 96: how many times as much does global attention cost as windows of 7?",
+        of_formulas.WindowCost(56, 7),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ def draw() -> None:
         "swin.cost",
         math=MATHEMATICS,
         code=(global_attention_cost, window_attention_cost, measure),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
 
 

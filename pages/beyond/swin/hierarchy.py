@@ -29,10 +29,6 @@ grid's end is filled with zeros.
 Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*, section 3.1. The
 order of the four is that of the published weights.
 """
-TRY_THIS = """
-1. **Predict first:** after two mergings, how many patches is a token made of? Point at a token of the last stage.
-2. Click a token on an edge between two objects: do its four neighbours' values differ more than elsewhere?
-"""
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ def draw() -> None:
     )
     views.pyramid(payload, key=KEY, on_change=partial(subject.keep_pin, KEY))
     page.caption(describe(now.config, now.grid))
-    page.drawers("swin.merge", math=MATHEMATICS, code=(PatchMerging.forward,), try_this=TRY_THIS)
+    page.drawers("swin.merge", math=MATHEMATICS, code=(PatchMerging.forward,))
 
 
 def read(config: SwinConfig) -> Choice | None:

@@ -11,6 +11,8 @@ from pages.beyond.swin import grid, subject, views
 from pages.shell import nouns, page
 from vitviz import windows
 from vitviz.analysis import windows as analysis
+from vitviz.lessons import of_formulas
+from vitviz.lessons.lesson import Question
 from vitviz.plots import swin as plots
 from vitviz.tables import columns_of
 from vitviz.words import percent
@@ -36,12 +38,12 @@ come from the slices $(0, -M), (-M, -s), (-s, \text{end})$.
 
 Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
 """
-TRY_THIS = """
-1. **Predict first:** a patch in the picture's corner, shifted block. How many of its window may it read?
-   Then point at patch 1.
-2. Step to the mask and leave it out. Which of the two small pictures changes, and why only that one?
-3. **Predict first:** a smaller window. Is a larger or a smaller share of all pairs masked?
-"""
+ASKS = (
+    Question(
+        "8 × 8 patches, windows of 4, shift 2: how many patches may patch 1 read in the shifted block?",
+        of_formulas.ReadableInCorner(8, 4, 2),
+    ),
+)
 
 
 def draw() -> None:
@@ -58,7 +60,7 @@ def draw() -> None:
         math=MATHEMATICS,
         code=(windows.region_ids, windows.attention_mask, analysis.colour_attention),
         numbers=partial(draw_numbers, found),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
 
 

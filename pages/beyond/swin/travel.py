@@ -11,6 +11,8 @@ from pages.beyond.swin import grid, measured, subject, views
 from pages.shell import nouns, page
 from vitviz.analysis import reachability
 from vitviz.analysis import windows as analysis
+from vitviz.lessons import of_formulas
+from vitviz.lessons.lesson import Question
 from vitviz.plots import swin as plots
 from vitviz.plots.swin import Hops
 from vitviz.probe.window_reach import patch_gradients
@@ -42,12 +44,12 @@ A masked score of $-100$ leaves $e^{-100} \approx 4 \cdot 10^{-44}$ of a weight,
 
 Source of the windows: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
 """
-TRY_THIS = """
-1. Set the shift to 0. What can no window learn of the others before tokens are merged?
-2. **Predict first:** grid 16, windows of 4, a patch in the corner: after how many blocks has it reached the whole
-   picture? And with windows of 8? Click the corner, and see.
-3. Turn from *where this patch reaches* to *what this token reads*: after two blocks, why are the two not the same?
-"""
+ASKS = (
+    Question(
+        "16 × 16 patches, windows of 4, shift 2: after how many blocks has patch 1 reached them all?",
+        of_formulas.BlocksToReach(16, 4, 2),
+    ),
+)
 
 
 @lru_cache(maxsize=32)
@@ -85,7 +87,7 @@ def draw() -> None:
         "swin.travel",
         math=MATHEMATICS,
         code=(reachability.window_links, reachability.follow, reachability.reads, patch_gradients),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
 
 

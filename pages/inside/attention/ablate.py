@@ -97,7 +97,6 @@ def draw(subject: Subject) -> None:
         math=MATHEMATICS,
         code=(without,),
         numbers=partial(keep, subject, ground, left_out, before, now),
-        try_this=TRY_THIS,
     )
 
 
@@ -151,9 +150,4 @@ MATHEMATICS = r"""
 A silenced head adds nothing to the tokens: $\mathrm{MSA}(z)=W_o\,[g_1 A_1V_1;\dots;g_H A_HV_H]$ with $g_h=0$. A patch
 that is hidden has the score $-\infty$ as a key in every layer, so $A_{q,k}=0$ and the rows still sum to 1; it is still
 a query, which counts where a model averages its patches.
-"""
-TRY_THIS = """
-- Predict first: how many heads of the first layer can you silence before the answer changes?
-- Hide the background, then the object. Which of them does the answer rest on?
-- Compare *hidden* and *blanked*: a blank patch is still a token, and it still speaks.
 """

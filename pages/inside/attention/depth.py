@@ -10,6 +10,8 @@ from pages.shell import nouns, page
 from pages.shell.subject import Subject, token_name
 from pages.views.maps import maps as draw_maps
 from vitviz.analysis import logit_lens
+from vitviz.lessons import of_models
+from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import as_vit
 from vitviz.pin import Pin
 from vitviz.plots.attention import maps_view
@@ -57,7 +59,7 @@ def draw(subject: Subject) -> None:
         "attention.depth",
         math=MATHEMATICS,
         code=(logit_lens.lens_of_token, logit_lens.lens_of_readout),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
 
 
@@ -113,8 +115,4 @@ The model's own last LayerNorm and head, applied to the residual stream $z_l$ af
 to be readable, so a low probability there says little, a high one says much. A DeiT's answer is the softmax of the mean
 of two logits, read from [CLS] and [DIST] with a head each; patches are read with the first.
 """
-TRY_THIS = """
-- Predict first: after which layer does the answer stand? Does a harder picture take longer?
-- Pin a patch of the background: does it know the class as well by the last layer?
-- Drag the step back: does the last layer learn to answer before the earlier ones?
-"""
+ASKS = (Question("After which layer does the answer lead and stay in front?", of_models.SettlingLayer()),)

@@ -13,6 +13,8 @@ from pages.inside.attention.look import Look, choose
 from pages.shell import looking, nouns, page
 from pages.shell.subject import Subject
 from pages.views.explorer import explorer, picked, view_options
+from vitviz.lessons import of_models
+from vitviz.lessons.lesson import Question
 from vitviz.models.layers import Attention
 from vitviz.models.swin import WindowAttention
 
@@ -46,7 +48,7 @@ def draw(subject: Subject) -> None:
         math=MATHEMATICS,
         code=(_forward(subject),),
         numbers=partial(export.draw, subject, Shot.now(subject, look)),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
 
 
@@ -79,8 +81,9 @@ n tokens* is $2^{H}$ with the row's entropy $H$ in bits. Weights travel in eight
 $\mathrm{round}(255\sqrt{a/a_{\max}})$ per row: what is written is exact to $a_{\max}/254$. A layer's attention moves
 values between the tokens of that layer; after the first layer, a token is no longer its patch alone.
 """
-TRY_THIS = """
-- Predict first: where will [CLS] look in the last layer? Then hover its button.
-- Which head of the first layer depends on position only? Move the pointer and watch whose pattern moves along.
-- Choose *is seen by*: is there a patch that everybody looks at? Drag the step back: when did it become one?
-"""
+ASKS = (
+    Question(
+        "Which patch gets most of the attention of [CLS] in the last layer, on the mean of its heads? Pin it.",
+        of_models.LooksAt(),
+    ),
+)

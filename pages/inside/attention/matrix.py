@@ -76,7 +76,6 @@ def draw(subject: Subject) -> None:
         math=MATHEMATICS,
         code=(Attention.forward, causal_attention),
         numbers=partial(keep, subject, attn),
-        try_this=TRY_THIS,
     )
 
 
@@ -137,9 +136,4 @@ $$
 Row $q$ is the query, column $k$ the key; the softmax runs along a row. $M = 0$ in a ViT: a picture has no order in
 which it is read, so every patch may see every other. A decoder of text has the mask (Vaswani et al. 2017), or it would
 read the answer. Masking *after* the softmax would leave rows that sum to less than 1.
-"""
-TRY_THIS = """
-- Where a patch looks at its neighbours, the matrix has a band beside its diagonal. Which heads of layer 1 have it?
-- A bright column is a token that everybody looks at. Is there one in the last layer?
-- Switch the mask on: what changes in the last row, and what in the first?
 """

@@ -15,6 +15,8 @@ from pages.shell.subject import Subject
 from pages.views.maps import maps as draw_maps
 from vitviz.analysis import rollout
 from vitviz.analysis.methods import METHODS, rank_correlation
+from vitviz.lessons import of_models
+from vitviz.lessons.lesson import Question
 from vitviz.pin import Pin
 from vitviz.plots.attention import maps_view
 from vitviz.plots.attention_images import attention_image, png
@@ -91,7 +93,7 @@ def draw(subject: Subject) -> None:
         math=MATHEMATICS,
         code=(rollout.rollout, gradient_rollout) if able.rollout else (),
         numbers=partial(keep, subject, found, ground),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
 
 
@@ -120,7 +122,4 @@ MATHEMATICS = "\n\n".join(
     " DeiT (whose answer is the mean of the two tokens' logits), or the mean of all patch rows where the model averages"
     " its patches. Raw attention is the last layer's, with the mean of its heads."
 )
-TRY_THIS = """
-- Predict first: which method changes when you choose another class? Then choose the second most probable one.
-- Let rollout discard 90 %: what is left of the background?
-"""
+ASKS = (Question("Whose order of patches takes the class away soonest?", of_models.TruestMap()),)

@@ -41,7 +41,6 @@ def draw(subject: Subject) -> None:
         "attention.truth",
         math=MATHEMATICS,
         code=(faithfulness.schedule, faithfulness.blank_patches),
-        try_this=TRY_THIS,
     )
 
 
@@ -114,9 +113,4 @@ $$
 
 A true map has a small deletion area and a large insertion area (Petsiuk et al. 2018). Random orders are drawn six
 times; their range is grey.
-"""
-TRY_THIS = """
-- Predict first: does the sharpest map also have the largest gap?
-- Choose a class that the model does not answer: which method still beats the random orders?
-- Drag the step to 0: is there a method that explains a model that has learned nothing?
 """

@@ -14,6 +14,8 @@ from pages.shell import controls, nouns, page, stand_in, subject
 from pages.shell.subject import Subject, token_name
 from vitviz.analysis.block import steps_of_block
 from vitviz.config import ViTConfig
+from vitviz.lessons import of_models
+from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.layers import Block
 from vitviz.probe.block_record import Record, block_form, block_record, patterns_of
@@ -108,7 +110,7 @@ def draw() -> None:
         last = f"To the last block, {config.depth}: where the class comes from"
         st.button(last, icon=":material/last_page:", key="block.last", on_click=go_to, args=(config.depth,))
     norms.draw(now, config, record, token)
-    page.drawers("block", math=MATHEMATICS, code=(Block.forward,), try_this=TRY_THIS)
+    page.drawers("block", math=MATHEMATICS, code=(Block.forward,), asks=ASKS)
 
 
 MATHEMATICS = r"""
@@ -128,12 +130,12 @@ the division the softmax gets scores of size $\sqrt d$, puts nearly all weight o
 **LayerNorm** (Ba et al. 2016) takes mean and variance over a token's channels; **BatchNorm** (Ioffe and Szegedy 2015)
 takes them over the batch and all positions, channel by channel.
 """
-TRY_THIS = """
-- Predict first: which is longer in the last block, what attention adds or what the MLP adds?
-- Compare the two softmax maps: at which step of training does the scale begin to matter?
-- Go to the last block: which class has the second largest logit, and by how much?
-- Pin [CLS] and walk through the blocks: from which block on does it look at single patches?
-"""
+ASKS = (
+    Question(
+        "In the last layer, what adds the longer vector to [CLS]: attention or the MLP?",
+        of_models.LongerBranch(),
+    ),
+)
 
 page.header("Inside one block", "What happens to one token in one block?")
 draw()

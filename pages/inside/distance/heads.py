@@ -18,6 +18,8 @@ from pages.shell import controls, nouns, page
 from pages.stores import cached, catalogue
 from pages.stores.choice import ModelChoice
 from vitviz.analysis import distance as analysis
+from vitviz.lessons import of_models
+from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import abilities
 from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded import LoadedModel
@@ -38,11 +40,9 @@ and as keys, and rows are not renormalised, as in the
 [function](https://gist.github.com/simonster/155894d48aef2bd36bd2dd8267e62391) that Raghu et al. (2021) published;
 *Renormalise* divides each row by its mass on patches. The bar through a dot is one standard deviation over pictures.
 """
-TRY_THIS = """
-- Predict first: which layer holds the heads that look least far? Then drag the slider back to step 0.
-- Switch on *Renormalise*: heads that rise had most of their mass on a prefix token.
-- Choose your own picture: how far do the same heads move from their mean over the set?
-"""
+ASKS = (
+    Question("In which layer do the heads look least far on the chosen picture?", of_models.NearestLayer()),
+)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def draw(model: LoadedModel) -> None:
         math=MATHEMATICS + reach.MATHEMATICS,
         code=(analysis.mean_attention_distance_px, *distances.BY_GRADIENT),
         numbers=partial(draw_numbers, shown.heads, UNITS[chosen.measure]),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
     with more:
         offer_more(shown, choice)

@@ -16,6 +16,8 @@ from pages.shell import nouns, page
 from pages.stores import films
 from vitviz.analysis import filters
 from vitviz.analysis.filters import NOISY, FloatArray
+from vitviz.lessons import of_weights
+from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import abilities
 from vitviz.plots import filters as plots
 from vitviz.tables import Columns, columns_of
@@ -32,13 +34,9 @@ $\sigma_i^2 / \sum_j \sigma_j^2$ its share of the variance (Dosovitskiy et al. 2
 Each tile is scaled by its own least and greatest value, so strong and weak components look alike: read the bars below
 them. A component's sign is arbitrary; through training each is turned to agree with the frame before.
 """
-TRY_THIS = """
-1. **Predict first:** how much of the variance do the first 28 components of *random* weights hold? Of trained ones?
-2. Press *Play*. Which comes first, the smooth components or the loss of the noise in the last ones?
-3. Compare E with the CNN's first filters: how large is what each of them sees?
-4. Choose *Raw filters*: can you see what the components show?
-5. Where all looks like noise choose *Learned change*: what did training add to the noise that E started from?
-"""
+ASKS = (
+    Question("Which share of the variance do the first five components hold?", of_weights.VarianceHeld()),
+)
 
 
 def draw() -> None:
@@ -71,7 +69,7 @@ def draw() -> None:
         math=MATHEMATICS,
         code=(filters.principal_components, filters.align_signs),
         numbers=partial(_numbers, models, chosen),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
 
 

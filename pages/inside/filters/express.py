@@ -27,11 +27,6 @@ three and does not count.
 The model does not rebuild anything: the question is only which directions of a patch E weighs, and in which order. What
 lies outside the span of E's filters, no layer can see.
 """
-TRY_THIS = """
-1. **Predict first:** how many components until you recognise the picture? Move k up from 0.
-2. Choose step 0: is a random E a worse basis for the same k? Why is it not blind, at full k?
-3. Which of the three curves would change if you chose another picture?
-"""
 
 
 def draw() -> None:
@@ -66,7 +61,6 @@ def draw() -> None:
         "filters.express",
         math=MATHEMATICS,
         code=(filters.rebuild, filters.dct_basis),
-        try_this=TRY_THIS,
     )
 
 

@@ -13,6 +13,8 @@ from pages.shell import controls, nouns, page
 from pages.stores import cached
 from vitviz.analysis import filters
 from vitviz.config import SwinConfig, ViTConfig
+from vitviz.lessons import of_weights
+from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import abilities
 from vitviz.models.layers import PatchEmbed
 from vitviz.models.loaded import LoadedModel
@@ -27,11 +29,7 @@ As a matrix, $\mathbf{E} = W$ folded to $(D, C P^2)$ and transposed,
 $\mathbf{E} \in \mathbb{R}^{(P^2 C) \times D}$, and
 $\mathbf{z}_n = \mathbf{x}^n_p \mathbf{E} + \mathbf{b}$ (Dosovitskiy et al. 2021, eq. 1).
 """
-TRY_THIS = """
-1. **Predict first:** which share of the model's parameters is E? Then read the tree.
-2. Find a filter whose answer to this patch is large, and look at its picture: does it resemble the patch?
-3. Pin a patch of plain background. What is left of the sum? Where does the answer come from?
-"""
+ASKS = (Question("Which share of the model's parameters is E?", of_weights.ShareOfE()),)
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def draw() -> None:
         "filters.where",
         math=MATHEMATICS,
         code=(PatchEmbed, filters.answer),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
 
 

@@ -15,6 +15,8 @@ from pages.inside.patches.cut import Cut
 from pages.shell import controls, nouns, page
 from pages.stores import cached
 from vitviz.analysis import patches
+from vitviz.lessons import of_models
+from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import as_vit
 from vitviz.models.vit import VisionTransformer
 from vitviz.plots import patches as plots
@@ -37,11 +39,9 @@ $\mathbf{E}_{pos}$ it is not: the same patch gets another row of the table at an
 
 Source: Vaswani et al. 2017, *Attention Is All You Need*, section 3.5, on why positions are added at all.
 """
-TRY_THIS = """
-1. **Predict first:** with every patch shuffled, which model changes its answer?
-   Then move the slider to 5 % and see when it starts.
-2. Another shuffle number: does the same class win?
-"""
+ASKS = (
+    Question("All patches change places. What becomes of the chosen model's answer?", of_models.Shuffled()),
+)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def draw(cut: Cut) -> None:
         "patches.puzzle",
         math=MATHEMATICS,
         code=(patches.scrambled_order, answers_to_a_shuffle, without_positions),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
 
 

@@ -24,10 +24,6 @@ set, and so does an answer that is read from [CLS] or from the mean of the patch
 
 Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, equation 1 and section 3.1.
 """
-TRY_THIS = """
-1. **Predict first:** choose another picture. Which of the three maps stays as it is?
-2. Point at the first row of a model with [CLS]: which part of it comes from the picture?
-"""
 
 
 def draw(cut: Cut) -> None:
@@ -49,7 +45,7 @@ def draw(cut: Cut) -> None:
     )
     views.sequence(payload, key="patches.sequence")
     page.caption(describe(cut, positions[cut.layout.num_prefix_tokens :]))
-    page.drawers("patches.sequence", math=MATHEMATICS, code=(VisionTransformer._embed,), try_this=TRY_THIS)
+    page.drawers("patches.sequence", math=MATHEMATICS, code=(VisionTransformer._embed,))
 
 
 def describe(cut: Cut, positions: np.ndarray) -> str:

@@ -12,6 +12,8 @@ from pages.inside.patches import views
 from pages.inside.patches.cut import SEED, Cut
 from pages.shell import controls, nouns, page
 from vitviz.analysis.patches import patchify
+from vitviz.lessons import of_formulas
+from vitviz.lessons.lesson import Question
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots import patches as plots
@@ -36,13 +38,7 @@ $$
 
 Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, equation 1 and section 3.1.
 """
-TRY_THIS = """
-1. **Predict first:** you double P. By what factor does N change, and by what factor the rows of E?
-   Then look at the shapes.
-2. Pull the patches apart and find one that tells you nothing. What does its token look like?
-3. Turn on *Response*: which patches answer to the column most strongly, and does its picture say why?
-4. Choose a patch as large as the picture. What is left for attention to do?
-"""
+ASKS = (Question("224 × 224 px in patches of 16 × 16: how many patches?", of_formulas.PatchCount(224, 16)),)
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ def draw(cut: Cut, room: DeltaGenerator) -> None:
         math=MATHEMATICS,
         code=(type(cut.model.get_submodule("patch_embed")).forward, patchify),
         numbers=partial(_draw_numbers, cut),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
 
 

@@ -32,11 +32,6 @@ so $\mathbf{E}$ is its weight $W$, laid out as a matrix of $P^2 C$ rows and $D$ 
 
 Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, section 3.1.
 """
-TRY_THIS = """
-1. **Predict first:** by how much do the two ways differ: not at all, or by rounding?
-2. Under the slip, point at a patch of the right picture: from where does it really take its pixels?
-3. Make P as large as the picture's side. What does the slip get wrong now?
-"""
 
 
 def draw(cut: Cut) -> None:
@@ -47,7 +42,6 @@ def draw(cut: Cut) -> None:
         "patches.ways",
         math=MATHEMATICS,
         code=(patches.patchify, patches.embed, patches.slip_patches),
-        try_this=TRY_THIS,
     )
 
 

@@ -13,6 +13,8 @@ from pages.inside.positions.similarity_view import similarity as mosaic_view
 from pages.shell import controls, nouns, page
 from vitviz import positions as formulas
 from vitviz.analysis import positions
+from vitviz.lessons import of_formulas
+from vitviz.lessons.lesson import Question
 from vitviz.plots import positions as plots
 from vitviz.words import percent
 
@@ -33,11 +35,12 @@ $p_i \cdot p_j = \sum_k \big[\sin \omega_k i \sin \omega_k j + \cos \omega_k i \
 The slip: exponent $k/D$ for every column $k$, a sine for even and a cosine for odd $k$. A sine and the cosine beside it
 no longer share a frequency, the identity above fails, and two pairs at the same distance differ.
 """
-TRY_THIS = """
-1. **Predict first:** by the formula, is the similarity of 20 and 21 larger than that of 5 and 6?
-2. On the 4 × 4 grid hover position (0, 3) in both mosaics: which positions are most alike?
-3. In the summed form find all positions without a twin. Where do they lie?
-"""
+ASKS = (
+    Question(
+        "By the formula, what is the cosine of positions 20 and 21 at width 64?",
+        of_formulas.SinusoidSimilarity(20, 21),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def draw() -> None:
         "positions.lecture",
         math=MATHEMATICS,
         code=(formulas.sincos_1d, formulas.sincos_1d_slip),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
 
 

@@ -12,14 +12,22 @@ import streamlit as st
 
 from pages.shell import controls, nouns, page, task
 from pages.stores import catalogue
-from pages.views.race import MATH, TRY_THIS
+from pages.views.race import MATH
 from pages.views.race import race as race_view
 from vitviz.analysis.race import Racer, describe, racer
 from vitviz.data.datasets import DATASETS, available_datasets
+from vitviz.lessons import of_weights
+from vitviz.lessons.lesson import Question
 from vitviz.plots import race as plots
 from vitviz.training.races import CODES, RACES
 
 MEASURED = "positions_race.json"
+ASKS = (
+    Question(
+        "Trained on MNIST with no positions at all: which share of the test pictures is right?",
+        of_weights.RaceAccuracy("mnist", "none"),
+    ),
+)
 Race = dict[str, Any]  # as benchmarks/positions_race.py wrote it
 
 
@@ -60,7 +68,7 @@ def draw() -> None:
     race_view(plots.payload(racers, 1 / len(race["classes"]), race["train"]["epochs"]), key="positions.race")
     page.caption(describe(racers, race["classes"]))
     st.markdown(f":gray[{_how(race)}]")
-    page.drawers("positions.matter", math=MATH, numbers=partial(_numbers, race), try_this=TRY_THIS)
+    page.drawers("positions.matter", math=MATH, numbers=partial(_numbers, race), asks=ASKS)
 
 
 def _how(race: Race) -> str:

@@ -32,11 +32,6 @@ The positions of tokens before the patches, such as [CLS], a learned token that 
 Along the reading order (the slip): the 64 rows are stretched to 256 as a list. The end of one row of patches
 runs into the beginning of the next, and what was a column is one no more.
 """
-TRY_THIS = """
-1. **Predict first:** at twice the side, how similar are two new neighbours? Compare *one step away* before and after.
-2. Switch to the slip and look at one tile. What has happened to its column?
-3. Choose a model at step 0. Does stretching make a structure where none was?
-"""
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,6 @@ def draw() -> None:
         "positions.resize",
         math=MATHEMATICS,
         code=(resize_positions, positions.stretch_as_list),
-        try_this=TRY_THIS,
     )
 
 

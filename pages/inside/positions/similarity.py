@@ -17,6 +17,8 @@ from pages.shell import controls, nouns, page
 from pages.stores import films
 from vitviz.analysis import positions
 from vitviz.analysis.positions import mean_along
+from vitviz.lessons import of_weights
+from vitviz.lessons.lesson import Question
 from vitviz.pin import Pin
 from vitviz.plots import positions as plots
 from vitviz.tables import Columns, columns_of
@@ -48,14 +50,11 @@ folded back onto the grid (Dosovitskiy et al. 2021, *An Image is Worth 16×16 Wo
 
 The first two pull against the last two: codes that are all orthogonal say nothing about nearness.
 """
-TRY_THIS = """
-1. **Predict first:** the tile of the corner position (0, 0), in 1-D and in 2-D. Where is it dark? Then look.
-2. Set the base to 10 (under *Grid, width, scale*): the maps gain contrast.
-   Then why do far positions become similar again?
-3. Set D to 8. Which wish suffers most?
-4. Choose a trained model on one side and press *Play*: rows and columns first, or neighbours first?
-5. Compare *Random* with *Learned at step 0*: could you tell them apart?
-"""
+ASKS = (
+    Question(
+        "What is the mean cosine of two learned positions one step apart?", of_weights.NeighboursAlike()
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def draw() -> None:
         math=MATHEMATICS,
         code=(positions.cosine_similarity, positions.structure, positions.wishes),
         numbers=partial(_numbers, tables),
-        try_this=TRY_THIS,
+        asks=ASKS,
     )
 
 

@@ -39,12 +39,6 @@ SOURCES: dict[str, Callable[..., object]] = {
     "sincos_2d_sum": formulas.sincos_2d_sum,
     "sincos_2d_concat": formulas.sincos_2d_concat,
 }
-TRY_THIS = """
-1. **Predict first:** after how many positions does dimension 0 repeat? Read its wavelength, then count in the wave.
-2. Lower the base to 10 and look at the last dimensions: which positions have become hard to tell apart?
-3. In the summed form find two patches with exactly the same row of numbers.
-4. Choose the model's own table: can you see any wave in it?
-"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +67,6 @@ def draw() -> None:
         math=MATHEMATICS,
         code=(SOURCES.get(kind, positions.patch_rows),),
         numbers=partial(_numbers, table),
-        try_this=TRY_THIS,
     )
 
 

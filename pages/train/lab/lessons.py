@@ -30,26 +30,11 @@ cosine, $f = t/w$ first and then falls as half a cosine to one hundredth.
 **Which pictures decide.** Curves and 'best' use a fixed validation part of the training set. The test set is read once,
 when the run is over: a number that chose anything would no longer be a test.
 """
-TRY_THIS = """
-1. **Predict first:** with *no positions*, can the model still read digits? And the *shapes*, where only the place
-   of the objects tells the class? Choose the *experiment* and start it: five codes of positions race.
-2. Set the learning rate to 0.5 and start. At which step does the loss leave the picture, and what is said?
-3. Start *Digits, live*, then drag the timeline back. Which comes first: positions that know their
-   neighbours, or an accuracy above 90 %?
-4. Take the recipe *Lecture D, as written* (MNIST, patch 7), and again with *Softmax in the model* switched off under
-   *Model*, *Details*. How many points does the double softmax cost?
-5. Draw a seven while the model trains. When does it stop being a one?
-"""
 
 
 def mathematics(preset: str | None = None) -> str:
     """The terms of a training; an experiment's own question first."""
     return race.MATH + MATHEMATICS if preset == POSITIONS_RACE else MATHEMATICS
-
-
-def try_this(preset: str | None = None) -> str:
-    """What to predict and try."""
-    return race.TRY_THIS if preset == POSITIONS_RACE else TRY_THIS
 
 
 def code(preset: str | None = None) -> tuple[Callable[..., object], ...]:

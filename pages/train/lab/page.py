@@ -262,7 +262,6 @@ def _drawers(preset: str | None, draw_numbers: Callable[[], None] | None = None)
         math=lessons.mathematics(preset),
         code=lessons.code(preset),
         numbers=draw_numbers,
-        try_this=lessons.try_this(preset),
     )
 
 
