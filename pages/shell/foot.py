@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.shell import nouns, registry
+from pages.shell import nouns, registry, terms
 from vitviz.plots.theme import PALETTES
 
 
@@ -18,6 +18,7 @@ def draw(slug: str) -> None:
         return
     before, after = registry.beside(entry)
     with st.container(key="shell-foot"):
+        terms.write_others(entry.slug)
         if entry.parts:
             st.html(strip(entry.parts))
         with st.container(horizontal=True, horizontal_alignment="distribute"):

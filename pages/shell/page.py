@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shell import asking, state, terms
+from pages.shell import asking, terms
 from vitviz.tables import Columns, csv_text
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def header(title: str, question: str) -> None:
     terms.begin()
     with st.container(gap="xxsmall"):
         st.title(title, anchor=False)
-        terms.write(question, more=st.session_state.get(state.PAGE, ""))
+        terms.write(question)
 
 
 @cache

@@ -23,25 +23,28 @@ def begin() -> None:
     st.session_state[state.MARKED] = set()
 
 
-def write(text: str, *, more: str = "") -> None:
-    """A constant sentence of a page, its new words dotted.
+def write(text: str) -> None:
+    """A constant sentence of a page, one of our own and plain, its new words dotted."""
+    _draw(f"<p>{marked(text, st.session_state.setdefault(state.MARKED, set()))}</p>")
 
-    Args:
-        text: one of our own constants, plain text.
-        more: the slug of a page; the words that it is about, and that have not stood yet, follow in a line.
-    """
+
+def write_others(slug: str) -> None:
+    """The words that a page is about and that have not stood on it yet, in a line."""
+    seen: set[str] = st.session_state.setdefault(state.MARKED, set())
+    words = [term for term in glossary.TERMS if term.page == slug and term.word not in seen]
+    if words:
+        seen.update(term.word for term in words)
+        line = " · ".join(_dotted(term.word, term) for term in words)
+        _draw(f'<p class="vv-words">Words of this page: {line}</p>')
+
+
+def _draw(inside: str) -> None:
     palette = PALETTES[nouns.mode()]
     colours = (
         f"--term-muted:{palette.muted};--term-ink:{palette.ink};--term-panel:{palette.panel};"
         f"--term-line:{palette.line};--term-dots:{palette.query}"
     )
-    seen: set[str] = st.session_state.setdefault(state.MARKED, set())
-    inside = marked(text, seen)
-    words = [term for term in glossary.TERMS if more and term.page == more and term.word not in seen]
-    seen.update(term.word for term in words)
-    line = " · ".join(_dotted(term.word, term) for term in words)
-    also = f'<p class="vv-words">Words: {line}</p>' if words else ""
-    st.html(f'<style>{_style()}</style><div class="vv-text" style="{colours}"><p>{inside}</p>{also}</div>')
+    st.html(f'<style>{_style()}</style><div class="vv-text" style="{colours}">{inside}</div>')
 
 
 def marked(text: str, seen: set[str]) -> str:
