@@ -81,7 +81,7 @@ def in_browser(repeats: int) -> list[float]:
                     "&positions.left=sincos_1d&positions.right=sincos_2d_concat"
                 )
                 settle(page)
-                page.get_by_role("button", name="Grid, D, scale").click()
+                page.get_by_role("button", name="Options").click()
                 page.get_by_text("Stretch the scale").wait_for()
                 return [_toggle_ms(page) for _ in range(repeats + 1)][1:]
         finally:

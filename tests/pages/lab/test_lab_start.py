@@ -100,15 +100,3 @@ def test_a_link_that_leaves_a_setting_out_means_the_recipes(
     model = TRAINING_PRESETS["shapes_vit_nopos"].model
     assert isinstance(model, ViTConfig)
     assert app.main.number_input(key="live_lab.depth").value == model.depth
-
-
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        ("preset:vit_digits", "64 patches: 65 tokens with [CLS]"),
-        ("preset:cnn_digits", "64 patches: 65 tokens with [CLS]"),
-    ],
-)
-def test_start_counts_patches_and_tokens(open_app: OpenApp, model: str, words: str) -> None:
-    app = open_app("pages/start/page.py", model=model)
-    assert any(words in caption.value for caption in app.main.caption), [c.value for c in app.main.caption]
