@@ -198,6 +198,35 @@ def may_change(visit: Visit, run: Run) -> bool:
     return sharing.may_change(run, visit.owner)
 
 
+def share(run: Run) -> str:
+    """A new key that lets its holders change the run; an earlier one lets nobody in any more."""
+    from vitviz.training import sharing
+
+    return sharing.share(run)
+
+
+def unshare(run: Run) -> None:
+    """Takes the key back, and sends everybody out but the maker."""
+    from vitviz.training import sharing
+
+    sharing.unshare(run)
+
+
+def is_shared(run: Run) -> bool:
+    """Whether others may change it or could come in."""
+    from vitviz.training import sharing
+
+    return sharing.is_shared(run)
+
+
+def join(visit: Visit, run_id: str, key: str) -> bool:
+    """Lets a visit in whose link holds the run's key for editing."""
+    from vitviz.training import sharing
+
+    run = find(run_id)
+    return run is not None and sharing.join(run, visit.owner, key)
+
+
 def made(visit: Visit, run: Run) -> bool:
     """Whether this visit made the run: whoever else knows its id looks on."""
     return run.whole.config().owner == visit.owner

@@ -62,6 +62,11 @@ def current() -> Visit:
     return found
 
 
+def address() -> str:
+    """From where this session comes, for fair turns; empty on one's own machine and behind a proxy on it."""
+    return st.context.ip_address or ""
+
+
 def on_leave(callback: Callable[[str], None]) -> None:
     """Has a function called with a visit's token when its connection ends; it may come back."""
     _leaving.append(callback)

@@ -51,7 +51,7 @@ def start(config: RunConfig) -> None:
     """Starts a run of this visit and brings it onto the stage."""
     try:
         config = replace(table.fresh(config), owner=visit.current().owner, lease_s=runs.LEASE_S)
-        run = runs.executor().start(config)
+        run = runs.executor().start(config, visit.address())
     except (ExecutorError, ValueError, OSError) as error:
         keys.notice(f"It cannot start: {error}.")
         return
@@ -211,6 +211,9 @@ def main() -> None:
     asked = st.session_state.get(state.INCOMING, {}).get(keys.Stage.key("run"))
     if asked and not runs.adopt(visit.current(), asked):
         keys.notice("The run of this link is gone: it was removed, or this server keeps it no longer.")
+    key = link.take("live_lab.edit")  # it is put into no address that the page writes
+    if key and asked and not runs.join(visit.current(), asked, key):
+        keys.notice("This link lets nobody change the run any more; it shows it.")
     runs.executor()
     with st.container(key="live_lab-form"):
         config = race.draw_form() if race.choose() else recipe_form.draw()

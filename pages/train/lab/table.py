@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.shell import received
+from pages.shell import page, received
 from pages.stores import runs, visit
 from pages.train.lab import fields, keys, race, recipe_form, settings, watch
 from vitviz.analysis.milestones import time_to
@@ -68,10 +68,13 @@ def _result(run: Run) -> dict[str, Any]:
 def manage(run: Run, shown: Callable[[str], None]) -> None:
     """Rename, duplicate, delete, download and upload; `shown` brings a run onto the stage."""
     config, status = run.config(), runs.status(run)
+    mine = runs.may_change(visit.current(), run)
     columns = st.columns([2, 1.3, 1.3, 1.3, 1.3], vertical_alignment="bottom")
     with columns[0]:
         key = f"live_lab._name_{run.id}"
-        st.text_input("Name", config.name, key=key, max_chars=80, on_change=_rename, args=(run, key))
+        st.text_input(
+            "Name", config.name, key=key, max_chars=80, on_change=_rename, args=(run, key), disabled=not mine
+        )
     with columns[1]:
         st.button(
             "Copy settings",
@@ -86,11 +89,45 @@ def manage(run: Run, shown: Callable[[str], None]) -> None:
     with columns[3], st.popover("Upload", icon=":material/upload:", width="stretch"):
         _upload(shown)
     with columns[4], st.popover("Delete", icon=":material/delete:", width="stretch", disabled=status.active):
-        st.markdown("Its records and snapshots are removed for good.")
-        st.button("Delete this run", key="live_lab._delete", on_click=_delete, args=(run,))
+        if mine:
+            st.markdown("Its records and snapshots are removed for good.")
+        else:
+            st.markdown("It is another visit's: it leaves your table, and stays where it is.")
+        label = "Delete this run" if mine else "Take it out of my table"
+        st.button(label, key="live_lab._delete", on_click=_delete, args=(run,))
+    if mine:
+        _share(run)
+
+
+def _share(run: Run) -> None:
+    """The link that lets others change the run, made and taken back by who may change it."""
+    with st.popover("Share for editing", icon=":material/group_add:"):
+        st.markdown(
+            "The page's own link shows this run to whoever has it. A link made here also lets them pause, stop,"
+            " rename and delete it, until you take it back."
+        )
+        made = st.session_state.get(keys.SHARED)
+        st.button("Make a link for editing", key="live_lab._share", on_click=_make_key, args=(run,))
+        if made is not None and made[0] == run.id:
+            page.source(f"live_lab?live_lab.run={run.id}&live_lab.edit={made[1]}")
+        if runs.is_shared(run):
+            st.button("Take it back", key="live_lab._unshare", on_click=_take_back, args=(run,))
+
+
+def _make_key(run: Run) -> None:
+    if runs.may_change(visit.current(), run):
+        st.session_state[keys.SHARED] = (run.id, runs.share(run))
+
+
+def _take_back(run: Run) -> None:
+    if runs.may_change(visit.current(), run):
+        st.session_state.pop(keys.SHARED, None)
+        runs.unshare(run)
 
 
 def _rename(run: Run, key: str) -> None:
+    if not runs.may_change(visit.current(), run):
+        return
     try:
         run.rename(st.session_state[key])
     except OSError as error:
@@ -111,7 +148,8 @@ def _delete(run: Run) -> None:
     from vitviz.training.runs import RunError
 
     try:
-        run.delete()
+        if runs.may_change(visit.current(), run):
+            run.delete()
     except RunError as error:
         keys.notice(f"{error}.")
         return

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
-from pages.stores import runs
+from pages.stores import runs, visit
 from pages.train.lab import fields, keys
 from pages.train.lab.curves import curves
 from vitviz.analysis.milestones import time_to
@@ -27,6 +28,11 @@ CHANGEABLE = {"learning_rate": "peak learning rate", "weight_decay": "weight dec
 SHORT = {"learning_rate": "lr", "weight_decay": "decay"}  # on the curves
 VIEW = {"axis": "step", "smoothing": 0.6, "log": False, "log_x": False, "extra": 0}
 PERCENT = "%g\N{NO-BREAK SPACE}%%"  # of numbers that are rounded to one digit: 98.5 %, 100 %
+
+ANOTHERS = (
+    "This run is another visit's: its link shows it, and its maker steers it."
+    " 'Copy settings' begins one of your own."
+)
 
 
 @dataclass(frozen=True)
@@ -264,17 +270,22 @@ def _not_evaluated(log: runs.Log, status: Status) -> str:
 
 
 def _buttons(run: Run, status: Status) -> None:
+    here = visit.current()
+    if not runs.may_change(here, run):
+        st.caption(ANOTHERS)
+        return
     executor = runs.executor()
+    resume = partial(executor.resume, address=visit.address())
     with st.container(horizontal=True, gap="small"):
         if status.active:
             if status.state == "paused":
-                _button(run, "Resume", "play_arrow", executor.resume)
+                _button(run, "Resume", "play_arrow", resume)
             else:
                 _button(run, "Pause", "pause", executor.pause, disabled=status.state == "queued")
             _button(run, "Step", "skip_next", executor.step, disabled=status.state == "queued")
             _button(run, "Stop", "stop", executor.stop)
         elif status.state != "done":
-            _button(run, "Resume", "play_arrow", executor.resume, disabled=status.state == "diverged")
+            _button(run, "Resume", "play_arrow", resume, disabled=status.state == "diverged")
     if status.active and status.state != "queued":
         _change(run, status)
 

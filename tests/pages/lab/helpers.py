@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -26,7 +27,7 @@ class FakeExecutor:
     folder: Path
     orders: list[tuple[str, Any]] = field(default_factory=list)
 
-    def start(self, config: RunConfig) -> Run:
+    def start(self, config: RunConfig, address: str = "") -> Run:
         self.orders.append(("start", config))
         run = Run.create(self.folder, config)
         write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=9e9)))
@@ -38,8 +39,15 @@ class FakeExecutor:
     def running(self) -> list[str]:
         return []
 
-    def __getattr__(self, name: str) -> Callable[[Run], None]:
-        return lambda run: self.orders.append((name, run.id))
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda run, address="": self.orders.append((name, run.id))
+
+
+def belongs(app: AppTest, run: Run) -> AppTest:
+    """The same page once the run is the visit's own: whoever has a link alone looks on."""
+    path = run.directory / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "owner": app.session_state["_visit"].owner}))
+    return app.run()
 
 
 def view(app: AppTest, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button, view
+from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button, view
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.races import CODES, positions_race
 from vitviz.training.runs import Run, RunConfig
@@ -136,7 +136,7 @@ def test_a_member_is_looked_into_and_opens_in_every_lens(open_app: OpenApp, run:
 def test_an_experiment_is_steered_renamed_copied_and_deleted_whole(
     open_app: OpenApp, run: Run, executor: FakeExecutor
 ) -> None:
-    app = open_app(PAGE, live_lab__run=run.id)
+    app = belongs(open_app(PAGE, live_lab__run=run.id), run)
     app.main.text_input(key=f"live_lab._name_{run.id}").set_value("Our race").run()
     assert run.config().name == "Our race" and run.members()[0].config().name == "No positions"
     (copy,) = [button for button in app.main.button if button.label == "Copy settings"]

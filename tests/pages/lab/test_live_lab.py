@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, until, view
+from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
@@ -237,7 +237,7 @@ def test_what_happened_after_a_kill_is_said_and_resume_is_offered(
 ) -> None:
     status = replace(run.status(), state="interrupted", message="the trainer's process is gone")
     write_status(run.directory / "status.json", asdict(status))
-    app = open_app(PAGE, live_lab__run=run.id)
+    app = belongs(open_app(PAGE, live_lab__run=run.id), run)
     assert "The trainer's process is gone" in errors(app)
     app.main.button(key="live_lab._resume").click().run()
     assert executor.orders == [("resume", run.id)]
@@ -266,7 +266,7 @@ def test_runs_are_compared_by_their_differences_only(open_app: OpenApp, run: Run
 
 
 def test_rename_copy_and_delete(open_app: OpenApp, run: Run) -> None:
-    app = open_app(PAGE, live_lab__run=run.id)
+    app = belongs(open_app(PAGE, live_lab__run=run.id), run)
     app.main.text_input(key=f"live_lab._name_{run.id}").set_value("Renamed").run()
     assert run.config().name == "Renamed"
     (copy,) = [button for button in app.main.button if button.label == "Copy settings"]
@@ -294,7 +294,7 @@ def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run)
     status = replace(run.status(), state="running", pid=os.getpid(), heartbeat=time.time())
     unsaid = replace(status, learning_rate=0.0, weight_decay=0.0)  # before the trainer's first word
     write_status(run.directory / "status.json", asdict(unsaid))
-    app = open_app(PAGE, live_lab__run=run.id)
+    app = belongs(open_app(PAGE, live_lab__run=run.id), run)
     key = f"live_lab._set_learning_rate_{run.id}"
     assert app.main.number_input(key=key).value == CONFIG.train.learning_rate
     write_status(run.directory / "status.json", asdict(status))

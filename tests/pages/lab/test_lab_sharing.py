@@ -1,0 +1,44 @@
+"""A link shows a run; its maker, and whom the maker lets in, changes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs
+from tests.unit.training_helpers import digits_run
+from vitviz.training import sharing
+from vitviz.training.session import Session
+
+
+@pytest.mark.parametrize("let_in", [False, True])
+def test_who_has_a_link_looks_on_until_the_maker_lets_in(
+    open_app: OpenApp, folder: Path, executor: FakeExecutor, let_in: bool
+) -> None:
+    run = digits_run(folder, epochs=1)
+    Session(run, "cpu").perform()
+    key = sharing.share(run)
+    more = {"live_lab__edit": key if let_in else "no key"}
+    guest = open_app(PAGE, live_lab__run=run.id, **more)
+    name = guest.main.text_input(key=f"live_lab._name_{run.id}")
+    assert name.disabled is not let_in
+    assert "live_lab.edit" not in guest.query_params  # the address that is passed on lets nobody in
+    said = " ".join(part.value for part in [*guest.main.info, *guest.main.warning, *guest.main.markdown])
+    assert ("lets nobody change the run" in said) is not let_in
+    guest.main.button(key="live_lab._delete").click().run()
+    assert not guest.exception and run.directory.exists() is not let_in
+
+
+def test_the_maker_makes_a_link_for_editing_and_takes_it_back(
+    open_app: OpenApp, folder: Path, executor: FakeExecutor
+) -> None:
+    run = digits_run(folder, epochs=1)
+    Session(run, "cpu").perform()
+    app = belongs(open_app(PAGE, live_lab__run=run.id), run)
+    app.main.button(key="live_lab._share").click().run()
+    (link,) = [code.value for code in app.main.code if "live_lab.edit=" in code.value]
+    key = link.rpartition("=")[2]
+    assert sharing.join(run, "somebody", key)
+    app.main.button(key="live_lab._unshare").click().run()
+    assert not sharing.may_change(run, "somebody") and not sharing.is_shared(run)
