@@ -39,6 +39,7 @@ from timm.models.vision_transformer import VisionTransformer as TimmViT  # noqa:
 from vit_pytorch import ViT as VitPytorch  # noqa: E402
 
 BATCH, RATE, DECAY = 256, 1e-3, 0.01
+SMALL_BATCH, SMALL_COUNT = 8, 64  # of --small
 RECIPE = PRESETS["recipe_b"]
 Step = Callable[[Tensor, Tensor], None]
 
@@ -147,13 +148,13 @@ def sides(dropout: float) -> dict[str, Side]:
     return made
 
 
-def timed(rounds: int, dropout: float, images: Tensor, labels: Tensor) -> dict[str, float]:
-    """Median ms per step, the sides taking turns."""
+def timed(rounds: int, batch: int, dropout: float, images: Tensor, labels: Tensor) -> dict[str, float]:
+    """Median ms per step of `batch` pictures, the sides taking turns."""
     made = sides(dropout)
     seconds: dict[str, list[float]] = {name: [] for name in made}
     for index in range(rounds + 2):
-        start = index * BATCH % (len(labels) - BATCH)
-        x, y = images[start : start + BATCH], labels[start : start + BATCH]
+        start = index * batch % (len(labels) - batch)
+        x, y = images[start : start + batch], labels[start : start + batch]
         for name, side in made.items():
             begin = time.perf_counter()
             side.step(x, y)
@@ -162,12 +163,14 @@ def timed(rounds: int, dropout: float, images: Tensor, labels: Tensor) -> dict[s
     return {name: 1e3 * statistics.median(values) for name, values in seconds.items()}
 
 
-def trained(side: Side, epochs: int, train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]) -> float:
+def trained(
+    side: Side, epochs: int, batch: int, train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]
+) -> float:
     """Test accuracy after a few epochs, in percent; the order of pictures is the same for every side."""
     generator = torch.Generator().manual_seed(0)
     for _ in range(epochs):
         order = torch.randperm(len(train[1]), generator=generator)
-        for chosen in order.split(BATCH)[:-1]:
+        for chosen in order.split(batch)[:-1]:
             side.step(train[0][chosen], train[1][chosen])
     side.model.eval()
     with torch.no_grad():
@@ -184,10 +187,11 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--dropout", type=float, default=0.1)
-    parser.add_argument("--small", action="store_true", help="one round, one epoch; writes nothing")
+    parser.add_argument("--small", action="store_true", help="one round of few pictures; writes nothing")
     arguments = parser.parse_args()
     if arguments.small:
         arguments.rounds = arguments.epochs = 1
+    batch = SMALL_BATCH if arguments.small else BATCH
     torch.set_num_threads(arguments.threads)
     dataset = load_dataset("mnist")
     mean, std = RECIPE.preparation.mean[0], RECIPE.preparation.std[0]
@@ -198,9 +202,11 @@ def main() -> None:
 
     train = prepared(dataset.train_images, dataset.train_labels)
     test = prepared(dataset.test_images, dataset.test_labels)
-    times = {rate: timed(arguments.rounds, rate, *train) for rate in (0.0, arguments.dropout)}
+    if arguments.small:
+        train, test = ((part[0][:SMALL_COUNT], part[1][:SMALL_COUNT]) for part in (train, test))
+    times = {rate: timed(arguments.rounds, batch, rate, *train) for rate in (0.0, arguments.dropout)}
     accuracy = {
-        name: trained(side, arguments.epochs, train, test) if arguments.epochs else float("nan")
+        name: trained(side, arguments.epochs, batch, train, test) if arguments.epochs else float("nan")
         for name, side in sides(arguments.dropout).items()
     }
     table = report(times, accuracy, arguments)
