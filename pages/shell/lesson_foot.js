@@ -2,7 +2,7 @@
 
 import { button, el } from '../views/kit/dom.js';
 import { CHANGED } from './address.js';
-import { toggle } from './present.js';
+import { presenting, toggle } from './present.js';
 
 const SETTLED_MS = 300; // a slider that is dragged writes many addresses
 
@@ -12,6 +12,7 @@ function said() {
 }
 
 export default function lessonFoot({ root, trigger, onUnmount }) {
+  presenting();
   const row = el(root, 'div', { class: 'lf' });
   button(row, 'Present', toggle, { class: 'lf-present' });
   el(row, 'span', { class: 'vv-muted' }, 'P: large type; arrow keys: back, next; Escape: leave');
