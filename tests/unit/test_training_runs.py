@@ -12,6 +12,7 @@ import torch
 
 from tests.unit.training_helpers import TINY, digits_run
 from vitviz.checkpoints import load_checkpoint, open_model
+from vitviz.training import claim
 from vitviz.training.loop import Trainer
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.runs import Run, RunError, Status, clean_name, list_runs
@@ -165,7 +166,8 @@ def test_rename_duplicate_list_and_delete(tmp_path: Path) -> None:
 
 def test_a_trainer_that_died_silently_reads_as_interrupted(tmp_path: Path) -> None:
     run = digits_run(tmp_path)
-    session = Session(run, "cpu")
+    session = Session(run, "cpu", token="mine")
+    assert claim.take(run.directory, "mine")
     session._say("running")
     assert run.status().state == "running"
     session.status = replace(session.status, state="running")
