@@ -221,10 +221,10 @@ def test_one_visitor_leaves_a_place_and_an_abandoned_run_stops(visit: Visit, run
     expect(badge(bob, "stopped")).to_be_visible(timeout=TRAINING_MS)
 
     ann.close()  # nobody watches any more: the leases are made old instead of waited for
-    for run in (first, second):
-        os.utime(run / "lease.json", (0, 0))
     states = ("stopped", "stopped")
     for _ in range(TRAINING_MS // 250):
+        for run in (first, second):  # again and again: what ann's page had begun may still touch them
+            os.utime(run / "lease.json", (0, 0))
         found = tuple(json.loads((run / "status.json").read_text())["state"] for run in (first, second))
         if found == states:
             break
