@@ -26,6 +26,7 @@ from vitviz.pin import Pin
 from vitviz.plots.blob import opened, unpacked
 from vitviz.plots.map import Links, Visit, for_visit
 from vitviz.plots.map_part import part_view
+from vitviz.words import plain
 
 VIEW = "home.map"
 CARDS = Path(__file__).parents[2] / "static/cards"
@@ -112,7 +113,8 @@ def caption(message: bytes) -> None:
     """What the whole way comes to, and whether it is right."""
     header, _ = opened(message)
     page.caption(
-        f"{header['caption']} Press Play to follow one patch; point at a part to see what feeds it; click to open it."
+        f"{plain(header['caption'])} Press Play to follow one patch; point at a part to see what feeds it; click to"
+        " open it."
     )
 
 

@@ -44,6 +44,7 @@ def test_the_picture_begins_above_the_fold(visit: Visit, width: int, height: int
 
 def test_the_title_lies_over_nothing(visit: Visit) -> None:
     page = visit("positions")
+    page.evaluate("() => document.fonts.ready.then(() => null)")
     title = page.get_by_role("heading", level=1).evaluate(BOTTOM_OF_TEXT)
     question = page.locator("[data-testid=stMain] .vv-text p").first.bounding_box()
     assert question is not None
