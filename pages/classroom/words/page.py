@@ -74,6 +74,9 @@ def draw_tables() -> None:
 
 
 page.header("Words", registry.BY_SLUG["words"].question)
+st.html(
+    "<style>[data-testid=stMarkdownContainer]:has(table) { overflow-x: auto; }</style>"
+)  # of a narrow screen
 draw_word(read_word())
 page.caption(
     f"{plural(len(TERMS), 'word')} in {plural(len(GROUPS), 'group')}. In shapes N counts patches, T tokens (N + 1, or"
