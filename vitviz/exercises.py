@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1] / "exercises"
 SOLUTION = "solution.py"
+GIVEN = ("given_heads.py", "given_block.py", "given_vit.py")  # each builds on those before it
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,13 @@ class Exercise:
         """Name -> text of what a learner takes away; `solved` adds the solution."""
         names = sorted(path.name for path in self.folder.glob("*.py"))
         return {name: (self.folder / name).read_text("utf-8") for name in names if solved or name != SOLUTION}
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The files beside its folder that hold what exercises before it ask for."""
+        task = (self.folder / "task.py").read_text("utf-8")
+        used = [place for place, name in enumerate(GIVEN, start=1) if name.removesuffix(".py") in task]
+        return GIVEN[: max(used, default=0)]
 
     def solution(self) -> str:
         """One way to do it."""
@@ -131,7 +139,9 @@ def zipped(chosen: tuple[str, ...], *, solved: bool = False) -> bytes:
     """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.write(ROOT / "README.md", "exercises/README.md")
+        given = {name for slug in chosen for name in BY_SLUG[slug].given}
+        for name in ("README.md", "pytest.ini", *sorted(given)):
+            archive.write(ROOT / name, f"exercises/{name}")
         for slug in chosen:
             for name, text in BY_SLUG[slug].files(solved=solved).items():
                 archive.writestr(f"exercises/{slug}/{name}", text)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from vitviz.exercises import BY_SLUG, EXERCISES, Exercise, zipped
+from vitviz.exercises import BY_SLUG, EXERCISES, GIVEN, ROOT, Exercise, zipped
 
 # Slug -> (the slip that is named, what of the solution is replaced, by what). `accuracy` is told apart below.
 SLIPS: dict[str, list[tuple[str, str, str]]] = {
@@ -85,6 +85,11 @@ def frozen(inputs, outputs):
     layer.out_features = outputs
     return layer
 """
+SHARES = """
+class Shares(ViT):
+    def forward(self, images):
+        return super().forward(images).softmax(-1)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -99,11 +104,13 @@ def one_thread() -> Iterator[None]:
 def failures(exercise: Exercise, solution: str) -> list[str]:
     """What an exercise's tests say about a solution, in this process: a message for every test that fails."""
     said = []
-    files = {Path(name).stem: text for name, text in exercise.files().items()}
+    files = {Path(name).stem: (ROOT / name).read_text("utf-8") for name in exercise.given}
+    files |= {Path(name).stem: text for name, text in exercise.files().items()}
     files["task"] = solution
     before = {name: sys.modules.get(name) for name in files}
     try:
-        for name in sorted(files, key=["budget", "task", "test_task"].index):
+        order = [*(Path(name).stem for name in GIVEN), "budget", "task", "test_task"]
+        for name in sorted(files, key=order.index):
             module = types.ModuleType(name)
             sys.modules[name] = module
             exec(compile(files[name], f"{exercise.slug}/{name}.py", "exec"), module.__dict__)
@@ -132,7 +139,8 @@ def test_the_solution_passes(exercise: Exercise) -> None:
 def test_a_slip_is_told_by_its_name(slug: str, name: str, old: str, new: str) -> None:
     solution = BY_SLUG[slug].solution()
     assert solution.count(old) == 1, f"{old!r} stands {solution.count(old)} times in {slug}"
-    said = failures(BY_SLUG[slug], solution.replace(old, new) + (FROZEN if "frozen(" in new else ""))
+    slipped = f"import torch\nfrom torch import nn\n{solution.replace(old, new)}"
+    said = failures(BY_SLUG[slug], slipped + (FROZEN if "frozen(" in new else ""))
     assert any(name in one for one in said), said
 
 
@@ -149,8 +157,7 @@ def test_the_budget_is_kept() -> None:
     assert any("over the budget" in one for one in wide) and any(
         "pictures of the budget are left" in one for one in wide
     )
-    shares = failures(accuracy, idle.replace("return self.head(self.norm(z[:, 0]))",
-                                             "return self.head(self.norm(z[:, 0])).softmax(-1)"))  # fmt: skip
+    shares = failures(accuracy, idle.replace("model = ViT(", "model = Shares(") + SHARES)
     assert any("softmax before the cross-entropy" in one for one in shares)
     with pytest.raises(RuntimeError, match="the budget is spent"):
         failures(
@@ -170,9 +177,16 @@ def test_the_files_to_take_away_are_a_task_and_its_tests(slug: str) -> None:
     )
 
 
-def test_pytest_itself_runs_a_downloaded_exercise(tmp_path: Path) -> None:
-    zipfile.ZipFile(io.BytesIO(zipped(("patchify",), solved=True))).extractall(tmp_path)
-    folder = tmp_path / "exercises/patchify"
+def test_an_exercise_gives_no_answer_of_its_own_away() -> None:
+    held = {one.slug: set(zipfile.ZipFile(io.BytesIO(zipped((one.slug,)))).namelist()) for one in EXERCISES}
+    assert held["block"] & {"exercises/given_block.py", "exercises/given_vit.py"} == set()
+    assert "exercises/given_vit.py" not in held["vit"] and "exercises/given_vit.py" in held["accuracy"]
+
+
+@pytest.mark.parametrize("slug", ["patchify", "without_cls"])
+def test_pytest_itself_runs_a_downloaded_exercise(tmp_path: Path, slug: str) -> None:
+    zipfile.ZipFile(io.BytesIO(zipped((slug,), solved=True))).extractall(tmp_path)
+    folder = tmp_path / "exercises" / slug
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     empty = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert empty.returncode == 1 and "NotImplementedError" in empty.stdout

@@ -19,7 +19,7 @@ from vitviz.models.abilities import as_vit
 from vitviz.plots.plain import PlainFigure
 from vitviz.plots.theme import DIVERGING, PALETTES, SEQUENTIAL, colorscale
 from vitviz.probe.logit_lens import readout_weights
-from vitviz.words import percent, plain
+from vitviz.words import percent, plain, signed
 
 SHOWN_TOKENS, SHOWN_CHANNELS = 50, 64
 KEY = "exercises.right"
@@ -129,9 +129,15 @@ def _trainable_positions() -> str:
     table = now.capture(("pos_embed",))["pos_embed"].reshape(-1, as_vit(now.model.config).embed_dim)
     alike = cosine_similarity(table)
     page.figure(_heat(alike, "position", "position", signed=True), KEY)
+    cells = now.layout.grid[0] * now.layout.grid[1]
+    row, col = np.divmod(np.arange(cells), now.layout.grid[1])
+    places, apart = alike[-cells:, -cells:], ~np.eye(cells, dtype=bool)
+    lined = ((row[:, None] == row) | (col[:, None] == col)) & apart
+    words = "has learned as positions" if now.choice.trained_on else "begins with as positions, untrained"
     return (
-        f"The cosines of what {now.choice.shown} has learned as positions: after training a place is like those of its"
-        " row and its column, and no formula has put that there."
+        f"The cosines of what {now.choice.shown} {words}: a place has {signed(places[lined].mean())} on average with"
+        f" those of its row and its column, {signed(places[apart & ~lined].mean())} with all others. No formula has put"
+        " that there."
     )
 
 
@@ -167,7 +173,7 @@ def _accuracy() -> str:
     figure.layout(height=340, showlegend=bool(shown), legend={"orientation": "h", "y": 1.1})
     page.figure(figure.figure(), KEY)
     if not shown:
-        return "No model of the digits is on this server: the solution's curve would rise to 95 % and more."
+        return "No model of the digits is on this server, so there is no curve to compare yours with."
     best = max(value for _, curve in shown for _, value in curve)
     return f"What {len(shown)} models of the app reached on digits, larger pictures and no budget: {percent(best)}."
 

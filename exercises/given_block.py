@@ -1,0 +1,19 @@
+"""What exercise 5 asks for, given to those after it."""
+
+from given_heads import MultiHead
+from torch import Tensor, nn
+
+
+class Block(nn.Module):
+    """z' = z + MSA(LN(z)), then z' + MLP(LN(z'))."""
+
+    def __init__(self, d: int, n_heads: int) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.attn = MultiHead(d, n_heads)
+        self.mlp = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(), nn.Linear(4 * d, d))
+
+    def forward(self, z: Tensor) -> Tensor:
+        """(B, N, d) -> (B, N, d)."""
+        z = z + self.attn(self.norm1(z))
+        return z + self.mlp(self.norm2(z))
