@@ -233,10 +233,9 @@ def made(visit: Visit, run: Run) -> bool:
 
 
 def watch(visit: Visit) -> None:
-    """Says that their maker is here, so that the leases of a visit's own runs go on; cheap to call at every poll."""
+    """Says that a visit is here: its own runs train on, and others' count as in use; cheap to call at every poll."""
     for run in mine(visit):
-        if made(visit, run):
-            log(run.id).touch(run)
+        log(run.id).touch(run, made(visit, run))
 
 
 class Log:
@@ -245,7 +244,7 @@ class Log:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._lock = threading.Lock()
-        self._touched = 0.0
+        self._touched = {True: 0.0, False: 0.0}  # when it was last said that its maker, or another, is here
         self._clear()
 
     def _clear(self) -> None:
@@ -257,11 +256,11 @@ class Log:
         self.shuffled: list[dict[str, Any]] = []  # of an experiment's members
         self.test: dict[str, Any] | None = None
 
-    def touch(self, run: Run) -> None:
-        """Renew the lease, at most every few seconds."""
-        if time.monotonic() - self._touched > _TOUCH_S:
-            self._touched = time.monotonic()
-            run.touch_lease()
+    def touch(self, run: Run, maker: bool) -> None:
+        """Say that its maker, or somebody else, is here, at most every few seconds."""
+        if time.monotonic() - self._touched[maker] > _TOUCH_S:
+            self._touched[maker] = time.monotonic()
+            run.touch_lease() if maker else run.touch_seen()
 
     def read(self) -> Log:
         """Take in what was appended; a run that resumed from an earlier step is read anew."""

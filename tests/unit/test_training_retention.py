@@ -72,6 +72,15 @@ def test_a_folder_is_swept(tmp_path: Path) -> None:
     assert [run.id for run in list_runs(tmp_path)] == [queued.id]
 
 
+def test_a_run_that_others_look_at_stays_and_its_lease_does_not_go_on(tmp_path: Path) -> None:
+    run = aged(tmp_path, 20)
+    leased = (run.directory / "lease.json").stat().st_mtime
+    run.touch_seen()
+    os.utime(run.directory / "seen.json", (NOW - 60,) * 2)
+    assert sweep(tmp_path, Limits(10 * DAY, 1), NOW) == []
+    assert (run.directory / "lease.json").stat().st_mtime == leased
+
+
 def test_several_servers_remove_each_run_once(tmp_path: Path) -> None:
     for _ in range(12):
         aged(tmp_path, 20)

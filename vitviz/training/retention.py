@@ -115,8 +115,9 @@ def sweep(root: str | Path, limits: Limits | None = None, now: float | None = No
 def _stored(run: Run, now: float) -> Stored:
     status = run.status()
     times = [status.heartbeat, (run.directory / "config.json").stat().st_mtime]
-    with suppress(OSError):
-        times.append((run.directory / "lease.json").stat().st_mtime)
+    for name in ("lease.json", "seen.json"):
+        with suppress(OSError):
+            times.append((run.directory / name).stat().st_mtime)
     used = min(now, max(times))  # a clock that was wrong must not keep a run for ever
     size = sum(path.stat().st_size for path in run.directory.rglob("*") if path.is_file())
     return Stored(run.id, size, used, _under_way(status, now - used))

@@ -1,8 +1,9 @@
 """A run is a directory: pages create, steer and read it; the trainer, in its own process, writes the rest.
 
-config.json, records.jsonl, snapshots/STEP.safetensors, resume.safetensors, status.json, control.jsonl and
-lease.json. An experiment trains several models in turn: each has its own config, records, status and snapshots
-under members/NAME/; the experiment's directory holds what steers and resumes them all.
+config.json, records.jsonl, snapshots/STEP.safetensors, resume.safetensors, status.json, control.jsonl; lease.json and
+seen.json say who watches, claim.json who trains it, editors.json who may change it. An experiment trains several models
+in turn: each has its own config, records, status and snapshots under members/NAME/; the experiment's directory holds
+what steers and resumes them all.
 """
 
 from __future__ import annotations
@@ -263,11 +264,18 @@ class Run:
         return path.stat().st_size if path.exists() else 0
 
     def touch_lease(self) -> None:
-        """Say that somebody watches; watching pages call this every few seconds."""
+        """Say that its maker watches, so that it trains on; watching pages call this every few seconds."""
+        self._touch("lease.json")
+
+    def touch_seen(self) -> None:
+        """Say that somebody looks at it, so that it is not removed as unused; it trains on for its maker alone."""
+        self._touch("seen.json")
+
+    def _touch(self, name: str) -> None:
         try:
-            os.utime(self.directory / "lease.json")
+            os.utime(self.directory / name)
         except FileNotFoundError:
-            write_whole(self.directory / "lease.json", b"{}")
+            write_whole(self.directory / name, b"{}")
 
     def rename(self, name: str) -> None:
         """Give the run another name to show (at most 80 characters); its id stays."""
