@@ -154,10 +154,13 @@ def _positions(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     assert isinstance(content, Positions)
     sizes = np.linalg.norm(content.table, axis=-1)
     kind = "learned" if content.learned else "computed"
-    return (
-        f"A {kind} vector for each place is added to its token, {sizes.min():.1f} to {sizes.max():.1f} long: only so"
-        " does the model know where a patch lay."
+    # A stem of convolutions with padding tells something of places by itself.
+    why = (
+        "it tells attention where each lies"
+        if model.stem
+        else "without it attention could not tell where each lay"
     )
+    return f"A {kind} vector for each place is added to its token, {sizes.min():.1f} to {sizes.max():.1f} long: {why}."
 
 
 def _attended(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
@@ -208,7 +211,7 @@ def _pooled(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     if content.how == "first patch":
         return "The answer is read from the first patch's token: there is no [CLS]."
     what = {"mean": "The mean", "max": "The largest value"}[content.how]
-    said = f"{what} of each of {part.shape_out[0]:,} channels over all places: where something lay is forgotten here."
+    said = f"{what} of each of {part.shape_out[0]:,} channels over all places: which place said what is forgotten here."
     return said if model.convolutions else f"{said} There is no [CLS]."
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image
 from safetensors.torch import save
 
+from pages.shell.registry import BY_SLUG
 from tests.robustness.fuzz.watch import Entry
 from tests.unit.training_helpers import digits_run
 from vitviz.checkpoint_header import CheckpointError
@@ -21,6 +22,8 @@ from vitviz.checkpoints import load_checkpoint
 from vitviz.data.dataset import DatasetError
 from vitviz.data.folder import load_zip
 from vitviz.data.images import ImageError, decode_image
+from vitviz.lessons.fields import LessonError
+from vitviz.lessons.files import read_lesson, write_lesson
 from vitviz.models.pretrained import PretrainedError, open_own
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
@@ -29,7 +32,7 @@ from vitviz.training.files import write_status
 from vitviz.training.runs import Run, RunError, Status, is_id
 from vitviz.training.session import Session
 
-NAMES = ("pictures", "zips", "archives", "checkpoints", "weights", "links", "commands", "records")
+NAMES = ("pictures", "zips", "archives", "checkpoints", "weights", "links", "commands", "records", "lessons")
 
 
 def entry(name: str, folder: Path) -> Entry:
@@ -212,6 +215,18 @@ def _records(folder: Path) -> Entry:
     return Entry("records", [lines, said, kept], taken, (RunError,))
 
 
+def _lessons(folder: Path) -> Entry:
+    """A lesson that a visitor opens; what is read can be written and read again."""
+    shipped = sorted((Path(__file__).parents[3] / "lessons").glob("*.toml"))
+    slugs = frozenset(BY_SLUG)
+
+    def take(data: bytes) -> None:
+        lesson = read_lesson(data, slugs)
+        assert read_lesson(write_lesson(lesson).encode(), slugs) == lesson
+
+    return Entry("lessons", [path.read_bytes() for path in shipped], take, (LessonError,))
+
+
 _MAKERS: dict[str, Callable[[Path], Entry]] = {
     "pictures": _pictures,
     "zips": _zips,
@@ -221,5 +236,6 @@ _MAKERS: dict[str, Callable[[Path], Entry]] = {
     "links": _links,
     "commands": _commands,
     "records": _records,
+    "lessons": _lessons,
 }
 assert tuple(_MAKERS) == NAMES
