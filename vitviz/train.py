@@ -20,7 +20,8 @@ from vitviz.training.assembling import assemble, with_card
 from vitviz.training.loop import Trainer
 from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
 from vitviz.training.records import Evaluation, Event, StepRecord
-from vitviz.training.runs import Run, RunConfig, RunError
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run, RunError
 from vitviz.training.session import Session
 
 PROJECT = Path(__file__).resolve().parents[1]

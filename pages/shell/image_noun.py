@@ -172,10 +172,12 @@ def _source(image: str, offered: bool) -> None:
     if st.session_state.get("nouns.shown_image") != image:  # chosen elsewhere: by a link, by a page
         st.session_state["nouns.shown_image"] = image
         st.session_state["nouns.source"] = source
-    st.session_state.setdefault("nouns.source", source)
+    if st.session_state.get("nouns.source") not in _SOURCES:  # a browser that mounts it anew may say None
+        st.session_state["nouns.source"] = source
     picked = st.segmented_control(
         "Picture from",
         list(_SOURCES),
+        default=st.session_state["nouns.source"],
         key="nouns.source",
         required=True,
         format_func=_SOURCES.__getitem__,

@@ -18,7 +18,8 @@ from tests.messages import message, photo_of
 from tests.pages.test_attention import PAGE
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
-from vitviz.training.runs import Run, RunConfig
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run
 from vitviz.training.session import Session
 
 OpenApp = Callable[..., AppTest]

@@ -16,7 +16,8 @@ from streamlit.testing.v1 import AppTest
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.files import write_status
-from vitviz.training.runs import Run, RunConfig, Status
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run, Status
 from vitviz.training.session import Session
 
 OpenApp = Callable[..., AppTest]

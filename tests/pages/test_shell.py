@@ -329,3 +329,12 @@ def test_the_first_paint_imports_nothing_heavy():
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_a_browser_that_says_no_source_of_pictures_breaks_nothing(open_app) -> None:
+    """Seen once in many visits: a segmented control that is mounted anew says None, required or not."""
+    app = open_app()
+    app.session_state["nouns.source"] = None
+    app.run()
+    assert not app.exception
+    assert app.sidebar.segmented_control(key="nouns.source").value == "dataset"

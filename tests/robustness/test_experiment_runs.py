@@ -13,7 +13,8 @@ from tests.robustness.run_files import GREY, MODEL, TRAIN, full_disk, rezipped
 from vitviz.checkpoints import open_model
 from vitviz.training import lane, runs
 from vitviz.training.archive import export_run, import_run
-from vitviz.training.runs import Member, Run, RunConfig, RunError, list_runs
+from vitviz.training.run_config import Member, RunConfig
+from vitviz.training.runs import Run, RunError, list_runs
 from vitviz.training.session import Session
 
 

@@ -13,7 +13,8 @@ from tests.unit.training_helpers import GREY, TINY, digits_run
 from vitviz.config import TrainConfig
 from vitviz.training import claim
 from vitviz.training.executor import Executor, ExecutorError
-from vitviz.training.runs import Run, RunConfig
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run
 from vitviz.training.session import Session
 from vitviz.training.waiting import Order
 

@@ -21,7 +21,8 @@ from vitviz.training.loop import Trainer
 from vitviz.training.pictures import Pictures
 from vitviz.training.races import CODES, RACES, positions_race
 from vitviz.training.records import Event, StepRecord
-from vitviz.training.runs import Member, Run, RunConfig, RunError, list_runs
+from vitviz.training.run_config import Member, RunConfig
+from vitviz.training.runs import Run, RunError, list_runs
 from vitviz.training.session import Session
 from vitviz.training.shuffling import shuffle_patches
 

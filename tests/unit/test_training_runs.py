@@ -15,7 +15,8 @@ from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.training import claim
 from vitviz.training.loop import Trainer
 from vitviz.training.records import Event, StepRecord
-from vitviz.training.runs import Run, RunError, Status, clean_name, list_runs
+from vitviz.training.run_config import clean_name
+from vitviz.training.runs import Run, RunError, Status, list_runs
 from vitviz.training.session import Session
 
 

@@ -9,7 +9,8 @@ import pytest
 from pages.stores import runs, visit
 from pages.stores.visit import Visit
 from vitviz.training.presets import TRAINING_PRESETS
-from vitviz.training.runs import Run, RunConfig
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run
 
 
 def test_a_token_finds_its_visit_again() -> None:

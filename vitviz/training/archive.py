@@ -22,7 +22,8 @@ from vitviz.checkpoints import CheckpointError, load_checkpoint
 from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.training.files import write_status
 from vitviz.training.record_fields import FieldError, checked_record, number, whole
-from vitviz.training.runs import MEMBER_NAME, Run, RunConfig, RunError, Status, config_from_values
+from vitviz.training.run_config import MEMBER_NAME, RunConfig, config_from_values
+from vitviz.training.runs import Run, RunError, Status
 from vitviz.words import cut
 
 MAX_ZIP_BYTES = 64 * 2**20

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from vitviz.config import Positions, Preparation, TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_28, GREY_32, RGB_32
-from vitviz.training.runs import Member, RunConfig
+from vitviz.training.run_config import Member, RunConfig
 
 POSITIONS_RACE = "positions_race"  # the preset's name in a RunConfig
 TITLE = "Do positions matter?"

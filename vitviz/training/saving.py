@@ -13,7 +13,8 @@ from torch import Tensor
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.training.files import write_whole
 from vitviz.training.records import Snapshot
-from vitviz.training.runs import Run, RunConfig, RunError
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run, RunError
 
 
 def save_snapshot(run: Run, config: RunConfig, classes: tuple[str, ...], snapshot: Snapshot) -> None:

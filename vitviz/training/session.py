@@ -31,7 +31,8 @@ from vitviz.training.limits import MAX_TRAINING_S
 from vitviz.training.loop import Trainer
 from vitviz.training.pictures import training_data
 from vitviz.training.records import Ended, Event, StepRecord
-from vitviz.training.runs import Run, RunConfig, RunError, Status
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run, RunError, Status
 from vitviz.training.saving import load_resume, save_resume
 from vitviz.training.shuffling import ShuffleTest, patch_px
 

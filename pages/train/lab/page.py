@@ -24,7 +24,8 @@ from pages.train.lab import (
 )
 from pages.train.lab.life import asks_again, life
 from vitviz.training.executor import ExecutorError
-from vitviz.training.runs import Run, RunConfig
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run
 from vitviz.words import plain
 
 RESET = 1.5  # the page runs again where visits should now poll so many times faster or slower

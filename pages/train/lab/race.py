@@ -20,7 +20,8 @@ from vitviz.words import plain
 
 if TYPE_CHECKING:
     from vitviz.analysis.race import Racer
-    from vitviz.training.runs import Run, RunConfig, Status
+    from vitviz.training.run_config import RunConfig
+    from vitviz.training.runs import Run, Status
 
 ONE, EXPERIMENT = "one", "experiment"
 KINDS = {ONE: "One model", EXPERIMENT: f"Experiment: {TITLE.lower()}"}

@@ -18,7 +18,7 @@ from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.models.presets import GREY_28, GREY_32, RGB_32
 from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
-from vitviz.training.runs import RunConfig
+from vitviz.training.run_config import RunConfig
 from vitviz.words import plural
 
 FIRST = "digits_live"

@@ -13,7 +13,8 @@ from vitviz.words import percent, plural
 
 if TYPE_CHECKING:
     from vitviz.config import ModelConfig, TrainConfig
-    from vitviz.training.runs import Run, RunConfig
+    from vitviz.training.run_config import RunConfig
+    from vitviz.training.runs import Run
 
 
 def beside(config: RunConfig, focus: Run | None) -> str:

@@ -12,7 +12,7 @@ from vitviz.config import to_dict
 from vitviz.data.own import is_own, spoken
 
 if TYPE_CHECKING:
-    from vitviz.training.runs import RunConfig
+    from vitviz.training.run_config import RunConfig
 
 NONE = "–"
 _OPTIONS = {

@@ -16,7 +16,8 @@ from vitviz.words import plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vitviz.training.runs import Run, RunConfig
+    from vitviz.training.run_config import RunConfig
+    from vitviz.training.runs import Run
 
 MOST_UPLOAD_MB = 64
 

@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button, view
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.races import CODES, positions_race
-from vitviz.training.runs import Run, RunConfig
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run
 from vitviz.training.session import Session
 
 EXPERIMENT = {"live_lab__train": "experiment"}

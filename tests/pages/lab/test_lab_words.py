@@ -12,7 +12,8 @@ from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp
 from vitviz.config import CNNConfig, FlatAttentionConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.races import positions_race
-from vitviz.training.runs import Run, RunConfig
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run
 
 TINY = ViTConfig(image_size=32, patch_size=32, in_chans=1, embed_dim=16, depth=1, num_heads=1)
 

@@ -20,7 +20,8 @@ from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 from vitviz.training.files import append_lines, read_lines, write_status
 from vitviz.training.records import Snapshot
-from vitviz.training.runs import Run, RunConfig, Status
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run, Status
 from vitviz.training.saving import save_snapshot
 from vitviz.training.session import Session
 

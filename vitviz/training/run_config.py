@@ -1,0 +1,115 @@
+"""What a run trains: its config, and config.json both ways."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
+from vitviz.training.limits import check_run
+
+MOST_MEMBERS = 8
+MEMBER_NAME = r"[a-z0-9][a-z0-9_]{0,31}"
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model of an experiment."""
+
+    name: str  # of its directory
+    title: str
+    model: ModelConfig
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What is trained, on what and how; written once, when the run is created.
+
+    Raises:
+        ValueError: if the members of an experiment do not fit together, or it is more than `limits` allow.
+    """
+
+    model: ModelConfig
+    preparation: Preparation
+    train: TrainConfig
+    name: str = "run"
+    preset: str | None = None
+    owner: str = ""
+    lease_s: float | None = None  # stops when nobody has watched for so long; None: never
+    created: float = 0.0  # seconds since 1970
+    commit: str = ""  # of the code that trains it, where a shell started it
+    members: tuple[Member, ...] = ()  # of an experiment; `model` is then the first's
+
+    def __post_init__(self) -> None:
+        if self.members:
+            _check_members(self)
+        check_run([member.model for member in self.members] or [self.model], self.train)
+
+    def of(self, member: Member) -> RunConfig:
+        """The config of one model of this experiment."""
+        return replace(self, model=member.model, name=member.title, members=())
+
+
+def clean_name(name: str) -> str:
+    """A name to show: printable, without line breaks, at most 80 characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in str(name)).split())[:80] or "run"
+
+
+def config_from_values(values: dict[str, Any]) -> RunConfig:
+    """The RunConfig of config.json's object; KeyError, TypeError or ValueError where it does not fit."""
+    model, preparation, train = (from_dict(values[key]) for key in ("model", "preparation", "train"))
+    if (
+        isinstance(model, Preparation | TrainConfig)
+        or not isinstance(preparation, Preparation)
+        or not isinstance(train, TrainConfig)
+    ):
+        raise ValueError("model, preparation and train are of the wrong kind")
+    lease = values.get("lease_s")
+    return RunConfig(
+        model,
+        preparation,
+        train,
+        clean_name(values.get("name", "run")),
+        None if values.get("preset") is None else str(values["preset"]),
+        str(values.get("owner", "")),
+        None if lease is None else float(lease),
+        float(values.get("created", 0.0)),
+        str(values.get("commit", ""))[:80],
+        tuple(_member(entry) for entry in values.get("members", ())),
+    )
+
+
+def _member(values: dict[str, Any]) -> Member:
+    model = from_dict(values["model"])
+    if isinstance(model, Preparation | TrainConfig):
+        raise ValueError("a member's model is of the wrong kind")
+    return Member(str(values["name"]), clean_name(values["title"]), model)
+
+
+def _check_members(config: RunConfig) -> None:
+    names = [member.name for member in config.members]
+    if not 2 <= len(names) <= MOST_MEMBERS or len({*names}) < len(names):
+        raise ValueError(
+            f"an experiment has 2 to {MOST_MEMBERS} members of different names, received {names}"
+        )
+    if not all(re.fullmatch(MEMBER_NAME, name) for name in names):
+        raise ValueError(f"a member's name is of letters, digits and underscores, received {names}")
+    if config.model != config.members[0].model:
+        raise ValueError("an experiment's model is its first member's")
+    if config.train.epochs is None:
+        raise ValueError("an experiment is counted in epochs, so that its models are always equally far")
+
+
+def values_of(config: RunConfig) -> dict[str, Any]:
+    """The object of config.json: what `config_from_values` reads."""
+    values = {
+        name: getattr(config, name) for name in ("name", "preset", "owner", "lease_s", "created", "commit")
+    }
+    parts = {name: to_dict(getattr(config, name)) for name in ("model", "preparation", "train")}
+    if config.members:
+        values["members"] = [
+            {"name": member.name, "title": member.title, "model": to_dict(member.model)}
+            for member in config.members
+        ]
+    return {**values, **parts}
