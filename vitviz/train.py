@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from vitviz.checkpoints import save_checkpoint
 from vitviz.training.assembling import assemble, with_card
 from vitviz.training.loop import Trainer
 from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
+from vitviz.training.provenance import commit
 from vitviz.training.records import Evaluation, Event, StepRecord
 from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run, RunError
@@ -105,7 +105,7 @@ def _run(directory: Path, preset: TrainingPreset) -> Run:
         RunError: if the directory holds another training, or one that a process works on.
     """
     asked = RunConfig(
-        preset.model, preset.preparation, preset.train, preset.title, preset.name, commit=_commit()
+        preset.model, preset.preparation, preset.train, preset.title, preset.name, commit=commit()
     )
     if not (directory / "config.json").is_file():
         return Run.create(directory.parent, asked, directory.name)
@@ -116,21 +116,6 @@ def _run(directory: Path, preset: TrainingPreset) -> Run:
     if run.status().active:
         raise RunError(f"process {run.status().pid} works on {directory}")
     return run
-
-
-def _commit() -> str:
-    """The code's commit, short, with '-dirty' where files were changed since; 'unknown' outside a clone."""
-    try:
-        asked = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"],
-            cwd=PROJECT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return asked.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,6 +16,7 @@ from vitviz.models.costs import count_parameters, meta_model
 from vitviz.models.zoo import create_model
 from vitviz.training.loop import predict
 from vitviz.training.pictures import normaliser, test_pictures
+from vitviz.training.provenance import processor
 from vitviz.training.runs import Run, RunError
 from vitviz.training.saving import teacher_digest
 
@@ -116,7 +115,7 @@ def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> C
         "commit": config.commit or "unknown",
         "date": time.strftime("%Y-%m-%d"),
         "seconds": round(status.seconds, 1),
-        "machine": f"{_processor()}, {_threads(config.train.threads)}, {status.precision}, torch {torch.__version__}",
+        "machine": f"{processor()}, {_threads(config.train.threads)}, {status.precision}, torch {torch.__version__}",
         "parameters": sum(count_parameters(meta_model(checkpoint.config)).values()),
         "test_accuracy": measured.accuracy,
         "test_loss": measured.loss,
@@ -151,15 +150,3 @@ def _threads(count: int) -> str:
 
 def _short(value: Any) -> Any:
     return float(f"{value:.5g}") if isinstance(value, float) else value
-
-
-def _processor() -> str:
-    """The CUDA device's name, or the processor's."""
-    if torch.cuda.is_available():
-        return str(torch.cuda.get_device_name())
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

@@ -1,0 +1,59 @@
+"""Measure a named experiment: `python -m vitviz.experiment NAME` writes checkpoints/results/NAME.json.
+
+It can be stopped at any time: the same command goes on where it stopped. What is measured is written as it is found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+from vitviz.experiments.catalogue import EXPERIMENTS
+from vitviz.experiments.experiment import Cell, Experiment, collected, run, run_on_cluster
+from vitviz.experiments.result import RESULTS, Row, write_result
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the cells that are missing, and write the file of results after each."""
+    options = _options(arguments)
+    experiment = EXPERIMENTS[options.name]()
+    folder = options.folder or PROJECT / "runs" / "experiments" / options.name
+    cells = experiment.cells[: options.cells]
+    command = shlex.join(["python", "-m", "vitviz.experiment", options.name])
+    for row in tqdm(_rows(experiment, folder, cells), total=len(cells), unit="cell", disable=None):
+        tqdm.write(f"{row['cell']} {_short(row['found'])}")
+        write_result(collected(experiment, folder, command), options.out)
+    print(write_result(collected(experiment, folder, command), options.out))
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m vitviz.experiment", description=main.__doc__)
+    parser.add_argument("name", choices=sorted(EXPERIMENTS))
+    parser.add_argument("--cells", type=int, help="only so many, from the first")
+    parser.add_argument("--folder", type=Path, help="keeps what was measured; default runs/experiments/NAME")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the folder of the file of results")
+    return parser.parse_args(arguments)
+
+
+def _rows(experiment: Experiment, folder: Path, cells: Sequence[Cell]) -> Iterator[Row]:
+    """Here, or on the cluster that $VITVIZ_DASK names."""
+    address = os.environ.get("VITVIZ_DASK", "").strip()
+    return run_on_cluster(experiment, folder, cells, address) if address else run(experiment, folder, cells)
+
+
+def _short(found: Row) -> str:
+    return ", ".join(
+        f"{name} {value}" for name, value in found.items() if isinstance(value, int | float | str)
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,115 @@
+"""What an experiment is, and how it is run: cell by cell, resumable, on this machine or on a Dask cluster."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from vitviz.experiments.machine import here
+from vitviz.experiments.result import Made, Result, Row
+from vitviz.training.files import append_lines, read_lines
+
+Cell = dict[str, Any]  # plain JSON values that name one measurement
+Measure = Callable[[Cell, Path], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named, typed question to models.
+
+    Attributes:
+        cells: what is measured, most wanted first; each names itself by its values.
+        measure: (a cell, the experiment's folder for what cells share) -> the numbers found; the same on every call
+            of one seed on one thread.
+        settings: what all cells have in common, for who reads the results.
+        data: the sets that must lie on this machine.
+    """
+
+    name: str
+    title: str
+    cells: Sequence[Cell]
+    measure: Measure
+    settings: Row = field(default_factory=dict)
+    data: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        keys = [_key(cell) for cell in self.cells]
+        if not keys or len({*keys}) < len(keys):
+            raise ValueError(
+                f"{self.name} needs cells that differ, received {len(keys)} of {len({*keys})} kinds"
+            )
+
+
+def run(experiment: Experiment, folder: Path, cells: Sequence[Cell] | None = None) -> Iterator[Row]:
+    """Measure what `folder` does not yet hold, and give every row as it is found.
+
+    Args:
+        experiment: what is measured.
+        folder: keeps 'rows.jsonl' and what cells share; the same call goes on where it stopped.
+        cells: only these; None: all of them.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {_key(row["cell"]) for row in _kept(folder)}
+    for cell in experiment.cells if cells is None else cells:
+        if _key(cell) not in found:
+            row = measured(experiment, cell, folder)
+            append_lines(folder / "rows.jsonl", [row])
+            yield row
+
+
+def run_on_cluster(
+    experiment: Experiment, folder: Path, cells: Sequence[Cell], address: str
+) -> Iterator[Row]:
+    """As `run`, every cell a task of a Dask cluster that shares `folder`.
+
+    Raises:
+        OSError: if the scheduler does not answer.
+    """
+    distributed: Any = import_module("distributed")
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {_key(row["cell"]) for row in _kept(folder)}
+    wanted = [cell for cell in cells if _key(cell) not in found]
+    with distributed.Client(address, timeout=5.0, set_as_default=False) as client:
+        tasks = client.map(lambda cell: measured(experiment, cell, folder), wanted, pure=False)
+        for _, row in distributed.as_completed(tasks, with_results=True):
+            append_lines(folder / "rows.jsonl", [row])
+            yield row
+
+
+def measured(experiment: Experiment, cell: Cell, folder: Path) -> dict[str, Any]:
+    """One row: the cell, what was found, the processor's seconds, and under what it was found."""
+    spent = time.process_time()
+    found = experiment.measure(cell, folder)
+    seconds = round(time.process_time() - spent, 1)
+    return {"cell": cell, "found": found, "core_seconds": seconds, "made": vars(here())}
+
+
+def collected(experiment: Experiment, folder: Path, command: str) -> Result:
+    """The result of all cells that were measured in `folder`, in the experiment's order."""
+    kept = {_key(row["cell"]): row for row in _kept(folder)}
+    wanted = [kept[_key(cell)] for cell in experiment.cells if _key(cell) in kept]
+    made = tuple(dict.fromkeys(Made(**row["made"]) for row in wanted))
+    rows = tuple(
+        {
+            **row["cell"],
+            **row["found"],
+            "core_seconds": row["core_seconds"],
+            "made": made.index(Made(**row["made"])),
+        }
+        for row in wanted
+    )
+    missing = len(experiment.cells) - len(wanted)
+    return Result(experiment.name, experiment.title, command, experiment.settings, made, rows, missing)
+
+
+def _kept(folder: Path) -> list[dict[str, Any]]:
+    return read_lines(folder / "rows.jsonl")[0]
+
+
+def _key(cell: Cell) -> str:
+    return json.dumps(cell, sort_keys=True)

@@ -1,0 +1,17 @@
+"""Under what an experiment is measured here."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+
+from vitviz.experiments.result import Made
+from vitviz.training.provenance import commit, processor
+
+
+def here() -> Made:
+    """This code, today, on this machine."""
+    threads = torch.get_num_threads()
+    words = f"{processor()}, {threads} thread{'s' if threads > 1 else ''}, torch {torch.__version__}"
+    return Made(commit(), time.strftime("%Y-%m-%d"), words)

@@ -1,0 +1,119 @@
+"""A file of results: every measured number of an experiment, and what, when and where made it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vitviz.training.files import write_whole
+
+RESULTS = Path(__file__).resolve().parents[2] / "checkpoints" / "results"
+MOST_BYTES = 200_000
+
+Row = Mapping[str, Any]  # plain JSON values; the cell's own, and what was measured of it
+
+
+class ResultError(ValueError):
+    """A file that holds no results, or too many; one sentence says why."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """Under what the rows that name it were measured."""
+
+    commit: str
+    date: str  # ISO, of the day
+    machine: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `python -m vitviz.experiment NAME` has measured.
+
+    Attributes:
+        rows: one for each cell; 'made' in a row is an index into `made`, 'core_seconds' what it cost.
+        missing: how many cells of the experiment were not measured.
+    """
+
+    name: str
+    title: str
+    command: str
+    settings: Row
+    made: tuple[Made, ...]
+    rows: tuple[Row, ...]
+    missing: int = 0
+
+    def where(self, **values: Any) -> list[Row]:
+        """The rows that hold these values."""
+        return [row for row in self.rows if all(row.get(name) == value for name, value in values.items())]
+
+
+def result_path(name: str, folder: Path | None = None) -> Path:
+    """Where an experiment's results lie."""
+    return (folder or RESULTS) / f"{name}.json"
+
+
+def write_result(result: Result, folder: Path | None = None) -> Path:
+    """Write a file of results whole, one row a line.
+
+    Raises:
+        ResultError: if it would hold more than 200,000 bytes.
+    """
+    head = {
+        "name": result.name,
+        "title": result.title,
+        "command": result.command,
+        "settings": result.settings,
+        "made": [vars(made) for made in result.made],
+        "missing": result.missing,
+    }
+    lines = [f"{json.dumps(key)}:{_compact(value)}" for key, value in head.items()]
+    rows = ",\n".join(map(_compact, result.rows))
+    data = ("{" + ",\n".join([*lines, f'"rows":[\n{rows}\n]']) + "}\n").encode()
+    if len(data) > MOST_BYTES:
+        raise ResultError(f"results of {result.name} may hold {MOST_BYTES:,} bytes, these hold {len(data):,}")
+    path = result_path(result.name, folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, data)
+    return path
+
+
+def read_result(name: str, folder: Path | None = None) -> Result:
+    """What was measured and kept of an experiment.
+
+    Raises:
+        ResultError: if there is no such file, or it is damaged.
+    """
+    path = result_path(name, folder)
+    try:
+        values = json.loads(path.read_bytes())
+        made = tuple(Made(**entry) for entry in values["made"])
+        return Result(
+            values["name"],
+            values["title"],
+            values["command"],
+            values["settings"],
+            made,
+            tuple(values["rows"]),
+            values["missing"],
+        )
+    except FileNotFoundError as error:
+        raise ResultError(f"there are no results of {name!r} here: {path} is missing") from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ResultError(f"{path.name} is damaged: {error}") from error
+
+
+def told(made: Sequence[Made]) -> str:
+    """When, where and by which code, in one line."""
+    dates = sorted({entry.date for entry in made})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    machines = "; ".join(sorted({entry.machine for entry in made}))
+    commits = ", ".join(sorted({entry.commit for entry in made}))
+    return f"measured {when} on {machines}, commit {commits}"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

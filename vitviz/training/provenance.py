@@ -1,0 +1,40 @@
+"""Which code on which machine: what stands beside every trained file and every measured number."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@lru_cache
+def commit() -> str:
+    """The code's commit, short, with '-dirty' where files were changed since; 'unknown' outside a clone."""
+    try:
+        asked = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"],
+            cwd=PROJECT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return asked.stdout.strip()
+
+
+def processor() -> str:
+    """The CUDA device's name, or the processor's."""
+    if torch.cuda.is_available():
+        return str(torch.cuda.get_device_name())
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
