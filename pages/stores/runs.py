@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from pages.stores.choice import ModelChoice
+from pages.stores.records import Records
 from vitviz.words import percent
 
 if TYPE_CHECKING:
@@ -28,8 +26,6 @@ _TOUCH_S = 5.0
 AT_FULL_SPEED = 6  # visits; a class of thirty polls a fifth as often, so that training keeps its time
 _WATCHING_S = 3.0
 MOST_OF_A_VISIT = 24  # runs that a visit keeps in its table
-STEP_METRICS = ("loss", "accuracy", "learning_rate", "gradient_norm", "images_per_second")
-EVALUATION_METRICS = ("loss", "accuracy")
 
 
 def folder() -> Path:
@@ -238,23 +234,14 @@ def watch(visit: Visit) -> None:
         log(run.id).touch(run, made(visit, run))
 
 
-class Log:
+class Log(Records):
     """A run's records as arrays, read on as they grow and shared by every visit that watches."""
 
     def __init__(self, run: Run) -> None:
-        self._run = run
+        super().__init__()
+        self._run, self._at = run, 0
         self._lock = threading.Lock()
         self._touched = {True: 0.0, False: 0.0}  # when it was last said that its maker, or another, is here
-        self._clear()
-
-    def _clear(self) -> None:
-        self._at = 0
-        self._steps: list[tuple[float, ...]] = []
-        self._evaluations: list[tuple[float, ...]] = []
-        self.snapshots: dict[int, tuple[float, float]] = {}  # step -> (epoch, seconds)
-        self.events: list[dict[str, Any]] = []
-        self.shuffled: list[dict[str, Any]] = []  # of an experiment's members
-        self.test: dict[str, Any] | None = None
 
     def touch(self, run: Run, maker: bool) -> None:
         """Say that its maker, or somebody else, is here, at most every few seconds."""
@@ -266,59 +253,13 @@ class Log:
         """Take in what was appended; a run that resumed from an earlier step is read anew."""
         with self._lock:
             records, at = self._run.records(self._at)
-            if at < self._at or (records and self._goes_back(records)):
-                self._clear()
+            if at < self._at or (records and self.goes_back(records)):
+                self.clear()
                 records, at = self._run.records(0)
             self._at = at
             for record in records:
-                self._take(record)
+                self.take(record)
         return self
-
-    def _goes_back(self, records: list[dict[str, Any]]) -> bool:
-        last = self._steps[-1][0] if self._steps else -1.0
-        return any(r.get("kind") == "step" and _number(r.get("step", 0)) <= last for r in records)
-
-    def _take(self, record: dict[str, Any]) -> None:
-        kind = record.get("kind")
-        place = tuple(_number(record.get(name) or 0.0) for name in ("step", "epoch", "seconds"))
-        if not np.isfinite(place).all():  # a torn disk wrote it; a trainer does not
-            return
-        if kind == "step":
-            self._steps.append((*place, *(_number(record.get(name)) for name in STEP_METRICS)))
-        elif kind == "evaluation" and record.get("split") == "validation":
-            self._evaluations.append((*place, *(_number(record.get(name)) for name in EVALUATION_METRICS)))
-        elif kind == "evaluation":
-            self.test = record
-        elif kind == "snapshot":
-            self.snapshots[int(place[0])] = (place[1], place[2])
-        elif kind == "event":
-            self.events.append(record)
-        elif kind == "shuffled":
-            self.shuffled.append(record)
-
-    def training(self) -> np.ndarray:
-        """(3 + metrics, n): step, epoch, seconds, then STEP_METRICS."""
-        return _table(self._steps, 3 + len(STEP_METRICS))
-
-    def validation(self) -> np.ndarray:
-        """(3 + metrics, n): step, epoch, seconds, then EVALUATION_METRICS."""
-        return _table(self._evaluations, 3 + len(EVALUATION_METRICS))
-
-    def best(self) -> tuple[int, float] | None:
-        """(step, accuracy) of the best validation, the earliest of equals."""
-        table = self.validation()
-        if not table.shape[1]:
-            return None
-        at = int(np.argmax(table[-1]))
-        return int(table[0, at]), float(table[-1, at])
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")
-
-
-def _table(rows: Sequence[tuple[float, ...]], height: int) -> np.ndarray:
-    return np.array(rows[:], dtype=np.float64).reshape(-1, height).T
 
 
 def log(run_id: str) -> Log:

@@ -60,6 +60,8 @@ def payload(
     focus: str | None,
     moment: float | None,
     view: Mapping[str, Any],
+    *,
+    film: bool = False,
 ) -> bytes:
     """The curves' message.
 
@@ -69,6 +71,7 @@ def payload(
         focus: the run whose moment is marked.
         moment: its marked step, None for none.
         view: axis, smoothing, log, log_x and extra, as the picture starts.
+        film: what came after the marked moment is drawn faintly.
 
     Raises:
         ValueError: if a metric is unknown, or x and values do not have one length.
@@ -91,6 +94,7 @@ def payload(
         "focus": focus,
         "moment": moment,
         "view": dict(view),
+        "film": film,
     }
     return pack(header, **arrays)
 

@@ -161,6 +161,7 @@ def payload(
     *,
     moment: int | None = None,
     waiting: str = "",
+    plays: bool = False,
     now: float | None = None,
 ) -> bytes:
     """The flip-book's message: the numbers of all its leaves, and those leaves that are not on the browser's shelf.
@@ -173,6 +174,7 @@ def payload(
         shelf: of the browser that it is for.
         moment: the step to show; None follows the newest.
         waiting: what is said while there is no snapshot.
+        plays: from its first snapshot, by itself, where the browser has not shown it before.
         now: in seconds; None: the clock.
     """
     rows = [(Leaf(words), *frames) for words, frames in zip(moments, book.frames, strict=True)]
@@ -188,6 +190,7 @@ def payload(
         "fresh": [[number, leaf.words, leaf.data.size] for number, leaf in fresh.items()],
         "moment": moment,
         "waiting": waiting,
+        "plays": plays,
     }
     data = np.concatenate([np.empty(0, np.uint8), *(leaf.data for leaf in fresh.values())])
     pages = np.array(numbers[begin:], np.uint16).reshape(len(rows), -1 if rows else 0)

@@ -65,7 +65,7 @@ export function drawPanel(view, ctx, panel, range) {
   ctx.beginPath();
   ctx.rect(panel.x - 1, panel.y - 6, panel.w + 8, panel.h + 12);
   ctx.clip();
-  for (const line of view.lines) if (line.metric === panel.metric.name) drawLine(view, ctx, panel, line);
+  drawLines(view, ctx, panel);
   drawMarks(view, ctx, panel);
   ctx.restore();
   drawLabels(view, ctx, panel);
@@ -89,7 +89,28 @@ function drawAxes(view, ctx, panel) {
   ctx.fillText(AXIS_TITLES[view.state.axis], x + w / 2, y + h + 28);
 }
 
-function drawLine(view, ctx, { fx, fy }, line) {
+/** The curves; of a film what comes after its moment only as a shade. */
+function drawLines(view, ctx, panel) {
+  const lines = view.lines.filter((line) => line.metric === panel.metric.name);
+  const until = untilOf(view);
+  if (until < Infinity) for (const line of lines) drawLine(view, ctx, panel, line, 0.18);
+  ctx.save();
+  if (until < Infinity) {
+    ctx.beginPath();
+    ctx.rect(panel.x - 1, panel.y - 6, panel.fx(until) - panel.x + 1, panel.h + 12);
+    ctx.clip();
+  }
+  for (const line of lines) drawLine(view, ctx, panel, line, 1);
+  ctx.restore();
+}
+
+/** Up to which x the curves are told: to the moment of a film, to their end of a run. */
+function untilOf(view) {
+  const at = view.now.header.film && view.moment !== null ? view.xOfStep(view.moment) : null;
+  return at ?? Infinity;
+}
+
+function drawLine(view, ctx, { fx, fy }, line, share) {
   const x = view.xs(line);
   const validation = line.split !== 'train';
   // A logarithmic axis has no place for 0.
@@ -100,11 +121,11 @@ function drawLine(view, ctx, { fx, fy }, line) {
   ctx.strokeStyle = ctx.fillStyle = view.color(line.run);
   ctx.lineJoin = 'round';
   if (!validation && view.state.smoothing > 0) {
-    ctx.globalAlpha = 0.22;
+    ctx.globalAlpha = 0.22 * share;
     ctx.lineWidth = 1;
     stroke(ctx, points(line.values));
   }
-  ctx.globalAlpha = validation ? 1 : 0.6;
+  ctx.globalAlpha = (validation ? 1 : 0.6) * share;
   ctx.lineWidth = validation ? 2 : 1.5;
   stroke(ctx, points(line.drawn));
   if (validation && line.n <= 60)
@@ -135,7 +156,7 @@ function drawMarks(view, ctx, panel) {
 /** A ring around a run's best validation accuracy, larger for the best of all runs. */
 function drawBest(view, ctx, panel, run) {
   const line = view.lines.find((l) => l.run === run.id && l.metric === 'accuracy' && l.split === 'validation');
-  if (!run.best || !line) return;
+  if (!run.best || !line || view.xOfStep(run.best.step) > untilOf(view)) return;
   const i = placeOf(line.rows[0], run.best.step);
   ctx.fillStyle = view.now.colors.paper;
   ctx.strokeStyle = view.color(run.id);
@@ -179,7 +200,8 @@ function labelOf(view, panel, line) {
   if (line.metric !== metric.name || (several && line.split === 'train' && metric.splits > 1)) return null;
   const x = view.xs(line);
   let last = line.n - 1;
-  while (last >= 0 && !(Number.isFinite(line.drawn[last]) && x[last] <= panel.x1)) last--;
+  const end = Math.min(panel.x1, untilOf(view));
+  while (last >= 0 && !(Number.isFinite(line.drawn[last]) && x[last] <= end)) last--;
   if (last < 0) return null;
   const run = runs.find((one) => one.id === line.run);
   const best = run?.leads && metric.name === 'accuracy';

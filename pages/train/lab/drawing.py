@@ -14,6 +14,7 @@ from pages.train.lab.digit_pad import decode, digit_pad
 from vitviz.plots.blob import pack
 
 if TYPE_CHECKING:
+    from pages.train.lab.recorded import Recording
     from vitviz.data.preparation import Prepared
     from vitviz.models.loaded import LoadedModel
     from vitviz.training.run_config import RunConfig
@@ -24,7 +25,7 @@ MOST_CLASSES = 20  # a column of bars; of more classes the most probable
 Arrays = dict[str, NDArray[Any]]
 
 
-def draw(run: Run, config: RunConfig, step: int | None) -> None:
+def draw(run: Run | Recording, config: RunConfig, step: int | None) -> None:
     """A pad for digits, the sidebar's picture for everything else, and the class probabilities beside it.
 
     Args:

@@ -13,15 +13,17 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from pages.shell import nouns
-from pages.stores import cached, own_sets, runs, visit
+from pages.stores import cached, own_sets, visit
 from pages.stores.background import Background
-from pages.train.lab import keys, snapshots
+from pages.train.lab import keys, recorded, snapshots
 from pages.train.lab.flip_pictures import pictures
+from pages.train.lab.recorded import Recording
 from vitviz.pin import Pin
 from vitviz.plots import life
 from vitviz.words import percent
 
 if TYPE_CHECKING:
+    from pages.stores.records import Records
     from pages.train.lab.snapshots import Version
     from vitviz.data.preparation import Prepared
     from vitviz.probe.snapshot import Frame, HeldOut
@@ -36,7 +38,7 @@ _behind = Background()
 class Frames:
     """The frames of one run's snapshots, shared by every visit that watches it."""
 
-    def __init__(self, run: Run, held_out: HeldOut | None) -> None:
+    def __init__(self, run: Run | Recording, held_out: HeldOut | None) -> None:
         self.run, self.config = run, run.config()
         self._held_out = held_out
         self._made: dict[Version, Frame] = {}
@@ -115,16 +117,16 @@ class Book:
             )
 
 
-def complete(run: Run) -> bool:
+def complete(run: Run | Recording) -> bool:
     """Whether every snapshot of the run is in this visit's flip-book, or cannot be."""
     return not _open(run).due()
 
 
-def flip_book(run: Run, moment: int | None, again: bool) -> bytes:
+def flip_book(run: Run | Recording, moment: int | None, again: bool) -> bytes:
     """What this session's browser lacks of the run's flip-book as far as it is computed; asks for the rest.
 
     Args:
-        run: whose life it is.
+        run: whose life it is; a recording plays by itself once all of it is there.
         moment: the step to show; None: the newest.
         again: the browser has lost something, so all of it travels.
     """
@@ -134,16 +136,25 @@ def flip_book(run: Run, moment: int | None, again: bool) -> bytes:
         _behind.ask(book)
     found, made = _shown(book).pages
     steps = [version.step for version in found]
-    log = runs.log(run.id)
-    table = log.read().validation()
+    log = recorded.records(run.id)
+    table = log.validation()
     moments = [_moment(step, log, table) for step in steps]
     shelf: life.Shelf = st.session_state.setdefault(keys.SHELF, life.Shelf())
     if again:
         shelf.clear()
-    return life.payload(run.id, steps, moments, made, shelf, moment=moment, waiting=snapshots.waiting(run))
+    return life.payload(
+        run.id,
+        steps,
+        moments,
+        made,
+        shelf,
+        moment=moment,
+        waiting=snapshots.waiting(run),
+        plays=isinstance(run, Recording) and not book.due(),
+    )
 
 
-def trouble(run: Run) -> str | None:
+def trouble(run: Run | Recording) -> str | None:
     """One sentence about the snapshots that have no pictures, and why."""
     failed = _open(run).failed
     if not failed:
@@ -162,9 +173,10 @@ def forget() -> None:
             kept.clear()
 
 
-def _open(run: Run) -> Book:
+def _open(run: Run | Recording) -> Book:
     chosen = nouns.current()
-    return _book(run.id, own_sets.here(run.config().train.dataset), chosen.image, chosen.pin, chosen.offset)
+    image = run.image if isinstance(run, Recording) else chosen.image
+    return _book(run.id, own_sets.here(run.config().train.dataset), image, chosen.pin, chosen.offset)
 
 
 def _shown(book: Book) -> Book:
@@ -179,7 +191,7 @@ def _shown(book: Book) -> Book:
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _frames(run_id: str, here: bool) -> Frames:
-    run = runs.find(run_id)
+    run = recorded.filmed(run_id)
     if run is None:
         raise KeyError(run_id)
     if not here:
@@ -200,7 +212,7 @@ def _book(run_id: str, here: bool, image: str, pin: Pin, offset: cached.Offset) 
     return book
 
 
-def _moment(step: int, log: runs.Log, table: NDArray[np.float64]) -> str:
+def _moment(step: int, log: Records, table: NDArray[np.float64]) -> str:
     epoch, seconds = log.snapshots.get(step, (0.0, 0.0))
     words = f"epoch {epoch:.1f} · {seconds:.1f} s"
     before = np.flatnonzero(table[0] <= step) if table.shape[1] else np.array([], int)

@@ -9,11 +9,14 @@ import { bound } from './life_book.js';
 import { cellAt, drawCard, topOf } from './life_draw.js';
 
 const FRAME_MS = 220;
+const FILM_MS = 600; // a recording's: few snapshots, of which each is to be seen
 
 const counted = (value) => Math.round(value).toLocaleString('en').replaceAll(',', '\u202f');
 
 // Where each run's timeline stood: a page that is drawn anew (a run has ended) must not lose it.
 const stood = new Map();
+// Recordings that have begun by themselves: once is enough.
+const filmed = new Set();
 
 class Life {
   constructor({ root, send, trigger, onUnmount }) {
@@ -42,7 +45,7 @@ class Life {
     this.player = player(this.play, {
       at: () => this.state.index,
       last: () => this.last(),
-      dwell: reducedMotion() ? 3 * FRAME_MS : FRAME_MS,
+      dwell: FRAME_MS,
       faces: { play: ['play'], pause: ['pause'] },
       began: () => this.leave(() => this.go(this.state.index), { playing: true }),
       rewind: () => this.go(0),
@@ -50,7 +53,7 @@ class Life {
         this.leave(() => this.go(to), { playing: true });
         done();
       },
-      ended: () => this.settle(),
+      ended: () => this.ended(),
     });
   }
 
@@ -59,6 +62,19 @@ class Life {
     if (!playing) this.stop();
     this.state.follow = false;
     act();
+  }
+
+  /** A recording begins by itself, once; what nobody has asked for tells the server nothing. */
+  playFilm() {
+    this.state.follow = false;
+    this.go(0);
+    this.byItself = true;
+    this.player.toggle();
+  }
+
+  ended() {
+    if (!this.byItself || this.state.index < this.last()) this.settle();
+    this.byItself = false;
   }
 
   switchFollow() {
@@ -96,6 +112,7 @@ class Life {
   }
 
   stop() {
+    this.byItself = false;
     this.player.stop();
   }
 
@@ -193,6 +210,7 @@ class Life {
     stood.set(header.run, { step: header.steps[this.state.index], follow: this.state.follow });
     this.track.max = String(this.last());
     this.track.value = String(this.state.index);
+    this.follow.hidden = header.plays;
     this.follow.setAttribute('aria-pressed', String(this.state.follow));
     this.back.disabled = this.state.index === 0;
     this.ahead.disabled = this.state.index === this.last();
@@ -224,8 +242,17 @@ class Life {
     this.now = { ...(book ?? this.now), colors, width };
     if (fresh && book) this.take(before);
     this.draw();
+    if (fresh && book && this.mayPlay()) this.playFilm();
     if (fresh && book && this.state.follow && this.steps().length)
       tell('moment', this.root, { run: this.now.header.run, step: null });
+  }
+
+  /** Whether a recording stands here that nobody has moved, and that moving pictures are welcome. */
+  mayPlay() {
+    const { header } = this.now;
+    const fresh = header.plays && !filmed.has(header.run) && this.state.follow;
+    if (fresh) filmed.add(header.run);
+    return fresh && !reducedMotion();
   }
 
   /** A message was lost: all leaves are asked for, once a shelf; until they come the last whole book is shown. */
@@ -237,6 +264,7 @@ class Life {
   /** News of a run: it stays at its step, follows the newest, or stands where this run's timeline stood. */
   take(before) {
     const { header, arrays } = this.now;
+    this.player.dwell = header.plays ? FILM_MS : reducedMotion() ? 3 * FRAME_MS : FRAME_MS;
     this.build();
     this.bases = {};
     for (const { kind, base } of header.pictures) if (kind === 'overlay') this.bases[base] = picture(arrays[base]);

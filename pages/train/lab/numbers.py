@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from pages.stores import runs
+from pages.stores import records, runs
 from pages.train.lab import watch
 from vitviz.analysis.milestones import parameters_by_part, time_to
 from vitviz.models.abilities import abilities, as_vit
@@ -103,7 +103,7 @@ def parameters(model: ModelConfig) -> int:
 
 def _csv(run: Run, log: runs.Log) -> None:
     table = log.training()
-    names = ("step", "epoch", "seconds", *runs.STEP_METRICS)
+    names = ("step", "epoch", "seconds", *records.STEP_METRICS)
     lines = [",".join(names)] + [",".join(f"{v:.6g}" for v in row) for row in np.asarray(table).T]
     st.download_button(
         "Records as CSV",

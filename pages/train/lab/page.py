@@ -18,11 +18,14 @@ from pages.train.lab import (
     numbers,
     race,
     recipe_form,
+    recorded,
+    replay,
     said,
     table,
     watch,
 )
 from pages.train.lab.life import asks_again, life
+from pages.train.lab.recorded import Recording
 from vitviz.training.executor import ExecutorError
 from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run
@@ -166,21 +169,21 @@ def _stage(shown: list[Run], focus: Run) -> None:
         st.rerun()
 
 
-def _marked(focus: Run) -> int | None:
+def _marked(focus: Run | Recording) -> int | None:
     """The step that the timeline stands at; members of an experiment share it. None: the newest."""
     moment = keys.remembered(keys.MOMENT)
-    if not moment or moment["follow"] or moment["run"].partition("/")[0] != focus.whole.id:
+    if not moment or moment["follow"] or moment["run"].partition("/")[0] != focus.id.partition("/")[0]:
         return None
     return int(moment["step"])
 
 
-def _life(focus: Run) -> None:
+def _life(focus: Run | Recording) -> None:
     """The timeline and every lens in small; in a fragment of its own, so that dragging disturbs nothing."""
     settled, opened = life(evolving.flip_book(focus, _marked(focus), asks_again()))
     if settled and settled.get("run") == focus.id:
         keys.remember(keys.MOMENT, settled)
     if opened:
-        nouns.set_model(f"run:{focus.id}", int(opened["step"]))
+        nouns.set_model(recorded.model_key(focus.id), int(opened["step"]))
         take_picture_of(focus.config())
         entry = registry.BY_SLUG.get(opened["page"])
         if entry is not None:
@@ -192,7 +195,7 @@ def _life(focus: Run) -> None:
         st.rerun()
 
 
-def _draw(focus: Run) -> None:
+def _draw(focus: Run | Recording) -> None:
     """What is drawn is read by the newest snapshot: a timeline that is dragged back must not change the answer."""
     marked = _marked(focus)
     back = st.toggle(
@@ -221,7 +224,8 @@ def main() -> None:
     mine = runs.mine(visit.current())
     focus = _start_row(config, mine)
     if focus is None:
-        _empty()
+        recording = recorded.to_show()
+        _empty() if recording is None else _recorded(recording)
     else:
         st.html(PHONE)
         _run(focus, mine)
@@ -251,7 +255,20 @@ def _run(whole: Run, mine: list[Run]) -> None:
     _drawers(whole.config().preset, lambda: numbers.draw(focus))
 
 
-def _drawing_title(focus: Run) -> None:
+def _recorded(recording: Recording) -> None:
+    """A shipped training on the stage, for a visit that has trained nothing: it plays, and its pictures follow."""
+    st.html(PHONE)
+    replay.draw_stage(recording)
+    page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
+    growing = st.session_state[keys.GROWING] = not evolving.complete(recording)
+    st.fragment(_life, run_every=LIFE_POLL_S if growing else None)(recording)
+    _drawing_title(recording)
+    _draw(recording)
+    table.upload_only(show)
+    _drawers(recording.config().preset)
+
+
+def _drawing_title(focus: Run | Recording) -> None:
     digit = focus.config().preparation.digit
     st.subheader("Draw a digit" if digit else "Your picture", anchor=False)
     if not digit:

@@ -12,6 +12,8 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from pages.stores import cached, runs
+from pages.train.lab import recorded
+from pages.train.lab.recorded import Recording
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation
@@ -31,14 +33,14 @@ class Version(NamedTuple):
     modified_ns: int
 
 
-def versions(run: Run) -> list[Version]:
-    """The snapshots of a run, ascending."""
+def versions(run: Run | Recording) -> list[Version]:
+    """The snapshots of a run or a recording, ascending."""
     return [Version(*found) for found in run.snapshot_times().items()]
 
 
-def waiting(run: Run) -> str:
+def waiting(run: Run | Recording) -> str:
     """What is said of a run while it has no snapshot."""
-    if runs.status(run).active:
+    if isinstance(run, Recording) or runs.status(run).active:
         return "The first snapshot is on its way."
     return "This run ended before its first snapshot."
 
@@ -48,7 +50,7 @@ def model_at(run_id: str, version: Version) -> LoadedModel:
     """The model of one snapshot."""
     from vitviz.checkpoints import open_model
 
-    return open_model(runs.snapshot_path(run_id, version.step), version.step)
+    return open_model(recorded.snapshot_path(run_id, version.step), version.step)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

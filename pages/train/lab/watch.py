@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from pages.stores import runs, visit
+from pages.stores import records, runs, visit
 from pages.train.lab import fields, keys
 from pages.train.lab.curves import curves
 from vitviz.analysis.milestones import time_to
@@ -92,15 +92,19 @@ def draw_curves(shown: list[Run], focus: Run | None) -> None:
 
 
 def _series(run: Run) -> list[Series]:
-    log = runs.log(run.id).read()
+    return series_of(run.id, runs.log(run.id).read())
+
+
+def series_of(run_id: str, log: records.Records) -> list[Series]:
+    """The curves of what one training recorded."""
     training, validation = log.training(), log.validation()
     return [
-        Series(run.id, "train", training[:3], dict(zip(runs.STEP_METRICS, training[3:], strict=True))),
+        Series(run_id, "train", training[:3], dict(zip(records.STEP_METRICS, training[3:], strict=True))),
         Series(
-            run.id,
+            run_id,
             "validation",
             validation[:3],
-            dict(zip(runs.EVALUATION_METRICS, validation[3:], strict=True)),
+            dict(zip(records.EVALUATION_METRICS, validation[3:], strict=True)),
         ),
     ]
 
@@ -134,7 +138,7 @@ def draw_inspector(run: Run) -> None:
     """How the run stands, in words and numbers, and the buttons that steer it."""
     status, log = runs.status(run), runs.log(run.id)
     draw_state(run, status)
-    _numbers(status, log)
+    draw_metrics(log, status.images_per_second)
     draw_steering(run, status, _reached(run, log, status))
 
 
@@ -185,7 +189,8 @@ def clock(seconds: float) -> str:
     return f"{whole // 60}{NBSP}min {whole % 60:02d}{NBSP}s"
 
 
-def _numbers(status: Status, log: runs.Log) -> None:
+def draw_metrics(log: records.Records, images_per_second: float) -> None:
+    """What the records come to: accuracies, loss and speed (0: unknown)."""
     training, validation = log.training(), log.validation()
     accuracy = percent(validation[-1, -1]) if validation.shape[1] else "–"
     loss = f"{_recent(training[3]):.3f}" if training.shape[1] else "–"
@@ -198,7 +203,7 @@ def _numbers(status: Status, log: runs.Log) -> None:
         (
             (
                 "Images per second",
-                f"{status.images_per_second:,.0f}" if status.images_per_second else "–",
+                f"{images_per_second:,.0f}" if images_per_second else "–",
                 None,
             ),
             ("Test accuracy", test, "Read once, at the end: nothing was chosen by it."),
