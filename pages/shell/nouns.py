@@ -125,6 +125,11 @@ def begin_at(pin: Pin) -> None:
         link.put("pin", str(pin))
 
 
+def look_at(image: str) -> None:
+    """Another picture for the rest of this run alone: the sidebar and the link keep the chosen one."""
+    st.session_state[state.NOUNS] = replace(current(), image=image)
+
+
 def set_image(image: str) -> None:
     """Chooses another picture; takes effect with the next run (`st.rerun()`, or call it in a callback)."""
     link.want("image", image)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.shell import nouns
+from pages.shell import nouns, state
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.config import ModelConfig
@@ -55,7 +55,7 @@ def offer(
     st.info(reason, icon=icon)
     choice = nearest(fits)
     if st.button(f"Show {choice.shown} instead", key=key):
-        nouns.set_model(choice.key)
+        choose(choice)
         st.rerun()  # all of the page, also from within a fragment: the sidebar changes too
 
 
@@ -75,28 +75,63 @@ def say_which(choice: ModelChoice, *, lacks: str, button: str, key: str) -> None
         return
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.markdown(f":gray[{nouns.choice().shown} has no {lacks}; this is] {choice.shown}. {random}".strip())
-    right.button(button, key=key, on_click=nouns.set_model, args=(choice.key,), width="stretch")
+    right.button(button, key=key, on_click=choose, args=(choice,), width="stretch")
+
+
+def choose(choice: ModelChoice) -> None:
+    """Makes the model that stands in the sidebar's, and with it a picture of its own set; call it in a callback."""
+    nouns.set_model(choice.key)
+    kept = st.session_state.get(state.KEPT, {}).get(
+        "image"
+    )  # of a picture that nobody chose the model decides
+    if isinstance(kept, str) and (own := _fitting(choice, kept)) != kept:
+        nouns.set_image(own)
 
 
 def picture(choice: ModelChoice) -> tuple[str, str]:
     """(key of the picture that a model is shown with, a sentence that says so where it is not the chosen one).
 
-    A set's picture in grey says nothing to a model of colour, nor one in colour to a model of grey: one of the set that
-    the model learned from stands in, of the same number, or the nearest such set that is here.
+    The chosen one where the visitor brought it, chose it for this very model, or it is of the set that the model
+    learned from; else one of that set, or of the nearest that is here.
     """
     image = nouns.current().image
-    kind, _, number = image.partition(":")
-    if kind in ("sample", "upload"):
+    colour = choice.preparation.in_chans == 3
+    if choice.key == nouns.current().model and (
+        image.startswith(cached.UPLOAD) or cached.in_colour(image) == colour
+    ):
         return image, ""
-    channels = cached.dataset(kind).test_images.shape[-1]
-    if channels == choice.preparation.in_chans:
+    own = _fitting(choice, image)
+    if own == image:
         return image, ""
-    name = default_pictures(choice.trained_on, choice.preparation.in_chans)
-    other = cached.dataset(name)
-    index = int(number) % len(other.test_images)
-    said = ("a grey picture" if channels == 1 else "a picture in colour", note_of(name).title, f"{index:,}")
-    label = "" if other.test_labels is None else f", {other.classes[int(other.test_labels[index])]}"
-    sentence = (
-        "The chosen picture is {}, which this model never learned from; here stands **{} {}{}** in its place."
+    name, _, index = own.partition(":")
+    data = cached.dataset(name)
+    label = "" if data.test_labels is None else f", {data.classes[int(data.test_labels[int(index)])]}"
+    return own, (
+        "This model never learned from pictures like the chosen one; here stands"
+        f" **{note_of(name).title} {int(index):,}{label}** in its place."
     )
-    return f"{name}:{index}", sentence.format(*said, label)
+
+
+def _fitting(choice: ModelChoice, image: str) -> str:
+    """A picture if a model may be shown with it: an upload, a photo before a model of colour, one of its own set; else
+    that of the same number of its own set, or of the nearest that is here."""
+    kind, _, number = image.partition(":")
+    name = default_pictures(choice.trained_on, choice.preparation.in_chans)
+    if kind == "upload" or kind in (choice.trained_on, name):
+        return image
+    if kind == "sample" and choice.preparation.in_chans == 3:
+        return image
+    return f"{name}:{int(number) % cached.examples(name) if number.isdecimal() else 0}"
+
+
+def take_its_picture(choice: ModelChoice) -> None:
+    """Shows all of the page a picture of the set that its model learned from, where the model was not chosen.
+
+    It says so; the sidebar and the link keep the chosen one.
+    """
+    if choice.key == nouns.current().model:
+        return
+    image, said = picture(choice)
+    if said:
+        nouns.look_at(image)
+        st.markdown(f":gray[{said}]")

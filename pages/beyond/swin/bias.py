@@ -87,7 +87,7 @@ def tables_of(snapshots: tuple[tuple[Path, int, int], ...], stage: int, block: i
 def draw() -> None:
     """Tables, index and matrix of one block, then the drawers."""
     now = subject.current()
-    subject.introduce(now)
+    subject.introduce(now, reads=False)
     _draw_block(now)
     page.drawers(
         "swin.bias",

@@ -59,9 +59,15 @@ def current() -> Subject:
     return Subject(found, found.last_step)
 
 
-def introduce(now: Subject) -> None:
-    """One quiet line: which Swin is shown; where it stands in for the sidebar's model, it can be chosen."""
+def introduce(now: Subject, *, reads: bool = True) -> None:
+    """One quiet line: which Swin is shown; where it stands in for the sidebar's model, it can be chosen.
+
+    Args:
+        reads: whether it reads a picture here, which is then one of its own set.
+    """
     stand_in.say_which(now.choice, lacks="windows", button="Choose this Swin", key="swin.choose")
+    if reads:
+        stand_in.take_its_picture(now.choice)
     if now.choice.key == nouns.current().model and now.choice.trained_on is not None:
         data = plain(catalogue.data_title(now.choice.trained_on))
         st.markdown(f":small[:gray[{plain(now.choice.title)} · trained on {data}]]")

@@ -167,8 +167,8 @@ def say_which(first: ModelChoice | None, *, beside: bool = True) -> None:
     right.button(
         f"Choose {title}",
         key="filters.clearest",
-        on_click=nouns.set_model,
-        args=(clearest.key,),
+        on_click=stand_in.choose,
+        args=(clearest,),
         width="stretch",
     )
 
