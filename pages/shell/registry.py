@@ -99,6 +99,16 @@ _ALL = (
         parts=("blocks",),
     ),
     PageEntry(
+        "inside/layers",
+        "layers",
+        "What layers see",
+        "layers",
+        "The model",
+        "What do the layers see?",
+        need="layers",
+        parts=("blocks",),
+    ),
+    PageEntry(
         "train/lab",
         "live_lab",
         "Live lab",

@@ -29,6 +29,7 @@ PAGES = (
     "attention?attention.view=methods",
     "attention?attention.view=ablate",
     "attention_distance",
+    "layers",
     "live_lab",
     "swin",
     "distillation",

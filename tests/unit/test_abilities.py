@@ -62,13 +62,19 @@ def test_a_vit_s_options_take_abilities_away(config: ViTConfig, more: set[str]) 
 
 
 def test_a_swin_has_windows_and_e_but_no_one_row_over_all() -> None:
-    has = {"attention", "windows", "class_head", "embedding", "filters", "distance"}
+    has = {"attention", "windows", "class_head", "embedding", "filters", "distance", "layers"}
     assert lacking(SwinConfig()) == set(NAMES) - has
     assert not abilities(SwinConfig(num_classes=0)).class_head
 
 
 def test_what_is_no_transformer_has_little() -> None:
-    assert lacking(CNNConfig()) == set(NAMES) - {"class_head", "filters", "receptive_field", "distance"}
+    assert lacking(CNNConfig()) == set(NAMES) - {
+        "class_head",
+        "filters",
+        "receptive_field",
+        "distance",
+        "layers",
+    }
     assert lacking(ConvAttentionConfig()) == lacking(FlatAttentionConfig()) == set(NAMES) - {"class_head"}
 
 

@@ -45,6 +45,7 @@ class Abilities:
     any_size: Ability  # pictures and patches of other sizes than its own
     receptive_field: Ability  # kernels alone say what a layer can read
     distance: Ability  # how far its layers look can be measured
+    layers: Ability  # layers that each say something of every place of the picture
 
 
 HEADLESS = "This model has no head for classes: it gives features, so nothing is predicted and no class is explained."
@@ -63,6 +64,7 @@ _NO_TABLE = "Only a learned table is stretched; computed encodings are computed 
 _NO_FILTERS = "This model's first map reads the whole picture at once: there are no filters to draw."
 _NO_SIZES = "This model is shown at the size it was built for."
 _NO_DISTANCE = "This model attends over no grid of patches, so there is no distance to measure."
+_NO_LAYERS = "This model has no row of layers that each say something of every place of the picture."
 _NO_FIELD = "Its receptive field is the whole picture: no kernel limits what a layer can read."
 
 _NO_TRANSFORMER = {  # what is true of every model that is neither a ViT nor a Swin
@@ -114,6 +116,7 @@ _LACKS: dict[str, dict[str, str]] = {
         "filters": _NO_FILTERS,
         "receptive_field": _NO_FIELD,
         "distance": _NO_DISTANCE,
+        "layers": _NO_LAYERS,
     },
     "flat_attention": _NO_TRANSFORMER
     | {
@@ -122,6 +125,7 @@ _LACKS: dict[str, dict[str, str]] = {
         "filters": _NO_FILTERS,
         "receptive_field": _NO_FIELD,
         "distance": _NO_DISTANCE,
+        "layers": _NO_LAYERS,
     },
 }
 

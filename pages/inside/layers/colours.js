@@ -1,0 +1,60 @@
+// Tokens as colours: red, green and blue are a layer's first three principal components.
+
+import { cellAt } from '../../views/kit/place.js';
+import { signed } from '../../views/kit/words.js';
+import { Panels } from './panels.js';
+
+const NAMES = ['red', 'green', 'blue'];
+
+function paint({ arrays }, panel) {
+  const [rows, cols] = panel.grid;
+  const image = new ImageData(cols, rows);
+  const { data } = arrays[panel.array];
+  for (let i = 0; i < rows * cols; i++) {
+    for (let c = 0; c < 3; c++) image.data[4 * i + c] = data[3 * i + c];
+    image.data[4 * i + 3] = 255;
+  }
+  return image;
+}
+
+/** How far a place lies along each component, in standard deviations: an end of a colour is `reach` of them. */
+function say({ header, arrays }, panel, { place, name }) {
+  if (!place) return `[${name.toUpperCase()}] has no place in the picture: point at one.`;
+  const cell = cellAt(panel.grid, place);
+  const { data } = arrays[panel.array];
+  const where = `row ${Math.floor(cell / panel.grid[1]) + 1}, column ${(cell % panel.grid[1]) + 1}`;
+  const scores = NAMES.map((colour, c) => {
+    const value = data[3 * cell + c];
+    const end = value === 0 || value === 255 ? ' or beyond' : '';
+    return `${colour}  ${signed((value / 255 - 0.5) * 2 * header.reach, 1)} σ${end}`;
+  });
+  return [`${where} of ${panel.grid[0]} × ${panel.grid[1]} places`, ...scores].join('\n');
+}
+
+/** A bar for each component: how much of the variance it holds in the chosen layer. */
+function scale(view, { header, colors }) {
+  const { shares, orders } = header.panels[header.chosen];
+  const side = view.node.parentElement.clientWidth;
+  const ctx = view.size(side, 54);
+  ctx.font = `12px ${colors.font}`;
+  ctx.textBaseline = 'middle';
+  const widest = Math.max(...shares, 1e-9);
+  shares.forEach((share, c) => {
+    const y = 8 + 18 * c;
+    ctx.fillStyle = ['#d62828', '#2a9d3f', '#2757d6'][c];
+    ctx.fillRect(0, y - 5, Math.max(2, (share / widest) * (side - 246)), 10);
+    ctx.fillStyle = colors.muted;
+    const order = ['first', 'second', 'third'][orders[c] - 1];
+    ctx.fillText(`${(100 * share).toFixed(0)} % of the variance, the ${order} component`, side - 236, y);
+  });
+  view.node.setAttribute('role', 'img');
+  view.node.setAttribute(
+    'aria-label',
+    NAMES.map((name, c) => `${name} ${(100 * shares[c]).toFixed(0)} % of the variance`).join(', '),
+  );
+}
+
+export default function colours(context) {
+  const view = new Panels(context, { paint, say, scale });
+  return (message) => view.update(message);
+}

@@ -1,0 +1,214 @@
+"""Layer by layer: the tokens of both models as colours over the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import streamlit as st
+from threadpoolctl import threadpool_limits
+
+from pages.inside.layers import literature, pictures, predict, sides, stage, tasks
+from pages.inside.layers.pictures import Seen
+from pages.inside.layers.sides import Side
+from pages.shell import controls, page
+from pages.stores import cached
+from pages.views.register import register
+from vitviz.analysis import components
+from vitviz.analysis.components import Components, FloatArray
+from vitviz.lessons.kinds import Choose, Measured
+from vitviz.models.loaded import LoadedModel
+from vitviz.plots import layers as plots
+from vitviz.plots.layers import Panel
+from vitviz.probe.layers import stream
+from vitviz.words import percent, signed
+
+_view = register(__file__, "colours", "panels")
+VIEW = "layers.colours"
+MOST = 64  # pictures that components are fitted over
+VEIL = 0.62  # how strongly colours lie over the picture
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="layers"):
+    """Over what the components are fitted, and whether the picture shows through."""
+
+    fit: str
+    over: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Coloured:
+    """One model's layers with their components."""
+
+    side: Side
+    layers: Sequence[FloatArray]  # (1, rows, cols, D) each
+    components: Sequence[Components]
+
+    @property
+    def held(self) -> FloatArray:
+        """(layers,): the share of the variance that the three colours hold."""
+        return np.array([one.shares.sum() for one in self.components])
+
+    def kept(self) -> list[float]:
+        """From each layer to the next, how far the colours of the picture stay: mean correlation."""
+        found = []
+        scores = [c.scores(x) for c, x in zip(self.components, self.layers, strict=True)]
+        for before, now in zip(scores, scores[1:], strict=False):
+            grid = min(before.shape[1:3], now.shape[1:3])
+            pair = (components.on_grid(x, grid).reshape(-1, components.COUNT) for x in (before, now))
+            found.append(components.carried_on(*pair))
+        return found
+
+
+def draw(one: Side) -> None:
+    """The section."""
+    literature.ask(
+        "Red, green and blue are the three directions in which a layer's tokens differ most. In which layer"
+        " do three colours hold most?"
+    )
+    first = st.container()
+    with page.row():
+        with st.container(width=230):
+            other = sides.beside(one)
+        with st.container(width="content"):
+            fit = controls.segmented(
+                Choice.key("fit"),
+                "Fitted over",
+                ["picture", "set"],
+                format_func={"picture": "this picture", "set": "a set"}.__getitem__,
+                help="Over a set, one colour means one thing on all pictures, and pictures can be compared.",
+            )
+        with page.options():
+            over = controls.toggle(Choice.key("over"), "Over the picture", True)
+            seen = pictures.choose((one, other), MOST, MOST) if fit == "set" else None
+    found = coloured((one, other), seen)
+    if found is None:
+        return
+    stage.draw(_view, VIEW, partial(message, found, over), [len(side.layers) for side in found])
+    page.caption(describe(found, seen))
+    literature.say("colours")
+    with first:
+        _ask(one, found[0], f"colours.{other.now.choice.key}.{fit}")
+    page.drawers(
+        "layers.colours",
+        math=MATHEMATICS,
+        code=(components.principal, components.following),
+        numbers=partial(numbers, found),
+    )
+
+
+def coloured(both: Sequence[Side], seen: Seen | None) -> list[Coloured] | None:
+    """Both models' components, of the picture, or of a set once they are there."""
+    layers = [[said.places for said in side.said()] for side in both]
+    if seen is None:
+        fitted = [_fitted(side.known, side, side.now.image, side.now.offset) for side in both]
+    else:
+        wanted = [
+            tasks.task(("components", side.known, seen), partial(fit_over, side.now.model, seen))
+            for side in both
+        ]
+        over = tasks.results(wanted, f"Fitting the colours over {seen.title}")
+        if over is None:
+            return None
+        fitted = over
+    return [Coloured(*parts) for parts in zip(both, layers, fitted, strict=True)]
+
+
+@cached.per_picture(shared=24, upload=6)
+def _fitted(known: str, _side: Side, image: str, offset: cached.Offset) -> list[Components]:
+    with threadpool_limits(1):
+        return components.over_layers([said.places for said in _side.said()], _side.brightness())
+
+
+def fit_over(model: LoadedModel, seen: Seen) -> Generator[float, None, list[Components]]:
+    """Components over the tokens of a set."""
+    images = seen.images(model)
+    parts: list[list[FloatArray]] = []
+    for said in stream(model, images, pictures.BATCH):
+        parts.append([layer.places for layer in said])
+        yield 0.9 * sum(len(part[0]) for part in parts) / len(images)
+    layers = [np.concatenate(layer) for layer in zip(*parts, strict=True)]
+    return components.over_layers(layers, seen.raw.mean(axis=-1))
+
+
+def message(found: Sequence[Coloured], over: bool, chosen: int) -> bytes:
+    """Every layer's colours, for the browser."""
+    panels = [
+        Panel(
+            row,
+            layer.title,
+            (tokens.shape[1], tokens.shape[2]),
+            components.colours(fitted, tokens[0]),
+            note=plots.share_note(fitted),
+            more=plots.coloured(fitted),
+        )
+        for row, one in enumerate(found)
+        for layer, tokens, fitted in zip(one.side.layers, one.layers, one.components, strict=True)
+    ]
+    rows = stage.rows([one.side for one in found], chosen, veil=VEIL if over else 1.0)
+    return plots.panels_view(rows, panels)
+
+
+def describe(found: Sequence[Coloured], seen: Seen | None) -> str:
+    """What the colours hold of the variance, and where they change most from one layer to the next."""
+    said = []
+    for one in found:
+        held, kept = one.held, one.kept()
+        text = (
+            f"{one.side.shown}: three colours hold {percent(held[0], 0)} of the variance in {one.side.layers[0].title}"
+            f" and {percent(held[-1], 0)} in {one.side.layers[-1].title}"
+        )
+        if kept:
+            at = int(np.argmin(kept))
+            text += (
+                f"; they change most from {one.side.layers[at].title} to {one.side.layers[at + 1].title}"
+                f" (mean correlation {signed(kept[at])})"
+            )
+        said.append(f"{text}.")
+    over = "this picture alone" if seen is None else seen.title
+    return f"{' '.join(said)} Fitted over {over}; a colour means the same from layer to layer, not from model to model."
+
+
+def _ask(one: Side, own: Coloured, key: str) -> None:
+    titles = tuple(layer.title for layer in own.side.layers)
+
+    def answer() -> Measured:
+        best, least = int(own.held.argmax()), int(own.held.argmin())
+        return Measured(
+            best,
+            f"Three colours hold {percent(own.held[best])} of the variance in {titles[best]}, least in {titles[least]}"
+            f" with {percent(own.held[least])}.",
+        )
+
+    prompt = f"In which layer of {own.side.title} do three colours hold most of what its tokens differ in?"
+    predict.first(one, key, prompt, Choose(titles), answer)
+
+
+def numbers(found: Sequence[Coloured]) -> None:
+    """Every layer's shares of the variance, by colour."""
+    columns: dict[str, list[object]] = {"model": [], "layer": [], "red": [], "green": [], "blue": []}
+    for one in found:
+        for layer, fitted in zip(one.side.layers, one.components, strict=True):
+            columns["model"].append(one.side.title)
+            columns["layer"].append(layer.title)
+            for name, share in zip(("red", "green", "blue"), fitted.shares, strict=True):
+                columns[name].append(float(share))
+    st.dataframe(columns, hide_index=True)
+    page.csv("Shares of the variance (CSV)", columns, "layers_components.csv", "layers.csv.colours")
+
+
+MATHEMATICS = r"""
+$$
+C = \frac{1}{n}\sum_i (z_i - \bar z)(z_i - \bar z)^\top = V \Lambda V^\top,\qquad
+\text{colour}_c(z) = \frac12 + \frac{v_c^\top (z - \bar z)}{4\sqrt{\lambda_c}},\quad c = 1, 2, 3
+$$
+
+The $z_i$ are the tokens of one layer, prefix tokens left out (of a CNN the places of its map), $v_c$ the directions of
+most variance. A component's sign and its place among the three are arbitrary, so they are fixed: in the first layer
+each grows with the picture's brightness; in every later one order and signs are those whose maps correlate most with
+the layer before (all six orders are tried; of two grids the finer one is averaged onto the other). A colour ends two
+standard deviations from the middle.
+"""

@@ -1,0 +1,148 @@
+// How alike the layers of two models are: one matrix, the two models side by side in it, a gap between them.
+
+import { canvas, el, fit, live, tooltip } from '../../views/kit/dom.js';
+import { gridNavigation } from '../../views/kit/grid.js';
+import { legend, channelsAt, SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
+import { signed } from '../../views/kit/words.js';
+
+const GAP = 10; // px between the two models
+const NARROW_PX = 560;
+
+class MatrixOfLayers {
+  constructor({ root }) {
+    Object.assign(this, { root, now: null, at: -1 });
+    this.box = el(root, 'div', { class: 'lm' });
+    this.board = canvas(this.box);
+    this.scale = canvas(el(this.box, 'div', { class: 'lm-scale' }));
+    this.tip = tooltip(root);
+    this.say = live(root);
+    this.cells = gridNavigation(this.board.node, {
+      label: 'How alike the layers are',
+      rows: () => this.count,
+      cols: () => this.count,
+      cellAt: (x, y) => this.cellAt(x, y),
+      hover: (cell, event) => this.point(cell, event),
+    });
+    this.board.node.style.touchAction = 'pan-y';
+  }
+
+  /** Where the cell of a layer begins, along either axis. */
+  begin(index) {
+    return index * this.side + (index >= this.now.header.models[0].layers.length ? GAP : 0);
+  }
+
+  indexAt(offset) {
+    for (let i = this.count - 1; i >= 0; i--)
+      if (offset >= this.begin(i)) return offset < this.begin(i) + this.side ? i : -1;
+    return -1;
+  }
+
+  cellAt(x, y) {
+    const row = this.indexAt(y - this.top);
+    const col = this.indexAt(x - this.left);
+    return row < 0 || col < 0 ? -1 : row * this.count + col;
+  }
+
+  nameOf(index) {
+    const [one, other] = this.now.header.models;
+    const own = index < one.layers.length;
+    return own ? `${one.title}, ${one.layers[index]}` : `${other.title}, ${other.layers[index - one.layers.length]}`;
+  }
+
+  point(cell, event) {
+    this.at = cell;
+    this.draw();
+    if (cell < 0) return this.tip.hide();
+    const [row, col] = [Math.floor(cell / this.count), cell % this.count];
+    const value = signed(this.now.arrays.matrix.data[cell]);
+    const text = `CKA ${value}\n${this.nameOf(row)}\n${this.nameOf(col)}`;
+    this.tip.show(this.left + this.begin(col) + this.side / 2, this.top + this.begin(row), text);
+    if (event?.type === 'keydown') this.say(text);
+  }
+
+  drawCell(ctx, row, col, value) {
+    const { colors } = this.now;
+    const [x, y] = [this.left + this.begin(col), this.top + this.begin(row)];
+    ctx.fillStyle = `rgb(${channelsAt(SEQUENTIAL_LUT, value)})`;
+    ctx.fillRect(x, y, this.side - 1, this.side - 1);
+    if (this.side >= 34) {
+      ctx.fillStyle = value > 0.62 ? '#0f151c' : '#ffffff';
+      ctx.textAlign = 'center';
+      ctx.fillText(signed(value), x + this.side / 2, y + this.side / 2);
+    }
+    if (row * this.count + col !== this.at) return;
+    ctx.strokeStyle = colors.query;
+    ctx.lineWidth = 3;
+    ctx.strokeRect(x + 1, y + 1, this.side - 3, this.side - 3);
+  }
+
+  drawNames(ctx) {
+    const { header, colors } = this.now;
+    ctx.fillStyle = colors.muted;
+    const names = header.models.flatMap((model) => model.layers);
+    const every = Math.ceil(15 / this.side); // a name needs 15 px
+    names.forEach((name, i) => {
+      const middle = this.begin(i) + this.side / 2;
+      if (i % every) return;
+      ctx.textAlign = 'right';
+      ctx.fillText(fit(ctx, name, this.left - 12), this.left - 8, this.top + middle);
+      ctx.save();
+      ctx.translate(this.left + middle, this.top - 8);
+      ctx.rotate(-Math.PI / 4);
+      ctx.textAlign = 'left';
+      ctx.fillText(fit(ctx, name, this.top * 1.1), 0, 0);
+      ctx.restore();
+    });
+  }
+
+  /** The models' names below their columns. */
+  drawModels(ctx) {
+    const { header, colors } = this.now;
+    ctx.fillStyle = colors.ink;
+    ctx.textAlign = 'left';
+    let first = 0;
+    for (const { title, layers } of header.models) {
+      const wide = layers.length * this.side;
+      ctx.fillText(
+        fit(ctx, title, wide - 4),
+        this.left + this.begin(first),
+        this.top + this.begin(this.count - 1) + this.side + 14,
+      );
+      first += layers.length;
+    }
+  }
+
+  draw() {
+    const { header, arrays, width, colors } = this.now;
+    this.count = header.models.reduce((sum, model) => sum + model.layers.length, 0);
+    const narrow = width < NARROW_PX;
+    this.left = narrow ? 72 : 118;
+    this.top = narrow ? 60 : 84;
+    this.side = Math.min(48, Math.floor((Math.min(width, 760) - this.left - GAP - 24) / this.count));
+    const across = this.left + this.begin(this.count - 1) + this.side;
+    const ctx = this.board.size(Math.max(across + 24, 120), this.top + across - this.left + 28);
+    ctx.font = `12px ${colors.font}`;
+    ctx.textBaseline = 'middle';
+    for (let row = 0; row < this.count; row++)
+      for (let col = 0; col < this.count; col++)
+        this.drawCell(ctx, row, col, arrays.matrix.data[row * this.count + col]);
+    this.drawNames(ctx);
+    this.drawModels(ctx);
+    this.root.dataset.at = String(this.at);
+  }
+
+  update(message) {
+    this.now = message;
+    this.at = -1;
+    this.tip.hide();
+    this.draw();
+    const words = ['0 nothing in common', '', '1 the same'];
+    const { width, colors } = message;
+    legend(this.scale, { table: SEQUENTIAL_LUT, width: Math.min(width, 360), words, colors, label: 'CKA from 0 to 1' });
+  }
+}
+
+export default function matrixOfLayers(context) {
+  const view = new MatrixOfLayers(context);
+  return (message) => view.update(message);
+}

@@ -1,0 +1,49 @@
+"""Lens: what the layers of a ViT and of a CNN say of one picture, and of many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.inside.layers import alike, colours, pictures, sides, similar, stage
+from pages.shell import controls, nouns, page, registry, stand_in
+from vitviz.models.abilities import abilities
+
+VIEWS = {
+    "colours": ("Layer by layer", colours.draw),
+    "token": ("One token", similar.draw),
+    "alike": ("How alike", alike.draw),
+}
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="layers"):
+    """Which of `VIEWS` is shown."""
+
+    view: str
+
+
+@st.fragment
+def draw() -> None:
+    """The chosen section; its controls rerun this part of the page alone."""
+    able = abilities(nouns.choice().config)
+    if not able.layers:
+        stand_in.offer(able.layers.why_not, "layers.instead", fits=lambda c: bool(abilities(c).layers))
+        return
+    controls.hold(sides.Other, stage.Choice, pictures.Chosen, colours.Choice, similar.Choice, alike.Choice)
+    one = sides.own()
+    page.untrained_note(one.now.model.trained_on)
+    view = controls.segmented(
+        Choice.key("view"),
+        "What to look at",
+        tuple(VIEWS),
+        format_func=lambda name: VIEWS[name][0],
+        label_visibility="collapsed",
+    )
+    VIEWS[view][1](one)
+
+
+entry = registry.BY_SLUG["layers"]
+page.header(entry.title, entry.question)
+draw()

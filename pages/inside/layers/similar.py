@@ -1,0 +1,219 @@
+"""One token: how alike it is to all others, layer by layer, on the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from pages.inside.layers import literature, predict, sides, stage
+from pages.inside.layers.sides import Side
+from pages.shell import controls, nouns, page
+from pages.shell.subject import token_name
+from pages.stores import cached
+from pages.views.register import register
+from vitviz.analysis import similarity as analysis
+from vitviz.analysis.components import on_grid
+from vitviz.lessons.kinds import Choose, Measured
+from vitviz.pin import Pin
+from vitviz.plots import layers as plots
+from vitviz.plots.layers import Panel
+from vitviz.probe.layers import Said
+from vitviz.words import signed
+
+_view = register(__file__, "similar", "panels")
+VIEW = "layers.similar"
+FINEST = 16  # places a side of a map: a finer one is averaged first
+MOST_BYTES = 300_000  # of all cosines between places: beyond, the pinned token's alone travel
+POOLED = "mean of the map"
+NEAR, FAR = "a place that touches it", "a place farther away"
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="layers"):
+    """Whether what all tokens of a layer share is taken away first."""
+
+    centred: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Alike:
+    """One model's layers: cosines of prefix tokens (or the map's mean) and places, (P + N, N), on a grid each."""
+
+    side: Side
+    prefix: tuple[str, ...]
+    grids: Sequence[tuple[int, int]]
+    cosines: Sequence[NDArray[np.float64]]
+
+    def places(self, layer: int) -> NDArray[np.float64]:
+        """(N, N) between places."""
+        return self.cosines[layer][len(self.prefix) :]
+
+    def leads(self) -> list[float]:
+        """(layers,): how much more alike touching places are than others."""
+        return [analysis.lead_of_neighbours(self.places(i), grid) for i, grid in enumerate(self.grids)]
+
+
+def draw(one: Side) -> None:
+    """The section."""
+    if one.now.able.cls_readout and not nouns.is_pinned():
+        nouns.begin_at(Pin())
+    literature.ask(
+        "A patch asks: which other places does a layer describe as it describes this one? Near ones, or"
+        " ones that show the same?"
+    )
+    first = st.container()
+    with page.row():
+        with st.container(width=230):
+            other = sides.beside(one)
+        with st.container(width="content"):
+            centred = controls.toggle(
+                Choice.key("centred"),
+                "Without the mean token",
+                True,
+                help="All tokens of a layer share a part. Taken away, what is left says in what they differ.",
+            )
+    found = [alike(side, centred) for side in (one, other)]
+    chosen = stage.draw(_view, VIEW, partial(message, found), [len(each.grids) for each in found])
+    page.caption(describe(found, chosen, centred))
+    literature.say("similar")
+    with first:
+        _ask(one, found[0], f"similar.{nouns.current().pin}.{int(centred)}")
+    page.drawers(
+        "layers.similar",
+        math=MATHEMATICS,
+        code=(analysis.cosines, analysis.lead_of_neighbours),
+        numbers=partial(numbers, found),
+    )
+
+
+def alike(side: Side, centred: bool) -> Alike:
+    """Every layer's cosines on the chosen picture."""
+    return _alike(side.known, side, side.now.image, side.now.offset, centred)
+
+
+@cached.per_picture(shared=16, upload=4)
+def _alike(known: str, _side: Side, image: str, offset: cached.Offset, centred: bool) -> Alike:
+    grids, found = [], []
+    with threadpool_limits(1):
+        for said in _side.said():
+            grid, asked, places = _tokens(said)
+            grids.append(grid)
+            found.append(analysis.cosines(asked, places, without_mean=centred))
+    return Alike(_side, _side.prefix or (POOLED,), grids, found)
+
+
+def _tokens(said: Said) -> tuple[tuple[int, int], NDArray[np.float64], NDArray[np.float64]]:
+    """(grid, what can ask (P + N, D), places (N, D)) of one picture; a model without prefix tokens asks by its mean."""
+    rows, cols = (min(side, FINEST) for side in said.grid)
+    maps = said.places if (rows, cols) == said.grid else on_grid(said.places, (rows, cols))
+    places = np.asarray(maps, np.float64).reshape(rows * cols, -1)
+    prefix = said.prefix[0] if said.prefix.shape[1] else said.mean
+    return (rows, cols), np.concatenate([prefix, places]), places
+
+
+def message(found: Sequence[Alike], chosen: int) -> bytes:
+    """Every layer's cosines, for the browser: of all tokens where there is room, else of the pinned one."""
+    whole = sum(each.size for one in found for each in one.cosines) <= MOST_BYTES
+    panels = []
+    for row, one in enumerate(found):
+        for layer, grid, cosines in zip(one.side.layers, one.grids, one.cosines, strict=True):
+            sent = cosines if whole else cosines[[_asked(one, grid)]]
+            panels.append(Panel(row, layer.title, grid, plots.cosine_codes(sent), prefix=one.prefix))
+    named = tuple(name for name in found[0].prefix if name != POOLED)
+    return plots.panels_view(stage.rows([one.side for one in found], chosen, prefix=named), panels)
+
+
+def _asked(one: Alike, grid: tuple[int, int]) -> int:
+    """The pinned token among what can ask; a prefix token that a model lacks is its first, or the mean of its map."""
+    pin = nouns.current().pin
+    if pin.place is None:
+        return one.prefix.index(pin.prefix) if pin.prefix in one.prefix else 0
+    return len(one.prefix) + pin.cell(grid)
+
+
+def describe(found: Sequence[Alike], chosen: int, centred: bool) -> str:
+    """Whom the pinned token is most like in the chosen layer, and how far nearness counts in first and last layers."""
+    row = 0 if chosen < len(found[0].grids) else 1
+    one, layer = found[row], chosen - row * len(found[0].grids)
+    asked, grid = _asked(one, one.grids[layer]), one.grids[layer]
+    values = one.cosines[layer][asked].copy()
+    own = asked - len(one.prefix)
+    if own >= 0:
+        values[own] = -np.inf
+    best = int(values.argmax())
+    name = f"row {best // grid[1] + 1}, column {best % grid[1] + 1}"
+    asks = _name(one, asked, grid)
+    text = (
+        f"In {one.side.layers[layer].title} of {one.side.shown}, {asks} is most like {name}"
+        f" ({signed(values[best])}); the median over all places is"
+        f" {signed(float(np.median(one.cosines[layer][asked])))}."
+    )
+    leads = [each.leads() for each in found]
+    text += " Touching places are more alike than others by " + "; ".join(
+        f"{signed(lead[0])} in {each.side.layers[0].title} and {signed(lead[-1])} in"
+        f" {each.side.layers[-1].title} ({each.side.shown})"
+        for each, lead in zip(found, leads, strict=True)
+    )
+    return f"{text}{', the mean token taken away' if centred else ', as the tokens are'}."
+
+
+def _name(one: Alike, asked: int, grid: tuple[int, int]) -> str:
+    if asked >= len(one.prefix):
+        row, col = divmod(asked - len(one.prefix), grid[1])
+        return f"the place in row {row + 1}, column {col + 1}"
+    return token_name(one.side.now.layout, asked) if one.side.prefix else f"the {POOLED}"
+
+
+def _ask(one: Side, own: Alike, key: str) -> None:
+    grid, places = own.grids[-1], own.places(len(own.grids) - 1)
+    cell = nouns.current().pin.cell(grid)
+
+    def answer() -> Measured:
+        best = analysis.most_alike(places, cell)
+        near = bool(analysis.touching(grid)[cell, best])
+        return Measured(
+            0 if near else 1,
+            f"Most alike is the place in row {best // grid[1] + 1}, column {best % grid[1] + 1}, with a cosine of"
+            f" {signed(float(places[cell, best]))}.",
+        )
+
+    prompt = (
+        f"In the last layer of {own.side.title}, which place is most like the one in row {cell // grid[1] + 1},"
+        f" column {cell % grid[1] + 1}?"
+    )
+    predict.first(one, key, prompt, Choose((NEAR, FAR)), answer)
+
+
+def numbers(found: Sequence[Alike]) -> None:
+    """By how much touching places are more alike than others, layer by layer."""
+    columns: dict[str, list[object]] = {
+        "model": [],
+        "layer": [],
+        "touching minus others": [],
+        "median cosine": [],
+    }
+    for one in found:
+        for i, (layer, lead) in enumerate(zip(one.side.layers, one.leads(), strict=True)):
+            columns["model"].append(one.side.title)
+            columns["layer"].append(layer.title)
+            columns["touching minus others"].append(lead)
+            columns["median cosine"].append(float(np.median(one.places(i))))
+    st.dataframe(columns, hide_index=True)
+    page.csv("Similarity by layer (CSV)", columns, "layers_similarity.csv", "layers.csv.similar")
+
+
+MATHEMATICS = r"""
+$$
+s_{ij} = \frac{(z_i - \bar z)^\top (z_j - \bar z)}{\lVert z_i - \bar z\rVert\,\lVert z_j - \bar z\rVert}
+$$
+
+$z_i$ is what a layer says of place $i$, $\bar z$ the mean over all places of this picture; *without the mean token*
+switched off, $\bar z$ counts as 0. Maps of more than 16 × 16 places are averaged onto 16 × 16 first. A model without
+prefix tokens asks, in their place, by the mean of its map, which is what its head reads.
+"""

@@ -1,0 +1,88 @@
+"""Linear CKA: by hand, by its invariances, and against the formulas of the papers written out plainly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vitviz.analysis.cka import cka, gram
+
+Float = NDArray[np.float64]
+
+
+def features(n: int, width: int, seed: int) -> Float:
+    return np.random.default_rng(seed).normal(size=(n, width)) ** 3 + 0.5
+
+
+def plainly(x: Float, y: Float) -> float:
+    """Kornblith et al. 2019, eq. 2 and section 3: ||YᵀX||² / (||XᵀX|| ||YᵀY||) of centred columns, sum by sum."""
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+
+    def products(a: Float, b: Float) -> float:
+        return sum(float(a[:, i] @ b[:, j]) ** 2 for i in range(a.shape[1]) for j in range(b.shape[1]))
+
+    return products(x, y) / np.sqrt(products(x, x) * products(y, y))
+
+
+def song(x: Float, y: Float) -> float:
+    """Song et al. 2012, eq. 5: HSIC_1 with traces, as its authors write it."""
+    n = len(x)
+    k, l_ = x @ x.T, y @ y.T
+    np.fill_diagonal(k, 0)
+    np.fill_diagonal(l_, 0)
+    ones = np.ones(n)
+    trace = float(np.trace(k @ l_))
+    sums = float(ones @ k @ ones) * float(ones @ l_ @ ones) / ((n - 1) * (n - 2))
+    return (trace + sums - 2 * float(ones @ k @ l_ @ ones) / (n - 2)) / (n * (n - 3))
+
+
+def one_of(x: Float, y: Float, debiased: bool = False) -> float:
+    return float(cka([gram(x)], [gram(y)], debiased=debiased)[0, 0])
+
+
+def test_it_is_the_papers_formula() -> None:
+    x, y = features(30, 7, 0), features(30, 5, 1)
+    y[:, 0] += 2 * x[:, 1]
+    assert one_of(x, y) == pytest.approx(plainly(x, y), abs=1e-9)
+    assert one_of(x.astype(np.float32), y.astype(np.float32)) == pytest.approx(plainly(x, y), abs=1e-6)
+    expected = song(x, y) / np.sqrt(song(x, x) * song(y, y))
+    assert one_of(x, y, debiased=True) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("debiased", [False, True])
+def test_rotation_scale_and_shift_change_nothing(debiased: bool) -> None:
+    x, y = features(24, 6, 2), features(24, 9, 3)
+    turn, _ = np.linalg.qr(features(6, 6, 4))
+    assert one_of(x, x, debiased) == pytest.approx(1)
+    assert one_of(x, 3.7 * x @ turn + 11, debiased) == pytest.approx(1)
+    assert one_of(x, y, debiased) == pytest.approx(one_of(y, x @ turn, debiased))
+    assert one_of(x, x * np.arange(1, 7), debiased) < 0.99  # it is not blind to any linear map
+
+
+def test_by_hand() -> None:
+    x = np.array([[1.0, 0], [-1, 0], [0, 0], [0, 0]])
+    y = np.array([[0.0], [0], [1], [-1]])
+    assert one_of(x, y) == 0  # they tell different pictures apart
+    assert one_of(x, x[:, :1]) == pytest.approx(1)
+    # x tells two pairs apart, the other one of them: <K', L'> = 4, |K'| = sqrt(8), |L'| = 2
+    both = np.concatenate([x[:, :1], y], axis=1)
+    assert one_of(both, y) == pytest.approx(4 / (np.sqrt(8) * 2))
+
+
+def test_unrelated_features_read_too_high_only_in_the_plain_form() -> None:
+    pairs = [(features(20, 200, i), features(20, 200, 100 + i)) for i in range(10)]
+    assert np.mean([one_of(x, y) for x, y in pairs]) > 0.5
+    assert abs(np.mean([one_of(x, y, debiased=True) for x, y in pairs])) < 0.05
+
+
+def test_a_layer_that_says_the_same_of_all_is_like_none() -> None:
+    flat = np.ones((6, 3))
+    assert one_of(flat, features(6, 2, 0)) == 0
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 4 pictures"):
+        gram(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="same pictures"):
+        cka([gram(features(5, 2, 0))], [gram(features(6, 2, 0))])

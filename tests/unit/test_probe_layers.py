@@ -1,0 +1,70 @@
+"""What layers say, in one form for every kind of model, is what the model records."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from vitviz.models.abilities import abilities
+from vitviz.models.loaded import LoadedModel
+from vitviz.models.presets import PRESETS
+from vitviz.models.zoo import create_model
+from vitviz.probe.layers import layers_of, stream
+
+KINDS = ("vit_digits", "deit_digits", "hybrid_cifar10", "swin_digits", "cnn_cifar10")
+
+
+def loaded(name: str) -> LoadedModel:
+    preset = PRESETS[name]
+    return LoadedModel(
+        create_model(preset.config, seed=0), preset.config, preset.preparation, (), name, None, 0, name
+    )
+
+
+def pictures(model: LoadedModel, count: int) -> np.ndarray:
+    side = model.preparation.image_size
+    shape = (count, model.preparation.in_chans, side, side)
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_layers_say_what_the_model_records_place_by_place(name: str) -> None:
+    model = loaded(name)
+    images = pictures(model, 5)
+    batches = list(stream(model, images, 2))
+    assert [len(batch[0].places) for batch in batches] == [2, 2, 1]
+    layers = layers_of(model.config)
+    with torch.inference_mode():
+        _, record = model.model(torch.tensor(images), record=tuple(layer.record for layer in layers))
+    for index, layer in enumerate(layers):
+        said = np.concatenate([batch[index].places for batch in batches])
+        whole = record[layer.record].numpy()
+        row, col = 1, said.shape[2] - 1
+        if abilities(model.config).blocks:
+            prefix = len(model.config.prefix_tokens)
+            assert batches[0][index].prefix.shape[1] == prefix
+            expected = whole[:, prefix + row * said.shape[2] + col]
+        elif name.startswith("swin"):
+            expected = whole[:, row, col]
+        else:
+            expected = whole[:, :, row, col]
+        np.testing.assert_allclose(said[:, row, col], expected, atol=2e-5)
+
+
+def test_all_of_it_in_a_row_and_its_mean() -> None:
+    model = loaded("vit_digits")
+    (batch,) = stream(model, pictures(model, 3), 3)
+    said = batch[1]
+    assert said.grid == (8, 8) and said.flat.shape == (3, 65 * said.places.shape[-1])
+    np.testing.assert_allclose(said.mean, said.places.reshape(3, 64, -1).mean(axis=1), atol=1e-6)
+
+
+def test_layers_have_names_and_other_models_none() -> None:
+    titles = [layer.title for layer in layers_of(PRESETS["vit_digits"].config)]
+    assert titles == ["embedding", *(f"layer {i + 1}" for i in range(len(titles) - 1))]
+    assert [layer.title for layer in layers_of(PRESETS["cnn_cifar10"].config)][0] == "stem"
+    config = PRESETS["recipe_e"].config
+    assert not abilities(config).layers
+    with pytest.raises(TypeError, match="FlatAttentionConfig"):
+        layers_of(config)

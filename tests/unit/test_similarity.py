@@ -1,0 +1,43 @@
+"""How alike tokens are, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vitviz.analysis import similarity as s
+
+
+def test_cosines_by_hand() -> None:
+    places = np.array([[3.0, 0.0], [0.0, 5.0], [1.0, 1.0], [0.0, 0.0]])
+    found = s.cosines(places, places, without_mean=False)
+    half = np.sqrt(0.5)
+    expected = [[1, 0, half, 0], [0, 1, half, 0], [half, half, 1, 0], [0, 0, 0, 0]]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_what_all_share_is_taken_away_from_both() -> None:
+    places = np.array([[101.0, 100.0], [99.0, 100.0]])
+    assert s.cosines(places, places, without_mean=False).min() > 0.999
+    np.testing.assert_allclose(s.cosines(places, places, without_mean=True), [[1, -1], [-1, 1]], atol=1e-9)
+    asked = np.array([[105.0, 100.0]])
+    np.testing.assert_allclose(s.cosines(asked, places, without_mean=True), [[1, -1]], atol=1e-9)
+
+
+def test_touching_places_of_a_grid() -> None:
+    near = s.touching((2, 3))
+    assert near[0].tolist() == [False, True, False, True, True, False]
+    assert (near == near.T).all() and not near.diagonal().any()
+
+
+def test_the_lead_of_neighbours() -> None:
+    grid = (1, 4)
+    similarity = np.where(s.touching(grid), 0.8, 0.1)
+    np.fill_diagonal(similarity, 1)
+    assert s.lead_of_neighbours(similarity, grid) == pytest.approx(0.7)
+    assert s.lead_of_neighbours(np.ones((4, 4)), (2, 2)) == 0  # every place touches every other
+
+
+def test_the_most_alike_place_is_another_one() -> None:
+    similarity = np.array([[1.0, 0.2, 0.9], [0.2, 1.0, 0.3], [0.9, 0.3, 1.0]])
+    assert [s.most_alike(similarity, place) for place in range(3)] == [2, 2, 0]

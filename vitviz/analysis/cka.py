@@ -1,0 +1,90 @@
+"""Linear centred kernel alignment: how alike two representations of the same pictures are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+Gram = NDArray[np.float64]
+FEWEST = 4  # pictures: the debiased estimate divides by n - 3
+
+
+def gram(features: FloatArray) -> Gram:
+    """K = X Xᵀ, the products of every picture's features with every other's.
+
+    Args:
+        features: (n, ...), one row a picture; what a row holds is flattened.
+
+    Returns:
+        (n, n).
+
+    Raises:
+        ValueError: if there are fewer than 4 pictures.
+    """
+    if features.ndim < 2 or len(features) < FEWEST:
+        raise ValueError(
+            f"features must be (n, ...) of at least {FEWEST} pictures, received {features.shape}"
+        )
+    rows = features.reshape(len(features), -1).astype(np.float64)
+    rows -= rows.mean(axis=0)  # alignment ignores the mean; without it the products lose fewer digits
+    return np.asarray(rows @ rows.T)
+
+
+def centred(kernel: Gram) -> Gram:
+    """H K H with H = I - 1 1ᵀ / n: the kernel of features whose mean is taken away."""
+    rows = kernel.mean(axis=0, keepdims=True)
+    return np.asarray(kernel - rows - rows.T + kernel.mean())
+
+
+def centred_without_bias(kernel: Gram) -> Gram:
+    """The centred kernel whose products are the unbiased estimate of HSIC (Song et al. 2012, Székely and Rizzo 2014).
+
+        U_ij = K_ij - sum_k K_ik / (n - 2) - sum_k K_kj / (n - 2) + sum_kl K_kl / ((n - 1)(n - 2)),   U_ii = 0
+
+    where K_ii counts as 0.
+    """
+    n = len(kernel)
+    free = kernel - np.diag(np.diag(kernel))
+    rows = free.sum(axis=0, keepdims=True) / (n - 2)
+    out: Gram = free - rows - rows.T + free.sum() / ((n - 1) * (n - 2))
+    np.fill_diagonal(out, 0.0)
+    return out
+
+
+def cka(one: Sequence[Gram], other: Sequence[Gram], *, debiased: bool = False) -> NDArray[np.float64]:
+    """Linear CKA between every layer of one model and every layer of another (Kornblith et al. 2019, eq. 2).
+
+        CKA(K, L) = <K', L'> / (|K'| |L'|),   K' = H K H
+
+    1 for representations that differ by a rotation and a scale, 0 for those that have nothing in common. With few
+    pictures the plain form reads too high; `debiased` takes the unbiased estimates of all three products (Nguyen,
+    Raghu and Kornblith 2021) and can fall a little below 0.
+
+    Args:
+        one, other: Gram matrices (n, n) over the same n pictures, of `gram`.
+
+    Returns:
+        (layers of one, layers of other); 0 where a layer says the same of every picture.
+
+    Raises:
+        ValueError: if the matrices are not over as many pictures.
+    """
+    sizes = {kernel.shape for kernel in (*one, *other)}
+    if len(sizes) != 1:
+        raise ValueError(
+            f"all layers must be seen over the same pictures, received kernels of {sorted(sizes)}"
+        )
+    form = centred_without_bias if debiased else centred
+    rows, columns = (_directions([form(kernel) for kernel in side]) for side in (one, other))
+    return np.asarray(rows @ columns.T)
+
+
+def _directions(kernels: Sequence[Gram]) -> NDArray[np.float64]:
+    """Each kernel as one row of length 1; of zeros where it has no length."""
+    flat = np.stack([kernel.ravel() for kernel in kernels])
+    lengths = np.linalg.norm(flat, axis=1, keepdims=True)
+    return np.asarray(np.divide(flat, lengths, out=np.zeros_like(flat), where=lengths > 0))

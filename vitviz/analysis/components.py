@@ -1,0 +1,153 @@
+"""Tokens as colours: their first principal components, with signs and order kept from layer to layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+Uint8 = NDArray[np.uint8]
+COUNT = 3  # red, green, blue
+REACH = 2.0  # standard deviations from the middle of a colour to its end
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Directions in which a layer's tokens differ most.
+
+    mean: (D,). axes: (D, 3), of length 1. shares: (3,) of the tokens' variance. spread: (3,), the standard deviation of
+    the tokens they were fitted to along each axis. order: where each stood among the components by variance, from 1.
+    """
+
+    mean: NDArray[np.float64]
+    axes: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    order: tuple[int, ...] = (1, 2, 3)
+
+    def scores(self, tokens: FloatArray) -> NDArray[np.float64]:
+        """(..., D) -> (..., 3): how far each token lies along each axis."""
+        found: NDArray[np.float64] = (tokens - self.mean) @ self.axes
+        return found
+
+    def turned(self, order: Sequence[int], signs: FloatArray) -> Components:
+        """The same components in another order, with other signs."""
+        at = list(order)
+        return replace(
+            self,
+            axes=self.axes[:, at] * signs,
+            shares=self.shares[at],
+            spread=self.spread[at],
+            order=tuple(self.order[i] for i in at),
+        )
+
+
+def principal(tokens: FloatArray) -> Components:
+    """The three directions of most variance (Pearson 1901), of tokens (n, D); zeros where D is less than 3.
+
+    Raises:
+        ValueError: if there are fewer than 2 tokens.
+    """
+    if tokens.ndim != 2 or len(tokens) < 2:
+        raise ValueError(f"tokens must be (n, D) with n of at least 2, received {tokens.shape}")
+    x = tokens.astype(np.float64)
+    mean = x.mean(axis=0)
+    values, axes = np.linalg.eigh(np.cov(x - mean, rowvar=False, bias=True).reshape(x.shape[1], -1))
+    values, axes = values[::-1][:COUNT].clip(0), axes[:, ::-1][:, :COUNT]
+    total = float(x.var(axis=0).sum())
+    missing = COUNT - len(values)
+    values, axes = np.pad(values, (0, missing)), np.pad(axes, ((0, 0), (0, missing)))
+    shares = values / total if total > 0 else np.zeros(COUNT)
+    return Components(mean, axes, shares, np.sqrt(values))
+
+
+def lit(components: Components, tokens: FloatArray, brightness: FloatArray) -> Components:
+    """Signs by the picture: each component grows with brightness.
+
+    Args:
+        tokens: (n, D). brightness: (n,), of what each token stands for.
+    """
+    slope = (brightness - brightness.mean()) @ components.scores(tokens)
+    return components.turned(range(COUNT), np.where(slope < 0, -1.0, 1.0))
+
+
+def following(before: FloatArray, components: Components, now: FloatArray) -> Components:
+    """Order and signs that carry the colours of the layer before on.
+
+    Of all six orders the one in which the components' maps correlate most with those of the layer before, in sum and
+    without regard to sign; then each gets the sign of its correlation.
+
+    Args:
+        before: (n, 3) scores of the layer before, at n places.
+        now: (n, 3) scores of `components` at the same places.
+    """
+    alike = correlations(before, now)
+    order = max(permutations(range(COUNT)), key=lambda at: sum(abs(alike[i, j]) for i, j in enumerate(at)))
+    signs = np.array([-1.0 if alike[i, j] < 0 else 1.0 for i, j in enumerate(order)])
+    return components.turned(order, signs)
+
+
+def correlations(one: FloatArray, other: FloatArray) -> NDArray[np.float64]:
+    """(n, a), (n, b) -> (a, b) Pearson's correlations of columns; 0 where a column is constant."""
+    found = []
+    for part in (one, other):
+        x = part - part.mean(axis=0)
+        length = np.linalg.norm(x, axis=0)
+        found.append(np.divide(x, length, out=np.zeros_like(x, dtype=np.float64), where=length > 1e-12))
+    return np.asarray(found[0].T @ found[1])
+
+
+def over_layers(layers: Sequence[FloatArray], brightness: FloatArray) -> list[Components]:
+    """Components of every layer, each with the colours of the one before.
+
+    Args:
+        layers: a layer's tokens (B, rows, cols, D), of the same B pictures; grids may differ.
+        brightness: (B, H, W) of the pictures, of any size.
+    """
+    found: list[Components] = []
+    last: NDArray[np.float64] | None = None
+    for tokens in layers:
+        flat = tokens.reshape(-1, tokens.shape[-1])
+        fitted = principal(flat)
+        if last is None:
+            fitted = lit(fitted, flat, on_grid(brightness[..., None], tokens.shape[1:3]).ravel())
+        else:
+            grid = min(tokens.shape[1:3], last.shape[1:3])
+            before, now = (on_grid(x, grid).reshape(-1, COUNT) for x in (last, fitted.scores(tokens)))
+            fitted = following(before, fitted, now)
+        found.append(fitted)
+        last = fitted.scores(tokens)
+    return found
+
+
+def on_grid(maps: FloatArray, grid: tuple[int, ...]) -> NDArray[np.float64]:
+    """(B, rows, cols, C) brought to another grid: the mean of what falls into each of its cells, else the nearest."""
+    out = np.asarray(maps, dtype=np.float64)
+    for axis, cells in enumerate(grid, start=1):
+        edges = np.linspace(0, out.shape[axis], cells + 1)
+        low = np.minimum(np.floor(edges[:-1] + 1e-9).astype(int), out.shape[axis] - 1)
+        high = np.maximum(np.ceil(edges[1:] - 1e-9).astype(int), low + 1)
+        parts = [out.take(range(a, b), axis=axis).mean(axis=axis) for a, b in zip(low, high, strict=True)]
+        out = np.stack(parts, axis=axis)
+    return out
+
+
+def colours(components: Components, tokens: FloatArray) -> Uint8:
+    """(..., D) -> (..., 3): red, green and blue are the three scores, grey the mean, an end two standard deviations."""
+    spread = np.where(components.spread > 1e-12, components.spread, 1.0)
+    share = 0.5 + components.scores(tokens) / (2 * REACH * spread)
+    return np.asarray(np.rint(255 * share.clip(0, 1)), np.uint8)
+
+
+def carried_on(before: FloatArray, now: FloatArray) -> float:
+    """How far the colours stay from one layer to the next: the mean of the three components' correlations.
+
+    Args:
+        before, now: (n, 3) scores at the same places.
+    """
+    return float(np.diag(correlations(before, now)).mean())

@@ -1,0 +1,104 @@
+"""The layers of two models over one picture, as data for the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis.components import REACH, Components
+from vitviz.plots.blob import pack
+from vitviz.plots.photo import Photo
+from vitviz.words import percent
+
+UNIT = 127  # an int8 of this is a cosine of 1
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One layer over the picture: which model's (its row), its name, and its cells.
+
+    cells: (rows, cols, 3) uint8 colours, or (asked, rows * cols) int8 cosines, asked all tokens or the pinned one.
+    """
+
+    row: int
+    title: str
+    grid: tuple[int, int]
+    cells: NDArray[Any]
+    note: str = ""
+    prefix: tuple[str, ...] = ()
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What stands beside all panels: each model's name and picture, the panel on the stage, the pin."""
+
+    titles: Sequence[str]
+    photos: Sequence[Photo]  # one a model: crops differ where models read the picture differently
+    chosen: int
+    pin: str
+    prefix: tuple[str, ...] = ()  # tokens that can be pinned by name
+    veil: float = 1.0  # opacity of the cells
+
+
+def coloured(components: Components) -> dict[str, Any]:
+    """What a panel says of the components that its colours are."""
+    return {"shares": [float(share) for share in components.shares], "orders": list(components.order)}
+
+
+def share_note(components: Components) -> str:
+    """'61 % in colour': what the three hold of the variance."""
+    return f"{percent(float(components.shares.sum()), 0)} in colour"
+
+
+def panels_view(rows: Rows, panels: Sequence[Panel]) -> bytes:
+    """Packed for `colours.js` or `similar.js`; a photo that two models share travels once."""
+    photos: list[Photo] = []
+    for photo in rows.photos:
+        if all(photo.data != other.data for other in photos):
+            photos.append(photo)
+    of = [next(i for i, other in enumerate(photos) if other.data == photo.data) for photo in rows.photos]
+    header: dict[str, Any] = {
+        "rows": [{"title": title, "photo": index} for title, index in zip(rows.titles, of, strict=True)],
+        "photos": [photo.header["photo"] for photo in photos],
+        "panels": [
+            {
+                "row": panel.row,
+                "title": panel.title,
+                "name": f"{rows.titles[panel.row]}, {panel.title}",
+                "note": panel.note,
+                "grid": list(panel.grid),
+                "prefix": list(panel.prefix),
+                "array": f"p{index}",
+                **panel.more,
+            }
+            for index, panel in enumerate(panels)
+        ],
+        "chosen": rows.chosen,
+        "pin": rows.pin,
+        "prefix": list(rows.prefix),
+        "veil": rows.veil,
+        "reach": REACH,
+    }
+    cells = {f"p{index}": panel.cells for index, panel in enumerate(panels)}
+    return pack(header, **{f"photo{i}": photo.array for i, photo in enumerate(photos)}, **cells)
+
+
+def cosine_codes(cosines: NDArray[np.floating[Any]]) -> NDArray[np.int8]:
+    """Cosines in [-1, 1] in eight bits: an error of at most 0.004."""
+    return np.asarray(np.rint(UNIT * cosines.clip(-1, 1)), np.int8)
+
+
+def matrix_view(matrix: NDArray[np.float64], models: Sequence[tuple[str, Sequence[str]]]) -> bytes:
+    """How alike all layers of two models are, packed for `matrix_of_layers.js`.
+
+    Args:
+        matrix: (layers of both, layers of both), the first model's layers first.
+        models: each model's title and its layers' names.
+    """
+    header = {"models": [{"title": title, "layers": list(layers)} for title, layers in models]}
+    return pack(header, matrix=matrix.astype(np.float32))

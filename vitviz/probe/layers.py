@@ -1,0 +1,103 @@
+"""What every layer of any model says of a picture, in one form: prefix tokens, and a grid of places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
+from vitviz.models.loaded import LoadedModel
+from vitviz.probe.capture import as_array
+
+FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer by the name under which the model records it, and by the name that a visitor reads."""
+
+    record: str
+    title: str
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What one layer says of B pictures: prefix tokens (B, P, D), and places (B, rows, cols, D), patches or a map's."""
+
+    prefix: FloatArray
+    places: FloatArray
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """(rows, cols)."""
+        return cast(tuple[int, int], self.places.shape[1:3])
+
+    @property
+    def flat(self) -> FloatArray:
+        """(B, ...): all of it in one row a picture."""
+        count = len(self.places)
+        return np.concatenate([self.prefix.reshape(count, -1), self.places.reshape(count, -1)], axis=1)
+
+    @property
+    def mean(self) -> FloatArray:
+        """(B, D): the mean over the places."""
+        return np.asarray(self.places.mean(axis=(1, 2)))
+
+
+def layers_of(config: ModelConfig) -> tuple[Layer, ...]:
+    """The layers of a ViT, a Swin or a CNN from the first map to the last block.
+
+    Raises:
+        TypeError: if the model is of another kind; `vitviz.models.abilities` says so beforehand (`layers`).
+    """
+    if isinstance(config, ViTConfig):
+        blocks = [Layer(f"blocks.{i}", f"layer {i + 1}") for i in range(config.depth)]
+        return Layer("embedded", "embedding"), *blocks
+    if isinstance(config, SwinConfig):
+        return Layer("patch_embed", "embedding"), *_staged(config.depths)
+    if isinstance(config, CNNConfig):
+        return Layer("stem", "stem"), *_staged(config.blocks)
+    raise TypeError(f"needs a ViT, a Swin or a CNN, received a {type(config).__name__}")
+
+
+def _staged(counts: tuple[int, ...]) -> list[Layer]:
+    """Layers count through, as everywhere in the app; their stage is said where there are several."""
+    found = []
+    for stage, count in enumerate(counts):
+        for block in range(count):
+            title = f"stage {stage + 1}" + (f", block {block + 1}" if count > 1 else "")
+            found.append(Layer(f"layers.{stage}.blocks.{block}", title))
+    return found
+
+
+def said_in(model: LoadedModel, record: Mapping[str, NDArray[Any]], size: tuple[int, int]) -> list[Said]:
+    """What every layer says, in order of depth, out of what a model has recorded of pictures of (height, width) px."""
+    return [_said(model, record[layer.record], size) for layer in layers_of(model.config)]
+
+
+def stream(model: LoadedModel, images: FloatArray, batch_size: int) -> Iterator[list[Said]]:
+    """What every layer says of many pictures (B, C, H, W), batch by batch, so that nobody need hold them all."""
+    names = tuple(layer.record for layer in layers_of(model.config))
+    device = next(model.model.parameters()).device
+    for start in range(0, len(images), batch_size):
+        x = torch.tensor(images[start : start + batch_size], dtype=torch.float32, device=device)
+        with torch.inference_mode():
+            _, record = model.model(x, record=names)
+        arrays = {name: as_array(record[name]) for name in names}
+        yield said_in(model, arrays, (x.shape[-2], x.shape[-1]))
+
+
+def _said(model: LoadedModel, values: NDArray[Any], size: tuple[int, int]) -> Said:
+    if isinstance(model.config, ViTConfig):
+        layout = model.layout(*size)
+        count = layout.num_prefix_tokens
+        places = values[:, count:].reshape(len(values), *layout.grid, -1)
+        return Said(values[:, :count], places)
+    # A Swin's grid has its channels last, a CNN's map first.
+    places = values if isinstance(model.config, SwinConfig) else values.transpose(0, 2, 3, 1)
+    return Said(np.empty((len(values), 0, places.shape[-1]), np.float32), np.ascontiguousarray(places))
