@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.test_training_executor import LONG, SHORT, config, eventually, gone, obeys, training
+from vitviz.experiments.experiment import Cell, Experiment, collected, run_on_cluster
 from vitviz.training.dask_executor import DaskExecutor
 from vitviz.training.executor import ExecutorError, LocalExecutor, Order
 from vitviz.training.opening import open_executor
@@ -169,3 +170,18 @@ def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("vitviz.training.dask_executor.CONNECT_S", 0.5)
     with pytest.raises(ExecutorError, match="tcp://127.0.0.1:9 does not answer"):
         DaskExecutor(tmp_path, "tcp://127.0.0.1:9").start(config("ann"))
+
+
+@pytest.mark.slow  # a cluster of processes
+def test_an_experiment_is_measured_by_the_cluster(cluster: Cluster, tmp_path: Path) -> None:
+    experiment = Experiment("tiny", "Tiny", [{"n": n} for n in (3, 1, 2)], twice)
+    rows = list(run_on_cluster(experiment, tmp_path, experiment.cells, cluster.address))
+    assert sorted(row["found"]["twice"] for row in rows) == [2, 4, 6]
+    assert [row["twice"] for row in collected(experiment, tmp_path, "").rows] == [6, 2, 4]
+    assert list(run_on_cluster(experiment, tmp_path, experiment.cells, cluster.address)) == []
+
+
+def twice(cell: Cell, folder: Path) -> dict[str, int]:
+    """Runs on the cluster's side, which sees the same folder."""
+    assert folder.is_dir()
+    return {"twice": 2 * cell["n"]}

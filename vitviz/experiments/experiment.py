@@ -74,6 +74,8 @@ def run_on_cluster(
     folder.mkdir(parents=True, exist_ok=True)
     found = {_key(row["cell"]) for row in _kept(folder)}
     wanted = [cell for cell in cells if _key(cell) not in found]
+    if not wanted:
+        return
     with distributed.Client(address, timeout=5.0, set_as_default=False) as client:
         tasks = client.map(lambda cell: measured(experiment, cell, folder), wanted, pure=False)
         for _, row in distributed.as_completed(tasks, with_results=True):

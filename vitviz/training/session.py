@@ -193,14 +193,12 @@ class Session:
         self._teacher = "" if found is None else found.digest
         teacher = None if found is None else found.model
         lanes = []
-        tests: dict[int | None, ShuffleTest | None] = {None: None}
+        # One size of pieces for all members, a CNN too: they are compared.
+        side = max((patch_px(member.model) or 0 for member in config.members), default=0)
+        test = ShuffleTest(data, side) if side else None
         for run in self.run.members() or [self.run]:
-            model = run.config().model
-            trainer = Trainer(model, config.train, data, self.device, teacher)
-            side = patch_px(model) if run.is_member else None
-            if side not in tests and side is not None:
-                tests[side] = ShuffleTest(data, side)
-            lanes.append(Lane(run, trainer, tests[side], self._listen))
+            trainer = Trainer(run.config().model, config.train, data, self.device, teacher)
+            lanes.append(Lane(run, trainer, test, self._listen))
         return lanes
 
     def _resume(self) -> None:

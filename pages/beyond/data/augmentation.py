@@ -33,7 +33,8 @@ class Halves:
 
 def draw() -> None:
     """The strip of augmented pictures, the gains, and what they say."""
-    chosen = stored.choose()
+    with page.row():
+        chosen = stored.choose()
     if chosen is None:
         return
     which, found = chosen
@@ -52,7 +53,7 @@ def draw() -> None:
     else:
         page.figure(gain_figure(measured, nouns.mode()), "data.gains_figure")
         page.caption(_describe(measured))
-    st.markdown(f":gray[{stored.how(found)}]")
+    page.caption(stored.how(found))
     page.drawers("data.augmented", code=(augment,), numbers=partial(_numbers, measured))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import streamlit as st
 
 from pages.beyond.data import stored
 from pages.shell import controls, nouns, page
@@ -24,7 +23,8 @@ class Choice(controls.Chosen, page="data"):
 
 def draw() -> None:
     """The whole view: choices, lines, what crosses, drawers."""
-    chosen = stored.choose()
+    with page.row():
+        chosen = stored.choose()
     if chosen is None:
         return
     which, found = chosen
@@ -36,7 +36,7 @@ def draw() -> None:
     lines = mean_lines([row for row in rows if row["pictures"] == pictures], data_size.TITLES)
     page.figure(time_figure(lines, stored.CHANCE, nouns.mode()), "data.time_figure")
     page.caption(_ends(lines) + " " + crossings(lines))
-    st.markdown(f":gray[{stored.how(found)}]")
+    page.caption(stored.how(found))
     page.drawers("data.time", code=(mean_lines, crossings))
 
 

@@ -44,13 +44,14 @@ class Choice(controls.Chosen, page="data"):
 
 def draw() -> None:
     """The whole view: choices, curves, caption, the visitor's own points, drawers."""
-    chosen = stored.choose()
-    if chosen is None:
-        return
+    with page.row():
+        chosen = stored.choose()
+        if chosen is None:
+            return
+        equal = controls.segmented(
+            Choice.key("equal"), "Compared at", tuple(MEASURES), "updates", format_func=MEASURES.__getitem__
+        )
     which, found = chosen
-    equal = controls.segmented(
-        Choice.key("equal"), "Compared at", tuple(MEASURES), "updates", format_func=MEASURES.__getitem__
-    )
     timed = equal == "time"
     rows: Sequence[Row] = at_equal_time(found.rows) if timed else found.rows
     lines = curves(rows, data_size.TITLES, which.augmented, "timed" if timed else "test")
@@ -61,7 +62,7 @@ def draw() -> None:
     if own:
         page.caption("Stars are your own races: " + "; ".join(_said(point, lines) for point in own) + ".")
     _live(which)
-    st.markdown(f":gray[{stored.how(found)}]")
+    page.caption(stored.how(found))
     asked = Question(
         "Which of the models is best when there are the fewest pictures?",
         of_results.DataLeader(which.dataset, which.augmented),
@@ -111,7 +112,7 @@ def _live(which: stored.Which) -> None:
     nouns.link_to(
         "live_lab",
         "Race four of them live, about a minute",
-        **{"live_lab.train": "data", "live_lab.race_augmented": "1" if which.augmented else "0"},
+        **{"live_lab.train": "data", "live_lab.race_augmented": which.augmented},
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.shell import controls, page
+from pages.shell import controls
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import Result, ResultError, read_result, told
@@ -37,7 +37,7 @@ def _read(dataset: str) -> Result | None:
 
 
 def choose() -> tuple[Which, Result] | None:
-    """Draws the choice of a stored grid; None, and what makes one, where there is none."""
+    """Draws the choice of a stored grid, in a row; None, and what makes one, where there is none."""
     here = tuple(name for name in GRIDS if result(name) is not None)
     if not here:
         st.info(
@@ -45,25 +45,24 @@ def choose() -> tuple[Which, Result] | None:
             icon=":material/timer:",
         )
         return None
-    with page.row():
-        dataset = controls.segmented(
-            Which.key("dataset"),
-            "Data set",
-            here,
-            _first(here),
-            format_func=lambda name: DATASETS[name].title,
-        )
-        found = result(dataset)
-        assert found is not None
-        halves = {bool(row["augmented"]) for row in found.rows}
-        missing = "Disabled: this half of the grid was not measured." if len(halves) == 1 else None
-        augmented = controls.toggle(
-            Which.key("augmented"),
-            "Augmented pictures",
-            True in halves,
-            help=_augmentation(dataset),
-            why_not=missing,
-        )
+    dataset = controls.segmented(
+        Which.key("dataset"),
+        "Data set",
+        here,
+        _first(here),
+        format_func=lambda name: DATASETS[name].title,
+    )
+    found = result(dataset)
+    assert found is not None
+    halves = {bool(row["augmented"]) for row in found.rows}
+    missing = "Disabled: this half of the grid was not measured." if len(halves) == 1 else None
+    augmented = controls.toggle(
+        Which.key("augmented"),
+        "Augmented pictures",
+        True in halves,
+        help=_augmentation(dataset),
+        why_not=missing,
+    )
     return Which(dataset, augmented if missing is None else True in halves), found
 
 

@@ -66,6 +66,16 @@ class Race(controls.Chosen, page="live_lab"):
     race_seed: int
 
 
+@dataclass(frozen=True)
+class DataRace(controls.Chosen, page="live_lab"):
+    """What the form of 'How much data?' says."""
+
+    data_race: str  # a data set
+    race_pictures: int
+    race_augmented: bool
+    race_draw: int  # the seed, one of the stored grid's
+
+
 def notice(sentence: str) -> None:
     """Says one sentence on the next run of the page."""
     st.session_state[NOTICE] = sentence

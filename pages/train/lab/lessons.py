@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pages.views import race
+from vitviz.experiments import data_size
 from vitviz.training.loop import Trainer, turn
 from vitviz.training.races import POSITIONS_RACE, positions_race
 from vitviz.training.recipe import learning_rate_factor
@@ -41,4 +42,6 @@ def code(preset: str | None = None) -> tuple[Callable[..., object], ...]:
     """The lines that make one update, and the schedule, as they ran; of a race also what its models share."""
     if preset == POSITIONS_RACE:
         return positions_race, turn, shuffle_patches
+    if preset == data_size.PRESET:
+        return data_size.race, turn, shuffle_patches
     return Trainer.advance, learning_rate_factor

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.shell import controls, link, page, state, task
+from pages.shell import controls, link, nouns, page, state, task
 from pages.stores import runs
-from pages.train.lab import watch
+from pages.train.lab import data_race, watch
 from pages.train.lab.keys import RACE_LOADED as LOADED
 from pages.train.lab.keys import Race, Recipe, Stage
 from pages.views.race import race as race_view
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
     from vitviz.training.runs import Run, Status
 
-ONE, EXPERIMENT = "one", "experiment"
-KINDS = {ONE: "One model", EXPERIMENT: f"Experiment: {TITLE.lower()}"}
+ONE, EXPERIMENT, DATA = "one", "experiment", "data"
+KINDS = {ONE: "One model", EXPERIMENT: f"Experiment: {TITLE.lower()}", DATA: "Experiment: how much data?"}
 
 
 def is_experiment(run: Run | None) -> bool:
@@ -33,7 +33,7 @@ def is_experiment(run: Run | None) -> bool:
 
 
 def choose() -> bool:
-    """Draws the choice between one model and the experiment; whether it is the experiment."""
+    """Draws the choice between one model and the experiments; whether it is an experiment."""
     incoming = st.session_state.get(state.INCOMING, {})
     if Recipe.key("recipe") in incoming:  # a link to a recipe means one model
         incoming.setdefault(Race.key("train"), ONE)
@@ -47,11 +47,13 @@ def choose() -> bool:
     )
     if kind == ONE:
         link.drop(Race.key("train"))
-    return kind == EXPERIMENT
+    return kind != ONE
 
 
 def draw_form() -> RunConfig | ValueError:
-    """Draws the race's controls; the experiment that they describe, or why it cannot be."""
+    """Draws the chosen experiment's controls; the run that they describe, or why it cannot be."""
+    if st.session_state[Race.key("train")] == DATA:
+        return data_race.draw_form()
     chosen = _choose()
     task.draw(chosen.race)
     try:
@@ -93,12 +95,15 @@ def _epochs(dataset: str) -> float:
 def fill(config: RunConfig) -> bool:
     """Sets the form to an experiment's settings, in a callback; False, and the form for one model, for other runs."""
     experiment = config.preset == POSITIONS_RACE and bool(config.members)
-    Race.change(train=EXPERIMENT if experiment else ONE)
+    data = data_race.is_data_race(config)
+    Race.change(train=EXPERIMENT if experiment else DATA if data else ONE)
+    if data:
+        data_race.fill(config)
     if experiment:
         train = config.train
         st.session_state[LOADED] = train.dataset
         Race.change(race=train.dataset, race_epochs=float(train.epochs or 1.0), race_seed=train.seed)
-    return experiment
+    return experiment or data
 
 
 # ---------------------------------------------------------------- the stage
@@ -131,6 +136,8 @@ def draw_stage(run: Run) -> None:
     # Of an upload, titles and classes are a stranger's.
     told = [replace(racer, title=plain(racer.title)) for racer in found]
     page.caption(results.describe(told, tuple(map(plain, _classes(run)))) or guess)
+    if data_race.is_data_race(config) and status.state == "done":
+        nouns.link_to("data", "See it among the stored points", **data_race.beside(config))
 
 
 def _words(status: Status, count: int) -> str:

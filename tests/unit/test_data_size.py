@@ -1,0 +1,117 @@
+"""Accuracy against training pictures: means, spreads and sentences by hand, and the grid's own recipes."""
+
+import numpy as np
+import pytest
+
+from vitviz.analysis.data_size import at_equal_time, crossings, curves, describe, gains, leads, mean_lines
+from vitviz.experiments.data_size import GRIDS, RACERS, TITLES, race
+from vitviz.plots.data_size import COLOURS, SYMBOLS
+
+NAMES = {"cnn": "CNN", "vit": "ViT"}
+
+
+def row(
+    model: str, pictures: int, seed: int, test: float, augmented: bool = True, **more: object
+) -> dict[str, object]:
+    return {"model": model, "pictures": pictures, "seed": seed, "augmented": augmented, "test": test, **more}
+
+
+ROWS = [
+    row("cnn", 50, 0, 0.8),
+    row("cnn", 50, 1, 0.7),
+    row("vit", 50, 0, 0.5),
+    row("vit", 50, 1, 0.6),
+    row("cnn", 1000, 0, 0.90),
+    row("vit", 1000, 0, 0.91),
+]
+
+
+def test_a_point_is_the_mean_of_its_seeds_and_spans_them() -> None:
+    cnn, vit = curves(ROWS, NAMES, augmented=True)
+    assert cnn.pictures.tolist() == [50, 1000]
+    assert cnn.mean.tolist() == pytest.approx([0.75, 0.9])
+    assert (cnn.low[0], cnn.high[0], cnn.seeds[0]) == (0.7, 0.8, 2)
+    assert vit.mean[0] == pytest.approx(0.55)
+    assert curves(ROWS, NAMES, augmented=False) == []
+
+
+def test_a_training_that_diverged_is_no_point() -> None:
+    broken = {"model": "vit", "pictures": 50, "seed": 2, "augmented": True, "diverged": "nan"}
+    (_, vit) = curves([*ROWS, broken], NAMES, augmented=True)
+    assert vit.seeds[0] == 2
+
+
+def test_a_lead_is_clear_where_the_seeds_do_not_overlap() -> None:
+    few, many = leads(curves(ROWS, NAMES, augmented=True))
+    assert (few.first.name, few.clear) == ("cnn", True)
+    assert few.by == pytest.approx(0.2)
+    assert (many.first.name, many.pictures) == ("vit", 1000)
+    near = [row("cnn", 50, 0, 0.8), row("cnn", 50, 1, 0.6), row("vit", 50, 0, 0.65)]
+    (lead,) = leads(curves(near, NAMES, augmented=True))
+    assert lead.first.name == "cnn"
+    assert not lead.clear
+
+
+def test_the_sentences_say_where_the_lead_goes() -> None:
+    said = describe(curves(ROWS, NAMES, augmented=True))
+    assert "With 50 pictures CNN leads with 75.0\N{NO-BREAK SPACE}%, 20.0 points above ViT." in said
+    assert "Between 50 and 1,000 pictures the lead goes from CNN to ViT." in said
+    assert "CNN less ViT: +20.0 points with 50 pictures, -1.0 with 1,000." in said
+    assert "the mean of 1 to 2 seeds" in said
+
+
+def test_equal_time_reads_every_curve_when_the_quickest_was_done() -> None:
+    quick = row("vit", 50, 0, 0.5, training_core_s=10.0, curve=[[1, 5.0, 0.2], [2, 10.0, 0.4]])
+    slow = row("cnn", 50, 0, 0.8, training_core_s=40.0, curve=[[1, 0.0, 0.0], [2, 20.0, 0.6], [3, 40.0, 0.8]])
+    found = {r["model"]: r for r in at_equal_time([quick, slow])}
+    assert found["vit"]["timed"] == pytest.approx(0.4)
+    assert found["cnn"]["timed"] == pytest.approx(0.3)  # half way to 20 s
+    assert {r["budget_s"] for r in found.values()} == {10.0}
+
+
+def test_lines_over_time_are_means_at_equal_updates_and_their_crossing_is_told() -> None:
+    rows = [
+        row("cnn", 50, 0, 0.0, curve=[[1, 1.0, 0.2], [2, 11.0, 0.8]]),
+        row("cnn", 50, 1, 0.0, curve=[[1, 3.0, 0.4], [2, 13.0, 0.8]]),
+        row("vit", 50, 0, 0.0, curve=[[1, 2.0, 0.5], [2, 12.0, 0.6]]),
+    ]
+    lines = mean_lines(rows, NAMES)
+    np.testing.assert_allclose(lines["cnn"][1], [[2.0, 12.0], [0.3, 0.8]])
+    # CNN rises by 0.05 a second, ViT by 0.01: they meet 0.2 / 0.04 = 5 s after the start at 2 s.
+    assert crossings(lines) == "After equal seconds ViT leads from 2 s on; then CNN from 7 s."
+
+
+def test_a_gain_needs_both_halves() -> None:
+    plain = curves([row("cnn", 50, 0, 0.7, augmented=False)], NAMES, augmented=False)
+    assert gains(plain, curves(ROWS, NAMES, augmented=True)) == [("cnn", "CNN", 50, pytest.approx(0.05))]
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_every_cell_of_a_grid_makes_its_updates(name: str) -> None:
+    grid = GRIDS[name]
+    for pictures in grid.sizes:
+        train = grid.trained_on(pictures, seed=1)
+        updates = -(-round((train.epochs or 0) * pictures) // train.batch_size)
+        assert updates == grid.updates, pictures
+        assert train.batch_size <= pictures
+        assert round(grid.sizes[-1] * train.train_fraction) == pictures
+        plain = grid.trained_on(pictures, augmented=False)
+        assert (plain.flip, plain.shift_px) == (False, 0)
+    assert grid.trained_on(grid.sizes[0]).shift_px > 0
+
+
+def test_a_race_is_trained_as_the_stored_points_were() -> None:
+    config = race("digits", 100, seed=1, augmented=False)
+    assert [member.name for member in config.members] == list(RACERS)
+    grid = GRIDS["digits"]
+    assert config.train == grid.trained_on(100, 1, False)
+    assert all(member.model == grid.models[member.name] for member in config.members)
+    with pytest.raises(ValueError, match="no grid"):
+        race("digits", 99)
+    with pytest.raises(ValueError, match="no grid"):
+        race("imagenet", 50)
+
+
+def test_no_model_is_told_by_its_colour_alone() -> None:
+    assert len({*COLOURS.values()}) == len({*SYMBOLS.values()}) == len(TITLES)
+    assert COLOURS.keys() == SYMBOLS.keys() == TITLES.keys()

@@ -1,0 +1,123 @@
+"""Experiments: run cell by cell, gone on with, kept as one file, and made again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vitviz import experiment as shell
+from vitviz.experiments import catalogue
+from vitviz.experiments.data_training import experiment as data_size
+from vitviz.experiments.experiment import Cell, Experiment, collected, run
+from vitviz.experiments.result import RESULTS, Made, Result, ResultError, read_result, told, write_result
+
+
+class Counting:
+    """Measures twice a cell's number, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
+        self.asked.append(cell["n"])
+        return {"twice": 2 * cell["n"]}
+
+
+def tiny(measure: Counting) -> Experiment:
+    return Experiment("tiny", "Tiny", [{"n": n} for n in (3, 1, 2)], measure, {"what": "twice"})
+
+
+def test_an_experiment_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    measure = Counting()
+    rows = run(tiny(measure), tmp_path)
+    assert next(rows)["found"] == {"twice": 6}
+    rows.close()
+    half = collected(tiny(measure), tmp_path, "command")
+    assert (len(half.rows), half.missing) == (1, 2)
+    assert [row["found"]["twice"] for row in run(tiny(measure), tmp_path)] == [2, 4]
+    assert measure.asked == [3, 1, 2]
+    whole = collected(tiny(measure), tmp_path, "command")
+    assert [(row["n"], row["twice"], row["made"]) for row in whole.rows] == [(3, 6, 0), (1, 2, 0), (2, 4, 0)]
+    assert whole.missing == 0
+    assert "thread" in whole.made[0].machine
+
+
+def test_a_torn_last_row_is_measured_again(tmp_path: Path) -> None:
+    measure = Counting()
+    list(run(tiny(measure), tmp_path))
+    path = tmp_path / "rows.jsonl"
+    path.write_text(path.read_text()[:-20])
+    assert [row["cell"]["n"] for row in run(tiny(measure), tmp_path)] == [2]
+
+
+def test_cells_must_differ() -> None:
+    with pytest.raises(ValueError, match="received 2 of 1 kinds"):
+        Experiment("twin", "Twin", [{"n": 1}, {"n": 1}], Counting())
+
+
+def test_results_are_kept_and_read(tmp_path: Path) -> None:
+    made = Made("abc", "2026-01-02", "a machine")
+    result = Result("one", "One", "python", {"k": 1}, (made,), ({"n": 1, "made": 0},), 4)
+    write_result(result, tmp_path)
+    assert read_result("one", tmp_path) == result
+    assert result.where(n=1) == [{"n": 1, "made": 0}]
+    assert told((made, Made("def", "2026-01-05", "a machine"))) == (
+        "measured 2026-01-02 to 2026-01-05 on a machine, commit abc, def"
+    )
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"made":[{}]}', '{"made":3}'])
+def test_a_damaged_file_is_told(tmp_path: Path, damage: str) -> None:
+    (tmp_path / "one.json").write_text(damage)
+    with pytest.raises(ResultError, match="damaged"):
+        read_result("one", tmp_path)
+    with pytest.raises(ResultError, match="there are no results"):
+        read_result("two", tmp_path)
+
+
+def test_results_that_are_too_large_are_not_kept(tmp_path: Path) -> None:
+    rows = tuple({"n": n, "text": "x" * 1000} for n in range(250))
+    with pytest.raises(ResultError, match="200,000 bytes"):
+        write_result(Result("large", "Large", "", {}, (), rows), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_shell_measures_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = Counting()
+    monkeypatch.setattr(shell, "EXPERIMENTS", {"tiny": lambda: tiny(measure)})
+    monkeypatch.delenv("VITVIZ_DASK", raising=False)
+    asked = ["tiny", "--folder", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
+    assert shell.main([*asked, "--cells", "1"]) == 0
+    assert read_result("tiny", tmp_path / "out").missing == 2
+    assert shell.main(asked) == 0
+    assert read_result("tiny", tmp_path / "out").missing == 0
+    assert measure.asked == [3, 1, 2]
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_a_shipped_result_is_of_a_named_experiment(path: Path) -> None:
+    result = read_result(path.stem)
+    assert result.rows
+    experiment = catalogue.EXPERIMENTS[path.stem]()
+    assert (result.name, result.title) == (experiment.name, experiment.title)
+    assert len(result.rows) + result.missing == len(experiment.cells)
+    keys = {
+        json.dumps({name: row[name] for name in experiment.cells[0]}, sort_keys=True) for row in result.rows
+    }
+    assert keys <= {json.dumps(cell, sort_keys=True) for cell in experiment.cells}
+    assert all(entry.commit and not entry.commit.endswith("-dirty") for entry in result.made)
+
+
+@pytest.mark.slow
+def test_a_stored_training_is_made_again(tmp_path: Path) -> None:
+    """The cheapest cell: exactly the same where the machine is the same, else within two stored deviations."""
+    stored = read_result("data_size_digits")
+    cell = {"model": "hybrid", "pictures": 50, "augmented": True, "seed": 0}
+    (row,) = run(data_size("digits"), tmp_path, [cell])
+    (kept,) = stored.where(**cell)
+    if Made(**row["made"]).machine == stored.made[kept["made"]].machine:
+        assert row["found"]["test"] == kept["test"]
+    alike = [other["test"] for other in stored.where(model="hybrid", pictures=50, augmented=True)]
+    assert abs(row["found"]["test"] - np.mean(alike)) <= 2 * np.std(alike, ddof=1) + 0.02
