@@ -78,7 +78,7 @@ def run_on_cluster(
         return
     with distributed.Client(address, timeout=5.0, set_as_default=False) as client:
         tasks = client.map(lambda cell: measured(experiment, cell, folder), wanted, pure=False)
-        for _, row in distributed.as_completed(tasks, with_results=True):
+        for _, row in distributed.as_completed(tasks, with_results=True, loop=client.loop):
             append_lines(folder / "rows.jsonl", [row])
             yield row
 
