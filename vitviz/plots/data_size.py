@@ -129,7 +129,7 @@ def time_figure(
 
 
 def pretraining_figure(
-    lines: Mapping[str, Sequence[float]], sizes_million: Sequence[float], mode: Mode = "light"
+    lines: Mapping[str, Sequence[float | None]], sizes_million: Sequence[float], mode: Mode = "light"
 ) -> go.Figure:
     """Published ImageNet accuracy, in percent, over the millions of pictures that a model was trained on before."""
     palette = PALETTES[mode]

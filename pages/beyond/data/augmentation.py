@@ -19,7 +19,7 @@ from vitviz.experiments import data_size
 from vitviz.plots.data_size import gain_figure
 from vitviz.training.recipe import augment
 
-SHOWN = 8
+SHOWN = 7
 _PX = 96
 
 

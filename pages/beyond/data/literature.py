@@ -9,12 +9,13 @@ from vitviz.plots.data_size import pretraining_figure
 
 # Dosovitskiy et al. 2021, table 5 (fine-tuned at a higher resolution); BiT: Kolesnikov et al. 2020, table 1.
 SETS = {"ImageNet-1k": 1.28, "ImageNet-21k": 14.0, "JFT-300M": 303.0}
-ACCURACY = {
+ACCURACY: dict[str, tuple[float | None, float, float]] = {
     "BiT (ResNet-152×4)": (81.30, 85.39, 87.54),
     "ViT-B/32": (73.38, 81.28, 80.73),
     "ViT-B/16": (77.91, 83.97, 84.15),
     "ViT-L/32": (71.16, 80.99, 84.37),
     "ViT-L/16": (76.53, 85.15, 87.12),
+    "ViT-H/14": (None, 85.13, 88.04),  # not trained on the smallest
 }
 SOURCES = """
 Cited, not measured here: Dosovitskiy et al. 2021, *An image is worth 16x16 words*, [table 5](https://arxiv.org/abs/2010.11929)
@@ -42,17 +43,32 @@ def draw() -> None:
 
 def describe() -> str:
     """Who leads at either end, computed from the cited numbers."""
-    convolutional = next(iter(ACCURACY))
-    first = {title: values[0] - ACCURACY[convolutional][0] for title, values in ACCURACY.items()}
-    last = {title: values[-1] - ACCURACY[convolutional][-1] for title, values in ACCURACY.items()}
-    vits = [title for title in ACCURACY if title != convolutional]
-    best_few, best_many = (max(vits, key=values.__getitem__) for values in (first, last))
     names = list(SETS)
+    few, many = _best(0), _best(-1)
     return (
-        f"After {names[0]} ({SETS[names[0]]:g} million pictures) the best ViT here, {best_few}, lies"
-        f" {-first[best_few]:.1f} points below the convolutional network; after {names[-1]} ({SETS[names[-1]]:g}"
-        f" million) {best_many} lies {abs(last[best_many]):.1f} points"
-        f" {'below' if last[best_many] < 0 else 'above'} it. The"
-        " larger ViT needs the larger set: ViT-L/16 is below ViT-B/16 after the smallest set, and above it after the"
-        " others."
+        f"After {names[0]} ({SETS[names[0]]:g} million pictures) the best ViT of the table, {few[0]}, lies"
+        f" {_beside(few[1])} the convolutional network; after {names[-1]} ({SETS[names[-1]]:g} million) the best,"
+        f" {many[0]}, lies {_beside(many[1])} it. {_larger('ViT-L/16', 'ViT-B/16')}"
     )
+
+
+def _best(place: int) -> tuple[str, float]:
+    """The best ViT after one of the sets, and how far it lies above the convolutional network."""
+    convolutional, *vits = ACCURACY
+    bar = ACCURACY[convolutional][place] or 0.0
+    found = {title: (ACCURACY[title][place] or 0.0) - bar for title in vits}
+    title = max(found, key=found.__getitem__)
+    return title, found[title]
+
+
+def _beside(points: float) -> str:
+    return f"{abs(points):.1f} points {'below' if points < 0 else 'above'}"
+
+
+def _larger(large: str, small: str) -> str:
+    """Where a larger model is better than a smaller one."""
+    better = [
+        name for name, a, b in zip(SETS, ACCURACY[large], ACCURACY[small], strict=True) if (a or 0) > (b or 0)
+    ]
+    worse = [name for name in SETS if name not in better]
+    return f"{large} is above {small} after {' and '.join(better)}, and below it after {' and '.join(worse)}."

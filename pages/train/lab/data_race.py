@@ -32,7 +32,7 @@ def _choose() -> DataRace:
     from vitviz.data.datasets import DATASETS, available_datasets
 
     here = tuple(name for name in GRIDS if name in available_datasets())
-    columns = st.columns([2.4, 3, 1.6, 1.6, 4], vertical_alignment="bottom")
+    columns = st.columns([2.2, 2.6, 2, 2.2, 3.4], vertical_alignment="bottom")
     with columns[0]:
         dataset = controls.segmented(
             DataRace.key("data_race"), "Data set", here, format_func=lambda name: DATASETS[name].title

@@ -36,7 +36,9 @@ def describe(config: RunConfig) -> str:
     optimizer = fields.OPTIMIZERS[train.optimizer]
     words = model_words(config.model)
     if models:
-        words = f"{len(models)} models in turn ({', '.join(m.title for m in models)}), each a {words}"
+        alike = len({family_of(m.model) for m in models}) == 1
+        each = f", each a {words}" if alike else ""
+        words = f"{len(models)} models in turn ({', '.join(m.title for m in models)}){each}"
     how = f"{optimizer} at {train.learning_rate:g}, batch {train.batch_size}, {_length(train)}"
     return f"{words}; {count} parameters; {how}"
 

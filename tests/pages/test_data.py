@@ -1,0 +1,129 @@
+"""How much data?: the page draws its file of results, and a visitor's own race among its points."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from pages.beyond.data import literature
+from tests.pages.conftest import OpenApp
+from tests.pages.test_drawers import ASK, CODE, MATH, NUMBERS, open_drawers
+from vitviz.experiments import result as results
+from vitviz.experiments.data_size import GRIDS, race
+from vitviz.experiments.result import Made, Result, write_result
+from vitviz.training.runs import Run
+
+PAGE = "pages/beyond/data/page.py"
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
+    """A small grid of digits, of numbers that nobody could have fixed in a caption."""
+    rows = []
+    for model, few, many in (("cnn", 0.8123, 0.9), ("vit", 0.4567, 0.9345)):
+        for pictures, test in ((50, few), (1295, many)):
+            for seed in (0, 1):
+                reached = round(test + 0.01 * seed, 4)
+                curve = [[200, 2.0, reached / 2], [400, 4.0 + seed, reached]]
+                row = {"model": model, "pictures": pictures, "augmented": True, "seed": seed, "test": reached}
+                rows.append(
+                    {**row, "training_core_s": 4.0 + seed, "curve": curve, "core_seconds": 5.0, "made": 0}
+                )
+    settings = {"updates": 400, "batch_size": 64, "parameters": {"cnn": 7, "vit": 9}}
+    made = (Made("abc", "2026-11-22", "a machine"),)
+    found = Result("data_size_digits", "Digits", "python -m x", settings, made, tuple(rows), 3)
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
+    write_result(found)
+    from pages.beyond.data import stored as page
+
+    page._read.clear()
+    return found
+
+
+def captions(app: object) -> str:
+    return " ".join(caption.value for caption in app.main.caption)  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("stored")
+def test_the_caption_says_what_the_file_holds(open_app: OpenApp) -> None:
+    app = open_app(PAGE)
+    assert not app.exception
+    said = captions(app).replace("\N{NO-BREAK SPACE}", " ")
+    assert "With 50 pictures CNN leads with 81.7 %" in said
+    assert "With 1,295 pictures ViT leads with 94.0 %" in said
+    assert "3 of 11 trainings of the grid were not made as yet" in said
+    assert "python -m x" in said
+    timed = open_app(PAGE, **{"data.equal": "time"})
+    assert not timed.exception
+    assert "With 50 pictures CNN leads" in captions(timed)
+
+
+@pytest.mark.parametrize("view", ["time", "augmented", "papers"])
+@pytest.mark.usefixtures("stored")
+def test_every_view_opens(open_app: OpenApp, view: str) -> None:
+    app = open_app(PAGE, **{"data.view": view})
+    assert not app.exception
+    assert captions(app)
+
+
+def test_a_folder_without_results_is_told(
+    open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pages.beyond.data import stored as page
+
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "nothing")
+    page._read.clear()
+    app = open_app(PAGE)
+    assert not app.exception
+    assert any("python -m vitviz.experiment data_size_digits" in info.value for info in app.info)
+    page._read.clear()
+
+
+@pytest.mark.usefixtures("stored")
+def test_the_numbers_are_those_of_the_file(open_app: OpenApp, stored: Result) -> None:
+    app = open_app(PAGE)
+    assert open_drawers(app) == [MATH, CODE, NUMBERS, ASK]
+    table = app.main.dataframe[0].value
+    for _, line in table.iterrows():
+        name = {"CNN": "cnn", "ViT": "vit"}[line["model"]]
+        tests = [row["test"] for row in stored.where(model=name, pictures=line["pictures"])]
+        assert line["mean"] == pytest.approx(sum(tests) / len(tests))
+        assert (line["lowest"], line["highest"], line["seeds"]) == (min(tests), max(tests), len(tests))
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_visits_own_race_stands_among_the_points(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pages.stores import runs
+
+    run = Run.create(runs.folder(), race("digits", 50))
+    for member in run.members():
+        record = {"kind": "evaluation", "split": "test", "step": 400, "epoch": 1.0, "seconds": 1.0}
+        whole = {**record, "accuracy": 0.765, "loss": 1.0, "images": 359, "confusion": []}
+        (member.directory / "records.jsonl").write_text(json.dumps(whole) + "\n")
+    monkeypatch.setattr(runs, "mine", lambda visit: [run])
+    said = captions(open_app(PAGE)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "Stars are your own races" in said
+    assert "CNN 76.5 % with 50 pictures (stored 81.7 %)" in said
+    assert "Stars" not in captions(open_app(PAGE, **{"data.equal": "time"}))
+
+
+def test_the_cited_numbers_say_what_the_caption_says() -> None:
+    said = literature.describe()
+    assert "ViT-B/16, lies 3.4 points below" in said
+    assert "ViT-H/14, lies 0.5 points above" in said
+    assert (
+        "ViT-L/16 is above ViT-B/16 after ImageNet-21k and JFT-300M, and below it after ImageNet-1k." in said
+    )
+
+
+def test_the_labs_form_is_the_grids_recipe(open_app: OpenApp) -> None:
+    app = open_app("pages/train/lab/page.py", **{"live_lab.train": "data", "live_lab.race_pictures": "50"})
+    assert not app.exception
+    said = captions(app)
+    assert re.search(r"4 models in turn \(CNN, Hybrid, Swin, ViT\); [\d,]+ to [\d,]+ parameters", said)
+    assert f"{GRIDS['digits'].updates} updates each" in said
