@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from vitviz.words import percent, plural
 
 Row = Mapping[str, Any]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,9 +23,9 @@ class Curve:
     name: str
     title: str
     pictures: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
     seeds: NDArray[np.int64]
 
     def at(self, pictures: int) -> int | None:
@@ -176,7 +177,7 @@ def _seeds(found: Sequence[Curve]) -> str:
     )
 
 
-def mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[str, tuple[str, NDArray[np.float64]]]:
+def mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[str, tuple[str, FloatArray]]:
     """By model its title and (2, n): core-seconds and validation accuracy at equal updates, means over the seeds.
 
     Args:
@@ -192,7 +193,7 @@ def mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[str, tupl
     return found
 
 
-def crossings(lines: Mapping[str, tuple[str, NDArray[np.float64]]]) -> str:
+def crossings(lines: Mapping[str, tuple[str, FloatArray]]) -> str:
     """Who leads after equal seconds, moment by moment, in a sentence."""
     if len(lines) < 2:
         return ""

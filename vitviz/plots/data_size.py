@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.analysis.data_size import Curve
+from vitviz.analysis.data_size import Curve, FloatArray
 from vitviz.plots import race
 from vitviz.plots.plain import PlainFigure
 from vitviz.plots.theme import PALETTES, Mode
@@ -18,6 +18,7 @@ ORDER = ("cnn", "hybrid", "swin", "vit", "deit")
 COLOURS = dict(zip(ORDER, race.COLOURS, strict=False))  # as they race
 SYMBOLS = {"cnn": "square", "hybrid": "diamond", "swin": "triangle-up", "vit": "circle", "deit": "cross"}
 HEIGHT_PX = 440
+_LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}}
 
 
 @dataclass(frozen=True)
@@ -36,92 +37,101 @@ def size_figure(
     """Accuracy over the number of training pictures, on a logarithmic axis, a line a model with the span of its seeds.
 
     Args:
+        curves: in their order.
+        chance: accuracy of guessing, in [0, 1].
         what: the vertical axis's title, its unit left out.
         own: a visitor's own points, drawn as stars.
     """
-    palette = PALETTES[mode]
     figure = PlainFigure(mode)
-    figure.hline(100 * chance, {"color": palette.muted, "width": 1, "dash": "dot"})
+    figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for curve in curves:
-        colour = COLOURS[curve.name]
-        figure.add(
-            "scatter",
-            name=curve.title,
-            x=curve.pictures.tolist(),
-            y=(100 * curve.mean).tolist(),
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": (100 * (curve.high - curve.mean)).tolist(),
-                "arrayminus": (100 * (curve.mean - curve.low)).tolist(),
-                "color": colour,
-                "thickness": 1.5,
-                "width": 5,
-            },
-            mode="lines+markers",
-            line={"color": colour, "width": 2.5},
-            marker={"color": colour, "symbol": SYMBOLS[curve.name], "size": 9},
-            hovertemplate=f"{curve.title}, %{{x:,}} pictures: %{{y:.1f}} %<extra></extra>",
-        )
+        _line(figure, curve.name, curve.title, curve.pictures, curve.mean, "pictures", error_y=_span(curve))
     for point in own:
-        figure.add(
-            "scatter",
-            name=f"{point.title}, yours",
-            showlegend=False,
-            x=[point.pictures],
-            y=[100 * point.accuracy],
-            mode="markers",
-            marker={
-                "color": COLOURS[point.name],
-                "symbol": "star",
-                "size": 17,
-                "line": {"color": palette.ink, "width": 1.5},
-            },
-            hovertemplate=f"your {point.title}, %{{x:,}} pictures: %{{y:.1f}} %<extra></extra>",
-        )
+        _star(figure, point, PALETTES[mode].ink)
     sizes = sorted({int(size) for curve in curves for size in curve.pictures})
     figure.layout(
         height=HEIGHT_PX,
         showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}},
-        hovermode="closest",
-        xaxis={
-            "type": "log",
-            "tickvals": sizes,
-            "ticktext": [f"{size:,}" for size in sizes],
-            "title": {"text": "training pictures"},
-        },
+        legend=_LEGEND,
+        xaxis=_sizes_axis(sizes, "training pictures"),
         yaxis={"title": {"text": f"{what}, %"}, "rangemode": "tozero"},
     )
     return figure.figure()
 
 
+def _line(
+    figure: PlainFigure, name: str, title: str, x: NDArray[Any], share: FloatArray, unit: str, **more: Any
+) -> None:
+    """One model's line of accuracies."""
+    figure.add(
+        "scatter",
+        name=title,
+        x=x.tolist(),
+        y=(100 * share).tolist(),
+        mode="lines+markers",
+        line={"color": COLOURS[name], "width": 2.5},
+        marker={"color": COLOURS[name], "symbol": SYMBOLS[name], "size": 9},
+        hovertemplate=f"{title}, %{{x:,}} {unit}: %{{y:.1f}} %<extra></extra>",
+        **more,
+    )
+
+
+def _span(curve: Curve) -> dict[str, Any]:
+    """From the lowest to the highest seed, as Plotly's error bars."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": (100 * (curve.high - curve.mean)).tolist(),
+        "arrayminus": (100 * (curve.mean - curve.low)).tolist(),
+        "color": COLOURS[curve.name],
+        "thickness": 1.5,
+        "width": 5,
+    }
+
+
+def _star(figure: PlainFigure, point: Own, ink: str) -> None:
+    figure.add(
+        "scatter",
+        showlegend=False,
+        x=[point.pictures],
+        y=[100 * point.accuracy],
+        mode="markers",
+        marker={
+            "color": COLOURS[point.name],
+            "symbol": "star",
+            "size": 17,
+            "line": {"color": ink, "width": 1.5},
+        },
+        hovertemplate=f"your {point.title}, %{{x:,}} pictures: %{{y:.1f}} %<extra></extra>",
+    )
+
+
+def _sizes_axis(sizes: Sequence[float], title: str, unit: str = "") -> dict[str, Any]:
+    return {
+        "type": "log",
+        "tickvals": list(sizes),
+        "ticktext": [f"{size:,}{unit}" for size in sizes],
+        "title": {"text": title},
+    }
+
+
 def time_figure(
-    lines: Mapping[str, tuple[str, NDArray[np.float64]]], chance: float, mode: Mode = "light"
+    lines: Mapping[str, tuple[str, FloatArray]], chance: float, mode: Mode = "light"
 ) -> go.Figure:
     """Validation accuracy over the processor's seconds of training.
 
     Args:
         lines: by model its title and (2, n): core-seconds and accuracy, means over the seeds.
+        chance: accuracy of guessing, in [0, 1].
     """
-    palette = PALETTES[mode]
     figure = PlainFigure(mode)
-    figure.hline(100 * chance, {"color": palette.muted, "width": 1, "dash": "dot"})
+    figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for name, (title, (seconds, accuracy)) in lines.items():
-        figure.add(
-            "scatter",
-            name=title,
-            x=seconds.tolist(),
-            y=(100 * accuracy).tolist(),
-            mode="lines+markers",
-            line={"color": COLOURS[name], "width": 2.5},
-            marker={"color": COLOURS[name], "symbol": SYMBOLS[name], "size": 8},
-            hovertemplate=f"{title} after %{{x:.1f}} s: %{{y:.1f}} %<extra></extra>",
-        )
+        _line(figure, name, title, seconds.round(1), accuracy, "s")
     figure.layout(
         height=HEIGHT_PX,
         showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}},
+        legend=_LEGEND,
         xaxis={"title": {"text": "seconds of one core"}, "rangemode": "tozero"},
         yaxis={"title": {"text": "accuracy on the validation pictures, %"}, "rangemode": "tozero"},
     )
@@ -131,38 +141,28 @@ def time_figure(
 def pretraining_figure(
     lines: Mapping[str, Sequence[float | None]], sizes_million: Sequence[float], mode: Mode = "light"
 ) -> go.Figure:
-    """Published ImageNet accuracy, in percent, over the millions of pictures that a model was trained on before."""
-    palette = PALETTES[mode]
+    """Published ImageNet accuracy, in percent, over the millions of pictures that a model was trained on before.
+
+    The first line is the convolutional network's, dashed.
+    """
     figure = PlainFigure(mode)
     for index, (title, values) in enumerate(lines.items()):
-        convolutional = title.startswith("BiT")
-        colour = COLOURS["cnn"] if convolutional else race.COLOURS[index]
+        colour = race.COLOURS[index]
         figure.add(
             "scatter",
             name=title,
             x=list(sizes_million),
             y=list(values),
             mode="lines+markers",
-            line={"color": colour, "width": 2.5, "dash": "dash" if convolutional else "solid"},
-            marker={"color": colour, "symbol": "square" if convolutional else "circle", "size": 9},
+            line={"color": colour, "width": 2.5, "dash": "solid" if index else "dash"},
+            marker={"color": colour, "symbol": "circle" if index else "square", "size": 9},
             hovertemplate=f"{title}, %{{x}} M pictures: %{{y:.2f}} %<extra></extra>",
         )
     figure.layout(
         height=HEIGHT_PX,
         showlegend=True,
-        legend={
-            "orientation": "h",
-            "y": 1.02,
-            "yanchor": "bottom",
-            "x": 0,
-            "font": {"size": 14, "color": palette.ink},
-        },
-        xaxis={
-            "type": "log",
-            "tickvals": list(sizes_million),
-            "ticktext": [f"{size:g} M" for size in sizes_million],
-            "title": {"text": "pictures of the pre-training"},
-        },
+        legend=_LEGEND,
+        xaxis=_sizes_axis(sizes_million, "pictures of the pre-training", " M"),
         yaxis={"title": {"text": "ImageNet accuracy after fine-tuning, %"}},
     )
     return figure.figure()
@@ -174,9 +174,8 @@ def gain_figure(gains: Sequence[tuple[str, str, int, float]], mode: Mode = "ligh
     Args:
         gains: (model, title, pictures, difference of accuracies).
     """
-    palette = PALETTES[mode]
     figure = PlainFigure(mode)
-    figure.hline(0, {"color": palette.muted, "width": 1.5})
+    figure.hline(0, {"color": PALETTES[mode].muted, "width": 1.5})
     for name in dict.fromkeys(gain[0] for gain in gains):
         own = [gain for gain in gains if gain[0] == name]
         figure.add(
@@ -189,17 +188,11 @@ def gain_figure(gains: Sequence[tuple[str, str, int, float]], mode: Mode = "ligh
             marker={"color": COLOURS[name], "symbol": SYMBOLS[name], "size": 9},
             hovertemplate=f"{own[0][1]}, %{{x:,}} pictures: %{{y:+.1f}} points<extra></extra>",
         )
-    sizes = sorted({size for _, _, size, _ in gains})
     figure.layout(
         height=360,
         showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}},
-        xaxis={
-            "type": "log",
-            "tickvals": sizes,
-            "ticktext": [f"{size:,}" for size in sizes],
-            "title": {"text": "training pictures"},
-        },
+        legend=_LEGEND,
+        xaxis=_sizes_axis(sorted({size for _, _, size, _ in gains}), "training pictures"),
         yaxis={"title": {"text": "augmented less plain, points"}},
     )
     return figure.figure()

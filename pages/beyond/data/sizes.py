@@ -112,7 +112,7 @@ def _live(which: stored.Which) -> None:
     nouns.link_to(
         "live_lab",
         "Race four of them live, about a minute",
-        **{"live_lab.train": "data", "live_lab.race_augmented": which.augmented},
+        **{"live_lab.train": "data", "live_lab.race_augmented": controls.encode(which.augmented)},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -71,7 +71,7 @@ def fill(config: RunConfig) -> None:
     )
 
 
-def beside(config: RunConfig) -> dict[str, object]:
+def beside(config: RunConfig) -> dict[str, Any]:
     """The controls of 'How much data?' that show a race among the stored points."""
     return {
         "data.view": "sizes",
