@@ -1,0 +1,239 @@
+"""Changes of a picture by a strength: shifted, turned, blurred, covered, zoomed, lit, spoilt, its patches moved.
+
+A picture is what a model reads, so lengths are in the model's pixels. What comes
+into view from beyond the picture has the mean colour of its border: a digit's black stays black.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+
+from vitviz.analysis.patches import scramble, scrambled_order
+
+Uint8 = NDArray[np.uint8]
+Float64 = NDArray[np.float64]
+PIECES = 4  # a side: what is taken apart has 4 x 4 pieces
+PATCH_PX = 4  # of what is shuffled
+WHOLE = tuple(range(PIECES * PIECES))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a change depends on beside its strength.
+
+    place: (x, y) in [0, 1], the middle of what covers the picture. seed: of the noise, or of the patches' order.
+    pieces: which piece lies in each place, of `PIECES` x `PIECES`.
+    """
+
+    place: tuple[float, float] = (0.5, 0.5)
+    seed: int = 0
+    pieces: tuple[int, ...] = WHOLE
+
+
+@dataclass(frozen=True)
+class Change:
+    """One kind of change: its strengths in order, and which of them leaves the picture as it is."""
+
+    title: str
+    values: tuple[float, ...]
+    neutral: float
+    apply: Callable[[Uint8, float, Setting], Uint8]  # picture (S, S, 3), strength, setting
+
+    @property
+    def start(self) -> int:
+        """The place of the strength that changes nothing."""
+        return self.values.index(self.neutral)
+
+
+def changed(picture: Uint8, name: str, value: float, setting: Setting = Setting()) -> Uint8:
+    """A square picture changed by a strength; the neutral one gives the picture itself.
+
+    Args:
+        picture: (S, S, 3), S a multiple of 4.
+        name: of `CHANGES`.
+        value: the strength, in the change's own unit.
+
+    Raises:
+        ValueError: if the picture is no such square.
+        KeyError: if there is no such change.
+    """
+    change = CHANGES[name]
+    if picture.ndim != 3 or picture.shape[0] != picture.shape[1] or picture.shape[0] % PIECES:
+        raise ValueError(f"picture must be (S, S, 3), S a multiple of {PIECES}, received {picture.shape}")
+    return picture if value == change.neutral else change.apply(picture, value, setting)
+
+
+def series(picture: Uint8, name: str, setting: Setting = Setting()) -> Uint8:
+    """The picture at every strength of a change, (strengths, S, S, 3); see `changed`."""
+    return np.stack([changed(picture, name, value, setting) for value in CHANGES[name].values])
+
+
+def border_colour(picture: Uint8) -> Float64:
+    """(3,), the mean over the outermost pixels."""
+    edges = np.concatenate([picture[0], picture[-1], picture[1:-1, 0], picture[1:-1, -1]])
+    return np.asarray(edges.mean(axis=0), dtype=np.float64)
+
+
+def shift(picture: Uint8, columns: int) -> Uint8:
+    """Moved to the right by whole columns (to the left where negative)."""
+    out = np.empty_like(picture)
+    out[:] = _rounded(border_colour(picture))
+    width = picture.shape[1]
+    kept = max(width - abs(columns), 0)
+    if columns >= 0:
+        out[:, width - kept :] = picture[:, :kept]
+    else:
+        out[:, :kept] = picture[:, width - kept :]
+    return out
+
+
+def seen_through(picture: Uint8, matrix: Float64) -> Uint8:
+    """The picture under a linear map about its middle, read between its pixels bilinearly.
+
+    Args:
+        matrix: (2, 2), from a place in the result to one in the picture, (x, y) in px from the middle.
+    """
+    size = picture.shape[0]
+    middle = (size - 1) / 2
+    y, x = np.mgrid[:size, :size] - middle
+    at_x, at_y = np.einsum("ij,jyx->iyx", matrix, np.stack([x, y])) + middle
+    padded = np.empty((size + 2, size + 2, 3))
+    padded[:] = border_colour(picture)
+    padded[1:-1, 1:-1] = picture
+    at_x, at_y = (np.clip(at + 1, 0, size + 1 - 1e-9) for at in (at_x, at_y))
+    left, top = at_x.astype(int), at_y.astype(int)
+    right, below = (at_x - left)[..., None], (at_y - top)[..., None]
+    upper = padded[top, left] * (1 - right) + padded[top, left + 1] * right
+    lower = padded[top + 1, left] * (1 - right) + padded[top + 1, left + 1] * right
+    return _rounded(upper * (1 - below) + lower * below)
+
+
+def rotate(picture: Uint8, degrees: float) -> Uint8:
+    """Turned clockwise about its middle; quarter turns move whole pixels."""
+    if degrees % 90 == 0:
+        return np.rot90(picture, -round(degrees / 90)).copy()
+    angle = np.deg2rad(degrees)
+    cos, sin = np.cos(angle), np.sin(angle)
+    return seen_through(picture, np.array([[cos, sin], [-sin, cos]]))
+
+
+def zoom(picture: Uint8, factor: float) -> Uint8:
+    """Everything `factor` times as large, about the middle."""
+    return seen_through(picture, np.eye(2) / factor)
+
+
+def blur(picture: Uint8, sigma_px: float) -> Uint8:
+    """A Gaussian of this standard deviation over every place; edges are repeated outwards."""
+    smooth = gaussian_filter(picture.astype(np.float64), (sigma_px, sigma_px, 0), mode="nearest")
+    return _rounded(smooth)
+
+
+def brighten(picture: Uint8, share: float) -> Uint8:
+    """A share of the whole range added to every value."""
+    return _rounded(picture + 255 * share)
+
+
+def contrast(picture: Uint8, factor: float) -> Uint8:
+    """Every value `factor` times as far from the picture's mean colour."""
+    mean = picture.mean(axis=(0, 1))
+    return _rounded(mean + factor * (picture - mean))
+
+
+def noise(picture: Uint8, share: float, seed: int) -> Uint8:
+    """Gaussian noise, its standard deviation a share of the whole range.
+
+    One seed gives one noise: a larger share makes the same noise stronger.
+    """
+    return _rounded(picture + 255 * share * noise_of(picture.shape[0], seed))
+
+
+def noise_of(size_px: int, seed: int) -> Float64:
+    """(S, S, 3), of standard deviation 1."""
+    return np.random.default_rng(seed).standard_normal((size_px, size_px, 3))
+
+
+def cover(picture: Uint8, side_px: int, place: tuple[float, float]) -> Uint8:
+    """A square of the border's colour about a place (x, y) in [0, 1], cut off at the edges."""
+    out = picture.copy()
+    top, left = (round(at * picture.shape[0] - side_px / 2) for at in (place[1], place[0]))
+    out[max(top, 0) : max(top + side_px, 0), max(left, 0) : max(left + side_px, 0)] = _rounded(
+        border_colour(picture)
+    )
+    return out
+
+
+def shuffle(picture: Uint8, share: float, seed: int) -> Uint8:
+    """A share of the patches of 4 x 4 px changes places."""
+    return rearrange(picture, order_of(picture.shape[0], share, seed), PATCH_PX)
+
+
+def order_of(size_px: int, share: float, seed: int) -> NDArray[np.int64]:
+    """Which patch lands in each place: `vitviz.analysis.patches.scrambled_order`'s."""
+    return scrambled_order((size_px // PATCH_PX) ** 2, share, seed)
+
+
+def rearrange(picture: Uint8, order: NDArray[np.int64], patch_px: int) -> Uint8:
+    """The patch order[n] in place n, in reading order.
+
+    Raises:
+        ValueError: if order is no permutation of the patches.
+    """
+    moved = scramble(picture.transpose(2, 0, 1), patch_px, order)
+    return np.ascontiguousarray(moved.transpose(1, 2, 0))
+
+
+def _rounded(values: Float64) -> Uint8:
+    return np.rint(np.clip(values, 0, 255)).astype(np.uint8)
+
+
+def _steps(low: float, high: float, count: int) -> tuple[float, ...]:
+    return tuple(round(low + (high - low) * i / (count - 1), 6) for i in range(count))
+
+
+CHANGES: Mapping[str, Change] = {
+    "shift": Change("Shift", _steps(-12, 12, 25), 0.0, lambda p, v, _: shift(p, round(v))),
+    "rotate": Change("Rotate", _steps(-180, 180, 25), 0.0, lambda p, v, _: rotate(p, v)),
+    "blur": Change("Blur", _steps(0, 4, 17), 0.0, lambda p, v, _: blur(p, v)),
+    "occlude": Change(
+        "Cover a part",
+        _steps(0, 0.75, 13),
+        0.0,
+        lambda p, v, at: cover(p, round(v * p.shape[0]), at.place),
+    ),
+    "zoom": Change("Zoom", tuple(2 ** (i / 8) for i in range(-8, 9)), 1.0, lambda p, v, _: zoom(p, v)),
+    "brightness": Change("Brightness", _steps(-0.75, 0.75, 25), 0.0, lambda p, v, _: brighten(p, v)),
+    "contrast": Change("Contrast", _steps(0, 2, 17), 1.0, lambda p, v, _: contrast(p, v)),
+    "noise": Change("Noise", _steps(0, 0.5, 21), 0.0, lambda p, v, at: noise(p, v, at.seed)),
+    "shuffle": Change("Shuffle the patches", _steps(0, 1, 21), 0.0, lambda p, v, at: shuffle(p, v, at.seed)),
+    "pieces": Change(
+        "Take it apart",
+        (0.0, 1.0),
+        0.0,
+        lambda p, _, at: rearrange(p, np.array(at.pieces), p.shape[0] // PIECES),
+    ),
+}
+
+
+def kept(answers: NDArray[np.int64], start: int) -> tuple[int, int]:
+    """(first, last) strength of the unbroken stretch around `start` in which a model answers as it does there.
+
+    Args:
+        answers: (strengths,), the class that a model answers with.
+        start: the place of the strength that changes nothing.
+    """
+    same = answers == answers[start]
+    before, after = np.flatnonzero(~same[:start]), np.flatnonzero(~same[start:])
+    first = int(before[-1]) + 1 if len(before) else 0
+    last = start + int(after[0]) - 1 if len(after) else len(answers) - 1
+    return first, last
+
+
+def steps_kept(answers: NDArray[np.int64], start: int) -> int:
+    """How many strengths other than the neutral one lie in that stretch."""
+    first, last = kept(answers, start)
+    return last - first

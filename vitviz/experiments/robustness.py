@@ -1,0 +1,92 @@
+"""How models of CIFAR-10 answer to pictures that are shifted, turned, blurred, covered, lit or spoilt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vitviz.analysis.changes import Setting, changed
+from vitviz.checkpoint_header import read_header
+from vitviz.checkpoints import open_model
+from vitviz.data.datasets import load_dataset
+from vitviz.experiments.experiment import Cell, Experiment
+from vitviz.models.loaded import LoadedModel
+from vitviz.probe.robustness import answers
+
+NAME = "robustness"
+MODELS = ("cifar10_cnn", "cifar10_vit", "cifar10_hybrid", "cifar10_swin", "cifar10_deit")
+PICTURES = 1000  # the first of the test set
+NONE = "none"  # the cell of a model's answers to the pictures as they are
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
+STRENGTHS: dict[str, tuple[float, ...]] = {
+    "shift": (-12, -6, -3, -1, 1, 3, 6, 12),
+    "rotate": (-135, -90, -45, -15, 15, 45, 90, 135, 180),
+    "blur": (0.5, 1, 1.5, 2, 4),
+    "occlude": (0.1875, 0.375, 0.5625, 0.75),
+    "zoom": tuple(2 ** (i / 8) for i in (-8, -4, -2, 2, 4, 8)),
+    "brightness": (-0.75, -0.375, 0.375, 0.75),
+    "contrast": (0.25, 0.5, 1.5, 2),
+    "noise": (0.05, 0.1, 0.2, 0.35, 0.5),
+    "shuffle": (0.1, 0.25, 0.5, 1),
+}
+
+
+def experiment(pictures: int = PICTURES, checkpoints: Path = CHECKPOINTS) -> Experiment:
+    """Accuracy of every shipped model at several strengths of every change, one cell a model and strength.
+
+    Of shuffles and noises every picture has its own, with its place in the test set as the seed; a cover lies in the
+    middle.
+    """
+
+    def measure(cell: Cell, folder: Path) -> dict[str, Any]:
+        return measured(cell, folder, pictures, checkpoints)
+
+    strengths = [(NONE, 0.0), *((name, value) for name in STRENGTHS for value in STRENGTHS[name])]
+    cells = [
+        {"change": name, "value": value, "model": model} for name, value in strengths for model in MODELS
+    ]
+    settings = {
+        "pictures": pictures,
+        "data": "cifar10",
+        "digests": {model: read_header(checkpoints / f"{model}.safetensors").digest for model in MODELS},
+    }
+    return Experiment(
+        NAME, "How much a changed picture changes the answer", cells, measure, settings, ("cifar10",)
+    )
+
+
+def measured(cell: Cell, folder: Path, pictures: int, checkpoints: Path) -> dict[str, Any]:
+    """right: the share of changed pictures that is answered rightly; same: as the picture itself was answered."""
+    torch.set_num_threads(1)
+    header = read_header(checkpoints / f"{cell['model']}.safetensors")
+    model = open_model(checkpoints / f"{cell['model']}.safetensors", header.steps[-1])
+    data = load_dataset("cifar10")
+    images, labels = data.test_images[:pictures], data.labels_of("test")[:pictures]
+    before = _unchanged(model, images, folder / f"{cell['model']}.npy")
+    if cell["change"] == NONE:
+        return {"right": share(before == labels), "same": 1.0}
+    after = answers(model, all_changed(images, cell["change"], cell["value"]))
+    return {"right": share(after == labels), "same": share(after == before)}
+
+
+def all_changed(images: NDArray[np.uint8], name: str, value: float) -> NDArray[np.uint8]:
+    """Every picture (N, S, S, 3) changed, each with its place as the seed."""
+    return np.stack([changed(one, name, value, Setting(seed=i)) for i, one in enumerate(images)])
+
+
+def share(hits: NDArray[np.bool_]) -> float:
+    """The share that is true, to a ten-thousandth."""
+    return round(float(hits.mean()), 4)
+
+
+def _unchanged(model: LoadedModel, images: NDArray[np.uint8], kept: Path) -> NDArray[np.int64]:
+    if kept.is_file():
+        found: NDArray[np.int64] = np.load(kept, allow_pickle=False)
+        return found
+    found = answers(model, images)
+    np.save(kept, found)
+    return found

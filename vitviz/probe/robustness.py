@@ -1,0 +1,99 @@
+"""What models answer to one picture while it changes, and what each of them looks at meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vitviz.analysis.attention import fuse_heads, readout_row
+from vitviz.data.preparation import normalise
+from vitviz.models.abilities import abilities, as_vit
+from vitviz.models.loaded import LoadedModel
+from vitviz.probe.capture import FloatArray, as_array, capture
+
+CELL_PX = 2  # a gradient's map is summed over squares of so many pixels: single ones are noise to an eye
+BATCH = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """A model's answers to a series of pictures, and where it looks in each.
+
+    probabilities: (pictures, classes). views: (pictures, rows, cols), not negative: attention's row of the readout in
+    the last layer, the mean of its heads, or gradient x input of the class that is answered. by: which of the two,
+    'attention' or 'gradient'.
+    """
+
+    probabilities: FloatArray
+    views: FloatArray
+    by: str
+
+    @property
+    def answers(self) -> NDArray[np.int64]:
+        """(pictures,), the most probable class."""
+        answers: NDArray[np.int64] = self.probabilities.argmax(axis=1)
+        return answers
+
+
+def inputs_of(model: LoadedModel, pictures: NDArray[np.uint8]) -> FloatArray:
+    """Pictures (N, S, S, 3) of the model's own size, grey where it reads grey, as it takes them, (N, C, S, S)."""
+    return normalise(pictures[..., : model.preparation.in_chans], model.preparation)
+
+
+def sweep(model: LoadedModel, pictures: NDArray[np.uint8]) -> Sweep:
+    """One pass over pictures (N, S, S, 3) of the model's own size; a model without rows over all tokens is asked for
+    its gradient too.
+
+    Raises:
+        ValueError: if the pictures are not of the model's size.
+    """
+    size = model.preparation.image_size
+    if pictures.ndim != 4 or pictures.shape[1:] != (size, size, 3):
+        raise ValueError(f"pictures must be (N, {size}, {size}, 3), received {pictures.shape}")
+    images = inputs_of(model, pictures)
+    if abilities(model.config).heads_over_all:
+        return _attended(model, images)
+    logits, pixels = _explained(model, images)
+    return Sweep(model.probabilities(logits), summed(pixels, CELL_PX), "gradient")
+
+
+def answers(model: LoadedModel, pictures: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """(N,), the class that a model answers to each of many pictures (N, S, S, 3) of its own size."""
+    found = [
+        _logits(model, inputs_of(model, pictures[at : at + BATCH])).argmax(axis=1)
+        for at in range(0, len(pictures), BATCH)
+    ]
+    return np.concatenate(found)
+
+
+def summed(pixels: FloatArray, cell_px: int) -> FloatArray:
+    """(N, C, H, W) -> (N, H / cell, W / cell): what speaks for the class, summed over channels and squares."""
+    N, C, H, W = pixels.shape
+    cut = pixels.reshape(N, C, H // cell_px, cell_px, W // cell_px, cell_px).sum(axis=(1, 3, 5))
+    return np.asarray(cut.clip(min=0), dtype=np.float32)
+
+
+def _attended(model: LoadedModel, images: FloatArray) -> Sweep:
+    last = as_vit(model.config).depth - 1
+    found = capture(model.model, images, record=(f"blocks.{last}.attn",), batch_size=BATCH)
+    layout = model.layout(*images.shape[-2:])
+    rows = readout_row(fuse_heads(found[f"blocks.{last}.attn"]), layout.prefix, as_vit(model.config).readout)
+    views = rows.reshape(len(images), *layout.grid).astype(np.float32)
+    return Sweep(model.probabilities(found.logits), views, "attention")
+
+
+def _explained(model: LoadedModel, images: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Logits, and x dy_c/dx of each picture's most probable class c (Shrikumar et al. 2016), in one pass."""
+    with torch.enable_grad():
+        x = torch.tensor(images).requires_grad_()
+        logits = model.model(x)
+        (gradient,) = torch.autograd.grad(logits.max(dim=1).values.sum(), [x])
+    return as_array(logits), as_array(gradient * x.detach())
+
+
+def _logits(model: LoadedModel, images: FloatArray) -> FloatArray:
+    with torch.inference_mode():
+        return np.asarray(as_array(model.model(torch.tensor(images))), dtype=np.float32)
