@@ -118,6 +118,16 @@ _ALL = (
         parts=("E", "positions", "blocks", "head"),
     ),
     PageEntry(
+        "beyond/on_picture",
+        "on_your_picture",
+        "On your picture",
+        "compare",
+        "Beyond",
+        "How far can a picture change until a CNN or a ViT changes its answer?",
+        need="class_head",
+        parts=("picture", "classes"),
+    ),
+    PageEntry(
         "beyond/data",
         "data",
         "How much data?",

@@ -1,0 +1,127 @@
+"""Which model keeps its answer longest? A guess first; then what the slider's whole way says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from pages.shell import controls, link
+from vitviz.analysis.changes import CHANGES, kept
+from vitviz.plots.on_picture import strength_words
+from vitviz.words import plain
+
+SHOWN = "shown"  # no guess: only the answer
+_ROW = "on_picture._guess"
+_OF = "on_picture._guess_of"  # of the session: which question the guess answers
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="on_picture"):
+    """The model that is guessed, by key; `SHOWN` for none, '' while the question is open."""
+
+    guess: str
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How far a model keeps the answer that it gives to the unchanged picture.
+
+    first, last: strengths, by their place on the slider; steps: how many of them beside the neutral one.
+    """
+
+    answer: int
+    first: int
+    last: int
+
+    @property
+    def steps(self) -> int:
+        """How many strengths it outlasts, on both sides together."""
+        return self.last - self.first
+
+
+def outlasted(answers: NDArray[np.int64], start: int) -> Kept:
+    """Of one model's answers (strengths,)."""
+    return Kept(int(answers[start]), *kept(answers, start))
+
+
+def read(keys: Sequence[str], question: tuple[str, ...]) -> Choice:
+    """The guess as it stands; another picture, change or other models open the question again."""
+    key = Choice.key("guess")
+    before = st.session_state.get(_OF)
+    if before is not None and before != question:
+        controls.set_value(key, "")
+    st.session_state[_OF] = question
+    controls.settle_choice(key, ("", SHOWN, *keys))
+    value: str = st.session_state[key]
+    controls.keep(key, value) if value else link.drop(key)
+    return Choice(value)
+
+
+def ask(keys: Sequence[str], names: Sequence[str], change: str) -> None:
+    """The open question, with its options in a row."""
+    named = dict(zip(keys, names, strict=True)) | {SHOWN: "Just show me"}
+    st.session_state[_ROW] = None
+    st.pills(
+        f":material/quiz: {CHANGES[change].title}: which model keeps its answer to this picture longest?",
+        list(named),
+        key=_ROW,
+        format_func=lambda key: named[key],
+        on_change=_take,
+    )
+
+
+def _take() -> None:
+    said = st.session_state[_ROW]
+    if said is not None:
+        controls.set_value(Choice.key("guess"), said)
+
+
+def measured(
+    guess: str, keys: Sequence[str], names: Sequence[str], found: Sequence[Kept], change: str, grain_px: int
+) -> str:
+    """What is measured, after the guess: who outlasts most strengths, and how far each comes."""
+    most = max(one.steps for one in found)
+    best = [i for i, one in enumerate(found) if one.steps == most]
+    winners = _listed([plain(names[i]) for i in best])
+    total = len(CHANGES[change].values) - 1
+    each = "; ".join(
+        f"{plain(name)} {_range(one, change, grain_px)}" for name, one in zip(names, found, strict=True)
+    )
+    verdict = ""
+    if guess in keys:
+        own = keys.index(guess)
+        verdict = f"You said {plain(names[own])}: {'right' if own in best else 'not so'}. "
+    return (
+        f"{verdict}On this picture **{winners}** {'keeps' if len(best) == 1 else 'keep'} the answer longest, over"
+        f" {most} of {total} steps. {each}."
+    )
+
+
+def again() -> None:
+    """Opens the question again."""
+    st.button("Guess again", key="on_picture.again", type="tertiary", on_click=_open)
+
+
+def _open() -> None:
+    controls.set_value(Choice.key("guess"), "")
+
+
+def _range(one: Kept, change: str, grain_px: int) -> str:
+    values = CHANGES[change].values
+    if one.steps == len(values) - 1:
+        return "everywhere"
+    if not one.steps:
+        return "nowhere else"
+    ends = [strength_words(change, values[at], grain_px) for at in (one.first, one.last)]
+    start = CHANGES[change].start
+    if one.first == start or one.last == start:
+        return f"up to {ends[1] if one.first == start else ends[0]}"
+    return f"from {ends[0]} to {ends[1]}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

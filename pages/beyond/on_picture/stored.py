@@ -1,0 +1,85 @@
+"""Accuracies over a thousand test pictures under the same changes, measured by an experiment and kept."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pages.beyond.on_picture.choosing import Compared
+from pages.shell import page
+from pages.stores.choice import ModelChoice
+from vitviz.analysis.changes import CHANGES
+from vitviz.experiments import result
+from vitviz.experiments.result import Result, ResultError
+from vitviz.plots.on_picture import Curve, strength_words
+from vitviz.words import percent, plain
+
+NAME = "robustness"
+NONE = "none"
+
+
+def measured() -> Result | None:
+    """What is stored; None where nothing is."""
+    try:
+        return result.read_result(NAME)
+    except ResultError:
+        return None
+
+
+def stem(choice: ModelChoice, found: Result) -> str:
+    """The name under which a model's numbers are stored; '' where they are not, or of other weights."""
+    if choice.path is None or not choice.key.startswith("checkpoint:"):
+        return ""
+    from pages.stores import catalogue
+
+    digests = found.settings["digests"]
+    name = choice.path.stem
+    return name if digests.get(name) == catalogue.header(choice.path).digest else ""
+
+
+def curve(of: Compared, change: str) -> Curve | None:
+    """The stored accuracies of the models that are compared; None where there are none of this change."""
+    found = measured()
+    if found is None or not found.where(change=change):
+        return None
+    rows = [_accuracies(found, stem(choice, found), change) for choice in of.choices]
+    values = CHANGES[change].values
+    shared = sorted({value for row in rows for value in row})
+    if not shared:
+        return None
+    table = np.array([[row.get(value, np.nan) for value in shared] for row in rows])
+    places = np.array([values.index(value) for value in shared], dtype=np.float64)
+    return Curve(places, table, int(found.settings["pictures"]))
+
+
+def _accuracies(found: Result, name: str, change: str) -> dict[float, float]:
+    if not name:
+        return {}
+    rows = [*found.where(change=NONE, model=name), *found.where(change=change, model=name)]
+    neutral = CHANGES[change].neutral
+    return {neutral if row["change"] == NONE else float(row["value"]): float(row["right"]) for row in rows}
+
+
+def tell(of: Compared, change: str, *, revealed: bool) -> None:
+    """Which model loses least and most of its accuracy at the strongest stored change."""
+    stored = curve(of, change)
+    if stored is None or not revealed:
+        return
+    known = [i for i in range(len(of.choices)) if np.isfinite(stored.accuracy[i]).all()]
+    start = int(np.flatnonzero(stored.at == CHANGES[change].start)[0])
+    if len(known) < 2:
+        return
+    at = len(stored.at) - 1
+    lost = {i: float(stored.accuracy[i, start] - stored.accuracy[i, at]) for i in known}
+    least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
+    words = strength_words(change, CHANGES[change].values[int(stored.at[at])], of.grain_px)
+
+    def ways(i: int) -> str:
+        return f"{percent(stored.accuracy[i, start])} → {percent(stored.accuracy[i, at])}"
+
+    found = measured()
+    assert found is not None
+    page.caption(
+        f"Over {stored.pictures:,} test pictures, at {words}: {plain(of.names[least])} loses least"
+        f" ({ways(least)}), {plain(of.names[most])} most ({ways(most)}). {result.told(found.made).capitalize()}"
+        f" with `{found.command}`."
+    )

@@ -1,0 +1,102 @@
+// Lines over the strength of a change, one a model, with a cursor at the slider's place that can be dragged.
+
+import { dot, levels, line, spread, stroke } from '../../views/kit/axes.js';
+import { canvas, el } from '../../views/kit/dom.js';
+import { percent } from '../../views/kit/words.js';
+
+const PLOT = { left: 36, top: 10, bottom: 26 };
+
+export class Chart {
+  /** go(at): the strength that the visitor points at while the button is down. */
+  constructor(parent, title, go) {
+    this.box = el(parent, 'div', { class: 'op-chart' });
+    this.title = el(this.box, 'div', { class: 'op-title' }, title);
+    this.note = el(this.box, 'div', { class: 'op-note vv-muted' });
+    this.view = canvas(this.box, { role: 'img' });
+    const node = this.view.node;
+    const follow = (event, done) => {
+      if (!this.area) return;
+      const x = event.clientX - node.getBoundingClientRect().left;
+      const at = Math.round(this.area.at(x));
+      go(Math.max(0, Math.min(this.last, at)), done);
+    };
+    node.onpointerdown = (event) => {
+      node.setPointerCapture(event.pointerId);
+      follow(event, false);
+    };
+    node.onpointermove = (event) => {
+      if (node.hasPointerCapture(event.pointerId)) follow(event, false);
+    };
+    node.onpointerup = (event) => follow(event, true);
+  }
+
+  /**
+   * Draws the lines: {name, color, points: [[at, share, kept]], now: share or null}; a stretch that is not `kept` is
+   * drawn thin. words: of every strength; at: the slider's place; width, height in px.
+   */
+  draw({ lines, words, at, colors, width, height, label }) {
+    this.last = words.length - 1;
+    const ctx = this.view.size(width, height);
+    ctx.font = `12px ${colors.font}`;
+    const margin = Math.ceil(Math.max(...lines.map(({ name }) => ctx.measureText(name).width))) + 24;
+    const [x0, x1, y0, y1] = [PLOT.left, width - margin, PLOT.top, height - PLOT.bottom];
+    const x = (place) => x0 + ((x1 - x0) * place) / Math.max(1, this.last);
+    const y = (share) => y1 - (y1 - y0) * share;
+    this.area = { at: (px) => ((px - x0) / (x1 - x0)) * this.last };
+    levels(ctx, colors, { ticks: [0, 0.5, 1], y, x0, x1, word: (share) => percent(share, 0) });
+    this.ticks(ctx, words, x, y1, colors);
+    line(ctx, colors.muted, 1, Math.round(x(at)) + 0.5, y0 - 6, Math.round(x(at)) + 0.5, y1, [3, 3]);
+    const ends = lines.map((one) => this.line(ctx, one, x, y, at)).filter(Boolean);
+    this.name(ctx, ends, x1, y0, y1, colors);
+    this.view.node.setAttribute('aria-label', label);
+  }
+
+  ticks(ctx, words, x, y1, colors) {
+    ctx.fillStyle = colors.muted;
+    ctx.textBaseline = 'top';
+    const last = words.length - 1;
+    for (const [place, align] of [
+      [0, 'left'],
+      [Math.round(last / 2), 'center'],
+      [last, 'right'],
+    ]) {
+      ctx.textAlign = align;
+      if (last > 1 || align !== 'center') ctx.fillText(words[place], x(place), y1 + 8);
+    }
+  }
+
+  line(ctx, { name, color, points, now }, x, y, at) {
+    ctx.strokeStyle = ctx.fillStyle = color;
+    ctx.lineJoin = 'round';
+    for (const bold of [false, true]) {
+      ctx.lineWidth = bold ? 2.5 : 1;
+      ctx.setLineDash(bold ? [] : [2, 3]);
+      stroke(
+        ctx,
+        points.map(([place, share, kept]) => [x(place), bold && !kept ? NaN : y(share)]),
+      );
+    }
+    ctx.setLineDash([]);
+    if (now !== null) dot(ctx, x(at), y(now), 4.5);
+    const shown = points.filter(([, share]) => Number.isFinite(share));
+    return shown.length ? { name, color, x: x(shown.at(-1)[0]), y: y(shown.at(-1)[1]) } : null;
+  }
+
+  name(ctx, ends, x1, y0, y1, colors) {
+    const places = spread(
+      ends.map((end) => end.y),
+      15,
+      y0,
+      y1 - 4,
+    );
+    ctx.textAlign = 'left';
+    ctx.textBaseline = 'middle';
+    ends.forEach((end, k) => {
+      ctx.globalAlpha = 0.5;
+      line(ctx, end.color, 1, end.x + 4, end.y, x1 + 10, places[k]);
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = colors.ink;
+      ctx.fillText(end.name, x1 + 14, places[k]);
+    });
+  }
+}

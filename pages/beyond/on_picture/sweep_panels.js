@@ -1,0 +1,117 @@
+// One panel a model: its answer, its own view of the picture that it reads, and its most probable classes.
+
+import { el } from '../../views/kit/dom.js';
+import { blit, heat, offscreen } from '../../views/kit/pixels.js';
+import { accentLut } from '../../views/kit/ramp.js';
+import { percent } from '../../views/kit/words.js';
+
+const SHOWN = 3; // classes
+const BY = { attention: 'attention of the readout, last layer', gradient: 'gradient × input of its answer' };
+
+/** One picture of a series (pictures, S, S, 3). */
+export function frameOf({ data, shape: [, rows, cols] }, at) {
+  const image = new ImageData(cols, rows);
+  const from = at * rows * cols * 3;
+  for (let i = 0; i < rows * cols; i++) {
+    for (let c = 0; c < 3; c++) image.data[4 * i + c] = data[from + 3 * i + c];
+    image.data[4 * i + 3] = 255;
+  }
+  return offscreen(image);
+}
+
+/** The probabilities of a model at a strength. */
+export function chancesOf({ data, shape: [, steps, classes] }, model, at) {
+  const from = (model * steps + at) * classes;
+  return data.subarray(from, from + classes);
+}
+
+/** The most probable class. */
+export const answerOf = (chances) => chances.indexOf(Math.max(...chances));
+
+export class Panels {
+  constructor(parent) {
+    this.box = el(parent, 'div', { class: 'op-panels' });
+    this.panels = [];
+  }
+
+  build(models) {
+    this.box.replaceChildren();
+    this.panels = models.map(() => {
+      const box = el(this.box, 'section', { class: 'op-panel' });
+      const head = el(box, 'div', { class: 'op-name' });
+      const chip = el(head, 'i', { 'aria-hidden': 'true' });
+      const name = el(head, 'span');
+      const answer = el(box, 'div', { class: 'op-answer' });
+      const before = el(box, 'div', { class: 'op-before vv-muted' });
+      const view = el(box, 'canvas', { class: 'op-view vv-pixels', role: 'img' });
+      const bars = el(box, 'div', { class: 'op-bars', role: 'table', 'aria-label': 'Its most probable classes' });
+      const by = el(box, 'div', { class: 'op-by vv-muted' });
+      return { box, chip, name, answer, before, view, bars, by };
+    });
+  }
+
+  draw({ header, arrays, colors }, hand) {
+    if (this.panels.length !== header.models.length) this.build(header.models);
+    const seen = frameOf(arrays.frames, hand.at);
+    const table = accentLut(colors.query);
+    this.panels.forEach((panel, m) => {
+      const model = header.models[m];
+      panel.chip.style.background = model.color;
+      panel.name.textContent = model.name;
+      panel.by.textContent = BY[model.by];
+      this.answer(panel, header, arrays, m, hand.at);
+      this.view(panel, arrays[`view${m}`], seen, table, hand.at);
+      panel.view.setAttribute('aria-label', `Where ${model.name} looks: ${BY[model.by]}`);
+    });
+  }
+
+  answer(panel, { classes, truth, neutral }, { chances }, m, at) {
+    const now = chancesOf(chances, m, at);
+    const before = chancesOf(chances, m, neutral);
+    const [first, top] = [answerOf(before), answerOf(now)];
+    panel.answer.textContent = `${classes[top]} ${percent(now[top])}`;
+    panel.box.classList.toggle('op-lost', top !== first);
+    panel.box.dataset.answer = classes[top];
+    panel.before.textContent =
+      at === neutral
+        ? truth < 0
+          ? 'unchanged picture'
+          : first === truth
+            ? 'right'
+            : `wrong: it is ${classes[truth]}`
+        : `${top === first ? 'still' : 'no longer'} ${classes[first]}: ${percent(before[first])} → ${percent(now[first])}`;
+    this.bars(panel.bars, classes, now, first);
+  }
+
+  bars(table, classes, now, first) {
+    const order = [...now.keys()].sort((a, b) => now[b] - now[a]).slice(0, SHOWN);
+    if (!order.includes(first)) order[order.length - 1] = first;
+    while (table.children.length < order.length) {
+      const row = el(table, 'div', { class: 'op-bar', role: 'row' });
+      el(row, 'span', { role: 'rowheader' });
+      el(el(row, 'span', { class: 'op-track', role: 'presentation' }), 'i');
+      el(row, 'span', { class: 'op-value', role: 'cell' });
+    }
+    [...table.children].forEach((row, k) => {
+      row.hidden = k >= order.length;
+      if (row.hidden) return;
+      const c = order[k];
+      row.children[0].textContent = classes[c];
+      row.children[1].firstChild.style.width = `${100 * now[c]}%`;
+      row.children[1].firstChild.className = c === first ? 'op-own' : '';
+      row.children[2].textContent = percent(now[c]);
+      row.dataset.class = classes[c];
+    });
+  }
+
+  /** The picture in grey, the map over it. */
+  view({ view }, { data, shape: [, rows, cols] }, seen, table, at) {
+    const side = 8 * seen.width;
+    if (view.width !== side) view.width = view.height = side;
+    const ctx = view.getContext('2d');
+    ctx.filter = 'grayscale(1) brightness(0.92) contrast(0.8)';
+    blit(ctx, seen, 0, 0, side, side);
+    ctx.filter = 'none';
+    blit(ctx, heat(data, rows, cols, table, 0, 255, at * rows * cols), 0, 0, side, side);
+  }
+}

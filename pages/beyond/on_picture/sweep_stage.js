@@ -1,0 +1,181 @@
+// The picture that changes: the photograph or what the models see, its slider, a cover to drag, pieces to exchange.
+
+import { button, el } from '../../views/kit/dom.js';
+import { frame } from '../../views/kit/axes.js';
+import { stepTo } from '../../views/kit/grid.js';
+import { photo } from '../../views/kit/photo.js';
+import { blit } from '../../views/kit/pixels.js';
+import { canDraw, coverOf, drawChanged } from './change_draw.js';
+import { frameOf } from './sweep_panels.js';
+
+const STEP = 1 / 32; // of the side, for an arrow key that moves the cover
+const PIECES = 4;
+
+export class Stage {
+  /** tell(changes, done): what the visitor moves; done where a drag has come to rest. */
+  constructor(root, parent, tell) {
+    this.tell = tell;
+    this.box = el(parent, 'div', { class: 'op-stage' });
+    this.node = el(this.box, 'canvas', { class: 'op-picture' });
+    const row = el(parent, 'div', { class: 'op-slide' });
+    this.slider = el(row, 'input', { type: 'range', min: '0', step: '1' });
+    this.words = el(row, 'span', { class: 'op-strength' });
+    this.keys = el(parent, 'div', { class: 'vv-row op-keys' });
+    this.toggle = button(this.keys, 'What the models see', () => tell({ seen: !this.hand.seen }, true));
+    this.back = button(this.keys, 'Put it back', () => this.order([...Array(PIECES * PIECES).keys()]));
+    this.wrong = button(this.keys, 'Put it together wrong', () => this.order(this.mixed()));
+    this.hint = el(this.keys, 'span', { class: 'vv-muted' });
+    this.photo = photo(root);
+    this.held = -1; // the piece that was taken up
+    this.listen();
+  }
+
+  listen() {
+    this.slider.oninput = () => this.tell({ at: Number(this.slider.value) }, false);
+    this.slider.onchange = () => this.tell({ at: Number(this.slider.value) }, true);
+    const node = this.node;
+    node.onpointerdown = (event) => {
+      if (!this.handled()) return;
+      node.setPointerCapture(event.pointerId);
+      this.down = this.pieceAt(event);
+      if (this.covers()) this.cover(event, false);
+    };
+    node.onpointermove = (event) => {
+      if (this.covers() && node.hasPointerCapture(event.pointerId)) this.cover(event, false);
+    };
+    node.onpointerup = (event) => {
+      if (this.covers()) this.cover(event, true);
+      else if (this.cuts()) this.drop(this.down, this.pieceAt(event));
+    };
+    node.onkeydown = (event) => this.key(event);
+  }
+
+  covers = () => this.now.header.change === 'occlude';
+  cuts = () => this.now.header.change === 'pieces';
+  handled = () => this.covers() || this.cuts();
+
+  placeOf(event) {
+    const box = this.node.getBoundingClientRect();
+    const within = (value) => Math.max(0, Math.min(1, value));
+    return [within((event.clientX - box.left) / box.width), within((event.clientY - box.top) / box.height)];
+  }
+
+  pieceAt(event) {
+    const [x, y] = this.placeOf(event).map((at) => Math.min(PIECES - 1, Math.floor(at * PIECES)));
+    return y * PIECES + x;
+  }
+
+  cover(event, done) {
+    this.tell({ place: this.placeOf(event).map((at) => Number(at.toFixed(3))) }, done);
+  }
+
+  /** A drag from one piece to another exchanges them; a click takes one up, and a second one exchanges. */
+  drop(from, to) {
+    if (from !== to) this.exchange(from, to);
+    else if (this.held >= 0 && this.held !== to) this.exchange(this.held, to);
+    else {
+      this.held = this.held === to ? -1 : to;
+      this.draw(this.now, this.hand);
+    }
+  }
+
+  exchange(a, b) {
+    const pieces = [...this.hand.pieces];
+    [pieces[a], pieces[b]] = [pieces[b], pieces[a]];
+    this.order(pieces);
+  }
+
+  order(pieces) {
+    this.held = -1;
+    this.tell({ pieces, at: 1 }, true);
+  }
+
+  /** The rows from bottom to top and the columns exchanged in pairs: every part of a face lies wrong. */
+  mixed = () => Array.from({ length: 16 }, (_, n) => (3 - Math.floor(n / 4)) * 4 + ((n % 4) ^ 1));
+
+  key(event) {
+    if (this.covers()) return this.push(event);
+    if (!this.cuts()) return;
+    const next = stepTo(event.key, this.cursor ?? -1, PIECES, PIECES);
+    if (next === undefined && event.key !== 'Enter' && event.key !== ' ') return;
+    event.preventDefault();
+    if (next !== undefined) this.cursor = next;
+    else if (this.cursor >= 0) this.drop(this.cursor, this.cursor);
+    this.draw(this.now, this.hand);
+  }
+
+  push(event) {
+    const by = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, -STEP], ArrowDown: [0, STEP] }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    const place = this.hand.place.map((at, i) => Number(Math.max(0, Math.min(1, at + by[i])).toFixed(3)));
+    this.tell({ place }, true);
+  }
+
+  /** What stands beside the picture. */
+  say() {
+    const { header } = this.now;
+    this.slider.max = String(header.words.length - 1);
+    this.slider.value = String(this.hand.at);
+    this.slider.setAttribute('aria-label', header.title);
+    this.slider.setAttribute('aria-valuetext', header.words[this.hand.at]);
+    this.words.textContent = header.words[this.hand.at];
+    this.toggle.style.display = header.photograph ? '' : 'none';
+    this.toggle.setAttribute('aria-pressed', String(this.hand.seen));
+    this.back.style.display = this.wrong.style.display = this.cuts() ? '' : 'none';
+    this.hint.textContent = this.covers()
+      ? 'Drag the square over the picture.'
+      : this.cuts()
+        ? 'Drag a piece onto another: they change places.'
+        : '';
+    this.keys.style.display = header.photograph || this.handled() ? '' : 'none';
+    this.name();
+  }
+
+  name() {
+    const what = `The picture, ${this.now.header.title.toLowerCase()}: ${this.now.header.words[this.hand.at]}`;
+    this.node.setAttribute('role', this.handled() ? 'application' : 'img');
+    this.node.setAttribute(
+      'aria-label',
+      this.handled() ? `${what}. Arrow keys move${this.cuts() ? ', Enter exchanges' : ' the square'}.` : what,
+    );
+    this.node.tabIndex = this.handled() ? 0 : -1;
+    this.node.style.touchAction = this.handled() ? 'none' : 'pan-y';
+    this.node.style.cursor = this.handled() ? 'grab' : '';
+  }
+
+  draw(now, hand) {
+    this.now = now;
+    this.hand = hand;
+    this.say();
+    this.photo.show(now, (bitmap) => this.paint(bitmap));
+    if (!this.photo.bitmap) this.paint(null);
+  }
+
+  /** The photograph in its own pixels, or one frame in the models'. */
+  paint(bitmap) {
+    const { header, arrays, colors } = this.now;
+    const ctx = this.node.getContext('2d');
+    const seen = this.hand.seen || !header.photograph || !bitmap || !canDraw(header.change, ctx);
+    const side = seen ? 384 : Math.max(256, bitmap.width);
+    if (this.node.width !== side) this.node.width = this.node.height = side;
+    if (seen) blit(ctx, frameOf(arrays.frames, this.hand.at), 0, 0, side, side);
+    else drawChanged(ctx, side, bitmap, this.now, this.hand);
+    this.node.dataset.shows = seen ? 'seen' : 'photo';
+    this.outline(ctx, side, colors);
+  }
+
+  outline(ctx, side, colors) {
+    if (this.covers() && this.now.header.values[this.hand.at]) {
+      const [left, top, wide] = coverOf(this.now.header, this.hand, this.now.arrays.frames.shape[1]);
+      frame(ctx, left * side, top * side, wide * side, wide * side, colors.query, 2);
+    }
+    if (!this.cuts()) return;
+    const cell = side / PIECES;
+    for (const [piece, color] of [
+      [this.cursor ?? -1, colors.primary],
+      [this.held, colors.query],
+    ])
+      if (piece >= 0) frame(ctx, (piece % PIECES) * cell, Math.floor(piece / PIECES) * cell, cell, cell, color, 3);
+  }
+}

@@ -1,0 +1,109 @@
+"""'On your picture' with an upload: a slider moves five answers, and they are the models' own."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from vitviz.checkpoint_header import read_header
+from vitviz.checkpoints import open_model
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+Visit = Callable[..., Page]
+CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
+MODELS = ("cnn", "vit", "hybrid", "swin", "deit")
+SIDE = 64
+
+
+def own_picture() -> np.ndarray:
+    """Colours that are 2 x 2 px wide, so that 64 px become 32 in one way alone: smooth waves."""
+    y, x = np.mgrid[:SIDE, :SIDE] / SIDE
+    waves = [np.sin(7 * x + 3 * y), np.cos(5 * y * x), np.sin(4 * y) * np.cos(9 * x)]
+    return np.rint(127.5 + 127 * np.stack(waves, axis=-1)).astype(np.uint8)
+
+
+def as_file(picture: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(picture).save(out, "PNG")
+    return out.getvalue()
+
+
+def shifted(picture: np.ndarray, columns: int) -> np.ndarray:
+    """The 32 px picture moved to the right; written without the project's own code."""
+    small = np.array(Image.fromarray(picture).resize((32, 32), Image.Resampling.BICUBIC))
+    edge = np.concatenate([small[0], small[-1], small[1:-1, 0], small[1:-1, -1]]).astype(np.float64)
+    padded = np.repeat(np.rint(edge.mean(0))[None, None], 32, 0).repeat(32, 1)
+    padded[:, columns:] = small[:, : 32 - columns]
+    return padded
+
+
+def answers(picture: np.ndarray) -> list[tuple[str, float]]:
+    """Each model's most probable class and its probability."""
+    found = []
+    x = torch.tensor((picture / 255 - 0.5) / 0.5, dtype=torch.float32).permute(2, 0, 1)[None]
+    for name in MODELS:
+        path = CHECKPOINTS / f"cifar10_{name}.safetensors"
+        model = open_model(path, read_header(path).steps[-1])
+        with torch.no_grad():
+            chances = model.model(x).softmax(-1)[0]
+        found.append((model.classes[int(chances.argmax())], float(chances.max())))
+    return found
+
+
+def shown(page: Page) -> list[str]:
+    return page.locator("[data-component=sweep_view] .op-answer").all_text_contents()
+
+
+def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit: Visit) -> None:
+    picture = own_picture()
+    page = visit("on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:3")
+    page.get_by_text("Yours", exact=True).click()
+    page.locator('input[type="file"]').set_input_files(
+        {"name": "waves.png", "mimeType": "image/png", "buffer": as_file(picture)}
+    )
+    page.wait_for_function("() => location.search.includes('upload')")
+    view = page.locator("[data-component=sweep_view]")
+    slider = view.locator("input[type=range]")
+    expect(slider).to_have_attribute("max", "24")
+    sent: list[str] = []
+    page.on("websocket", lambda socket: sent.append(socket.url))
+    told: list[list[str]] = []
+    for columns in (0, 5, 9):
+        slider.evaluate(
+            "(node, at) => { node.value = at; node.dispatchEvent(new Event('input')); }", str(12 + columns)
+        )
+        expect(view).to_have_attribute("data-at", str(12 + columns))
+        for text, (name, chance) in zip(shown(page), answers(shifted(picture, columns)), strict=True):
+            answer, share = text.replace("\N{NO-BREAK SPACE}%", "").rsplit(" ", 1)
+            assert answer == name and abs(float(share) - 100 * chance) < 0.11, (columns, text, name, chance)
+        told.append(shown(page))
+    assert told[0] != told[1] != told[2] and not sent
+    slider.dispatch_event("change")  # at rest: the link follows
+    page.wait_for_url("**on_picture.at=21**")
+
+
+def test_a_cover_is_dragged_and_pieces_change_places(visit: Visit) -> None:
+    page = visit("on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:3&on_picture.kind=occlude")
+    view = page.locator("[data-component=sweep_view]")
+    picture = view.locator(".op-picture")
+    expect(view).to_have_attribute("data-ready", "true")
+    before = shown(page)
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4, steps=6)
+    page.mouse.up()
+    page.wait_for_url("**on_picture.place=0.25**")
+    expect(view.locator(".op-answer").first).not_to_have_text(before[0])
+    page.goto(page.url.replace("kind=occlude", "kind=pieces"))
+    page.get_by_role("button", name="Put it together wrong").click()
+    page.wait_for_url("**on_picture.pieces=dcfe98ba54761032**")
