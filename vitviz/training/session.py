@@ -41,6 +41,7 @@ STATUS_S = 0.25
 RESUME_SAVE_S = 3.0  # at least so long between saves; a killed process loses what came after the last
 RESUME_SAVE_SHARE = 0.02  # of the time may go into saving
 LEASE_CHECK_S = 1.0
+LEAST_LEASE_S = 90.0  # once it trains: a page in a hidden tab says once a minute that it watches
 POLL_S = 0.05
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -73,6 +74,8 @@ class Session:
         self._control_at = run.control_end() if control_at is None else control_at
         self._lanes: list[Lane] = []
         self._flushed = self._said = self._leased = 0.0
+        self._lease: float | None = None  # the time that the lease was last seen to say
+        self._watched = 0.0  # when that was
         self._saved, self._save_pause = time.monotonic(), RESUME_SAVE_S
         self._paused = self._stopping = False
         self._steps_wanted = 0
@@ -319,13 +322,23 @@ class Session:
             )
 
     def _abandoned(self) -> bool:
+        """Whether nobody has watched for the lease's time, by the clock that only counts: a machine may have slept."""
         if self.config.lease_s is None:
             return False
         try:
             touched = (self.run.directory / "lease.json").stat().st_mtime
         except OSError:
             touched = self.config.created
-        return time.time() - touched > self.config.lease_s
+        counted = time.monotonic()
+        if (
+            self._lease is None
+        ):  # what passed before it began is known by the clock alone, which may have been set
+            passed = min(max(0.0, time.time() - touched), max(0.0, self.config.lease_s - LEAST_LEASE_S))
+            self._watched = counted - passed
+        elif touched != self._lease:
+            self._watched = counted
+        self._lease = touched
+        return counted - self._watched > self.config.lease_s
 
 
 def default_device() -> str:
