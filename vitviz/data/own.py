@@ -23,6 +23,7 @@ import numpy as np
 from vitviz.data.cache import read_dataset, write_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Labels
 from vitviz.pulse import Clock
+from vitviz.words import reason
 
 if TYPE_CHECKING:
     from vitviz.data.folder import OwnPictures
@@ -91,8 +92,10 @@ def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path, owner: s
         write_dataset(data, arrays)
         words.write_text(json.dumps(asdict(note)))
     except OSError as error:
-        arrays.unlink(missing_ok=True)
-        raise DatasetError(f"The pictures could not be stored ({error.strerror or error}).") from error
+        for path in (arrays, words):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        raise DatasetError(f"The pictures could not be stored ({reason(error)}).") from error
     return note
 
 

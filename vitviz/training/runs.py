@@ -85,7 +85,7 @@ class Run:
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
-        if not (self.directory / "config.json").is_file():
+        if not self.exists():
             raise RunError(f"there is no run {self.directory.name!r} here any more")
 
     @classmethod
@@ -115,6 +115,10 @@ class Run:
         if not is_id(run_id):
             raise RunError("that is not the name of a run")
         return cls(Path(root, *run_id.replace("/", "/members/").split("/")))
+
+    def exists(self) -> bool:
+        """Whether the directory is still a run's."""
+        return (self.directory / "config.json").is_file()
 
     @property
     def id(self) -> str:
@@ -257,12 +261,16 @@ class Run:
 
         Raises:
             RunError: if a trainer still works on it, or it is a member.
+            OSError: if its folder cannot be written; it is whole then.
         """
         if self.is_member:
             raise RunError("a member goes with its experiment: delete that")
         if self.status().state in ("starting", "running", "paused"):
             raise RunError("the run is still training: stop it before deleting it")
-        shutil.rmtree(self.directory, ignore_errors=True)
+        aside = self.directory.with_name(GONE + self.directory.name)
+        with suppress(FileNotFoundError):  # somebody else was first
+            self.directory.rename(aside)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def list_runs(root: str | Path) -> list[Run]:
@@ -282,7 +290,7 @@ def _write_new(directory: Path, config: RunConfig) -> None:
 
 
 _DIED = (
-    "the trainer's process ended without a word (killed, or the machine stopped);"
+    "the trainer fell silent (it was killed, the machine stopped, or the run could not be written);"
     " resume goes on from the last save"
 )
 

@@ -35,6 +35,7 @@ from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run, RunError, Status
 from vitviz.training.saving import load_resume, save_resume
 from vitviz.training.shuffling import ShuffleTest, patch_px
+from vitviz.words import reason
 
 FLUSH_S = 0.1  # pages that poll see at least four updates a second
 STATUS_S = 0.25
@@ -101,6 +102,8 @@ class Session:
                 return self._guarded()
         except claim.ClaimLost:
             return self.run.status()
+        except OSError as error:  # not even the last word can be written: readers find the trainer silent
+            return replace(self.status, state="failed", message=f"nothing can be written ({reason(error)})")
         finally:
             claim.release(self.run.directory, self._token)
 
@@ -145,11 +148,9 @@ class Session:
             self._say("stopped", "interrupted from the keyboard; resume goes on from the last save")
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            reason = (
-                "the disk is full" if full else f"a file could not be written ({error.strerror or error})"
-            )
+            why = "the disk is full" if full else f"a file could not be written ({reason(error)})"
             self._say(
-                "failed", f"{reason}; everything up to the last save is whole, and resume goes on from there"
+                "failed", f"{why}; everything up to the last save is whole, and resume goes on from there"
             )
         except (ValueError, KeyError, DatasetError) as error:
             self._say("failed", str(error))
