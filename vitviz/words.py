@@ -21,6 +21,11 @@ def cut(text: str, most: int = 80) -> str:
     return start if len(text) <= most else f"{start[: most - 1]}…"
 
 
+def reason(error: Exception) -> str:
+    """Why something failed, within a sentence: of an error of the system's what it says, without number and path."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def plain(text: str) -> str:
     """Text from outside as it is, where Markdown would read it: every sign of Markdown's loses its meaning."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>:$~^&" else c for c in text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -94,6 +95,7 @@ def mine(visit: Visit) -> list[Run]:
         visit.recalled = True
         visit.runs = tuple(dict.fromkeys((*visit.runs, *_made_by(visit.owner))))[:MOST_OF_A_VISIT]
     found = [run for run in map(find, visit.runs) if run is not None]
+    visit.lost += len(visit.runs) - len(found)
     visit.runs = tuple(run.id for run in found)
     return found
 
@@ -244,10 +246,13 @@ class Log(Records):
         self._touched = {True: 0.0, False: 0.0}  # when it was last said that its maker, or another, is here
 
     def touch(self, run: Run, maker: bool) -> None:
-        """Say that its maker, or somebody else, is here, at most every few seconds."""
+        """Say that its maker, or somebody else, is here, at most every few seconds, where that can be written."""
         if time.monotonic() - self._touched[maker] > _TOUCH_S:
             self._touched[maker] = time.monotonic()
-            run.touch_lease() if maker else run.touch_seen()
+            with suppress(
+                OSError
+            ):  # the folder may be read-only, or gone: what it holds is shown all the same
+                run.touch_lease() if maker else run.touch_seen()
 
     def read(self) -> Log:
         """Take in what was appended; a run that resumed from an earlier step is read anew."""

@@ -33,6 +33,7 @@ class Visit:
     sets: tuple[str, ...] = ()  # names of the sets of pictures that it uploaded, newest first
     uploads: tuple[str, ...] = ()  # ids of its pictures, oldest first
     sets_seen: float = -1e9  # when its sets were last said to be in use
+    lost: int = 0  # runs that were gone when they were looked for, until a page has said so
     recalled: bool = False  # whether its runs of before a restart of the server were looked for
     notes: dict[str, object] = field(
         default_factory=dict
@@ -60,6 +61,12 @@ def current() -> Visit:
     found.seen = time.monotonic()
     _stays(found.token)
     return found
+
+
+def take_lost(visit: Visit) -> int:
+    """How many of a visit's runs were found gone since it was last asked."""
+    lost, visit.lost = visit.lost, 0
+    return lost
 
 
 def address() -> str:

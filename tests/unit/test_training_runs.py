@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import threading
-from dataclasses import replace
+import time
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -170,9 +173,28 @@ def test_a_trainer_that_died_silently_reads_as_interrupted(tmp_path: Path) -> No
     session = Session(run, "cpu", token="mine")
     assert claim.take(run.directory, "mine")
     session._say("running")
-    assert run.status().state == "running"
-    session.status = replace(session.status, state="running")
     text = (run.directory / "status.json").read_text()
     (run.directory / "status.json").write_text(text.replace('"heartbeat": ', '"heartbeat": 1e3, "was": '))
     status = run.status()
+    assert session.status.state == "running"
     assert status.state == "interrupted" and status.ended and "resume" in status.message
+
+
+def test_a_torn_status_is_read_field_by_field(tmp_path: Path) -> None:
+    run = digits_run(tmp_path)
+    usual = asdict(Status("running", step=3, pid=os.getpid(), heartbeat=time.time()))
+    odd: dict[str, list[Any]] = {
+        "state": ["flying", 3, None],
+        "step": ["3", 1.5, None, True, 10**30],
+        "accuracy": ["high", float("nan"), []],
+        "heartbeat": ["now", None, {}, 10**400],
+        "pid": ["x", 10**400, None],
+        "host": [7, None],
+        "message": [{}],
+    }
+    for name, values in odd.items():
+        for value in values:
+            (run.directory / "status.json").write_text(json.dumps({**usual, name: value, "more": 1}))
+            status = run.status()
+            assert status.step in (0, 3) and status.state in ("running", "interrupted", "new")
+            assert getattr(status, name) != value

@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from math import inf
@@ -21,16 +22,20 @@ import numpy as np
 
 from vitviz.data.cache import read_dataset, write_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Labels
+from vitviz.pulse import Clock
+from vitviz.words import reason
 
 if TYPE_CHECKING:
     from vitviz.data.folder import OwnPictures
 
 PREFIX = "own:"
 KEEP_S = 6 * 3600.0
+SETTLE_S = 600.0  # after the clock was set or the machine slept: who uses a set says so first
 MAX_STORED_BYTES = 2 * 2**30  # of all visitors' sets together
 MOST_NAMED = 5  # files that were left out, by name
 _NAME = re.compile(r"own:[A-Za-z0-9_-]{22}")
 _SETS = "sets"
+_clock = Clock(60.0)
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,8 @@ def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path, owner: s
     """
     data = pictures.dataset
     name = f"{PREFIX}{secrets.token_urlsafe(16)}"
-    sweep(runs_folder)
+    with suppress(OSError):  # what cannot be removed cannot be written either, which is said below
+        sweep(runs_folder)
     stored = sum(_size_and_age(path)[0] for path in (runs_folder / _SETS).glob("*.npz"))
     if stored + data.train_images.nbytes + data.test_images.nbytes > MAX_STORED_BYTES:
         raise DatasetError("This server has no room for another set of pictures now; try again later.")
@@ -86,8 +92,10 @@ def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path, owner: s
         write_dataset(data, arrays)
         words.write_text(json.dumps(asdict(note)))
     except OSError as error:
-        arrays.unlink(missing_ok=True)
-        raise DatasetError(f"The pictures could not be stored ({error.strerror or error}).") from error
+        for path in (arrays, words):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        raise DatasetError(f"The pictures could not be stored ({reason(error)}).") from error
     return note
 
 
@@ -133,12 +141,16 @@ def touch(name: str, runs_folder: Path) -> None:
     """Say that somebody uses a set."""
     if is_own(name):
         _, words = _files(name, runs_folder)
-        if words.exists():
+        with suppress(OSError):  # it is gone, or its folder cannot be written: it is read all the same
             os.utime(words)
 
 
 def remove(name: str, runs_folder: Path) -> None:
-    """Forget a set at once; a run that trains on it has it in memory and goes on."""
+    """Forget a set at once; a run that trains on it has it in memory and goes on.
+
+    Raises:
+        OSError: if its folder cannot be written.
+    """
     if is_own(name):
         for path in _files(name, runs_folder):
             path.unlink(missing_ok=True)
@@ -146,11 +158,25 @@ def remove(name: str, runs_folder: Path) -> None:
 
 
 def sweep(runs_folder: Path) -> None:
-    """Remove every set that nobody has used for `KEEP_S`, and what a write that was cut off has left."""
+    """Remove every set that nobody has used for `KEEP_S`, and what a write that was cut off has left.
+
+    Not for `SETTLE_S` after the clock was set or the machine slept; a time that has yet to come counts as now's.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    if not _clock.even_for(SETTLE_S, time.time()):
+        return
     for arrays in (runs_folder / _SETS).glob("*.npz"):
-        if min(_size_and_age(path)[1] for path in (arrays, arrays.with_suffix(".json"))) > KEEP_S:
+        words = arrays.with_suffix(".json")
+        age = min(_size_and_age(path)[1] for path in (arrays, words))
+        if age > KEEP_S:
             remove(f"{PREFIX}{arrays.stem}", runs_folder)
             arrays.unlink(missing_ok=True)
+        elif age < -60:  # would be kept until then
+            for path in (arrays, words):
+                with suppress(OSError):
+                    os.utime(path)
 
 
 def _size_and_age(path: Path) -> tuple[int, float]:

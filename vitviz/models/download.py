@@ -8,7 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Generator
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTPException
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -90,8 +90,9 @@ def _check(url: str, digest: str, sha256_start: str) -> None:
 def _sweep(target: Path) -> None:
     """Remove what a process that was ended has left of this file."""
     for part in target.parent.glob(f".{target.name}.*"):
-        if time.time() - part.stat().st_mtime > STALE_S:
-            part.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another download has swept it
+            if abs(time.time() - part.stat().st_mtime) > STALE_S:  # the clock may have been set back since
+                part.unlink()
 
 
 def _chunks(

@@ -46,7 +46,8 @@ class Executor(ABC):
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
-        self.root.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # whoever starts a run is told
+            self.root.mkdir(parents=True, exist_ok=True)
         self._lock = threading.RLock()
         self._queue: list[Order] = []
         self._closed = threading.Event()

@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
-from vitviz.training.runs import DRAFT, Run, RunError, Status, list_runs
+from vitviz.pulse import Clock
+from vitviz.training.runs import DRAFT, GONE, Run, RunError, Status, list_runs
 
 WATCHED_S = 600.0  # a page that shows a run says so every few seconds, one in a hidden tab every minute
 QUEUED_S = 24 * 3600.0  # a run that has waited so long waits for a server that is gone
 LEFT_S = 3600.0  # what a creation or a removal that was cut off has left
-_GONE = ".gone-"
+AHEAD_S = 3600.0  # a time that lies further in the future was written while the clock was wrong
+_clock = Clock(60.0)
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,13 @@ def remove(root: str | Path, ids: Iterable[str], now: float) -> list[str]:
     """Remove these runs; returns those that this call removed: one that has been taken up meanwhile stays."""
     removed = []
     for run_id in ids:
-        place, aside = Path(root) / run_id, Path(root) / f"{_GONE}{run_id}"
+        place, aside = Path(root) / run_id, Path(root) / f"{GONE}{run_id}"
         try:
             if _stored(Run(place), now).under_way:
                 continue
+            os.utime(
+                place, (now, now)
+            )  # or a sweep of another server takes what is set aside for left behind
             place.rename(aside)  # another server's rename of it fails now
             if _stored(Run(aside), now).under_way:  # taken up between the look and the rename
                 aside.rename(place)
@@ -102,10 +107,18 @@ def remove(root: str | Path, ids: Iterable[str], now: float) -> list[str]:
 
 
 def sweep(root: str | Path, limits: Limits | None = None, now: float | None = None) -> list[str]:
-    """Survey, plan and remove, and clear away what was cut off; ids of what is gone."""
-    now = time.time() if now is None else now
+    """Survey, plan and remove, and clear away what was cut off; ids of what is gone.
+
+    Args:
+        now: in seconds since 1970; None: this machine's clock, which removes nothing for `WATCHED_S` after it was
+            set or the machine slept: who watches a run says so first.
+    """
+    if now is None:
+        now = time.time()
+        if not _clock.even_for(WATCHED_S, now):
+            return []
     removed = remove(root, plan(survey(root, now), limits or Limits.from_environment(), now), now)
-    for left in (path for start in (DRAFT, _GONE) for path in Path(root).glob(f"{start}*")):
+    for left in (path for start in (DRAFT, GONE) for path in Path(root).glob(f"{start}*")):
         with suppress(OSError):
             if now - left.stat().st_mtime > LEFT_S:
                 shutil.rmtree(left, ignore_errors=True)
@@ -118,7 +131,9 @@ def _stored(run: Run, now: float) -> Stored:
     for name in ("lease.json", "seen.json"):
         with suppress(OSError):
             times.append((run.directory / name).stat().st_mtime)
-    used = min(now, max(times))  # a clock that was wrong must not keep a run for ever
+    latest = max(times)
+    # Of a clock that was wrong: not old, so it stays its time; and not in use, or a full folder would keep it for ever.
+    used = min(now, latest) if latest <= now + AHEAD_S else now - WATCHED_S - 1
     size = sum(path.stat().st_size for path in run.directory.rglob("*") if path.is_file())
     return Stored(run.id, size, used, _under_way(status, now - used))
 

@@ -20,14 +20,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from vitviz.pulse import Pulses
 from vitviz.training.files import append_lines, read_json, read_lines, write_status, write_whole
 from vitviz.training.run_config import MEMBER_NAME, RunConfig, clean_name, config_from_values, values_of
 
 # A trainer beats every 5 s, whatever it does: one that is silent for so long has died.
 HEARTBEAT_LIMIT_S = 20.0
 ENDED = ("done", "stopped", "diverged", "failed", "interrupted")
+_STATES = ("new", "queued", "starting", "running", "paused", *ENDED)
 COMMANDS = ("pause", "resume", "step", "stop", "set")
 DRAFT = ".new-"  # begins the name of a directory that is not yet a run
+GONE = ".gone-"  # of one that is being removed
 _ID = re.compile(rf"[a-z0-9][a-z0-9-]{{3,63}}(/{MEMBER_NAME})?")
 
 
@@ -82,7 +85,7 @@ class Run:
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
-        if not (self.directory / "config.json").is_file():
+        if not self.exists():
             raise RunError(f"there is no run {self.directory.name!r} here any more")
 
     @classmethod
@@ -112,6 +115,10 @@ class Run:
         if not is_id(run_id):
             raise RunError("that is not the name of a run")
         return cls(Path(root, *run_id.replace("/", "/members/").split("/")))
+
+    def exists(self) -> bool:
+        """Whether the directory is still a run's."""
+        return (self.directory / "config.json").is_file()
 
     @property
     def id(self) -> str:
@@ -158,13 +165,13 @@ class Run:
                 host=whole.host,
                 heartbeat=whole.heartbeat,
             )
-        if status.state in ("starting", "running", "paused") and not _alive(status):
+        if status.state in ("starting", "running", "paused") and not _alive(self.directory, status):
             return replace(status, state="interrupted", message=_DIED)
         return status
 
     def _said(self) -> Status:
         values = read_json(self.directory / "status.json")
-        return Status(**{key: value for key, value in values.items() if key in Status.__dataclass_fields__})
+        return Status(**{key: value for key, value in values.items() if _fits(key, value)})
 
     def records(self, after_byte: int = 0) -> tuple[list[dict[str, Any]], int]:
         """(records after a byte, where to go on): objects with 'kind' step, evaluation, shuffled, snapshot or event.
@@ -254,12 +261,16 @@ class Run:
 
         Raises:
             RunError: if a trainer still works on it, or it is a member.
+            OSError: if its folder cannot be written; it is whole then.
         """
         if self.is_member:
             raise RunError("a member goes with its experiment: delete that")
         if self.status().state in ("starting", "running", "paused"):
             raise RunError("the run is still training: stop it before deleting it")
-        shutil.rmtree(self.directory, ignore_errors=True)
+        aside = self.directory.with_name(GONE + self.directory.name)
+        with suppress(FileNotFoundError):  # somebody else was first
+            self.directory.rename(aside)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def list_runs(root: str | Path) -> list[Run]:
@@ -279,20 +290,33 @@ def _write_new(directory: Path, config: RunConfig) -> None:
 
 
 _DIED = (
-    "the trainer's process ended without a word (killed, or the machine stopped);"
+    "the trainer fell silent (it was killed, the machine stopped, or the run could not be written);"
     " resume goes on from the last save"
 )
 
 
-def _alive(status: Status) -> bool:
-    if time.time() - status.heartbeat > HEARTBEAT_LIMIT_S:
+_heartbeats = Pulses(HEARTBEAT_LIMIT_S)
+
+
+def _alive(directory: Path, status: Status) -> bool:
+    if status.host in ("", platform.node()):  # of another machine only its heartbeat is known
+        try:
+            os.kill(status.pid, 0)
+        except (ProcessLookupError, OverflowError):
+            return False
+        except OSError:  # it is there, and another user's
+            pass
+    return _heartbeats.lives(directory.name.removeprefix(GONE), status.heartbeat, time.time())
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Whether a value can stand in a status's field: a torn disk, or a later version, may have written another."""
+    if name not in Status.__dataclass_fields__:
         return False
-    if status.host not in ("", platform.node()):
-        return True  # of another machine only its heartbeat is known
-    try:
-        os.kill(status.pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OSError):
-        return True
-    return True
+    usual = getattr(Status, name)
+    if isinstance(usual, str):
+        return isinstance(value, str) and (name != "state" or value in _STATES)
+    if value is None:
+        return usual is None
+    kinds = (int,) if isinstance(usual, int) else (int, float)
+    return type(value) in kinds and abs(value) < 1e15  # NaN is not

@@ -35,12 +35,14 @@ from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run, RunError, Status
 from vitviz.training.saving import load_resume, save_resume
 from vitviz.training.shuffling import ShuffleTest, patch_px
+from vitviz.words import reason
 
 FLUSH_S = 0.1  # pages that poll see at least four updates a second
 STATUS_S = 0.25
 RESUME_SAVE_S = 3.0  # at least so long between saves; a killed process loses what came after the last
 RESUME_SAVE_SHARE = 0.02  # of the time may go into saving
 LEASE_CHECK_S = 1.0
+LEAST_LEASE_S = 90.0  # once it trains: a page in a hidden tab says once a minute that it watches
 POLL_S = 0.05
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -73,6 +75,8 @@ class Session:
         self._control_at = run.control_end() if control_at is None else control_at
         self._lanes: list[Lane] = []
         self._flushed = self._said = self._leased = 0.0
+        self._lease: float | None = None  # the time that the lease was last seen to say
+        self._watched = 0.0  # when that was
         self._saved, self._save_pause = time.monotonic(), RESUME_SAVE_S
         self._paused = self._stopping = False
         self._steps_wanted = 0
@@ -98,6 +102,8 @@ class Session:
                 return self._guarded()
         except claim.ClaimLost:
             return self.run.status()
+        except OSError as error:  # not even the last word can be written: readers find the trainer silent
+            return replace(self.status, state="failed", message=f"nothing can be written ({reason(error)})")
         finally:
             claim.release(self.run.directory, self._token)
 
@@ -142,11 +148,9 @@ class Session:
             self._say("stopped", "interrupted from the keyboard; resume goes on from the last save")
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            reason = (
-                "the disk is full" if full else f"a file could not be written ({error.strerror or error})"
-            )
+            why = "the disk is full" if full else f"a file could not be written ({reason(error)})"
             self._say(
-                "failed", f"{reason}; everything up to the last save is whole, and resume goes on from there"
+                "failed", f"{why}; everything up to the last save is whole, and resume goes on from there"
             )
         except (ValueError, KeyError, DatasetError) as error:
             self._say("failed", str(error))
@@ -317,13 +321,23 @@ class Session:
             )
 
     def _abandoned(self) -> bool:
+        """Whether nobody has watched for the lease's time, by the clock that only counts: a machine may have slept."""
         if self.config.lease_s is None:
             return False
         try:
             touched = (self.run.directory / "lease.json").stat().st_mtime
         except OSError:
             touched = self.config.created
-        return time.time() - touched > self.config.lease_s
+        counted = time.monotonic()
+        if (
+            self._lease is None
+        ):  # what passed before it began is known by the clock alone, which may have been set
+            passed = min(max(0.0, time.time() - touched), max(0.0, self.config.lease_s - LEAST_LEASE_S))
+            self._watched = counted - passed
+        elif touched != self._lease:
+            self._watched = counted
+        self._lease = touched
+        return counted - self._watched > self.config.lease_s
 
 
 def default_device() -> str:

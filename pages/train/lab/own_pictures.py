@@ -13,7 +13,7 @@ from pages.stores import own_sets, visit
 from pages.train.lab import evolving
 from pages.train.lab.fields import BATCH
 from pages.train.lab.keys import Recipe
-from vitviz.words import plain, plural
+from vitviz.words import plain, plural, reason
 
 if TYPE_CHECKING:
     from vitviz.data.own import OwnNote
@@ -129,5 +129,9 @@ def draw_set(note: OwnNote) -> None:
 
 
 def _remove(name: str) -> None:
-    own_sets.remove(visit.current(), name)
+    try:
+        own_sets.remove(visit.current(), name)
+    except OSError as error:
+        st.session_state[_REFUSED] = f"The pictures could not be removed ({reason(error)})."
+        return
     evolving.forget()

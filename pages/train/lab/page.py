@@ -25,11 +25,12 @@ from pages.train.lab import (
     watch,
 )
 from pages.train.lab.life import asks_again, life
+from pages.train.lab.part import part
 from pages.train.lab.recorded import Recording
 from vitviz.training.executor import ExecutorError
 from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run
-from vitviz.words import plain
+from vitviz.words import plain, plural, reason
 
 RESET = 1.5  # the page runs again where visits should now poll so many times faster or slower
 STAGE_POLL_S = (
@@ -56,8 +57,11 @@ def start(config: RunConfig) -> None:
     try:
         config = replace(table.fresh(config), owner=visit.current().owner, lease_s=runs.LEASE_S)
         run = runs.executor().start(config, visit.address())
-    except (ExecutorError, ValueError, OSError) as error:
+    except (ExecutorError, ValueError) as error:
         keys.notice(f"It cannot start: {error}.")
+        return
+    except OSError as error:
+        keys.notice(f"It cannot start: the runs' folder cannot be written ({reason(error)}).")
         return
     runs.adopt(visit.current(), run.id)
     show(run.id)
@@ -222,6 +226,8 @@ def main() -> None:
     with st.container(key="live_lab-form"):
         config = race.draw_form() if race.choose() else recipe_form.draw()
     mine = runs.mine(visit.current())
+    if lost := visit.take_lost(visit.current()):
+        keys.notice(f"{plural(lost, 'run is', 'runs are')} gone: removed, or kept no longer on this server.")
     focus = _start_row(config, mine)
     if focus is None:
         recording = recorded.to_show()
@@ -238,7 +244,7 @@ def _run(whole: Run, mine: list[Run]) -> None:
     active = any(runs.status(run).active for run in shown)
     st.session_state[keys.WATCHED] = active
     slowness = st.session_state[keys.SLOWNESS] = runs.watchers().slowness()
-    st.fragment(_stage, run_every=STAGE_POLL_S * slowness if active else None)(shown, whole)
+    st.fragment(part(_stage), run_every=STAGE_POLL_S * slowness if active else None)(shown, whole)
     focus = whole
     if race.is_experiment(whole):
         focus = race.choose_member(whole)
@@ -246,11 +252,11 @@ def _run(whole: Run, mine: list[Run]) -> None:
         page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
     growing = active or not evolving.complete(focus)
     st.session_state[keys.GROWING] = growing and not active
-    st.fragment(_life, run_every=LIFE_POLL_S * slowness if growing else None)(focus)
+    st.fragment(part(_life), run_every=LIFE_POLL_S * slowness if growing else None)(focus)
     _drawing_title(focus)
-    st.fragment(_draw, run_every=DRAW_POLL_S * slowness if active else None)(focus)
+    st.fragment(part(_draw), run_every=DRAW_POLL_S * slowness if active else None)(focus)
     st.subheader("Runs of this visit", anchor=False)
-    st.fragment(table.draw, run_every=TABLE_POLL_S * slowness if active else None)(mine)
+    st.fragment(part(table.draw), run_every=TABLE_POLL_S * slowness if active else None)(mine)
     table.manage(whole, show)
     _drawers(whole.config().preset, lambda: numbers.draw(focus))
 

@@ -11,7 +11,7 @@ from pages.shell import page, received
 from pages.stores import runs, visit
 from pages.train.lab import fields, keys, race, recipe_form, settings, watch
 from vitviz.analysis.milestones import time_to
-from vitviz.words import plain
+from vitviz.words import plain, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,13 +117,20 @@ def _share(run: Run) -> None:
 
 def _make_key(run: Run) -> None:
     if runs.may_change(visit.current(), run):
-        st.session_state[keys.SHARED] = (run.id, runs.share(run))
+        try:
+            st.session_state[keys.SHARED] = (run.id, runs.share(run))
+        except OSError as error:
+            keys.notice(f"It could not be shared ({reason(error)}).")
 
 
 def _take_back(run: Run) -> None:
     if runs.may_change(visit.current(), run):
-        st.session_state.pop(keys.SHARED, None)
-        runs.unshare(run)
+        try:
+            runs.unshare(run)
+        except OSError as error:
+            keys.notice(f"It is still shared, for that could not be written ({reason(error)}).")
+        else:
+            st.session_state.pop(keys.SHARED, None)
 
 
 def _rename(run: Run, key: str) -> None:
@@ -132,7 +139,7 @@ def _rename(run: Run, key: str) -> None:
     try:
         run.rename(st.session_state[key])
     except OSError as error:
-        keys.notice(f"The name could not be kept ({error.strerror or error}).")
+        keys.notice(f"The name could not be kept ({reason(error)}).")
 
 
 def _copy(run: Run) -> None:
@@ -153,6 +160,9 @@ def _delete(run: Run) -> None:
             run.delete()
     except RunError as error:
         keys.notice(f"{error}.")
+        return
+    except OSError as error:
+        keys.notice(f"It could not be removed ({reason(error)}).")
         return
     runs.drop(visit.current(), run.id)
 
@@ -197,8 +207,10 @@ def _upload(shown: Callable[[str], None]) -> None:
     st.session_state["live_lab._turn"] = turn + 1
     try:
         run = import_run(runs.folder(), file.data, owner=visit.current().owner, lease_s=runs.LEASE_S)
-    except (RunError, ValueError, OSError) as error:
+    except (RunError, ValueError) as error:
         keys.notice(f"This file cannot be used: {error}.")
+    except OSError as error:
+        keys.notice(f"The run could not be stored ({reason(error)}).")
     else:
         runs.adopt(visit.current(), run.id)
         shown(run.id)

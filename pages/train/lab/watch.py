@@ -16,7 +16,7 @@ from pages.train.lab import fields, keys
 from pages.train.lab.curves import curves
 from vitviz.analysis.milestones import time_to
 from vitviz.plots.curves import RunLabel, Series, payload
-from vitviz.words import percent, plain
+from vitviz.words import percent, plain, reason
 
 if TYPE_CHECKING:
     from vitviz.training.runs import Run, Status
@@ -305,8 +305,10 @@ def _button(run: Run, label: str, icon: str, act: Callable[[Run], object], disab
         st.session_state[keys.STOPPING] = run.id if label == "Stop" else None
         try:
             act(run)
-        except (ExecutorError, ValueError, OSError) as error:  # the run may be gone, or the disk full
+        except (ExecutorError, ValueError) as error:  # the run may be gone
             keys.notice(f"{error}.")
+        except OSError as error:
+            keys.notice(f"The run was not told, for nothing can be written to it ({reason(error)}).")
         st.rerun()
 
 
@@ -344,6 +346,6 @@ def _apply(run: Run, name: str) -> None:
     try:
         run.control("set", **{name: float(value)})
     except (ValueError, OSError) as error:
-        st.session_state[keys.REFUSAL] = _sentence(fields.said(str(error)))
+        st.session_state[keys.REFUSAL] = _sentence(fields.said(reason(error)))
     else:
         st.session_state.pop(keys.REFUSAL, None)

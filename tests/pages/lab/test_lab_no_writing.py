@@ -1,0 +1,134 @@
+"""What the pages say where the runs' folder cannot be written, and when it goes while they show it."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from pages.train.lab.part import part
+from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button
+from tests.robustness.no_writing import read_only
+from vitviz.config import TrainConfig, ViTConfig
+from vitviz.models.zoo import GREY_32
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run, RunError
+from vitviz.training.session import Session
+
+CONFIG = RunConfig(
+    ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2, mlp_ratio=1.0),
+    GREY_32,
+    TrainConfig(dataset="digits", epochs=1, batch_size=64, train_fraction=0.2, snapshots=3),
+    "A tiny one",
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    made = Run.create(tmp_path_factory.mktemp("trained"), CONFIG)
+    assert Session(made, device="cpu").perform().state == "done"
+    return made
+
+
+@pytest.fixture
+def run(trained: Run, folder: Path, executor: FakeExecutor) -> Run:
+    return Run(shutil.copytree(trained.directory, folder / trained.id))
+
+
+def warned(app: AppTest) -> str:
+    return "\n".join(warning.value for warning in app.main.warning).replace("\\", "")
+
+
+def test_a_run_is_looked_at_in_a_folder_that_cannot_be_written(
+    open_app: OpenApp, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = belongs(open_app(PAGE, live_lab__run=run.id), run)
+    with read_only(folder, monkeypatch):
+        assert not app.run().exception
+        for page in ("pages/inside/patches/page.py", "pages/inside/distance/page.py"):
+            lens = open_app(page, model=f"run:{run.id}")
+            assert lens.sidebar.selectbox(key="model").value == f"run:{run.id}"
+
+
+def test_what_cannot_be_written_is_said(
+    open_app: OpenApp, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = belongs(open_app(PAGE, live_lab__run=run.id), run)
+    with read_only(folder, monkeypatch):
+        start_button(app).click().run()
+        assert warned(app) == "It cannot start: the runs' folder cannot be written (Read-only file system)."
+        app.main.text_input(key=f"live_lab._name_{run.id}").set_value("Renamed").run()
+        assert warned(app) == "The name could not be kept (Read-only file system)."
+        app.main.button(key="live_lab._share").click().run()
+        assert warned(app) == "It could not be shared (Read-only file system)."
+        app.main.button(key="live_lab._delete").click().run()
+        assert warned(app) == "It could not be removed (Read-only file system)."
+    assert run.config().name == "A tiny one" and run.snapshots()
+    assert not app.run().exception and not app.main.warning
+
+
+def test_own_pictures_that_cannot_be_stored_or_removed_are_said(
+    open_app: OpenApp, executor: FakeExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(PAGE)
+    with read_only(executor.folder, monkeypatch):
+        upload(app)
+        assert "The pictures could not be stored (Read-only file system)." in errors(app)
+    upload(app)
+    assert app.main.selectbox(key="live_lab.dataset").value.startswith("own:")
+    with read_only(executor.folder, monkeypatch):
+        assert not app.run().exception
+        app.main.button(key="live_lab._own_remove").click().run()
+        assert "The pictures could not be removed (Read-only file system)." in errors(app)
+    assert app.main.selectbox(key="live_lab.dataset").value.startswith("own:")
+
+
+def test_runs_that_go_while_they_are_looked_at_are_said(open_app: OpenApp, run: Run, folder: Path) -> None:
+    app = belongs(open_app(PAGE, live_lab__run=run.id), run)
+    lens = open_app("pages/inside/patches/page.py", model=f"run:{run.id}")
+    shutil.rmtree(folder)
+    assert (
+        not app.run().exception and warned(app) == "1 run is gone: removed, or kept no longer on this server."
+    )
+    assert not app.run().main.warning
+    assert not lens.run().exception
+    assert lens.sidebar.selectbox(key="model").value != f"run:{run.id}"
+    start_button(app).click().run()
+    assert not app.exception and len(list(folder.glob("*/config.json"))) == 1  # a new folder is made
+
+
+def test_a_part_that_polls_runs_the_page_anew_where_its_run_has_gone(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anew: list[bool] = []
+    monkeypatch.setattr("streamlit.rerun", lambda: anew.append(True))
+    draw = part(lambda shown, focus: focus.config())
+    draw([run], run)
+    (run.directory / "snapshots").rename(run.directory / "elsewhere")
+    with pytest.raises(RunError):  # what is wrong with a run that is there is not hidden
+        part(lambda shown: shown[0].snapshot_path())([run])
+    shutil.rmtree(run.directory)
+    draw([run], run)
+    assert anew == [True]
+
+
+def upload(app: AppTest) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for kind in ("cats", "dogs"):
+            for place in range(8):
+                picture = io.BytesIO()
+                Image.fromarray(np.full((32, 32, 3), 8 * place + 99 * (kind == "cats"), np.uint8)).save(
+                    picture, "PNG"
+                )
+                archive.writestr(f"{kind}/{place}.png", picture.getvalue())
+    (uploader,) = [one for one in app.get("file_uploader") if one.label.startswith("A zip")]
+    uploader.upload("pets.zip", buffer.getvalue(), "application/zip")
+    app.run()
+    assert not app.exception, app.exception[0].message

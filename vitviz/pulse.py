@@ -1,0 +1,85 @@
+"""Whether who says so every few seconds still lives, though clocks are set, jump when a laptop wakes, and differ.
+
+The age of the last word is what a first look goes by. Who looks again goes by what it saw with the clock that only
+counts: a word that changed a moment ago is of one who lives, one that stood still for too long is of one who died,
+whatever time stands in it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+
+class Clock:
+    """Notices that a clock was set: its time against the one that only counts.
+
+    Args:
+        tolerance_s: by how much a clock may run unevenly between two looks.
+    """
+
+    def __init__(self, tolerance_s: float) -> None:
+        self._tolerance_s = tolerance_s
+        self._offset: float | None = None
+        self._jumped = float("-inf")
+
+    def even_for(self, seconds: float, now: float) -> bool:
+        """Whether no jump was noticed within the last seconds: ages of files and words can be believed then.
+
+        Args:
+            now: the clock's time, in seconds since 1970.
+        """
+        counted = time.monotonic()
+        offset = now - counted
+        if self._offset is not None and abs(offset - self._offset) > self._tolerance_s:
+            self._jumped = counted
+        self._offset = offset
+        return counted - self._jumped > seconds
+
+
+@dataclass(frozen=True)
+class _Seen:
+    word: float
+    since: float  # when it was seen first; this and the next by the clock that only counts
+    looked: float
+    moved: bool  # whether it took another's place under our eyes
+
+
+class Pulses:
+    """Who lives, as far as this process saw.
+
+    Args:
+        limit_s: who is silent for so long has died.
+        most: of how many it is remembered what they said; the longest unasked are forgotten.
+    """
+
+    def __init__(self, limit_s: float, most: int = 4096) -> None:
+        self._limit_s, self._most = limit_s, most
+        self._clock = Clock(limit_s / 2)
+        self._seen: dict[str, _Seen] = {}
+        self._lock = threading.Lock()
+
+    def lives(self, name: str, word: float, now: float) -> bool:
+        """Whether one lives.
+
+        Args:
+            name: who.
+            word: the time that it said last, in seconds since 1970.
+            now: by the clock that `word` was read from, as near as is known.
+        """
+        counted = time.monotonic()
+        with self._lock:
+            even = self._clock.even_for(self._limit_s, now)
+            last = self._seen.pop(name, None)
+            if last is None or last.word != word:
+                moved = last is not None and counted - last.looked <= self._limit_s
+                seen = _Seen(word, counted, counted, moved)
+            else:
+                seen = _Seen(word, last.since, counted, last.moved)
+            self._seen[name] = seen
+            while len(self._seen) > self._most:
+                del self._seen[next(iter(self._seen))]
+        if counted - seen.since > self._limit_s:
+            return False
+        return seen.moved or not even or now - word <= self._limit_s
