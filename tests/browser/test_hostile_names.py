@@ -30,6 +30,7 @@ PAGES = (
     "attention?attention.view=ablate",
     "attention_distance",
     "layers",
+    "data",
     "live_lab",
     "swin",
     "distillation",

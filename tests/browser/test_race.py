@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from vitviz.experiments.data_size import RACERS, TITLES
 from vitviz.training.races import CODES
+from vitviz.words import percent
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]
@@ -57,5 +61,27 @@ def test_the_measured_race_opens_the_live_one(visit: Visit) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     page.get_by_role("link", name="Train this live").click()
     expect(page.locator("h1")).to_have_text("Live lab", timeout=TRAINING_MS)
-    expect(page.get_by_role("radio", name=re.compile("Experiment"))).to_be_checked(timeout=TRAINING_MS)
+    expect(page.get_by_role("radio", name=re.compile("do positions matter"))).to_be_checked(
+        timeout=TRAINING_MS
+    )
     expect(page.get_by_role("radio", name="Digits")).to_be_checked()
+
+
+def test_a_data_race_runs_to_its_end_and_its_points_are_the_runs_own(visit: Visit, runs_folder: Path) -> None:
+    page = visit("live_lab?live_lab.train=data&live_lab.race_pictures=50", height=1600)
+    page.get_by_role("button", name="Start a new run").click()
+    beside = page.get_by_role("link", name="See it among the stored points")
+    expect(beside).to_be_visible(timeout=2 * TRAINING_MS)  # four models, 400 updates each
+    (config,) = [file for file in runs_folder.glob("*/config.json") if '"data_race"' in file.read_text()]
+    measured = {}
+    for name in RACERS:
+        records = (config.parent / "members" / name / "records.jsonl").read_text().splitlines()
+        found = [record for record in map(json.loads, records) if record["kind"] == "evaluation"]
+        measured[name] = next(record["accuracy"] for record in found if record["split"] == "test")
+    beside.click()
+    expect(page.locator("h1")).to_have_text("How much data?", timeout=TRAINING_MS)
+    stars = page.get_by_text("Stars are your own races")
+    for name, accuracy in measured.items():
+        expect(stars).to_contain_text(
+            f"{TITLES[name]} {percent(accuracy)} with 50 pictures", timeout=TRAINING_MS
+        )
