@@ -109,6 +109,8 @@ class TrainConfig:
     frozen: tuple[str, ...] = ()  # parameter-name prefixes outside the optimiser (recipe A's patch_embed)
     distill_from: str | None = None  # a checkpoint's path: DeiT's teacher
     distillation: Literal["hard", "soft"] = "hard"
+    distillation_weight: float = 0.1  # DeiT's lambda, of a soft lesson only
+    distillation_temperature: float = 3.0  # its tau
     precision: Literal["auto", "fp32"] = "auto"  # auto: bf16 where the processor has it
     threads: int = 1
     seed: int = 0
@@ -128,6 +130,11 @@ class TrainConfig:
         ):
             one_of(self, name, allowed)
         fraction(self, "momentum", "warmup_fraction", "label_smoothing")
+        for name, lowest, highest in (("distillation_weight", 0, 1), ("distillation_temperature", 0.1, 100)):
+            if not lowest <= getattr(self, name) <= highest:
+                raise ValueError(
+                    f"{name} must lie in [{lowest}, {highest}], received {getattr(self, name)!r}"
+                )
         if not 0 < self.train_fraction <= 1:
             raise ValueError(f"train_fraction must lie in (0, 1], received {self.train_fraction!r}")
         if not 0 < self.validation_fraction <= 0.5:

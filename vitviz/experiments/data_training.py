@@ -60,22 +60,30 @@ class _Measure:
         data = training_data(load_dataset(self.dataset), grid.preparation, train)
         if len(data.train) != cell["pictures"]:
             raise ValueError(f"{cell['pictures']} training pictures were asked for, {len(data.train)} found")
-        teacher = self._teacher(cell, data, folder) if cell["model"] == "deit" else None
+        teacher = teacher_for(self.dataset, cell, data, folder) if cell["model"] == "deit" else None
         taught = train if teacher is None else replace(train, distill_from="this cell's CNN")
         found = trained(grid.models[cell["model"]], taught, data, teacher)
         if cell["model"] == "cnn":
             save_file(found.weights, _weights_file(cell, folder))
-        return found.row | ({} if teacher is None else _heads(found, data))
+        return found.row | ({} if teacher is None else heads(found, data))
 
-    def _teacher(self, cell: Cell, data: TrainingData, folder: Path) -> nn.Module:
-        """The CNN that was trained on the very pictures that the student sees."""
-        grid, asked = GRIDS[self.dataset], {**cell, "model": "cnn"}
-        if not _weights_file(asked, folder).is_file():
-            train = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
-            save_file(trained(grid.models["cnn"], train, data).weights, _weights_file(asked, folder))
-        teacher = create_model(grid.models["cnn"])
-        teacher.load_state_dict(load_file(_weights_file(asked, folder)))
-        return teacher
+
+def teacher_for(dataset: str, cell: Cell, data: TrainingData, folder: Path) -> nn.Module:
+    """The CNN that was trained on the very pictures that a student sees; trained now where `folder` has none.
+
+    Args:
+        dataset: of the grid.
+        cell: 'pictures', 'augmented' and 'seed' of the student.
+        data: its pictures.
+        folder: keeps the weights of teachers.
+    """
+    grid, asked = GRIDS[dataset], {**cell, "model": "cnn"}
+    if not _weights_file(asked, folder).is_file():
+        train = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
+        save_file(trained(grid.models["cnn"], train, data).weights, _weights_file(asked, folder))
+    teacher = create_model(grid.models["cnn"])
+    teacher.load_state_dict(load_file(_weights_file(asked, folder)))
+    return teacher
 
 
 def _weights_file(cell: Cell, folder: Path) -> Path:
@@ -83,7 +91,7 @@ def _weights_file(cell: Cell, folder: Path) -> Path:
     return folder / f"{cell['model']}-{cell['pictures']}-{kind}-{cell['seed']}.safetensors"
 
 
-def _heads(found: Trained, data: TrainingData) -> dict[str, Any]:
+def heads(found: Trained, data: TrainingData) -> dict[str, Any]:
     """Test accuracy of each of the DeiT's heads, of the sum of their softmaxes and of their logits' mean."""
     by_cls, by_dist = found.test_logits["logits_cls"], found.test_logits["logits_dist"]
     labels = data.test.labels.numpy()

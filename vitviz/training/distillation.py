@@ -9,9 +9,6 @@ from torch import Tensor, nn
 from vitviz.config import TrainConfig
 from vitviz.training.recipe import Mixture
 
-SOFT_WEIGHT = 0.1  # DeiT's lambda and tau
-SOFT_TEMPERATURE = 3.0
-
 
 def distillation_loss(
     student: nn.Module, teacher: nn.Module, inputs: Tensor, targets: Mixture, config: TrainConfig
@@ -19,7 +16,9 @@ def distillation_loss(
     """(logits, loss) of a student that also learns from a teacher's view of the same pictures.
 
     hard: L = 1/2 CE(cls, y) + 1/2 CE(dist, argmax teacher)
-    soft: L = (1 - lambda) CE(cls, y) + lambda tau^2 KL(teacher/tau || dist/tau), lambda 0.1, tau 3
+    soft: L = (1 - lambda) CE(cls, y) + lambda tau^2 KL(teacher/tau || dist/tau)
+
+    lambda and tau are the config's `distillation_weight` and `distillation_temperature`, 0.1 and 3 in the paper
 
     A student without a distillation token uses its one head for both terms.
     """
@@ -35,10 +34,11 @@ def distillation_loss(
         loss = targets.weight * loss + (1 - targets.weight) * other
     if config.distillation == "hard":
         return logits, (loss + F.cross_entropy(by_dist, taught.argmax(dim=1))) / 2
+    weight, temperature = config.distillation_weight, config.distillation_temperature
     divergence = F.kl_div(
-        F.log_softmax(by_dist / SOFT_TEMPERATURE, dim=1),
-        F.log_softmax(taught / SOFT_TEMPERATURE, dim=1),
+        F.log_softmax(by_dist / temperature, dim=1),
+        F.log_softmax(taught / temperature, dim=1),
         reduction="batchmean",
         log_target=True,
     )
-    return logits, (1 - SOFT_WEIGHT) * loss + SOFT_WEIGHT * SOFT_TEMPERATURE**2 * divergence
+    return logits, (1 - weight) * loss + weight * temperature**2 * divergence

@@ -173,6 +173,8 @@ _ELSEWHERE = {  # drawn as other controls, or following from the data
     "num_classes": "the number of classes",
     "dataset": "data set",
     "distill_from": "teacher",
+    "distillation_weight": "Weight of the teacher",
+    "distillation_temperature": "Temperature",
     "attention_scale": "Scale of scores",
     "head_input": "A head reads",
     "num_registers": "Registers",

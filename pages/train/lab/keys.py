@@ -49,11 +49,13 @@ class Recipe(controls.Chosen, page="live_lab"):
 
 @dataclass(frozen=True)
 class Family(controls.Chosen, page="live_lab"):
-    """Which kind of model; of a DeiT also who teaches it, by its key, and what of the answer."""
+    """Which kind of model; of a DeiT also who teaches it, by its key, what of the answer, and how much it counts."""
 
     family: str
     teacher: str
     distillation: str
+    distillation_weight: float
+    distillation_temperature: float
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from vitviz.config import (
     FlatAttentionConfig,
     ModelConfig,
     Preparation,
+    TrainConfig,
     ViTConfig,
 )
 from vitviz.models.presets import SWIN_DIGITS, VIT_DIGITS
@@ -248,15 +249,13 @@ def build(recipe: ModelConfig, family: str, shown: dict[str, Any], shape: dict[s
     return replace(base(family, recipe), **(values | shape))
 
 
-def draw_teacher(
-    preparation: Preparation, dataset: str, distill_from: str | None, kind: str
-) -> dict[str, Any]:
+def draw_teacher(preparation: Preparation, dataset: str, train: TrainConfig) -> dict[str, Any]:
     """Draws who teaches a DeiT and how: the part of the training's config that says so.
 
     Only models that were trained on the same set and read its pictures the same way can teach.
     """
     found, models = teachers(preparation, dataset), nouns.models()
-    start = next((key for key, path in found.items() if path == distill_from), None)
+    start = next((key for key, path in found.items() if path == train.distill_from), None)
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
         key = controls.select(
@@ -275,12 +274,41 @@ def draw_teacher(
             Family.key("distillation"),
             "The token learns",
             list(_DISTILLATIONS),
-            kind,
+            train.distillation,
             format_func=lambda name: _DISTILLATIONS[name],
             disabled=not found,
-            help="Hard: the teacher's class counts as the truth. Soft: its probabilities, at temperature 3.",
+            help="Hard: the teacher's class counts as the truth. Soft: its probabilities, at a temperature.",
         )
-    return {"distill_from": found.get(key), "distillation": how}
+    return {"distill_from": found.get(key), "distillation": how} | _soft(train, bool(found) and how == "soft")
+
+
+def _soft(train: TrainConfig, soft: bool) -> dict[str, float]:
+    """Draws how much a soft lesson counts, and how soft it is."""
+    why_not = None if soft else "Disabled: a hard lesson counts one half, and has no temperature."
+    left, right = st.columns(2, vertical_alignment="bottom")
+    with left:
+        weight = controls.slider(
+            Family.key("distillation_weight"),
+            "Weight of the teacher, λ",
+            0.0,
+            1.0,
+            float(train.distillation_weight),
+            0.05,
+            why_not=why_not,
+            help="The labels have the rest, 1 - λ.",
+        )
+    with right:
+        temperature = controls.slider(
+            Family.key("distillation_temperature"),
+            "Temperature, τ",
+            1.0,
+            10.0,
+            float(train.distillation_temperature),
+            0.5,
+            why_not=why_not,
+            help="The logits are divided by it: the higher, the more even are the teacher's probabilities.",
+        )
+    return {"distillation_weight": weight, "distillation_temperature": temperature} if soft else {}
 
 
 def teachers(preparation: Preparation, dataset: str) -> dict[str, str]:

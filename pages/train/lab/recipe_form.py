@@ -115,13 +115,15 @@ def _starts(model: ModelConfig, train: TrainConfig, family: str) -> dict[str, An
     return found | model_form.starts(family, model) | _taught(train)
 
 
-def _taught(train: TrainConfig) -> dict[str, str]:
+def _taught(train: TrainConfig) -> dict[str, Any]:
     """Where the teacher's controls stand."""
     if train.distill_from is None:
         return {}
     key = model_form.teacher_of(train.distill_from)
     return ({} if key is None else {Family.key("teacher"): key}) | {
-        Family.key("distillation"): train.distillation
+        Family.key("distillation"): train.distillation,
+        Family.key("distillation_weight"): float(train.distillation_weight),
+        Family.key("distillation_temperature"): float(train.distillation_temperature),
     }
 
 
@@ -222,7 +224,7 @@ def _teacher(preset: TrainingPreset, family: str, preparation: Preparation, data
     """Who teaches: of a DeiT as its controls say, of others only as their recipe has it."""
     train = preset.train
     if family == "deit":
-        return model_form.draw_teacher(preparation, dataset, train.distill_from, train.distillation)
+        return model_form.draw_teacher(preparation, dataset, train)
     return {} if family == model_form.family_of(preset.model) else {"distill_from": None}
 
 

@@ -1,0 +1,81 @@
+"""Does a teacher help? A DeiT taught hard, and softly at several temperatures and weights, beside its twin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vitviz.config import TrainConfig
+from vitviz.data.datasets import load_dataset
+from vitviz.experiments.data_size import GRIDS, SEEDS
+from vitviz.experiments.data_training import heads, teacher_for
+from vitviz.experiments.experiment import Cell, Experiment
+from vitviz.experiments.training import trained
+from vitviz.training.pictures import training_data
+
+DATASET = "digits"
+NAME = f"teaching_{DATASET}"
+SIZES = (100, 400)
+TWIN, HARD = "twin", "hard"
+SOFT = tuple((temperature, weight) for temperature in (1.0, 3.0, 10.0) for weight in (0.1, 0.5, 0.9))
+LESSONS = (TWIN, HARD, *(f"soft τ {temperature:g} λ {weight:g}" for temperature, weight in SOFT))
+
+
+def experiment() -> Experiment:
+    """Every lesson at every size and seed; the twin is the ViT without a second token, trained as long."""
+    cells: list[Cell] = [
+        {"lesson": lesson, "pictures": pictures, "seed": seed}
+        for seed in SEEDS
+        for pictures in SIZES
+        for lesson in LESSONS
+    ]
+    grid = GRIDS[DATASET]
+    settings = {
+        "dataset": DATASET,
+        "updates": grid.updates,
+        "batch_size": grid.train.batch_size,
+        "teacher": "cnn",
+    }
+    return Experiment(NAME, "Does a teacher help?", cells, _Measure(), settings)
+
+
+def recipe(lesson: str, train: TrainConfig) -> TrainConfig:
+    """The grid's recipe with one way of teaching.
+
+    Raises:
+        ValueError: if there is no such lesson.
+    """
+    if lesson == TWIN:
+        return train
+    if lesson == HARD:
+        return replace(train, distill_from="this cell's CNN", distillation="hard")
+    if lesson not in LESSONS:
+        raise ValueError(f"lesson must be one of {', '.join(LESSONS)}, received {lesson!r}")
+    temperature, weight = SOFT[LESSONS.index(lesson) - 2]
+    return replace(
+        train,
+        distill_from="this cell's CNN",
+        distillation="soft",
+        distillation_temperature=temperature,
+        distillation_weight=weight,
+    )
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """Trains one lesson."""
+
+    def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
+        torch.set_num_threads(1)
+        grid, lesson = GRIDS[DATASET], cell["lesson"]
+        train = grid.trained_on(cell["pictures"], cell["seed"])
+        data = training_data(load_dataset(DATASET), grid.preparation, train)
+        if lesson == TWIN:
+            return trained(grid.models["vit"], train, data).row
+        asked = {"pictures": cell["pictures"], "augmented": True, "seed": cell["seed"]}
+        teacher = teacher_for(DATASET, asked, data, folder)
+        found = trained(grid.models["deit"], recipe(lesson, train), data, teacher)
+        return found.row | heads(found, data)
