@@ -130,11 +130,7 @@ class TrainConfig:
         ):
             one_of(self, name, allowed)
         fraction(self, "momentum", "warmup_fraction", "label_smoothing")
-        for name, lowest, highest in (("distillation_weight", 0, 1), ("distillation_temperature", 0.1, 100)):
-            if not lowest <= getattr(self, name) <= highest:
-                raise ValueError(
-                    f"{name} must lie in [{lowest}, {highest}], received {getattr(self, name)!r}"
-                )
+        _check_distillation(self)
         if not 0 < self.train_fraction <= 1:
             raise ValueError(f"train_fraction must lie in (0, 1], received {self.train_fraction!r}")
         if not 0 < self.validation_fraction <= 0.5:
@@ -160,6 +156,17 @@ class TrainConfig:
             raise ValueError(f"gradient_clip must be positive, received {self.gradient_clip!r}")
         if self.ema_decay is not None and not 0 < self.ema_decay < 1:
             raise ValueError(f"ema_decay must lie in (0, 1), received {self.ema_decay!r}")
+
+
+def _check_distillation(config: TrainConfig) -> None:
+    for name, lowest, highest in (
+        ("distillation_weight", 0.0, 1.0),
+        ("distillation_temperature", 0.1, 100.0),
+    ):
+        if not lowest <= getattr(config, name) <= highest:
+            raise ValueError(
+                f"{name} must lie in [{lowest:g}, {highest:g}], received {getattr(config, name)!r}"
+            )
 
 
 Config = ModelConfig | Preparation | TrainConfig

@@ -69,3 +69,16 @@ def test_the_label_of_a_mixed_picture_is_mixed_and_the_teachers_is_not() -> None
     mixed = 0.7 * cross_entropy(CLS, 0) + 0.3 * cross_entropy(CLS, 1)
     targets = Mixture(torch.tensor([0]), torch.tensor([1]), 0.7)
     assert loss_of("hard", targets, **TWO_HEADS) == pytest.approx((mixed + cross_entropy(DIST, 1)) / 2)
+
+
+def test_weight_and_temperature_are_the_configs() -> None:
+    config = TrainConfig(
+        distill_from="teacher", distillation="soft", distillation_weight=0.6, distillation_temperature=2.0
+    )
+    targets = Mixture(torch.tensor([LABEL]))
+    _, loss = distillation_loss(Says(CLS, **TWO_HEADS), Says(TEACHER), torch.zeros(1), targets, config)
+    expected = 0.4 * cross_entropy(CLS, LABEL) + 0.6 * 4 * divergence(TEACHER, DIST, 2.0)
+    assert loss.item() == pytest.approx(expected)
+    for wrong in ({"distillation_weight": 1.5}, {"distillation_temperature": 0.0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            TrainConfig(**wrong)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ ORDER = ("cnn", "hybrid", "swin", "vit", "deit")
 COLOURS = dict(zip(ORDER, race.COLOURS, strict=False))  # as they race
 SYMBOLS = {"cnn": "square", "hybrid": "diamond", "swin": "triangle-up", "vit": "circle", "deit": "cross"}
 HEIGHT_PX = 440
-_LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}}
+LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}}
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,23 @@ def size_figure(
     figure = PlainFigure(mode)
     figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for curve in curves:
-        _line(figure, curve.name, curve.title, curve.pictures, curve.mean, "pictures", error_y=_span(curve))
+        _line(
+            figure,
+            curve.name,
+            curve.title,
+            curve.pictures,
+            curve.mean,
+            "pictures",
+            error_y=span(curve, COLOURS[curve.name]),
+        )
     for point in own:
         _star(figure, point, PALETTES[mode].ink)
     sizes = sorted({int(size) for curve in curves for size in curve.pictures})
     figure.layout(
         height=HEIGHT_PX,
         showlegend=True,
-        legend=_LEGEND,
-        xaxis=_sizes_axis(sizes, "training pictures"),
+        legend=LEGEND,
+        xaxis=sizes_axis(sizes, "training pictures"),
         yaxis={"title": {"text": f"{what}, %"}, "rangemode": "tozero"},
     )
     return figure.figure()
@@ -76,14 +84,14 @@ def _line(
     )
 
 
-def _span(curve: Curve) -> dict[str, Any]:
-    """From the lowest to the highest seed, as Plotly's error bars."""
+def span(curve: Curve, colour: str) -> dict[str, Any]:
+    """From the lowest to the highest seed, as Plotly's error bars, in percent."""
     return {
         "type": "data",
         "symmetric": False,
         "array": (100 * (curve.high - curve.mean)).tolist(),
         "arrayminus": (100 * (curve.mean - curve.low)).tolist(),
-        "color": COLOURS[curve.name],
+        "color": colour,
         "thickness": 1.5,
         "width": 5,
     }
@@ -106,7 +114,8 @@ def _star(figure: PlainFigure, point: Own, ink: str) -> None:
     )
 
 
-def _sizes_axis(sizes: Sequence[float], title: str, unit: str = "") -> dict[str, Any]:
+def sizes_axis(sizes: Sequence[float], title: str, unit: str = "") -> dict[str, Any]:
+    """A logarithmic axis with a tick for every size."""
     return {
         "type": "log",
         "tickvals": list(sizes),
@@ -131,7 +140,7 @@ def time_figure(
     figure.layout(
         height=HEIGHT_PX,
         showlegend=True,
-        legend=_LEGEND,
+        legend=LEGEND,
         xaxis={"title": {"text": "seconds of one core"}, "rangemode": "tozero"},
         yaxis={"title": {"text": "accuracy on the validation pictures, %"}, "rangemode": "tozero"},
     )
@@ -161,8 +170,8 @@ def pretraining_figure(
     figure.layout(
         height=HEIGHT_PX,
         showlegend=True,
-        legend=_LEGEND,
-        xaxis=_sizes_axis(sizes_million, "pictures of the pre-training", " M"),
+        legend=LEGEND,
+        xaxis=sizes_axis(sizes_million, "pictures of the pre-training", " M"),
         yaxis={"title": {"text": "ImageNet accuracy after fine-tuning, %"}},
     )
     return figure.figure()
@@ -191,8 +200,8 @@ def gain_figure(gains: Sequence[tuple[str, str, int, float]], mode: Mode = "ligh
     figure.layout(
         height=360,
         showlegend=True,
-        legend=_LEGEND,
-        xaxis=_sizes_axis(sorted({size for _, _, size, _ in gains}), "training pictures"),
+        legend=LEGEND,
+        xaxis=sizes_axis(sorted({size for _, _, size, _ in gains}), "training pictures"),
         yaxis={"title": {"text": "augmented less plain, points"}},
     )
     return figure.figure()

@@ -8,8 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from vitviz.analysis.data_size import Curve
+from vitviz.plots.data_size import LEGEND, sizes_axis, span
 from vitviz.plots.plain import PlainFigure
-from vitviz.plots.theme import PALETTES, SEQUENTIAL, Mode, colorscale
+from vitviz.plots.theme import HEADS, PALETTES, SEQUENTIAL, Mode, colorscale
 
 
 def similarity_figure(
@@ -97,3 +99,76 @@ def disagreement_figure(
         yaxis={"autorange": "reversed", "showgrid": False},
     )
     return figure.figure()
+
+
+def worth_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Figure:
+    """Student less twin, in points, over the number of pictures, with the span of the seeds; a line an answer."""
+    palette = PALETTES[mode]
+    figure = PlainFigure(mode)
+    figure.hline(0, {"color": palette.muted, "width": 1.5})
+    for index, curve in enumerate(curves):
+        colour = HEADS[index]
+        figure.add(
+            "scatter",
+            name=curve.title,
+            x=[
+                float(size) * (1 + 0.03 * (index - 1.5)) for size in curve.pictures
+            ],  # spans stand side by side
+            y=(100 * curve.mean).tolist(),
+            error_y=span(curve, colour),
+            mode="lines+markers",
+            line={"color": colour, "width": 3 if not index else 1.5, "dash": "dot" if index > 1 else "solid"},
+            marker={"color": colour, "symbol": _ANSWER_SYMBOLS[index], "size": 9},
+            customdata=curve.pictures.tolist(),
+            hovertemplate=f"{curve.title}, %{{customdata:,}} pictures: %{{y:+.1f}} points<extra></extra>",
+        )
+    figure.layout(
+        height=380,
+        showlegend=True,
+        legend=LEGEND,
+        xaxis=sizes_axis(
+            sorted({int(size) for curve in curves for size in curve.pictures}), "training pictures"
+        ),
+        yaxis={"title": {"text": "student less twin, points"}},
+    )
+    return figure.figure()
+
+
+def lessons_figure(
+    names: Sequence[str], means: Sequence[float], spans: Sequence[tuple[float, float]], mode: Mode = "light"
+) -> go.Figure:
+    """Test accuracy of every lesson as a dot with the span of its seeds, from the first name down.
+
+    Args:
+        names: of the lessons; the first is the twin's, whose mean is drawn through.
+        means: in [0, 1].
+        spans: lowest and highest.
+    """
+    palette = PALETTES[mode]
+    figure = PlainFigure(mode)
+    figure.vline(100 * means[0], {"color": palette.muted, "width": 1.5, "dash": "dot"})
+    figure.add(
+        "scatter",
+        x=[100 * mean for mean in means],
+        y=list(names),
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [100 * (high - mean) for mean, (_, high) in zip(means, spans, strict=True)],
+            "arrayminus": [100 * (mean - low) for mean, (low, _) in zip(means, spans, strict=True)],
+            "color": palette.primary,
+            "width": 4,
+        },
+        mode="markers",
+        marker={"color": palette.primary, "size": 10, "symbol": ["diamond", *["circle"] * (len(names) - 1)]},
+        hovertemplate="%{y}: %{x:.1f} %<extra></extra>",
+    )
+    figure.layout(
+        height=34 * len(names) + 90,
+        xaxis={"title": {"text": "accuracy on the test pictures, %"}},
+        yaxis={"autorange": "reversed"},
+    )
+    return figure.figure()
+
+
+_ANSWER_SYMBOLS = ("circle", "square", "triangle-up", "cross")

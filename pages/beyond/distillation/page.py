@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from pages.beyond.distillation import teaching
 from pages.shell import controls, nouns, page, registry, stand_in, subject
 from pages.shell.subject import Subject
 from pages.stores import cached, catalogue
@@ -44,7 +45,7 @@ L = \tfrac12\,\mathrm{CE}\bigl(Z_{cls},\, y\bigr) + \tfrac12\,\mathrm{CE}\bigl(Z
 $$
 
 At test time the model answers with the mean of the two heads' logits, $(Z_{cls} + Z_{dist}) / 2$. Softly, with
-temperature $\tau = 3$ and $\lambda = 0.1$:
+temperature $\tau$ and weight $\lambda$ (3 and 0.1 in the paper):
 $(1-\lambda)\,\mathrm{CE}(Z_{cls}, y) + \lambda\tau^2\,\mathrm{KL}(p_t\,\|\,p_{dist})$ with
 $p = \mathrm{softmax}(Z/\tau)$.
 
@@ -299,6 +300,7 @@ said = choose(as_vit(chosen.config))
 stage(seen, said.block, said.one_head, teacher_of(chosen))
 depth(seen, chosen, said.block)
 agreement(measured(chosen))
+teaching.draw()
 nouns.link_to("live_lab", "Train a student, live", **{"live_lab.recipe": "cifar10_deit"})
 page.drawers(
     "distillation",

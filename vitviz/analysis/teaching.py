@@ -1,0 +1,148 @@
+"""What a teacher is worth: a student less its twin, seed by seed, over the number of pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vitviz.analysis.data_size import Curve
+from vitviz.words import percent, plural
+
+Row = Mapping[str, Any]
+# The student's answers: what a row of the data grid calls them.
+ANSWERS = {
+    "test": "Mean of the logits",
+    "test_softmax_sum": "Sum of the softmaxes",
+    "test_cls": "[CLS] alone",
+    "test_dist": "[DIST] alone",
+}
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One way of teaching at one size: accuracies over the seeds, on validation and on test pictures."""
+
+    name: str
+    pictures: int
+    validation: tuple[float, ...]
+    test: tuple[float, ...]
+
+    @property
+    def chosen_by(self) -> float:
+        """The mean on the validation pictures: what may choose."""
+        return float(np.mean(self.validation))
+
+    @property
+    def reached(self) -> float:
+        """The mean on the test pictures: what is reported."""
+        return float(np.mean(self.test))
+
+
+def worth(rows: Sequence[Row], augmented: bool) -> list[Curve]:
+    """A student's accuracy less its twin's of the same seed, a curve for each of its `ANSWERS`.
+
+    Args:
+        rows: of the data grid.
+        augmented: which half of it.
+    """
+    twins = _by_place(rows, "vit", augmented)
+    students = _by_place(rows, "deit", augmented)
+    curves = []
+    for key, title in ANSWERS.items():
+        by_size: dict[int, list[float]] = {}
+        for (pictures, seed), student in sorted(students.items()):
+            twin = twins.get((pictures, seed))
+            if twin is not None and key in student:
+                by_size.setdefault(pictures, []).append(float(student[key]) - float(twin["test"]))
+        if by_size:
+            values = list(by_size.values())
+            curves.append(
+                Curve(
+                    key,
+                    title,
+                    np.array(list(by_size)),
+                    np.array([np.mean(value) for value in values]),
+                    np.array([min(value) for value in values]),
+                    np.array([max(value) for value in values]),
+                    np.array([len(value) for value in values]),
+                )
+            )
+    return curves
+
+
+def _by_place(rows: Sequence[Row], model: str, augmented: bool) -> dict[tuple[int, int], Row]:
+    return {
+        (int(row["pictures"]), int(row["seed"])): row
+        for row in rows
+        if row["model"] == model and row["augmented"] == augmented and "test" in row
+    }
+
+
+def describe_worth(curve: Curve) -> str:
+    """Where the student wins in every seed, where it loses in every one, and where seeds decide."""
+    sizes = curve.pictures.tolist()
+    wins = [size for size, low in zip(sizes, curve.low, strict=True) if low > 0]
+    losses = [size for size, high in zip(sizes, curve.high, strict=True) if high < 0]
+    rest = [size for size in sizes if size not in wins and size not in losses]
+    best = int(curve.mean.argmax())
+    said = [
+        f"At best the teacher is worth {100 * curve.mean[best]:+.1f} points, with"
+        f" {plural(int(curve.pictures[best]), 'picture')}, at worst {100 * curve.mean.min():+.1f}, with"
+        f" {int(curve.pictures[curve.mean.argmin()]):,}."
+    ]
+    for found, words in (
+        (wins, "The student wins in every seed with"),
+        (losses, "It loses in every seed with"),
+    ):
+        if found:
+            said.append(f"{words} {_sizes(found)} pictures.")
+    if rest:
+        said.append(
+            f"With {_sizes(rest)} some seeds win and some do not: no difference that a seed could not make."
+        )
+    seeds = sorted({int(count) for count in curve.seeds})
+    return " ".join(said) + (" One seed each." if seeds == [1] else "")
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    shown = [f"{size:,}" for size in sizes]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def lessons(rows: Sequence[Row]) -> list[Lesson]:
+    """Rows of the teaching experiment by lesson and size, in the rows' order."""
+    found: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        if "test" in row:
+            found.setdefault((str(row["lesson"]), int(row["pictures"])), []).append(row)
+    return [
+        Lesson(
+            name,
+            pictures,
+            tuple(float(row["validation"]) for row in own),
+            tuple(float(row["test"]) for row in own),
+        )
+        for (name, pictures), own in found.items()
+    ]
+
+
+def describe_lessons(found: Sequence[Lesson], twin: str = "twin") -> str:
+    """Which lesson the validation pictures choose at every size, and what it is worth on the test pictures."""
+    said = []
+    for pictures in sorted({lesson.pictures for lesson in found}):
+        own = [lesson for lesson in found if lesson.pictures == pictures and lesson.name != twin]
+        alone = next((one for one in found if one.pictures == pictures and one.name == twin), None)
+        if not own or alone is None:
+            continue
+        best = max(own, key=lambda lesson: lesson.chosen_by)
+        clear = min(best.test) > max(alone.test)
+        said.append(
+            f"With {pictures:,} pictures the validation pictures choose '{best.name}': {percent(best.reached)} of the"
+            f" test pictures against the twin's {percent(alone.reached)},"
+            f" {100 * (best.reached - alone.reached):+.1f} points,"
+            f" {'every seed above every seed of the twin' if clear else 'within the spread of the seeds'}."
+        )
+    return " ".join(said)
