@@ -108,6 +108,15 @@ _ALL = (
         parts=("E", "positions", "blocks", "head"),
     ),
     PageEntry(
+        "beyond/data",
+        "data",
+        "How much data?",
+        "stacked_line_chart",
+        "Beyond",
+        "How many pictures does each model want?",
+        parts=("picture", "classes"),
+    ),
+    PageEntry(
         "beyond/distillation",
         "distillation",
         "DeiT: distillation",

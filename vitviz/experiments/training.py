@@ -45,7 +45,8 @@ def trained(
     trainer = Trainer(model, train, data, teacher=teacher)
     total = trainer.total_steps or 1
     marks = {round(total * (index + 1) / POINTS) for index in range(POINTS)}
-    curve, spent = [], 0.0
+    curve: list[list[float]] = []
+    spent = 0.0
     while not trainer.finished:
         began = time.process_time()
         try:

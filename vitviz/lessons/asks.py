@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vitviz.lessons import of_formulas, of_models, of_weights
+from vitviz.lessons import of_formulas, of_models, of_results, of_weights
 from vitviz.lessons.fields import LessonError, build, listed
 from vitviz.lessons.kinds import Measure
 from vitviz.words import cut
@@ -17,6 +17,7 @@ MEASURES: dict[str, type[Any]] = {
     "accuracy": of_weights.Accuracy,
     "answer": of_models.Answer,
     "blocks_to_reach": of_formulas.BlocksToReach,
+    "data_leader": of_results.DataLeader,
     "longer_branch": of_models.LongerBranch,
     "looks_at": of_models.LooksAt,
     "masked_pairs": of_formulas.MaskedPairs,

@@ -1,0 +1,131 @@
+"""Test accuracy against the number of training pictures, at equal updates or at equal time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+
+from pages.beyond.data import stored
+from pages.shell import controls, nouns, page
+from pages.stores import runs, visit
+from vitviz.analysis.data_size import Curve, Row, at_equal_time, curves, describe
+from vitviz.experiments import data_size
+from vitviz.experiments.result import Result
+from vitviz.lessons import of_results
+from vitviz.lessons.lesson import Question
+from vitviz.plots.data_size import Own, size_figure
+from vitviz.training.loop import Trainer
+
+MATH = r"""
+Every point is one training: the first $n$ pictures of the training set, the same number of updates for every model
+and size, the test pictures read once at its end. So a small set is seen many times over, a large one a few times or
+less than once: with $u$ updates of $b$ pictures each is seen $u\,b / n$ times.
+
+**Inductive bias** is what a model takes for granted before it has seen a picture. A convolution has one small filter
+for every place: neighbours belong together, and what is learned in one corner holds in all. A ViT has one linear map
+for every *patch* and learns from pictures which places belong together; self-attention itself does not know of places.
+Bias helps where it is right and pictures are few; where pictures are many, they can teach it.
+
+**Equal time** reads every training at the moment when the quickest model of that size was done, on the validation
+pictures: a costlier update has then been made fewer times.
+"""
+MEASURES = {"updates": "Equal updates", "time": "Equal time"}
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="data"):
+    """What the models have in common: as many updates, or as much of the processor's time."""
+
+    equal: str
+
+
+def draw() -> None:
+    """The whole view: choices, curves, caption, the visitor's own points, drawers."""
+    chosen = stored.choose()
+    if chosen is None:
+        return
+    which, found = chosen
+    equal = controls.segmented(
+        Choice.key("equal"), "Compared at", tuple(MEASURES), "updates", format_func=MEASURES.__getitem__
+    )
+    timed = equal == "time"
+    rows: Sequence[Row] = at_equal_time(found.rows) if timed else found.rows
+    lines = curves(rows, data_size.TITLES, which.augmented, "timed" if timed else "test")
+    own = [] if timed else own_points(which.dataset, which.augmented)
+    what = "accuracy on the validation pictures" if timed else "accuracy on the test pictures"
+    page.figure(size_figure(lines, stored.CHANCE, what, own, nouns.mode()), "data.sizes_figure")
+    page.caption(describe(lines))
+    if own:
+        page.caption("Stars are your own races: " + "; ".join(_said(point, lines) for point in own) + ".")
+    _live(which)
+    st.markdown(f":gray[{stored.how(found)}]")
+    asked = Question(
+        "Which of the models is best when there are the fewest pictures?",
+        of_results.DataLeader(which.dataset, which.augmented),
+    )
+    page.drawers(
+        "data.sizes",
+        math=MATH,
+        code=(data_size.Grid.trained_on, Trainer.advance),
+        numbers=partial(_numbers, found, lines),
+        asks=(asked,),
+    )
+
+
+def own_points(dataset: str, augmented: bool) -> list[Own]:
+    """Where the visit's own races of this grid ended."""
+    grid, found = data_size.GRIDS[dataset], []
+    for run in runs.mine(visit.current()):
+        config = run.config()
+        shifted = bool(config.train.shift_px)
+        if config.preset != data_size.PRESET or config.train.dataset != dataset or shifted != augmented:
+            continue
+        pictures = round(config.train.train_fraction * grid.sizes[-1])
+        for member in runs.models_of(run):
+            test, name = runs.log(member.id).read().test, member.directory.name
+            if test is not None and name in data_size.TITLES:
+                found.append(Own(name, data_size.TITLES[name], pictures, float(test["accuracy"])))
+    return found
+
+
+def _said(point: Own, lines: Sequence[Curve]) -> str:
+    """A point of the visitor's beside the stored one."""
+    from vitviz.words import percent
+
+    stored_line = next((line for line in lines if line.name == point.name), None)
+    place = None if stored_line is None else stored_line.at(point.pictures)
+    beside = (
+        "" if stored_line is None or place is None else f" (stored {percent(float(stored_line.mean[place]))})"
+    )
+    return f"{point.title} {percent(point.accuracy)} with {point.pictures:,} pictures{beside}"
+
+
+def _live(which: stored.Which) -> None:
+    """The way to race four of them now, with the stored points' own recipe."""
+    if which.dataset != "digits":
+        page.caption("On Digits four of them can race in front of you, with the stored points' own recipe.")
+        return
+    nouns.link_to(
+        "live_lab",
+        "Race four of them live, about a minute",
+        **{"live_lab.train": "data", "live_lab.race_augmented": "1" if which.augmented else "0"},
+    )
+
+
+def _numbers(found: Result, lines: Sequence[Curve]) -> None:
+    st.dataframe(
+        {
+            "model": [line.title for line in lines for _ in line.pictures],
+            "parameters": [found.settings["parameters"][line.name] for line in lines for _ in line.pictures],
+            "pictures": [int(size) for line in lines for size in line.pictures],
+            "mean": [float(value) for line in lines for value in line.mean],
+            "lowest": [float(value) for line in lines for value in line.low],
+            "highest": [float(value) for line in lines for value in line.high],
+            "seeds": [int(count) for line in lines for count in line.seeds],
+        },
+        hide_index=True,
+    )
+    page.json("Every training (JSON)", [dict(row) for row in found.rows], f"{found.name}.json", "data.json")

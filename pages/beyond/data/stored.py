@@ -1,0 +1,91 @@
+"""The grid's stored results, the choice among them, and how they were made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.shell import controls, page
+from vitviz.data.datasets import DATASETS
+from vitviz.experiments.data_size import GRIDS
+from vitviz.experiments.result import Result, ResultError, read_result, told
+from vitviz.words import plain
+
+CHANCE = 0.1  # all three sets have ten classes
+
+
+@dataclass(frozen=True)
+class Which(controls.Chosen, page="data"):
+    """The set of the grid, and whether its pictures were augmented while training."""
+
+    dataset: str
+    augmented: bool
+
+
+def result(dataset: str) -> Result | None:
+    """What was measured on one set; None where no file of results lies here."""
+    return _read(dataset)
+
+
+@st.cache_data(max_entries=8, ttl=60, show_spinner=False)
+def _read(dataset: str) -> Result | None:
+    try:
+        return read_result(f"data_size_{dataset}")
+    except ResultError:
+        return None
+
+
+def choose() -> tuple[Which, Result] | None:
+    """Draws the choice of a stored grid; None, and what makes one, where there is none."""
+    here = tuple(name for name in GRIDS if result(name) is not None)
+    if not here:
+        st.info(
+            "No measured grid lies here. `python -m vitviz.experiment data_size_digits` makes one.",
+            icon=":material/timer:",
+        )
+        return None
+    with page.row():
+        dataset = controls.segmented(
+            Which.key("dataset"),
+            "Data set",
+            here,
+            _first(here),
+            format_func=lambda name: DATASETS[name].title,
+        )
+        found = result(dataset)
+        assert found is not None
+        halves = {bool(row["augmented"]) for row in found.rows}
+        missing = "Disabled: this half of the grid was not measured." if len(halves) == 1 else None
+        augmented = controls.toggle(
+            Which.key("augmented"),
+            "Augmented pictures",
+            True in halves,
+            help=_augmentation(dataset),
+            why_not=missing,
+        )
+    return Which(dataset, augmented if missing is None else True in halves), found
+
+
+def _first(here: tuple[str, ...]) -> str:
+    return "cifar10" if "cifar10" in here else here[0]
+
+
+def _augmentation(dataset: str) -> str:
+    train = GRIDS[dataset].train
+    flips = " and flipped in every second showing" if train.flip else ""
+    return f"While training, every picture is moved by up to {train.shift_px} px{flips}."
+
+
+def how(found: Result) -> str:
+    """One line on how the points were made, and what makes them again."""
+    settings = found.settings
+    short = (
+        f" {found.missing} of {found.missing + len(found.rows)} trainings of the grid were not made as yet."
+        if found.missing
+        else ""
+    )
+    return (
+        f"Stored, not live: {settings['updates']:,} updates of up to {settings['batch_size']} pictures for every point,"
+        f" one recipe for all models; {plain(told(found.made))}. `{found.command}`{short}"
+    )

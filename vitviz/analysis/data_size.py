@@ -1,0 +1,225 @@
+"""Accuracy against the number of training pictures: means and spreads over seeds, who leads, and what may be said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.words import percent, plural
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One model over the sizes: (n,) numbers of pictures, ascending, and accuracies over the seeds."""
+
+    name: str
+    title: str
+    pictures: NDArray[np.int64]
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    seeds: NDArray[np.int64]
+
+    def at(self, pictures: int) -> int | None:
+        """The place of a size; None where it was not measured."""
+        found = np.flatnonzero(self.pictures == pictures)
+        return int(found[0]) if len(found) else None
+
+
+@dataclass(frozen=True)
+class Lead:
+    """Who is first at one size, and whether every seed of it beats every seed of the next."""
+
+    pictures: int
+    first: Curve
+    second: Curve
+    clear: bool
+
+    @property
+    def by(self) -> float:
+        """How far its mean lies above the next one's."""
+        return _mean(self.first, self.pictures) - _mean(self.second, self.pictures)
+
+
+def curves(rows: Sequence[Row], titles: Mapping[str, str], augmented: bool, key: str = "test") -> list[Curve]:
+    """Means, lowest and highest over the seeds, by model in the order of `titles`.
+
+    Args:
+        rows: each with 'model', 'pictures', 'augmented', 'seed' and `key`; one that diverged has no `key`.
+        titles: of the models.
+        augmented: which half of the rows.
+        key: the accuracy that is read, in [0, 1].
+    """
+    found = []
+    for name, title in titles.items():
+        by_size: dict[int, list[float]] = {}
+        for row in rows:
+            if row["model"] == name and row["augmented"] == augmented and key in row:
+                by_size.setdefault(int(row["pictures"]), []).append(float(row[key]))
+        if by_size:
+            found.append(_curve(name, title, by_size))
+    return found
+
+
+def _curve(name: str, title: str, by_size: dict[int, list[float]]) -> Curve:
+    sizes = sorted(by_size)
+    values = [np.array(by_size[size]) for size in sizes]
+    return Curve(
+        name,
+        title,
+        np.array(sizes),
+        np.array([value.mean() for value in values]),
+        np.array([value.min() for value in values]),
+        np.array([value.max() for value in values]),
+        np.array([len(value) for value in values]),
+    )
+
+
+def at_equal_time(rows: Sequence[Row]) -> list[Row]:
+    """The rows with 'timed': validation accuracy after the core-seconds that the quickest model of its size took.
+
+    It is read off every row's own curve of [updates, core-seconds, accuracy], linear between its points.
+    """
+    budget: dict[tuple[int, bool], float] = {}
+    for row in rows:
+        if "training_core_s" in row:
+            at = int(row["pictures"]), bool(row["augmented"])
+            budget[at] = min(budget.get(at, np.inf), float(row["training_core_s"]))
+    out: list[Row] = []
+    for row in rows:
+        if "training_core_s" in row and row["curve"]:
+            _, seconds, accuracy = np.array(row["curve"], np.float64).T
+            within = budget[int(row["pictures"]), bool(row["augmented"])]
+            out.append({**row, "timed": float(np.interp(within, seconds, accuracy)), "budget_s": within})
+    return out
+
+
+def leads(found: Sequence[Curve]) -> list[Lead]:
+    """Who leads at every size that two models or more were measured at."""
+    sizes = sorted({int(size) for curve in found for size in curve.pictures})
+    out = []
+    for size in sizes:
+        there = [curve for curve in found if curve.at(size) is not None]
+        if len(there) > 1:
+            first, second = sorted(there, key=lambda curve: -_mean(curve, size))[:2]
+            clear = bool(first.low[_place(first, size)] > second.high[_place(second, size)])
+            out.append(Lead(size, first, second, clear))
+    return out
+
+
+def _place(curve: Curve, size: int) -> int:
+    place = curve.at(size)
+    if place is None:
+        raise ValueError(f"{curve.title} was not measured with {size} pictures")
+    return place
+
+
+def _mean(curve: Curve, size: int) -> float:
+    return float(curve.mean[_place(curve, size)])
+
+
+def gap(found: Sequence[Curve], one: str, other: str) -> list[tuple[int, float]]:
+    """(pictures, mean of `one` less mean of `other`) at every size that both were measured at."""
+    named = {curve.name: curve for curve in found}
+    if one not in named or other not in named:
+        return []
+    sizes = sorted({*named[one].pictures.tolist()} & {*named[other].pictures.tolist()})
+    return [(size, _mean(named[one], size) - _mean(named[other], size)) for size in sizes]
+
+
+def describe(found: Sequence[Curve]) -> str:
+    """Who leads at the ends and where that changes, and how the distance of CNN and ViT goes, from the numbers."""
+    found_leads = leads(found)
+    if not found_leads:
+        return "Nothing has been measured of this as yet."
+    ends = [found_leads[0]] if len(found_leads) == 1 else [found_leads[0], found_leads[-1]]
+    said = [_lead(lead) for lead in ends]
+    said += [
+        f"Between {before.pictures:,} and {after.pictures:,} pictures the lead goes from {before.first.title} to"
+        f" {after.first.title}."
+        for before, after in pairwise(found_leads)
+        if before.first.name != after.first.name
+    ]
+    return " ".join([*said, _distance(gap(found, "cnn", "vit")), _seeds(found)]).strip()
+
+
+def _lead(lead: Lead) -> str:
+    sure = "" if lead.clear else ", which is within the spread of their seeds"
+    return (
+        f"With {plural(lead.pictures, 'picture')} {lead.first.title} leads with"
+        f" {percent(_mean(lead.first, lead.pictures))}, {100 * lead.by:.1f} points above {lead.second.title}{sure}."
+    )
+
+
+def _distance(gaps: Sequence[tuple[int, float]]) -> str:
+    """How CNN and ViT come nearer or part as pictures grow."""
+    if len(gaps) < 2:
+        return ""
+    (few, first), (many, last) = gaps[0], gaps[-1]
+    return f"CNN less ViT: {100 * first:+.1f} points with {few:,} pictures, {100 * last:+.1f} with {many:,}."
+
+
+def _seeds(found: Sequence[Curve]) -> str:
+    counts = sorted({int(count) for curve in found for count in curve.seeds})
+    if counts == [1]:
+        return "One seed each: what lies close together may change places with another."
+    few, many = counts[0], counts[-1]
+    return (
+        f"Every point is the mean of {few if few == many else f'{few} to {many}'} seeds; its bar spans them."
+    )
+
+
+def mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[str, tuple[str, NDArray[np.float64]]]:
+    """By model its title and (2, n): core-seconds and validation accuracy at equal updates, means over the seeds.
+
+    Args:
+        rows: of one size, each with its 'curve' of [updates, core-seconds, accuracy].
+        titles: of the models, in their order.
+    """
+    found = {}
+    for name, title in titles.items():
+        own = [np.array(row["curve"], np.float64) for row in rows if row["model"] == name]
+        whole = [curve for curve in own if len(curve) == max(map(len, own))]
+        if whole:
+            found[name] = title, np.mean(whole, axis=0)[:, 1:].T
+    return found
+
+
+def crossings(lines: Mapping[str, tuple[str, NDArray[np.float64]]]) -> str:
+    """Who leads after equal seconds, moment by moment, in a sentence."""
+    if len(lines) < 2:
+        return ""
+    start = max(line[0, 0] for _, line in lines.values())
+    end = min(line[0, -1] for _, line in lines.values())
+    if start >= end:
+        return "The models' times do not overlap."
+    moments = np.linspace(start, end, 200)
+    heights = np.array([np.interp(moments, *line) for _, line in lines.values()])
+    titles = [title for title, _ in lines.values()]
+    order = heights.argmax(axis=0)
+    changes = np.flatnonzero(np.diff(order)) + 1
+    first = f"After equal seconds {titles[order[0]]} leads from {start:.0f} s on"
+    if not len(changes):
+        return f"{first}, up to the last that all have, {end:.0f} s: no line crosses the first."
+    told = [f"{titles[order[at]]} from {moments[at]:.0f} s" for at in changes[:4]]
+    return f"{first}; then {', '.join(told)}."
+
+
+def gains(plain: Sequence[Curve], augmented: Sequence[Curve]) -> list[tuple[str, str, int, float]]:
+    """(model, title, pictures, mean augmented less mean plain) wherever both halves were measured."""
+    before = {curve.name: curve for curve in plain}
+    found = []
+    for curve in augmented:
+        other = before.get(curve.name)
+        for place, size in enumerate(curve.pictures.tolist()):
+            at = None if other is None else other.at(size)
+            if other is not None and at is not None:
+                found.append((curve.name, curve.title, size, float(curve.mean[place] - other.mean[at])))
+    return found

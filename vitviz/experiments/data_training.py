@@ -1,0 +1,103 @@
+"""The cells of 'How much data?': trained one by one, a DeiT with the CNN that saw the very same pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from vitviz.data.datasets import load_dataset
+from vitviz.experiments.data_size import GRIDS, SEEDS
+from vitviz.experiments.experiment import Cell, Experiment
+from vitviz.experiments.training import Trained, trained
+from vitviz.models.zoo import create_model
+from vitviz.training.pictures import TrainingData, training_data
+
+
+def experiment(dataset: str) -> Experiment:
+    """The grid of one set: models, sizes and seeds, with the pictures augmented and as they are."""
+    grid = GRIDS[dataset]
+    cells: list[Cell] = [
+        {"model": model, "pictures": pictures, "augmented": augmented, "seed": seed}
+        for augmented, seeds in ((True, SEEDS), (False, SEEDS))
+        for seed in seeds
+        for pictures in grid.sizes
+        for model in grid.models
+    ]
+    settings = {
+        "dataset": dataset,
+        "updates": grid.updates,
+        "batch_size": grid.train.batch_size,
+        "learning_rate": grid.train.learning_rate,
+        "parameters": {
+            name: sum(p.numel() for p in create_model(model).parameters())
+            for name, model in grid.models.items()
+        },
+        "seeds": "of weights, order and augmentation; the pictures are the same ones",
+        "curve": "[updates, core-seconds, accuracy on the validation pictures]",
+    }
+    needed = () if dataset == "digits" else (dataset,)
+    return Experiment(
+        f"data_size_{dataset}", f"How much data? ({dataset})", cells, _Measure(dataset), settings, needed
+    )
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """Trains one cell of one set's grid."""
+
+    dataset: str
+
+    def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
+        torch.set_num_threads(1)
+        grid = GRIDS[self.dataset]
+        train = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
+        data = training_data(load_dataset(self.dataset), grid.preparation, train)
+        if len(data.train) != cell["pictures"]:
+            raise ValueError(f"{cell['pictures']} training pictures were asked for, {len(data.train)} found")
+        teacher = self._teacher(cell, data, folder) if cell["model"] == "deit" else None
+        taught = train if teacher is None else replace(train, distill_from="this cell's CNN")
+        found = trained(grid.models[cell["model"]], taught, data, teacher)
+        if cell["model"] == "cnn":
+            save_file(found.weights, _weights_file(cell, folder))
+        return found.row | ({} if teacher is None else _heads(found, data))
+
+    def _teacher(self, cell: Cell, data: TrainingData, folder: Path) -> nn.Module:
+        """The CNN that was trained on the very pictures that the student sees."""
+        grid, asked = GRIDS[self.dataset], {**cell, "model": "cnn"}
+        if not _weights_file(asked, folder).is_file():
+            train = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
+            save_file(trained(grid.models["cnn"], train, data).weights, _weights_file(asked, folder))
+        teacher = create_model(grid.models["cnn"])
+        teacher.load_state_dict(load_file(_weights_file(asked, folder)))
+        return teacher
+
+
+def _weights_file(cell: Cell, folder: Path) -> Path:
+    kind = "augmented" if cell["augmented"] else "plain"
+    return folder / f"{cell['model']}-{cell['pictures']}-{kind}-{cell['seed']}.safetensors"
+
+
+def _heads(found: Trained, data: TrainingData) -> dict[str, Any]:
+    """Test accuracy of each of the DeiT's heads, of the sum of their softmaxes and of their logits' mean."""
+    by_cls, by_dist = found.test_logits["logits_cls"], found.test_logits["logits_dist"]
+    labels = data.test.labels.numpy()
+
+    def right(scores: np.ndarray) -> float:
+        return round(float((scores.argmax(axis=1) == labels).mean()), 4)
+
+    return {
+        "test_cls": right(by_cls),
+        "test_dist": right(by_dist),
+        "test_softmax_sum": right(_softmax(by_cls) + _softmax(by_dist)),
+    }
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
