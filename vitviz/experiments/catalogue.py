@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vitviz.experiments import data_size, data_training, robustness
+from vitviz.experiments import conv_attention, data_size, data_training, robustness
 from vitviz.experiments.experiment import Experiment
 
 EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
@@ -12,3 +12,4 @@ EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
     for dataset in data_size.GRIDS
 }
 EXPERIMENTS[robustness.NAME] = robustness.experiment
+EXPERIMENTS[conv_attention.NAME] = conv_attention.experiment
