@@ -28,7 +28,8 @@ PARTS = {  # of a model, in the order of the data
     "head": theme.HEADS[2],
 }
 MOST_NAMES = 12  # beyond so many points only the front and the chosen one carry their names
-_PLACES = ("top center", "bottom center", "middle right", "middle left")
+# A front that climbs leaves a point to the right and comes from below: names keep away from both where they can.
+_PLACES = ("top left", "bottom right", "top center", "middle left", "bottom center", "middle right")
 _LETTER_PX = 6.2  # of the names' type
 _DOT_PX = 6.0
 _ROOM_PX2 = 40.0  # of another name or dot that a name may cover
@@ -130,8 +131,11 @@ def _places(points: Sequence[Point], x: Axis, y: Axis, size_px: tuple[int, int])
 def _box(name: str, x: float, y: float, place: str) -> tuple[float, float, float, float]:
     """(left, low, right, high) of a name in px, y upwards."""
     wide, high, gap = _LETTER_PX * len(name), 15.0, 8.0
-    left = {"middle right": x + gap, "middle left": x - gap - wide}.get(place, x - wide / 2)
-    low = {"top center": y + gap, "bottom center": y - gap - high}.get(place, y - high / 2)
+    high_or_low, _, side = place.partition(" ")
+    left = {"right": x + (gap if high_or_low == "middle" else 2), "left": x - gap - wide}.get(
+        side, x - wide / 2
+    )
+    low = {"top": y + gap, "bottom": y - gap - high}.get(high_or_low, y - high / 2)
     return left, low, left + wide, low + high
 
 
@@ -176,7 +180,7 @@ def _add_family(
             "size": [15 if p.chosen else 11 for p in points],
             "symbol": ["circle-open" if p.hollow else "circle" for p in points],
             "color": color,
-            "opacity": [1.0 if p.front or p.chosen else 0.6 for p in points],
+            "opacity": [1.0 if p.front or p.chosen else 0.75 for p in points],
             "line": {
                 "color": [palette.query if p.chosen else palette.ink if p.front else color for p in points],
                 "width": [3 if p.chosen else 2 if p.front or p.hollow else 0 for p in points],
@@ -225,7 +229,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 def short(value: float) -> str:
     """'1.3 k', '20 M' or '5 G': a number for a tick."""
-    for power, sign in ((9, "G"), (6, "M"), (3, "k")):
+    for power, sign in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
         if value >= 10**power:
             return f"{value / 10**power:g}\N{NO-BREAK SPACE}{sign}"
     return f"{value:g}"
