@@ -157,6 +157,15 @@ _ALL = (
         parts=("patches", "positions", "blocks"),
     ),
     PageEntry(
+        "beyond/which",
+        "which_model",
+        "Which model when?",
+        "leaderboard",
+        "Beyond",
+        "Which model is worth its cost?",
+        need="class_head",
+    ),
+    PageEntry(
         "classroom/lessons",
         "lessons",
         "Lessons",

@@ -168,13 +168,13 @@ def test_a_swin_of_the_lab_shows_its_bias_over_its_snapshots(
 
 
 def test_cost_is_measured_when_asked_for(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pages.beyond.swin import cost
+    from pages.stores import timings
     from vitviz.probe.window_cost import Measurement
 
     def known(window: int, dim: int) -> list[Measurement]:
-        return [Measurement(s, 1e-9 * s**4, 1e-6 * s**2, s**4, 10 * s**2) for s in cost.sides_of(window)]
+        return [Measurement(s, 1e-9 * s**4, 1e-6 * s**2, s**4, 10 * s**2) for s in timings.sides_of(window)]
 
-    monkeypatch.setattr(cost, "measured", known)
+    monkeypatch.setattr(timings, "attention", known)
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__view="cost")
     found = re.search(
         r"the slope is (1\.\d\d|2\.00) for global attention, which tends to 2, and 1\.00 for windows",

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import plotly.io
 import pytest
 
-from vitviz.plots import block, distance, distillation, faithfulness, lens, positions, swin, theme
+from vitviz.plots import block, cost, distance, distillation, faithfulness, lens, positions, theme
 from vitviz.plots.plain import PlainFigure, merged
 
 Build = Callable[[theme.Mode], go.Figure]
@@ -35,8 +35,8 @@ FIGURES: dict[str, Build] = {
     "by distance": lambda mode: positions.by_distance_figure({"a": (LINE, LINE)}, mode),
     "resize": lambda mode: positions.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 32, mode),
     "slip": lambda mode: positions.slip_figure(np.eye(5), np.eye(5), (1, 2), mode),
-    "cost": lambda mode: swin.cost_figure(
-        swin.Costs(np.array([28.0, 56]), np.array([1.0, 9]), np.array([1.0, 4]), "time", "s"), "N", mode, 30
+    "cost": lambda mode: cost.cost_figure(
+        cost.Costs(np.array([28.0, 56]), np.array([1.0, 9]), np.array([1.0, 4]), "time", "s"), "N", mode, 30
     ),
 }
 

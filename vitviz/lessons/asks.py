@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vitviz.lessons import of_formulas, of_models, of_results, of_weights
+from vitviz.lessons import of_costs, of_formulas, of_models, of_results, of_weights
 from vitviz.lessons.fields import LessonError, build, listed
 from vitviz.lessons.kinds import Measure
 from vitviz.words import cut
@@ -22,6 +22,7 @@ MEASURES: dict[str, type[Any]] = {
     "looks_at": of_models.LooksAt,
     "masked_pairs": of_formulas.MaskedPairs,
     "mass_on_self": of_models.MassOnSelf,
+    "more_multiply_adds": of_costs.MoreMultiplyAdds,
     "nearest_layer": of_models.NearestLayer,
     "neighbours_alike": of_weights.NeighboursAlike,
     "patch_count": of_formulas.PatchCount,
@@ -31,6 +32,7 @@ MEASURES: dict[str, type[Any]] = {
     "share_of_e": of_weights.ShareOfE,
     "shuffled": of_models.Shuffled,
     "sinusoid_similarity": of_formulas.SinusoidSimilarity,
+    "slower_here": of_costs.SlowerHere,
     "tokens_share": of_models.TokensShare,
     "truest_map": of_models.TruestMap,
     "variance_held": of_weights.VarianceHeld,

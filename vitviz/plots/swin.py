@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.analysis.reachability import NEVER, Block
 from vitviz.analysis.windows import Attended, Layout, Merge
 from vitviz.config import SwinConfig
-from vitviz.plots import theme
 from vitviz.plots.blob import pack
-from vitviz.plots.plain import PlainFigure
 from vitviz.windows import FloatArray, Pair, relative_position_index
 
 PictureArray = NDArray[np.uint8]
@@ -158,57 +154,3 @@ def pyramid(
     }
     values = {"four": merge.four, "normed": merge.normed, "merged": merge.merged}
     return pack(header, shown=shown, **{name: array.astype(np.float32) for name, array in values.items()})
-
-
-@dataclass(frozen=True, eq=False)
-class Costs:
-    """What attention costs over the number of tokens: over all of them, and in windows; (sizes,) each."""
-
-    tokens: FloatArray64
-    full: FloatArray64
-    windows: FloatArray64
-    title: str
-    unit: str = ""
-
-
-def cost_figure(costs: Costs, x_title: str, mode: theme.Mode, height_px: int = 320) -> go.Figure:
-    """Two costs against size, log-log; each line carries its name."""
-    figure, ink = PlainFigure(mode), theme.PALETTES[mode].ink
-    for name, values, color, end in (
-        ("global", costs.full, theme.HEADS[4], {"yanchor": "bottom", "yshift": 8}),
-        ("windows", costs.windows, theme.HEADS[5], {"yanchor": "top", "yshift": -14}),
-    ):
-        _cost_line(figure, costs, name, values, color)
-        last = {"x": float(np.log10(costs.tokens[-1])), "y": float(np.log10(values[-1]))}
-        figure.note(text=name, xanchor="right", font={"color": ink, "size": 13}, **last, **end)
-    sizes = costs.tokens.tolist()
-    figure.layout(
-        height=height_px,
-        xaxis={
-            "type": "log",
-            "title": {"text": x_title},
-            "tickvals": sizes,
-            "ticktext": [f"{size:,g}" for size in sizes],
-        },
-        yaxis={
-            "type": "log",
-            "title": {"text": costs.title},
-            "dtick": 1,
-            "exponentformat": "SI",
-            "ticksuffix": costs.unit,
-        },
-    )
-    return figure.figure()
-
-
-def _cost_line(figure: PlainFigure, costs: Costs, name: str, values: FloatArray64, color: str) -> None:
-    figure.add(
-        "scatter",
-        x=costs.tokens.tolist(),
-        y=values.tolist(),
-        mode="lines+markers",
-        line={"color": color, "width": 2},
-        marker={"size": 6},
-        name=name,
-        hovertemplate="%{x}: %{y:.3s}" + f"{costs.unit}<extra>{name}</extra>",
-    )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from vitviz import windows
+from vitviz.probe.stopwatch import held_bytes, seconds
 
 HEAD_DIM = 32  # as in Swin
 
@@ -57,32 +58,13 @@ def measure(sides: Sequence[int], dim: int, window: int, repeats: int = 3) -> li
             index = windows.partition(np.arange(side * side).reshape(side, side), (window, window))
             x = torch.randn(1, side * side, dim, generator=torch.Generator().manual_seed(1))
             inside = x[0, torch.from_numpy(index)]
-            results = [(_seconds(attend, part, repeats), _peak_bytes(attend, part)) for part in (x, inside)]
+            results = [
+                (
+                    statistics.median(seconds(partial(attend, part), repeats)),
+                    held_bytes(partial(attend, part)),
+                )
+                for part in (x, inside)
+            ]
             (global_s, global_bytes), (window_s, window_bytes) = results
             found.append(Measurement(side, global_s, window_s, global_bytes, window_bytes))
     return found
-
-
-def _seconds(attend: Callable[[Tensor], Tensor], x: Tensor, repeats: int) -> float:
-    attend(x)
-    taken = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        attend(x)
-        taken.append(time.perf_counter() - begin)
-    return statistics.median(taken)
-
-
-def _peak_bytes(attend: Callable[[Tensor], Tensor], x: Tensor) -> int:
-    """The most that the call holds at once beyond its input, from PyTorch's own allocations."""
-    with torch.profiler.profile(
-        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
-    ) as trace:
-        y = attend(x)
-    held = peak = 0
-    events = trace.profiler.kineto_results.events()
-    for event in sorted((e for e in events if e.name() == "[memory]"), key=lambda e: e.start_ns()):
-        held += event.nbytes()
-        peak = max(peak, held)
-    del y
-    return int(peak)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Lock
 
 import numpy as np
 import streamlit as st
 
 from pages.shell import controls, nouns, page
+from pages.stores import timings
 from vitviz.analysis.windows import log_slope
 from vitviz.lessons import of_formulas
 from vitviz.lessons.lesson import Question
-from vitviz.plots import swin as plots
+from vitviz.plots import cost as plots
 from vitviz.probe.window_cost import Measurement, measure
 from vitviz.windows import global_attention_cost, window_attention_cost
 
@@ -21,9 +21,6 @@ TOKENS = "tokens N (patches of 4 px)"
 SIDES_PX = (112, 224, 448, 896, 1792)
 WINDOWS = (4, 7, 8)
 WIDTHS = (48, 96, 192, 384)
-MEASURED_WINDOWS = (2, 4, 6, 8)  # windows per side; 56 x 56 tokens at M = 7
-MOST_TOKENS = 64
-_ONE_AT_A_TIME = Lock()  # one measurement at a time, or they measure each other
 
 MATHEMATICS = r"""
 In multiply-adds (equations 1 and 2 of the paper), for $N = h \times w$ tokens of width $C$:
@@ -68,18 +65,6 @@ def read() -> Choice:
     with right:
         dim = controls.segmented(Choice.key("cost_dim"), "Width C", WIDTHS, 96)
     return Choice(window, dim)
-
-
-def sides_of(window: int) -> tuple[int, ...]:
-    """Tokens per side at which both forms are measured."""
-    return tuple(count * window for count in MEASURED_WINDOWS if count * window <= MOST_TOKENS)
-
-
-@st.cache_data(max_entries=16, show_spinner="Measuring both, size by size …")
-def measured(window: int, dim: int) -> list[Measurement]:
-    """Both forms at a few sizes; kept for everyone."""
-    with _ONE_AT_A_TIME:
-        return measure(sides_of(window), dim, window)
 
 
 def draw() -> None:
@@ -140,13 +125,14 @@ def _draw_clock(chosen: Choice) -> None:
     st.markdown("**By the clock**: this machine, one picture")
     asked: set[Choice] = st.session_state.setdefault("swin._asked", set())
     if chosen not in asked:
-        sizes = ", ".join(f"{side} × {side}" for side in sides_of(chosen.cost_window))
+        sizes = ", ".join(f"{side} × {side}" for side in timings.sides_of(chosen.cost_window))
         st.caption(f"Runs both on {sizes} tokens: a few seconds.")
         st.button(
             "Measure here", key="swin.measure", icon=":material/timer:", on_click=asked.add, args=(chosen,)
         )
         return
-    found = measured(chosen.cost_window, chosen.cost_dim)
+    with st.spinner("Measuring both, size by size …"):
+        found = timings.attention(chosen.cost_window, chosen.cost_dim)
     shown = Clock(
         controls.segmented(Clock.key("cost_shown"), "Shown", ["time", "memory"], label_visibility="collapsed")
     )

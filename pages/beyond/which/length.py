@@ -1,0 +1,168 @@
+"""Cost over the number of tokens: what grows with N and what with its square, by formula and by the clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from pages.shell import controls, nouns, page
+from pages.stores import timings
+from vitviz.analysis.windows import log_slope
+from vitviz.models import cited
+from vitviz.plots import cost as plots
+from vitviz.plots.theme import HEADS
+from vitviz.probe.window_cost import Measurement, measure
+from vitviz.words import percent
+
+SIDES = (4, 7, 14, 28, 56, 112, 224)  # tokens along a side
+PATCHES = (8, 14, 16, 32)
+PICTURES = (224, 448, 896, 1792)  # px; every patch size tiles each
+WINDOW = 7
+CLOCK_DIM = 192
+WIDTHS = {one.name.partition("/")[0]: one.width for one in cited.SIZES}
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="which_model"):
+    """The size whose width counts, the patch's side and the picture's, in px."""
+
+    size: str
+    patch_px: int
+    image_px: int
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return WIDTHS[self.size]
+
+    @property
+    def count(self) -> int:
+        """N."""
+        return (self.image_px // self.patch_px) ** 2
+
+
+Counts = TypeVar("Counts", float, NDArray[np.float64])
+
+
+def linear_adds(tokens: Counts, dim: int) -> Counts:
+    """12 N D^2: the multiply-adds of one layer's linear maps with an MLP of 4 D (q, k, v, projection, MLP)."""
+    return 12 * tokens * dim**2
+
+
+def attention_adds(tokens: Counts, dim: int) -> Counts:
+    """2 N^2 D: those of Q K^T and of A V in one layer."""
+    return 2 * tokens**2 * dim
+
+
+@st.fragment
+def draw() -> None:
+    """The formula's lines with the chosen N marked; beside them this machine's seconds; the mathematics."""
+    with page.row():
+        size = controls.segmented(Choice.key("size"), "Size", tuple(WIDTHS), "ViT-B")
+        patch = controls.segmented(Choice.key("patch_px"), "Patch P, px", PATCHES, 16)
+        image = controls.segmented(Choice.key("image_px"), "Picture, px", PICTURES, 224)
+    chosen = Choice(size, patch, image)
+    rule, clock = st.columns(2, gap="medium")
+    with rule:
+        _draw_formula(chosen)
+    with clock:
+        _draw_clock()
+    page.drawers("which_model.length", math=MATHEMATICS, code=(linear_adds, attention_adds, measure))
+
+
+def _labels() -> list[str]:
+    return [f"{side**2:,}<br>{side} × {side}" for side in SIDES]
+
+
+def _draw_formula(chosen: Choice) -> None:
+    st.markdown(f"**By the formula**: multiply-adds of one layer, D = {chosen.width:,}")
+    tokens = np.array(SIDES, float) ** 2
+    linear, products = linear_adds(tokens, chosen.width), attention_adds(tokens, chosen.width)
+    windows = 2 * WINDOW**2 * tokens * chosen.width
+    lines = (
+        plots.Line("attention", products, HEADS[5], "right"),
+        plots.Line("linear maps", linear, HEADS[4], "right"),
+        plots.Line(f"in windows of {WINDOW}", windows, HEADS[2], "right"),
+    )
+    at = (float(chosen.count), f"N = {chosen.count:,}")
+    titles = ("tokens N, and the side", "multiply-adds", "")
+    page.figure(
+        plots.lines_figure(tokens, lines, _labels(), titles, nouns.mode(), 360, at), "which_model.length"
+    )
+    page.caption(describe(chosen))
+
+
+def describe(chosen: Choice) -> str:
+    """The slopes of the lines, and the shares at the chosen N."""
+    tokens = np.array(SIDES, float) ** 2
+    steep = log_slope(tokens, attention_adds(tokens, chosen.width))
+    even_slope = log_slope(tokens, linear_adds(tokens, chosen.width))
+    count = float(chosen.count)
+    linear, products = linear_adds(count, chosen.width), attention_adds(count, chosen.width)
+    even = 6 * chosen.width
+    side = even**0.5 * chosen.patch_px
+    return (
+        f"Slopes: {steep:.2f} for attention over all tokens, {even_slope:.2f} for the linear maps. Patches of"
+        f" {chosen.patch_px} px make N = {chosen.count:,} of {chosen.image_px:,} px: attention is"
+        f" {percent(products / (products + linear))} of the layer's {(products + linear) / 1e6:,.0f} million. Both cost"
+        f" the same at N = 6 D = {even:,}, a picture of {side:,.0f} px."
+    )
+
+
+def _draw_clock() -> None:
+    st.markdown(f"**By the clock**: attention alone on this machine, one picture, D = {CLOCK_DIM}")
+    asked: set[str] = st.session_state.setdefault("which_model._asked", set())
+    if "attention" not in asked:
+        sizes = ", ".join(f"{side} × {side}" for side in timings.sides_of(WINDOW))
+        st.caption(f"Runs it over all tokens and in windows of {WINDOW}, on {sizes} tokens: a few seconds.")
+        st.button(
+            "Measure here",
+            key="which_model.clock",
+            icon=":material/timer:",
+            on_click=asked.add,
+            args=("attention",),
+        )
+        return
+    with st.spinner("Measuring both, size by size …"):
+        found = timings.attention(WINDOW, CLOCK_DIM)
+    tokens = np.array([one.side**2 for one in found], float)
+    full, cut = np.array([one.global_s for one in found]), np.array([one.window_s for one in found])
+    lines = (
+        plots.Line("attention", full, HEADS[5], "right"),
+        plots.Line(f"in windows of {WINDOW}", cut, HEADS[2], "right"),
+    )
+    labels = [f"{one.side**2:,}<br>{one.side} × {one.side}" for one in found]
+    titles = ("tokens N, and the side", "seconds", "s")
+    page.figure(plots.lines_figure(tokens, lines, labels, titles, nouns.mode(), 360), "which_model.by_clock")
+    page.caption(describe_clock(found))
+
+
+def describe_clock(found: list[Measurement]) -> str:
+    """The measured slopes, which hold the linear maps too."""
+    tokens = np.array([one.side**2 for one in found], float)
+    full, cut = np.array([one.global_s for one in found]), np.array([one.window_s for one in found])
+    last = found[-1]
+    return (
+        f"Slopes between the two largest: {log_slope(tokens[-2:], full[-2:]):.2f} over all,"
+        f" {log_slope(tokens[-2:], cut[-2:]):.2f} in windows. Each has four linear maps of slope 1 in it, so the first"
+        f" tends to 2 and the second to 1. At {last.side} × {last.side} tokens: {1000 * last.global_s:,.1f} against"
+        f" {1000 * last.window_s:,.1f} ms, medians of 3 runs."
+    )
+
+
+MATHEMATICS = r"""
+One layer over $N$ tokens of width $D$, in multiply-adds (ViT paper, appendix A; norms, softmax and biases left out):
+$4ND^2$ for $q$, $k$, $v$ and the projection, $8ND^2$ for an MLP of $4D$, and $N^2D$ each for $QK^\top$ and $AV$:
+
+$$
+\underbrace{12\,N D^2}_{\text{slope } 1} + \underbrace{2\,N^2 D}_{\text{slope } 2},
+\qquad N = \Bigl(\frac{S}{P}\Bigr)^2 .
+$$
+
+Halving the patch, or doubling the picture's side $S$, makes four times as many tokens. In windows of $M \times M$
+tokens attention costs $2M^2ND$ (Swin paper, eq. 2): slope 1.
+"""

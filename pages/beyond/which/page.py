@@ -1,0 +1,37 @@
+"""Which model when? What every model costs, how well it does, and when it is worth it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.beyond.which import board, guide, length, papers
+from pages.shell import controls, page, registry
+
+VIEWS = {
+    "board": ("Scoreboard", board.draw),
+    "papers": ("The papers' sizes", papers.draw),
+    "length": ("Cost over tokens", length.draw),
+    "guide": ("CNN or ViT?", guide.draw),
+}
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="which_model"):
+    """Which of `VIEWS` is shown."""
+
+    view: str
+
+
+entry = registry.BY_SLUG["which_model"]
+page.header(entry.title, entry.question)
+controls.hold(board.Choice, papers.Choice, length.Choice)
+chosen = Choice(
+    controls.segmented(
+        Choice.key("view"),
+        "What to look at",
+        tuple(VIEWS),
+        format_func=lambda name: VIEWS[name][0],
+        label_visibility="collapsed",
+    )
+)
+VIEWS[chosen.view][1]()

@@ -1,0 +1,135 @@
+"""The ViT paper's tables 1 and 2, with DeiT and Swin beside: what others measured, and what it cost them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.shell import controls, nouns, page
+from vitviz.analysis.scoreboard import pareto
+from vitviz.models import cited, tally
+from vitviz.models.presets import PRESETS
+from vitviz.plots import scoreboard as plots
+
+FEWER_MORE = (False, True)  # cost, accuracy
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="which_model"):
+    """On which of the paper's test sets."""
+
+    tested_on: str
+
+
+def draw() -> None:
+    """Table 2 as a plot over its core-days, then as a table; table 1; DeiT and Swin over multiply-adds."""
+    _draw_transfers()
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _draw_sizes()
+    with right:
+        _draw_beside()
+    st.markdown(
+        ":small[Sources: Dosovitskiy et al. 2021, tables 1 and 2 (means of three fine-tuning runs; ViT-L/16 at 512 px,"
+        " ViT-H/14 at 518 px); Touvron et al. 2021, tables 1 and 5; Liu et al. 2021, their repository, whose Swin-T"
+        " and Swin-S differ from the paper's by 0.1 or 0.2 points. Nothing in this section was measured here but the"
+        " counts of parameters and multiply-adds.]"
+    )
+
+
+@st.fragment
+def _draw_transfers() -> None:
+    st.subheader("Accuracy for core-days of pre-training", anchor=False)
+    with page.row(), st.container(width=248):
+        chosen = Choice(controls.select(Choice.key("tested_on"), "Test set", cited.TEST_SETS))
+    shown = [one for one in cited.TRANSFERS if chosen.tested_on in one.accuracy]
+    points = points_of(shown, chosen.tested_on)
+    axes = plots.Axis("TPUv3-core-days", "", True), plots.Axis(f"accuracy on {chosen.tested_on}", "%", False)
+    page.figure(plots.board_figure(points, *axes, nouns.mode(), 340, 880), "which_model.transfers")
+    page.caption(describe(shown, chosen.tested_on))
+    rows = {
+        "": [one.name for one in cited.TRANSFERS],
+        "Pre-trained on": [one.data for one in cited.TRANSFERS],
+        "Pictures": [cited.TRAINING_PICTURES[one.data] for one in cited.TRANSFERS],
+        "Core-days": [one.core_days for one in cited.TRANSFERS],
+    } | {name: [one.accuracy.get(name) for one in cited.TRANSFERS] for name in cited.TEST_SETS}
+    formats = {name: st.column_config.NumberColumn(format="%.2f") for name in cited.TEST_SETS}
+    whole = {name: st.column_config.NumberColumn(format="localized") for name in ("Pictures", "Core-days")}
+    st.dataframe(
+        rows, hide_index=True, placeholder="–", column_config=formats | whole, key="which_model.table2"
+    )
+
+
+def points_of(shown: Sequence[cited.Transfer], test_set: str) -> list[plots.Point]:
+    """Table 2's columns as points."""
+    where = [(one.core_days, one.accuracy[test_set]) for one in shown]
+    fronts = pareto(where, FEWER_MORE)
+    return [
+        plots.Point(f"{one.name}, {one.data}", one.family, x, y, True, front, note=cited.VIT_PAPER)
+        for one, (x, y), front in zip(shown, where, fronts, strict=True)
+    ]
+
+
+def describe(shown: Sequence[cited.Transfer], test_set: str) -> str:
+    """The best ViT against the best CNN, in points and in core-days."""
+    best = {
+        family: max((one for one in shown if one.family == family), key=lambda one: one.accuracy[test_set])
+        for family in ("ViT", "CNN")
+    }
+    vit, cnn = best["ViT"], best["CNN"]
+    lead = vit.accuracy[test_set] - cnn.accuracy[test_set]
+    said = "ahead" if lead > 0 else "behind"
+    return (
+        f"On {test_set}, {vit.name} ({vit.data}) has {vit.accuracy[test_set]:.2f} %, {abs(lead):.2f} points {said} of"
+        f" {cnn.name} ({cnn.accuracy[test_set]:.2f} %), for {vit.core_days:,.0f} core-days against"
+        f" {cnn.core_days:,.0f}: {cnn.core_days / vit.core_days:.1f} times fewer. All hollow: cited, from table 2."
+    )
+
+
+def _draw_sizes() -> None:
+    st.subheader("The sizes", anchor=False)
+    configs = [PRESETS[one.preset].config for one in cited.SIZES]
+    st.dataframe(
+        {
+            "": [one.name for one in cited.SIZES],
+            "Layers": [one.layers for one in cited.SIZES],
+            "D": [one.width for one in cited.SIZES],
+            "MLP": [one.mlp for one in cited.SIZES],
+            "Heads": [one.heads for one in cited.SIZES],
+            "Stated, million": [one.millions for one in cited.SIZES],
+            "Counted here": [sum(tally.parameters(config).values()) for config in configs],
+            "Billion multiply-adds": [
+                sum(tally.multiply_adds(config, 224).values()) / 1e9 for config in configs
+            ],
+        },
+        hide_index=True,
+        column_config={
+            "Counted here": st.column_config.NumberColumn(format="localized"),
+            "Billion multiply-adds": st.column_config.NumberColumn(format="%.1f"),
+        },
+        key="which_model.table1",
+    )
+    small, large = (sum(tally.multiply_adds(config, 224).values()) for config in (configs[0], configs[-1]))
+    page.caption(
+        f"From {cited.SIZES[0].name} to {cited.SIZES[-1].name} a picture of 224 px costs {large / small:,.0f} times as"
+        " many multiply-adds. Ti and S are DeiT's sizes, B, L and H the ViT paper's."
+    )
+
+
+def _draw_beside() -> None:
+    st.subheader("DeiT and Swin, ImageNet-1k alone", anchor=False)
+    where = [
+        (float(sum(tally.multiply_adds(PRESETS[one.preset].config, 224).values())), one.top1)
+        for one in cited.BESIDE
+    ]
+    fronts = pareto(where, FEWER_MORE)
+    points = [
+        plots.Point(one.name, one.family, x, y, True, front, note=one.source)
+        for one, (x, y), front in zip(cited.BESIDE, where, fronts, strict=True)
+    ]
+    axes = plots.Axis("multiply-adds at 224 px", "", True), plots.Axis("top-1 on ImageNet-1k", "%", False)
+    page.figure(plots.board_figure(points, *axes, nouns.mode(), 340, 380), "which_model.beside")
+    front = ", ".join(p.name for p in sorted(points, key=lambda p: p.x) if p.front)
+    page.caption(f"The Pareto front: {front}. Accuracies are cited, multiply-adds counted here.")

@@ -1,0 +1,200 @@
+"""The page 'Which model when?': the board, its timing, the papers' tables, the cost of length and the guide."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.stores import timings
+from tests.pages.conftest import OpenApp
+from vitviz.analysis.scoreboard import Timing
+from vitviz.models import cited, tally
+from vitviz.models.presets import PRESETS
+from vitviz.models.pretrained_list import PRETRAINED
+
+PAGE = "pages/beyond/which/page.py"
+SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
+HERE = {"model": "preset:vit_digits", "image": "digits:3"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_timed() -> Iterator[None]:
+    timings.forget()
+    yield
+    timings.forget()
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(caption.value for caption in app.main.caption).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def text(app: AppTest) -> str:
+    return "\n".join(part.value for part in app.main.markdown).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def ship(folder: Path, *names: str) -> None:
+    for name in names:
+        shutil.copy(SHIPPED / f"{name}.safetensors", folder / f"{name}.safetensors")
+
+
+def button(app: AppTest, key: str) -> Any:
+    return next(one for one in app.main.button if one.key == key)
+
+
+def said(app: AppTest, key: str) -> str:
+    value = app.query_params[key]
+    return value[0] if isinstance(value, list) else value
+
+
+def test_the_board_lists_every_published_model_and_vit_l_and_h(open_app: OpenApp) -> None:
+    app = open_app(PAGE, **HERE)
+    (table,) = app.main.dataframe
+    names = list(table.value["Model"])
+    assert {entry.title for entry in PRETRAINED.values()} <= set(names)
+    assert any(name.startswith("ViT-H/14") for name in names)
+    accuracy = dict(zip(names, table.value["Accuracy"], strict=True))
+    assert accuracy["ViT-H/14, 518 px, JFT-300M"] == pytest.approx(0.8855)
+    assert "All 44 accuracies are cited" in captions(app)
+    assert app.title[0].value == "Which model when?"
+
+
+def test_shipped_models_are_measured_and_the_front_is_named(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    ship(no_shipped_checkpoints, "digits_cnn", "digits_vit", "digits_swin")
+    app = open_app(PAGE, **HERE, which_model__set="digits", which_model__model="checkpoint:digits_vit")
+    assert "All 3 accuracies were measured by this project" in captions(app)
+    assert "**Swin**" in captions(app) and "Pareto front" in captions(app)
+    assert "**139,978** parameters" in text(app) and "1,295 pictures" in text(app)
+    assert "measured here on 359 test pictures" in text(app)
+
+
+def test_models_are_timed_when_asked_and_large_ones_go_by_formula(
+    open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ship(no_shipped_checkpoints, "digits_cnn", "digits_vit")
+    app = open_app(PAGE, **HERE, which_model__set="digits", which_model__x="ms")
+    assert any("Nothing here has been timed yet" in info.value for info in app.main.info)
+    button(app, "which_model.time").click().run()
+    assert not app.exception
+    assert len(timings.models()) == 2 and not any(t.random for t in timings.models().values())
+    assert "ms** a picture here, median of" in text(app)
+    (table,) = app.main.dataframe
+    assert table.value["ms here"].notna().all() and table.value["ms, low to high"].str.contains(" to ").all()
+    base = PRETRAINED["vit_base_patch16_224.augreg_in21k_ft_in1k"].config
+
+    def known() -> dict[Any, Timing]:
+        return {(base, 224): Timing(0.1, 0.09, 0.11, 5, 10**6, 1, True)}
+
+    monkeypatch.setattr(timings, "models", known)
+    app = open_app(PAGE, **HERE, which_model__set="imagenet", which_model__model="pretrained:vit_l_16")
+    pace = 100 / sum(tally.multiply_adds(base, 224).values())
+    rough = pace * sum(tally.multiply_adds(PRETRAINED["vit_l_16"].config, 224).values())
+    assert f"too large to run here: about {rough:,.0f} ms" in text(app)
+
+
+def test_the_question_is_answered_by_the_formulas(open_app: OpenApp) -> None:
+    app = open_app(PAGE, **HERE)
+    assert any("which_model.first.measure" == one.key and one.disabled for one in app.main.button)
+    radio = next(one for one in app.main.radio if one.key == "which_model.first.guess")
+    radio.set_value(1).run()
+    button(app, "which_model.first.measure").click().run()
+    assert not app.exception
+    adds = [sum(tally.multiply_adds(PRESETS[n].config, 224).values()) for n in ("vit_small_16", "swin_tiny")]
+    assert adds[0] > adds[1]
+    said_now = captions(app).replace("\\", "")
+    assert "You said Swin-T, 224 px; measured: ViT-S/16, 224 px" in said_now
+    assert f"{adds[0] / 1e9:.2f} billion" in said_now and f"{adds[1] / 1e9:.2f} billion" in said_now
+
+
+def test_a_link_restores_axes_sorting_and_the_model(open_app: OpenApp) -> None:
+    asked = {
+        "which_model__x": "parameters",
+        "which_model__y": "adds",
+        "which_model__model": "pretrained:swin_t",
+        "which_model__sort": "parameters",
+        "which_model__down": "0",
+    }
+    app = open_app(PAGE, **HERE, **asked)
+    assert {key: said(app, key.replace("__", ".")) for key in asked} == asked
+    (table,) = app.main.dataframe
+    assert table.value["Parameters"].is_monotonic_increasing
+    assert "**28,288,354** parameters" in text(app)
+    app = open_app(
+        PAGE, **HERE, which_model__x="everything", which_model__view="length", which_model__size="Z"
+    )
+    assert said(app, "which_model.size") == "ViT-B" and not app.exception
+
+
+def test_the_papers_numbers_stand_in_their_tables(open_app: OpenApp) -> None:
+    app = open_app(PAGE, **HERE, which_model__view="papers", which_model__tested_on="VTAB")
+    tables = [table.value for table in app.main.dataframe]
+    assert list(tables[0]["Core-days"]) == [one.core_days for one in cited.TRANSFERS]
+    assert list(tables[0]["ImageNet"]) == [88.55, 87.76, 85.30, 87.54, 88.4]
+    assert list(tables[1]["Counted here"])[-1] == 632_045_800
+    assert "On VTAB, ViT-H/14 (JFT-300M) has 77.63 %, 1.34 points ahead of BiT-L" in captions(app)
+    assert "4.0 times fewer" in captions(app)
+
+
+def test_slopes_read_two_and_one(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(PAGE, **HERE, which_model__view="length", which_model__patch_px="8")
+    assert "Slopes: 2.00 for attention over all tokens, 1.00 for the linear maps" in captions(app)
+    assert "make N = 784 of 224 px" in captions(app) and "N = 6 D = 4,608" in captions(app)
+    shares = re.search(r"attention is ([\d.]+) % of the layer's", captions(app))
+    assert shares is not None
+    config = PRESETS["vit_base_16"].config
+    layer = 12 * 784 * config.embed_dim**2
+    products = 2 * 784**2 * config.embed_dim
+    assert float(shares[1]) == pytest.approx(100 * products / (products + layer), abs=0.06)
+
+    from vitviz.probe.window_cost import Measurement
+
+    def known(window: int, dim: int) -> list[Measurement]:
+        return [Measurement(s, 1e-9 * s**4, 1e-6 * s**2, s**4, 10 * s**2) for s in timings.sides_of(window)]
+
+    monkeypatch.setattr(timings, "attention", known)
+    button(app, "which_model.clock").click().run()
+    assert "Slopes between the two largest: 2.00 over all, 1.00 in windows" in captions(app)
+
+
+def test_the_guide_reads_the_grid_of_data_sizes(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vitviz.experiments import result
+
+    accuracy = {"cnn": (0.3, 0.9), "hybrid": (0.4, 0.8), "vit": (0.2, 0.7)}
+    rows = tuple(
+        {"model": model, "pictures": size, "augmented": True, "seed": seed, "test": test + seed / 100}
+        for model, ends in accuracy.items()
+        for size, test in zip((250, 48_000), ends, strict=True)
+        for seed in (0, 1)
+    )
+    made = (result.Made("abc", "2026-01-02", "a machine"),)
+    grid = result.Result("data_size_cifar10", "A grid", "python made_up.py", {}, made, rows, 7)
+    monkeypatch.setattr("pages.beyond.which.guide.read_result", lambda name: grid)
+    app = open_app(PAGE, **HERE, which_model__view="guide")
+    found = text(app)
+    assert "**With 250 pictures take the Hybrid, not the ViT.**" in found
+    assert "mean of 2 seeds: CNN 30.5 %, Hybrid 40.5 %, ViT 20.5 %" in found
+    assert "30.5 % ± 0.7 of 250; 90.5 % ± 0.7 of 48,000" in found
+    assert "measured 2026-01-02 on a machine, commit abc; 7 cells not measured" in found
+
+
+def test_the_guide_s_sentences_carry_computed_numbers(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    ship(no_shipped_checkpoints, "cifar10_cnn", "cifar10_vit", "cifar10_hybrid")
+    app = open_app(PAGE, **HERE, which_model__view="guide")
+    found = text(app).replace("\\", "")
+    assert "CIFAR-10 CNN 88.7 %" in found and "CIFAR-10 ViT, patch 4 74.4 %" in found
+    assert "a CNN does better" in found
+    gain = cited.BESIDE[5].top1 - cited.BESIDE[2].top1
+    assert f"DeiT-B gains {gain:.1f} points" in found
+    cnn = PRESETS["cnn_cifar10"].config
+    growth = sum(tally.multiply_adds(cnn, 64).values()) / sum(tally.multiply_adds(cnn, 32).values())
+    assert f"{growth:.2f} times" in found and 3.99 < growth <= 4
+    assert "**For the last points of accuracy: ViT-H/14" in found

@@ -1,0 +1,134 @@
+"""The scoreboard's front by hand, its order, and what is said of models too large to run; cited figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from vitviz.analysis.scoreboard import QUANTITIES, Entry, Timing, by_formula, family_of, ordered, pareto
+from vitviz.models import cited, tally
+from vitviz.models.presets import PRESETS
+from vitviz.models.pretrained_list import PRETRAINED
+from vitviz.plots import scoreboard as plots
+
+
+def test_the_front_by_hand() -> None:
+    """Cost down, accuracy up: b costs more than a and is worse, d is as good as c for more."""
+    points = {"a": (1.0, 70.0), "b": (2.0, 60.0), "c": (3.0, 80.0), "d": (4.0, 80.0), "e": (5.0, 90.0)}
+    found = pareto(list(points.values()), (False, True))
+    assert [name for name, front in zip(points, found, strict=True) if front] == ["a", "c", "e"]
+    assert pareto([(1.0, 1.0), (1.0, 1.0)], (False, True)) == [True, True]  # equals do not beat one another
+    assert pareto([(1.0, 1.0), (2.0, 2.0)], (True, True)) == [False, True]
+    assert pareto([], (False, True)) == []
+
+
+def entry(name: str, accuracy: float | None = None, pictures: int = 0) -> Entry:
+    preset = PRESETS[name]
+    side = preset.preparation.image_size
+    return Entry(
+        name, name, "ViT", preset.config, side, "imagenet", accuracy, pictures, "somebody", "ImageNet-1k"
+    )
+
+
+def test_what_has_no_number_stands_last_either_way() -> None:
+    rows = [entry("vit_tiny_16", 0.7), entry("vit_small_16"), entry("vit_base_16", 0.8)]
+    assert [e.key for e in ordered(rows, "accuracy", True, {})] == [
+        "vit_base_16",
+        "vit_tiny_16",
+        "vit_small_16",
+    ]
+    assert [e.key for e in ordered(rows, "accuracy", False, {})] == [
+        "vit_tiny_16",
+        "vit_base_16",
+        "vit_small_16",
+    ]
+    assert [e.key for e in ordered(rows, "title", False, {})] == [
+        "vit_base_16",
+        "vit_small_16",
+        "vit_tiny_16",
+    ]
+    assert [e.key for e in ordered(rows, "adds", True, {})][0] == "vit_base_16"
+
+
+def test_a_model_too_large_to_run_goes_at_the_pace_of_the_others() -> None:
+    base, large = entry("vit_base_16"), entry("vit_large_16")
+    assert large.too_large and not base.too_large
+    assert by_formula(large, {}) is None
+    timed = {base.shape: Timing(0.1, 0.09, 0.2, 5, 10**6, 1, True)}
+    assert by_formula(base, timed) is None
+    assert by_formula(large, timed) == pytest.approx(100 * large.multiply_adds / base.multiply_adds)
+    assert QUANTITIES["ms"].value(base, timed) == pytest.approx(100)
+    held = QUANTITIES["memory"].value(base, timed)
+    assert held == pytest.approx(4 * 86.567656 + 1)
+
+
+def test_the_error_of_a_measured_accuracy_is_the_binomial_s() -> None:
+    assert entry("vit_tiny_16", 0.5, 10_000).error == pytest.approx(0.005)
+    assert entry("vit_tiny_16", 0.5).error == 0  # cited
+
+
+def test_families() -> None:
+    names = {"hybrid_cifar10": "Hybrid", "cnn_cifar10": "CNN", "swin_tiny": "Swin", "deit_cifar10": "DeiT"}
+    assert {name: family_of(PRESETS[name].config, "") for name in names} == names
+    plain = PRESETS["vit_tiny_16"].config
+    assert family_of(plain, "ImageNet-1k") == "ViT"
+    assert family_of(plain, "ImageNet-1k, without labels") == "Self-supervised ViT"
+
+
+def test_every_published_classifier_has_a_cited_accuracy_and_no_other() -> None:
+    heads = {name for name, known in PRETRAINED.items() if known.config.num_classes}
+    assert set(cited.TOP1) == heads
+    assert all(known.trained_on in cited.TRAINING_PICTURES for known in PRETRAINED.values())
+
+
+def test_torchvision_s_own_figures() -> None:
+    from vitviz.torchvision_fix import import_torchvision
+
+    import_torchvision()
+    from torchvision import models
+
+    names = [name for name in cited.TOP1 if cited.source(name) == cited.TORCHVISION]
+    assert len(names) == 6
+    for name in names:
+        meta = models.get_model_weights(name).DEFAULT.meta
+        assert meta["_metrics"]["ImageNet-1K"]["acc@1"] == cited.TOP1[name]
+        assert meta["num_params"] == sum(tally.parameters(PRETRAINED[name].config).values())
+
+
+def test_the_papers_tables() -> None:
+    """ViT paper, tables 1 and 2; DeiT's table 5; Swin's repository."""
+    huge = cited.TRANSFERS[0]
+    assert list(huge.accuracy.values()) == [88.55, 90.72, 99.50, 94.55, 97.56, 99.68, 77.63]
+    assert [one.core_days for one in cited.TRANSFERS] == [2500, 680, 230, 9900, 12300]
+    for size in cited.SIZES:
+        config = PRESETS[size.preset].config
+        assert (size.layers, size.width, size.heads) == (config.depth, config.embed_dim, config.num_heads)
+        assert size.mlp == size.width * config.mlp_ratio
+        counted = sum(tally.parameters(config).values()) / 1e6
+        assert counted == pytest.approx(size.millions, rel=0.15)
+    top1 = {one.name: one.top1 for one in cited.BESIDE}
+    assert [top1[f"DeiT-{s}"] for s in ("Ti", "S", "B")] == [72.2, 79.9, 81.8]
+    assert [top1[f"DeiT-{s}, distilled"] for s in ("Ti", "S", "B")] == [74.5, 81.2, 83.4]
+    assert [top1[f"Swin-{s}"] for s in ("T", "S", "B")] == [81.2, 83.2, 83.5]
+
+
+def test_ticks_are_round_numbers() -> None:
+    assert plots.log_ticks(0.9, 2.1) == [10, 20, 50, 100]
+    assert plots.log_ticks(6, 9) == [1e6, 1e7, 1e8, 1e9]
+    assert [plots.short(tick) for tick in (0.5, 20, 1500, 2e7)] == [
+        "0.5",
+        "20",
+        "1.5\N{NO-BREAK SPACE}k",
+        "20\N{NO-BREAK SPACE}M",
+    ]
+
+
+def test_names_do_not_lie_on_one_another() -> None:
+    axis = plots.Axis("x", "", False)
+    near = [plots.Point(f"model {i}", "ViT", 1 + i / 1000, 1.0) for i in range(6)]
+    far = plots.Point("far", "ViT", 10, 10, chosen=True)
+    figure = plots.board_figure([*near, far], axis, axis)
+    texts = [text for trace in figure.data if trace.name == "ViT" for text in trace.text]
+    places = [p for trace in figure.data if trace.name == "ViT" for p in trace.textposition]
+    shown = [(t, p) for t, p in zip(texts, places, strict=True) if t]
+    assert ("far" in dict(shown)) and 2 <= len(shown) < 7
+    assert len({place for text, place in shown if text != "far"}) == len(shown) - 1

@@ -1,0 +1,115 @@
+"""What something costs over the number of tokens, both axes logarithmic: a slope is a power."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitviz.plots import theme
+from vitviz.plots.plain import PlainFigure
+
+FloatArray64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What attention costs over the number of tokens: over all of them, and in windows; (sizes,) each."""
+
+    tokens: FloatArray64
+    full: FloatArray64
+    windows: FloatArray64
+    title: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One cost over the number of tokens; its name stands above its last point, below it, or right of it."""
+
+    name: str
+    values: FloatArray64
+    color: str
+    place: Literal["above", "below", "right"] = "above"
+
+
+_ENDS: Mapping[str, Mapping[str, Any]] = {
+    "above": {"xanchor": "right", "yanchor": "bottom", "yshift": 8},
+    "below": {"xanchor": "right", "yanchor": "top", "yshift": -14},
+    "right": {"xanchor": "left", "yanchor": "middle", "xshift": 10},
+}
+
+
+def cost_figure(costs: Costs, x_title: str, mode: theme.Mode, height_px: int = 320) -> go.Figure:
+    """Two costs against size; each line carries its name."""
+    lines = (
+        Line("global", costs.full, theme.HEADS[4]),
+        Line("windows", costs.windows, theme.HEADS[5], place="below"),
+    )
+    labels = [f"{size:,g}" for size in costs.tokens.tolist()]
+    return lines_figure(costs.tokens, lines, labels, (x_title, costs.title, costs.unit), mode, height_px)
+
+
+def lines_figure(
+    tokens: FloatArray64,
+    lines: Sequence[Line],
+    labels: Sequence[str],
+    titles: tuple[str, str, str],
+    mode: theme.Mode,
+    height_px: int = 320,
+    at: tuple[float, str] | None = None,
+) -> go.Figure:
+    """Costs over the number of tokens, log-log.
+
+    Args:
+        tokens: (sizes,).
+        labels: one for every size: the number, and what may stand under it.
+        titles: of the two axes, and the unit of the upper one.
+        at: a number of tokens that is marked, and its word.
+    """
+    figure, ink = PlainFigure(mode), theme.PALETTES[mode].ink
+    x_title, y_title, unit = titles
+    if at is not None:
+        line = {"color": theme.PALETTES[mode].query, "width": 1.5, "dash": "dot"}
+        figure.shape(type="line", xref="x", yref="y domain", x0=at[0], x1=at[0], y0=0, y1=1, line=line)
+        word = {"text": at[1], "font": {"color": theme.PALETTES[mode].query, "size": 13}}
+        figure.note(x=float(np.log10(at[0])), yref="y domain", y=0, xanchor="left", yanchor="bottom", **word)
+    for one in lines:
+        _add(figure, tokens, one, unit)
+        place = {"x": float(np.log10(tokens[-1])), "y": float(np.log10(one.values[-1]))}
+        figure.note(text=one.name, font={"color": ink, "size": 13}, **place, **_ENDS[one.place])
+    figure.layout(
+        height=height_px,
+        margin={"r": max([8, *(round(7 * len(one.name)) + 12 for one in lines if one.place == "right")])},
+        xaxis={
+            "type": "log",
+            "title": {"text": x_title},
+            "tickvals": tokens.tolist(),
+            "ticktext": list(labels),
+        },
+        yaxis={
+            "type": "log",
+            "title": {"text": y_title},
+            "dtick": 1,
+            "exponentformat": "SI",
+            "ticksuffix": unit,
+        },
+    )
+    return figure.figure()
+
+
+def _add(figure: PlainFigure, tokens: FloatArray64, line: Line, unit: str) -> None:
+    figure.add(
+        "scatter",
+        x=tokens.tolist(),
+        y=line.values.tolist(),
+        mode="lines+markers",
+        line={"color": line.color, "width": 2},
+        marker={"size": 6},
+        name=line.name,
+        hovertemplate="%{x}: %{y:.3s}" + f"{unit}<extra>{line.name}</extra>",
+    )

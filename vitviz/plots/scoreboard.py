@@ -1,0 +1,270 @@
+"""Models as points over two numbers, with the front that nothing beats, and one model's parts as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from vitviz.plots import theme
+from vitviz.plots.plain import PlainFigure
+
+FAMILY = {
+    "CNN": theme.HEADS[5],
+    "Hybrid": theme.HEADS[0],
+    "ViT": theme.HEADS[4],
+    "DeiT": theme.HEADS[1],
+    "Swin": theme.HEADS[2],
+    "Self-supervised ViT": theme.HEADS[3],
+}
+PARTS = {  # of a model, in the order of the data
+    "embedding": theme.HEADS[0],
+    "positions": theme.HEADS[3],
+    "layers": theme.HEADS[4],
+    "attention": theme.HEADS[1],
+    "head": theme.HEADS[2],
+}
+MOST_NAMES = 12  # beyond so many points only the front and the chosen one carry their names
+# A front that climbs leaves a point to the right and comes from below: names keep away from both where they can.
+_PLACES = ("top left", "bottom right", "top center", "middle left", "bottom center", "middle right")
+_LETTER_PX = 6.2  # of the names' type
+_DOT_PX = 6.0
+_ROOM_PX2 = 40.0  # of another name or dot that a name may cover
+
+
+@dataclass(frozen=True)
+class Point:
+    """One model: hollow where its y is cited, ringed where nothing beats it; what the bars reach from x and y."""
+
+    name: str
+    family: str
+    x: float
+    y: float
+    hollow: bool = False
+    front: bool = False
+    chosen: bool = False
+    x_low: float = 0.0
+    x_high: float = 0.0
+    y_error: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis says; `log` where its numbers span orders of magnitude."""
+
+    title: str
+    unit: str
+    log: bool
+
+
+def board_figure(
+    points: Sequence[Point],
+    x: Axis,
+    y: Axis,
+    mode: theme.Mode = "light",
+    height_px: int = 440,
+    width_px: int = 540,
+) -> go.Figure:
+    """The points of every family in its colour, and a thin line along the front.
+
+    Args:
+        width_px: about as wide as the picture will be, by which names find room.
+    """
+    figure = PlainFigure(mode)
+    palette = theme.PALETTES[mode]
+    front = sorted((p for p in points if p.front), key=lambda p: p.x)
+    figure.add(
+        "scatter",
+        x=[p.x for p in front],
+        y=[p.y for p in front],
+        mode="lines",
+        line={"color": palette.muted, "width": 1.5, "dash": "dot", "shape": "hv"},
+        hoverinfo="skip",
+        name="front",
+        showlegend=False,
+    )
+    places = _places(points, x, y, (round(0.82 * width_px), round(0.65 * height_px)))
+    for family in FAMILY:
+        own = [(p, place) for p, place in zip(points, places, strict=True) if p.family == family]
+        if own:
+            _add_family(figure, family, own, (x, y), palette)
+    figure.layout(
+        height=height_px,
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"color": palette.ink}},
+        margin={"t": 40},
+        xaxis=_axis(x, [p.x for p in points]),
+        yaxis=_axis(y, [p.y for p in points]),
+    )
+    return figure.figure()
+
+
+def _places(points: Sequence[Point], x: Axis, y: Axis, size_px: tuple[int, int]) -> list[str]:
+    """Where each name stands beside its point, so that names do not lie on one another; '' where there is no room."""
+    few = len(points) <= MOST_NAMES
+    across = _scaled([p.x for p in points], x) * size_px[0]
+    up = _scaled([p.y for p in points], y) * size_px[1]
+    taken: list[tuple[float, float, float, float]] = []
+    taken += [(a - _DOT_PX, u - _DOT_PX, a + _DOT_PX, u + _DOT_PX) for a, u in zip(across, up, strict=True)]
+    found = [""] * len(points)
+    first = sorted(range(len(points)), key=lambda i: (not points[i].chosen, not points[i].front))
+    for i in first:
+        if not (few or points[i].front or points[i].chosen):
+            continue
+        boxes = {place: _box(points[i].name, across[i], up[i], place) for place in _PLACES}
+        free = {
+            place: sum(_overlap(box, other) for j, other in enumerate(taken) if j != i)
+            + _outside(box, size_px[0])
+            for place, box in boxes.items()
+        }
+        best = min(_PLACES, key=lambda place: free[place])
+        if free[best] <= _ROOM_PX2 or points[i].chosen:
+            found[i] = best
+            taken.append(boxes[best])
+    return found
+
+
+def _box(name: str, x: float, y: float, place: str) -> tuple[float, float, float, float]:
+    """(left, low, right, high) of a name in px, y upwards."""
+    wide, high, gap = _LETTER_PX * len(name), 15.0, 8.0
+    high_or_low, _, side = place.partition(" ")
+    left = {"right": x + (gap if high_or_low == "middle" else 2), "left": x - gap - wide}.get(
+        side, x - wide / 2
+    )
+    low = {"top": y + gap, "bottom": y - gap - high}.get(high_or_low, y - high / 2)
+    return left, low, left + wide, low + high
+
+
+def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
+    wide, high = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    return wide * high if wide > 0 and high > 0 else 0.0
+
+
+def _outside(box: tuple[float, float, float, float], width_px: float) -> float:
+    """How much of a name the picture's edge would cut off."""
+    return 15.0 * (max(0.0, -0.08 * width_px - box[0]) + max(0.0, box[2] - 1.08 * width_px))
+
+
+def _scaled(values: Sequence[float], axis: Axis) -> np.ndarray:
+    """Places along an axis, 0 to 1."""
+    at = np.log10(values) if axis.log else np.asarray(values, float)
+    span = float(np.ptp(at)) if len(at) else 0.0
+    return (at - at.min()) / span if span else np.full(len(at), 0.5)
+
+
+def _add_family(
+    figure: PlainFigure,
+    family: str,
+    own: Sequence[tuple[Point, str]],
+    axes: tuple[Axis, Axis],
+    palette: theme.Palette,
+) -> None:
+    points = [point for point, _ in own]
+    color, (x, y) = FAMILY[family], axes
+    figure.add(
+        "scatter",
+        x=[p.x for p in points],
+        y=[p.y for p in points],
+        mode="markers+text",
+        name=family,
+        text=[p.name if place else "" for p, place in own],
+        textposition=[place or "top center" for _, place in own],
+        textfont={"size": 12, "color": palette.ink},
+        cliponaxis=False,
+        customdata=[[p.name, p.note] for p in points],
+        marker={
+            "size": [15 if p.chosen else 11 for p in points],
+            "symbol": ["circle-open" if p.hollow else "circle" for p in points],
+            "color": color,
+            "opacity": [1.0 if p.front or p.chosen else 0.75 for p in points],
+            "line": {
+                "color": [palette.query if p.chosen else palette.ink if p.front else color for p in points],
+                "width": [3 if p.chosen else 2 if p.front or p.hollow else 0 for p in points],
+            },
+        },
+        hovertemplate=f"<b>%{{customdata[0]}}</b><br>%{{x:.3s}}{_unit(x)} {x.title}<br>%{{y:.4s}}{_unit(y)}"
+        f" {y.title}<br>%{{customdata[1]}}<extra></extra>",
+        **_bars(points, color),
+    )
+
+
+def _bars(points: Sequence[Point], color: str) -> dict[str, Any]:
+    """What is known of the points' spread, as Plotly's error bars."""
+    thin = {"color": color, "thickness": 1, "width": 3}
+    bars: dict[str, Any] = {}
+    if any(p.y_error for p in points):
+        bars["error_y"] = {"array": [p.y_error for p in points], **thin}
+    if any(p.x_high > p.x for p in points):
+        reach = {"array": [max(p.x_high - p.x, 0) for p in points]}
+        bars["error_x"] = {**reach, "arrayminus": [max(p.x - p.x_low, 0) for p in points], **thin}
+    return bars
+
+
+def _unit(axis: Axis) -> str:
+    return f"\N{NO-BREAK SPACE}{axis.unit}" if axis.unit else ""
+
+
+def _axis(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
+    title = f"{axis.title}, {axis.unit}" if axis.unit else axis.title
+    if not axis.log:
+        return {"title": {"text": title}, "nticks": 7}
+    low, high = (float(np.log10(pick(values))) for pick in (min, max))
+    room = 0.1 * max(high - low, 0.3)
+    ends = (low - room, high + room)
+    ticks = log_ticks(*ends)
+    shown = {"type": "log", "range": ends, "tickvals": ticks, "ticktext": [short(tick) for tick in ticks]}
+    return {"title": {"text": title}, **shown}
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers between two powers of ten: 1, 2 and 5 of each where few powers lie between, else the powers."""
+    steps = (1, 2, 5) if high - low < 2.5 else (1,)
+    every = [step * 10.0**power for power in range(int(low) - 1, int(high) + 2) for step in steps]
+    return [tick for tick in every if low <= np.log10(tick) <= high]
+
+
+def short(value: float) -> str:
+    """'1.3 k', '20 M' or '5 G': a number for a tick."""
+    for power, sign in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
+        if value >= 10**power:
+            return f"{value / 10**power:g}\N{NO-BREAK SPACE}{sign}"
+    return f"{value:g}"
+
+
+def parts_figure(
+    counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "light", height_px: int = 150
+) -> go.Figure:
+    """Shares of a model's parts, one bar for each kind of count, such as parameters."""
+    figure = PlainFigure(mode)
+    palette = theme.PALETTES[mode]
+    kinds = list(counts)
+    totals = {kind: max(1, sum(counts[kind].values())) for kind in kinds}
+    for part, color in PARTS.items():
+        own = [counts[kind].get(part, 0) for kind in kinds]
+        if any(own):
+            shares = [100 * count / totals[kind] for count, kind in zip(own, kinds, strict=True)]
+            figure.add(
+                "bar",
+                orientation="h",
+                y=kinds,
+                x=shares,
+                name=part,
+                marker={"color": color, "line": {"color": palette.paper, "width": 1}},
+                customdata=[[f"{count:,}"] for count in own],
+                hovertemplate=f"{part}: %{{x:.1f}} %, %{{customdata[0]}}<extra></extra>",
+            )
+    figure.layout(
+        height=height_px,
+        barmode="stack",
+        bargap=0.35,
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top", "traceorder": "normal"},
+        xaxis={"visible": False, "range": [0, 100]},
+        yaxis={"autorange": "reversed", "showgrid": False},
+        margin={"l": 4, "r": 4, "t": 4, "b": 4},
+    )
+    return figure.figure()

@@ -1,0 +1,66 @@
+"""Seconds and bytes of a call on this machine."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from vitviz.analysis.scoreboard import Timing
+
+ENOUGH_S = 1.5  # of repeats; then those that were made are enough
+FEWEST, MOST = 3, 21  # repeats
+
+
+def seconds(call: Callable[[], object], repeats: int) -> list[float]:
+    """What each of the repeats took, after one that does not count."""
+    call()
+    taken = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - begin)
+    return taken
+
+
+def held_bytes(call: Callable[[], Any]) -> int:
+    """The most that a call holds at once beyond its input, from PyTorch's own allocations."""
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+    ) as trace:
+        result = call()
+    held = peak = 0
+    events = trace.profiler.kineto_results.events()
+    for event in sorted((e for e in events if e.name() == "[memory]"), key=lambda e: e.start_ns()):
+        held += event.nbytes()
+        peak = max(peak, held)
+    del result
+    return int(peak)
+
+
+@torch.inference_mode()
+def time_model(model: nn.Module, in_chans: int, side_px: int, *, random: bool) -> Timing:
+    """One picture at a time, fp32, on as many threads as PyTorch has here: at least 3 repeats, at most 21.
+
+    Args:
+        model: frozen, in evaluation mode.
+        side_px: of the square picture, whose numbers do not matter.
+        random: whether the weights are, which is said beside the time.
+    """
+    picture = torch.zeros(1, in_chans, side_px, side_px)
+    first = seconds(lambda: model(picture), 1)[0]
+    repeats = min(MOST, max(FEWEST, round(ENOUGH_S / max(first, 1e-6))))
+    taken = seconds(lambda: model(picture), repeats)
+    return Timing(
+        statistics.median(taken),
+        min(taken),
+        max(taken),
+        repeats,
+        held_bytes(lambda: model(picture)),
+        torch.get_num_threads(),
+        random,
+    )
