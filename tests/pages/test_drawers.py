@@ -52,6 +52,9 @@ def open_drawers(app: AppTest) -> list[str]:
         ("beyond/swin", {"swin__view": "merge"}, [MATH, CODE]),
         ("beyond/swin", {"swin__view": "cost"}, [MATH, CODE, ASK]),
         ("beyond/distillation", {}, [MATH, CODE, ASK]),
+        ("beyond/data", {"data__view": "sizes"}, [MATH, CODE, NUMBERS, ASK]),
+        ("beyond/data", {"data__view": "time"}, [CODE]),
+        ("beyond/data", {"data__view": "augmented"}, [CODE, NUMBERS]),
     ],
 )
 def test_every_drawer_opens(open_app: OpenApp, page: str, view: dict[str, str], titles: list[str]) -> None:

@@ -62,6 +62,14 @@ def test_validation_chooses_and_test_pictures_judge() -> None:
     )
 
 
+def test_one_seed_is_called_one() -> None:
+    rows = [
+        {"lesson": lesson, "pictures": 100, "seed": 0, "validation": 0.9, "test": test}
+        for lesson, test in (("twin", 0.8), ("hard", 0.9))
+    ]
+    assert describe_lessons(lessons(rows)).endswith("one seed each, so another may say otherwise.")
+
+
 def test_every_lesson_is_another_recipe() -> None:
     train = GRIDS["digits"].trained_on(100)
     recipes = [recipe(lesson, train) for lesson in LESSONS]

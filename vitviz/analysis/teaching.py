@@ -139,10 +139,13 @@ def describe_lessons(found: Sequence[Lesson], twin: str = "twin") -> str:
             continue
         best = max(own, key=lambda lesson: lesson.chosen_by)
         clear = min(best.test) > max(alone.test)
+        sure = "every seed above every seed of the twin" if clear else "within the spread of the seeds"
+        if len(best.test) == len(alone.test) == 1:
+            sure = "one seed each, so another may say otherwise"
         said.append(
             f"With {pictures:,} pictures the validation pictures choose '{best.name}': {percent(best.reached)} of the"
             f" test pictures against the twin's {percent(alone.reached)},"
             f" {100 * (best.reached - alone.reached):+.1f} points,"
-            f" {'every seed above every seed of the twin' if clear else 'within the spread of the seeds'}."
+            f" {sure}."
         )
     return " ".join(said)
