@@ -40,6 +40,8 @@ page = st.navigation(
     position="top",
 )
 slug = page.url_path or "home"
+if first:  # before the page, which may take its time on a server that has just started
+    first_link.dismiss()
 with link.kept():
     lesson.settle(slug)
     with st.sidebar:
@@ -50,6 +52,4 @@ with link.kept():
     with st.sidebar:
         my_lesson.draw(slug)
 browser.keep()
-if first:
-    first_link.dismiss()
 warm.begin()
