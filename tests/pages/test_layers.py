@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import time
 
@@ -116,11 +118,11 @@ def test_the_matrix_is_linear_cka_of_both_models(open_app: OpenApp, form: str, d
 
 
 @pytest.mark.parametrize("model", ["preset:swin_digits", "preset:cnn_cifar10", "preset:deit_digits"])
-@pytest.mark.parametrize("view", ["colours", "token", "alike"])
+@pytest.mark.parametrize("view", ["colours", "channels", "token", "alike", "probe", "sinks"])
 def test_every_section_shows_every_kind_of_model(open_app: OpenApp, model: str, view: str) -> None:
     app = ended(open_app(PAGE, model=model, image="digits:3", layers__view=view, layers__count="32"))
     assert "Found elsewhere" in captions(app)
-    if model == "preset:cnn_cifar10":
+    if model == "preset:cnn_cifar10" and view != "channels":
         assert "vit" in said(app, "layers.other")
 
 
@@ -140,3 +142,77 @@ def test_the_question_is_answered_by_what_the_section_computed(open_app: OpenApp
     guess.set_value(best).run()
     next(button for button in app.main.button if button.label == "Measure it").click().run()
     assert any("and so it is" in caption.value for caption in app.main.caption)
+
+
+def test_top_patches_are_those_of_the_pictures_that_a_channel_responds_to_most(open_app: OpenApp) -> None:
+    app = ended(open_app(PAGE, **DIGITS, layers__view="channels"))
+    header, arrays = message(app, "layers.channels")
+    preset = PRESETS["cnn_digits"]
+    images = prepare_batch(load_dataset("digits").test_images[:32], preset.preparation)
+    found = capture(create_model(preset.config, seed=0).eval(), images, ("layers.2.blocks.0",))
+    peaks = found["layers.2.blocks.0"].max(axis=(2, 3))
+    last = header["stages"][-1]
+    assert len(last["channels"]) == 4 and last["kind"] == "image/jpeg"
+    for channel in last["channels"]:
+        of_channel = peaks[:, channel["number"]]
+        np.testing.assert_allclose(channel["values"], np.sort(of_channel)[::-1][:9], rtol=1e-4)
+        np.testing.assert_allclose(of_channel[channel["pictures"]], channel["values"], rtol=1e-4)
+    assert arrays["maps2"].shape[0] == 4
+    assert "by chance" in captions(app)
+
+
+def test_a_set_without_labels_has_channels_but_no_classes(open_app: OpenApp) -> None:
+    app = ended(
+        open_app(
+            PAGE,
+            model="preset:cnn_cifar10",
+            image="sample:cat",
+            layers__view="channels",
+            layers__set="photos",
+        )
+    )
+    assert "no labels" in captions(app)
+    assert not [one for one in app.main.expander if one.label == "Predict first"]
+
+
+def test_the_probe_says_what_its_figures_show(open_app: OpenApp) -> None:
+    app = ended(open_app(PAGE, **(DIGITS | {"layers__count": "64"}), layers__view="probe"))
+    classes, places = (json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart"))
+    assert [trace["name"].rpartition(", ")[2] for trace in classes["data"]] == [
+        "the mean of its places",
+        "[CLS]",
+        "the mean of its places",
+    ]
+    first = np.asarray(values(places["data"][0]["y"]))
+    assert len(first) == PRESETS["vit_digits"].config.depth + 1
+    said = captions(app)
+    assert "Over 64 test pictures of Digits" in said
+    for trace in classes["data"]:
+        y = values(trace["y"])
+        assert (
+            f"{100 * y[0]:.0f}\N{NO-BREAK SPACE}% (" in said
+            and f"{100 * y[-1]:.0f}\N{NO-BREAK SPACE}% (" in said
+        )
+
+
+def values(told: object) -> list[float]:
+    """Numbers of a figure's JSON, plain or as typed bytes."""
+    if isinstance(told, dict):
+        return [float(v) for v in np.frombuffer(base64.b64decode(told["bdata"]), told["dtype"])]
+    assert isinstance(told, list)
+    return [float(v) for v in told]
+
+
+def test_registers_are_measured_or_said_to_be_missing(open_app: OpenApp) -> None:
+    app = ended(open_app(PAGE, **DIGITS, layers__view="sinks"))
+    said_ = "\n".join(text.value for text in app.main.markdown)
+    assert "DINOv2 ViT-S/14 with registers" in said_ and "huggingface.co" in said_
+    header, arrays = message(app, "layers.lengths")
+    preset = PRESETS["vit_digits"]
+    images = prepare_batch(load_dataset("digits").test_images[3:4], preset.preparation)
+    tokens = capture(create_model(preset.config, seed=0).eval(), images, ("blocks.3",))["blocks.3"][0, 1:]
+    lengths = np.linalg.norm(tokens, axis=-1)
+    np.testing.assert_allclose(arrays["maps"][-1], lengths - lengths.min(), atol=1e-3)
+    assert header["notes"][-1] == f"lengths {lengths.min():.1f} to {lengths.max():.1f}"
+    assert header["titles"][-1] == "layer 4"
+    assert "times the median" in captions(app)

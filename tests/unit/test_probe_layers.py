@@ -62,6 +62,10 @@ def test_all_of_it_in_a_row_and_its_mean() -> None:
 
 def test_layers_have_names_and_other_models_none() -> None:
     titles = [layer.title for layer in layers_of(PRESETS["vit_digits"].config)]
+    assert [layer.said for layer in layers_of(PRESETS["vit_digits"].config)][:2] == [
+        "the embedding",
+        "layer 1",
+    ]
     assert titles == ["embedding", *(f"layer {i + 1}" for i in range(len(titles) - 1))]
     assert [layer.title for layer in layers_of(PRESETS["cnn_cifar10"].config)][0] == "stem"
     config = PRESETS["recipe_e"].config

@@ -24,6 +24,11 @@ class Layer:
     record: str
     title: str
 
+    @property
+    def said(self) -> str:
+        """In a sentence: 'layer 6', 'the embedding'."""
+        return self.title if self.title[-1].isdigit() else f"the {self.title}"
+
 
 @dataclass(frozen=True, eq=False)
 class Said:

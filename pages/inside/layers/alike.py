@@ -135,7 +135,7 @@ def describe(both: Sequence[Side], matrix: NDArray[np.float64]) -> str:
         f"First and last layer are alike {ends} (CKA). Over all pairs of its layers, {both[more].shown} is the more"
         f" uniform ({signed(max(_within(own), _within(others)))} against"
         f" {signed(min(_within(own), _within(others)))}). Between the two models"
-        f" {both[0].layers[row].title} and {both[1].layers[col].title} are most alike, {signed(float(across.max()))};"
+        f" {both[0].layers[row].said} and {both[1].layers[col].said} are most alike, {signed(float(across.max()))};"
         f" the two last layers {signed(float(across[-1, -1]))}."
     )
 

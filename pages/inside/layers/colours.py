@@ -158,13 +158,13 @@ def describe(found: Sequence[Coloured], seen: Seen | None) -> str:
     for one in found:
         held, kept = one.held, one.kept()
         text = (
-            f"{one.side.shown}: three colours hold {percent(held[0], 0)} of the variance in {one.side.layers[0].title}"
-            f" and {percent(held[-1], 0)} in {one.side.layers[-1].title}"
+            f"{one.side.shown}: three colours hold {percent(held[0], 0)} of the variance in {one.side.layers[0].said}"
+            f" and {percent(held[-1], 0)} in {one.side.layers[-1].said}"
         )
         if kept:
             at = int(np.argmin(kept))
             text += (
-                f"; they change most from {one.side.layers[at].title} to {one.side.layers[at + 1].title}"
+                f"; they change most from {one.side.layers[at].said} to {one.side.layers[at + 1].said}"
                 f" (mean correlation {signed(kept[at])})"
             )
         said.append(f"{text}.")

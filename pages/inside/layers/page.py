@@ -6,14 +6,17 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.inside.layers import alike, colours, pictures, sides, similar, stage
+from pages.inside.layers import alike, channels, colours, pictures, probe, sides, similar, sinks, stage
 from pages.shell import controls, nouns, page, registry, stand_in
 from vitviz.models.abilities import abilities
 
 VIEWS = {
     "colours": ("Layer by layer", colours.draw),
+    "channels": ("Channels", channels.draw),
     "token": ("One token", similar.draw),
     "alike": ("How alike", alike.draw),
+    "probe": ("Probe", probe.draw),
+    "sinks": ("Sinks", sinks.draw),
 }
 
 
@@ -31,7 +34,8 @@ def draw() -> None:
     if not able.layers:
         stand_in.offer(able.layers.why_not, "layers.instead", fits=lambda c: bool(abilities(c).layers))
         return
-    controls.hold(sides.Other, stage.Choice, pictures.Chosen, colours.Choice, similar.Choice, alike.Choice)
+    controls.hold(sides.Other, stage.Choice, pictures.Chosen)
+    controls.hold(*(part.Choice for part in (colours, channels, similar, alike)))
     one = sides.own()
     page.untrained_note(one.now.model.trained_on)
     view = controls.segmented(

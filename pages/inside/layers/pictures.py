@@ -60,6 +60,11 @@ class Seen:
         return prepare_batch(self.raw, model.preparation)
 
 
+def count_of(source: str) -> int:
+    """How many test pictures a set has."""
+    return cached.examples(source)
+
+
 def choose_set(one: Side, *, labelled: bool = False) -> str:
     """The control of the set; until somebody chooses, pictures like those that the model learned from.
 
@@ -88,4 +93,4 @@ def choose(sides: tuple[Side, ...], most: int, usual: int, *, labelled: bool = F
     count = controls.select_slider(
         Chosen.key("count"), "How many", counts, default, help="The first pictures of the test set."
     )
-    return Seen(source, min(count, cached.examples(source)))
+    return Seen(source, min(count, count_of(source)))

@@ -150,14 +150,14 @@ def describe(found: Sequence[Alike], chosen: int, centred: bool) -> str:
     name = f"row {best // grid[1] + 1}, column {best % grid[1] + 1}"
     asks = _name(one, asked, grid)
     text = (
-        f"In {one.side.layers[layer].title} of {one.side.shown}, {asks} is most like {name}"
+        f"In {one.side.layers[layer].said} of {one.side.shown}, {asks} is most like {name}"
         f" ({signed(values[best])}); the median over all places is"
         f" {signed(float(np.median(one.cosines[layer][asked])))}."
     )
     leads = [each.leads() for each in found]
     text += " Touching places are more alike than others by " + "; ".join(
-        f"{signed(lead[0])} in {each.side.layers[0].title} and {signed(lead[-1])} in"
-        f" {each.side.layers[-1].title} ({each.side.shown})"
+        f"{signed(lead[0])} in {each.side.layers[0].said} and {signed(lead[-1])} in"
+        f" {each.side.layers[-1].said} ({each.side.shown})"
         for each, lead in zip(found, leads, strict=True)
     )
     return f"{text}{', the mean token taken away' if centred else ', as the tokens are'}."
@@ -215,5 +215,5 @@ $$
 
 $z_i$ is what a layer says of place $i$, $\bar z$ the mean over all places of this picture; *without the mean token*
 switched off, $\bar z$ counts as 0. Maps of more than 16 × 16 places are averaged onto 16 × 16 first. A model without
-prefix tokens asks, in their place, by the mean of its map, which is what its head reads.
+prefix tokens asks, in their place, by the mean of its map.
 """

@@ -1,0 +1,112 @@
+// Channels of a CNN, stage by stage: each one's map over the picture, and the nine patches of a set that it responds to most.
+
+import { button, el, tooltip } from '../../views/kit/dom.js';
+import { coverOnce, photo } from '../../views/kit/photo.js';
+import { accentLut } from '../../views/kit/ramp.js';
+import { percent } from '../../views/kit/words.js';
+
+const ACROSS = 3; // patches in a row
+
+class Channels {
+  constructor({ root, trigger }) {
+    Object.assign(this, { root, trigger, now: null, photo: photo(root) });
+    this.box = el(root, 'div', { class: 'lc' });
+    this.tip = tooltip(root);
+  }
+
+  build({ header }) {
+    this.box.replaceChildren();
+    this.pictures = [];
+    this.veils = [];
+    this.tiles = header.stages.map((stage, s) => {
+      const column = el(this.box, 'section', { class: 'lc-stage' });
+      el(column, 'div', { class: 'lc-title' }, stage.title);
+      el(column, 'div', { class: 'lc-note vv-muted' }, stage.note);
+      return stage.channels.map((channel, c) => this.channel(column, s, c, channel));
+    });
+  }
+
+  /** One channel: its map left, its patches right, its number and strength below. */
+  channel(column, s, c, channel) {
+    const line = el(column, 'div', { class: 'lc-channel' });
+    const frame = el(line, 'div', { class: 'lc-frame' });
+    this.pictures.push(el(frame, 'canvas', { class: 'lc-picture', 'aria-hidden': 'true' }));
+    this.veils.push({ s, c, node: el(frame, 'canvas', { class: 'lc-veil', role: 'img' }) });
+    const patches = el(line, 'div', { class: 'lc-patches' });
+    const tiles = channel.pictures.map((picture, t) => this.tile(patches, channel, picture, t));
+    el(
+      line,
+      'div',
+      { class: 'lc-said vv-muted' },
+      `channel ${channel.number + 1}, ${percent(channel.share, 0)} of its top nine`,
+    );
+    return tiles;
+  }
+
+  tile(patches, channel, picture, t) {
+    const said = [channel.names[t], `response ${channel.values[t].toFixed(2)}`].filter(Boolean).join(', ');
+    const node = button(patches, '', () => this.trigger('open', picture), {
+      class: 'lc-tile',
+      'aria-label': `${said}: show this picture`,
+    });
+    const hint = (event) => {
+      const box = this.root.getBoundingClientRect();
+      const at = node.getBoundingClientRect();
+      this.tip.show(at.left - box.left, at.top - box.top, `${said}\nclick: look at it`);
+      event.stopPropagation();
+    };
+    Object.assign(node, { onpointerenter: hint, onfocus: hint });
+    node.onpointerleave = node.onblur = () => this.tip.hide();
+    return el(node, 'canvas', { 'aria-hidden': 'true' });
+  }
+
+  paintMap({ s, c, node }, table) {
+    const { header, arrays } = this.now;
+    const stage = header.stages[s];
+    const [rows, cols] = stage.grid;
+    const codes = arrays[`maps${s}`].data.subarray(c * rows * cols, (c + 1) * rows * cols);
+    Object.assign(node, { width: cols, height: rows });
+    const image = new ImageData(cols, rows);
+    codes.forEach((code, i) => image.data.set(table.subarray(4 * code, 4 * code + 4), 4 * i));
+    node.getContext('2d').putImageData(image, 0, 0);
+    const { number, most } = stage.channels[c];
+    node.setAttribute('aria-label', `Map of channel ${number + 1} of ${stage.title}, up to ${most.toFixed(2)}`);
+  }
+
+  /** Cuts a stage's sprite into its tiles, each as large as its patch: CSS scales them with hard edges. */
+  async paintPatches(s) {
+    const { header, arrays } = this.now;
+    const { kind, side } = header.stages[s];
+    const { data } = arrays[`patches${s}`];
+    const sprite = await createImageBitmap(new Blob([data], { type: kind }), { colorSpaceConversion: 'none' });
+    if (this.now.arrays[`patches${s}`]?.data !== data) return; // a newer message has come
+    this.tiles[s].forEach((tiles, c) =>
+      tiles.forEach((node, t) => {
+        Object.assign(node, { width: side, height: side });
+        node.getContext('2d').drawImage(sprite, t * side, c * side, side, side, 0, 0, side, side);
+      }),
+    );
+    this.root.dataset.patches = String(Number(this.root.dataset.patches ?? 0) + 1);
+  }
+
+  update(message) {
+    const fresh = this.now?.arrays !== message.arrays;
+    this.now = message;
+    const { header, colors } = message;
+    if (fresh) {
+      this.build(message);
+      this.box.style.setProperty('--lc-across', ACROSS);
+      header.stages.forEach((_, s) => this.paintPatches(s));
+    }
+    const table = accentLut(colors.query);
+    for (const veil of this.veils) this.paintMap(veil, table);
+    this.photo.show(message, (bitmap) => {
+      for (const node of this.pictures) coverOnce(node, bitmap);
+    });
+  }
+}
+
+export default function channels(context) {
+  const view = new Channels(context);
+  return (message) => view.update(message);
+}

@@ -1,0 +1,236 @@
+"""Channels: the maps of a CNN's stages, and the patches of a set to which each channel responds most."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from pages.inside.layers import literature, pictures, predict, tasks
+from pages.inside.layers.pictures import Seen
+from pages.inside.layers.sides import Side
+from pages.shell import controls, nouns, page, stand_in, subject
+from pages.views.register import register
+from vitviz.analysis import channels as analysis
+from vitviz.analysis import fields as reach
+from vitviz.analysis.channels import Peaks
+from vitviz.config import CNNConfig
+from vitviz.data.dataset import Dataset
+from vitviz.data.preparation import prepare
+from vitviz.lessons.kinds import Drag, Measured
+from vitviz.models.abilities import abilities
+from vitviz.models.loaded import LoadedModel
+from vitviz.plots import channels as plots
+from vitviz.probe.layers import stream
+
+_view = register(__file__, "channels")
+VIEW = "layers.channels"
+MOST, USUAL = 1000, 256
+SHOWN = 4  # channels of a stage
+TOPS = 9  # patches of a channel
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="layers"):
+    """Which CNN is shown, by its key."""
+
+    cnn: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """The end of one stage: its index among the layers, its title, and the field of one of its places."""
+
+    index: int
+    title: str
+    field: reach.Field
+
+
+def draw(one: Side) -> None:
+    """The section."""
+    literature.ask(
+        "Every channel of a CNN is one filter, slid over the picture. What must a patch show to make it strong?"
+    )
+    first = st.container()
+    with page.row():
+        with st.container(width=230):
+            cnn = choose(one)
+        with st.container(width="content"), page.options():
+            seen = pictures.choose((cnn,), MOST, USUAL)
+    found = tasks.results(
+        [tasks.task(("peaks", cnn.known, seen), partial(peaks_over, cnn.now.model, seen))],
+        f"Looking for the strongest patches of {seen.title}",
+    )
+    if found is None:
+        return
+    (peaks,) = found
+    places = ends(cnn)
+    _view(
+        message(cnn, places, peaks, seen), key=VIEW, triggers=("open",), on_change=partial(_open, seen.source)
+    )
+    page.caption(describe(cnn, places, peaks, seen))
+    literature.say("channels")
+    if seen.data.test_labels is not None:
+        with first:
+            _ask(one, cnn, peaks, seen)
+    page.drawers(
+        "layers.channels",
+        math=MATHEMATICS,
+        code=(Peaks.of, analysis.of_the_top, reach.Field.through),
+        numbers=partial(numbers, places, peaks, seen),
+    )
+
+
+def choose(one: Side) -> Side:
+    """The sidebar's model where it is a CNN, else the CNN nearest to it, until somebody chooses another."""
+    models = {k: choice for k, choice in nouns.models().items() if abilities(choice.config).receptive_field}
+    models = {key: choice for key, choice in models.items() if isinstance(choice.config, CNNConfig)}
+    own = one.now.choice.key
+    default = own if own in models else stand_in.nearest(lambda c: isinstance(c, CNNConfig)).key
+    controls.follow_default(Choice.key("cnn"), default)
+    key = controls.select(
+        Choice.key("cnn"), "CNN", list(models), default, format_func=lambda name: models[name].title
+    )
+    return one if key == own else Side(subject.of(models[key], None, one.now.image))
+
+
+def ends(cnn: Side) -> list[Place]:
+    """The stem and the last block of every stage that has one."""
+    config = cnn.now.model.config
+    assert isinstance(config, CNNConfig)
+    fields, places, index = reach.fields(config), [Place(0, "Stem", reach.fields(config)[0])], 0
+    for stage, count in enumerate(config.blocks):
+        index += count
+        if count:
+            places.append(Place(index, f"Stage {stage + 1}", fields[index]))
+    return places
+
+
+def peaks_over(model: LoadedModel, seen: Seen) -> Generator[float, None, list[Peaks]]:
+    """Every channel's strongest response to every picture, layer by layer."""
+    images = seen.images(model)
+    parts: list[list[Peaks]] = []
+    for said in stream(model, images, pictures.BATCH):
+        parts.append([Peaks.of(layer.places) for layer in said])
+        yield sum(len(part[0].values) for part in parts) / len(images)
+    return [Peaks.joined(layer) for layer in zip(*parts, strict=True)]
+
+
+def message(cnn: Side, places: Sequence[Place], peaks: Sequence[Peaks], seen: Seen) -> bytes:
+    """The strongest channels of every stage, for the browser."""
+    said = cnn.said()
+    stages = []
+    for place in places:
+        maps, of_set = said[place.index].places[0], peaks[place.index]
+        share = analysis.of_the_top(maps, of_set, TOPS)
+        shown = [
+            plots.Channel(
+                channel,
+                np.ascontiguousarray(maps[..., channel]),
+                float(share[channel]),
+                [top(cnn, place, of_set, channel, int(i), seen) for i in of_set.top(channel, TOPS)],
+            )
+            for channel in analysis.strongest(share, SHOWN)
+        ]
+        note = f"{maps.shape[2]} channels; a place sees {_square(place, cnn)}"
+        stages.append(plots.Stage(place.title, note, shown))
+    return plots.channels_view(cnn.now.ground(seen=False), stages)
+
+
+def _square(place: Place, cnn: Side) -> str:
+    side, whole = place.field.side_px, cnn.now.model.preparation.image_size
+    return f"{side} × {side} px" if side < whole else "the whole picture"
+
+
+def top(cnn: Side, place: Place, peaks: Peaks, channel: int, picture: int, seen: Seen) -> plots.Top:
+    """What a channel saw where it responded to a picture of the set most, as the model sees it."""
+    preparation = cnn.now.model.preparation
+    data = seen.data
+    raw = data.test_images[picture]
+    shown = prepare(np.broadcast_to(raw, (*raw.shape[:2], 3)), preparation).shown
+    cols = cnn.said()[place.index].grid[1]
+    row, col = divmod(int(peaks.places[picture, channel]), cols)
+    y, x, side = place.field.box(row, col, preparation.image_size)
+    value = float(peaks.values[picture, channel])
+    return plots.Top(shown[y : y + side, x : x + side], data.test_name(picture), value, picture)
+
+
+def _open(source: str) -> None:
+    """A click on a patch chooses its picture; what a browser says that is no picture's number is left alone."""
+    said = (st.session_state.get(VIEW) or {}).get("open")
+    if isinstance(said, int) and 0 <= said < pictures.count_of(source):
+        nouns.set_image(f"{source}:{said}")
+
+
+def describe(cnn: Side, places: Sequence[Place], peaks: Sequence[Peaks], seen: Seen) -> str:
+    """How much one channel's top pictures are of one class, stage by stage, and by chance."""
+    data, count = seen.data, min(TOPS, seen.count)
+    if data.test_labels is None:
+        return (
+            f"Over {seen.title}. They have no labels, so nobody can say whether a channel's top pictures are of one"
+            " class."
+        )
+    labels = data.test_labels[: seen.count]
+    found = [analysis.mean_of_one_class(peaks[place.index], labels, count) for place in places]
+    steps = ", ".join(
+        f"{value:.1f} ({place.title.lower()})" for place, value in zip(places, found, strict=True)
+    )
+    return (
+        f"Of the {count} pictures that one channel of {cnn.shown} responds to most, so many are of one class, in the"
+        f" mean over all channels: {steps}; {analysis.by_chance(labels, count):.1f} by chance. Over {seen.title}; the"
+        " channels shown are those that the chosen picture brings nearest to their strongest."
+    )
+
+
+def _ask(one: Side, cnn: Side, peaks: Sequence[Peaks], seen: Seen) -> None:
+    labels = _labels(seen.data, seen.count)
+    count = min(TOPS, seen.count)
+
+    def answer() -> Measured:
+        value = analysis.mean_of_one_class(peaks[-1], labels, count)
+        return Measured(
+            value,
+            f"In the stem it is {analysis.mean_of_one_class(peaks[0], labels, count):.1f}, and"
+            f" {analysis.by_chance(labels, count):.1f} by chance.",
+        )
+
+    prompt = (
+        f"Of the {count} pictures that one channel of the last stage responds to most, how many are of one class,"
+        " in the mean?"
+    )
+    key = f"channels.{cnn.now.choice.key}.{seen}"
+    predict.first(one, key, prompt, Drag(1, count, 0.5), answer)
+
+
+def _labels(data: Dataset, count: int) -> analysis.Indices:
+    return data.labels_of("test")[:count]
+
+
+def numbers(places: Sequence[Place], peaks: Sequence[Peaks], seen: Seen) -> None:
+    """Every channel of every stage: the pictures that it responds to most."""
+    columns: dict[str, list[object]] = {"stage": [], "channel": [], "picture": [], "response": []}
+    for place in places:
+        of_set = peaks[place.index]
+        for channel in range(of_set.values.shape[1]):
+            for picture in of_set.top(channel, TOPS):
+                columns["stage"].append(place.title)
+                columns["channel"].append(channel + 1)
+                columns["picture"].append(f"{seen.source}:{picture}")
+                columns["response"].append(float(of_set.values[picture, channel]))
+    page.csv("Top pictures of every channel (CSV)", columns, "layers_channels.csv", "layers.csv.channels")
+
+
+MATHEMATICS = r"""
+$$
+r_l = r_{l-1} + (k_l - 1)\,j_{l-1},\qquad j_l = j_{l-1}\,s_l,\qquad
+\text{share}_c = \frac{\max_p m_c(p)}{\frac19\sum_{i \in \text{top 9}} \max_p m_c^{(i)}(p)}
+$$
+
+A place of a map can depend on a square of $r$ px, its **receptive field**; from place to place the field moves by $j$
+px ($k$ a layer's kernel, $s$ its stride; Araujo, Norris and Sim 2019). Each small picture is the field at the place
+where the channel responds most to that picture of the set; a field that reaches over the edge is moved inside. One
+patch a picture, the strongest first.
+"""

@@ -1,0 +1,44 @@
+"""What layers see, in a browser: one pointer over all layers, a click onto the stage, a link that restores it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settle
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Page]
+ADDRESS = "layers?model=preset:vit_digits&image=digits:3&pin=0.500,0.500&layers.view=token"
+
+
+def test_one_pointer_over_all_layers_and_a_link_that_restores_the_stage(visit: Visit) -> None:
+    page = visit(ADDRESS)
+    view = page.locator("[data-component=similar]")
+    expect(view).to_have_attribute("data-asked", str(4 * 8 + 4))  # the pinned patch asks
+    stage = view.locator(".ly-left > .ly-frame")
+    box = stage.bounding_box()
+    assert box is not None
+    before = view.locator(".ly-facts").inner_text()
+    stage.hover(position={"x": box["width"] * 6.5 / 8, "y": box["height"] * 1.5 / 8})
+    expect(view).to_have_attribute("data-asked", str(8 + 6))
+    assert "row 2, column 7" in view.locator(".ly-facts").inner_text() != before
+    assert view.locator(".ly-small .ly-seen:visible").count() == view.locator(".ly-small").count()
+    view.locator(".ly-small").nth(1).click()
+    expect(view).to_have_attribute("data-layer", "1")
+    expect(page).to_have_url(re.compile(r"layers\.layer=1"))
+    stage.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"pin=0\.\d+%2C0\.\d+|pin=0\.\d+,0\.\d+"))
+    settle(page)
+    guest = visit(page.url.partition("/layers")[1].lstrip("/") + page.url.partition("/layers")[2], width=390)
+    same = guest.locator("[data-component=similar]")
+    expect(same).to_have_attribute("data-layer", "1")
+    asked = view.get_attribute("data-asked")
+    assert asked is not None
+    expect(same).to_have_attribute("data-photo", re.compile(r"\d+x\d+"))
+    assert guest.evaluate("() => document.documentElement.scrollWidth - window.innerWidth") <= 1

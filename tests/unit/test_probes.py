@@ -1,0 +1,92 @@
+"""Linear probes, on features whose answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vitviz.analysis import probes as p
+from vitviz.plots.probes import Line, over_depth_figure
+
+
+def test_a_class_that_is_there_is_read_and_one_that_is_not_is_not() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, 400)
+    there = np.eye(4)[labels] @ rng.normal(size=(4, 12)) + 0.05 * rng.normal(size=(400, 12))
+    found = p.class_probe(there, labels)
+    assert found.share == 1 and found.count == 400 and found.error == 0
+    assert p.class_probe(rng.normal(size=(400, 12)), labels).share < 0.4
+
+
+def test_no_picture_is_read_by_a_map_that_has_seen_it() -> None:
+    rng = np.random.default_rng(4)
+    names = np.eye(120)  # each picture has a feature of its own: a map that has seen it knows it by heart
+    labels = rng.integers(0, 2, 120)
+    assert p.class_probe(names, labels).share < 0.65
+
+
+def test_a_linear_map_does_not_read_what_is_not_linear() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(600, 2))
+    labels = (x[:, 0] * x[:, 1] > 0).astype(np.int64)  # exclusive or: no line parts the two
+    assert p.class_probe(x, labels).share < 0.65
+    more = np.concatenate([x, x[:, :1] * x[:, 1:]], axis=1)
+    assert p.class_probe(more, labels).share > 0.9
+
+
+def test_one_class_cannot_be_probed() -> None:
+    with pytest.raises(ValueError, match="2 classes"):
+        p.class_probe(np.ones((4, 2)), np.zeros(4, int))
+
+
+def test_parts_hold_each_class_alike_and_need_not_hold_them_all() -> None:
+    labels = np.repeat([0, 1, 2], [9, 6, 1])
+    part = p.parts(labels, 3)
+    assert [np.bincount(part[labels == label], minlength=3).tolist() for label in (0, 1)] == [
+        [3, 3, 3],
+        [2, 2, 2],
+    ]
+    assert np.bincount(part).max() - np.bincount(part).min() <= 1
+
+
+def test_the_standard_error_of_a_share() -> None:
+    assert p.Accuracy(0.5, 100).error == pytest.approx(0.05)
+
+
+def test_a_place_that_tokens_carry_is_read() -> None:
+    rng = np.random.default_rng(2)
+    rows, cols = np.mgrid[:6, :8]
+    place = np.stack([rows, cols], axis=-1) @ rng.normal(size=(2, 10))
+    maps = place + 0.01 * rng.normal(size=(12, 6, 8, 10))
+    assert p.place_probe(maps[4:], maps[:4]) > 0.99
+    noise = rng.normal(size=(60, 6, 8, 10))
+    assert p.place_probe(noise[20:], noise[:20]) < 0.05
+
+
+def test_only_the_row_is_half_of_it() -> None:
+    rng = np.random.default_rng(3)
+    rows, _ = np.mgrid[:8, :8]
+    maps = np.concatenate(
+        [np.tile(rows[None, ..., None], (40, 1, 1, 1)), rng.normal(size=(40, 8, 8, 2))], axis=-1
+    )
+    assert p.place_probe(maps[10:], maps[:10]) == pytest.approx(0.5, abs=0.03)
+
+
+def test_large_grids_are_looked_at_evenly() -> None:
+    assert p.evenly(4).tolist() == [0, 1, 2, 3]
+    assert p.evenly(32).tolist() == [0, 4, 9, 13, 18, 22, 27, 31]
+
+
+def test_the_first_layer_near_the_best() -> None:
+    assert p.first_near_best(np.array([0.2, 0.7, 0.79, 0.8]), 0.02) == 2
+
+
+def test_the_figure_holds_the_numbers() -> None:
+    lines = [
+        Line("ViT", ["a", "b", "c"], [0.1, 0.5, 0.9], 0, [0.01, 0.02, 0.03], 0.85),
+        Line("CNN", ["a"], [0.3], 1),
+    ]
+    figure = over_depth_figure(lines, "read right", 0.1, "light", share=True).to_plotly_json()
+    assert [list(trace["x"]) for trace in figure["data"]] == [[0, 0.5, 1], [0]]
+    assert list(figure["data"][0]["error_y"]["array"]) == [0.01, 0.02, 0.03]
+    assert [shape["y0"] for shape in figure["layout"]["shapes"]] == [0.85, 0.1]

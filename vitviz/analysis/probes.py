@@ -1,0 +1,113 @@
+"""Linear probes: what a linear map can read from a layer (Alain and Bengio 2017)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+Labels = NDArray[np.int64]
+MOST_PLACES = 64  # of a picture, evenly over its grid
+RIDGE = 1.0
+FOLDS = 3
+PENALTY = 0.1  # scikit-learn's C: small, as features outnumber pictures in some layers
+STEPS = 3000
+CLOSE = 1e-3
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The share of `count` test pictures that are read right, and its standard error."""
+
+    share: float
+    count: int
+
+    @property
+    def error(self) -> float:
+        """sqrt(p (1 - p) / n), of a share of n pictures drawn at random."""
+        return float(np.sqrt(self.share * (1 - self.share) / self.count))
+
+
+def class_probe(features: FloatArray, labels: Labels, folds: int = FOLDS) -> Accuracy:
+    """How many pictures a logistic regression reads right that was fitted to other pictures.
+
+    The pictures are parted into `folds` with as many of each class in each; every part is read by a map fitted to all
+    the others, so each picture is tested once and none by a map that has seen it.
+
+    Args:
+        features: (n, D); each is brought to mean 0 and variance 1 over the pictures that a map is fitted to.
+        labels: (n,).
+
+    Raises:
+        ValueError: if the pictures are all of one class.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    if len(np.unique(labels)) < 2:
+        raise ValueError("labels must be of at least 2 classes, received one")
+    right = np.zeros(len(labels), bool)
+    part = parts(labels, folds)
+    for fold in range(folds):
+        fit, test = part != fold, part == fold
+        scale = StandardScaler().fit(features[fit])
+        model = LogisticRegression(C=PENALTY, max_iter=STEPS, tol=CLOSE).fit(
+            scale.transform(features[fit]), labels[fit]
+        )
+        right[test] = model.predict(scale.transform(features[test])) == labels[test]
+    return Accuracy(float(right.mean()), len(labels))
+
+
+def parts(labels: Labels, count: int) -> Labels:
+    """(n,): which of `count` parts each picture is in; seeded, and of each class as many in each as can be."""
+    shuffled = np.random.default_rng(0).permutation(len(labels))
+    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    found = np.empty(len(labels), np.int64)
+    found[by_class] = np.arange(len(labels)) % count
+    return found
+
+
+def place_probe(train: FloatArray, test: FloatArray) -> float:
+    """How well a ridge regression reads a token's own row and column from what it says: R², the mean of both.
+
+        R² = 1 - sum (y - ŷ)² / sum (y - mean y)²
+
+    1: it knows its place; 0: no better than the middle of the picture.
+
+    Args:
+        train: (n, rows, cols, D) of pictures to fit to. test: of others, on the same grid. At most 64 places of each
+            picture count, evenly over the grid.
+    """
+    from sklearn.linear_model import Ridge
+    from sklearn.metrics import r2_score
+    from sklearn.preprocessing import StandardScaler
+
+    (x, places), (tested, wanted) = _tokens(train), _tokens(test)
+    scale = StandardScaler().fit(x)
+    model = Ridge(alpha=RIDGE).fit(scale.transform(x), places)
+    return float(r2_score(wanted, model.predict(scale.transform(tested))))
+
+
+def _tokens(maps: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(n, rows, cols, D) -> tokens (n k, D) and their places (n k, 2), row and column from -1 to 1."""
+    some = [evenly(side) for side in maps.shape[1:3]]
+    rows, cols = np.meshgrid(*some, indexing="ij")
+    tokens = maps[:, rows, cols].reshape(-1, maps.shape[-1])
+    spans = [max(side - 1, 1) for side in maps.shape[1:3]]
+    places = np.stack(
+        [2 * at.ravel() / span - 1 for at, span in zip((rows, cols), spans, strict=True)], axis=1
+    )
+    return tokens, np.tile(places, (len(maps), 1))
+
+
+def evenly(side: int) -> Labels:
+    """At most 8 places along a side, evenly spread from edge to edge."""
+    return np.asarray(np.linspace(0, side - 1, min(side, int(MOST_PLACES**0.5))).round(), np.int64)
+
+
+def first_near_best(values: FloatArray, within: float) -> int:
+    """The first layer whose value is no more than `within` below the best."""
+    return int(np.flatnonzero(np.asarray(values) >= np.max(values) - within)[0])

@@ -1,0 +1,70 @@
+"""Tokens of extreme length: how long the tokens of a layer are, which stand out, and what their patches show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+TIMES = 3.0  # the median's length: a token beyond counts as extreme
+QUANTILES = (0.01, 0.5, 0.99)
+
+
+@dataclass(frozen=True, eq=False)
+class Lengths:
+    """The lengths of one layer's tokens over several pictures.
+
+    places: (n, rows, cols). prefix: (n, P).
+    """
+
+    places: NDArray[np.float32]
+    prefix: NDArray[np.float32]
+
+    @property
+    def median(self) -> float:
+        """Of all places."""
+        return float(np.median(self.places))
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        """The first, the fiftieth and the ninety-ninth of a hundred places by length."""
+        return np.asarray(np.quantile(self.places, QUANTILES))
+
+    @property
+    def longest(self) -> float:
+        """Of all places."""
+        return float(self.places.max())
+
+    @property
+    def times(self) -> float:
+        """The longest over the median; 0 where the median is 0."""
+        return self.longest / self.median if self.median > 0 else 0.0
+
+    @property
+    def extreme(self) -> NDArray[np.bool_]:
+        """(n, rows, cols): the places longer than three times the median."""
+        return np.asarray(self.places > TIMES * self.median)
+
+
+def lengths(places: FloatArray, prefix: FloatArray) -> Lengths:
+    """|z| of tokens (n, rows, cols, D) and (n, P, D)."""
+    return Lengths(*(np.linalg.norm(part, axis=-1).astype(np.float32) for part in (places, prefix)))
+
+
+def contrast(pictures: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float64]:
+    """(n, H, W) grey -> (n, rows, cols): the standard deviation of the pixels of each place, 0 where it is plain."""
+    count, height, width = pictures.shape
+    rows, cols = grid
+    if height % rows or width % cols:
+        raise ValueError(f"the grid must divide the picture, received {grid} and {height} x {width} px")
+    cells = pictures.astype(np.float64).reshape(count, rows, height // rows, cols, width // cols)
+    return np.asarray(cells.std(axis=(2, 4)))
+
+
+def at_edge(grid: tuple[int, int]) -> NDArray[np.bool_]:
+    """(rows, cols): the places at the picture's edge."""
+    rows, cols = np.indices(grid)
+    return np.asarray((rows == 0) | (cols == 0) | (rows == grid[0] - 1) | (cols == grid[1] - 1))

@@ -1,0 +1,127 @@
+"""What can be read from layers over depth, and how long their tokens are, as figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vitviz.plots.plain import PlainFigure
+from vitviz.plots.theme import HEADS, PALETTES, Mode
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+LINES = (HEADS[5], HEADS[1])  # the sidebar's model, and the one beside it
+
+
+@dataclass(frozen=True)
+class Line:
+    """One model over its layers: values, which model's (0 or 1), their standard errors, what its own head reaches."""
+
+    name: str
+    layers: Sequence[str]
+    values: Sequence[float]
+    model: int = 0
+    errors: Sequence[float] = ()
+    own: float | None = None
+
+
+def over_depth_figure(
+    lines: Sequence[Line], axis: str, chance: float, mode: Mode, *, share: bool
+) -> go.Figure:
+    """Values over the share of the layers that are passed, so that models of other depths stand side by side.
+
+    Args:
+        axis: what the values are.
+        chance: what is read without looking, as a dotted line.
+        share: whether values are shares, written in percent.
+    """
+    figure = PlainFigure(mode)
+    palette = PALETTES[mode]
+    written = "%{y:.1%}" if share else "%{y:.2f}"
+    for place, line in enumerate(lines):
+        color, again = LINES[line.model], any(line.model == other.model for other in lines[:place])
+        last = max(len(line.layers) - 1, 1)
+        trace = {
+            "x": [i / last for i in range(len(line.layers))],
+            "y": list(line.values),
+            "name": line.name,
+            "text": list(line.layers),
+            "mode": "lines+markers",
+            "line": {"color": color, "width": 2.5, "dash": "solid" if not again else "dot"},
+            "marker": {"size": 7, "symbol": "circle" if not again else "diamond"},
+            "hovertemplate": f"{written} after %{{text}}<extra></extra>",
+        }
+        if line.errors:
+            trace["error_y"] = {"type": "data", "array": list(line.errors), "thickness": 1, "width": 3}
+        figure.add("scatter", **trace)
+        if line.own is not None:
+            figure.hline(line.own, {"color": color, "width": 1.5, "dash": "dash"})
+    figure.hline(chance, {"color": palette.muted, "width": 1, "dash": "dot"})
+    figure.layout(
+        xaxis={
+            "title": {"text": "layers passed"},
+            "tickvals": [0, 0.5, 1],
+            "ticktext": ["first", "half", "last"],
+            "range": [-0.04, 1.04],
+        },
+        yaxis={"title": {"text": axis}, "tickformat": ".0%" if share else ".1f", "range": [-0.05, 1.05]},
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        height=340,
+    )
+    return figure.figure()
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The lengths of a layer's tokens: 1 %, half and 99 % of the places, the longest, and prefix tokens' means."""
+
+    title: str
+    spread: Sequence[float]
+    longest: float
+    prefix: Sequence[float]
+
+
+def lengths_figure(layers: Sequence[Layer], prefix: Sequence[str], mode: Mode) -> go.Figure:
+    """Lengths of tokens over depth: a bar from 1 to 99 %, its median, the longest, and each prefix token's mean."""
+    figure = PlainFigure(mode)
+    palette = PALETTES[mode]
+    titles = [layer.title for layer in layers]
+    for layer in layers:
+        figure.add(
+            "scatter",
+            x=[layer.title] * 2,
+            y=[layer.spread[0], layer.spread[2]],
+            mode="lines",
+            line={"color": LINES[1], "width": 12},
+            opacity=0.45,
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    marks = [
+        ("median of the places", [layer.spread[1] for layer in layers], "line-ew-open", palette.ink),
+        ("longest place", [layer.longest for layer in layers], "circle", palette.query),
+    ]
+    marks += [
+        (f"[{name.upper()}], mean", [layer.prefix[i] for layer in layers], "diamond", HEADS[2 + i % 3])
+        for i, name in enumerate(prefix)
+    ]
+    for name, values, symbol, color in marks:
+        figure.add(
+            "scatter",
+            x=titles,
+            y=values,
+            name=name,
+            mode="markers",
+            marker={"symbol": symbol, "size": 10, "color": color, "line": {"width": 2, "color": color}},
+            hovertemplate="%{y:.1f} in %{x}<extra>" + name + "</extra>",
+        )
+    figure.layout(
+        yaxis={"title": {"text": "length of a token"}, "rangemode": "tozero"},
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        height=340,
+    )
+    return figure.figure()
