@@ -100,3 +100,39 @@ def test_how_far_an_answer_is_kept() -> None:
         and "**A** keeps" in words
         and "A everywhere; B nowhere else." in words
     )
+
+
+def test_equivariance_is_said_of_what_is_drawn(open_app: OpenApp) -> None:
+    app = open_app(
+        PAGE, on_picture__view="shift", on_picture__shift_px="4", on_picture__depth="first", **OPEN
+    )
+    header, arrays = message(app, "on_picture.moved")
+    assert [row["title"] for row in header["rows"]] == _names()
+    words = [tile["words"] for tile in header["rows"][1]["tiles"]]
+    assert words[0] == "8 × 8 places" and words[1] == "1 cells to the right"
+    (text,) = [line.value for line in app.main.caption if line.value.startswith("Moved by 4 px")]
+    cnn = header["rows"][0]["title"]
+    assert f"the first maps of {cnn}" in text.replace("\\", "") or "No model's first map" in text
+
+
+def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> None:
+    from pages.stores import cached, catalogue, visit
+
+    app = open_app(PAGE, on_picture__view="kernels", on_picture__second="5", on_picture__kernel="2", **OPEN)
+    header, arrays = message(app, "on_picture.kernel_maps")
+    first, second = (row["tiles"] for row in header["rows"])
+    assert np.array_equal(arrays[first[1]["array"]], arrays[second[1]["array"]])
+    assert not np.array_equal(arrays[first[2]["array"]], arrays[second[2]["array"]])
+    vit = catalogue.models(visit.Visit("x" * 22))["preset:vit_digits"]
+    rows = [cached.captured(vit, None, f"digits:{n}", ("blocks.*.attn",), (0.5, 0.5)) for n in (3, 5)]
+    a, b = (one["blocks.3.attn"][0, 0, 0] for one in rows)
+    (text,) = [line.value for line in app.main.caption if "are computed from each picture" in line.value]
+    assert f"head 1 of layer 4 keeps {100 * np.minimum(a, b).sum():.0f}\N{NO-BREAK SPACE}%" in text
+
+
+def _names() -> list[str]:
+    from pages.beyond.on_picture import choosing
+    from pages.stores import catalogue, visit
+
+    found = catalogue.models(visit.Visit("x" * 22))
+    return [choosing.name_of(found[key]) for key in MODELS.split(",")]
