@@ -8,10 +8,11 @@ import torch
 
 from tests.messages import unpack
 from vitviz.analysis.equivariance import (
-    equivariance_error,
     liveliest_channel,
+    move_and_stay,
     moved,
     shared_mass,
+    staying,
     unlikeness,
 )
 from vitviz.plots import heat_rows
@@ -37,10 +38,13 @@ def test_equal_maps_are_at_zero_and_unrelated_ones_at_one() -> None:
         unlikeness(a, MAP)
 
 
-def test_a_map_that_is_moved_has_no_error_and_one_that_stays_has() -> None:
+def test_a_map_that_is_moved_has_no_error_and_one_that_stays_has_nothing_but() -> None:
     after = np.concatenate([np.full((4, 2, 3), 9.0), MAP[:, :4]], axis=1)
-    assert equivariance_error(MAP, after, 2) == 0
-    assert equivariance_error(MAP, MAP, 2) > 0.5
+    move, stay = move_and_stay(MAP, after, 2)
+    assert move == 0 and stay > 0.5 and staying(move, stay) == 0
+    move, stay = move_and_stay(MAP, MAP, 2)
+    assert move > 0.5 and stay == 0 and staying(move, stay) == 1
+    assert staying(0.0, 0.0) == 0
 
 
 def test_a_convolution_moves_along_inside_its_border_alone() -> None:
@@ -53,7 +57,7 @@ def test_a_convolution_moves_along_inside_its_border_alone() -> None:
         torch.nn.functional.conv2d(x, weight, padding=1)[0].permute(1, 2, 0).numpy()
         for x in (picture, shifted)
     )
-    assert equivariance_error(before, after, 1, 0.25) < 1e-6 < 1e-3 < equivariance_error(before, after, 1)
+    assert move_and_stay(before, after, 1, 0.25)[0] < 1e-6 < 1e-3 < move_and_stay(before, after, 1)[0]
 
 
 def test_mass_that_two_rows_share() -> None:

@@ -53,8 +53,13 @@ def unlikeness(a: FloatArray, b: FloatArray) -> float:
     return float(np.sqrt(((a - b) ** 2).sum() / spread)) if spread else 0.0
 
 
-def equivariance_error(before: FloatArray, after: FloatArray, cells: float, margin: float = 0.0) -> float:
-    """How unlike the map of a shifted picture is to the map that is shifted itself; see `unlikeness`.
+def move_and_stay(
+    before: FloatArray, after: FloatArray, cells: float, margin: float = 0.0
+) -> tuple[float, float]:
+    """How unlike the map of a shifted picture is to the map that is shifted itself, and to the map as it was.
+
+    Both as `unlikeness` counts, over the places that the shifted map has. A map that moves along exactly has (0, much);
+    one that does not see the picture (much, 0), or (little, 0) where it is smooth: so either alone says too little.
 
     Args:
         before: (rows, cols, D), of the picture.
@@ -65,10 +70,17 @@ def equivariance_error(before: FloatArray, after: FloatArray, cells: float, marg
     rows, cols, _ = before.shape
     wanted, first = moved(before, cells), int(np.ceil(cells))
     top, left = round(margin * rows), max(round(margin * cols), first)
-    right = cols - round(margin * cols)
-    return unlikeness(
-        after[top : rows - top, left:right], wanted[top : rows - top, left - first : right - first]
+    bottom, right = rows - top, cols - round(margin * cols)
+    there = after[top:bottom, left:right]
+    return (
+        unlikeness(there, wanted[top:bottom, left - first : right - first]),
+        unlikeness(there, before[top:bottom, left:right]),
     )
+
+
+def staying(move: float, stay: float) -> float:
+    """move / (move + stay): 0 where a map moves along, 1 where it stays, a half where it is as far from both."""
+    return move / (move + stay) if move + stay else 0.0
 
 
 def shared_mass(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""How far every layer is from moving along with its picture, over depth."""
+"""Whether every layer moves along with its picture, over depth."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from vitviz.plots.plain import PlainFigure
-from vitviz.plots.theme import Mode, head_color
+from vitviz.plots.theme import PALETTES, Mode, head_color
 
-HEIGHT = 340
+HEIGHT = 380
 
 
-def errors_figure(lines: Mapping[str, Sequence[tuple[str, float]]], mode: Mode = "light") -> go.Figure:
+def moving_figure(lines: Mapping[str, Sequence[tuple[str, float]]], mode: Mode = "light") -> go.Figure:
     """One line a model over its own depth, from its first layer to its last.
 
     Args:
-        lines: name -> (layer, error), in order of depth.
+        lines: name -> (layer, value), in order of depth: 0 where it moves along, 1 where it stays.
     """
     figure = PlainFigure(mode)
+    figure.hline(0.5, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for i, (name, points) in enumerate(lines.items()):
         color, last = head_color(i, len(lines)), max(1, len(points) - 1)
         figure.add(
             "scatter",
             x=[at / last for at in range(len(points))],
-            y=[error for _, error in points],
+            y=[value for _, value in points],
             mode="lines+markers",
             line={"color": color, "width": 2.5},
             marker={"color": color, "size": 7},
@@ -35,13 +36,13 @@ def errors_figure(lines: Mapping[str, Sequence[tuple[str, float]]], mode: Mode =
     figure.layout(
         height=HEIGHT,
         showlegend=True,
-        legend={"orientation": "h", "y": 1.16, "x": 0},
+        legend={"orientation": "h", "y": 1.04, "yanchor": "bottom", "x": 0},
         xaxis={
             "title": {"text": "depth"},
             "tickvals": [0, 1],
             "ticktext": ["first layer", "last layer"],
             "showgrid": False,
         },
-        yaxis={"title": {"text": "error e"}, "rangemode": "tozero"},
+        yaxis={"range": [-0.02, 1.02], "tickvals": [0, 0.5, 1], "ticktext": ["moves", "neither", "stays"]},
     )
     return figure.figure()

@@ -17,7 +17,6 @@ from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.attention import readout_row
 from vitviz.analysis.equivariance import shared_mass
-from vitviz.config import ViTConfig
 from vitviz.data.datasets import default_pictures
 from vitviz.models.abilities import as_vit
 from vitviz.models.loaded import LoadedModel
@@ -55,7 +54,7 @@ def draw() -> None:
         return
     of = choosing.compared((cnn, vit))
     kernels = _kernels(cached.loaded(cnn))
-    said = read(kernels, as_vit(vit.config), vit)
+    said = read(int(_stem(cnn, of.image, of).std(axis=(0, 1)).argmax()) + 1, kernels, vit)
     other = second_picture(vit, said.second)
     pictures = (of.image, other)
     left, right = st.columns(2, gap="large")
@@ -74,12 +73,13 @@ def pair() -> tuple[ModelChoice | None, ModelChoice | None]:
     return cnn, vit
 
 
-def read(kernels: NDArray[np.float32], config: ViTConfig, vit: ModelChoice) -> Choice:
-    """Draws the controls."""
+def read(liveliest: int, kernels: NDArray[np.float32], vit: ModelChoice) -> Choice:
+    """Draws the controls; at first the kernel is shown whose map varies most on the first picture."""
+    config = as_vit(vit.config)
     count = cached.examples(default_pictures(vit.trained_on, vit.preparation.in_chans))
     with page.row():
         with st.container(width=200):
-            kernel = controls.slider(Choice.key("kernel"), "Kernel of the CNN", 1, len(kernels), 1)
+            kernel = controls.slider(Choice.key("kernel"), "Kernel of the CNN", 1, len(kernels), liveliest)
         with st.container(width=168):
             layer = controls.slider(Choice.key("layer"), "Layer of the ViT", 1, config.depth, config.depth)
         with st.container(width=168):

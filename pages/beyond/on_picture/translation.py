@@ -16,29 +16,32 @@ from pages.beyond.on_picture.heat_rows import heat_rows
 from pages.shell import controls, nouns, page
 from pages.stores import cached
 from vitviz.analysis.changes import shift
-from vitviz.analysis.equivariance import equivariance_error, liveliest_channel, moved, unlikeness
+from vitviz.analysis.equivariance import liveliest_channel, move_and_stay, moved, staying, unlikeness
 from vitviz.config import Preparation
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots import heat_rows as plots
-from vitviz.plots.equivariance import errors_figure
+from vitviz.plots.equivariance import moving_figure
 from vitviz.probe.layers import layers_of, stream
 from vitviz.probe.robustness import chances, inputs_of
 from vitviz.words import percent, plain, plural
 
 MOST_PX = 8
-DEPTHS = {"first": "the first", "middle": "the middle", "last": "the last"}
+DEPTHS = ("first", "middle", "last")
 MARGIN = 0.25
+EXACT = 1e-4  # rounding of sums over some thousand values
 MATHEMATICS = r"""
-A layer $F$ is **equivariant** to a shift $T$ if $F(T x) = T F(x)$: its map moves as the picture does. What is drawn is
+A layer $F$ is **equivariant** to a shift $T$ if $F(T x) = T F(x)$: its map moves as the picture does. Two maps are as
+unlike as
 
 $$
-e = \sqrt{\frac{\|F(Tx) - T F(x)\|^2}{\|F(Tx) - \overline{F(Tx)}\|^2 + \|T F(x) - \overline{T F(x)}\|^2}},
+e(a, b) = \sqrt{\frac{\|a - b\|^2}{\|a - \bar a\|^2 + \|b - \bar b\|^2}},
 $$
 
-0 where the map moves along exactly, 1 where the two have only their means over the places in common. Where the shift is
-no whole number of the map's cells, $T F(x)$ is read between two columns. The columns that the shift brings in are left
-out; *inside* leaves out a quarter on each side too, where the border is felt most.
+0 where they are equal, 1 where they have only their means over the places in common. With $m = e(F(Tx),\, T F(x))$,
+from moving along, and $s = e(F(Tx),\, F(x))$, from staying, what is drawn is $m / (m + s)$: a smooth map is near to
+both, so $m$ alone would flatter it. Where the shift is no whole number of the map's cells, $T F(x)$ is read between two
+columns. The columns that the shift brings in are left out; *inside* leaves out a quarter on each side too.
 
 A convolution with stride 1 is equivariant inside its border (Cohen and Welling 2016). With stride or pooling it is so
 for shifts by whole strides alone (Azulay and Weiss 2019). A ViT's patches are such a stride, and the position that is
@@ -71,10 +74,14 @@ class Moving:
         """A shift in cells of a layer's map."""
         return shift_px * self.maps[layer].shape[2] / self.size_px
 
-    def error(self, layer: int, shift_px: int, margin: float = 0.0) -> float:
-        """How far a layer is from moving along."""
+    def apart(self, layer: int, shift_px: int, margin: float = 0.0) -> tuple[float, float]:
+        """How far a layer is from moving along, and from staying."""
         before, after = self.maps[layer]
-        return equivariance_error(before, after, self.cells(layer, shift_px), margin)
+        return move_and_stay(before, after, self.cells(layer, shift_px), margin)
+
+    def staying(self, layer: int, shift_px: int) -> float:
+        """0 where a layer moves along, 1 where it stays."""
+        return staying(*self.apart(layer, shift_px))
 
     def at(self, depth: str) -> int:
         """The layer that is drawn."""
@@ -94,9 +101,9 @@ def draw() -> None:
             px = controls.slider(Choice.key("shift_px"), "Shift to the right", 1, MOST_PX, 1, format="%d px")
         with st.container(width="content"):
             depth = controls.segmented(
-                Choice.key("depth"), "Layer that is drawn", list(DEPTHS), "middle", format_func=str.capitalize
+                Choice.key("depth"), "Layer that is drawn", DEPTHS, "middle", format_func=str.capitalize
             )
-        with st.container(width="stretch"):
+        with st.container(width=choosing.WIDE_PX):
             choices = choosing.choose()
     if not choices:
         return
@@ -111,13 +118,13 @@ def draw() -> None:
         heads = ("The picture's map", "The moved picture's", "Difference")
         heat_rows(plots.payload(rows, heads), key="on_picture.moved")
     with right:
-        st.markdown("**How far each layer is from moving along**")
-        page.figure(errors_figure(lines(found, said.shift_px), nouns.mode()), "on_picture.errors")
+        st.markdown("**Does each layer move along, or stay?**")
+        page.figure(moving_figure(lines(found, said.shift_px), nouns.mode()), "on_picture.errors")
         page.caption(describe(found, said.shift_px))
     page.drawers(
         "on_picture.translation",
         math=MATHEMATICS,
-        code=(equivariance_error, moved, unlikeness, shift),
+        code=(move_and_stay, staying, moved, unlikeness, shift),
         numbers=partial(numbers, found, said.shift_px),
     )
 
@@ -162,44 +169,47 @@ def row_of(one: Moving, of: Compared, said: Choice) -> plots.Row:
     middle = float(before[..., channel].mean())
     most = float(np.abs(before[..., channel] - middle).max()) or 1.0
     size = "{} × {}".format(*before.shape[:2])
+    move, stay = one.apart(layer, said.shift_px)
     tiles = (
         plots.signed(before[..., channel] - middle, f"{size} places", most),
-        plots.signed(after[..., channel] - middle, f"{cells:.2g} cells to the right", most),
-        plots.signed(rest, f"e = {one.error(layer, said.shift_px):.2f}", most),
+        plots.signed(
+            after[..., channel] - middle, f"{cells:.2g} cell{'' if cells == 1 else 's'} to the right", most
+        ),
+        plots.signed(rest, f"all channels: {move:.2f}; had they stayed: {stay:.2f}", most),
     )
     return plots.Row(one.name, f"{one.titles[layer]}, channel {channel + 1}", tiles)
 
 
 def lines(found: Sequence[Moving], shift_px: int) -> dict[str, list[tuple[str, float]]]:
-    """Of every model its layers' errors, (title, error), in order of depth."""
+    """Of every model (title, whether it stays) of its layers, in order of depth."""
     return {
-        one.name: [(title, one.error(layer, shift_px)) for layer, title in enumerate(one.titles)]
+        one.name: [(title, one.staying(layer, shift_px)) for layer, title in enumerate(one.titles)]
         for one in found
     }
 
 
 def describe(found: Sequence[Moving], shift_px: int) -> str:
-    """Who moves along best in the last layer, whether first layers do exactly, and what pooling leaves."""
-    last = {one.name: one.error(len(one.maps) - 1, shift_px) for one in found}
+    """Whose first map moves along exactly, whose last layer moves and stays most, and what becomes of the answers."""
+    last = {one.name: one.staying(len(one.maps) - 1, shift_px) for one in found}
     best, worst = min(last, key=last.__getitem__), max(last, key=last.__getitem__)
-    exact = [one.name for one in found if one.error(0, shift_px, MARGIN) < 1e-4]
+    exact = [one.name for one in found if one.apart(0, shift_px, MARGIN)[0] < EXACT]
     first = (
-        f"Inside the border the first maps of {_listed(exact)} move along exactly."
+        f"Inside the border the first map of {_listed(exact)} moves along exactly."
         if exact
         else "No model's first map moves along exactly, not even inside its border."
     )
     turned = ", ".join(f"{plain(one.name)} {percent(one.turned)}" for one in found)
     return (
-        f"Moved by {shift_px} px. {first} In the last layer {plain(best)} is nearest to moving along"
-        f" ({last[best]:.2f}), {plain(worst)} farthest ({last[worst]:.2f}). Of the answer's probability this much"
-        f" changes its class: {turned}."
+        f"Moved by {shift_px} px. {first} In the last layer {plain(best)} moves along most ({last[best]:.2f}) and"
+        f" {plain(worst)} least ({last[worst]:.2f}; 1 is staying). Of the answer's probability this much changes its"
+        f" class: {turned}."
     )
 
 
 def numbers(found: Sequence[Moving], shift_px: int) -> None:
     """The errors of every layer, to take away."""
     rows = [
-        (one.name, title, one.error(layer, shift_px), one.error(layer, shift_px, MARGIN))
+        (one.name, title, *one.apart(layer, shift_px), *one.apart(layer, shift_px, MARGIN))
         for one in found
         for layer, title in enumerate(one.titles)
     ]
