@@ -60,12 +60,12 @@ def test_a_guess_reveals_and_is_answered_from_the_measured_range(open_app: OpenA
 
 
 def test_a_link_restores_change_slider_and_cover(open_app: OpenApp) -> None:
-    query = {"kind": "occlude", "at": "6", "place": "0.25,0.75", "seen": "1"}
+    query = {"kind": "occlude", "at": "5", "place": "0.25,0.75", "seen": "1"}
     app = open_app(PAGE, **OPEN, **{f"on_picture__{name}": value for name, value in query.items()})
     assert {name: said(app, f"on_picture.{name}") for name in query} == query
     assert said(app, "on_picture.models") == MODELS
     begun = message(app, VIEW)[0]["hand"]
-    assert (begun["at"], begun["place"], begun["seen"]) == (6, [0.25, 0.75], True)
+    assert (begun["at"], begun["place"], begun["seen"]) == (5, [0.25, 0.75], True)
 
 
 @pytest.mark.parametrize(

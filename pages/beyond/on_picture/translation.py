@@ -29,6 +29,7 @@ from vitviz.words import percent, plain, plural
 MOST_PX = 8
 DEPTHS = ("first", "middle", "last")
 MARGIN = 0.25
+ALIKE = 0.05  # what is no difference worth a name
 EXACT = 1e-4  # rounding of sums over some thousand values
 MATHEMATICS = r"""
 A layer $F$ is **equivariant** to a shift $T$ if $F(T x) = T F(x)$: its map moves as the picture does. Two maps are as
@@ -198,12 +199,14 @@ def describe(found: Sequence[Moving], shift_px: int) -> str:
         if exact
         else "No model's first map moves along exactly, not even inside its border."
     )
-    turned = ", ".join(f"{plain(one.name)} {percent(one.turned)}" for one in found)
-    return (
-        f"Moved by {shift_px} px. {first} In the last layer {plain(best)} moves along most ({last[best]:.2f}) and"
-        f" {plain(worst)} least ({last[worst]:.2f}; 1 is staying). Of the answer's probability this much changes its"
-        f" class: {turned}."
+    deep = (
+        f"In the last layer {plain(best)} moves along most ({last[best]:.2f}) and {plain(worst)} least"
+        f" ({last[worst]:.2f}), where 0 is moving along and 1 staying."
     )
+    if last[worst] - last[best] < ALIKE:
+        deep = f"In the last layer all are alike ({last[best]:.2f} to {last[worst]:.2f}; 0 moves along, 1 stays)."
+    turned = ", ".join(f"{plain(one.name)} {percent(one.turned)}" for one in found)
+    return f"Moved by {shift_px} px. {first} {deep} Of the answer's probability this much changes its class: {turned}."
 
 
 def numbers(found: Sequence[Moving], shift_px: int) -> None:
