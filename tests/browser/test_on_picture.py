@@ -63,13 +63,15 @@ def shown(page: Page) -> list[str]:
 
 def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit: Visit) -> None:
     picture = own_picture()
-    page = visit("on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:3")
+    page = visit("words?model=checkpoint:cifar10_vit&image=cifar10-few:3")
     page.get_by_text("Yours", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "waves.png", "mimeType": "image/png", "buffer": as_file(picture)}
     )
     page.wait_for_function("() => location.search.includes('upload')")
+    page.goto(page.url.replace("/words", "/on_your_picture"))
     view = page.locator("[data-component=sweep_view]")
+    expect(view).to_have_attribute("data-ready", "true", timeout=120_000)  # five models are loaded
     slider = view.locator("input[type=range]")
     expect(slider).to_have_attribute("max", "24")
     sent: list[str] = []

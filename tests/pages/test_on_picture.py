@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +15,9 @@ from pages.beyond.on_picture.hand import Hand
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from vitviz.analysis.changes import CHANGES, WHOLE, changed
+from vitviz.words import percent
 
+SHIPPED = Path(__file__).parents[2] / "checkpoints"
 PAGE = "pages/beyond/on_picture/page.py"
 MODELS = "preset:cnn_digits,preset:vit_digits"
 OPEN = {"model": "preset:vit_digits", "image": "digits:3", "on_picture__models": MODELS}
@@ -54,12 +60,12 @@ def test_a_guess_reveals_and_is_answered_from_the_measured_range(open_app: OpenA
 
 
 def test_a_link_restores_change_slider_and_cover(open_app: OpenApp) -> None:
-    query = {"kind": "occlude", "at": "6", "place": "0.25,0.75", "seen": "1"}
+    query = {"kind": "occlude", "at": "5", "place": "0.25,0.75", "seen": "1"}
     app = open_app(PAGE, **OPEN, **{f"on_picture__{name}": value for name, value in query.items()})
     assert {name: said(app, f"on_picture.{name}") for name in query} == query
     assert said(app, "on_picture.models") == MODELS
     begun = message(app, VIEW)[0]["hand"]
-    assert (begun["at"], begun["place"], begun["seen"]) == (6, [0.25, 0.75], True)
+    assert (begun["at"], begun["place"], begun["seen"]) == (5, [0.25, 0.75], True)
 
 
 @pytest.mark.parametrize(
@@ -100,3 +106,69 @@ def test_how_far_an_answer_is_kept() -> None:
         and "**A** keeps" in words
         and "A everywhere; B nowhere else." in words
     )
+
+
+def test_every_stored_number_on_the_page_is_in_its_file(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    for name in ("cifar10_vit", "cifar10_swin"):
+        shutil.copy(SHIPPED / f"{name}.safetensors", no_shipped_checkpoints / f"{name}.safetensors")
+    chosen = {"model": "checkpoint:cifar10_vit", "image": "cifar10-few:65", "on_picture__kind": "blur"}
+    hidden = open_app(PAGE, **chosen)
+    assert not any("test pictures, at" in line.value for line in hidden.main.caption), "the question is open"
+    app = open_app(PAGE, on_picture__guess="shown", **chosen)
+    header, arrays = message(app, VIEW)
+    rows = json.loads((SHIPPED / "results/robustness.json").read_text("utf-8"))["rows"]
+    for i, name in enumerate(("cifar10_vit", "cifar10_swin")):
+        mine = {
+            row["value"]: row["right"]
+            for row in rows
+            if row["model"] == name and row["change"] in ("blur", "none")
+        }
+        drawn = {
+            header["values"][int(at)]: share
+            for at, share in zip(arrays["curve_at"], arrays["curve"][i], strict=True)
+        }
+        assert drawn == pytest.approx(mine, abs=1e-6) and len(mine) > 4
+    (text,) = [line.value for line in app.main.caption if "test pictures, at" in line.value]
+    last = [row["right"] for row in rows if row["change"] == "blur" and row["value"] == 4]
+    assert (
+        sum(f"→ {percent(share)}" in text for share in last) >= 2
+        and "python -m vitviz.experiment robustness" in text
+    )
+
+
+def test_equivariance_is_said_of_what_is_drawn(open_app: OpenApp) -> None:
+    app = open_app(
+        PAGE, on_picture__view="shift", on_picture__shift_px="4", on_picture__depth="first", **OPEN
+    )
+    header, arrays = message(app, "on_picture.moved")
+    assert [row["title"] for row in header["rows"]] == _names()
+    words = [tile["words"] for tile in header["rows"][1]["tiles"]]
+    assert words[0] == "8 × 8 places" and words[1] == "1 cell to the right"
+    (text,) = [line.value for line in app.main.caption if line.value.startswith("Moved by 4 px")]
+    cnn = header["rows"][0]["title"]
+    assert f"the first map of {cnn}" in text.replace("\\", "") or "No model's first map" in text
+
+
+def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> None:
+    from pages.stores import cached, catalogue, visit
+
+    app = open_app(PAGE, on_picture__view="kernels", on_picture__second="5", on_picture__kernel="2", **OPEN)
+    header, arrays = message(app, "on_picture.kernel_maps")
+    first, second = (row["tiles"] for row in header["rows"])
+    assert np.array_equal(arrays[first[1]["array"]], arrays[second[1]["array"]])
+    assert not np.array_equal(arrays[first[2]["array"]], arrays[second[2]["array"]])
+    vit = catalogue.models(visit.Visit("x" * 22))["preset:vit_digits"]
+    rows = [cached.captured(vit, None, f"digits:{n}", ("blocks.*.attn",), (0.5, 0.5)) for n in (3, 5)]
+    a, b = (one["blocks.3.attn"][0, 0, 0] for one in rows)
+    (text,) = [line.value for line in app.main.caption if "are computed from each picture" in line.value]
+    assert f"head 1 of layer 4 keeps {100 * np.minimum(a, b).sum():.0f}\N{NO-BREAK SPACE}%" in text
+
+
+def _names() -> list[str]:
+    from pages.beyond.on_picture import choosing
+    from pages.stores import catalogue, visit
+
+    found = catalogue.models(visit.Visit("x" * 22))
+    return [choosing.name_of(found[key]) for key in MODELS.split(",")]

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.changes import series
+from vitviz.analysis.changes import series, shift
+from vitviz.checkpoint_header import read_header
+from vitviz.checkpoints import open_model
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig
+from vitviz.data.few import few_dataset
+from vitviz.experiments import result
+from vitviz.experiments import robustness as experiment
 from vitviz.models.loaded import LoadedModel
 from vitviz.models.zoo import create_model
 from vitviz.probe.robustness import answers, summed, sweep
@@ -60,12 +65,46 @@ def test_pictures_of_another_size_are_refused() -> None:
         sweep(loaded(VIT), np.zeros((1, 8, 8, 3), np.uint8))
 
 
-def test_what_was_measured_again_is_what_is_stored(tmp_path: Path) -> None:
-    from vitviz.experiments import robustness
+def test_every_picture_has_a_shuffle_of_its_own() -> None:
+    one = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
+    found = experiment.all_changed(np.stack([one, one]), "shuffle", 1.0)
+    assert np.array_equal(np.sort(found, axis=None), np.sort(np.stack([one, one]), axis=None))
+    assert not np.array_equal(found[0], found[1])
 
-    same = np.array([True, False, True, True])
-    assert robustness.share(same) == 0.75
-    images = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 3), dtype=np.uint8)
-    shuffled = robustness.all_changed(images, "shuffle", 1.0)
-    assert np.array_equal(np.sort(shuffled, axis=None), np.sort(images, axis=None))
-    assert not np.array_equal(shuffled, robustness.all_changed(images[::-1], "shuffle", 1.0)[::-1])
+
+def test_a_cell_says_how_many_are_right_and_how_many_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = few_dataset()
+    monkeypatch.setattr(experiment, "load_dataset", lambda name: few)
+    cell = {"change": "shift", "value": 3, "model": "cifar10_swin"}
+    threads = torch.get_num_threads()
+    found = experiment.measured(cell, tmp_path, 40, experiment.CHECKPOINTS)
+    again = experiment.measured(cell, tmp_path, 40, experiment.CHECKPOINTS)
+    torch.set_num_threads(threads)
+    path = experiment.CHECKPOINTS / "cifar10_swin.safetensors"
+    model = open_model(path, read_header(path).steps[-1])
+    images, labels = few.test_images[:40], few.labels_of("test")[:40]
+    with torch.no_grad():
+        before, after = (
+            model.model(((torch.tensor(x) / 255 - 0.5) / 0.5).permute(0, 3, 1, 2)).argmax(1).numpy()
+            for x in (images, np.stack([shift(one, 3) for one in images]))
+        )
+    assert found == again == {"right": np.mean(after == labels), "same": np.mean(after == before)}
+    assert 0.3 < found["right"] < found["same"] <= 1
+
+
+def test_what_is_stored_is_of_the_shipped_models() -> None:
+    kept = result.read_result(experiment.NAME)
+    shipped = {n: read_header(experiment.CHECKPOINTS / f"{n}.safetensors").digest for n in experiment.MODELS}
+    assert kept.settings["digests"] == shipped and kept.settings["pictures"] == experiment.PICTURES
+    wanted = {
+        (name, value, model)
+        for name, values in experiment.STRENGTHS.items()
+        for value in values
+        for model in shipped
+    }
+    assert {(row["change"], row["value"], row["model"]) for row in kept.rows} == wanted | {
+        (experiment.NONE, 0.0, model) for model in shipped
+    }
+    assert not kept.missing and all(0 <= row["right"] <= 1 and 0 <= row["same"] <= 1 for row in kept.rows)

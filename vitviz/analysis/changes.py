@@ -201,7 +201,7 @@ CHANGES: Mapping[str, Change] = {
     "blur": Change("Blur", _steps(0, 4, 17), 0.0, lambda p, v, _: blur(p, v)),
     "occlude": Change(
         "Cover a part",
-        _steps(0, 0.75, 13),
+        _steps(0, 0.75, 7),  # few: a drag runs all of them through every model
         0.0,
         lambda p, v, at: cover(p, round(v * p.shape[0]), at.place),
     ),

@@ -60,6 +60,12 @@ def sweep(model: LoadedModel, pictures: NDArray[np.uint8]) -> Sweep:
     return Sweep(model.probabilities(logits), summed(pixels, CELL_PX), "gradient")
 
 
+def chances(model: LoadedModel, pictures: NDArray[np.uint8]) -> FloatArray:
+    """(N, classes), a model's probabilities of pictures (N, S, S, 3) of its own size."""
+    found: FloatArray = model.probabilities(_logits(model, inputs_of(model, pictures)))
+    return found
+
+
 def answers(model: LoadedModel, pictures: NDArray[np.uint8]) -> NDArray[np.int64]:
     """(N,), the class that a model answers to each of many pictures (N, S, S, 3) of its own size."""
     found = [

@@ -67,7 +67,7 @@ def draw() -> None:
     with page.row():
         with st.container(width=200):
             said = choose()
-        with st.container(width="stretch"):
+        with st.container(width=choosing.WIDE_PX):
             choices = choosing.choose()
     if not choices:
         return
@@ -190,7 +190,8 @@ def describe(of: Compared, change: str, moved: Hand, found: Sequence[Sweep]) -> 
     one, first = found[most], firsts[most]
     if moved.at == start:
         return "Nothing is changed: these are the answers to the picture itself. Move the slider."
-    text = f"At {words}, {keeps} of {len(found)} models answer as they did to the unchanged picture."
+    where = "Taken apart" if change == "pieces" else f"At {words}"
+    text = f"{where}, {keeps} of {len(found)} models answer as they did to the unchanged picture."
     if falls[most] <= 0:
         return f"{text} None is less sure of its first answer."
     before, now = one.probabilities[start, first], one.probabilities[moved.at, first]

@@ -17,6 +17,7 @@ from vitviz.models.abilities import abilities
 from vitviz.plots.photo import Photo, photo
 
 FEWEST, MOST = 2, 5
+WIDE_PX = 640  # of the row of models; on a phone it has a line of its own
 OFFERED = 12  # models
 LARGEST_PX = 64  # of the pictures of a model here: every step of every slider runs through each
 PHOTO_PX = 384  # the longest side of a photograph that is drawn on

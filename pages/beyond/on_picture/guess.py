@@ -96,8 +96,8 @@ def measured(
         own = keys.index(guess)
         verdict = f"You said {plain(names[own])}: {'right' if own in best else 'not so'}. "
     return (
-        f"{verdict}On this picture **{winners}** {'keeps' if len(best) == 1 else 'keep'} the answer longest, over"
-        f" {most} of {total} steps. {each}."
+        f"{verdict}On this picture **{winners}** {'keeps' if len(best) == 1 else 'keep'} the answer"
+        f"{f' longest, over {most} of {total} steps' if total > 1 else ''}. {each}."
     )
 
 
@@ -112,6 +112,8 @@ def _open() -> None:
 
 def _range(one: Kept, change: str, grain_px: int) -> str:
     values = CHANGES[change].values
+    if len(values) == 2:
+        return "keeps it" if one.steps else "changes it"
     if one.steps == len(values) - 1:
         return "everywhere"
     if not one.steps:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.beyond.on_picture import change
+from pages.beyond.on_picture import change, choosing, guess, kernels, translation
+from pages.beyond.on_picture.hand import Hand
 from pages.shell import controls, page, registry
 
-VIEWS = {"change": ("Change the picture", change.draw)}
+VIEWS = {
+    "change": ("Change the picture", change.draw),
+    "shift": ("Does a map move along?", translation.draw),
+    "kernels": ("Kernel or head", kernels.draw),
+}
 
 
 @dataclass(frozen=True)
@@ -19,4 +24,22 @@ class Choice(controls.Chosen, page="on_picture"):
 
 entry = registry.BY_SLUG["on_your_picture"]
 page.header(entry.title, entry.question)
-change.draw()
+controls.hold(
+    choosing.Choice,
+    choosing.OwnPicture,
+    change.Choice,
+    guess.Choice,
+    Hand,
+    translation.Choice,
+    kernels.Choice,
+)
+chosen = Choice(
+    controls.segmented(
+        Choice.key("view"),
+        "What to look at",
+        tuple(VIEWS),
+        format_func=lambda name: VIEWS[name][0],
+        label_visibility="collapsed",
+    )
+)
+VIEWS[chosen.view][1]()

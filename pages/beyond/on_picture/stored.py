@@ -47,7 +47,7 @@ def curve(of: Compared, change: str) -> Curve | None:
     if not shared:
         return None
     table = np.array([[row.get(value, np.nan) for value in shared] for row in rows])
-    places = np.array([values.index(value) for value in shared], dtype=np.float64)
+    places = np.interp(shared, values, np.arange(len(values)))
     return Curve(places, table, int(found.settings["pictures"]))
 
 
@@ -71,15 +71,16 @@ def tell(of: Compared, change: str, *, revealed: bool) -> None:
     at = len(stored.at) - 1
     lost = {i: float(stored.accuracy[i, start] - stored.accuracy[i, at]) for i in known}
     least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
-    words = strength_words(change, CHANGES[change].values[int(stored.at[at])], of.grain_px)
+    words = strength_words(change, CHANGES[change].values[round(float(stored.at[at]))], of.grain_px)
 
     def ways(i: int) -> str:
         return f"{percent(stored.accuracy[i, start])} → {percent(stored.accuracy[i, at])}"
 
     found = measured()
     assert found is not None
+    made = result.told(found.made)
     page.caption(
         f"Over {stored.pictures:,} test pictures, at {words}: {plain(of.names[least])} loses least"
-        f" ({ways(least)}), {plain(of.names[most])} most ({ways(most)}). {result.told(found.made).capitalize()}"
+        f" ({ways(least)}), {plain(of.names[most])} most ({ways(most)}). {made[:1].upper()}{made[1:]}"
         f" with `{found.command}`."
     )

@@ -18,7 +18,7 @@ class SweepView {
     this.right = el(top, 'div', { class: 'op-right' });
     this.stage = new Stage(root, this.left, (changes, done) => this.move(changes, done));
     const go = (at, done) => this.move({ at }, done);
-    this.own = new Chart(this.right, 'This picture: the probability of its own first answer', go);
+    this.own = new Chart(this.right, 'This picture: how sure each model stays of its first answer', go);
     this.stored = new Chart(this.right, '', go);
     this.panels = new Panels(root);
     this.say = live(root);

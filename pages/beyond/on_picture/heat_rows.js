@@ -1,0 +1,44 @@
+// Rows of small maps and pictures, a heading each, the names of the columns once.
+
+import { canvas, el } from '../../views/kit/dom.js';
+import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
+
+const MOST = 148; // px a side
+const HEAD = 132;
+const GAP = 12;
+
+function source({ kind, array, low, high }, arrays) {
+  const { data, shape } = arrays[array];
+  if (kind === 'picture') return picture(arrays[array]);
+  return heat(data, shape[0], shape[1], kind === 'signed' ? DIVERGING_LUT : SEQUENTIAL_LUT, low, high);
+}
+
+function tile(parent, told, arrays, side) {
+  const box = el(parent, 'figure', { class: 'hr-tile' });
+  const view = canvas(box, { role: 'img', 'aria-label': told.words });
+  blit(view.size(side, side), source(told, arrays), 0, 0, side, side);
+  el(box, 'figcaption', {}, told.words).style.width = `${side}px`;
+}
+
+export default function heatRows({ root }) {
+  const box = el(root, 'div', { class: 'hr' });
+  return ({ header, arrays, width }) => {
+    const columns = Math.max(...header.rows.map((row) => row.tiles.length));
+    const narrow = width < 640;
+    const room = narrow ? width : width - HEAD - GAP;
+    const side = Math.floor(Math.min(MOST, (room - (columns - 1) * GAP) / columns));
+    box.replaceChildren();
+    box.classList.toggle('hr-narrow', narrow);
+    const top = el(box, 'div', { class: 'hr-row hr-heads', 'aria-hidden': 'true' });
+    el(top, 'div', { class: 'hr-name' });
+    for (const head of header.heads) el(top, 'div', { class: 'hr-head' }, head).style.width = `${side}px`;
+    for (const row of header.rows) {
+      const line = el(box, 'section', { class: 'hr-row', 'aria-label': row.title });
+      const name = el(line, 'div', { class: 'hr-name' });
+      el(name, 'b', {}, row.title);
+      el(name, 'div', { class: 'vv-muted' }, row.note);
+      for (const told of row.tiles) tile(line, told, arrays, side);
+    }
+  };
+}

@@ -1,0 +1,229 @@
+"""Does a layer's map move when the picture moves? Equivariance, layer by layer, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from pages.beyond.on_picture import choosing
+from pages.beyond.on_picture.choosing import Compared
+from pages.beyond.on_picture.heat_rows import heat_rows
+from pages.shell import controls, nouns, page
+from pages.stores import cached
+from vitviz.analysis.changes import shift
+from vitviz.analysis.equivariance import liveliest_channel, move_and_stay, moved, staying, unlikeness
+from vitviz.config import Preparation
+from vitviz.models.abilities import abilities
+from vitviz.models.loaded import LoadedModel
+from vitviz.plots import heat_rows as plots
+from vitviz.plots.equivariance import moving_figure
+from vitviz.probe.layers import layers_of, stream
+from vitviz.probe.robustness import chances, inputs_of
+from vitviz.words import percent, plain, plural
+
+MOST_PX = 8
+DEPTHS = ("first", "middle", "last")
+MARGIN = 0.25
+ALIKE = 0.05  # what is no difference worth a name
+EXACT = 1e-4  # rounding of sums over some thousand values
+MATHEMATICS = r"""
+A layer $F$ is **equivariant** to a shift $T$ if $F(T x) = T F(x)$: its map moves as the picture does. Two maps are as
+unlike as
+
+$$
+e(a, b) = \sqrt{\frac{\|a - b\|^2}{\|a - \bar a\|^2 + \|b - \bar b\|^2}},
+$$
+
+0 where they are equal, 1 where they have only their means over the places in common. With $m = e(F(Tx),\, T F(x))$,
+from moving along, and $s = e(F(Tx),\, F(x))$, from staying, what is drawn is $m / (m + s)$: a smooth map is near to
+both, so $m$ alone would flatter it. Where the shift is no whole number of the map's cells, $T F(x)$ is read between two
+columns. The columns that the shift brings in are left out; *inside* leaves out a quarter on each side too.
+
+A convolution with stride 1 is equivariant inside its border (Cohen and Welling 2016). With stride or pooling it is so
+for shifts by whole strides alone (Azulay and Weiss 2019). A ViT's patches are such a stride, and the position that is
+added to each token is tied to its place, so its layers need not be equivariant for any shift.
+
+An answer is **invariant** where $f(Tx) = f(x)$: what is given of it is $\tfrac12 \sum_c |f_c(Tx) - f_c(x)|$, the share
+of the probability that changes its class.
+"""
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="on_picture"):
+    """How far the picture moves, in px to the right, and which of `DEPTHS` is drawn."""
+
+    shift_px: int
+    depth: str
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """One model's layers before a picture and its shifted copy: names, maps (2, rows, cols, D), step in px of each."""
+
+    name: str
+    titles: tuple[str, ...]
+    maps: tuple[NDArray[np.float32], ...]
+    size_px: int
+    answers: NDArray[np.floating]  # (2, classes), of the same two
+
+    def cells(self, layer: int, shift_px: int) -> float:
+        """A shift in cells of a layer's map."""
+        return shift_px * self.maps[layer].shape[2] / self.size_px
+
+    def apart(self, layer: int, shift_px: int, margin: float = 0.0) -> tuple[float, float]:
+        """How far a layer is from moving along, and from staying."""
+        before, after = self.maps[layer]
+        return move_and_stay(before, after, self.cells(layer, shift_px), margin)
+
+    def staying(self, layer: int, shift_px: int) -> float:
+        """0 where a layer moves along, 1 where it stays."""
+        return staying(*self.apart(layer, shift_px))
+
+    def at(self, depth: str) -> int:
+        """The layer that is drawn."""
+        last = len(self.maps) - 1
+        return {"first": 0, "middle": last // 2, "last": last}[depth]
+
+    @property
+    def turned(self) -> float:
+        """The share of the probability that changes its class."""
+        return float(np.abs(self.answers[0] - self.answers[1]).sum() / 2)
+
+
+def draw() -> None:
+    """The controls, every layer's error, and the maps of one layer of each model."""
+    with page.row():
+        with st.container(width=240):
+            px = controls.slider(Choice.key("shift_px"), "Shift to the right", 1, MOST_PX, 1, format="%d px")
+        with st.container(width="content"):
+            depth = controls.segmented(
+                Choice.key("depth"), "Layer that is drawn", DEPTHS, "middle", format_func=str.capitalize
+            )
+        with st.container(width=choosing.WIDE_PX):
+            choices = choosing.choose()
+    if not choices:
+        return
+    of, said = choosing.compared(choices), Choice(px, depth)
+    found = movings(of, said.shift_px)
+    if not found:
+        st.info("None of these models has layers with a place for every part of the picture.")
+        return
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        rows = [row_of(one, of, said) for one in found]
+        heads = ("The picture's map", "The moved picture's", "Difference")
+        heat_rows(plots.payload(rows, heads), key="on_picture.moved")
+    with right:
+        st.markdown("**Does each layer move along, or stay?**")
+        page.figure(moving_figure(lines(found, said.shift_px), nouns.mode()), "on_picture.errors")
+        page.caption(describe(found, said.shift_px))
+    page.drawers(
+        "on_picture.translation",
+        math=MATHEMATICS,
+        code=(move_and_stay, staying, moved, unlikeness, shift),
+        numbers=partial(numbers, found, said.shift_px),
+    )
+
+
+def movings(of: Compared, shift_px: int) -> list[Moving]:
+    """Every model's layers, of those that have them."""
+    found = []
+    for choice, step, name in zip(of.choices, of.steps, of.names, strict=True):
+        if abilities(choice.config).layers:
+            model = cached.loaded(choice, step)
+            maps, answers = _maps(model.digest, model, of.image, of.preparation, of.offset, shift_px)
+            titles = tuple(layer.title for layer in layers_of(choice.config))
+            found.append(Moving(name, titles, maps, of.grain_px, answers))
+    return found
+
+
+@cached.per_picture(shared=40, upload=16)
+def _maps(
+    digest: str,
+    _model: LoadedModel,
+    image: str,
+    preparation: Preparation,
+    offset: cached.Offset,
+    shift_px: int,
+) -> tuple[tuple[NDArray[np.float32], ...], NDArray[np.floating]]:
+    """Of every layer (2, rows, cols, D), before the picture and before the picture moved; (2, classes), the answers."""
+    own = cached.prepared(image, preparation, offset).shown
+    pair = np.stack([own, shift(own, shift_px)])
+    (said,) = stream(_model, inputs_of(_model, pair), 2)
+    return tuple(layer.places for layer in said), chances(_model, pair)
+
+
+def row_of(one: Moving, of: Compared, said: Choice) -> plots.Row:
+    """The liveliest channel of the layer that is drawn, before and after, and what is left when it is moved along."""
+    layer = one.at(said.depth)
+    before, after = one.maps[layer]
+    channel = liveliest_channel(before)
+    cells = one.cells(layer, said.shift_px)
+    first, wanted = int(np.ceil(cells)), moved(before, cells)
+    rest = np.zeros(after.shape[:2], np.float32)
+    rest[:, first:] = (after[:, first:] - wanted)[..., channel]
+    middle = float(before[..., channel].mean())
+    most = float(np.abs(before[..., channel] - middle).max()) or 1.0
+    size = "{} × {}".format(*before.shape[:2])
+    move, stay = one.apart(layer, said.shift_px)
+    tiles = (
+        plots.signed(before[..., channel] - middle, f"{size} places", most),
+        plots.signed(
+            after[..., channel] - middle, f"{cells:.2g} cell{'' if cells == 1 else 's'} to the right", most
+        ),
+        plots.signed(rest, f"all channels: {move:.2f}; had they stayed: {stay:.2f}", most),
+    )
+    return plots.Row(one.name, f"{one.titles[layer]}, channel {channel + 1}", tiles)
+
+
+def lines(found: Sequence[Moving], shift_px: int) -> dict[str, list[tuple[str, float]]]:
+    """Of every model (title, whether it stays) of its layers, in order of depth."""
+    return {
+        one.name: [(title, one.staying(layer, shift_px)) for layer, title in enumerate(one.titles)]
+        for one in found
+    }
+
+
+def describe(found: Sequence[Moving], shift_px: int) -> str:
+    """Whose first map moves along exactly, whose last layer moves and stays most, and what becomes of the answers."""
+    last = {one.name: one.staying(len(one.maps) - 1, shift_px) for one in found}
+    best, worst = min(last, key=last.__getitem__), max(last, key=last.__getitem__)
+    exact = [one.name for one in found if one.apart(0, shift_px, MARGIN)[0] < EXACT]
+    first = (
+        f"Inside the border the first map of {_listed(exact)} moves along exactly."
+        if exact
+        else "No model's first map moves along exactly, not even inside its border."
+    )
+    deep = (
+        f"In the last layer {plain(best)} moves along most ({last[best]:.2f}) and {plain(worst)} least"
+        f" ({last[worst]:.2f}), where 0 is moving along and 1 staying."
+    )
+    if last[worst] - last[best] < ALIKE:
+        deep = f"In the last layer all are alike ({last[best]:.2f} to {last[worst]:.2f}; 0 moves along, 1 stays)."
+    turned = ", ".join(f"{plain(one.name)} {percent(one.turned)}" for one in found)
+    return f"Moved by {shift_px} px. {first} {deep} Of the answer's probability this much changes its class: {turned}."
+
+
+def numbers(found: Sequence[Moving], shift_px: int) -> None:
+    """The errors of every layer, to take away."""
+    rows = [
+        (one.name, title, *one.apart(layer, shift_px), *one.apart(layer, shift_px, MARGIN))
+        for one in found
+        for layer, title in enumerate(one.titles)
+    ]
+    columns = dict(
+        zip(("model", "layer", "error", "inside"), map(list, zip(*rows, strict=True)), strict=True)
+    )
+    st.dataframe(columns, hide_index=True, height=240)
+    st.caption(f"{plural(shift_px, 'px', 'px')} to the right.")
+    page.csv("Errors (CSV)", columns, "equivariance.csv", "on_picture.errors.csv")
+
+
+def _listed(names: Sequence[str]) -> str:
+    words = [plain(name) for name in names]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,83 @@
+"""Maps that move as their picture does, by hand and on convolutions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.messages import unpack
+from vitviz.analysis.equivariance import (
+    liveliest_channel,
+    move_and_stay,
+    moved,
+    shared_mass,
+    staying,
+    unlikeness,
+)
+from vitviz.plots import heat_rows
+
+MAP = np.random.default_rng(0).standard_normal((4, 6, 3))
+
+
+def test_whole_cells_move_and_half_cells_lie_between() -> None:
+    row = np.array([0.0, 2.0, 4.0, 8.0])[None, :, None]
+    assert moved(row, 1)[0, :, 0].tolist() == [0, 2, 4]
+    assert moved(row, 0.5)[0, :, 0].tolist() == [1, 3, 6]
+    assert moved(row, 1.25)[0, :, 0].tolist() == [1.5, 3.5]
+    with pytest.raises(ValueError, match="0..3"):
+        moved(row, 3.5)
+
+
+def test_equal_maps_are_at_zero_and_unrelated_ones_at_one() -> None:
+    a = np.array([1.0, -1.0, 1.0, -1.0]).reshape(2, 2, 1)
+    b = np.array([1.0, 1.0, -1.0, -1.0]).reshape(2, 2, 1)  # without correlation
+    assert unlikeness(a, a) == 0 and unlikeness(a, b) == 1
+    assert unlikeness(a, -a) == pytest.approx(np.sqrt(2)) and unlikeness(0 * a, 0 * a) == 0
+    with pytest.raises(ValueError, match="one shape"):
+        unlikeness(a, MAP)
+
+
+def test_a_map_that_is_moved_has_no_error_and_one_that_stays_has_nothing_but() -> None:
+    after = np.concatenate([np.full((4, 2, 3), 9.0), MAP[:, :4]], axis=1)
+    move, stay = move_and_stay(MAP, after, 2)
+    assert move == 0 and stay > 0.5 and staying(move, stay) == 0
+    move, stay = move_and_stay(MAP, MAP, 2)
+    assert move > 0.5 and stay == 0 and staying(move, stay) == 1
+    assert staying(0.0, 0.0) == 0
+
+
+def test_a_convolution_moves_along_inside_its_border_alone() -> None:
+    generator = torch.Generator().manual_seed(0)
+    weight = torch.randn(5, 2, 3, 3, generator=generator)
+    picture = torch.randn(1, 2, 16, 16, generator=generator)
+    shifted = torch.zeros_like(picture)
+    shifted[..., 1:] = picture[..., :-1]
+    before, after = (
+        torch.nn.functional.conv2d(x, weight, padding=1)[0].permute(1, 2, 0).numpy()
+        for x in (picture, shifted)
+    )
+    assert move_and_stay(before, after, 1, 0.25)[0] < 1e-6 < 1e-3 < move_and_stay(before, after, 1)[0]
+
+
+def test_mass_that_two_rows_share() -> None:
+    rows = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    others = np.array([[0.25, 0.25, 0.5], [0.0, 0.0, 1.0]])
+    assert shared_mass(rows, others).tolist() == [0.5, 1.0]
+
+
+def test_the_liveliest_channel_varies_most() -> None:
+    own = MAP.copy()
+    own[..., 1] *= 10
+    assert liveliest_channel(own) == 1
+
+
+def test_rows_of_tiles_travel_as_they_are() -> None:
+    picture = np.zeros((2, 2, 3), np.uint8)
+    row = heat_rows.Row(
+        "CNN", "stem", (heat_rows.Tile("picture", picture, "it"), heat_rows.signed(MAP[..., 0], "e", 3))
+    )
+    header, arrays = unpack(heat_rows.payload([row], ("a", "b")))
+    told = header["rows"][0]["tiles"]
+    assert [tile["kind"] for tile in told] == ["picture", "signed"] and told[1]["low"] == -3
+    assert arrays["t0"].dtype == np.uint8 and np.allclose(arrays["t1"], MAP[..., 0])

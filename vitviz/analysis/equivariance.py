@@ -1,0 +1,97 @@
+"""Does a map move as its picture does? How far a layer is from moving along, and how much of it stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+def moved(places: FloatArray, cells: float) -> FloatArray:
+    """A map moved to the right by so many of its cells, without the columns that come in from the left.
+
+    A part of a cell is read between two columns, linearly.
+
+    Args:
+        places: (rows, cols, D).
+        cells: at least 0, less than cols - 1.
+
+    Returns:
+        (rows, cols - ceil(cells), D), the columns from ceil(cells) on.
+
+    Raises:
+        ValueError: if nothing would be left.
+    """
+    cols = places.shape[1]
+    if not 0 <= cells <= cols - 1:
+        raise ValueError(f"cells must lie in 0..{cols - 1}, received {cells}")
+    whole = int(np.ceil(cells))
+    part = whole - cells  # of the column to the right
+    here = places[:, : cols - whole]
+    if not part:
+        return here
+    return np.asarray((1 - part) * here + part * places[:, 1 : cols - whole + 1])
+
+
+def unlikeness(a: FloatArray, b: FloatArray) -> float:
+    """sqrt(|a - b|^2 / (|a - mean a|^2 + |b - mean b|^2)), the mean over the places.
+
+    0: the two are equal. 1: as unlike as two maps that have only their means in common. 0 where neither varies.
+
+    Args:
+        a, b: (rows, cols, D).
+
+    Raises:
+        ValueError: if their shapes differ.
+    """
+    if a.shape != b.shape:
+        raise ValueError(f"two maps must have one shape, received {a.shape} and {b.shape}")
+    spread = sum(float(((one - one.mean(axis=(0, 1))) ** 2).sum()) for one in (a, b))
+    return float(np.sqrt(((a - b) ** 2).sum() / spread)) if spread else 0.0
+
+
+def move_and_stay(
+    before: FloatArray, after: FloatArray, cells: float, margin: float = 0.0
+) -> tuple[float, float]:
+    """How unlike the map of a shifted picture is to the map that is shifted itself, and to the map as it was.
+
+    Both as `unlikeness` counts, over the places that the shifted map has. A map that moves along exactly has (0, much);
+    one that does not see the picture (much, 0), or (little, 0) where it is smooth: so either alone says too little.
+
+    Args:
+        before: (rows, cols, D), of the picture.
+        after: (rows, cols, D), of the picture moved to the right.
+        cells: how far, in cells of the map.
+        margin: the share of each side that is left out, where the picture's border is felt.
+    """
+    rows, cols, _ = before.shape
+    wanted, first = moved(before, cells), int(np.ceil(cells))
+    top, left = round(margin * rows), max(round(margin * cols), first)
+    bottom, right = rows - top, cols - round(margin * cols)
+    there = after[top:bottom, left:right]
+    return (
+        unlikeness(there, wanted[top:bottom, left - first : right - first]),
+        unlikeness(there, before[top:bottom, left:right]),
+    )
+
+
+def staying(move: float, stay: float) -> float:
+    """move / (move + stay): 0 where a map moves along, 1 where it stays, a half where it is as far from both."""
+    return move / (move + stay) if move + stay else 0.0
+
+
+def shared_mass(a: FloatArray, b: FloatArray) -> FloatArray:
+    """sum_k min(a_k, b_k) of rows that each sum to 1: 1 where they are equal, 0 where they have no key in common.
+
+    Args:
+        a, b: (..., keys).
+    """
+    return np.asarray(np.minimum(a, b).sum(axis=-1))
+
+
+def liveliest_channel(places: FloatArray) -> int:
+    """The channel of a map (rows, cols, D) that varies most over the places."""
+    return int(places.reshape(-1, places.shape[-1]).std(axis=0).argmax())

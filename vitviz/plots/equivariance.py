@@ -1,0 +1,48 @@
+"""Whether every layer moves along with its picture, over depth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from vitviz.plots.plain import PlainFigure
+from vitviz.plots.theme import PALETTES, Mode, head_color
+
+HEIGHT = 380
+
+
+def moving_figure(lines: Mapping[str, Sequence[tuple[str, float]]], mode: Mode = "light") -> go.Figure:
+    """One line a model over its own depth, from its first layer to its last.
+
+    Args:
+        lines: name -> (layer, value), in order of depth: 0 where it moves along, 1 where it stays.
+    """
+    figure = PlainFigure(mode)
+    figure.hline(0.5, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
+    for i, (name, points) in enumerate(lines.items()):
+        color, last = head_color(i, len(lines)), max(1, len(points) - 1)
+        figure.add(
+            "scatter",
+            x=[at / last for at in range(len(points))],
+            y=[value for _, value in points],
+            mode="lines+markers",
+            line={"color": color, "width": 2.5},
+            marker={"color": color, "size": 7},
+            name=name,
+            customdata=[layer for layer, _ in points],
+            hovertemplate="%{customdata}: %{y:.3f}<extra>" + name + "</extra>",
+        )
+    figure.layout(
+        height=HEIGHT,
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.04, "yanchor": "bottom", "x": 0},
+        xaxis={
+            "title": {"text": "depth"},
+            "tickvals": [0, 1],
+            "ticktext": ["first layer", "last layer"],
+            "showgrid": False,
+        },
+        yaxis={"range": [-0.02, 1.02], "tickvals": [0, 0.5, 1], "ticktext": ["moves", "neither", "stays"]},
+    )
+    return figure.figure()

@@ -1,0 +1,58 @@
+"""Rows of small maps and pictures with a heading each, as data for the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.plots.blob import pack
+
+Kind = Literal["picture", "signed", "amount"]
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """One small map: a picture (rows, cols, 3) uint8, or values (rows, cols) on a scale from `low` to `high`.
+
+    'signed' is drawn centred on zero, 'amount' from nothing to much.
+    """
+
+    kind: Kind
+    values: NDArray[Any]
+    words: str
+    low: float = 0.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """Tiles under one heading."""
+
+    title: str
+    note: str
+    tiles: tuple[Tile, ...]
+
+
+def payload(rows: Sequence[Row], heads: Sequence[str]) -> bytes:
+    """Packs rows of tiles for `heat_rows`; heads: the name of each column."""
+    arrays: dict[str, NDArray[Any]] = {}
+    told = []
+    for row in rows:
+        tiles = []
+        for tile in row.tiles:
+            name = f"t{len(arrays)}"
+            arrays[name] = tile.values.astype(np.uint8 if tile.kind == "picture" else np.float32)
+            tiles.append(
+                {"kind": tile.kind, "array": name, "words": tile.words, "low": tile.low, "high": tile.high}
+            )
+        told.append({"title": row.title, "note": row.note, "tiles": tiles})
+    return pack({"rows": told, "heads": list(heads)}, **arrays)
+
+
+def signed(values: NDArray[Any], words: str, most: float) -> Tile:
+    """A signed map on a scale from -most to most."""
+    return Tile("signed", values, words, -most, most)
