@@ -52,3 +52,14 @@ def test_one_entry_a_page(page: Page, site: str, start: str, steps: list[str], e
         page.go_back()
         found.insert(0, page.url)
     assert found == [f"{site}{entry}" for entry in entries]
+
+
+@pytest.mark.parametrize("pushed", [["/b", "/b?b.y=1"], ["/a?b.y=1", "/b?b.y=1"]])
+def test_back_passes_what_was_pushed_before_the_code_had_come(
+    page: Page, site: str, pushed: list[str]
+) -> None:
+    page.goto(f"{site}/a?a.x=1")
+    page.evaluate("(pushed) => pushed.forEach((url) => history.pushState({}, '', url))", pushed)
+    page.evaluate(STEPS, [])
+    page.evaluate("history.back()")
+    page.wait_for_url(f"{site}/a?a.x=1")

@@ -15,19 +15,55 @@ export function oneEntryAPage() {
   window[PATCHED] = true;
   const entries = new Entries();
   const push = history.pushState.bind(history);
+  const replace = history.replaceState.bind(history);
   history.pushState = (state, title, url) => {
     const next = new URL(url ?? location.href, location.href);
-    return entries.joins(next) ? history.replaceState(state, title, url) : push(state, title, url);
+    if (entries.joins(next)) return history.replaceState(state, title, url);
+    push(state, title, url);
+    entries.stand();
+  };
+  history.replaceState = (state, title, url) => {
+    replace(state, title, url);
+    entries.stand();
   };
   for (const name of ['pointerdown', 'keydown', 'click']) {
     window.addEventListener(name, () => entries.act(), { capture: true });
   }
-  window.addEventListener('popstate', () => entries.settle()); // Back leads to a page that runs, and writes once more
+  window.addEventListener('popstate', (event) => entries.arrive(event), { capture: true });
 }
+
+const CONTROL = /[?&][^=&]*\./; // 'block.layer=3': a page writes only its own
 
 class Entries {
   constructor() {
     this.settle();
+    this.stand();
+  }
+
+  /** Remembers where the visitor stands. */
+  stand() {
+    this.here = { pathname: location.pathname, search: location.search };
+  }
+
+  /** Back or Forward: the page runs, and writes its address once more. */
+  arrive(event) {
+    if (this.isLeftOver()) {
+      event.stopImmediatePropagation(); // Streamlit would run the page for nothing
+      history.back();
+      return;
+    }
+    this.settle();
+    this.stand();
+  }
+
+  /**
+   * Whether Back has led to what was pushed on the way to the page it comes from, before this code had come: its bare
+   * name, or its query under the name of the page before.
+   */
+  isLeftOver() {
+    const { pathname, search } = this.here;
+    if (location.pathname === pathname) return !location.search && search !== '';
+    return location.search === search && CONTROL.test(search);
   }
 
   /** Addresses of this page that come now belong together. */
