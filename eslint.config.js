@@ -11,7 +11,7 @@ export default [
       'no-var': 'error',
       'prefer-const': 'error',
       'one-var': ['error', 'never'],
-      'max-lines': ['error', { max: 400, skipComments: true, skipBlankLines: true }],
+      'max-lines': ['error', 400],
       'max-lines-per-function': ['error', { max: 40, skipComments: true, skipBlankLines: true }],
       'no-implicit-globals': 'error',
       'no-restricted-properties': [

@@ -1,14 +1,14 @@
-"""How the tests run: two or more processes side by side, the longest files first, and one line a file."""
+"""How the tests run: several processes side by side, the longest files first, and one line a file."""
 
 from __future__ import annotations
 
 import os
 
-# Before torch or NumPy are imported, for this process and for every server and trainer that it starts: workers that run
-# side by side share the cores, and a second thread each would only wait for the other worker's.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+# Before torch or NumPy are imported, for this process and for every server and trainer that it starts: they share the
+# cores, with a browser and with other workers, and threads that are not all on a core at once wait for one another.
+os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
+os.environ["MKL_NUM_THREADS"] = os.environ.get("MKL_NUM_THREADS", "1")
 
 import hypothesis
 import pytest
@@ -16,15 +16,24 @@ import pytest
 from tests.progress import Progress, file_of
 
 MOST_WORKERS = 4  # each may have a server and a browser of its own
-# Longest first, so that no worker is left alone with one in the end; benchmarks/test_time.md measures them.
+# Longest first, so that no worker is left alone with one in the end; benchmarks/test_command.md has their times.
 FIRST = (
     "tests/browser/test_live_lab.py",
+    "tests/benchmarks/test_smallest.py",
+    "tests/browser/test_walks.py",
+    "tests/browser/test_attention.py",
     "tests/browser/test_lab_curves.py",
+    "tests/unit/test_training_dask.py",
+    "tests/browser/test_lessons.py",
+    "tests/browser/test_positions.py",
+    "tests/browser/test_attention_distance.py",
+    "tests/browser/test_swin.py",
+    "tests/browser/test_map_view.py",
     "tests/browser/test_race.py",
     "tests/unit/test_training_executor.py",
-    "tests/unit/test_training_dask.py",
-    "tests/unit/test_training_experiment.py",
-    "tests/unit/test_config.py",
+    "tests/pages/test_attention.py",
+    "tests/pages/test_lessons.py",
+    "tests/pages/lab/test_lab_form.py",
 )
 
 # A machine that does much else is slow, not wrong.
@@ -44,9 +53,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """As many as there are cores, but no more than files asked for; one file runs in this process."""
+    """One more than there are cores, but no more than files asked for; one file runs in this process.
+
+    Half of a worker's time is waiting for a browser, a server or a trainer: one more keeps the cores busy.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = min(max(cores, 2), MOST_WORKERS)
+    workers = min(cores + 1, MOST_WORKERS)
     files = {file_of(argument) for argument in config.args}
     if all(file.endswith(".py") for file in files):
         workers = min(workers, len(files))

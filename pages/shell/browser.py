@@ -1,4 +1,4 @@
-"""What the browser keeps for a visit: the cookie that names it after a reload, and one entry of history a page."""
+"""What the browser does on every page: the cookie that names the visit after a reload, and what listens to keys."""
 
 from __future__ import annotations
 

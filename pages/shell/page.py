@@ -173,9 +173,18 @@ def _ask(asks: Sequence[Question], key: str, at: Subject | None) -> None:
         asking.ask(question, f"{key}.{number}", at)
 
 
-@st.fragment
+def open_drawers(key: str) -> list[str]:
+    """The fragments of those drawers of `drawers(key, ...)` that are open, for `st.rerun` to run alone."""
+    names = (f"{key}.drawer.{name}" for name in ("math", "code", "numbers", "asks"))
+    return [name for name in names if st.session_state.get(name)]
+
+
 def _drawer(key: str, title: str, icon: str, content: Callable[[], object]) -> None:
     """Opening one runs it alone, and not the page."""
+    st.fragment(_draw_drawer, key=key)(key, title, icon, content)
+
+
+def _draw_drawer(key: str, title: str, icon: str, content: Callable[[], object]) -> None:
     drawer = st.expander(title, icon=f":material/{icon}:", key=key, on_change="rerun")
     if drawer.open:
         with drawer:

@@ -18,7 +18,8 @@ from pages.stores import cached, catalogue
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.asked import Asked
 from vitviz.plots.blob import opened
-from vitviz.plots.map import MOST_PAIRS, map_view
+from vitviz.plots.map import map_view
+from vitviz.plots.map_contents import MOST_PAIRS
 
 if TYPE_CHECKING:
     from vitviz.analysis.journey import Journey

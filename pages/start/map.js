@@ -9,6 +9,7 @@ import { equations, means } from './map_equations.js';
 import { Journey, drawMoment } from './map_journey.js';
 import { layout } from './map_layout.js';
 import { MapModel } from './map_model.js';
+import { Moment } from './map_moment.js';
 import { drawArcs, drawKeys, drawToken } from './map_overlay.js';
 import { Panel } from './map_panel.js';
 import { buildMergeShapes, buildParts, buildReturnShapes, buildShapes, paintPart, paintParts } from './map_parts.js';
@@ -25,7 +26,7 @@ class MapView {
     this.photo = photo(root);
     this.summary = el(root, 'p', { class: 'mp-summary' });
     this.journey = new Journey(root, {
-      show: () => this.moment(),
+      show: () => this.showMoment(),
       left: () => this.settle(),
       words: (part) => this.wordsOf(part),
     });
@@ -170,8 +171,8 @@ class MapView {
       ...{
         stripPin: this.journey.active ? this.model.header.pin : (pin ?? this.model.header.pin),
         lit: this.litIds(),
-        reach: this.reach(),
-        ahead: this.ahead(),
+        reach: this.journey.active ? this.moment.reach : null,
+        ahead: this.journey.active ? this.moment.ahead : null,
       },
     };
     // The river's threads cost more than a hover may: they come when the pointer rests.
@@ -226,13 +227,8 @@ class MapView {
 
   // ------------------------------------------------------------ whose stream, what is lit
   streamPin(hovered) {
-    if (this.journey.active) return this.readingOut() ? this.model.readout : this.model.header.pin;
+    if (this.journey.active) return this.moment.readingOut ? this.model.readout : this.model.header.pin;
     return hovered ?? this.model.readout;
-  }
-
-  readingOut() {
-    const station = this.station();
-    return this.model.outro.includes(station) && this.model.header.readout === 'cls';
   }
 
   strongPlace() {
@@ -357,33 +353,12 @@ class MapView {
   }
 
   // ------------------------------------------------------------ the journey
-  station() {
-    const last = this.model.parts.length - 1;
-    return this.model.parts[Math.min(last, Math.ceil(this.journey.at - 1e-6))];
+  /** Where the journey stands. */
+  get moment() {
+    return new Moment(this.model, this.journey.at);
   }
 
-  share() {
-    const { at } = this.journey;
-    return at === Math.ceil(at - 1e-6) ? 1 : at - Math.floor(at);
-  }
-
-  /** The parts that the journey has not reached. */
-  ahead() {
-    if (!this.journey.active) return null;
-    const at = Math.ceil(this.journey.at - 1e-6);
-    return new Set(this.model.parts.slice(at + 1).map(({ id }) => id));
-  }
-
-  /** How far the stream has come. */
-  reach() {
-    if (!this.journey.active || !this.model.blocks.length) return null;
-    const station = this.station();
-    if (this.model.outro.includes(station)) return null;
-    if (!this.model.flow.includes(station)) return { id: this.model.flow[0].id, share: -1 };
-    return { id: station.id, share: this.share() };
-  }
-
-  moment() {
+  showMoment() {
     this.hover = NONE;
     this.lookAt(null);
     this.tip.hide();
@@ -401,12 +376,8 @@ class MapView {
   }
 
   drawJourney(ctx, view) {
-    const station = this.station();
-    const share = this.share();
-    const at = this.model.blocks.indexOf(station);
-    const past =
-      at < 0 && this.model.outro.includes(station) ? this.model.blocks : this.model.blocks.slice(0, Math.max(0, at));
-    if (!this.readingOut()) for (const block of past) drawKeys(ctx, view, block, view.journeyPin);
+    const { station, share, past, readingOut } = this.moment;
+    if (!readingOut) for (const block of past) drawKeys(ctx, view, block, view.journeyPin);
     drawMoment(ctx, view, station, share);
     const classes = this.parts.get('classes');
     if (!classes) return;

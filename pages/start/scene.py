@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 from pages.shell import controls, link, registry
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities, as_vit
-from vitviz.plots.map import Links, Scene
+from vitviz.plots.map import Links
+from vitviz.plots.map_contents import Scene
 from vitviz.plots.map_words import ModelWords
 
 SWIN = ("swin", "Windows and merging, step by step")

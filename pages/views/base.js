@@ -3,7 +3,10 @@
 
 import { open } from './kit/blob.js';
 import { el } from './kit/dom.js';
+import { oneEntryAPage } from './kit/history.js';
 import { theme } from './kit/ramp.js';
+
+oneEntryAPage(); // here, in the first of our code that a visit gets: the visitor may click before the page is complete
 
 const sheets = new Map();
 

@@ -40,8 +40,18 @@ def explorer(data: bytes, strip: Strip, *, key: str, on_change: Callable[[], Non
     `picked(key)` reads it inside on_change: {'pin': str} | {'layer': int} | {'head': int}.
     """
     with st.container(gap=None):
-        _strip(strip.data, key=f"{key}.strip")
-        _explorer(data, key=key, triggers=("pin", "layer", "head"), on_change=on_change)
+        hand_strip(strip, key=key)
+        stage(data, key=key, on_change=on_change)
+
+
+def hand_strip(strip: Strip, *, key: str) -> None:
+    """Gives the explorer of this key its strip; draws nothing."""
+    _strip(strip.data, key=f"{key}.strip")
+
+
+def stage(data: bytes, *, key: str, on_change: Callable[[], None]) -> None:
+    """The explorer alone, beside a strip that `hand_strip` gave."""
+    _explorer(data, key=key, triggers=("pin", "layer", "head"), on_change=on_change)
 
 
 def picked(key: str) -> dict[str, Any]:

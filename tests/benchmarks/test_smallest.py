@@ -18,17 +18,18 @@ pytestmark = pytest.mark.slow  # minutes on a busy machine
 ROOT = Path(__file__).resolve().parents[2]
 TRAIN, TEST = 2_560, 64  # pictures: ten batches of 256, more than are run to warm up
 
-# Each benchmark's own smallest size; {out} is a folder of the test.
+# Each benchmark's own smallest size; {out} is a folder of the test. One thread: two threads of a benchmark that runs
+# beside other tests spend its time in waiting for each other.
 SMALLEST = {
-    "attention_capture": "--small",
+    "attention_capture": "--small --threads 1",
     "attention_distance": "--small",
-    "attention_first": "--rounds 1 --out {out}/table.md",
+    "attention_first": "--rounds 1 --threads 1 --out {out}/table.md",
     "distillation": "--small",
     "positions_race": "--datasets shapes --epochs 0.02 --out {out}/race.json",
     "resize_accuracy": "--small",
     "similarity_grid": "--repeats 1",
     "time_to_accuracy": "--small",
-    "train_step": "--small",
+    "train_step": "--small --threads 1",
     "window_cost": "--small",
 }
 IN_BROWSER = {

@@ -229,12 +229,47 @@ def visit(
 
 
 def settle(page: Page) -> None:
-    """Waits until the script has run and every view on the screen has drawn."""
+    """Waits until the script has run, the code of views has come, and every view on the screen has drawn."""
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
     page.locator('[data-testid="stMain"] h1').first.wait_for()
+    page.wait_for_function("() => window[Symbol.for('vitviz.history')]")  # base.js: no view without it
     for view in page.locator(".vv[data-component]:visible").all():
         view.and_(page.locator('[data-ready="true"]')).wait_for()
     assert page.locator('[data-testid="stException"]').count() == 0
+
+
+DRAWERS = '[data-testid="stMain"] [data-testid="stExpander"] details'
+FILLED = """drawers => [...document.querySelectorAll(`${drawers}[open]`)].every((drawer) =>
+  drawer.querySelector('[data-testid="stExpanderDetails"] [data-testid="stElementContainer"]'))"""
+
+
+def open_drawers(page: Page) -> int:
+    """Opens one drawer of the page after the other and waits for what lies in it; how many it opened."""
+    closed = page.locator(f"{DRAWERS}:not([open]) > summary")
+    count = 0
+    while closed.count():
+        closed.first.evaluate(
+            "(summary) => summary.click()"
+        )  # what the last drawer brings moves those below it
+        page.wait_for_function(FILLED, arg=DRAWERS)
+        settle(page)
+        count += 1
+        assert count < 40, "a drawer does not stay open"
+    return count
+
+
+def lead(page: Page, address: str) -> None:
+    """To another address of the app in the same session, as Back or Forward leads there; the address names no pin."""
+    page.evaluate(
+        """(url) => {
+          history.pushState({}, '', url);
+          dispatchEvent(new PopStateEvent('popstate'));
+        }""",
+        f"/{address}",
+    )
+    place = re.escape(address.partition("?")[0])
+    page.wait_for_url(re.compile(rf":\d+/{place}\?.*pin="))  # what a page writes when it has run to its end
+    settle(page)
 
 
 class _Quiet(SimpleHTTPRequestHandler):

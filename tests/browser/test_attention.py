@@ -10,6 +10,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import settle
+
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
 DIGIT = "attention?model=preset:vit_digits&image=digits:0&pin=0.5,0.5&attention.layer=4&attention.head=1"
@@ -91,6 +93,38 @@ def test_a_click_pins_and_the_pin_survives_layer_head_and_page(visit: Visit) -> 
     expect(page).to_have_url(re.compile(r"attention\.layer=2"))
     page.goto(page.url.replace("/attention?", "/block?"))
     expect(page.locator('[data-testid="stMain"]')).to_contain_text("the patch in row 3, column 6")
+
+
+def test_a_pin_brings_its_caption_its_links_and_its_numbers(visit: Visit, tmp_path: Path) -> None:
+    page = visit(DIGIT)
+    stage = explorer(page).locator(".ax-stage")
+    drawer = page.get_by_text("The numbers", exact=True)
+    button = page.get_by_role("button", name="Weights, CSV")
+
+    def weights() -> str:
+        settle(page)
+        with page.expect_download() as download:
+            button.click()
+        download.value.save_as(tmp_path / "weights.csv")
+        return (tmp_path / "weights.csv").read_text()
+
+    def pin(row: int, col: int) -> None:
+        stage.click(position=cell(stage, row, col))
+        expect(page.get_by_text(f"the patch in row {row + 1}, column {col + 1} puts")).to_be_visible()
+
+    drawer.click()
+    found = [weights()]
+    pin(1, 6)
+    link = page.get_by_role("link", name="Follow this token through the block")
+    expect(link).to_have_attribute("href", re.compile(r"pin=0\.81\d%2C0\.18\d"))
+    found.append(weights())  # of an open drawer
+    drawer.click()
+    expect(button).to_be_hidden()
+    pin(5, 2)
+    expect(link).to_have_attribute("href", re.compile(r"pin=0\.31\d%2C0\.68\d"))
+    drawer.click()
+    found.append(weights())  # of one that is opened afterwards
+    assert len(set(found)) == 3
 
 
 def test_prefix_tokens_are_queries_with_their_share(visit: Visit) -> None:

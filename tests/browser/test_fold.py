@@ -7,17 +7,19 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import lead
+
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 Visit = Callable[..., Page]
 PHOTO = "model=checkpoint:cifar10_hybrid&image=sample:cat"
-ADDRESSES = {  # by the view that is the page's first picture
-    f"attention?{PHOTO}": "explorer",
-    f"attention?{PHOTO}&attention.view=methods": "maps",
-    f"attention?{PHOTO}&attention.view=ablate": "ablate_view",
+ADDRESSES = {  # by the view that is the page's first picture; what comes first is shown of the model of a first visit
     "filters": "tiles_view",
     "positions": "similarity_view",
     "block": "block_view",
     "attention_distance": "head_distance",
+    f"attention?{PHOTO}": "explorer",
+    f"attention?{PHOTO}&attention.view=methods": "maps",
+    f"attention?{PHOTO}&attention.view=ablate": "ablate_view",
 }
 
 TOP = """node => node.getBoundingClientRect().top
@@ -31,14 +33,13 @@ BOTTOM_OF_TEXT = """node => {
 
 @pytest.mark.parametrize(("width", "height", "highest"), [(853, 533, 460), (390, 844, 620)])
 def test_the_picture_begins_above_the_fold(visit: Visit, width: int, height: int, highest: int) -> None:
+    page = visit("words", width=width, height=height)
     found = {}
     for address, name in ADDRESSES.items():
-        page = visit(address, width=width, height=height)
+        lead(page, address)
         view = page.locator(f"[data-component={name}]").first
         expect(view).to_have_attribute("data-ready", "true", timeout=60_000)
-        picture = view.locator("canvas").first
-        found[address] = picture.evaluate(TOP)
-        page.close()
+        found[address] = view.locator("canvas").first.evaluate(TOP)
     assert all(top <= highest for top in found.values()), {key: round(top) for key, top in found.items()}
 
 

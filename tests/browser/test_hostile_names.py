@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import lead, open_drawers
 from tests.unit.training_helpers import digits_run
 from vitviz.checkpoints import load_checkpoint, save_checkpoint
 from vitviz.training.archive import export_run, import_run
@@ -55,15 +55,15 @@ def strangers_run(runs_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
     return import_run(runs_folder, export_run(source), owner="somebody else's")
 
 
-@pytest.mark.parametrize("address", PAGES)
-def test_no_page_draws_what_a_name_says(visit: Callable[..., Page], strangers_run: Run, address: str) -> None:
-    joined = "&" if "?" in address else "?"
-    page = visit(f"{address}{joined}model=run:{strangers_run.id}")
-    if address.startswith("attention"):
-        expect(page.get_by_text(re.compile("evil.test")).first).to_be_attached()  # it is shown, as text
-    if address in ("", "block", "live_lab"):
-        drawers = page.locator('[data-testid="stExpander"] summary')
-        for index in range(drawers.count()):
-            drawers.nth(index).click()
-            settle(page)
-    assert page.evaluate(FOUND) == []
+def test_no_page_draws_what_a_name_says(visit: Callable[..., Page], strangers_run: Run) -> None:
+    page = visit(f"?model=run:{strangers_run.id}")
+    found = {}
+    for address in PAGES:
+        joined = "&" if "?" in address else "?"
+        lead(page, f"{address}{joined}model=run:{strangers_run.id}")
+        if address.startswith("attention"):
+            expect(page.get_by_text(re.compile("evil.test")).first).to_be_attached()  # it is shown, as text
+        if address in ("", "block", "live_lab"):
+            open_drawers(page)
+        found[address] = page.evaluate(FOUND)
+    assert not any(found.values()), found

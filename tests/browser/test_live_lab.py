@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]
 TRAINING_MS = 600_000  # a machine that does much else is slow, not wrong
 STEP = re.compile(r"step ([\d,]+)")

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
 import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import pytest
-from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from pages.views.register import address
-from tests.browser.conftest import ROOT
-from vitviz.plots.blob import pack
+from tests.browser.map_message import BESIDE, LAYERS, TOKENS, answer, message, parts
 
 pytestmark = pytest.mark.browser
-CLASSES = ["cat", "dog", "ship"]
-GRID, PREFIX, CHANNELS, LAYERS = [4, 4], ["cls"], 8, 3
-TOKENS = len(PREFIX) + GRID[0] * GRID[1]
-BESIDE = str(ROOT / "pages" / "start" / "page.py")
 MOUNT = """async ([map, parts]) => {
   const mount = (await import('/pages/views/base.js')).default, at = (id) => document.querySelector(id);
   window.told = [];
@@ -36,132 +28,6 @@ IMPORT = """async (names) => {
   window.map = {};
   for (const name of names) map[name] = await import(`/pages/start/map_${name}.js`);
 }"""
-
-
-def part(id_: str, kind: str, title: str, shape: list[int], **more: Any) -> dict[str, Any]:
-    """A part of the header, with what all parts have."""
-    placed = {"grid": GRID, "prefix": PREFIX, "cell_px": 4}
-    link = {"slug": "block", "label": "Every step", "href": "block?pin=0.5"}
-    said = {"title": title, "words": f"{title} in words.", "symbol": "z"}
-    return {
-        "id": id_,
-        "kind": kind,
-        **said,
-        **placed,
-        "shape_out": shape,
-        "opens": kind != "picture",
-        "link": link,
-        **more,
-    }
-
-
-def parts() -> list[dict[str, Any]]:
-    sequence = [TOKENS, CHANNELS]
-    blocks = [
-        part(
-            f"block.{n}",
-            "block",
-            f"Layer {n}",
-            sequence,
-            layer=n,
-            row_of="cls",
-            window=None,
-            stream_scale=1.0,
-        )
-        for n in range(1, LAYERS + 1)
-    ]
-    return [
-        part("picture", "picture", "Picture", [3, 16, 16], grid=None, prefix=[]),
-        part("patches", "patches", "Patches", [16, 48], prefix=[]),
-        part("embed", "embed", "Embedding E", [16, CHANNELS], prefix=[], scale=1.0),
-        part("prefix", "prefix", "[CLS] in front", sequence, names=PREFIX, scale=1.0),
-        part("positions", "positions", "Positions", sequence, on_prefix=True, scale=1.0),
-        *blocks,
-        part("norm", "norm", "Last LayerNorm", sequence, token=0),
-        part("head", "head", "Head", [3], grid=None, shape_in=[CHANNELS], scale=1.0),
-        part("classes", "classes", "Classes", [3], grid=None),
-    ]
-
-
-def header(**more: Any) -> dict[str, Any]:
-    terms = [
-        {"base": "x", "sub": "p", "sup": "1", "parts": ["patches"], "say": "one patch"},
-        {"base": "E", "sub": "", "sup": "", "parts": ["embed"], "say": "the matrix"},
-        " + ",
-        {"base": "MLP", "sub": "", "sup": "", "parts": ["block.*/mlp"], "say": "two maps"},
-    ]
-    return {
-        "family": "vit",
-        "label": "A cat through a model",
-        "pin": "0.375,0.625",
-        "photo": {"kind": "image/png", "px": [16, 16]},
-        **{"prefix": PREFIX, "grid": GRID, "readout": "cls", "parts": parts()},
-        "equations": [{"n": "1", "source": "a paper", "tokens": terms}],
-        "classes": {"names": CLASSES, "index": [0, 1, 2], "truth": 0},
-        **more,
-    }
-
-
-def arrays() -> dict[str, np.ndarray[Any, Any]]:
-    draw = np.random.default_rng(0)
-    file = io.BytesIO()
-    Image.fromarray(draw.integers(0, 255, (16, 16, 3), dtype=np.uint8)).save(file, "PNG")
-
-    def codes(*shape: int) -> np.ndarray[Any, Any]:
-        return draw.integers(-127, 128, shape).astype(np.int8)
-
-    made: dict[str, np.ndarray[Any, Any]] = {
-        "photo": np.frombuffer(file.getvalue(), np.uint8),
-        "embed.length": np.ones(16, np.float32),
-        "embed.filters": draw.integers(0, 255, (4, 4, 4, 3), dtype=np.uint8),
-        "embed.vectors": codes(16, CHANNELS),
-        "prefix.vectors": codes(1, CHANNELS),
-        "positions.cosine": codes(TOKENS, TOKENS),
-        "positions.length": np.ones(TOKENS, np.float32),
-        "positions.vectors": codes(TOKENS, CHANNELS),
-        "norm.in_length": np.full(TOKENS, 9, np.float32),
-        "norm.length": np.full(TOKENS, 2, np.float32),
-        "head.vectors": codes(1, CHANNELS),
-        "head.weights": codes(1, 3, CHANNELS),
-        "logits": np.array([0.0, 1.0, -1.0], np.float32),
-        "probabilities": np.array([0.245, 0.665, 0.09], np.float32),
-        "lens": np.full((LAYERS + 1, 3), 1 / 3, np.float32),
-    }
-    for n in range(1, LAYERS + 1):
-        made |= {
-            f"block.{n}.row": draw.integers(0, 255, (2, TOKENS), dtype=np.uint8),
-            f"block.{n}.row_max": np.ones(2, np.float32),
-            f"block.{n}.keys": np.tile(np.arange(5, dtype=np.uint8), (TOKENS, 1)),
-            f"block.{n}.weights": np.tile(np.array([32768, 9000, 5000, 100, 0], np.uint16), (TOKENS, 1)),
-            f"block.{n}.head_of": np.zeros((TOKENS, 5), np.uint8),
-            f"block.{n}.lengths": np.tile(
-                np.array([3 * n, 2, 1.5, 3 * n + 1], np.float32), (TOKENS, 1)
-            ).astype(np.float32),
-            f"block.{n}.stream": codes(2, TOKENS, CHANNELS),
-        }
-    return made
-
-
-def message(**more: Any) -> list[int]:
-    return list(address(BESIDE, "map") + pack(header(**more), **arrays()))
-
-
-def answer(name: str) -> list[int]:
-    """What the server says about a part: one sum and its table; the empty name closes."""
-    if not name:
-        return list(address(BESIDE, "map_part") + pack({"part": ""}))
-    step = {"kind": "sum", "title": "Added to the stream", "formula": "z′ = z + a", "numbers": "3 + 2"}
-    step |= {"labels": ["z", "a", "z′"], "shape": [17, 8], "array": "s0", "lengths": [3, 2, 4], "cosine": 0.1}
-    table = {
-        "title": "Channels",
-        "file": "channels.csv",
-        "columns": ["z, in", "a"],
-        "rows": None,
-        "array": "t0",
-    }
-    said = {"part": name, "token_name": "patch 10", "head": 0, "class": 1, "steps": [step], "tables": [table]}
-    values = np.arange(24, dtype=np.float32).reshape(3, 8)
-    return list(address(BESIDE, "map_part") + pack(said, s0=values, t0=values[:2].T.copy()))
 
 
 Opened = Callable[..., Page]

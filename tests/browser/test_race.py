@@ -20,6 +20,7 @@ TRAINING_MS = 240_000  # a machine that does much else is slow, not wrong
 TINY = "live_lab?live_lab.train=experiment&live_lab.race=digits&live_lab.race_epochs=1"
 
 
+@pytest.mark.alone
 def test_five_codes_race_and_one_is_looked_into(visit: Visit) -> None:
     page = visit(TINY, height=1600)
     page.get_by_role("button", name="Start a new run").click()

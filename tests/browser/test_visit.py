@@ -54,6 +54,7 @@ def test_a_visit_is_named_by_a_cookie_and_never_by_an_address(visit: Visit) -> N
     assert [c["value"] for c in page.context.cookies() if c["name"] == "vitviz_visit"] == [cookie["value"]]
 
 
+@pytest.mark.alone
 def test_a_reload_keeps_every_run_of_the_visit(visit: Visit) -> None:
     page = visit("live_lab?live_lab.recipe=digits_live&live_lab.length=0.5")
     for count in (1, 2):

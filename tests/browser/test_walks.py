@@ -15,7 +15,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from pages.shell import registry
-from tests.browser.conftest import ROOT, settle
+from tests.browser.conftest import ROOT, open_drawers, settle
 from tests.browser.test_attention import cell, explorer
 from vitviz.checkpoint_header import read_header
 from vitviz.data.images import decode_image
@@ -191,18 +191,6 @@ def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_
     assert 0 < inside < len(crop)
     assert (kept[:inside, :inside] != crop[:inside, :inside]).any()
     assert (kept[inside:] == crop[inside:]).all() and (kept[:, inside:] == crop[:, inside:]).all()
-
-
-def open_drawers(page: Page) -> int:
-    """Opens one closed drawer after the other; how many."""
-    closed = page.locator(f'{MAIN} [data-testid="stExpander"] details:not([open]) > summary')
-    count = 0
-    while closed.count():
-        closed.first.click()
-        settle(page)
-        count += 1
-        assert count < 40, "a drawer does not stay open"
-    return count
 
 
 def broken_formulas(page: Page) -> list[str]:

@@ -13,7 +13,7 @@ Visit = Callable[..., Page]
 
 def test_a_word_opens_and_escape_closes_it(visit: Visit) -> None:
     page = visit("patches?model=preset:vit_digits&image=digits:0")
-    page.wait_for_function("() => window[Symbol.for('vitviz.history')]")  # what listens to Escape comes last
+    page.wait_for_function("() => window[Symbol.for('vitviz.browser')]")  # what listens to Escape comes last
     word = page.locator(".vv-term", has_text="tokens").first
     meaning = word.locator(".vv-meaning")
     expect(meaning).to_be_hidden()

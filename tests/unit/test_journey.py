@@ -17,7 +17,8 @@ from vitviz.checkpoints import open_model
 from vitviz.models.loaded import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
-from vitviz.plots.map import Scene, map_view
+from vitviz.plots.map import map_view
+from vitviz.plots.map_contents import Scene
 from vitviz.plots.map_words import ModelWords
 from vitviz.probe.journey import journey
 

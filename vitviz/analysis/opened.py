@@ -195,24 +195,7 @@ def softmax_row(
         keys: (m,) the token, or class, of each.
         of: 'keys' or 'classes'.
     """
-    powers = np.exp(np.asarray(scores, np.float64) - float(scores.max()))
-    total = float(powers.sum())
-    order = np.argsort(-weights, kind="stable")
-    listed, others = order[:LISTED], order[LISTED:]
-    rows = [
-        {
-            "key": int(keys[i]),
-            "name": name(int(keys[i])),
-            "dot": float(dots[i]),
-            "score": float(scores[i]),
-            "exp": float(powers[i]),
-            "weight": float(powers[i] / total),
-        }
-        for i in listed
-    ]
-    if len(others):
-        rest = float(powers[others].sum())
-        rows.append({"key": -1, "name": f"the other {len(others)}", "exp": rest, "weight": rest / total})
+    rows, total = _largest(dots, scores, np.argsort(-weights, kind="stable"), keys, name)
     best = rows[0]
     numbers = f"{best['name']}: {best['exp']:.3f} / {total:.3f} = {best['weight']:.3f}"
     facts = {"rows": rows, "total": total, "of": of, "keys": keys.tolist()}
@@ -227,6 +210,33 @@ def softmax_row(
         facts=facts,
         shape=(len(keys),),
     )
+
+
+def _largest(
+    dots: FloatArray,
+    scores: FloatArray,
+    order: NDArray[np.integer[Any]],
+    keys: NDArray[np.integer[Any]],
+    name: Callable[[int], str],
+) -> tuple[list[dict[str, Any]], float]:
+    """The first of `order` as rows, all others as one, and the softmax's sum."""
+    powers = np.exp(np.asarray(scores, np.float64) - float(scores.max()))
+    total = float(powers.sum())
+    rows: list[dict[str, Any]] = [
+        {
+            "key": int(keys[i]),
+            "name": name(int(keys[i])),
+            "dot": float(dots[i]),
+            "score": float(scores[i]),
+            "exp": float(powers[i]),
+            "weight": float(powers[i] / total),
+        }
+        for i in order[:LISTED]
+    ]
+    if others := len(order[LISTED:]):
+        rest = float(powers[order[LISTED:]].sum())
+        rows.append({"key": -1, "name": f"the other {others}", "exp": rest, "weight": rest / total})
+    return rows, total
 
 
 def maps(

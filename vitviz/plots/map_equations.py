@@ -7,6 +7,8 @@ from typing import Any
 from vitviz.analysis.journey import Journey
 from vitviz.plots.map_words import ModelWords
 
+SWIN_PARTS = "Swin paper, section 3.1"
+
 Term = dict[str, Any]
 Line = dict[str, Any]
 ATTENTION, MLP, NORM, RESIDUAL = (f"block.*/{place}" for place in ("attention", "mlp", "norm", "residual"))
@@ -103,50 +105,42 @@ def _swin(journey: Journey) -> list[Line]:
     norm = term("LN", "LayerNorm: each token brought to one scale", NORM)
     even = term("(S)W-MSA", "attention inside windows, which are shifted in every second layer", ATTENTION)
     mlp = term("MLP", "two linear maps with a bend between them, token by token", MLP)
-    e = term("E", "the matrix that turns a patch into a token", "embed")
     merge = [part.id for part in journey.parts if part.id.startswith("merge")]
-    first: list[str | Term] = [
+    lines = [
+        _line("1", SWIN_PARTS, *_swin_first()),
+        _line("2", paper, middle, " = ", even, "(", norm, "(", before, ")) + ", before),
+        _line("3", paper, after, " = ", mlp, "(", norm, "(", middle, ")) + ", middle),
+    ]
+    if merge:
+        lines.append(_line("", SWIN_PARTS, *_swin_merging(merge)))
+    mean = term("mean", "over all places: there is no [CLS]", "pool", sub="i")
+    last = f"block.{journey.dims['depth']}"
+    token = term("z", "a token after the last layer", last, sub="i", sup="L")
+    y = term("y", "what the head reads", "head", "classes")
+    normed = term("LN", "the last LayerNorm", "norm")
+    return [*lines, _line("4", SWIN_PARTS, y, " = ", mean, " ", normed, "(", token, ")")]
+
+
+def _swin_first() -> list[str | Term]:
+    return [
         term("z", "the tokens before the first layer", "block.1", sup="0"),
         " = ",
         term("LN", "LayerNorm of each token", "embed"),
         "(",
         term("x", "the values of all patches", "patches", "picture", sub="p"),
-        e,
+        term("E", "the matrix that turns a patch into a token", "embed"),
         ")",
     ]
-    merging: list[str | Term] = [
+
+
+def _swin_merging(merge: list[str]) -> list[str | Term]:
+    return [
         term("z", "the tokens of the next stage", *merge),
         " ← ",
         term("W", "the matrix that halves four neighbours' channels", *merge),
         " LN([ ",
         term("z", "the token above left, below left, above right and below right", *merge, sub="2×2"),
         " ])",
-    ]
-    lines = [
-        _line("1", "Swin paper, section 3.1", *first),
-        _line("2", paper, middle, " = ", even, "(", norm, "(", before, ")) + ", before),
-        _line("3", paper, after, " = ", mlp, "(", norm, "(", middle, ")) + ", middle),
-    ]
-    if merge:
-        lines.append(_line("", "Swin paper, section 3.1", *merging))
-    mean = term("mean", "over all places: there is no [CLS]", "pool", sub="i")
-    last = f"block.{journey.dims['depth']}"
-    token = term("z", "a token after the last layer", last, sub="i", sup="L")
-    y = term("y", "what the head reads", "head", "classes")
-    return [
-        *lines,
-        _line(
-            "4",
-            "Swin paper, section 3.1",
-            y,
-            " = ",
-            mean,
-            " ",
-            term("LN", "the last LayerNorm", "norm"),
-            "(",
-            token,
-            ")",
-        ),
     ]
 
 

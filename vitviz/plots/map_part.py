@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.opened import Opened
+from vitviz.analysis.opened import Opened, Operation, Table
 from vitviz.plots.blob import pack
 
 
@@ -15,34 +15,10 @@ def part_view(opened: Opened | None, title: str = "", link: dict[str, str] | Non
     """The operations and tables of an opened part; of None the message that nothing is open."""
     if opened is None:
         return pack({"part": ""})
-    arrays: dict[str, NDArray[Any]] = {}
-    steps, tables = [], []
-    for index, operation in enumerate(opened.operations):
-        arrays[f"s{index}"] = np.asarray(operation.values, np.float32)
-        steps.append(
-            {
-                "kind": operation.kind,
-                "title": operation.title,
-                "formula": operation.formula,
-                "numbers": operation.numbers,
-                "say": operation.say,
-                "labels": list(operation.labels),
-                "shape": list(operation.shape),
-                "array": f"s{index}",
-                **operation.facts,
-            }
-        )
-    for index, table in enumerate(opened.tables):
-        arrays[f"t{index}"] = np.asarray(table.values, np.float32)
-        tables.append(
-            {
-                "title": table.title,
-                "file": table.file,
-                "columns": list(table.columns),
-                "rows": list(table.rows) or None,
-                "array": f"t{index}",
-            }
-        )
+    arrays: dict[str, NDArray[Any]] = {
+        **{f"s{i}": np.asarray(step.values, np.float32) for i, step in enumerate(opened.operations)},
+        **{f"t{i}": np.asarray(table.values, np.float32) for i, table in enumerate(opened.tables)},
+    }
     chosen = (opened.token, opened.head, opened.chosen_class, opened.channel)
     header = {
         "part": opened.part,
@@ -52,9 +28,31 @@ def part_view(opened: Opened | None, title: str = "", link: dict[str, str] | Non
         "head": opened.head,
         "class": opened.chosen_class,
         "channel": opened.channel,
-        "steps": steps,
-        "tables": tables,
+        "steps": [_step(step) | {"array": f"s{i}"} for i, step in enumerate(opened.operations)],
+        "tables": [_table(table) | {"array": f"t{i}"} for i, table in enumerate(opened.tables)],
         "link": link,
         "key": "|".join("" if one is None else str(one) for one in (opened.part, *chosen)),
     }
     return pack(header, **arrays)
+
+
+def _step(operation: Operation) -> dict[str, Any]:
+    return {
+        "kind": operation.kind,
+        "title": operation.title,
+        "formula": operation.formula,
+        "numbers": operation.numbers,
+        "say": operation.say,
+        "labels": list(operation.labels),
+        "shape": list(operation.shape),
+        **operation.facts,
+    }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    return {
+        "title": table.title,
+        "file": table.file,
+        "columns": list(table.columns),
+        "rows": list(table.rows) or None,
+    }

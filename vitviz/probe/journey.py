@@ -275,16 +275,8 @@ def _swin_block(model: LoadedModel, found: Capture, layer: int) -> list[Part]:
     parts = []
     if at.stage and not at.block:
         before = found[f"layers.{at.stage - 1}.blocks.{config.depths[at.stage - 1] - 1}"][0].shape
-        parts.append(
-            Part(
-                f"merge.{at.stage + 1}",
-                (before[0] * before[1], before[2]),
-                shape,
-                "tokens × 2C",
-                tokens,
-                Merged(flat, at.stage + 1),
-            )
-        )
+        into, merged = (before[0] * before[1], before[2]), Merged(flat, at.stage + 1)
+        parts.append(Part(f"merge.{at.stage + 1}", into, shape, "tokens × 2C", tokens, merged))
     index, attn = found[f"{name}.window_index"], found[f"{name}.attn"][0]
     of_windows = rows_of_windows(attn, index)
     plan = model.swin.block(at.stage, at.block).plan((rows, cols))

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from vitviz.analysis.attention import map_of_token, rows_of_windows
 from vitviz.analysis.journey import Attended, Merged, Part
@@ -123,34 +124,38 @@ def _in_swin(
     chosen = _chosen(rows, head)
     window, slot = int(places.window_of[token]), int(places.slot_of[token])
     inside = index[window] >= 0
-    of_window = {
-        part: found[f"{name}.{part}"][0][window, chosen] for part in ("q", "k", "v", "scores", "attn")
-    }
-    width = found[f"{name}.input"].shape[-1]
-    stream = [found[part][0].reshape(-1, width)[token] for part in (
-        f"{name}.input", f"{name}.attn_out", f"{name}.mid", f"{name}.mlp_out", name
-    )]  # fmt: skip
+    q, k, v, scores, attn = (
+        found[f"{name}.{part}"][0][window, chosen] for part in ("q", "k", "v", "scores", "attn")
+    )
+    stream = [f"{name}.{part}" for part in ("input", "attn_out", "mid", "mlp_out")]
+    vectors = (_row(found[part][0], token) for part in (*stream, name, f"{name}.mlp_hidden"))
+    entering, attention, between, mlp, leaving, hidden = vectors
     block = model.swin.block(at.stage, at.block)
-    norms = [
-        layer_norm(x, as_array(norm.weight), as_array(norm.bias), norm.eps)
-        for x, norm in ((stream[0], block.norm1), (stream[2], block.norm2))
-    ]
-    hidden = found[f"{name}.mlp_hidden"][0]
     return TokenInBlock(
         rows,
         index[window][inside],
-        of_window["q"][slot],
-        of_window["k"][inside],
-        of_window["v"][inside],
-        of_window["scores"][slot, inside],
-        of_window["attn"][slot, inside],
-        (stream[0], stream[1], stream[2], stream[3], stream[4]),
-        (norms[0], norms[1]),
-        hidden.reshape(-1, hidden.shape[-1])[token],
+        q[slot],
+        k[inside],
+        v[inside],
+        scores[slot, inside],
+        attn[slot, inside],
+        (entering, attention, between, mlp, leaving),
+        (_normed_by(block.norm1, entering), _normed_by(block.norm2, between)),
+        hidden,
         float(config.embed_dim * 2**at.stage // config.num_heads[at.stage]) ** -0.5,
         True,
         True,
     ), chosen
+
+
+def _row(map_of_vectors: FloatArray, token: int) -> FloatArray:
+    """The token's vector (d,) of (rows, cols, d)."""
+    row: FloatArray = map_of_vectors.reshape(-1, map_of_vectors.shape[-1])[token]
+    return row
+
+
+def _normed_by(norm: nn.LayerNorm, vector: FloatArray) -> FloatArray:
+    return layer_norm(vector, as_array(norm.weight), as_array(norm.bias), norm.eps)
 
 
 def _attention(
@@ -158,23 +163,10 @@ def _attention(
 ) -> list[Operation]:
     """From the token that enters to what attention adds to it."""
     entering, attention, _, _, _ = found.stream
-    shape, n = part.shape_out, part.shape_out[0]
-    heads = len(found.rows)
-    best = [int(i) for i in found.rows.argmax(axis=1)]
+    shape, heads = part.shape_out, len(found.rows)
     operations = []
     if found.pre_norm:
         operations.append(normed("LayerNorm", "y = LN(z)", entering, found.norms[0], shape))
-    numbers = f"head {head + 1} looks most at {name(best[head])}, weight {found.rows[head].max():.2f}"
-    look = Operation(
-        "heads",
-        "Where every head looks",
-        "A = softmax(q kᵀ / √d)" + (" inside the window" if found.biased else ""),
-        numbers,
-        found.rows,
-        tuple(f"head {h + 1}" for h in range(heads)),
-        shape=(heads, n, n) if not found.biased else (heads, n, len(found.keys)),
-        facts={"selected": head, "strongest": best},
-    )
     bias = " + b" if found.biased else ""
     row = softmax_row(
         f"One softmax row, head {head + 1}",
@@ -188,17 +180,33 @@ def _attention(
     )
     mixed = found.weights @ found.value
     value = vector(
-        f"The values, weighed and summed, head {head + 1}", "o = Σ a v", mixed, (heads, n, len(mixed))
+        f"The values, weighed and summed, head {head + 1}", "o = Σ a v", mixed, (heads, shape[0], len(mixed))
     )
     label = "z′" if found.pre_norm else "sum"
     formula = "z′ = z + MSA(LN(z))" if found.pre_norm else "z + MSA(z)"
     added = summed("Added to the stream", formula, entering, attention, ("z", "attention", label), shape)
-    operations += [look, row, value, added]
+    operations += [_look(found, head, shape[0], name), row, value, added]
     if not found.pre_norm:
         operations.append(
             normed("LayerNorm", "z′ = LN(z + MSA(z))", entering + attention, found.stream[2], shape)
         )
     return operations
+
+
+def _look(found: TokenInBlock, head: int, tokens: int, name: Callable[[int], str]) -> Operation:
+    """The token's row of every head."""
+    best = [int(i) for i in found.rows.argmax(axis=1)]
+    heads = len(found.rows)
+    return Operation(
+        "heads",
+        "Where every head looks",
+        "A = softmax(q kᵀ / √d)" + (" inside the window" if found.biased else ""),
+        f"head {head + 1} looks most at {name(best[head])}, weight {found.rows[head].max():.2f}",
+        found.rows,
+        tuple(f"head {h + 1}" for h in range(heads)),
+        shape=(heads, tokens, len(found.keys) if found.biased else tokens),
+        facts={"selected": head, "strongest": best},
+    )
 
 
 def _branches(found: TokenInBlock, part: Part) -> list[Operation]:

@@ -28,7 +28,7 @@ from vitviz.analysis.opened import (
 from vitviz.models.loaded import LoadedModel
 from vitviz.probe.part_answer import open_classes, open_head, open_norm, open_pool
 from vitviz.probe.part_block import open_block, open_merging
-from vitviz.probe.part_inputs import Scene, embedding_of, opened_of
+from vitviz.probe.part_inputs import EmbeddingOfPatch, Scene, embedding_of, opened_of
 from vitviz.probe.part_maps import open_level, open_stem
 from vitviz.words import signed
 
@@ -66,36 +66,10 @@ def _embed(scene: Scene) -> Opened:
     order = np.argsort(-np.abs(token), kind="stable")
     chosen = scene.asked.within(len(token), scene.asked.channel, int(order[0]))
     shown = [chosen, *(int(i) for i in order if i != chosen)][:CHANNELS]
-    bias = way.bias
+    bias, shape = way.bias, scene.part.shape_out
     square = way.x.shape[1] > 1 or way.x.shape[0] <= 3
-    operations = []
-    if square:
-        low, high = float(way.x.min()), float(way.x.max())
-        numbers = f"{way.x.size} numbers between {signed(low)} and {signed(high)}"
-        facts = {"lo": low, "hi": high}
-        operations.append(
-            Operation(
-                "pixels",
-                "The patch, as numbers",
-                "x ∈ ℝ^(P²C)",
-                numbers,
-                way.x,
-                shape=way.x.shape,
-                facts=facts,
-            )
-        )
-    for channel in shown:
-        title = f"Times row {channel + 1} of E"
-        if square:
-            operations.append(product(title, way.x, way.weight[channel], float(bias[channel]), channel))
-        else:
-            shares = (way.x * way.weight[channel]).reshape(-1)
-            operations.append(
-                bars(
-                    title, "x · e + b", shares, lambda i: f"channel {i + 1} of the maps", float(bias[channel])
-                )
-            )
-    shape = scene.part.shape_out
+    operations = [_pixels(way.x)] if square else []
+    operations += [_times_row(way, channel, square) for channel in shown]
     operations.append(vector("The token, before its position", "x E + b", token, shape))
     if way.normed is not None:
         operations.append(normed("LayerNorm", "LN(x E + b)", token, way.normed, shape))
@@ -108,6 +82,22 @@ def _embed(scene: Scene) -> Opened:
     ]
     patch = len(scene.tokens.prefix) + scene.cell
     return opened_of(scene, patch, operations, tables, channel=chosen)
+
+
+def _pixels(x: FloatArray) -> Operation:
+    low, high = float(x.min()), float(x.max())
+    numbers = f"{x.size} numbers between {signed(low)} and {signed(high)}"
+    facts = {"lo": low, "hi": high}
+    return Operation("pixels", "The patch, as numbers", "x ∈ ℝ^(P²C)", numbers, x, shape=x.shape, facts=facts)
+
+
+def _times_row(way: EmbeddingOfPatch, channel: int, square: bool) -> Operation:
+    """One channel of the token: a patch of pixels as a picture, a patch of many maps as bars."""
+    title, bias = f"Times row {channel + 1} of E", float(way.bias[channel])
+    if square:
+        return product(title, way.x, way.weight[channel], bias, channel)
+    shares = (way.x * way.weight[channel]).reshape(-1)
+    return bars(title, "x · e + b", shares, lambda i: f"channel {i + 1} of the maps", bias)
 
 
 def _prefix(scene: Scene) -> Opened:

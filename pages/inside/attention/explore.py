@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.inside.attention import export, predictions
 from pages.inside.attention.export import Shot
 from pages.inside.attention.look import Look, choose
-from pages.shell import looking, nouns, page
+from pages.shell import link, looking, nouns, page
 from pages.shell.subject import Subject
-from pages.views.explorer import explorer, picked, view_options
+from pages.views.explorer import hand_strip, picked, stage, view_options
 from vitviz.lessons import of_models
 from vitviz.lessons.lesson import Question
 from vitviz.models.layers import Attention
@@ -20,6 +20,8 @@ from vitviz.models.swin import WindowAttention
 
 KEY = "attention.explorer"
 GROUP = "attention"
+DRAWERS = "attention.look"
+VIEW, STAGE = "attention.view", f"{KEY}.stage"  # fragments: the whole view, and what a pin changes of it
 
 
 def on_pick(key: str = KEY) -> None:
@@ -30,31 +32,62 @@ def on_pick(key: str = KEY) -> None:
     Look.change(**{name: int(events[name]) for name in ("layer", "head") if name in events})
 
 
+def _on_pick() -> None:
+    """A pin runs the stage alone, and the drawers that are open; another layer or head the whole view."""
+    events = picked(KEY)
+    if "pin" in events:
+        nouns.set_pin(str(events["pin"]))
+    if others := [name for name in ("layer", "head") if name in events]:
+        for (
+            name
+        ) in others:  # a control that is set here would not move in the browser: Streamlit runs this twice
+            link.want(Look.key(name), str(events[name]))
+        st.rerun(VIEW)
+    if drawers := page.open_drawers(DRAWERS):
+        st.rerun([STAGE, *drawers])
+
+
 def draw(subject: Subject) -> None:
     """Controls, stage and inspector, caption, prediction."""
-    look, pin = choose(subject), nouns.current().pin
-    view_options(GROUP, str(pin), look.options)
-    ground = subject.ground(look.ground.seen)
-    explorer(*looking.view_of(subject, look.gaze, ground, GROUP), key=KEY, on_change=on_pick)
-    smoothed = " Smoothed between patches, which have one weight each." if look.ground.smooth else ""
-    page.caption(looking.describe(subject, look.gaze, pin) + smoothed)
+    look = choose(subject)
+    view_options(GROUP, str(nouns.current().pin), look.options)
+    data, strip = looking.view_of(subject, look.gaze, subject.ground(look.ground.seen), GROUP)
+    place = st.container(gap=None)
     left, right = st.columns([3, 2], gap="medium")
     with left:
         predictions.draw(subject)
     with right:
-        draw_links(look)
+        st.markdown("**Go on**")
+        links = st.container()
+    with place:
+        hand_strip(strip, key=KEY)
+        draw_stage(subject, look, data, links)
     page.drawers(
-        "attention.look",
+        DRAWERS,
         math=MATHEMATICS,
         code=(_forward(subject),),
-        numbers=partial(export.draw, subject, Shot.now(subject, look)),
+        numbers=lambda: export.draw(
+            subject, Shot.now(subject, look)
+        ),  # of the pin that is set when it is drawn
         asks=ASKS,
     )
 
 
+@st.fragment(key=STAGE)
+def draw_stage(subject: Subject, look: Look, data: bytes, links: DeltaGenerator) -> None:
+    """The explorer with what changes with its pin: the caption, and the links in their place.
+
+    What is sent again for a pin is counted in benchmarks/message_bytes.md.
+    """
+    stage(data, key=KEY, on_change=_on_pick)
+    smoothed = " Smoothed between patches, which have one weight each." if look.ground.smooth else ""
+    page.caption(looking.describe(subject, look.gaze, nouns.current().pin) + smoothed)
+    with links:
+        draw_links(look)
+
+
 def draw_links(look: Look) -> None:
     """Where the same token, layer and head are shown elsewhere."""
-    st.markdown("**Go on**")
     head = {"block.head": look.head} if isinstance(look.head, int) else {}
     inside = {"block.layer": look.layer} | head
     nouns.link_to("block", "Follow this token through the block", icon=None, **inside)

@@ -33,7 +33,7 @@ class Choice(controls.Chosen, page="attention"):
     view: str
 
 
-@st.fragment
+@st.fragment(key=explore.VIEW)
 def draw() -> None:
     """The chosen view; its controls rerun this part of the page alone."""
     able = abilities(nouns.choice().config)

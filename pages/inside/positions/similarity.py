@@ -144,25 +144,31 @@ def _read() -> Choice:
     shown = {left, right}
     with options:
         code = Code(codes.grid(shown), codes.dim(shown), codes.base(shown))
-        raw = controls.toggle(
-            Choice.key("raw"),
-            "Raw dot products",
-            help="Some tools plot these: long codes then look similar to everything. The scale spans all values.",
-        )
-        stretched = controls.toggle(
-            Choice.key("stretched"),
-            "Stretch the scale to the values",
-            help="Off: −1 to 1 with white at zero, comparable everywhere. On: small differences show.",
-        )
-        seed = controls.number(
-            Choice.key("seed"),
-            "Seed of the random codes",
-            0,
-            999,
-            0,
-            why_not=None if "random" in shown else "No random codes are shown.",
-        )
+        raw, stretched, seed = _read_options("random" in shown)
     return Choice(left, right, raw, stretched, seed, code)
+
+
+def _read_options(random: bool) -> tuple[bool, bool, int]:
+    """(raw products, stretched, seed); random: whether a code is shown that the seed draws."""
+    raw = controls.toggle(
+        Choice.key("raw"),
+        "Raw dot products",
+        help="Some tools plot these: long codes then look similar to everything. The scale spans all values.",
+    )
+    stretched = controls.toggle(
+        Choice.key("stretched"),
+        "Stretch the scale to the values",
+        help="Off: −1 to 1 with white at zero, comparable everywhere. On: small differences show.",
+    )
+    seed = controls.number(
+        Choice.key("seed"),
+        "Seed of the random codes",
+        0,
+        999,
+        0,
+        why_not=None if random else "No random codes are shown.",
+    )
+    return raw, stretched, seed
 
 
 def _tables(chosen: Choice) -> list[Table]:

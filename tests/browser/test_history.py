@@ -1,0 +1,65 @@
+"""One entry of the browser's history a page, in whichever order Streamlit pushes a page's name and its query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+ACT = "act"  # the visitor presses a key; any other step is an address that Streamlit pushes
+STEPS = """async (steps) => {
+  (await import('/pages/views/kit/history.js')).oneEntryAPage();
+  for (const step of steps) {
+    if (step === 'act') window.dispatchEvent(new KeyboardEvent('keydown'));
+    else history.pushState({}, '', step);
+  }
+}"""
+
+
+@pytest.fixture
+def page(browser: Browser, site: str) -> Iterator[Page]:
+    """An empty page at `site`, whatever the address is."""
+    fresh = browser.new_page()
+    fresh.route(
+        lambda url: not url.endswith(".js"), lambda route: route.fulfill(body="", content_type="text/html")
+    )
+    yield fresh
+    fresh.close()
+
+
+@pytest.mark.parametrize(
+    ("start", "steps", "entries"),
+    [
+        ("/a", ["/a?x=1"], ["/a?x=1"]),  # the bare address, then the full one
+        ("/a?x=1", ["/a?x=1&y=2"], ["/a?x=1&y=2"]),  # a link says only part of it
+        ("/a?x=1", [ACT, "/a?x=2"], ["/a?x=1", "/a?x=2"]),  # what the visitor chose
+        ("/a?x=1", [ACT, "/b", "/b?y=1"], ["/a?x=1", "/b?y=1"]),  # the name, then the query
+        ("/a?x=1", [ACT, "/a?y=1", "/b?y=1"], ["/a?x=1", "/b?y=1"]),  # the query, then the name
+        ("/a?x=1", [ACT, "/b", ACT, "/b?y=1"], ["/a?x=1", "/b?y=1"]),  # clicked before the page was complete
+        ("/a?x=1", [ACT, "/b?x=1"], ["/a?x=1", "/b?x=1"]),  # two pages that say the same
+        ("/a?x=1", [ACT, "/a?x=2", ACT, "/b?x=2"], ["/a?x=1", "/a?x=2", "/b?x=2"]),  # chosen, then left
+    ],
+)
+def test_one_entry_a_page(page: Page, site: str, start: str, steps: list[str], entries: list[str]) -> None:
+    page.goto(f"{site}{start}")
+    before = page.evaluate("() => history.length")
+    page.evaluate(STEPS, steps)
+    assert page.evaluate("() => history.length") - before == len(entries) - 1
+    found = [page.url]
+    for _ in entries[1:]:
+        page.go_back()
+        found.insert(0, page.url)
+    assert found == [f"{site}{entry}" for entry in entries]
+
+
+@pytest.mark.parametrize("pushed", [["/b", "/b?b.y=1"], ["/a?b.y=1", "/b?b.y=1"]])
+def test_back_passes_what_was_pushed_before_the_code_had_come(
+    page: Page, site: str, pushed: list[str]
+) -> None:
+    page.goto(f"{site}/a?a.x=1")
+    page.evaluate("(pushed) => pushed.forEach((url) => history.pushState({}, '', url))", pushed)
+    page.evaluate(STEPS, [])
+    page.evaluate("history.back()")
+    page.wait_for_url(f"{site}/a?a.x=1")
