@@ -6,6 +6,17 @@ import { presenting, toggle } from './present.js';
 
 const SETTLED_MS = 300; // a slider that is dragged writes many addresses
 
+// Modules outlive a page: where this tab was, so that a new stop is begun at its words, and only a new one.
+let begun = '';
+
+/** A page that was scrolled down for the stop before begins this one at its top. */
+function begin(link) {
+  const { lesson, stop } = Object.fromEntries(link);
+  const now = `${lesson} ${stop}`;
+  if (begun && begun !== now) document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0);
+  begun = now;
+}
+
 /** The address's query as sorted pairs, as the server writes them. */
 function said() {
   return [...new URLSearchParams(location.search)].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -32,6 +43,7 @@ export default function lessonFoot({ root, trigger, onUnmount }) {
   });
   return (message) => {
     header = message.header;
+    begin(header.link);
     look();
   };
 }

@@ -8,16 +8,20 @@ from contextlib import contextmanager
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.shell import asking, lesson, registry
+from pages.shell import asking, lesson, nouns, registry
 from pages.shell.lesson import Open
 from pages.shell.lesson_foot import foot
 from pages.stores.lessons import Answer
 from vitviz.pin import Pin
+from vitviz.plots.theme import PALETTES
 from vitviz.words import plain
 
 KEY = "lesson_panel"
 WIDTH_REM = 21
-# Beside the page where there is room for both, above it elsewhere; never over it.
+BAR_REM = 3.75
+GROUND = "<style>.st-key-lesson_task, .st-key-lesson_ways {{ background: {}; }}</style>"
+# Beside the page where there is room for both, above it elsewhere; never over it. On a phone what to do, whether it is
+# done and the way on stay in sight at the foot of the screen: the page leaves them room at its end.
 STYLE = f"""<style>
 .st-key-{KEY} {{ border: 1px solid rgba(128, 128, 128, .3); border-radius: 8px;
   padding: 1rem; gap: .6rem; }}
@@ -31,6 +35,14 @@ STYLE = f"""<style>
   [data-testid="stMainBlockContainer"] {{ padding-right: {WIDTH_REM + 2.5}rem; }}
   .st-key-{KEY} {{ position: fixed; z-index: 5; top: 4.5rem; right: 1.25rem; width: {WIDTH_REM}rem !important;
     max-height: calc(100vh - 5.5rem); overflow-y: auto; }}
+}}
+@media (max-width: 640px) {{
+  [data-testid="stMainBlockContainer"] {{ padding-bottom: {BAR_REM + 7}rem; }}
+  .st-key-lesson_task, .st-key-lesson_ways {{ position: fixed; z-index: 99; left: 0; right: 0;
+    width: 100% !important; padding: .5rem 1rem; }}
+  .st-key-lesson_task {{ bottom: {BAR_REM}rem; border-top: 1px solid rgba(128, 128, 128, .4); padding-bottom: 0; }}
+  .st-key-lesson_ways {{ bottom: 0; height: {BAR_REM}rem; }}
+  .st-key-lesson_ways a {{ min-height: 2.75rem; align-items: center; }}
 }}
 </style>"""
 
@@ -54,7 +66,7 @@ def beside(slug: str) -> Iterator[None]:
 def _fill(slot: object, slug: str) -> None:
     if slot is not None:
         with slot:  # type: ignore[attr-defined]
-            st.html(STYLE)
+            st.html(STYLE + GROUND.format(PALETTES[nouns.mode()].paper))
             _panel(slug)
 
 
@@ -88,10 +100,11 @@ def _head(now: Open) -> None:
 
 def _task(now: Open) -> None:
     """What to do, and the mark that it was done."""
-    if now.done:
-        st.markdown(f":green[:material/check_circle:] **Done.** :gray[{plain(now.stop.task)}]")
-    else:
-        st.markdown(f":material/radio_button_unchecked: {plain(now.stop.task)}")
+    with st.container(key="lesson_task"):
+        if now.done:
+            st.markdown(f":green[:material/check_circle:] **Done.** :gray[{plain(now.stop.task)}]")
+        else:
+            st.markdown(f":material/radio_button_unchecked: {plain(now.stop.task)}")
 
 
 def _question(now: Open) -> None:
@@ -120,7 +133,7 @@ def _ways(now: Open, slug: str) -> None:
             "undo",
             "lesson_here",
         )
-    with st.container(horizontal=True, horizontal_alignment="distribute", gap="xsmall"):
+    with st.container(key="lesson_ways", horizontal=True, horizontal_alignment="distribute", gap="xsmall"):
         if now.number > 1:
             _way(now, now.number - 1, "Back", "arrow_back", "lesson_back")
         if not away:

@@ -2,7 +2,7 @@
 // Hover, play and scrub are drawn here; a pin, an opened part and a link go to the server.
 
 import { listen, recall } from '../views/kit/bus.js';
-import { canvas, el, live, tooltip } from '../views/kit/dom.js';
+import { canvas, el, live } from '../views/kit/dom.js';
 import { photo } from '../views/kit/photo.js';
 import { pinAt, showsTokens } from './map_cells.js';
 import { equations, means } from './map_equations.js';
@@ -15,6 +15,7 @@ import { Panel } from './map_panel.js';
 import { buildMergeShapes, buildParts, buildReturnShapes, buildShapes, paintPart, paintParts } from './map_parts.js';
 import { drawScene } from './map_scene.js';
 import { streamScale } from './map_stream.js';
+import { tip } from './map_tip.js';
 import { greyed } from './map_tiles.js';
 import { stationWords, summary, tokenWords } from './map_words.js';
 
@@ -35,7 +36,7 @@ class MapView {
       light: (refs, say) => this.light(refs, say),
       visit: (refs) => this.visit(refs),
     });
-    this.tip = tooltip(root);
+    this.tip = tip(root);
     this.say = live(root);
     this.panel = new Panel({ view: this, trigger, close: () => this.close(), say: this.say });
     this.listenTo(onUnmount);
@@ -44,6 +45,9 @@ class MapView {
   listenTo(onUnmount) {
     this.stage.onpointermove = (event) => this.follow(event);
     this.stage.onpointerleave = () => this.point(NONE);
+    this.stage.onpointerenter = this.stage.onpointerdown = () => this.moved();
+    const scrolled = () => this.moved();
+    window.addEventListener('scroll', scrolled, { capture: true, passive: true });
     this.stage.onclick = (event) => {
       const path = event.composedPath(); // what was clicked may have been drawn anew meanwhile
       if (!path.some((node) => node.classList?.contains('mp-part') || node === this.panel.node)) this.close();
@@ -51,6 +55,7 @@ class MapView {
     this.root.onkeydown = (event) => this.key(event);
     onUnmount(listen('part', this.root, (message) => this.panel.take(message)));
     onUnmount(() => {
+      window.removeEventListener('scroll', scrolled, { capture: true });
       this.journey.stop();
       cancelAnimationFrame(this.pending);
       clearTimeout(this.resting);
@@ -132,6 +137,7 @@ class MapView {
   }
 
   measure() {
+    this.moved();
     this.offsets = {};
     for (const [name, node] of Object.entries(this.bands)) this.offsets[name] = node.offsetTop;
     this.height = this.stage.clientHeight;
@@ -204,7 +210,9 @@ class MapView {
   }
 
   labelStream(pin) {
-    this.streamLabel.textContent = `The stream of ${this.model.shortName(pin)}: as thick as it is long`;
+    const words = `The stream of ${this.model.shortName(pin)}: as thick as it is long`;
+    if (this.streamLabel.textContent === words) return;
+    this.streamLabel.textContent = words;
     const { tile } = this.plan.boxes[this.plan.core.lines[0].ids[0]];
     Object.assign(this.streamLabel.style, { left: `${tile.x}px`, top: '-20px' });
   }
@@ -269,10 +277,20 @@ class MapView {
     this.point({ id: part.id, pin, place: this.placeUnder(part, event) }, event);
   }
 
+  /** Where stage and root lie on the screen: looked up once, as a hover that asks lays out the page each time. */
+  where() {
+    this.rects ??= { stage: this.stage.getBoundingClientRect(), root: this.root.getBoundingClientRect() };
+    return this.rects;
+  }
+
+  moved() {
+    this.rects = null;
+  }
+
   /** The pin of the token under the pointer in a part's tile, or null. */
   tokenUnder(id, event) {
     const { part, box } = this.parts.get(id);
-    const stage = this.stage.getBoundingClientRect();
+    const { stage } = this.where();
     const [x, y] = [event.clientX - stage.left, event.clientY - stage.top - this.offsets[box.band]];
     return pinAt(this.model, part, box, x, y);
   }
@@ -281,7 +299,7 @@ class MapView {
   placeUnder(part, event) {
     if (part.kind !== 'block' || this.plan.narrow) return '';
     const { box } = this.parts.get(part.id);
-    const y = event.clientY - this.stage.getBoundingClientRect().top - this.offsets.core;
+    const y = event.clientY - this.where().stage.top - this.offsets.core;
     if (y < box.tile.y + box.tile.h + 4) return 'attention';
     return y < box.mlp.y - 8 ? 'residual' : 'mlp';
   }
@@ -305,8 +323,8 @@ class MapView {
     const part = this.model?.byId.get(this.hover.id);
     if (!part || !event || this.journey.player.playing) return this.tip.hide();
     const text = this.hover.pin ? tokenWords(this.model, part, this.hover.pin) : part.words;
-    const box = this.root.getBoundingClientRect();
-    this.tip.show(event.clientX - box.left, event.clientY - box.top, text);
+    const { root } = this.where();
+    this.tip.show(event.clientX - root.left, event.clientY - root.top, text);
   }
 
   /** Lights what an equation's term stands for. */

@@ -17,7 +17,7 @@ export function drawScene(ctx, view) {
   ctx.save();
   ctx.translate(0, view.offsets.core);
   for (const line of view.plan.core.lines) {
-    const flow = streamOf(view.model, view.plan.boxes, { ...line, along: view.plan.core.along }, view.pin, view.scale);
+    const flow = flowOf(view, line);
     const how = { strong: view.strong, upTo: reached(view, line), id: view.strongId, course: view.course };
     drawStream(ctx, flow, view.colors, how);
     if (!view.plan.narrow) writeLengths(ctx, flow, view, how.upTo);
@@ -25,6 +25,15 @@ export function drawScene(ctx, view) {
   }
   ctx.restore();
   if (!view.plan.narrow) drawReturns(ctx, view);
+}
+
+/** A token's stream along a line: bent once, and kept as long as the plan. */
+function flowOf({ model, plan, pin, scale }, line) {
+  plan.flows ??= new Map();
+  const name = `${line.ids[0]} ${pin}`;
+  if (!plan.flows.has(name))
+    plan.flows.set(name, streamOf(model, plan.boxes, { ...line, along: plan.core.along }, pin, scale));
+  return plan.flows.get(name);
 }
 
 /** How far along a line the journey has brought the stream. */

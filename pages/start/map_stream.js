@@ -76,14 +76,14 @@ export function drawStream(ctx, flow, colors, { strong = '', upTo = Infinity, id
   const faded = (kind, own) => (strong && strong !== kind) || (id && own && own !== id);
   ctx.globalAlpha = strong && strong !== 'residual' ? 0.45 : 1;
   ctx.fillStyle = riverPaint(ctx, flow, colors);
-  const river = riverPath(flow, upTo);
+  const river = upTo === Infinity ? (flow.river ??= riverPath(flow, upTo)) : riverPath(flow, upTo);
   ctx.fill(river);
   if (course) grain(ctx, flow, river, course);
   for (const inflow of flow.inflows) {
     if (inflow.at > upTo + 1) break;
     ctx.globalAlpha = faded(inflow.kind, inflow.id) ? 0.28 : 1;
     ctx.fillStyle = inflowPaint(ctx, inflow, flow.stream, colors);
-    ctx.fill(inflowPath(inflow, flow.stream));
+    ctx.fill((inflow.path ??= inflowPath(inflow, flow.stream)));
   }
   ctx.restore();
 }
@@ -109,13 +109,14 @@ function inflowPaint(ctx, { kind, from, t, side }, stream, colors) {
 /** The token's channels as threads of the river: at every place the vector as it is there, against its own spread. */
 function grain(ctx, { points, stream }, river, course) {
   const left = points[0].u;
-  const width = Math.max(1, Math.round(points.at(-1).u - left));
-  const source = offscreen(threads(points, width, course));
+  const count = Math.max(1, Math.round((points.at(-1).u - left) / THREAD));
+  const source = offscreen(threads(points, count, course));
   ctx.save();
   ctx.clip(river);
-  for (let i = 0; i < width; i++) {
-    const t = thickness(points, left + i);
-    ctx.drawImage(source, i, 0, 1, course.channels, left + i, stream - t / 2, 1.5, t);
+  for (let i = 0; i < count; i++) {
+    const u = left + i * THREAD;
+    const t = thickness(points, u + THREAD / 2);
+    ctx.drawImage(source, i, 0, 1, course.channels, u, stream - t / 2, THREAD + 0.5, t);
   }
   ctx.restore();
 }
@@ -123,26 +124,29 @@ function grain(ctx, { points, stream }, river, course) {
 /** Blue below zero, orange above, the more the value departs from zero: width x channels pixels. */
 function threads(points, width, { rows, channels }) {
   const image = new ImageData(width, channels);
+  const pixels = new Uint32Array(image.data.buffer);
   const spreads = rows.map(
     (row) => 2 * Math.sqrt(row.reduce((sum, value) => sum + value * value, 0) / row.length) || 1,
   );
   for (let i = 0; i < width; i++) {
-    const u = points[0].u + i;
+    const u = points[0].u + (i + 0.5) * THREAD;
     const k = segment(points, u);
     const share = ease((u - points[k].u) / (points[k + 1].u - points[k].u || 1));
     const [from, to] = [points[k].row, points[k + 1].row];
     for (let c = 0; c < channels; c++) {
       const value = mix(rows[from][c] / spreads[from], rows[to][c] / spreads[to], share);
-      const color = value < 0 ? BELOW : ABOVE;
-      image.data.set(color, 4 * (c * width + i));
-      image.data[4 * (c * width + i) + 3] = Math.min(235, 255 * Math.abs(value));
+      const alpha = Math.min(235, Math.round(255 * Math.abs(value)));
+      pixels[c * width + i] = (alpha << 24) | (value < 0 ? BELOW : ABOVE);
     }
   }
   return image;
 }
 
-const BELOW = rgb(PALETTE.DIVERGING[1]);
-const ABOVE = rgb(PALETTE.DIVERGING[5]);
+// As a pixel's four bytes lie in memory, its alpha still 0.
+const packed = ([red, green, blue]) => (blue << 16) | (green << 8) | red;
+const BELOW = packed(rgb(PALETTE.DIVERGING[1]));
+const ABOVE = packed(rgb(PALETTE.DIVERGING[5]));
+const THREAD = 3; // px along the river that one column of the threads takes
 
 /** The last known place before u that has a next one. */
 const segment = (points, u) =>

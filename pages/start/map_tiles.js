@@ -1,6 +1,6 @@
 // A part as a small picture of its numbers, on a canvas of its own.
 
-import { blit, heat, offscreen } from '../views/kit/pixels.js';
+import { blit, colour, heat, offscreen } from '../views/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, channelsAt } from '../views/kit/ramp.js';
 import { percent } from '../views/kit/words.js';
 import { apart, sequenceLines } from './map_cells.js';
@@ -98,9 +98,19 @@ function drawLevel(ctx, w, h, { model, part }) {
   drawMaps(ctx, model.array(part, String(last)), [0, 0, w, h], [0, 255], SEQUENTIAL_LUT);
 }
 
+// One canvas for every strip: a hover draws ten of them, and a new canvas costs more than its pixels.
+const strip = document.createElement('canvas');
+strip.height = 1;
+
 /** Signed values as a strip; `top` is what the ends of the scale stand for. */
 export function drawStrip(ctx, values, [x, y, w, h], top = greatest(values)) {
-  blit(ctx, heat(values, 1, values.length, DIVERGING_LUT, -top, top), x, y, w, h);
+  const count = values.length;
+  if (strip.width < count) strip.width = count;
+  const image = new ImageData(count, 1);
+  colour(image, values, DIVERGING_LUT, -top, top);
+  strip.getContext('2d').putImageData(image, 0, 0);
+  ctx.imageSmoothingEnabled = false;
+  ctx.drawImage(strip, 0, 0, count, 1, x, y, w, h);
 }
 
 export function greatest(values) {

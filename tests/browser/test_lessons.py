@@ -1,9 +1,10 @@
-"""A visitor walks the first lesson to its end and does what it asks, by mouse and by keys alone."""
+"""A visitor walks the first lesson to its end and does what it asks: by mouse, by keys alone, by touch on a phone."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -35,75 +36,110 @@ def press(page: Page, node: Locator, key: str = "Enter") -> None:
     page.keyboard.press(key)
 
 
-def measure(page: Page, keys: bool) -> None:
+def act(page: Page, node: Locator, how: str) -> None:
+    """Presses a button or a link, or takes an option."""
+    if how == "keys":
+        press(page, node)
+    elif how == "touch":
+        node.tap()
+    else:
+        node.click()
+
+
+def point(page: Page, stage: Locator, row: int, col: int, how: str) -> None:
+    """Takes a patch of a picture."""
+    if how == "keys":
+        press(page, stage, "ArrowRight")
+        for key in (*("ArrowDown",) * row, *("ArrowRight",) * col, "Enter"):
+            page.keyboard.press(key)
+    elif how == "touch":
+        stage.tap(position=cell(stage, row, col))
+    else:
+        stage.click(position=cell(stage, row, col))
+
+
+def measure(page: Page, how: str) -> None:
     """Answers the panel's question with the first option, the middle of the scale, or the pin as it stands."""
-    act = press if keys else lambda _, node: node.click()
     options = panel(page).locator('[data-testid="stRadio"] [role="radiogroup"] label')
     if options.count():
-        if keys:
+        if how == "keys":
             press(page, panel(page).locator('[data-testid="stRadio"] input').first, "Space")
         else:
-            options.first.click()
+            act(page, options.first, how)
     button = panel(page).get_by_role("button", name="Measure it")
     expect(button).to_be_enabled()
-    act(page, button)
+    act(page, button, how)
     expect(panel(page)).to_contain_text("Measured")
 
 
-def do(page: Page, number: int, keys: bool) -> None:
+@contextmanager
+def beside(page: Page, how: str) -> Iterator[Locator]:
+    """The sidebar; a phone opens it, and closes it over the page again."""
+    sidebar = page.locator('[data-testid="stSidebar"]')
+    if how == "touch":
+        page.locator('[data-testid="stExpandSidebarButton"]').tap()
+    yield sidebar
+    if how == "touch":
+        settle(page)
+        sidebar.locator('[data-testid="stSidebarCollapseButton"] button').tap()
+
+
+def do(page: Page, number: int, how: str) -> None:
     """What a stop asks."""
     check = LESSON.stops[number - 1].check
-    sidebar = page.locator('[data-testid="stSidebar"]')
-    if isinstance(check, GuessMade):
+    if isinstance(check, Pinned):
+        act(page, page.locator('[data-part="patches"] .mp-tile'), how)
+    elif isinstance(check, GuessMade):
         if LESSON.stops[number - 1].title == "Where does [CLS] look?":
-            pin(page, keys)
-        measure(page, keys)
+            point(page, page.locator(".ax-stage"), 3, 2, how)
+            expect(page).not_to_have_url(re.compile(r"pin=0\.062"))
+        measure(page, how)
     elif isinstance(check, Step):
-        slider = sidebar.get_by_role("slider").first
-        press(page, slider, "Home")
+        with beside(page, how) as sidebar:
+            press(page, sidebar.get_by_role("slider").first, "Home")
     elif isinstance(check, Control):
-        head = page.locator(".ax-heads button").nth(2)
-        press(page, head) if keys else head.click()
+        act(page, page.locator(".ax-heads button").nth(2), how)
     elif isinstance(check, Picture):
-        field = sidebar.locator('input[type="number"]')
-        field.fill("7")
-        field.press("Enter")
+        with beside(page, how) as sidebar:
+            field = sidebar.locator('input[type="number"]')
+            field.fill("7")
+            field.press("Enter")
     elif isinstance(check, Fact):
         board = page.locator("[data-component=ablate_view] .aa-stage")
         for col in range(3):
-            if keys:
-                board.focus()
-                page.keyboard.press("ArrowRight")
-                page.keyboard.press("Enter")
-            else:
-                board.click(position=cell(board, 0, col))
+            point(page, board, 0, col, how)
             settle(page)
 
 
-def pin(page: Page, keys: bool) -> None:
-    """Another patch of the explorer's picture."""
-    stage = page.locator(".ax-stage")
-    if keys:
-        stage.focus()
-        for key in ("ArrowDown", "ArrowRight", "ArrowDown", "Enter"):
-            page.keyboard.press(key)
-    else:
-        stage.click(position=cell(stage, 3, 2))
-    expect(page).not_to_have_url(re.compile(r"pin=0\.062"))
-
-
-@pytest.mark.parametrize("keys", [False, True], ids=["mouse", "keys"])
-def test_the_first_lesson_is_walked_to_its_last_stop(visit: Visit, keys: bool) -> None:
-    page = visit("?lesson=fifteen&stop=2")
-    for number in range(2, len(LESSON.stops) + 1):
+def walk(page: Page, first: int, how: str) -> None:
+    """To the last stop, doing what each asks; at each the words, the way on and nothing beyond the screen's side."""
+    for number in range(first, len(LESSON.stops) + 1):
         at_stop(page, number)
-        do(page, number, keys)
+        if how == "touch":
+            expect(panel(page).get_by_text(f"Stop {number} of")).to_be_in_viewport()
+            expect(panel(page).get_by_text(LESSON.stops[number - 1].task)).to_be_in_viewport()
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        do(page, number, how)
         expect(panel(page)).to_contain_text("Done.")
         if number < len(LESSON.stops):
             way = page.locator(".st-key-lesson_next a")
-            press(page, way) if keys else way.click()
+            if (
+                how == "touch"
+            ):  # what was done may lie far below the words: the way on stays in reach, for a thumb
+                expect(way).to_be_in_viewport()
+                assert way.bounding_box()["height"] >= 40
+            act(page, way, how)
     expect(panel(page)).to_contain_text("That was the last stop.")
-    assert isinstance(LESSON.stops[0].check, Pinned)
+
+
+@pytest.mark.parametrize("how", ["mouse", "keys"])
+def test_the_first_lesson_is_walked_to_its_last_stop(visit: Visit, how: str) -> None:
+    walk(visit("?lesson=fifteen&stop=2"), 2, how)
+    assert isinstance(LESSON.stops[0].check, Pinned)  # the map has tests of its own
+
+
+def test_the_first_lesson_is_walked_on_a_phone_by_touch(visit: Visit) -> None:
+    walk(visit("?lesson=fifteen&stop=1", width=390, height=844, has_touch=True), 1, "touch")
 
 
 def test_presenting_walks_by_arrow_keys_and_escape_leaves(visit: Visit) -> None:

@@ -11,19 +11,25 @@ from vitviz.lessons.fields import LessonError
 from vitviz.lessons.files import MOST_BYTES, read_lesson
 from vitviz.words import plain
 
+# Streamlit counts in whole megabytes: the label says what is taken, and the widget's own line does not contradict it.
+STYLE = """<style>
+[class*="st-key-lessons-_file"] [data-testid="stFileUploaderDropzoneInstructions"] { display: none; }
+</style>"""
 _TURN, _ERROR = "lessons._turn", "lessons._error"
 
 
 def draw() -> None:
     """The uploader, what it refused, and the lesson that was opened."""
     key = f"lessons._file.{st.session_state.setdefault(_TURN, 0)}"
+    st.html(STYLE)
     st.file_uploader(
-        "Open a lesson's file",
+        f"Open a lesson's file: .toml, {MOST_BYTES // 1024} KB at most",
         type=["toml"],
         key=key,
+        max_upload_size=1,
         on_change=_received,
         args=(key,),
-        help=f"A .toml file of at most {MOST_BYTES // 1024} KB, as 'Download' gives it. It stays with this visit.",
+        help="As 'Download' gives it. It stays with this visit.",
     )
     if error := st.session_state.pop(_ERROR, None):
         st.warning(f"This file is no lesson. {plain(error[:1].upper() + error[1:])}.", icon=":material/info:")

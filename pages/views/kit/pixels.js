@@ -24,12 +24,18 @@ export function picture({ data, shape }) {
 /** Values (rows x cols, any typed array, from `start`) through a 256-colour table between lo and hi. */
 export function heat(values, rows, cols, table, lo, hi, start = 0) {
   const image = new ImageData(cols, rows);
-  const span = hi - lo || 1;
-  for (let i = 0; i < rows * cols; i++) {
-    const level = Math.max(0, Math.min(255, Math.round((255 * (values[start + i] - lo)) / span)));
-    for (let c = 0; c < 4; c++) image.data[4 * i + c] = table[4 * level + c];
-  }
+  colour(image, values, table, lo, hi, start);
   return offscreen(image);
+}
+
+/** Fills an ImageData with values (from `start`) through a 256-colour table between lo and hi. */
+export function colour(image, values, table, lo, hi, start = 0) {
+  const { data } = image;
+  const span = hi - lo || 1;
+  for (let i = 0; i < data.length / 4; i++) {
+    const level = Math.max(0, Math.min(255, Math.round((255 * (values[start + i] - lo)) / span)));
+    for (let c = 0; c < 4; c++) data[4 * i + c] = table[4 * level + c];
+  }
 }
 
 /** drawImage with hard pixel edges (nearest: the truth) unless smooth is asked for. */
