@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.shell import (
     browser,
+    damaged,
     first_link,
     foot,
     guards,
@@ -47,7 +48,8 @@ with link.kept():
     with st.sidebar:
         sidebar.draw(slug)
     with lesson_panel.beside(slug):
-        page.run()
+        with damaged.said():
+            page.run()
         foot.draw(slug)
     with st.sidebar:
         my_lesson.draw(slug)

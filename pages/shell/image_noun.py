@@ -50,6 +50,8 @@ def _default(model: ModelChoice) -> str:
     from vitviz.data.datasets import default_pictures
 
     name = default_pictures(model.trained_on, model.preparation.in_chans)
+    if name != "photos" and not _exists(f"{name}:0"):  # its file is damaged, and not offered from now on
+        name = default_pictures(model.trained_on, model.preparation.in_chans)
     return "sample:cat" if name == "photos" else f"{name}:0"
 
 
@@ -60,6 +62,7 @@ def _notice(sentence: str) -> None:
 
 def _why_gone(image: str) -> str:
     """The sentence for a key that a link of this project may hold and that names nothing here; else none."""
+    from vitviz.data.cache import data_file
     from vitviz.data.datasets import DATASETS
 
     kind, _, name = image.partition(":")
@@ -68,11 +71,15 @@ def _why_gone(image: str) -> str:
     if kind == "sample" and _NAME.fullmatch(name):
         return GONE_SAMPLE
     if kind in DATASETS and kind not in catalogue.datasets() and _INDEX.fullmatch(name):
+        if data_file(kind).exists():
+            return f"The file of {catalogue.data_title(kind)} on this server is damaged. Here is another picture."
         return f"{catalogue.data_title(kind)} is not on this server. Here is another picture."
     return ""
 
 
 def _exists(image: str) -> bool:
+    from vitviz.data.dataset import DatasetError
+
     kind, _, name = image.partition(":")
     if kind == "upload":
         return uploads.STORE.get(name) is not None
@@ -80,7 +87,10 @@ def _exists(image: str) -> bool:
         return name in catalogue.samples()
     if kind not in catalogue.datasets() or not _INDEX.fullmatch(name):
         return False
-    return int(name) < cached.examples(kind)
+    try:
+        return int(name) < cached.examples(kind)
+    except DatasetError:  # its file is damaged
+        return False
 
 
 def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, link, nouns, page, registry, sidebar
+from pages.shell import controls, damaged, link, nouns, page, registry, sidebar
 from pages.start import answers, scene
 from pages.start.map import draw_map, draw_part, events
 from pages.start.words import MATHEMATICS
@@ -57,6 +57,7 @@ def take_events() -> str:
 
 
 @st.fragment
+@damaged.said()
 def draw() -> None:
     """The map, and what is open in it; an opened part runs this alone."""
     wanted = take_events()

@@ -173,18 +173,21 @@ def file_of(choice: ModelChoice, step: int) -> Path | None:
 def filters(choice: ModelChoice, step: int) -> np.ndarray | None:
     """The patch embedding's filters (D, C, P, P) at a step, from the file alone; None where it has none."""
     path = file_of(choice, step)
-    return None if path is None else _filters(path, path.stat().st_mtime_ns, step)
+    return None if path is None or not path.is_file() else _filters(path, path.stat().st_mtime_ns, step)
 
 
 @lru_cache(maxsize=128)
 def _filters(path: Path, modified_ns: int, step: int) -> np.ndarray | None:
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
-    with safe_open(path, framework="numpy") as file:
-        name = f"{step}/patch_embed.proj.weight"
-        if name not in file.keys():
-            return None
-        weights = file.get_tensor(name)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            name = f"{step}/patch_embed.proj.weight"
+            if name not in file.keys():
+                return None
+            weights = file.get_tensor(name)
+    except (SafetensorError, OSError):  # damaged, or just gone: the page that needs it says so
+        return None
     square = weights.ndim == 4 and weights.shape[1] in (1, 3)
     return weights[:16].astype(np.float32) if square else None
 

@@ -74,8 +74,11 @@ def _epochs_per_step(choice: ModelChoice) -> float | None:
 
 @lru_cache(maxsize=512)
 def _read(path: Path, modified_ns: int, step: int, name: str) -> FloatArray | None:
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
-    with safe_open(path, framework="numpy") as file:
-        key = f"{step}/{name}"
-        return np.asarray(file.get_tensor(key), np.float32) if key in file.keys() else None
+    try:
+        with safe_open(path, framework="numpy") as file:
+            key = f"{step}/{name}"
+            return np.asarray(file.get_tensor(key), np.float32) if key in file.keys() else None
+    except SafetensorError:  # damaged
+        return None

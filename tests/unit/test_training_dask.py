@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -29,11 +30,26 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.folder, self.address = folder, ""
         self.processes: list[subprocess.Popen[bytes]] = []
-        options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file"]
-        file = folder / "scheduler.json"
-        self._open("distributed.cli.dask_scheduler", *options, str(file))
-        eventually(lambda: file.is_file() and file.stat().st_size)
-        self.file = file
+        self.file = folder / "scheduler.json"
+        self.add_scheduler()
+
+    def add_scheduler(self) -> subprocess.Popen[bytes]:
+        """The first on any port, later ones on the same."""
+        port = self.address.rpartition(":")[2] or "0"
+        self.file.unlink(missing_ok=True)
+        options = [
+            "--host",
+            "127.0.0.1",
+            "--port",
+            port,
+            "--no-dashboard",
+            "--scheduler-file",
+            str(self.file),
+        ]
+        process = self._open("distributed.cli.dask_scheduler", *options)
+        eventually(lambda: self.file.is_file() and self.file.stat().st_size)
+        self.address = json.loads(self.file.read_text())["address"]
+        return process
 
     def add_worker(self) -> subprocess.Popen[bytes]:
         options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
@@ -60,7 +76,6 @@ class Cluster:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     pytest.importorskip("distributed")
     made = Cluster(tmp_path_factory.mktemp("cluster"))
-    made.address = json.loads(made.file.read_text())["address"]
     made.add_worker()
     yield made
     made.close()
@@ -95,9 +110,9 @@ def test_a_run_is_trained_paused_stepped_stopped_and_resumed(executor: DaskExecu
 
 def test_a_scheduler_that_is_gone_is_asked_seldom_and_breaks_no_page(tmp_path: Path) -> None:
     class Gone:
-        asked = 0
+        status, scheduler, asked = "running", SimpleNamespace(ncores=None), 0
 
-        def nthreads(self) -> dict[str, int]:
+        def sync(self, function: object, callback_timeout: float) -> dict[str, int]:
             self.asked += 1
             raise RuntimeError("no connection")
 
@@ -105,8 +120,12 @@ def test_a_scheduler_that_is_gone_is_asked_seldom_and_breaks_no_page(tmp_path: P
     executor._client = client = Gone()
     run = Run.create(executor.root, config("ann"))
     executor._queue.append(Order(run.directory, "ann", 0))
-    assert [executor.place(run) for _ in range(5)] == [1] * 5
-    assert client.asked == 1
+    assert executor.place(run) == 1
+    eventually(executor.trouble)
+    assert [executor.place(run) for _ in range(5)] == [1] * 5 and client.asked == 1
+    with pytest.raises(ExecutorError, match="does not answer"):
+        executor.start(config("bob"))
+    assert executor.trouble() == "the Dask cluster at tcp://127.0.0.1:1 does not answer"
 
 
 @pytest.mark.slow  # a cluster of processes
@@ -142,6 +161,37 @@ def test_a_machine_that_is_lost_is_said_and_another_takes_the_run_up(
     assert run.status().message == "the machine that trained it is gone; resume goes on from the last save"
     executor.resume(run)
     eventually(lambda: executor.place(run) is None and training(run) and run.status().step > step)
+
+
+@pytest.mark.slow  # a cluster of processes
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "hangs"])
+def test_a_scheduler_that_dies_is_said_and_loses_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("vitviz.training.dask_executor.CONNECT_S", 2.0)
+    cluster = Cluster(tmp_path)
+    cluster.add_worker()
+    executor = DaskExecutor(tmp_path / "runs", cluster.address)
+    try:
+        run = executor.start(config("ann"))
+        eventually(lambda: executor.place(run) is None and training(run))
+        cluster.processes[0].send_signal(how)
+        eventually(lambda: executor._places() is not None and executor.trouble())
+        with pytest.raises(ExecutorError, match="does not answer"):
+            executor.start(config("bob", SHORT))
+        assert len(list(executor.root.iterdir())) == 1  # nothing is left of what could not be taken
+        assert executor.place(run) is None  # no page waits for the scheduler
+        step = run.status().step
+        if how == signal.SIGSTOP:  # the trainer writes to the folder, and needs nobody
+            eventually(lambda: run.status().step > step)
+        else:
+            eventually(lambda: run.status().state == "interrupted")
+            said = "the cluster's scheduler is gone; resume goes on from the last save"
+            assert run.status().message == said and len(run.records()[0]) > 1
+    finally:
+        cluster.close()
+        executor.close()
 
 
 @pytest.mark.slow  # a cluster of processes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,24 @@ def data_folder() -> Path:
 def data_file(name: str) -> Path:
     """Where the data set's .npz file lies, or would."""
     return data_folder() / f"{name}.npz"
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file with the arrays of a data set lies there, by its table of contents; the arrays are not read."""
+    try:
+        found = path.stat()
+        return _has_arrays(path, found.st_mtime_ns, found.st_size)
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=64)
+def _has_arrays(path: Path, modified_ns: int, size_bytes: int) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {f"{key}.npy" for key in KEYS} <= set(archive.namelist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        return False
 
 
 def read_dataset(name: str, path: Path) -> Dataset:

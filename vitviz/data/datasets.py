@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 from vitviz.data import few, photos
-from vitviz.data.cache import data_file, read_dataset
+from vitviz.data.cache import data_file, is_whole, read_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split, validation_split
 from vitviz.data.own import is_own, load_own, spoken
 from vitviz.data.shapes import shapes_dataset
@@ -102,7 +102,7 @@ _locks = {name: threading.Lock() for name in _NOTES}  # two visits must not down
 
 def available_datasets() -> tuple[str, ...]:
     """Names of the sets to learn from that load without a network, now."""
-    return tuple(name for name, note in DATASETS.items() if not note.needs_file or data_file(name).is_file())
+    return tuple(name for name, note in DATASETS.items() if not note.needs_file or _usable(data_file(name)))
 
 
 def picture_sets() -> tuple[str, ...]:
@@ -162,8 +162,25 @@ def load_dataset(
             from vitviz.data.download import download_dataset  # torch and torchvision: only where needed
 
             download_dataset(name, progress)
-        state = path.stat()
-        return _from_file(name, path, state.st_mtime_ns, state.st_size)
+        try:
+            state = path.stat()
+            return _from_file(name, path, state.st_mtime_ns, state.st_size)
+        except FileNotFoundError as error:
+            raise DatasetError(f"The file of the data set '{name}' has just gone: try again.") from error
+        except DatasetError:
+            _damaged.add((path, state.st_mtime_ns))
+            raise
+
+
+def _usable(path: Path) -> bool:
+    """Whether a file can be read as far as is known: one that could not be is not offered while it stays as it is."""
+    try:
+        return is_whole(path) and (path, path.stat().st_mtime_ns) not in _damaged
+    except OSError:
+        return False
+
+
+_damaged: set[tuple[Path, int]] = set()
 
 
 @lru_cache(maxsize=2)  # CIFAR and one other: 0.25 GB at most

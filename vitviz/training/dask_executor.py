@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import subprocess
+import threading
 import time
 from importlib import import_module
 from pathlib import Path
@@ -47,6 +48,7 @@ class DaskExecutor(Executor):
         self._client: Any = None
         self._tasks: dict[Path, tuple[Order, Any]] = {}
         self._counted = (0, float("-inf"))
+        self._counting = self._silent = False
 
     def place(self, run: Run) -> int | None:
         """1 for the next in the queue; None for a run that does not wait. Machines that joined take up runs."""
@@ -69,6 +71,13 @@ class DaskExecutor(Executor):
     def _check(self, owner: str, address: str) -> None:
         super()._check(owner, address)
         self._connect()
+        self._places()
+        if said := self.trouble():
+            raise ExecutorError(said)
+
+    def trouble(self) -> str:
+        """Why nothing that waits is taken up; empty where the cluster answers."""
+        return f"the Dask cluster at {self.address} does not answer" if self._silent else ""
 
     def _connect(self) -> None:
         if self._client is not None and self._client.status == "running":
@@ -82,18 +91,33 @@ class DaskExecutor(Executor):
         try:
             self._client = distributed.Client(self.address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise ExecutorError(f"the Dask cluster at {self.address} does not answer") from error
+            self._silent = True
+            raise ExecutorError(self.trouble()) from error
+        self._silent = False
 
     def _places(self) -> int:
+        """As last counted: a scheduler that hangs must hold no page, so a thread of its own asks."""
         places, counted = self._counted
-        if time.monotonic() - counted > COUNT_S:
-            try:
-                places = sum(self._client.nthreads().values())
-            except Exception:  # a scheduler that is gone raises of its own kinds; what waits goes on waiting
-                logging.getLogger(__name__).warning("the cluster at %s does not answer", self.address)
-                places = 0
-            self._counted = (places, time.monotonic())  # nobody asks again before COUNT_S, whoever polls
+        if time.monotonic() - counted > COUNT_S and not self._counting:
+            self._counting = True
+            threading.Thread(target=self._count, daemon=True).start()
         return places
+
+    def _count(self) -> None:
+        places = 0
+        try:
+            self._connect()  # anew, where a scheduler that was gone is back
+            client = self._client
+            places = sum(client.sync(client.scheduler.ncores, callback_timeout=CONNECT_S).values())
+            self._silent = False
+        except Exception:  # a scheduler that is gone raises of its own kinds; what waits goes on waiting
+            logging.getLogger(__name__).warning("the cluster at %s does not answer", self.address)
+            self._silent = True
+        with self._lock:
+            self._counted = (places, time.monotonic())  # nobody asks again before COUNT_S, whoever polls
+            self._counting = False
+            if places and not self._closed.is_set():
+                self._dispatch()
 
     def _busy(self) -> dict[Path, Order]:
         return {directory: order for directory, (order, _) in self._tasks.items()}
@@ -104,7 +128,7 @@ class DaskExecutor(Executor):
         task.add_done_callback(lambda done: self._ended(order, done))
 
     def _kill(self, order: Order) -> None:
-        self._client.run(kill_here, str(order.directory))
+        self._client.run(kill_here, str(order.directory), wait=False)
 
     def _forget(self, directory: Path) -> None:
         order, task = self._tasks.pop(directory, (None, None))
@@ -121,9 +145,10 @@ class DaskExecutor(Executor):
             del self._tasks[order.directory]
             if done.status == "finished":
                 what = done.result()
-            else:
-                why = repr(done.exception()) if done.status == "error" else done.status
-                what = f"the cluster could not train it ({why})"
+            elif done.status == "error":
+                what = f"the cluster could not train it ({done.exception()!r})"
+            else:  # nobody asked for that
+                what = "the cluster's scheduler is gone"
             if what is not None:
                 mark_dead(order, what)
             self._dispatch()

@@ -138,6 +138,10 @@ class Executor(ABC):
                     return index + 1
         return None
 
+    def trouble(self) -> str:
+        """Why nothing that waits is taken up; empty where it is."""
+        return ""
+
     def running(self) -> list[str]:
         """Ids of the runs that have a worker."""
         with self._lock:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.inside.attention import ablate, compare, depth, explore, matrix, methods, truth
-from pages.shell import controls, groups, nouns, page, stand_in, subject
+from pages.shell import controls, damaged, groups, nouns, page, stand_in, subject
 from vitviz.models.abilities import abilities
 from vitviz.pin import Pin
 
@@ -34,6 +34,7 @@ class Choice(controls.Chosen, page="attention"):
 
 
 @st.fragment(key=explore.VIEW)
+@damaged.said()
 def draw() -> None:
     """The chosen view; its controls rerun this part of the page alone."""
     able = abilities(nouns.choice().config)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.inside.block import answer, norms
 from pages.inside.block.block_view import block as draw_block
-from pages.shell import controls, nouns, page, stand_in, subject
+from pages.shell import controls, damaged, nouns, page, stand_in, subject
 from pages.shell.subject import Subject, token_name
 from vitviz.analysis.block import steps_of_block
 from vitviz.config import ViTConfig
@@ -91,6 +91,7 @@ def go_to(layer: int) -> None:
 
 
 @st.fragment
+@damaged.said()
 def draw() -> None:
     """Reads the controls, runs the model, and draws the token's way, the answer after the last block, and the norms."""
     able = abilities(nouns.choice().config)

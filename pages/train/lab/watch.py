@@ -169,7 +169,8 @@ def _progress_words(run: Run, status: Status) -> str:
     if status.state == "queued":
         place = runs.executor().place(run)
         if place is not None:
-            return f"Waiting for a free place: number {place} in the queue"
+            trouble = runs.executor().trouble()
+            return f"Waiting for a free place: number {place} in the queue{trouble and f'; {trouble}'}"
         slow = time.time() - status.heartbeat > SLOW_START_S
         return "Starting … the trainer is loading" if slow else "Starting …"
     of = f" of {status.total_steps:,}" if status.total_steps else ""

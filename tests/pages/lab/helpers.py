@@ -27,6 +27,7 @@ class FakeExecutor:
 
     folder: Path
     orders: list[tuple[str, Any]] = field(default_factory=list)
+    silent: str = ""  # why what waits is not taken up
 
     def start(self, config: RunConfig, address: str = "") -> Run:
         self.orders.append(("start", config))
@@ -36,6 +37,9 @@ class FakeExecutor:
 
     def place(self, run: Run) -> int | None:
         return 2 if run.status().state == "queued" else None
+
+    def trouble(self) -> str:
+        return self.silent
 
     def running(self) -> list[str]:
         return []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import shutil
+import time
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +19,9 @@ from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors
 from tests.robustness.no_writing import read_only
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.zoo import GREY_32
+from vitviz.training.files import write_status
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, RunError
+from vitviz.training.runs import Run, RunError, Status
 from vitviz.training.session import Session
 
 CONFIG = RunConfig(
@@ -132,3 +135,14 @@ def upload(app: AppTest) -> None:
     uploader.upload("pets.zip", buffer.getvalue(), "application/zip")
     app.run()
     assert not app.exception, app.exception[0].message
+
+
+def test_a_cluster_that_does_not_answer_is_said_to_who_waits(
+    open_app: OpenApp, run: Run, executor: FakeExecutor
+) -> None:
+    write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=time.time())))
+    executor.silent = "the Dask cluster at tcp://127.0.0.1:1 does not answer"
+    app = open_app(PAGE, live_lab__run=run.id)
+    (bar,) = app.main.get("progress")
+    said = "Waiting for a free place: number 2 in the queue; the Dask cluster at tcp://127.0.0.1:1 does not answer"
+    assert bar.proto.text == said
