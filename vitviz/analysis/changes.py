@@ -140,8 +140,9 @@ def brighten(picture: Uint8, share: float) -> Uint8:
 
 def contrast(picture: Uint8, factor: float) -> Uint8:
     """Every value `factor` times as far from the picture's mean colour."""
-    mean = picture.mean(axis=(0, 1))
-    return _rounded(mean + factor * (picture - mean))
+    values = picture.astype(np.float64)
+    mean: Float64 = values.mean(axis=(0, 1))
+    return _rounded(mean + factor * (values - mean))
 
 
 def noise(picture: Uint8, share: float, seed: int) -> Uint8:

@@ -71,8 +71,8 @@ def now(change: str, image: str, view: str) -> tuple[Hand, Begun]:
     if begun is None or told or begun.of != (change, image):
         begun = _begun(begun, told, (change, image))
         st.session_state[_BEGUN] = begun
-    said = (st.session_state.get(view) or {}).get("moved") or {}
-    hand = parsed(said, begun.hand, change) if said.get("mark") == begun.mark else begun.hand
+    moved: dict[str, Any] = (st.session_state.get(view) or {}).get("moved") or {}
+    hand = parsed(moved, begun.hand, change) if moved.get("mark") == begun.mark else begun.hand
     st.session_state.setdefault(state.KEPT, {})[_BEGUN] = hand
     for field, text in hand.words().items():
         link.put(Hand.key(field), text)
@@ -106,7 +106,7 @@ def read(told: dict[str, str], otherwise: Hand, change: str) -> Hand:
 
 def parsed(said: dict[str, Any], otherwise: Hand, change: str) -> Hand:
     """What a browser says, each field checked; what is missing or impossible is `otherwise`'s."""
-    at, place, pieces, seen = (said.get(field) for field in asdict(otherwise))
+    at, place, pieces, seen = _values(said, otherwise)
     last = len(CHANGES[change].values) - 1
     start = otherwise.at if 0 <= otherwise.at <= last else begin(change)
     return Hand(
@@ -115,6 +115,10 @@ def parsed(said: dict[str, Any], otherwise: Hand, change: str) -> Hand:
         tuple(pieces) if _is_order(pieces) else otherwise.pieces,
         seen if isinstance(seen, bool) else otherwise.seen,
     )
+
+
+def _values(said: dict[str, Any], otherwise: Hand) -> list[Any]:
+    return [said.get(field) for field in asdict(otherwise)]
 
 
 def _is_place(value: Any) -> bool:

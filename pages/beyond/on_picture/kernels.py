@@ -183,4 +183,5 @@ def _kernels(model: LoadedModel) -> NDArray[np.float32]:
 def _stem(cnn: ModelChoice, image: str, of: Compared) -> NDArray[np.float32]:
     """(rows, cols, kernels), after norm and ReLU."""
     found: NDArray[np.float32] = cached.captured(cnn, None, image, ("stem",), of.offset)["stem"]
-    return found[0].transpose(1, 2, 0)
+    maps: NDArray[np.float32] = found[0].transpose(1, 2, 0)
+    return maps

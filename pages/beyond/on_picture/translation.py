@@ -73,7 +73,8 @@ class Moving:
 
     def cells(self, layer: int, shift_px: int) -> float:
         """A shift in cells of a layer's map."""
-        return shift_px * self.maps[layer].shape[2] / self.size_px
+        columns: int = self.maps[layer].shape[2]
+        return shift_px * columns / self.size_px
 
     def apart(self, layer: int, shift_px: int, margin: float = 0.0) -> tuple[float, float]:
         """How far a layer is from moving along, and from staying."""
