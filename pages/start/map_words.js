@@ -36,18 +36,18 @@ const STATION = {
   embed: (model, part, pin) => {
     const token = model.tokenAt({ ...part, prefix: [] }, pin);
     const length = model.array(part, 'length').data[token];
-    return `Multiplied by E it becomes a token: ${part.shape_out[1]} numbers, ${long(length)} long.`;
+    return `Multiplied by E, a matrix that was learned, it becomes a token: a vector of ${part.shape_out[1]} numbers, a stripe for each. Its length is ${long(length)}.`;
   },
   prefix: (model, part) => part.words,
   positions: (model, part, pin) => {
     const rows = model.array(part, 'length').data;
     const token = model.tokenAt({ grid: model.header.grid, prefix: part.on_prefix ? model.header.prefix : [] }, pin);
-    return `The vector of its place, ${long(rows[token] ?? rows[0])} long, is added: only this says where the patch lay.`;
+    return `The vector of its place, ${long(rows[token] ?? rows[0])} long, is added to the token: only this says where the patch lay.`;
   },
   block: (model, part, pin) => {
     const name = model.shortName(pin, part);
     const { attention, mlp, out } = model.lengths(part, pin);
-    return `${part.title}: ${name} asks; ${keyWords(model, part, pin)} answer most. Attention adds ${long(attention)}, the MLP ${long(mlp)}: it is ${long(out)} long now.`;
+    return `${part.title}: ${name} asks; ${keyWords(model, part, pin)} answer most. Attention adds what they answer, a vector ${long(attention)} long; the MLP, from the token alone, one ${long(mlp)} long. Each points its own way: with them the token is ${long(out)} long.`;
   },
 };
 

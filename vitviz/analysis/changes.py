@@ -135,7 +135,7 @@ def blur(picture: Uint8, sigma_px: float) -> Uint8:
 
 def brighten(picture: Uint8, share: float) -> Uint8:
     """A share of the whole range added to every value."""
-    return _rounded(picture + 255 * share)
+    return _rounded(picture.astype(np.float64) + 255 * share)
 
 
 def contrast(picture: Uint8, factor: float) -> Uint8:

@@ -198,7 +198,10 @@ def _normed(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
                 f" {content.before[second]:.1f} to {after:.1f} and {content.after[second]:.1f}."
             )
         name = "[CLS]" if model.readout == "cls" else "the first patch"
-        return f"Only {name} is read: LayerNorm brings it from length {before:.1f} to {after:.1f}."
+        return (
+            f"Only {name} is read, which has asked the others in every layer too: LayerNorm brings it from length"
+            f" {before:.1f} to {after:.1f}."
+        )
     return (
         f"LayerNorm brings every token to one scale: {content.before.mean():.1f} long before,"
         f" {content.after.mean():.1f} after, on average."
@@ -221,7 +224,10 @@ def _heads(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     width, count = content.vectors.shape[1], part.shape_out[0]
     if len(content.names) == 2:
         return f"[CLS] and [DIST] are each read by a head of their own: {width} products a class, {count:,} classes."
-    return f"One dot product of {width} numbers for each of {count:,} classes."
+    return (
+        f"The score of each of {count:,} classes is a dot product: what was read times the class's own {width} numbers."
+        " Softmax makes shares of them."
+    )
 
 
 def _classes(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
