@@ -6,6 +6,7 @@ import inspect
 import json as json_text
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from html import escape
 from pathlib import Path, PurePath
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Literal
@@ -77,10 +78,25 @@ def source(code: str, height: int | Literal["content"] = "content") -> None:
     """Python source, plain: Streamlit's fixed colours for code fall short of WCAG AA on every light ground.
 
     Args:
-        code: of any length.
-        height: in pixels of a narrow box, whose lines are wrapped; else as high and wide as the code.
+        code: of any length; long lines are wrapped, for Streamlit's box cannot be scrolled sideways by keys.
+        height: in pixels of a box that is scrolled, by keys too; else as high as the code.
     """
-    st.code(code, language=None, wrap_lines=height != "content", height=height)
+    if height == "content":
+        st.code(code, language=None, wrap_lines=True)
+    else:
+        listing(code, "Source", height)
+
+
+def listing(text: str, name: str, height: int) -> None:
+    """Text of fixed width in a box that is scrolled by keys too, which Streamlit's own cannot be.
+
+    Args:
+        text: shown as it is.
+        name: of the box, for readers of the screen.
+        height: in pixels.
+    """
+    box = f'class="vv-listing" tabindex="0" role="region" aria-label="{escape(name)}" style="max-height: {height}px"'
+    st.html(f"<pre {box}>{escape(text)}</pre>")
 
 
 def untrained_note(trained_on: str | None) -> None:

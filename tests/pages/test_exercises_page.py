@@ -32,4 +32,4 @@ def test_a_solution_is_read_and_never_run(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", image="digits:3")
     app.session_state["exercises.drawer.solution"] = True
     app.run()
-    assert any("def patchify" in code.value for code in app.main.code)
+    assert any("def patchify" in box.proto.body for box in app.main.get("html"))

@@ -6,6 +6,7 @@ import json
 import re
 import struct
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ def captions(app: AppTest) -> str:
 
 
 def text(app: AppTest) -> str:
-    return "\n".join(part.value for part in (*app.main.markdown, *app.main.info, *app.main.code))
+    boxes = (unescape(box.proto.body) for box in app.main.get("html"))
+    return "\n".join([*(part.value for part in (*app.main.markdown, *app.main.info)), *boxes])
 
 
 def payload(app: AppTest) -> tuple[dict[str, Any], bytes]:

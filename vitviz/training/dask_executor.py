@@ -66,7 +66,7 @@ class DaskExecutor(Executor):
         """Let go of the cluster; a run whose task is under way is stopped by its lease."""
         super().close()
         if self._client is not None:
-            self._client.close()
+            self._client.close(timeout=CONNECT_S)
 
     def _check(self, owner: str, address: str) -> None:
         super()._check(owner, address)

@@ -70,7 +70,8 @@ def _strip(dataset: str) -> None:
         np.broadcast_to(one.permute(1, 2, 0).numpy(), (*one.shape[1:], 3)).repeat(scale, 0).repeat(scale, 1)
         for one in (picture[0], *seen)
     ]
-    st.image(shown, caption=["as it is", *(f"seen {i + 1}" for i in range(SHOWN))], width=_PX)
+    names = ["as it is", *(f"seen {i + 1}" for i in range(SHOWN))]
+    st.image(shown, caption=names, alt=[f"The training picture, {name}" for name in names], width=_PX)
     page.caption(
         f"One training picture, and {SHOWN} showings of it: a model hardly ever sees the very same one twice."
     )

@@ -48,7 +48,7 @@ def draw() -> None:
     left, right = st.columns([1, 1.25], gap="large")
     with left:
         st.markdown("**The parameters, first level by first level**")
-        st.code("\n".join(tree(counts, sources.parameter_name(config))), language=None, height=520)
+        page.listing("\n".join(tree(counts, sources.parameter_name(config))), "Parameters", 520)
     with right:
         able = abilities(config)
         if not able.embedding or not isinstance(config, ViTConfig | SwinConfig):
