@@ -137,6 +137,16 @@ _ALL = (
         parts=("picture", "classes"),
     ),
     PageEntry(
+        "beyond/hybrids",
+        "hybrids",
+        "Hybrids",
+        "merge",
+        "Beyond",
+        "What do convolutions give a transformer?",
+        need="class_head",
+        parts=("picture", "patches", "E"),
+    ),
+    PageEntry(
         "beyond/distillation",
         "distillation",
         "DeiT: distillation",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vitviz.lessons import of_costs, of_formulas, of_models, of_results, of_weights
+from vitviz.lessons import of_convolutions, of_costs, of_formulas, of_models, of_results, of_weights
 from vitviz.lessons.fields import LessonError, build, listed
 from vitviz.lessons.kinds import Measure
 from vitviz.words import cut
@@ -16,6 +16,7 @@ from vitviz.words import cut
 MEASURES: dict[str, type[Any]] = {
     "accuracy": of_weights.Accuracy,
     "answer": of_models.Answer,
+    "attention_over_convolutions": of_convolutions.AttentionOverConvolutions,
     "blocks_to_reach": of_formulas.BlocksToReach,
     "data_leader": of_results.DataLeader,
     "longer_branch": of_models.LongerBranch,

@@ -85,12 +85,7 @@ def lines_figure(
     figure.layout(
         height=height_px,
         margin={"r": max([8, *(round(7 * len(one.name)) + 12 for one in lines if one.place == "right")])},
-        xaxis={
-            "type": "log",
-            "title": {"text": x_title},
-            "tickvals": tokens.tolist(),
-            "ticktext": list(labels),
-        },
+        xaxis=_tokens_axis(tokens, labels, x_title),
         yaxis={
             "type": "log",
             "title": {"text": y_title},
@@ -100,6 +95,19 @@ def lines_figure(
         },
     )
     return figure.figure()
+
+
+def _tokens_axis(tokens: FloatArray64, labels: Sequence[str], title: str) -> dict[str, Any]:
+    low, high = (float(np.log10(end)) for end in (tokens[0], tokens[-1]))
+    room = 0.06 * (high - low)
+    return {
+        "type": "log",
+        "range": [low - room, high + room],  # or Plotly makes room for the words too
+        "tickangle": 0,
+        "title": {"text": title},
+        "tickvals": tokens.tolist(),
+        "ticktext": list(labels),
+    }
 
 
 def _add(figure: PlainFigure, tokens: FloatArray64, line: Line, unit: str) -> None:

@@ -75,7 +75,8 @@ def draw() -> None:
 
 
 def _labels() -> list[str]:
-    return [f"{side**2:,}<br>{side} × {side}" for side in SIDES]
+    """Every second size says its number and its side."""
+    return [f"{side**2:,}<br>{side} × {side}" if not i % 2 else "" for i, side in enumerate(SIDES)]
 
 
 def _draw_formula(chosen: Choice) -> None:

@@ -1,0 +1,69 @@
+"""The lecture's flat net, whose 97 % are no attention: one token, so every weight of attention is 1."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from pages.shell import nouns, page
+from pages.stores import cached
+from vitviz.models.lecture import FlatAttention, FlatAttentionLayer
+from vitviz.models.presets import GREY_28, PRESETS
+from vitviz.models.zoo import create_model
+from vitviz.probe.one_token import LARGER, OneToken, one_token
+from vitviz.words import percent, signed
+
+PRESET = "recipe_e"
+SAID_BY_LECTURE = 97.04  # percent on MNIST's test pictures, as the lecture prints it
+
+
+def draw() -> None:
+    """What the net computes of the picture, and what is left of its attention."""
+    now = nouns.current()
+    found = _computed(now.image, now.offset)
+    prepared = nouns.prepared(GREY_28)
+    left, right = st.columns([1, 3], gap="medium", vertical_alignment="center")
+    with left:
+        st.image(np.asarray(prepared.shown), width=180, caption="One token: all 784 pixels at once")
+    with right:
+        first, second = st.columns(2)
+        for number, column in enumerate((first, second)):
+            weight = float(found.attention[number].max())
+            with column:
+                st.metric(f"A of layer {number + 1}", f"{weight:.6f}", border=True)
+                page.shapes(A=found.attention[number].shape)
+        st.markdown(
+            f"The scores before the softmax are {signed(float(found.scores[0]), 4)} and"
+            f" {signed(float(found.scores[1]), 4)}; of a single score a softmax makes 1, whatever it is."
+        )
+    page.caption(describe(found))
+    page.drawers("hybrids.flat", math=MATHEMATICS, code=(FlatAttention, FlatAttentionLayer, one_token))
+
+
+@cached.per_picture(shared=16, upload=2)
+def _computed(image: str, offset: cached.Offset) -> OneToken:
+    model = create_model(PRESETS[PRESET].config, seed=0).eval().requires_grad_(False)
+    assert isinstance(model, FlatAttention)
+    return one_token(model, cached.prepared(image, GREY_28, offset).input)
+
+
+def describe(found: OneToken) -> str:
+    """What the queries and keys are worth, from the numbers."""
+    nothing = "no logit changes at all" if found.changed == 0 else f"a logit changes by {found.changed:.1e}"
+    return (
+        f"With its queries and keys {LARGER:.0f} times as long and turned round, {nothing}: they are"
+        f" {found.idle:,} of {found.parameters:,} parameters ({percent(found.idle / found.parameters)}) that cannot"
+        f" learn anything. What is left are linear maps and ReLUs, an MLP; so the {SAID_BY_LECTURE} % that the lecture"
+        " prints for MNIST are an MLP's. The weights here are random: A is 1 for any."
+    )
+
+
+MATHEMATICS = r"""
+The whole picture, flattened, is the only token: $X \in \mathbb{R}^{1 \times D}$, so $QK^\top$ is one number, and
+
+$$
+A = \mathrm{softmax}\Bigl(\tfrac{q \cdot k}{\sqrt d}\Bigr) = \frac{e^{s}}{e^{s}} = 1, \qquad AV = V .
+$$
+
+Neither $W_q$ nor $W_k$ is in the output, and their gradients are 0. Attention compares tokens; one has nobody to ask.
+"""

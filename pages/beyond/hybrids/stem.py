@@ -1,0 +1,142 @@
+"""The stem's maps becoming tokens, step by step, on the picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from pages.shell import controls, nouns, page, stand_in, subject
+from pages.stores import cached
+from pages.stores.choice import ModelChoice
+from vitviz.analysis.hybrids import field_box, stem_fields_px
+from vitviz.analysis.journey import Embedded, Journey, Maps
+from vitviz.config import ModelConfig, ViTConfig
+from vitviz.models import tally
+from vitviz.models.abilities import as_vit
+from vitviz.models.hybrid import ConvStem
+from vitviz.plots import hybrids as plots
+from vitviz.words import percent, plural
+
+TOKENS = "tokens"
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="hybrids"):
+    """Which step is shown: a convolution, from 1, or 'tokens'."""
+
+    step: int | str
+
+
+def is_hybrid(config: ModelConfig) -> bool:
+    """Whether a model has a convolutional stem."""
+    return isinstance(config, ViTConfig) and bool(config.stem)
+
+
+def shown() -> tuple[ModelChoice, int | None]:
+    """The sidebar's model and step if it is a hybrid; else the nearest one."""
+    chosen = nouns.choice()
+    if is_hybrid(chosen.config):
+        return chosen, nouns.current().step
+    found = stand_in.nearest(is_hybrid)
+    return found, found.last_step
+
+
+def draw() -> None:
+    """The picture with what one place reads, and beside it the maps, or the tokens."""
+    choice, step = shown()
+    stand_in.say_which(choice, lacks="convolutional stem", button="Choose this hybrid", key="hybrids.choose")
+    image, note = stand_in.picture(choice)
+    if note:
+        st.markdown(f":gray[{note}]")
+    _draw_steps(choice, step, image)
+
+
+@st.fragment
+def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
+    config = as_vit(choice.config)
+    steps: list[int | str] = [*range(1, len(config.stem) + 1), TOKENS]
+    names = {at: "Tokens" if at == TOKENS else f"Convolution {at}" for at in steps}
+    with page.row():
+        chosen = Choice(
+            controls.segmented(
+                Choice.key("step"), "Step", steps, len(config.stem), format_func=names.__getitem__
+            )
+        )
+    way = cached.journey(choice, step, image, nouns.current().offset)
+    found = subject.of(choice, step, image)
+    left, right = st.columns([2, 3], gap="medium")
+    at = len(config.stem) if chosen.step == TOKENS else int(chosen.step)
+    maps = stem_maps(way)[at - 1]
+    token = nouns.current().pin.cell(config.grid)
+    cell = _cell(divmod(token, config.grid[1]), config.grid, maps.shape[1:])
+    field = stem_fields_px(config)[at - 1]
+    with left:
+        seen = found.prepared.shown
+        box = field_box(cell, maps.shape[1:], field, len(seen))
+        page.figure(plots.field_figure(seen, box, nouns.mode()), "hybrids.field")
+    with right:
+        if chosen.step == TOKENS:
+            tokens = tokens_of(way)
+            page.figure(plots.tokens_figure(tokens, token, nouns.mode()), "hybrids.tokens")
+        else:
+            page.figure(plots.sheet_figure(maps, cell, nouns.mode()), "hybrids.maps")
+    page.caption(describe(config, way, chosen.step, cell, field))
+    page.drawers("hybrids.stem", math=MATHEMATICS, code=(ConvStem,))
+
+
+def _cell(place: tuple[int, int], grid: tuple[int, int], shape: tuple[int, ...]) -> tuple[int, int]:
+    """The place of the pinned token on a map of another size: the cell on which the next steps are centred."""
+    return place[0] * shape[0] // grid[0], place[1] * shape[1] // grid[1]
+
+
+def stem_maps(way: Journey) -> list[np.ndarray]:
+    """(channels, rows, cols) after each convolution."""
+    (content,) = (part.content for part in way.parts if part.id == "stem")
+    assert isinstance(content, Maps)
+    return [level.maps for level in content.levels]
+
+
+def tokens_of(way: Journey) -> np.ndarray:
+    """(N, D) as the stem leaves them."""
+    (content,) = (part.content for part in way.parts if part.id == "embed")
+    assert isinstance(content, Embedded)
+    return content.vectors
+
+
+def describe(config: ViTConfig, way: Journey, step: int | str, cell: tuple[int, int], field: int) -> str:
+    """Shapes, what one place reads, and how much of the model the stem is."""
+    maps, tokens = stem_maps(way), tokens_of(way)
+    weights = tally.parameters(config)
+    adds = tally.multiply_adds(config, config.image_size)
+    place = f"row {cell[0] + 1}, column {cell[1] + 1}"
+    if step == TOKENS:
+        channels, rows, cols = maps[-1].shape
+        return (
+            f"Every place of the last maps is a token: its {channels} numbers times a matrix of {channels} ×"
+            f" {config.embed_dim}, {rows} × {cols} places, {plural(len(tokens), 'token')} of {tokens.shape[1]}. The"
+            f" outlined one, {place}, has read {field} × {field} px, not the {config.patch_size} × {config.patch_size}"
+            f" px of a patch. The stem holds {percent(weights[tally.EMBEDDING] / sum(weights.values()))} of the"
+            f" parameters and does {percent(adds[tally.EMBEDDING] / sum(adds.values()))} of the multiply-adds."
+        )
+    one = maps[int(step) - 1]
+    silent = int((one.max(axis=(1, 2)) == 0).sum())
+    zero = float((one == 0).mean())
+    return (
+        f"After convolution {step}: {one.shape[0]} maps of {one.shape[1]} × {one.shape[2]}, each on its own scale from"
+        f" 0. The outlined place, {place}, reads {field} × {field} px of the picture (the square; its neighbours'"
+        f" squares overlap). The ReLU leaves {percent(zero)} of the numbers at 0, and"
+        f" {plural(silent, 'map is', 'maps are')} silent on this picture."
+    )
+
+
+MATHEMATICS = r"""
+A **stem** of $3 \times 3$ convolutions, each with a BatchNorm and a ReLU, halves the picture until a place stands for
+$P \times P$ px; a $1 \times 1$ convolution makes the $D$ numbers of a token (Xiao et al. 2021; ViT paper, section 3.1).
+One place of a map reads $r$ px, with a kernel of $3$ and the steps $s$ before it:
+
+$$
+r_\ell = r_{\ell-1} + 2 \prod_{i<\ell} s_i, \qquad r_0 = 1 .
+$$
+"""

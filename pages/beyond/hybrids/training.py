@@ -1,0 +1,119 @@
+"""Hybrid, ViT and CNN over training time on the same pictures, from the records in their own files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from pages.shell import controls, nouns, page
+from pages.stores import catalogue
+from vitviz.analysis.hybrids import crossing, reached
+from vitviz.checkpoint_header import Header
+from vitviz.plots.hybrids import Course, courses_figure
+from vitviz.words import percent, plain
+
+SHOWN = {  # family: the checkpoint
+    "CNN": "cifar10_cnn",
+    "Hybrid": "cifar10_hybrid",
+    "ViT": "cifar10_vit",
+    "Swin": "cifar10_swin",
+}
+AXES = {"seconds": "Seconds", "pictures": "Pictures seen"}
+NOT_HERE = "The shipped models of CIFAR-10 do not lie on this server, so there are no records to draw."
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="hybrids"):
+    """Over what: 'seconds' or 'pictures'."""
+
+    over: str
+
+
+def headers() -> dict[str, Header]:
+    """What the files say, by family; without those that are not here."""
+    paths = {family: catalogue.CHECKPOINTS / f"{name}.safetensors" for family, name in SHOWN.items()}
+    return {family: catalogue.header(path) for family, path in paths.items() if path.is_file()}
+
+
+def course(family: str, header: Header, over: str) -> Course:
+    """Validation accuracy as the training recorded it."""
+    found = [r for r in header.history if r.get("kind") == "evaluation" and r.get("split") == "validation"]
+    batch = 1 if header.train is None else header.train.batch_size
+    x = [float(r["seconds"]) if over == "seconds" else float(r["step"] * batch) for r in found]
+    return Course(family, family, np.array(x), np.array([float(r["accuracy"]) for r in found]))
+
+
+@st.fragment
+def draw() -> None:
+    """The lines, what they say, and where they come from."""
+    known = headers()
+    if not {"Hybrid", "ViT"} <= known.keys():
+        st.info(NOT_HERE, icon=":material/block:")
+        return
+    with page.row():
+        chosen = Choice(
+            controls.segmented(Choice.key("over"), "Over", tuple(AXES), format_func=AXES.__getitem__)
+        )
+    courses = [course(family, header, chosen.over) for family, header in known.items()]
+    title = {"seconds": "seconds of training", "pictures": "pictures seen"}[chosen.over]
+    page.figure(courses_figure(courses, title, _unit(chosen.over), nouns.mode()), f"hybrids.{chosen.over}")
+    page.caption(describe(courses, chosen.over))
+    page.caption(origin(list(known.values())))
+    nouns.link_to("data", "The same over data sizes, with seeds", **{"data.view": "time"})
+
+
+def _unit(over: str) -> str:
+    return "s" if over == "seconds" else "pictures"
+
+
+def describe(courses: Sequence[Course], over: str) -> str:
+    """When the hybrid reaches the ViT's best, who ends where, and where lines cross."""
+    by = {one.family: one for one in courses}
+    hybrid, vit = by["Hybrid"], by["ViT"]
+    best = float(vit.accuracy.max())
+    when = reached(hybrid.x, hybrid.accuracy, best)
+    own = reached(vit.x, vit.accuracy, best)
+    said = f"The ViT's best, {percent(best)}, comes after {own or 0:,.0f} {_unit(over)}"
+    said += (
+        f"; the hybrid has it after {when:,.0f}, {(own or 0) / when:.1f} times as soon."
+        if when
+        else "; the hybrid never reaches it."
+    )
+    ends = ", ".join(f"{one.family} {percent(float(one.accuracy[-1]))}" for one in courses)
+    said += f" At their own ends: {ends}."
+    for family in ("CNN", "ViT"):
+        other = by.get(family)
+        if other is None:
+            continue
+        met = crossing((hybrid.x, hybrid.accuracy), (other.x, other.accuracy))
+        last = min(hybrid.x[-1], other.x[-1])
+        ahead = float(np.interp(last, hybrid.x, hybrid.accuracy) - np.interp(last, other.x, other.accuracy))
+        leads = "the hybrid" if ahead > 0 else f"the {family}"
+        said += (
+            f" Hybrid and {family} cross last at {met.x:,.0f} {_unit(over)} ({percent(met.accuracy)}); then {leads}"
+            " is ahead."
+            if met
+            else f" Hybrid and {family} never cross: {leads} is ahead throughout."
+        )
+    return said
+
+
+def origin(known: Sequence[Header]) -> str:
+    """On what machine, with how many seeds, and what differs between the trainings."""
+    machines = {str(header.card.get("machine", "a machine unnamed")) for header in known}
+    trains = [header.train for header in known if header.train is not None]
+    rates = sorted({train.learning_rate for train in trains})
+    epochs = sorted({float(train.epochs or 0) for train in trains})
+    where = (
+        f"All on the same kind of machine: {plain(machines.pop())}."
+        if len(machines) == 1
+        else f"On different machines: {'; '.join(plain(one) for one in sorted(machines))}."
+    )
+    return (
+        f"{where} One seed each; a run shares its machine with others, so its seconds hold to some ten percent. Each"
+        f" has its own length ({epochs[0]:g} to {epochs[-1]:g} epochs) and peak learning rate ({rates[0]:g} to"
+        f" {rates[-1]:g}), which falls towards the end: lines are to be compared where they end, too."
+    )

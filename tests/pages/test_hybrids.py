@@ -1,0 +1,123 @@
+"""The page 'Hybrids': its stem on the picture, the records, the open question's file, the one token."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import OpenApp
+from vitviz.analysis.hybrids import reached
+from vitviz.checkpoint_header import read_header
+from vitviz.experiments.conv_attention import TITLES
+from vitviz.experiments.result import RESULTS, read_result
+from vitviz.words import percent
+
+PAGE = "pages/beyond/hybrids/page.py"
+SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
+HYBRID = {"model": "preset:hybrid_cifar10", "image": "sample:cat"}
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(caption.value for caption in app.main.caption)
+
+
+def text(app: AppTest) -> str:
+    return "\n".join(part.value for part in app.main.markdown)
+
+
+def test_the_stem_s_shapes_are_said_step_by_step(open_app: OpenApp) -> None:
+    app = open_app(PAGE, **HYBRID, hybrids__step="1")
+    assert "After convolution 1: 32 maps of 32 × 32" in captions(app) and "reads 3 × 3 px" in captions(app)
+    app = open_app(PAGE, **HYBRID, hybrids__step="3")
+    assert "After convolution 3: 128 maps of 8 × 8" in captions(app) and "reads 9 × 9 px" in captions(app)
+    app = open_app(PAGE, **HYBRID, hybrids__step="tokens")
+    assert "8 × 8 places, 64 tokens of 128" in captions(app)
+    assert "not the 4 × 4 px of a patch" in captions(app)
+    assert not app.exception
+
+
+def test_another_model_is_stood_in_for(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", image="digits:3")
+    assert "has no convolutional stem; this is" in text(app) and "It has not been trained" in text(app)
+    next(one for one in app.main.button if one.key == "hybrids.choose").click().run()
+    assert not app.exception and "has no convolutional stem" not in text(app)
+
+
+def test_training_is_drawn_from_the_files_own_records(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    app = open_app(PAGE, **HYBRID, hybrids__view="training")
+    assert any("no records to draw" in info.value for info in app.main.info)
+    for name in ("cifar10_cnn", "cifar10_hybrid", "cifar10_vit"):
+        shutil.copy(SHIPPED / f"{name}.safetensors", no_shipped_checkpoints / f"{name}.safetensors")
+    app = open_app(PAGE, **HYBRID, hybrids__view="training")
+    curves: dict[str, Any] = {}
+    for name in ("cifar10_hybrid", "cifar10_vit"):
+        rows = [
+            r for r in read_header(SHIPPED / f"{name}.safetensors").history if r.get("split") == "validation"
+        ]
+        curves[name] = ([r["seconds"] for r in rows], [r["accuracy"] for r in rows])
+    best = max(curves["cifar10_vit"][1])
+    import numpy as np
+
+    when = reached(*(np.array(part) for part in curves["cifar10_hybrid"]), best)
+    assert when is not None
+    assert f"The ViT's best, {percent(best)}" in captions(app)
+    assert f"the hybrid has it after {when:,.0f}" in captions(app)
+    assert "All on the same kind of machine: AMD EPYC" in captions(app).replace("\\", "")
+    app = open_app(PAGE, **HYBRID, hybrids__view="training", hybrids__over="pictures")
+    assert "pictures; the hybrid" in captions(app) and not app.exception
+
+
+def test_every_number_of_the_open_question_stands_in_its_file(open_app: OpenApp) -> None:
+    app = open_app(PAGE, **HYBRID, hybrids__view="asked")
+    found = read_result("conv_attention")
+    (table,) = app.main.dataframe
+    by_title = {title: name for name, title in TITLES.items()}
+    assert len(table.value) == len(TITLES)
+    for _, row in table.value.iterrows():
+        name = by_title[row["Net"]]
+        tests = [entry["test"] for entry in found.where(model=name)]
+        assert row["Mean"] == pytest.approx(sum(tests) / len(tests)) and row["Seeds"] == len(tests)
+        assert row["Parameters"] == found.settings["parameters"][name]
+        assert row["Multiply-adds"] == found.settings["multiply_adds"][name]
+    drawn = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    dots = [x for figure in drawn for trace in figure["data"] for x in _numbers(trace["x"])]
+    assert sorted(dots) == pytest.approx(sorted(100 * entry["test"] for entry in found.rows))
+    assert found.made[0].date in captions(app) and (RESULTS / "conv_attention.json").is_file()
+
+
+def _numbers(values: Any) -> list[float]:
+    return [float(value) for value in values]
+
+
+def test_the_answer_follows_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pages.beyond.hybrids.asked import describe
+    from vitviz.experiments.result import Result
+
+    settings = {"multiply_adds": {name: 10 if name == "control" else 100 for name in TITLES}}
+
+    def told(written: float, control: float) -> str:
+        rows = tuple(
+            {"model": name, "seed": seed, "test": value + seed / 1000}
+            for name, value in (("written", written), ("control", control))
+            for seed in range(3)
+        )
+        return describe(Result("conv_attention", "", "", settings, (), rows))
+
+    assert "is worth 10.0 points more" in told(0.9, 0.8) and "every seed apart" in told(0.9, 0.8)
+    assert "is no gain: 10.0 points less" in told(0.8, 0.9)
+    assert "within the spread of the seeds" in told(0.801, 0.8)
+    assert "for 10 times the multiply-adds" in told(0.9, 0.8)
+
+
+def test_the_one_token_s_weight_is_shown_as_computed(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", image="digits:3", hybrids__view="flat")
+    assert [metric.value for metric in app.main.metric] == ["1.000000", "1.000000"]
+    assert "no logit changes at all" in captions(app)
+    assert f"{2 * 128 * 129 + 2 * 64 * 65:,} of" in captions(app)

@@ -1,0 +1,97 @@
+"""Fields, crossings and the one token by hand; the open question's file holds what a small remake finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from vitviz.analysis.hybrids import crossing, field_box, reached, stem_fields_px
+from vitviz.config import FlatAttentionConfig, ViTConfig
+from vitviz.experiments import conv_attention
+from vitviz.lessons.of_convolutions import ASKED, accuracies, stored
+from vitviz.models import tally
+from vitviz.models.hybrid import ConvStem
+from vitviz.models.zoo import create_model
+from vitviz.plots import hybrids as plots
+from vitviz.probe.one_token import one_token
+
+STEM = ViTConfig(stem=(4, 4, 4), patch_size=4, readout="mean")
+
+
+def test_the_fields_by_hand() -> None:
+    """3; 3 + 2; 5 + 2 * 2."""
+    assert stem_fields_px(STEM) == [3, 5, 9]
+    assert field_box((0, 0), (8, 8), 9, 32) == (0, 0, 5, 5)
+    assert field_box((2, 3), (8, 8), 9, 32) == (8, 4, 17, 13)
+
+
+@pytest.mark.parametrize("cell", [(0, 0), (2, 3), (7, 5)])
+def test_a_place_reads_its_square_and_no_more(cell: tuple[int, int]) -> None:
+    torch.manual_seed(0)
+    stem = ConvStem(3, (4, 4, 4), 8, 4).eval()
+    for layer in stem.stem:
+        if isinstance(layer, torch.nn.Conv2d):
+            torch.nn.init.uniform_(layer.weight, 0.1, 1.0)  # no ReLU is shut, no path cancels
+    x = torch.rand(1, 3, 32, 32, requires_grad=True)
+    stem.maps(x)[-1][0, :, cell[0], cell[1]].sum().backward()
+    assert x.grad is not None
+    rows, cols = torch.nonzero(x.grad.abs().sum(dim=(0, 1)), as_tuple=True)
+    left, top, right, bottom = field_box(cell, (8, 8), stem_fields_px(STEM)[-1], 32)
+    assert (cols.min(), rows.min(), cols.max() + 1, rows.max() + 1) == (left, top, right, bottom)
+
+
+def test_crossings_and_reached_levels_by_hand() -> None:
+    x = np.array([0.0, 1.0, 2.0])
+    rising, level = np.array([0.0, 0.4, 0.8]), np.array([0.2, 0.2, 0.2])
+    met = crossing((x, rising), (x, level))
+    assert met is not None and met.x == pytest.approx(0.5) and met.accuracy == pytest.approx(0.2)
+    assert crossing((x, rising), (x, rising - 0.1)) is None
+    assert crossing((x[:1], rising[:1]), (x, level)) is None
+    assert reached(x, rising, 0.4) == 1.0 and reached(x, rising, 0.9) is None
+
+
+def test_a_sheet_keeps_every_map_in_its_place() -> None:
+    maps = np.stack([np.full((2, 2), value, float) for value in (1, 2, 0)])
+    sheet = plots.sheet(maps, 2)
+    assert sheet.shape == (5, 5)
+    assert sheet[0, 0] == sheet[0, 3] == 1 and sheet[3, 0] == 0  # each on its own scale; a silent one stays 0
+    assert np.isnan(sheet[2]).all() and np.isnan(sheet[:, 2]).all() and np.isnan(sheet[3:, 3:]).all()
+
+
+def test_one_token_attends_to_itself_alone() -> None:
+    config = FlatAttentionConfig(image_size=8, widths=(6, 4))
+    model = create_model(config, seed=0).eval().requires_grad_(False)
+    found = one_token(model, np.random.default_rng(0).random((1, 8, 8), np.float32))  # type: ignore[arg-type]
+    assert found.attention.shape == (2, 1, 1) and (found.attention == 1).all()
+    assert found.changed == 0 and np.abs(found.scores).max() > 0
+    assert found.idle == 2 * 6 * 7 + 2 * 4 * 5
+    assert found.parameters == sum(tally.parameters(config).values())
+
+
+def test_every_net_of_the_question_is_about_as_large() -> None:
+    sizes = {name: sum(tally.parameters(model).values()) for name, model in conv_attention.MODELS.items()}
+    assert max(sizes.values()) < 1.1 * min(sizes.values())
+    assert set(conv_attention.TITLES) == set(conv_attention.MODELS)
+
+
+def test_the_stored_results_are_the_experiment_s() -> None:
+    found = stored()
+    assert found is not None and found.missing == 0
+    assert found.settings == conv_attention.experiment().settings
+    for name in conv_attention.MODELS:
+        assert len(accuracies(found, name)) == len(conv_attention.SEEDS), name
+        assert all(0.8 < value < 1 for value in accuracies(found, name))
+    assert set(ASKED) < set(conv_attention.MODELS)
+
+
+def test_a_small_remake_finds_the_same_twice(tmp_path: object) -> None:
+    """The file itself takes ten minutes and MNIST; a cell on digits takes a second, and is the same on every call."""
+    train = replace(conv_attention.TRAIN, dataset="digits", train_fraction=0.1, validation_fraction=0.1)
+    measure = conv_attention.Measure(train)
+    cell = {"model": "control", "seed": 0}
+    first, again = (measure(cell, tmp_path) for _ in range(2))  # type: ignore[arg-type]
+    assert first["test"] == again["test"] and first["validation"] == again["validation"]
+    assert [point[2] for point in first["curve"]] == [point[2] for point in again["curve"]]

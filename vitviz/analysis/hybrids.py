@@ -1,0 +1,71 @@
+"""What a hybrid's stem reads, and how trainings compare over time: arrays in and out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis.reach import receptive_fields_px
+from vitviz.config import ViTConfig
+
+FloatArray = NDArray[np.float64]
+
+
+def stem_fields_px(config: ViTConfig) -> list[int]:
+    """Side of what one place reads after each of a stem's 3 x 3 convolutions, in px of what enters the first."""
+    halvings = (config.patch_size - 1).bit_length()
+    first = len(config.stem) - halvings
+    return receptive_fields_px([(3, 2 if i >= first else 1) for i in range(len(config.stem))])
+
+
+def field_box(
+    cell: tuple[int, int], grid: tuple[int, int], field_px: int, side_px: int
+) -> tuple[float, float, float, float]:
+    """(left, top, right, bottom) of the field of a place (row, col) of a map, cut at the picture's edges, in px.
+
+    A convolution of 3 with padding 1 and stride 2 is centred on its cell's first pixel: place c of a map that steps
+    over s px reads c s - (f - 1) / 2 to c s + (f - 1) / 2.
+    """
+    edges = []
+    for at, count in ((cell[1], grid[1]), (cell[0], grid[0])):
+        centre, half = at * side_px / count, (field_px - 1) / 2
+        edges.append((max(0.0, centre - half), min(float(side_px), centre + half + 1)))
+    (left, right), (top, bottom) = edges
+    return left, top, right, bottom
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where one course goes past another for good: what had passed by then, and the accuracy of both."""
+
+    x: float
+    accuracy: float
+
+
+def reached(x: FloatArray, accuracy: FloatArray, level: float) -> float | None:
+    """What had passed when an accuracy was first reached; None where it never was."""
+    at = np.flatnonzero(accuracy >= level)
+    return float(x[at[0]]) if len(at) else None
+
+
+def crossing(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatArray]) -> Crossing | None:
+    """The last point at which the two courses (x, accuracy) change places, over what both have; None if they never do.
+
+    Between measurements both are taken as straight lines.
+    """
+    low, high = max(a[0][0], b[0][0]), min(a[0][-1], b[0][-1])
+    at = np.unique(np.concatenate([a[0], b[0]]))
+    at = at[(at >= low) & (at <= high)]
+    if len(at) < 2:
+        return None
+    first, second = np.interp(at, *a), np.interp(at, *b)
+    ahead = first - second
+    turns = np.flatnonzero(ahead[:-1] * ahead[1:] < 0)
+    if not len(turns):
+        return None
+    i = int(turns[-1])
+    share = ahead[i] / (ahead[i] - ahead[i + 1])
+    x = float(at[i] + share * (at[i + 1] - at[i]))
+    return Crossing(x, float(np.interp(x, *a)))

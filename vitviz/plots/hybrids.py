@@ -1,0 +1,177 @@
+"""A hybrid's stem as sheets of maps, training over time of several models, and a net's spread over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitviz.plots import theme
+from vitviz.plots.plain import PlainFigure
+from vitviz.plots.scoreboard import FAMILY
+
+GAP = 1  # cells between two maps of a sheet
+
+
+def field_figure(
+    picture: NDArray[np.uint8], box: tuple[float, float, float, float], mode: theme.Mode = "light"
+) -> go.Figure:
+    """The picture (S, S, 3) with the square (left, top, right, bottom), in px, that one place reads."""
+    figure = PlainFigure(mode)
+    figure.add("image", z=picture, hoverinfo="skip")
+    left, top, right, bottom = (edge - 0.5 for edge in box)  # a pixel's centre is a whole number
+    line = {"color": theme.PALETTES[mode].query, "width": 3}
+    figure.shape(type="rect", x0=left, y0=top, x1=right, y1=bottom, line=line)
+    side = len(picture)
+    figure.layout(
+        height=360,
+        xaxis={"visible": False, "range": [-0.5, side - 0.5], "constrain": "domain"},
+        yaxis={"visible": False, "range": [side - 0.5, -0.5], "scaleanchor": "x", "constrain": "domain"},
+    )
+    return figure.figure()
+
+
+def sheet(maps: NDArray[np.floating], columns: int) -> NDArray[np.float32]:
+    """Maps (channels, rows, cols) as one picture, each scaled to its own largest value; gaps are NaN."""
+    count, rows, cols = maps.shape
+    lines = ceil(count / columns)
+    out = np.full((lines * (rows + GAP) - GAP, columns * (cols + GAP) - GAP), np.nan, np.float32)
+    for i, one in enumerate(maps):
+        top, left = i // columns * (rows + GAP), i % columns * (cols + GAP)
+        out[top : top + rows, left : left + cols] = one / (one.max() or 1.0)
+    return out
+
+
+def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.Mode = "light") -> go.Figure:
+    """A stem's maps (channels, rows, cols) side by side, and in each the place (row, col) outlined.
+
+    Each map has its own scale, from 0, its ReLU's floor, to its largest value.
+    """
+    count, rows, cols = maps.shape
+    columns = 8 if count <= 64 else 16
+    figure = PlainFigure(mode)
+    figure.add(
+        "heatmap",
+        z=sheet(maps, columns),
+        zmin=0,
+        zmax=1,
+        colorscale=theme.colorscale(theme.SEQUENTIAL),
+        showscale=False,
+        hoverinfo="skip",
+    )
+    for i in range(count):
+        top, left = i // columns * (rows + GAP) + cell[0], i % columns * (cols + GAP) + cell[1]
+        box = {"x0": left - 0.5, "x1": left + 0.5, "y0": top - 0.5, "y1": top + 0.5}
+        figure.shape(type="rect", line={"color": theme.HEADS[5], "width": 1}, **box)
+    figure.layout(
+        height=360,
+        xaxis={"visible": False, "constrain": "domain"},
+        yaxis={"visible": False, "autorange": "reversed", "scaleanchor": "x", "constrain": "domain"},
+    )
+    return figure.figure()
+
+
+def tokens_figure(tokens: NDArray[np.floating], token: int, mode: theme.Mode = "light") -> go.Figure:
+    """The tokens (N, D), one row each, and the row of one outlined."""
+    top = float(np.quantile(np.abs(tokens), 0.99)) or 1.0
+    figure = PlainFigure(mode)
+    figure.add(
+        "heatmap",
+        z=tokens.astype(np.float32),
+        x=np.arange(1, tokens.shape[1] + 1),
+        y=np.arange(1, len(tokens) + 1),
+        zmin=-top,
+        zmax=top,
+        colorscale=theme.colorscale(theme.DIVERGING),
+        colorbar={"thickness": 8, "outlinewidth": 0},
+        hovertemplate="token %{y}, channel %{x}: %{z:.3f}<extra></extra>",
+    )
+    line = {"color": theme.PALETTES[mode].query, "width": 2}
+    figure.shape(type="rect", x0=0.5, x1=tokens.shape[1] + 0.5, y0=token + 0.5, y1=token + 1.5, line=line)
+    figure.layout(
+        height=360,
+        xaxis={"title": {"text": "channel"}, "showgrid": False},
+        yaxis={"title": {"text": "token"}, "autorange": "reversed", "showgrid": False},
+    )
+    return figure.figure()
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """One training: (n,) of what has passed, and the accuracy that it had."""
+
+    name: str
+    family: str
+    x: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+
+
+def courses_figure(
+    courses: Sequence[Course], x_title: str, unit: str, mode: theme.Mode = "light"
+) -> go.Figure:
+    """Validation accuracy over time or over pictures; each line carries its name at its end."""
+    figure, ink = PlainFigure(mode), theme.PALETTES[mode].ink
+    for course in courses:
+        figure.add(
+            "scatter",
+            x=course.x,
+            y=100 * course.accuracy,
+            mode="lines",
+            name=course.name,
+            line={"color": FAMILY[course.family], "width": 2},
+            hovertemplate=f"%{{x:,.0f}} {unit}: %{{y:.1f}} %<extra>{course.name}</extra>",
+        )
+        figure.note(
+            x=float(course.x[-1]),
+            y=float(100 * course.accuracy[-1]),
+            text=course.name,
+            xanchor="left",
+            xshift=6,
+            font={"color": ink, "size": 13},
+        )
+    longest = max((len(course.name) for course in courses), default=0)
+    last = max((float(course.x[-1]) for course in courses), default=1.0)
+    figure.layout(
+        height=400,
+        margin={"r": 8 * longest + 8},
+        xaxis={"title": {"text": x_title}, "range": [0, last], "tickformat": ",.0f", "nticks": 6},
+        yaxis={"title": {"text": "validation accuracy, %"}},
+    )
+    return figure.figure()
+
+
+def seeds_figure(
+    names: Sequence[str], found: Sequence[Sequence[float]], marked: int, mode: theme.Mode = "light"
+) -> go.Figure:
+    """Accuracy of every seed as a dot, a row a net, its mean as a bar of its own; `marked` is the control's row."""
+    palette = theme.PALETTES[mode]
+    figure = PlainFigure(mode)
+    for row, values in enumerate(found):
+        color = palette.query if row == marked else palette.primary
+        figure.add(
+            "scatter",
+            x=[100 * value for value in values],
+            y=[row] * len(values),
+            mode="markers",
+            marker={"size": 10, "color": color, "opacity": 0.75},
+            hovertemplate=f"{names[row]}: %{{x:.2f}} %<extra></extra>",
+        )
+        mean = 100 * float(np.mean(values))
+        figure.shape(
+            type="line", x0=mean, x1=mean, y0=row - 0.3, y1=row + 0.3, line={"color": color, "width": 3}
+        )
+    figure.layout(
+        height=52 * len(names) + 70,
+        xaxis={"title": {"text": "test accuracy, %"}},
+        yaxis={
+            "tickvals": list(range(len(names))),
+            "ticktext": list(names),
+            "autorange": "reversed",
+            "showgrid": False,
+        },
+    )
+    return figure.figure()
