@@ -78,7 +78,7 @@ class MapView {
       this.paint();
     });
     this.paint();
-    this.panel.refresh(recall('part', 'map'));
+    this.panel.refresh(recall('part', message.header.map));
   }
 
   /** The elements, anew where other parts or another width ask for it. */

@@ -69,6 +69,7 @@ export class Panel {
 
   /** The server's answer; one that nobody here asked for, as a link's, opens its part. */
   take(message) {
+    if (message && message.header.map !== this.view.now?.header.map) return; // another map's
     const part = message?.header.part ?? '';
     if (!part) this.dismissed = '';
     if (!part || !this.view.model?.byId.has(part)) return;

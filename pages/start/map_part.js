@@ -3,9 +3,11 @@
 import { drop, keep, tell } from '../views/kit/bus.js';
 
 export default function part({ root, onUnmount }) {
-  onUnmount(() => drop('part', 'map', root));
+  let name = '';
+  onUnmount(() => drop('part', name, root));
   return (message) => {
-    keep('part', 'map', root, message);
+    name = message.header.map;
+    keep('part', name, root, message);
     tell('part', root, message);
   };
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -12,20 +12,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, damaged, link, nouns, page, registry, sidebar
-from pages.start import answers, scene
-from pages.start.map import draw_map, draw_part, events
+from pages.shell import controls, damaged, nouns, page, registry
+from pages.start import answers, beside
+from pages.start.one_map import OneMap
 from pages.start.words import MATHEMATICS
-from pages.stores import cached
-from pages.stores.choice import ModelChoice
-from vitviz.analysis.asked import Asked
-from vitviz.data.datasets import default_pictures
 from vitviz.models.abilities import abilities
-from vitviz.models.layout import TokenLayout
-from vitviz.pin import Pin
 from vitviz.plots.blob import opened, unpacked
-from vitviz.plots.map import Links, Visit, for_visit
-from vitviz.plots.map_part import part_view
 from vitviz.words import plain
 
 VIEW = "home.map"
@@ -40,74 +32,11 @@ class Choice(controls.Chosen, page="home"):
     asked: str
 
 
-def take_events() -> str:
-    """What the visitor did in the map: another token, a part opened or closed; returns the part whose lens is wanted.
-
-    It comes from a browser, so what is no pin, no question and no part is left alone.
-    """
-    said = events(VIEW)
-    if "open" in said:
-        asked = Asked.parse(said["open"], nouns.current().pin)
-        Choice.change(part="" if asked is None else asked.part, asked="" if asked is None else said["open"])
-    pin = Pin.parse(str(said.get("pin", "")))
-    if pin is not None and (pin != nouns.current().pin or not nouns.is_pinned()):
-        nouns.set_pin(pin)
-        st.rerun()  # the pin is a noun: the sidebar and every link on the page follow it
-    return str(said.get("go", ""))
-
-
 @st.fragment
 @damaged.said()
 def draw() -> None:
     """The map, and what is open in it; an opened part runs this alone."""
-    wanted = take_events()
-    choice, now = nouns.choice(), nouns.current()
-    message = answers.whole(choice, now)
-    parts = opened(message)[0]["parts"]
-    ways = scene.links([part["id"] for part in parts], choice.config)
-    if wanted in ways:
-        slug, query = scene.query_of(wanted, choice.config)
-        st.switch_page(registry.BY_SLUG[slug].path, query_params=query)
-    draw_map(for_visit(message, visit_of(choice, now, message, ways)), key=VIEW)
-    asked = asked_for([part["id"] for part in parts if part["opens"]], now.pin)
-    # After the map, which so stays as it is while this part is computed.
-    inside = None if asked is None else answers.part(choice, now, asked)
-    title = next((part["title"] for part in parts if inside is not None and part["id"] == inside.part), "")
-    draw_part(part_view(inside, title, ways.get(inside.part) if inside else None), key=f"{VIEW}.part")
-
-
-def asked_for(ids: Sequence[str], pin: Pin) -> Asked | None:
-    """What is open: as the view asked, or as a link says; None for nothing."""
-    controls.settle_choice(Choice.key("part"), ("", *ids))
-    part = str(st.session_state[Choice.key("part")])
-    if not part:
-        link.drop(Choice.key("part"))
-        return None
-    controls.keep(Choice.key("part"), part)
-    asked = Asked.parse(st.session_state.get(Choice.key("asked"), ""), pin)
-    return asked if asked is not None and asked.part == part else Asked(part, pin)
-
-
-def visit_of(choice: ModelChoice, now: nouns.Nouns, message: bytes, ways: Links) -> Visit:
-    """What the map says to this visitor."""
-    header, _ = opened(message)
-    layout = TokenLayout(tuple(header["prefix"]), (header["grid"][0], header["grid"][1]), header["patch_px"])
-    label = f"{sidebar.describe(now.image)}, as {choice.title} reads it"
-    return Visit(now.pin.token(layout), str(now.pin), label, truth_of(now.image, choice), ways)
-
-
-def truth_of(image: str, choice: ModelChoice) -> int:
-    """The picture's class as the model counts them; -1 where nobody says so."""
-    kind, _, number = image.partition(":")
-    if kind in ("sample", "upload") or choice.trained_on is None:
-        return -1
-    data = cached.dataset(kind)
-    if data.test_labels is None or kind not in (
-        choice.trained_on,
-        default_pictures(choice.trained_on, choice.preparation.in_chans),
-    ):
-        return -1
-    return int(data.test_labels[int(number)])
+    OneMap(VIEW, Choice.key("part"), Choice.key("asked"), nouns.choice(), nouns.current()).draw()
 
 
 def caption(message: bytes) -> None:
@@ -182,5 +111,6 @@ page.header("See what a Vision Transformer computes", "How does a picture become
 draw()
 shown = answers.whole(nouns.choice(), nouns.current())
 caption(shown)
+beside.draw()
 page.drawers("home", math=MATHEMATICS, code=code, numbers=partial(numbers, shown))
 cards()

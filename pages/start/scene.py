@@ -60,14 +60,14 @@ def lens_of(part: str, config: ModelConfig) -> tuple[str, str, dict[str, object]
     return (slug, label, {}) if slug in registry.BY_SLUG else ("", "", {})
 
 
-def query_of(part: str, config: ModelConfig) -> tuple[str, dict[str, str]]:
-    """(slug, query) of a part's lens with the nouns and the pin of this run."""
+def query_of(part: str, config: ModelConfig, elsewhere: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """(slug, query) of a part's lens with this run's nouns and pin; `elsewhere` holds those that are others."""
     slug, _, chosen = lens_of(part, config)
-    return slug, link.query(**{key: controls.encode(value) for key, value in chosen.items()})
+    return slug, link.query(**elsewhere, **{key: controls.encode(value) for key, value in chosen.items()})
 
 
-def links(parts: list[str], config: ModelConfig) -> Links:
-    """Where each part's lens stands, with this run's nouns and pin."""
+def links(parts: list[str], config: ModelConfig, elsewhere: dict[str, str]) -> Links:
+    """Where each part's lens stands, with this run's nouns and pin; `elsewhere` holds those that are others."""
     found: Links = {}
     for part in parts:
         slug, label, _ = lens_of(part, config)
@@ -75,6 +75,6 @@ def links(parts: list[str], config: ModelConfig) -> Links:
             found[part] = {
                 "slug": slug,
                 "label": label,
-                "href": f"{slug}?{urlencode(query_of(part, config)[1])}",
+                "href": f"{slug}?{urlencode(query_of(part, config, elsewhere)[1])}",
             }
     return found

@@ -71,6 +71,7 @@ def header(**more: Any) -> dict[str, Any]:
         {"base": "MLP", "sub": "", "sup": "", "parts": ["block.*/mlp"], "say": "two maps"},
     ]
     return {
+        "map": "home.map",
         "family": "vit",
         "label": "A cat through a model",
         "pin": "0.375,0.625",
@@ -129,7 +130,7 @@ def message(**more: Any) -> list[int]:
 def answer(name: str) -> list[int]:
     """What the server says about a part: one sum and its table; the empty name closes."""
     if not name:
-        return list(address(BESIDE, "map_part") + pack({"part": ""}))
+        return list(address(BESIDE, "map_part") + pack({"part": "", "map": "home.map"}))
     step = {"kind": "sum", "title": "Added to the stream", "formula": "z′ = z + a", "numbers": "3 + 2"}
     step |= {"labels": ["z", "a", "z′"], "shape": [17, 8], "array": "s0", "lengths": [3, 2, 4], "cosine": 0.1}
     table = {
@@ -139,6 +140,14 @@ def answer(name: str) -> list[int]:
         "rows": None,
         "array": "t0",
     }
-    said = {"part": name, "token_name": "patch 10", "head": 0, "class": 1, "steps": [step], "tables": [table]}
+    said = {
+        "map": "home.map",
+        "part": name,
+        "token_name": "patch 10",
+        "head": 0,
+        "class": 1,
+        "steps": [step],
+        "tables": [table],
+    }
     values = np.arange(24, dtype=np.float32).reshape(3, 8)
     return list(address(BESIDE, "map_part") + pack(said, s0=values, t0=values[:2].T.copy()))

@@ -28,7 +28,8 @@ def views(app) -> dict[str, tuple[dict, dict]]:
         mount.proto.id.rpartition("home.map")[2]: mount.proto.bytes
         for mount in app.main.get("bidi_component")
     }
-    return {name: unpack(body(found[end])) for name, end in (("map", ""), ("part", ".part"))}
+    ends = {"map": "", "part": ".part", "map2": "2", "part2": "2.part"}
+    return {name: unpack(body(found[end])) for name, end in ends.items() if end in found}
 
 
 def query(app) -> dict[str, str]:
@@ -48,7 +49,7 @@ def test_every_family_has_its_map_and_a_computed_caption(open_app: OpenApp, pres
     assert [part["id"] for part in header["parts"]][0] == "picture"
     best = header["classes"]["names"][int(arrays["probabilities"].argmax())]
     assert any(f"the answer is {best} with" in caption.value.lower() for caption in app.main.caption)
-    assert views(app)["part"][0] == {"part": "", "arrays": {}}
+    assert views(app)["part"][0] == {"part": "", "map": "home.map", "arrays": {}}
     for part in header["parts"]:
         link = part["link"]
         assert link is None or link["slug"] in registry.BY_SLUG and "model=preset" in link["href"]
@@ -61,6 +62,47 @@ def test_the_numbers_are_those_of_the_chosen_picture(open_app: OpenApp) -> None:
     found = cached.captured(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
     np.testing.assert_allclose(arrays["logits"], found.logits[0], rtol=1e-5)
     assert header["label"].startswith("Digits 5")
+
+
+def test_a_second_model_stands_below_on_the_same_picture(open_app: OpenApp) -> None:
+    app = open_app(model="preset:vit_digits", image="digits:5", pin="0.900,0.100")
+    assert "map2" not in views(app) and "home.beside" not in query(app)
+    app.main.selectbox(key="home.beside").set_value("preset:cnn_digits").run()
+    assert not app.exception
+    first, second = views(app)["map"][0], views(app)["map2"][0]
+    assert (first["family"], second["family"]) == ("vit", "cnn")
+    assert second["label"].startswith("Digits 5") and second["pin"] == first["pin"] == "0.900,0.100"
+    assert query(app)["model"] == "preset:vit_digits" and query(app)["home.beside"] == "preset:cnn_digits"
+    choice = catalogue.models(Visit("one"))["preset:cnn_digits"]
+    found = cached.captured(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
+    np.testing.assert_allclose(views(app)["map2"][1]["logits"], found.logits[0], rtol=1e-5)
+    for part in second["parts"]:  # its links lead to lenses of this model, not of the sidebar's
+        assert part["link"] is None or "model=preset%3Acnn_digits" in part["link"]["href"]
+    for mount in app.main.get("bidi_component"):
+        assert len(mount.proto.bytes) <= 150_000
+
+
+def test_what_is_open_in_the_second_map_is_its_own(open_app: OpenApp) -> None:
+    app = open_app(model="preset:vit_digits", home__beside="preset:deit_digits", home__beside_part="block.2")
+    assert views(app)["part"][0] == {"part": "", "map": "home.map", "arrays": {}}
+    part = views(app)["part2"][0]
+    assert (part["part"], part["map"]) == ("block.2", "home.map2")
+    assert "model=preset%3Adeit_digits" in part["link"]["href"]
+    app.session_state["home.map2"] = {"pin": "cls"}
+    app.run()
+    assert query(app)["pin"] == "cls" and views(app)["map"][0]["pin"] == "cls"
+
+
+@pytest.mark.parametrize("said", ["preset:vit_digits", "preset:none", "<b>"])
+def test_a_link_to_no_second_model_shows_none(open_app: OpenApp, said: str) -> None:
+    app = open_app(model="preset:vit_digits", home__beside=said)
+    assert "map2" not in views(app) and "home.beside" not in query(app)
+
+
+def test_a_second_model_of_another_set_reads_a_picture_of_its_own(open_app: OpenApp) -> None:
+    app = open_app(model="preset:vit_digits", image="digits:5", home__beside="preset:swin_cifar10")
+    assert not views(app)["map2"][0]["label"].startswith("Digits")
+    assert any("in its place" in text.value for text in app.main.markdown)
 
 
 def test_a_pin_of_the_map_is_the_noun(open_app: OpenApp) -> None:

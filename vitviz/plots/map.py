@@ -31,7 +31,8 @@ class Visit:
     """What the map says to one visitor.
 
     token and pin: the chosen token, as an index of the first sequence and as a link holds it. label: the picture in
-    words. truth: its class as the model counts them, or -1. links: part's id -> {slug, label, href}.
+    words. truth: its class as the model counts them, or -1. links: part's id -> {slug, label, href}. name: of the
+    map, as the answer for an opened part calls it.
     """
 
     token: int
@@ -39,6 +40,7 @@ class Visit:
     label: str
     truth: int
     links: Links
+    name: str = "home.map"
 
 
 def map_view(scene: Scene, shown: NDArray[np.uint8], journey: Journey) -> bytes:
@@ -91,7 +93,7 @@ def for_visit(message: bytes, visit: Visit) -> bytes:
     if header["classes"]:
         index = header["classes"]["index"]
         header["classes"]["truth"] = index.index(visit.truth) if visit.truth in index else -1
-    said = {"token": visit.token, "pin": visit.pin, "label": visit.label}
+    said = {"token": visit.token, "pin": visit.pin, "label": visit.label, "map": visit.name}
     return sealed(header | said, buffers)
 
 

@@ -11,10 +11,16 @@ from vitviz.analysis.opened import Opened, Operation, Table
 from vitviz.plots.blob import pack
 
 
-def part_view(opened: Opened | None, title: str = "", link: dict[str, str] | None = None) -> bytes:
-    """The operations and tables of an opened part; of None the message that nothing is open."""
+def part_view(
+    opened: Opened | None, title: str = "", link: dict[str, str] | None = None, *, of: str = "home.map"
+) -> bytes:
+    """The operations and tables of an opened part; of None the message that nothing is open.
+
+    Args:
+        of: the name of the map that it is for; a page may show two.
+    """
     if opened is None:
-        return pack({"part": ""})
+        return pack({"part": "", "map": of})
     arrays: dict[str, NDArray[Any]] = {
         **{f"s{i}": np.asarray(step.values, np.float32) for i, step in enumerate(opened.operations)},
         **{f"t{i}": np.asarray(table.values, np.float32) for i, table in enumerate(opened.tables)},
@@ -22,6 +28,7 @@ def part_view(opened: Opened | None, title: str = "", link: dict[str, str] | Non
     chosen = (opened.token, opened.head, opened.chosen_class, opened.channel)
     header = {
         "part": opened.part,
+        "map": of,
         "title": title,
         "token": opened.token,
         "token_name": opened.token_name,
