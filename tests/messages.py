@@ -84,6 +84,11 @@ def message(app: AppTest, key: str) -> tuple[dict[str, Any], dict[str, np.ndarra
     raise AssertionError(f"no view {key}: {[proto.id for proto in views]}")
 
 
+def first_view(app: AppTest) -> bytes:
+    """What the page packed for its first view; the app's own parts before it hold nothing."""
+    return body(next(part.proto.bytes for part in app.main.get("bidi_component") if part.proto.bytes))
+
+
 def photo_of(arrays: dict[str, np.ndarray]) -> np.ndarray:
     """The picture of a view's message, as a browser decodes it."""
     with Image.open(io.BytesIO(arrays["photo"].tobytes())) as image:

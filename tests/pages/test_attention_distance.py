@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.messages import body, unpack
+from tests.messages import first_view, unpack
 from vitviz import checkpoints
 from vitviz.analysis.distance import uniform_distance_px
 from vitviz.checkpoints import Checkpoint, save_checkpoint
@@ -29,7 +29,7 @@ def captions(app: AppTest) -> str:
 
 def heads(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays of the heads' picture."""
-    message = body(app.main.get("bidi_component")[0].proto.bytes)
+    message = first_view(app)
     return unpack(message)
 
 

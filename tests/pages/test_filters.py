@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.messages import body
+from tests.messages import first_view
 from vitviz.analysis import filters
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
@@ -37,7 +37,7 @@ def text(app: AppTest) -> str:
 
 def payload(app: AppTest) -> tuple[dict[str, Any], bytes]:
     """(header, buffers) of the page's client view."""
-    message = body(app.main.get("bidi_component")[0].proto.bytes)
+    message = first_view(app)
     (length,) = struct.unpack_from("<I", message)
     return json.loads(message[4 : 4 + length]), message[4 + length :]
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.messages import body
+from tests.messages import first_view
 from vitviz.analysis import positions
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, from_dict
@@ -39,7 +39,7 @@ def text(app: AppTest) -> str:
 
 def payload(app: AppTest) -> tuple[dict[str, Any], bytes]:
     """(header, buffers) of the page's client view."""
-    message = body(app.main.get("bidi_component")[0].proto.bytes)
+    message = first_view(app)
     (length,) = struct.unpack_from("<I", message)
     return json.loads(message[4 : 4 + length]), message[4 + length :]
 

@@ -11,7 +11,7 @@ import pytest
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
-from tests.messages import body, unpack
+from tests.messages import first_view, unpack
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.models.download import weights_file
@@ -44,7 +44,7 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_shipped_checkpoi
 
 
 def header(app: AppTest) -> dict[str, Any]:
-    return unpack(body(app.main.get("bidi_component")[0].proto.bytes))[0]
+    return unpack(first_view(app))[0]
 
 
 def said(app: AppTest) -> str:
