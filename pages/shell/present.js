@@ -1,5 +1,7 @@
 // Presenting: large type, no sidebar, arrow keys through the stops of a lesson. P begins and ends it, Escape ends it.
 
+import { growing } from '../views/kit/grow.js';
+
 const MARK = 'vitvizPresent';
 const KEPT = 'vitviz.present';
 const READY = Symbol.for('vitviz.present');
@@ -10,7 +12,11 @@ html[data-vitviz-present] { font-size: clamp(18px, 1.4vw, 30px) !important; }
 html[data-vitviz-present] [data-testid="stSidebar"],
 html[data-vitviz-present] [data-testid="stExpandSidebarButton"],
 html[data-vitviz-present] [data-testid="stHeader"] { display: none !important; }
-html[data-vitviz-present] [data-testid="stMainBlockContainer"] { padding-top: 1rem; }
+html[data-vitviz-present] [data-testid="stMainBlockContainer"] { padding: 1rem 2rem; }
+@media (min-width: 1200px) {
+  html[data-vitviz-present] [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) { padding-right: 19rem; }
+  html[data-vitviz-present] .st-key-lesson_panel { width: 17rem !important; }
+}
 html[data-vitviz-present] .st-key-lesson_panel { max-height: calc(100vh - 2rem) !important; top: 1rem !important; }
 `;
 
@@ -22,6 +28,7 @@ export function toggle() {
 function present(on) {
   if (on) document.documentElement.dataset[MARK] = '';
   else delete document.documentElement.dataset[MARK];
+  growing(on);
   sessionStorage.setItem(KEPT, on ? '1' : '');
   window.dispatchEvent(new Event('resize')); // views draw for their new width
 }
@@ -57,5 +64,6 @@ export function presenting() {
   sheet.replaceSync(STYLE);
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   window.addEventListener('keydown', onKey);
+  window.addEventListener('resize', () => growing(MARK in document.documentElement.dataset)); // full screen, say
   if (sessionStorage.getItem(KEPT)) present(true);
 }

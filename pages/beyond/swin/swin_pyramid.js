@@ -10,6 +10,7 @@ import { PALETTE } from '../../views/kit/palette.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT } from '../../views/kit/ramp.js';
 import { plural } from '../../views/kit/words.js';
+import { grown } from '../../views/kit/grow.js';
 
 const QUAD = [0, 1, 2, 3];
 const LEAST = 136;
@@ -103,7 +104,7 @@ class SwinPyramid {
     }
     const { four, normed, merged } = this.now.arrays;
     const C = four.shape[1];
-    const room = Math.max(80, Math.min(640, this.now.width - (this.now.width >= 640 ? 320 : 150)));
+    const room = Math.max(80, Math.min(grown(640), this.now.width - (this.now.width >= 640 ? 320 : 150)));
     const peakOf = (data) => data.reduce((m, v) => Math.max(m, Math.abs(v)), 1e-9);
     const top = peakOf(four.data);
     this.mergeHead.textContent = `Merging into stage ${merge.stage + 1}: token (${merge.token.join(', ')}) from these four`;
@@ -187,7 +188,7 @@ class SwinPyramid {
     const sum = shares.reduce((a, b) => a + b, 0);
     const narrow = this.now.width < 640;
     const room = this.now.width - 24 * (total - 1);
-    let first = narrow ? Math.min(this.now.width, 320) : Math.min(360, room / sum);
+    let first = narrow ? Math.min(this.now.width, 320) : Math.min(grown(360), room / sum);
     // Small stages keep the width of their text; the large ones give way.
     while (!narrow && first > 160 && shares.reduce((all, share) => all + Math.max(LEAST, share * first), 0) > room)
       first -= 8;

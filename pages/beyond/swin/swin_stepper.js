@@ -11,6 +11,7 @@ import { centreOf } from '../../views/kit/place.js';
 import { player } from '../../views/kit/player.js';
 import { rgb } from '../../views/kit/ramp.js';
 import { counted } from '../../views/kit/words.js';
+import { grown } from '../../views/kit/grow.js';
 import { GAP, Windows } from './swin_stepper_windows.js';
 import { LAST, STAGES, pose } from './swin_stepper_poses.js';
 import { shapesOf, tellStage } from './swin_stepper_words.js';
@@ -328,7 +329,7 @@ class SwinStepper extends Windows {
       this.pause();
       this.at = this.goal = Math.round(this.at);
     }
-    this.side = wide ? Math.min(500, Math.floor(width * 0.52)) : Math.min(width, 500);
+    this.side = wide ? Math.min(grown(500), Math.floor(width * 0.52)) : Math.min(width, grown(500));
     this.tile = this.sizes(wide ? width - this.side - 32 : width);
     this.left.style.width = `${this.side}px`;
     paint(this);

@@ -8,6 +8,7 @@ import { mark, pinOf, tokenOfPin } from '../../views/kit/place.js';
 import { blit, heat } from '../../views/kit/pixels.js';
 import { accentLut, legend } from '../../views/kit/ramp.js';
 import { patchName, tokenName } from '../../views/kit/words.js';
+import { grown } from '../../views/kit/grow.js';
 
 const LABEL_PX = 13; // a row's label needs this much of the axis
 const weight = (value) => (value >= 0.001 ? value.toFixed(3) : value === 0 ? '0' : value.toExponential(1));
@@ -102,7 +103,7 @@ class Matrix {
   drawMatrix(query) {
     const { colors, width } = this.now;
     const narrow = this.root.classList.contains('mx-narrow');
-    const room = narrow ? width : Math.min(this.now.header.words ? 420 : 600, width * 0.56);
+    const room = narrow ? width : Math.min(grown(this.now.header.words ? 420 : 600), width * 0.56);
     const left = this.now.header.words ? 52 : 60;
     const top = this.now.header.words ? 44 : 24;
     const side = Math.max(80, Math.floor(room - left));

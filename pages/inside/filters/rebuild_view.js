@@ -6,6 +6,7 @@ import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { PALETTE } from '../../views/kit/palette.js';
 import { blit, offscreen, picture } from '../../views/kit/pixels.js';
+import { grown } from '../../views/kit/grow.js';
 
 const CURVE = 190;
 const FLAT = 40;
@@ -285,7 +286,7 @@ class RebuildView {
       });
     }
     const across = this.now.width >= 720 ? count + 1 : 2;
-    const size = Math.min(280, Math.floor((this.now.width - 24 * (across - 1)) / across));
+    const size = Math.min(grown(280), Math.floor((this.now.width - 24 * (across - 1)) / across));
     for (const self of [this.original, ...this.boxes]) {
       self.size = size;
       self.node.style.width = `${size}px`;

@@ -5,6 +5,7 @@ import { fit } from '../../views/kit/dom.js';
 import { canvas, el } from '../../views/kit/dom.js';
 import { animate } from '../../views/kit/motion.js';
 import { picture } from '../../views/kit/pixels.js';
+import { grown } from '../../views/kit/grow.js';
 
 class PatchesPuzzle {
   constructor({ root }) {
@@ -76,7 +77,7 @@ class PatchesPuzzle {
     const fresh = this.now?.arrays !== message.arrays;
     this.now = message;
     const count = message.header.bars.length;
-    this.side = message.width >= 720 ? (count > 2 ? 224 : 280) : Math.min(320, message.width);
+    this.side = message.width >= 720 ? grown(count > 2 ? 224 : 280) : Math.min(320, message.width);
     if (fresh) this.take(message.arrays);
     this.stop();
     const landed = () => {

@@ -8,6 +8,7 @@ import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { animate } from '../../views/kit/motion.js';
 import { picture } from '../../views/kit/pixels.js';
+import { grown } from '../../views/kit/grow.js';
 import { drawGlass } from './patches_glass.js';
 import { STEP, TILE, drawFilters, drawMap, drawStrip, filterImage } from './patches_map.js';
 
@@ -335,11 +336,11 @@ class PatchesStage {
 
   layOut({ header, width }) {
     const wide = width >= 760;
-    const left = wide ? Math.min(480, Math.floor((width - 32) * 0.47)) : width;
+    const left = wide ? Math.min(grown(480), Math.floor((width - 32) * 0.47)) : width;
     const right = wide ? width - left - 32 : width;
     this.layout.classList.toggle('pt-wide', wide);
     this.left.style.width = `${left}px`;
-    this.last.mapWidth = this.last.side = Math.min(left, 460);
+    this.last.mapWidth = this.last.side = Math.min(left, grown(460));
     this.last.rightWidth = right;
     // Four pictures in a row for grey; for colour one large one and three columns of planes.
     const rows = header.channels;

@@ -7,6 +7,7 @@ import { legend } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { grown } from '../../views/kit/grow.js';
 import { Tables, valueText } from './similarity_tables.js';
 
 const GUTTER = 2;
@@ -362,16 +363,16 @@ class SimilarityView extends Tables {
       m.box.style.display = p < shown ? '' : 'none';
       if (p >= shown) return;
       const cols = this.panels()[p].grid[1];
-      m.tile = Math.max(3, Math.floor((Math.min(column, 560) - HEADINGS - GUTTER * (cols - 1)) / cols));
+      m.tile = Math.max(3, Math.floor((Math.min(column, grown(560)) - HEADINGS - GUTTER * (cols - 1)) / cols));
       m.box.style.width = `${wide ? column : width}px`;
     });
     const { lens } = this;
-    lens.width = wide ? (shown > 1 ? column : Math.min(width - column - GAP - 1, 420)) : width;
+    lens.width = wide ? (shown > 1 ? column : Math.min(width - column - GAP - 1, grown(420))) : width;
     lens.box.style.width = `${lens.width}px`;
     this.left.style.width = `${wide ? width - lens.width - GAP - 1 : width}px`;
     this.right.style.width = `${lens.width}px`;
     this.scale.wanted = Math.min(320, width);
-    this.photo.wanted = Math.min(144, Math.floor(lens.width * 0.45));
+    this.photo.wanted = Math.min(grown(144), Math.floor(lens.width * 0.45));
   }
 }
 

@@ -1,0 +1,35 @@
+"""Presenting on a large screen: pictures grow with it, and are as large as ever when it ends."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Visit
+
+pytestmark = pytest.mark.browser
+
+
+def width_of(page: Page, picture: str) -> float:
+    box = page.locator(picture).bounding_box()
+    assert box
+    return box["width"]
+
+
+def test_a_picture_grows_with_the_screen(visit: Visit) -> None:
+    picture = ".ax-stage"
+    page = visit("?lesson=fifteen&stop=7", width=1920, height=1080)
+    stage = page.locator(picture)
+    expect(stage).to_be_visible()
+    before = width_of(page, picture)
+    page.keyboard.press("p")
+    expect(page.locator('[data-testid="stSidebar"]')).to_be_hidden()
+    page.wait_for_function(
+        "([picture, least]) => [...document.querySelectorAll('[data-testid=stMain] *')]"
+        ".flatMap((node) => [...(node.shadowRoot?.querySelectorAll(picture) ?? [])])"
+        ".some((node) => node.clientWidth >= least)",
+        arg=[picture, 1.2 * before],
+    )
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => !document.documentElement.style.getPropertyValue('--vv-grow')")
