@@ -75,7 +75,7 @@ def test_training_is_drawn_from_the_files_own_records(
 
 
 def test_every_number_of_the_open_question_stands_in_its_file(open_app: OpenApp) -> None:
-    app = open_app(PAGE, **HYBRID, hybrids__view="asked")
+    app = open_app(PAGE, **HYBRID, hybrids__view="asked", hybrids__results="1")
     found = read_result("conv_attention")
     (table,) = app.main.dataframe
     by_title = {title: name for name, title in TITLES.items()}
@@ -90,6 +90,15 @@ def test_every_number_of_the_open_question_stands_in_its_file(open_app: OpenApp)
     dots = [x for figure in drawn for trace in figure["data"] for x in _numbers(trace["x"])]
     assert sorted(dots) == pytest.approx(sorted(100 * entry["test"] for entry in found.rows))
     assert found.made[0].date in captions(app) and (RESULTS / "conv_attention.json").is_file()
+
+
+def test_the_results_wait_for_a_prediction(open_app: OpenApp) -> None:
+    app = open_app(PAGE, **HYBRID, hybrids__view="asked")
+    assert not app.main.dataframe and "attention over convolutions is" not in captions(app)
+    next(one for one in app.main.radio if one.key == "hybrids.question.guess").set_value(0).run()
+    next(one for one in app.main.button if one.key == "hybrids.question.measure").click().run()
+    assert not app.exception and app.main.dataframe
+    assert "At this budget attention over convolutions is" in captions(app)
 
 
 def _numbers(values: Any) -> list[float]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from statistics import mean, stdev
 
 import streamlit as st
 
-from pages.shell import asking, nouns, page
+from pages.shell import asking, controls, nouns, page
 from vitviz.experiments.conv_attention import MODELS, TITLES
 from vitviz.experiments.result import Result, told
 from vitviz.lessons.lesson import Question
@@ -19,7 +20,15 @@ QUESTION = Question(
     "Queries, keys and values from 3 × 3 convolutions, as the lecture wrote it; the same net that does not attend; a"
     " CNN of the same size. Which is most accurate on MNIST?",
     AttentionOverConvolutions(),
+    proof=(("hybrids.results", "1"),),
 )
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="hybrids"):
+    """Whether the results are shown: a prediction that was measured shows them."""
+
+    results: bool
 
 
 def draw() -> None:
@@ -33,6 +42,11 @@ def draw() -> None:
             icon=":material/timer:",
         )
         return
+    if Choice(controls.toggle(Choice.key("results"), "Show the results")).results:
+        _draw_results(found)
+
+
+def _draw_results(found: Result) -> None:
     names = [name for name in MODELS if accuracies(found, name)]
     values = [accuracies(found, name) for name in names]
     marked = names.index("control") if "control" in names else -1

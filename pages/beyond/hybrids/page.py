@@ -24,7 +24,7 @@ class Choice(controls.Chosen, page="hybrids"):
 
 entry = registry.BY_SLUG["hybrids"]
 page.header(entry.title, entry.question)
-controls.hold(stem.Choice, training.Choice)
+controls.hold(stem.Choice, training.Choice, asked.Choice)
 chosen = Choice(
     controls.segmented(
         Choice.key("view"),

@@ -113,7 +113,7 @@ def origin(known: Sequence[Header]) -> str:
         else f"On different machines: {'; '.join(plain(one) for one in sorted(machines))}."
     )
     return (
-        f"{where} One seed each; a run shares its machine with others, so its seconds hold to some ten percent. Each"
-        f" has its own length ({epochs[0]:g} to {epochs[-1]:g} epochs) and peak learning rate ({rates[0]:g} to"
-        f" {rates[-1]:g}), which falls towards the end: lines are to be compared where they end, too."
+        f"{where} One seed each, seconds as their files recorded them. Each has its own length ({epochs[0]:g} to"
+        f" {epochs[-1]:g} epochs) and peak learning rate ({rates[0]:g} to {rates[-1]:g}), which falls towards the end:"
+        " lines are to be compared where they end, too."
     )
