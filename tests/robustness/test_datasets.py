@@ -143,7 +143,7 @@ def server():
             self.send_response(404 if body is None else 200)
             self.send_header("Content-Length", str(len(body or b"")))
             self.end_headers()
-            self.wfile.write(body or b"")
+            self.wfile.write((body or b"")[: -9 if "cut off" in files else None])
 
         def log_message(self, *_: object) -> None:
             pass
@@ -229,6 +229,16 @@ def test_a_damaged_download_leaves_nothing_behind(mnist, data_folder):
     with pytest.raises(DatasetError, match="train-labels-idx1-ubyte.gz"):
         load_dataset("mnist", progress=lambda share, text: None)
     assert list(data_folder.iterdir()) == []
+
+
+def test_a_download_that_is_cut_off_leaves_nothing_behind_and_is_begun_again(mnist, data_folder):
+    files, _ = mnist
+    files["cut off"] = b""  # from now on every answer ends before it has said all
+    with pytest.raises(DatasetError, match="could not be downloaded"):
+        load_dataset("mnist", progress=lambda share, text: None)
+    assert list(data_folder.iterdir()) == []
+    del files["cut off"]
+    assert len(load_dataset("mnist", progress=lambda share, text: None).test_labels) == 4
 
 
 def test_a_cancelled_download_leaves_nothing_behind(mnist, data_folder):

@@ -6,7 +6,7 @@ import { dot, frame, lattice, levels, line, stroke } from '../../views/kit/axes.
 import { counted } from '../../views/kit/words.js';
 import { player } from '../../views/kit/player.js';
 import { button, canvas, el, live } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
+import { gridNavigation, nameGrid } from '../../views/kit/grid.js';
 import { animate } from '../../views/kit/motion.js';
 import { PALETTE } from '../../views/kit/palette.js';
 import { blit, picture } from '../../views/kit/pixels.js';
@@ -101,6 +101,8 @@ class SwinReach {
     const found = this.reached(k, this.block);
     const share = ((100 * found) / this.count()).toFixed(0);
     self.note.textContent = `${counted(found)} of ${counted(this.count())} patches · ${share} %`;
+    const title = this.now.header.panels[k].title;
+    nameGrid(self.map.node, `${title}, block ${this.block}, patch ${this.active() + 1}: ${self.note.textContent}`);
   }
 
   /** A patch that is being reached fades in; the ones before stay lit, older ones lighter. */

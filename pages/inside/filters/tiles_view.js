@@ -4,9 +4,10 @@
 import { timeline } from '../../views/kit/player.js';
 import { legend } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
+import { gridNavigation, nameGrid } from '../../views/kit/grid.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+import { counted, signed } from '../../views/kit/words.js';
 
 const GUT = 4;
 const BARS = 34;
@@ -99,8 +100,17 @@ class TilesView {
     return `${v < 0 ? '−' : ''}${Math.abs(v) >= 1 ? Math.abs(v).toFixed(1) : Math.abs(v).toFixed(2).replace(/^0/, '')}`;
   }
 
+  tellSheet(s, { title, note, moments, told }) {
+    const self = this.sheets[s];
+    self.title.textContent = title;
+    self.note.textContent = [note, moments[this.frameOf(s)]].filter(Boolean).join(' · ');
+    self.told.textContent = told[this.frameOf(s)] ?? '';
+    const said = self.told.textContent || self.note.textContent;
+    nameGrid(self.map.node, `${title}: ${counted(this.shape(s)[1])} tiles. ${said}`);
+  }
+
   drawSheet(s) {
-    const { map, bars, title, note: sub, told, side } = this.sheets[s];
+    const { map, bars, side } = this.sheets[s];
     const { colors, header } = this.now;
     const cols = this.columnsOf(s);
     const rows = this.rowsOf(s);
@@ -117,10 +127,7 @@ class TilesView {
         side - 2.5,
       );
     }
-    const sheet = header.sheets[s];
-    title.textContent = sheet.title;
-    sub.textContent = [sheet.note, sheet.moments[this.frameOf(s)]].filter(Boolean).join(' · ');
-    told.textContent = sheet.told[this.frameOf(s)] ?? '';
+    this.tellSheet(s, header.sheets[s]);
     bars.node.style.display = this.now.arrays[`shares${s}`] ? '' : 'none';
     if (!this.now.arrays[`shares${s}`]) return;
     const width = map.width;
@@ -184,7 +191,8 @@ class TilesView {
         ctx.fillStyle = this.now.colors.muted;
         ctx.fillText(name, plane / 2, plane + 10);
       }
-      map.node.setAttribute('aria-label', name ? `Weights of the ${name} channel` : 'Weights');
+      const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => signed(value, 3));
+      map.node.setAttribute('aria-label', `Weights${name && ` of the ${name} channel`}, from ${low} to ${high}`);
     });
   }
 

@@ -5,7 +5,7 @@ import { centreOf } from '../../views/kit/place.js';
 import { timeline } from '../../views/kit/player.js';
 import { legend } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
+import { gridNavigation, nameGrid } from '../../views/kit/grid.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { grown } from '../../views/kit/grow.js';
 import { Tables, valueText } from './similarity_tables.js';
@@ -259,6 +259,7 @@ class SimilarityView extends Tables {
     this.time.draw();
     this.mosaics.slice(0, this.panels().length).forEach(({ title, note }, p) => {
       title.textContent = this.panels()[p].title;
+      nameGrid(this.mosaics[p].map.node, `${title.textContent}: one map of similarities per position`);
       note.textContent = [this.panels()[p].note, this.momentWords(p)].filter(Boolean).join(' · ');
     });
     this.told.style.display = this.frames() > 1 ? '' : 'none';

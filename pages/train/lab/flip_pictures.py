@@ -13,7 +13,7 @@ from vitviz.analysis.distance import corner_distance_px, uniform_distance_px
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.pin import Pin
 from vitviz.plots.life import Picture, to_bytes
-from vitviz.words import percent, plural
+from vitviz.words import percent, plural, signed
 
 if TYPE_CHECKING:
     from vitviz.config import ModelConfig
@@ -115,7 +115,8 @@ def _similarity_picture(inside: Sequence[Inside] | None) -> Picture:
     for table in tables:
         found = positions.structure(table, grid)
         captions.append(
-            f"Neighbours {found.either_step:.2f}, pairs that share neither row nor column {found.elsewhere:.2f}."
+            f"Neighbours {signed(found.either_step)}, pairs that share neither row nor column"
+            f" {signed(found.elsewhere)}."
             if min(rows, cols) > 1
             else f"A grid of {plural(rows * cols, 'patch', 'patches')} has no neighbours both ways to compare."
         )
@@ -202,7 +203,8 @@ def _confusion_picture(frames: Sequence[Frame]) -> Picture | None:
         )
         most = confusion.most_confused(one.counts)
         if most is not None:
-            words += f"; most often {classes[most[0]]} is read as {classes[most[1]]} ({most[2]:,} times)"
+            often = "once" if most[2] == 1 else f"{most[2]:,} times"
+            words += f"; most often {classes[most[0]]} is read as {classes[most[1]]} ({often})"
         captions.append(words + ".")
     return Picture(
         "confusion",
@@ -228,6 +230,9 @@ def _worst_picture(frames: Sequence[Frame]) -> Picture:
         "Most wrong",
         "rgb",
         tiles.reshape(len(tiles), count // wide, wide, *tiles.shape[2:]),
-        captions=["True class, and the probability that it gets."] * len(tiles),
+        captions=[
+            f"True class, and the probability that it gets; least of all {', '.join(one.worst_words[:1])}."
+            for one in judged
+        ],
         tiles=[list(one.worst_words) for one in judged],
     )

@@ -39,11 +39,16 @@ function cellUnder(node, options, event) {
   return options.cellAt ? options.cellAt(x, y) : evenCell(x, y, box, options.rows(), options.cols());
 }
 
+/** What a grid is called, with what its keys do; again, where what it shows has changed. */
+export function nameGrid(node, label) {
+  node.setAttribute('aria-label', `${label}. Arrow keys move, Enter pins.`);
+}
+
 function describe(node, label) {
   node.tabIndex = 0;
   node.setAttribute('role', 'application');
   node.setAttribute('aria-roledescription', 'grid of cells');
-  node.setAttribute('aria-label', `${label}. Arrow keys move, Enter pins.`);
+  nameGrid(node, label);
 }
 
 /** What a key does: it moves, picks, leaves, or is one of the view's own. */
