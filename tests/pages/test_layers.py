@@ -216,3 +216,22 @@ def test_registers_are_measured_or_said_to_be_missing(open_app: OpenApp) -> None
     assert header["notes"][-1] == f"lengths {lengths.min():.1f} to {lengths.max():.1f}"
     assert header["titles"][-1] == "layer 4"
     assert "times the median" in captions(app)
+
+
+def test_what_cannot_be_measured_is_said_and_tried_again(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vitviz.analysis import cka as analysis
+
+    def broken(features: np.ndarray) -> np.ndarray:
+        raise ValueError("nothing to compare")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(analysis, "gram", broken)
+        app = open_app(
+            PAGE, **(DIGITS | {"image": "digits:6"}), layers__view="alike", layers__compared="mean"
+        )
+        app = ended(app)
+        assert "could not be computed" in app.main.warning[0].value
+    app.run()
+    assert not ended(app).main.warning and "Found elsewhere" in captions(app)

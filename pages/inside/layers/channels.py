@@ -13,12 +13,12 @@ from pages.inside.layers import literature, pictures, predict, tasks
 from pages.inside.layers.pictures import Seen
 from pages.inside.layers.sides import Side
 from pages.shell import controls, nouns, page, stand_in, subject
+from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import channels as analysis
 from vitviz.analysis import fields as reach
 from vitviz.analysis.channels import Peaks
 from vitviz.config import CNNConfig
-from vitviz.data.dataset import Dataset
 from vitviz.data.preparation import prepare
 from vitviz.lessons.kinds import Drag, Measured
 from vitviz.models.abilities import abilities
@@ -38,6 +38,18 @@ class Choice(controls.Chosen, page="layers"):
     """Which CNN is shown, by its key."""
 
     cnn: str
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """What a CNN's channels respond to over a set.
+
+    peaks: a layer each. alike: how many of a channel's top pictures are of one class, the mean over a layer's channels.
+    """
+
+    peaks: list[Peaks]
+    alike: list[float] | None  # None without labels
+    chance: float
 
 
 @dataclass(frozen=True)
@@ -61,26 +73,25 @@ def draw(one: Side) -> None:
         with st.container(width="content"), page.options():
             seen = pictures.choose((cnn,), MOST, USUAL)
     found = tasks.results(
-        [tasks.task(("peaks", cnn.known, seen), partial(peaks_over, cnn.now.model, seen))],
+        [tasks.task(("responses", cnn.known, seen), partial(responses, cnn.now.model, seen))],
         f"Looking for the strongest patches of {seen.title}",
     )
     if found is None:
         return
-    (peaks,) = found
+    (over,) = found
     places = ends(cnn)
-    _view(
-        message(cnn, places, peaks, seen), key=VIEW, triggers=("open",), on_change=partial(_open, seen.source)
-    )
-    page.caption(describe(cnn, places, peaks, seen))
+    data = message(cnn.known, cnn, cnn.now.image, cnn.now.offset, seen, over.peaks)
+    _view(data, key=VIEW, triggers=("open",), on_change=partial(_open, seen.source))
+    page.caption(describe(cnn, places, over, seen))
     literature.say("channels")
-    if seen.data.test_labels is not None:
+    if over.alike is not None:
         with first:
-            _ask(one, cnn, peaks, seen)
+            _ask(one, cnn, over.alike, over.chance, seen)
     page.drawers(
         "layers.channels",
         math=MATHEMATICS,
         code=(Peaks.of, analysis.of_the_top, reach.Field.through),
-        numbers=partial(numbers, places, peaks, seen),
+        numbers=partial(numbers, places, over.peaks, seen),
     )
 
 
@@ -109,35 +120,48 @@ def ends(cnn: Side) -> list[Place]:
     return places
 
 
-def peaks_over(model: LoadedModel, seen: Seen) -> Generator[float, None, list[Peaks]]:
-    """Every channel's strongest response to every picture, layer by layer."""
-    images = seen.images(model)
+def responses(model: LoadedModel, seen: Seen) -> Generator[float, None, Responses]:
+    """Every channel's strongest response to every picture, layer by layer, and how its top pictures are alike."""
+    images, labels = seen.images(model), seen.data.test_labels
     parts: list[list[Peaks]] = []
     for said in stream(model, images, pictures.BATCH):
         parts.append([Peaks.of(layer.places) for layer in said])
-        yield sum(len(part[0].values) for part in parts) / len(images)
-    return [Peaks.joined(layer) for layer in zip(*parts, strict=True)]
+        yield 0.95 * sum(len(part[0].values) for part in parts) / len(images)
+    peaks = [Peaks.joined(layer) for layer in zip(*parts, strict=True)]
+    if labels is None:
+        return Responses(peaks, None, 0.0)
+    first, count = labels[: seen.count], tops_of(seen)
+    alike = [analysis.mean_of_one_class(layer, first, count) for layer in peaks]
+    return Responses(peaks, alike, analysis.by_chance(first, count))
 
 
-def message(cnn: Side, places: Sequence[Place], peaks: Sequence[Peaks], seen: Seen) -> bytes:
-    """The strongest channels of every stage, for the browser."""
-    said = cnn.said()
+def tops_of(seen: Seen) -> int:
+    """How many patches of a channel there are."""
+    return min(TOPS, seen.count)
+
+
+@cached.per_picture(shared=16, upload=2)
+def message(
+    known: str, _cnn: Side, image: str, offset: cached.Offset, seen: Seen, _peaks: Sequence[Peaks]
+) -> bytes:
+    """The strongest channels of every stage, for the browser; kept, as hundreds of patches are cut for it."""
+    said = _cnn.said()
     stages = []
-    for place in places:
-        maps, of_set = said[place.index].places[0], peaks[place.index]
+    for place in ends(_cnn):
+        maps, of_set = said[place.index].places[0], _peaks[place.index]
         share = analysis.of_the_top(maps, of_set, TOPS)
         shown = [
             plots.Channel(
                 channel,
                 np.ascontiguousarray(maps[..., channel]),
                 float(share[channel]),
-                [top(cnn, place, of_set, channel, int(i), seen) for i in of_set.top(channel, TOPS)],
+                [top(_cnn, place, of_set, channel, int(i), seen) for i in of_set.top(channel, TOPS)],
             )
             for channel in analysis.strongest(share, SHOWN)
         ]
-        note = f"{maps.shape[2]} channels; a place sees {_square(place, cnn)}"
+        note = f"{maps.shape[2]} channels; a place sees {_square(place, _cnn)}"
         stages.append(plots.Stage(place.title, note, shown))
-    return plots.channels_view(cnn.now.ground(seen=False), stages)
+    return plots.channels_view(_cnn.now.ground(seen=False), stages)
 
 
 def _square(place: Place, cnn: Side) -> str:
@@ -165,48 +189,31 @@ def _open(source: str) -> None:
         nouns.set_image(f"{source}:{said}")
 
 
-def describe(cnn: Side, places: Sequence[Place], peaks: Sequence[Peaks], seen: Seen) -> str:
+def describe(cnn: Side, places: Sequence[Place], over: Responses, seen: Seen) -> str:
     """How much one channel's top pictures are of one class, stage by stage, and by chance."""
-    data, count = seen.data, min(TOPS, seen.count)
-    if data.test_labels is None:
+    if over.alike is None:
         return (
             f"Over {seen.title}. They have no labels, so nobody can say whether a channel's top pictures are of one"
             " class."
         )
-    labels = data.test_labels[: seen.count]
-    found = [analysis.mean_of_one_class(peaks[place.index], labels, count) for place in places]
-    steps = ", ".join(
-        f"{value:.1f} ({place.title.lower()})" for place, value in zip(places, found, strict=True)
-    )
+    steps = ", ".join(f"{over.alike[place.index]:.1f} ({place.title.lower()})" for place in places)
     return (
-        f"Of the {count} pictures that one channel of {cnn.shown} responds to most, so many are of one class, in the"
-        f" mean over all channels: {steps}; {analysis.by_chance(labels, count):.1f} by chance. Over {seen.title}; the"
-        " channels shown are those that the chosen picture brings nearest to their strongest."
+        f"Of the {tops_of(seen)} pictures that one channel of {cnn.shown} responds to most, so many are of one class,"
+        f" in the mean over all channels: {steps}; {over.chance:.1f} by chance. Over {seen.title}; the channels shown"
+        " are those that the chosen picture brings nearest to their strongest."
     )
 
 
-def _ask(one: Side, cnn: Side, peaks: Sequence[Peaks], seen: Seen) -> None:
-    labels = _labels(seen.data, seen.count)
-    count = min(TOPS, seen.count)
-
+def _ask(one: Side, cnn: Side, alike: Sequence[float], chance: float, seen: Seen) -> None:
     def answer() -> Measured:
-        value = analysis.mean_of_one_class(peaks[-1], labels, count)
-        return Measured(
-            value,
-            f"In the stem it is {analysis.mean_of_one_class(peaks[0], labels, count):.1f}, and"
-            f" {analysis.by_chance(labels, count):.1f} by chance.",
-        )
+        return Measured(alike[-1], f"In the stem it is {alike[0]:.1f}, and {chance:.1f} by chance.")
 
     prompt = (
-        f"Of the {count} pictures that one channel of the last stage responds to most, how many are of one class,"
-        " in the mean?"
+        f"Of the {tops_of(seen)} pictures that one channel of the last stage responds to most, how many are of one"
+        " class, in the mean?"
     )
     key = f"channels.{cnn.now.choice.key}.{seen}"
-    predict.first(one, key, prompt, Drag(1, count, 0.5), answer)
-
-
-def _labels(data: Dataset, count: int) -> analysis.Indices:
-    return data.labels_of("test")[:count]
+    predict.first(one, key, prompt, Drag(1, tops_of(seen), 0.5), answer)
 
 
 def numbers(places: Sequence[Place], peaks: Sequence[Peaks], seen: Seen) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import streamlit as st
@@ -54,6 +54,7 @@ class Alike:
         """(N, N) between places."""
         return self.cosines[layer][len(self.prefix) :]
 
+    @cached_property
     def leads(self) -> list[float]:
         """(layers,): how much more alike touching places are than others."""
         return [analysis.lead_of_neighbours(self.places(i), grid) for i, grid in enumerate(self.grids)]
@@ -154,7 +155,7 @@ def describe(found: Sequence[Alike], chosen: int, centred: bool) -> str:
         f" ({signed(values[best])}); the median over all places is"
         f" {signed(float(np.median(one.cosines[layer][asked])))}."
     )
-    leads = [each.leads() for each in found]
+    leads = [each.leads for each in found]
     text += " Touching places are more alike than others by " + "; ".join(
         f"{signed(lead[0])} in {each.side.layers[0].said} and {signed(lead[-1])} in"
         f" {each.side.layers[-1].said} ({each.side.shown})"
@@ -199,7 +200,7 @@ def numbers(found: Sequence[Alike]) -> None:
         "median cosine": [],
     }
     for one in found:
-        for i, (layer, lead) in enumerate(zip(one.side.layers, one.leads(), strict=True)):
+        for i, (layer, lead) in enumerate(zip(one.side.layers, one.leads, strict=True)):
             columns["model"].append(one.side.title)
             columns["layer"].append(layer.title)
             columns["touching minus others"].append(lead)

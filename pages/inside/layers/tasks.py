@@ -24,7 +24,8 @@ _behind = Background()
 class Task(Generic[R]):
     """A result that grows in parts: advanced by a thread, read by pages."""
 
-    def __init__(self, work: Work[R]) -> None:
+    def __init__(self, of: tuple[Hashable, ...], work: Work[R]) -> None:
+        self.of = of
         self._work: Work[R] | None = work
         self._ended = threading.Event()
         self.share, self.trouble = 0.0, False
@@ -66,7 +67,7 @@ def task(of: tuple[Hashable, ...], make: Callable[[], Work[R]]) -> Task[R]:
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
 def _task(of: tuple[Hashable, ...], _make: Callable[[], Work[Any]]) -> Task[Any]:
-    return Task(_make())
+    return Task(of, _make())
 
 
 def results(tasks: Sequence[Task[R]], saying: str) -> list[R] | None:
@@ -80,7 +81,10 @@ def results(tasks: Sequence[Task[R]], saying: str) -> list[R] | None:
         _behind.ask(one)
     if waiting:
         waiting[-1].wait(PATIENCE_S)
-    if any(one.trouble for one in tasks):
+    failed = [one for one in tasks if one.trouble]
+    if failed:
+        for one in failed:
+            _task.clear(one.of, None)  # the next look tries again
         st.warning(f"{saying}: this could not be computed. Choose another set of pictures, or another model.")
         return None
     found = [one.result for one in tasks if one.result is not None]

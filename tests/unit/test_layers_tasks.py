@@ -1,0 +1,47 @@
+"""A measure over a set: it grows in parts, ends in a result or in trouble, and lets go of what it held."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import weakref
+from collections.abc import Generator
+
+import pytest
+
+from pages.inside.layers.tasks import Task
+
+
+class Held:
+    """Stands for a model."""
+
+
+def counting(held: Held) -> Generator[float, None, int]:
+    yield 0.5
+    yield 1.0
+    return 7
+
+
+def test_it_grows_and_lets_go_of_the_model() -> None:
+    held = Held()
+    gone = weakref.ref(held)
+    task = Task(("count",), counting(held))
+    del held
+    assert task.advance() and task.share == 0.5 and not task.ended
+    assert task.advance() and task.share == 1.0
+    assert not task.advance() and task.ended and task.result == 7 and not task.trouble
+    assert not task.advance()
+    gc.collect()
+    assert gone() is None
+
+
+def test_trouble_ends_it_without_a_result(caplog: pytest.LogCaptureFixture) -> None:
+    def failing() -> Generator[float, None, int]:
+        yield 0.1
+        raise ValueError("a set that is gone")
+
+    task = Task(("fail",), failing())
+    assert task.advance()
+    with caplog.at_level(logging.CRITICAL):
+        assert not task.advance()
+    assert task.ended and task.trouble and task.result is None
