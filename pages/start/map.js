@@ -7,6 +7,7 @@ import { photo } from '../views/kit/photo.js';
 import { pinAt, showsTokens } from './map_cells.js';
 import { equations, means } from './map_equations.js';
 import { Journey, drawMoment } from './map_journey.js';
+import { labelStream, sceneLabels } from './map_labels.js';
 import { layout } from './map_layout.js';
 import { MapModel } from './map_model.js';
 import { Moment } from './map_moment.js';
@@ -107,22 +108,11 @@ class MapView {
       under: (id, event) => this.tokenUnder(id, event),
       look: (id, pin) => this.lookByKey(id, pin),
     });
-    this.labels();
+    this.streamLabel = sceneLabels(this.bands.core, this.plan);
     this.over = canvas(this.stage, { class: 'mp-over', 'aria-hidden': 'true' });
     this.equations.draw(this.now.header.equations);
     this.panel.place(this.bands);
     if (focused) this.parts.get(focused)?.open.focus();
-  }
-
-  /** The few words of the scene: whose stream it is, what the curves are. */
-  labels() {
-    const { core, narrow, boxes } = this.plan;
-    if (!core || narrow) return;
-    this.streamLabel = el(this.bands.core, 'span', { class: 'mp-note mp-stream-note', 'aria-hidden': 'true' });
-    const line = core.lines.at(-1);
-    if (!line.lens) return;
-    const note = el(this.bands.core, 'span', { class: 'mp-note', 'aria-hidden': 'true' }, 'If the head read here');
-    Object.assign(note.style, { left: `${boxes[line.ids[0]].tile.x}px`, top: `${core.lines[0].lens.y - 17}px` });
   }
 
   // ------------------------------------------------------------ painting
@@ -198,7 +188,7 @@ class MapView {
     scene.course = resting ? this.model.course(scene.pin) : null;
     if (!resting) this.restSoon(scene.pin);
     drawScene(this.under.size(this.room, this.height), scene);
-    if (this.streamLabel) this.labelStream(scene.pin);
+    if (this.streamLabel) labelStream(this.streamLabel, this.plan, this.model.shortName(scene.pin));
   }
 
   restSoon(pin) {
@@ -207,14 +197,6 @@ class MapView {
       this.rested = pin;
       this.schedule();
     }, 180);
-  }
-
-  labelStream(pin) {
-    const words = `The stream of ${this.model.shortName(pin)}: as thick as it is long`;
-    if (this.streamLabel.textContent === words) return;
-    this.streamLabel.textContent = words;
-    const { tile } = this.plan.boxes[this.plan.core.lines[0].ids[0]];
-    Object.assign(this.streamLabel.style, { left: `${tile.x}px`, top: '-20px' });
   }
 
   /** The sequence's tile shows the token that is looked at among its rows. */
