@@ -20,7 +20,8 @@ from vitviz.models.download import weights_file
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, find
 from vitviz.models.published import SMALL, by_hand, fetch, is_whole, offer, offers
-from vitviz.models.size import MOST_MILLIONS, millions, published_megabytes, too_large
+from vitviz.models.size import MOST_MILLIONS, millions, too_large
+from vitviz.models.tally import published_megabytes
 from vitviz.models.zoo import create_model
 
 TINY = ViTConfig(image_size=16, patch_size=8, num_classes=3, embed_dim=8, depth=1, num_heads=2)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from vitviz.models.download import NoNetworkError, Progress, download, weights_file
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
-from vitviz.models.size import MOST_MILLIONS, millions, published_megabytes, too_large
+from vitviz.models.size import MOST_MILLIONS, millions, too_large
+from vitviz.models.tally import published_megabytes
 
 # The small ones that show most: a classifier, one that learned without labels, a ViT that saw more, windows.
 SMALL = (

@@ -1,0 +1,84 @@
+"""Closed forms against the counted models, against the papers' numbers, and one layer by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vitviz.checkpoint_header import read_header
+from vitviz.config import SwinConfig, ViTConfig
+from vitviz.models import costs, tally
+from vitviz.models.pretrained_list import PRETRAINED
+from vitviz.models.zoo import PRESETS
+
+SHIPPED = sorted((Path(__file__).resolve().parents[2] / "checkpoints").glob("*.safetensors"))
+# Millions of parameters and 10^9 multiply-adds, recomputed independently of this project.
+PAPERS = {
+    "vit_tiny_16": (5_717_416, 1.26),
+    "vit_base_16": (86_567_656, 17.58),
+    "vit_base_32": (88_224_232, 4.41),
+    "vit_large_16": (304_326_632, 61.6),
+    "vit_huge_14": (632_045_800, 167.4),
+    "deit_small_distilled_16": (22_436_432, 4.63),
+    "swin_tiny": (28_288_354, 4.5),
+    "swin_base": (87_768_224, 15.4),
+}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_counted_right(name: str) -> None:
+    preset = PRESETS[name]
+    side = preset.preparation.image_size
+    counted = costs.count_parameters(costs.meta_model(preset.config))
+    assert sum(tally.parameters(preset.config).values()) == sum(counted.values())
+    assert tally.parameters(preset.config)[tally.HEAD] == sum(
+        count for part, count in counted.items() if part in ("norm", "head", "head_dist")
+    )
+    assert sum(tally.multiply_adds(preset.config, side).values()) == costs.multiply_adds(
+        preset.config, side, side
+    )
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_every_shipped_model_is_counted_right(path: Path) -> None:
+    header = read_header(path)
+    side = header.preparation.image_size
+    assert sum(tally.parameters(header.config).values()) == header.card["parameters"]
+    assert sum(tally.multiply_adds(header.config, side).values()) == costs.multiply_adds(
+        header.config, side, side
+    )
+
+
+@pytest.mark.parametrize("name", ["vit_base_patch8_224.augreg_in21k_ft_in1k", "swin_base_patch4_window12_384.ms_in1k",
+                                  "vit_small_patch14_reg4_dinov2.lvd142m"])  # fmt: skip
+def test_published_shapes_are_counted_right(name: str) -> None:
+    entry = PRETRAINED[name]
+    side = entry.opens_at_px
+    found = sum(tally.multiply_adds(entry.config, side).values())
+    assert found == costs.multiply_adds(entry.config, side, side)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_papers_numbers(name: str) -> None:
+    weights, giga = PAPERS[name]
+    config = PRESETS[name].config
+    assert sum(tally.parameters(config).values()) == weights
+    assert sum(tally.multiply_adds(config, 224).values()) / 1e9 == pytest.approx(giga, rel=0.006)
+
+
+def test_one_layer_by_hand() -> None:
+    """ViT-B/16 at 224 px: 197 tokens of 768, twelve layers; a layer 12 D^2 + 13 D weights."""
+    config = PRESETS["vit_base_16"].config
+    assert tally.parameters(config)[tally.LAYERS] == 12 * (12 * 768**2 + 13 * 768)
+    found = tally.multiply_adds(config, 224)
+    assert found[tally.LAYERS] == 12 * 197 * 12 * 768**2
+    assert found[tally.ATTENTION] == 12 * 2 * 197**2 * 768
+    assert tally.tokens(config, 224) == 197 and tally.tokens(PRESETS["swin_tiny"].config, 224) == 56**2
+
+
+def test_what_does_not_tile_is_refused() -> None:
+    with pytest.raises(ValueError, match="patches of 16 px do not tile a picture of 220 px"):
+        tally.multiply_adds(ViTConfig(image_size=224, patch_size=16), 220)
+    with pytest.raises(ValueError, match="windows of 4 x 4 do not tile 6 x 6 tokens"):
+        tally.multiply_adds(SwinConfig(image_size=12), 12)

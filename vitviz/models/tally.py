@@ -1,0 +1,277 @@
+"""Parameters and multiply-adds in closed form, by part: known without torch and without weights, however large."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from itertools import pairwise
+
+from vitviz.config import (
+    CNNConfig,
+    ConvAttentionConfig,
+    FlatAttentionConfig,
+    ModelConfig,
+    SwinConfig,
+    ViTConfig,
+)
+from vitviz.models.size import stage_widths
+
+EMBEDDING, POSITIONS, LAYERS, ATTENTION, HEAD = "embedding", "positions", "layers", "attention", "head"
+Counts = dict[str, int]  # by part, in the order of the data
+_BYTES = 4  # of a published weight: fp32
+
+
+def parameters(config: ModelConfig) -> Counts:
+    """Parameters by part: embedding (or stem), positions with [CLS] and its like, layers, norm and head.
+
+    A ViT's layer has (4 + 2r) D^2 weights in its linear maps, r the MLP's ratio (ViT paper, table 1 and appendix A).
+    """
+    return _parameters(config)
+
+
+def published_megabytes(config: ViTConfig | SwinConfig) -> float:
+    """The size of a published fp32 file in MB of 10^6 bytes, to its header; ViT, DeiT, DINO and Swin as published."""
+    return _BYTES * sum(parameters(config).values()) / 1e6
+
+
+def multiply_adds(config: ModelConfig, side_px: int) -> Counts:
+    """Multiply-adds of one square picture by part; what papers call 'FLOPs'.
+
+    A ViT's layer over T tokens: (4 + 2r) T D^2 in its linear maps ('layers') and 2 T^2 D in its two products with
+    attention ('attention'); a Swin's: 2 M^2 T C (Swin paper, eq. 2). Norms, softmax and biases are not counted.
+
+    Raises:
+        ValueError: if patches or windows do not tile the picture.
+    """
+    return _multiply_adds(config, side_px)
+
+
+def tokens(config: ModelConfig, side_px: int) -> int | None:
+    """How many tokens the picture becomes, those before the patches included; of a Swin in its first stage.
+
+    None for a CNN, which has none.
+    """
+    if isinstance(config, ViTConfig | SwinConfig):
+        prefix = len(config.prefix_tokens) if isinstance(config, ViTConfig) else 0
+        return _cells(side_px, config.patch_size) ** 2 + prefix
+    if isinstance(config, ConvAttentionConfig):
+        return side_px**2
+    return 1 if isinstance(config, FlatAttentionConfig) else None
+
+
+def _cells(side_px: int, patch_px: int) -> int:
+    if side_px % patch_px:
+        raise ValueError(f"patches of {patch_px} px do not tile a picture of {side_px} px")
+    return side_px // patch_px
+
+
+@singledispatch
+def _parameters(config: ModelConfig) -> Counts:
+    raise ValueError(f"parameters of a {type(config).__name__} are not known in closed form")
+
+
+@singledispatch
+def _multiply_adds(config: ModelConfig, side_px: int) -> Counts:
+    raise ValueError(f"multiply-adds of a {type(config).__name__} are not known in closed form")
+
+
+# ---------------------------------------------------------------- a ViT, a DeiT, a hybrid
+
+
+@_parameters.register
+def _(config: ViTConfig) -> Counts:
+    width, prefix = config.embed_dim, len(config.prefix_tokens)
+    hidden = int(width * config.mlp_ratio)
+    places = config.grid[0] * config.grid[1] + (prefix if config.position_on_prefix else 0)
+    flat = config.in_chans * config.patch_size**2
+    table = {"learned": places * width, "pixels": (flat + 1) * width}.get(config.positions, 0)
+    maps = _qkv(config) + (3 * width if config.qkv_bias else 0)
+    maps += (width + 1) * width if config.output_projection else 0
+    maps += (width + 1) * hidden + (hidden + 1) * width
+    scales = 2 * width if config.layer_scale is not None else 0
+    heads = (2 if config.distilled else 1) if config.num_classes else 0
+    return {
+        EMBEDDING: _embedding(config),
+        POSITIONS: table + prefix * width,
+        LAYERS: config.depth * (maps + 4 * width + scales),
+        HEAD: (2 * width if config.final_norm else 0) + heads * (width + 1) * config.num_classes,
+    }
+
+
+def _qkv(config: ViTConfig) -> int:
+    """Weights of the maps to q, k and v; heads that map their own slice have fewer."""
+    return 3 * config.embed_dim**2 // (config.num_heads if config.head_input == "slice" else 1)
+
+
+def _embedding(config: ViTConfig) -> int:
+    if not config.stem:
+        bias = config.embed_dim if config.embed_bias else 0
+        return config.in_chans * config.patch_size**2 * config.embed_dim + bias
+    widths = (config.in_chans, *config.stem)
+    convolutions = sum(9 * before * after + 2 * after for before, after in pairwise(widths))
+    return convolutions + (widths[-1] + 1) * config.embed_dim
+
+
+@_multiply_adds.register
+def _(config: ViTConfig, side_px: int) -> Counts:
+    width, cells = config.embed_dim, _cells(side_px, config.patch_size)
+    count = cells**2
+    length = count + len(config.prefix_tokens)
+    hidden = int(width * config.mlp_ratio)
+    flat = config.in_chans * config.patch_size**2 * width
+    maps = _qkv(config) + (width**2 if config.output_projection else 0) + 2 * width * hidden
+    heads = 2 if config.distilled else 1
+    return {
+        EMBEDDING: _stem(config, cells) if config.stem else count * flat,
+        POSITIONS: count * flat if config.positions == "pixels" else 0,
+        LAYERS: config.depth * length * maps,
+        ATTENTION: config.depth * 2 * length**2 * width,
+        HEAD: heads * width * config.num_classes,
+    }
+
+
+def _stem(config: ViTConfig, cells: int) -> int:
+    """A hybrid's convolutions: the last h = ceil(log2 P) halve the map, those before them keep it."""
+    halvings = (config.patch_size - 1).bit_length()
+    widths, side = (config.in_chans, *config.stem), cells * 2**halvings
+    total = 0
+    for index, (before, after) in enumerate(pairwise(widths)):
+        side //= 2 if index >= len(config.stem) - halvings else 1
+        total += side**2 * 9 * before * after
+    return total + cells**2 * widths[-1] * config.embed_dim
+
+
+# ---------------------------------------------------------------- a Swin
+
+
+@_parameters.register
+def _(config: SwinConfig) -> Counts:
+    """A norm after the embedding, a table of biases a block, mergings without a bias after a norm over 4 C."""
+    widths, table = stage_widths(config), (2 * config.window_size - 1) ** 2
+    layers = sum(8 * width**2 + 8 * width for width in widths[:-1])
+    for depth, width, heads in zip(config.depths, widths, config.num_heads, strict=True):
+        hidden = int(width * config.mlp_ratio)
+        maps = 4 * width**2 + width + (3 * width if config.qkv_bias else 0)
+        layers += depth * (maps + (2 * width + 1) * hidden + width + 4 * width + table * heads)
+    first = config.embed_dim
+    return {
+        EMBEDDING: (config.in_chans * config.patch_size**2 + 1) * first + 2 * first,
+        POSITIONS: 0,
+        LAYERS: layers,
+        HEAD: 2 * widths[-1] + (widths[-1] + 1) * config.num_classes,
+    }
+
+
+@_multiply_adds.register
+def _(config: SwinConfig, side_px: int) -> Counts:
+    cells, widths = _cells(side_px, config.patch_size), stage_widths(config)
+    counts = {
+        EMBEDDING: cells**2 * config.in_chans * config.patch_size**2 * config.embed_dim,
+        POSITIONS: 0,
+        LAYERS: 0,
+        ATTENTION: 0,
+        HEAD: widths[-1] * config.num_classes,
+    }
+    for stage, (depth, width) in enumerate(zip(config.depths, widths, strict=True)):
+        if stage:
+            cells = -(-cells // 2)
+            counts[LAYERS] += cells**2 * 2 * width * width  # 4 C -> 2 C, with 2 C the stage's width
+        window = min(config.window_size, cells)
+        if cells % window:
+            raise ValueError(f"windows of {window} x {window} do not tile {cells} x {cells} tokens")
+        counts[LAYERS] += depth * cells**2 * (4 * width**2 + 2 * width * int(width * config.mlp_ratio))
+        counts[ATTENTION] += depth * 2 * window**2 * cells**2 * width
+    return counts
+
+
+# ---------------------------------------------------------------- a CNN
+
+
+@_parameters.register
+def _(config: CNNConfig) -> Counts:
+    widths = config.widths
+    layers = 0
+    for before, after, stride in _blocks(config):
+        layers += 9 * (before + after) * after + 4 * after
+        if not config.pooled and (stride > 1 or before != after):
+            layers += before * after + 2 * after
+    return {
+        EMBEDDING: 9 * config.in_chans * widths[0] + 2 * widths[0],
+        POSITIONS: 0,
+        LAYERS: layers,
+        HEAD: (widths[-1] + 1) * config.num_classes,
+    }
+
+
+@_multiply_adds.register
+def _(config: CNNConfig, side_px: int) -> Counts:
+    layers, side = 0, side_px
+    for before, after, stride in _blocks(config):
+        smaller = -(-side // stride)
+        # Plain blocks pool after their first convolution, residual ones stride in it.
+        layers += (side if config.pooled else smaller) ** 2 * 9 * before * after
+        layers += smaller**2 * 9 * after * after
+        if not config.pooled and (stride > 1 or before != after):
+            layers += smaller**2 * before * after
+        side = smaller
+    return {
+        EMBEDDING: side_px**2 * 9 * config.in_chans * config.widths[0],
+        POSITIONS: 0,
+        LAYERS: layers,
+        ATTENTION: 0,
+        HEAD: config.widths[-1] * config.num_classes,
+    }
+
+
+def _blocks(config: CNNConfig) -> list[tuple[int, int, int]]:
+    """(channels in, channels out, stride) of every block of two 3 x 3 convolutions."""
+    found, before = [], config.widths[0]
+    for stage, (width, count) in enumerate(zip(config.widths, config.blocks, strict=True)):
+        for index in range(count):
+            found.append((before, width, 2 if stage and not index else 1))
+            before = width
+    return found
+
+
+# ---------------------------------------------------------------- the lecture's two small nets
+
+
+@_parameters.register
+def _(config: ConvAttentionConfig) -> Counts:
+    channels = config.channels
+    head = (channels * 49 + 1) * config.num_classes
+    return {EMBEDDING: 0, POSITIONS: 0, LAYERS: 3 * (9 * config.in_chans + 1) * channels, HEAD: head}
+
+
+@_multiply_adds.register
+def _(config: ConvAttentionConfig, side_px: int) -> Counts:
+    pixels, channels = side_px**2, config.channels
+    return {
+        EMBEDDING: 0,
+        POSITIONS: 0,
+        LAYERS: 3 * pixels * 9 * config.in_chans * channels,
+        ATTENTION: 2 * pixels**2 * channels,
+        HEAD: channels * 49 * config.num_classes,
+    }
+
+
+@_parameters.register
+def _(config: FlatAttentionConfig) -> Counts:
+    first, second = config.widths
+    return {
+        EMBEDDING: (config.in_chans * config.image_size**2 + 1) * first,
+        POSITIONS: 0,
+        LAYERS: 3 * (first + 1) * first + (first + 1) * second + 3 * (second + 1) * second,
+        HEAD: (second + 1) * config.num_classes,
+    }
+
+
+@_multiply_adds.register
+def _(config: FlatAttentionConfig, side_px: int) -> Counts:
+    first, second = config.widths
+    return {
+        EMBEDDING: config.in_chans * config.image_size**2 * first,
+        POSITIONS: 0,
+        LAYERS: 3 * first**2 + first * second + 3 * second**2,
+        ATTENTION: 2 * (first + second),  # one token: a score and a product
+        HEAD: second * config.num_classes,
+    }
