@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import singledispatch
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ from vitviz.models.size import stage_widths
 EMBEDDING, POSITIONS, LAYERS, ATTENTION, HEAD = "embedding", "positions", "layers", "attention", "head"
 Counts = dict[str, int]  # by part, in the order of the data
 _BYTES = 4  # of a published weight: fp32
+_POOLED = 49  # cells that the head of ConvAttention reads
 
 
 def parameters(config: ModelConfig) -> Counts:
@@ -146,12 +148,16 @@ def _stem(config: ViTConfig, cells: int) -> int:
 @_parameters.register
 def _(config: SwinConfig) -> Counts:
     """A norm after the embedding, a table of biases a block, mergings without a bias after a norm over 4 C."""
-    widths, table = stage_widths(config), (2 * config.window_size - 1) ** 2
+    widths, side = stage_widths(config), config.image_size // config.patch_size
     layers = sum(8 * width**2 + 8 * width for width in widths[:-1])
     for depth, width, heads in zip(config.depths, widths, config.num_heads, strict=True):
+        # A window never spans more than the grid in timm's convention; in torchvision's it keeps its size.
+        window = min(config.window_size, side) if config.convention == "timm" else config.window_size
         hidden = int(width * config.mlp_ratio)
         maps = 4 * width**2 + width + (3 * width if config.qkv_bias else 0)
-        layers += depth * (maps + (2 * width + 1) * hidden + width + 4 * width + table * heads)
+        table = (2 * window - 1) ** 2 * heads
+        layers += depth * (maps + (2 * width + 1) * hidden + width + 4 * width + table)
+        side = -(-side // 2)
     first = config.embed_dim
     return {
         EMBEDDING: (config.in_chans * config.patch_size**2 + 1) * first + 2 * first,
@@ -188,30 +194,29 @@ def _(config: SwinConfig, side_px: int) -> Counts:
 
 @_parameters.register
 def _(config: CNNConfig) -> Counts:
-    widths = config.widths
     layers = 0
-    for before, after, stride in _blocks(config):
-        layers += 9 * (before + after) * after + 4 * after
+    for before, after, stride, count in _blocks(config):
+        layers += count * (9 * (before + after) * after + 4 * after)
         if not config.pooled and (stride > 1 or before != after):
-            layers += before * after + 2 * after
+            layers += count * (before * after + 2 * after)
     return {
-        EMBEDDING: 9 * config.in_chans * widths[0] + 2 * widths[0],
+        EMBEDDING: 9 * config.in_chans * config.widths[0] + 2 * config.widths[0],
         POSITIONS: 0,
         LAYERS: layers,
-        HEAD: (widths[-1] + 1) * config.num_classes,
+        HEAD: (config.widths[-1] + 1) * config.num_classes,
     }
 
 
 @_multiply_adds.register
 def _(config: CNNConfig, side_px: int) -> Counts:
     layers, side = 0, side_px
-    for before, after, stride in _blocks(config):
+    for before, after, stride, count in _blocks(config):
         smaller = -(-side // stride)
         # Plain blocks pool after their first convolution, residual ones stride in it.
-        layers += (side if config.pooled else smaller) ** 2 * 9 * before * after
-        layers += smaller**2 * 9 * after * after
+        one = (side if config.pooled else smaller) ** 2 * 9 * before * after + smaller**2 * 9 * after**2
         if not config.pooled and (stride > 1 or before != after):
-            layers += smaller**2 * before * after
+            one += smaller**2 * before * after
+        layers += count * one
         side = smaller
     return {
         EMBEDDING: side_px**2 * 9 * config.in_chans * config.widths[0],
@@ -222,14 +227,12 @@ def _(config: CNNConfig, side_px: int) -> Counts:
     }
 
 
-def _blocks(config: CNNConfig) -> list[tuple[int, int, int]]:
-    """(channels in, channels out, stride) of every block of two 3 x 3 convolutions."""
-    found, before = [], config.widths[0]
+def _blocks(config: CNNConfig) -> Iterator[tuple[int, int, int, int]]:
+    """(channels in, channels out, stride, how many) of equal blocks of two 3 x 3 convolutions, in order."""
     for stage, (width, count) in enumerate(zip(config.widths, config.blocks, strict=True)):
-        for index in range(count):
-            found.append((before, width, 2 if stage and not index else 1))
-            before = width
-    return found
+        if count:
+            yield config.widths[max(stage - 1, 0)], width, 2 if stage else 1, 1
+            yield width, width, 1, count - 1
 
 
 # ---------------------------------------------------------------- the lecture's two small nets
@@ -238,8 +241,9 @@ def _blocks(config: CNNConfig) -> list[tuple[int, int, int]]:
 @_parameters.register
 def _(config: ConvAttentionConfig) -> Counts:
     channels = config.channels
-    head = (channels * 49 + 1) * config.num_classes
-    return {EMBEDDING: 0, POSITIONS: 0, LAYERS: 3 * (9 * config.in_chans + 1) * channels, HEAD: head}
+    head = (channels * _POOLED + 1) * config.num_classes
+    maps = 3 if config.attends else 1
+    return {EMBEDDING: 0, POSITIONS: 0, LAYERS: maps * (9 * config.in_chans + 1) * channels, HEAD: head}
 
 
 @_multiply_adds.register
@@ -248,9 +252,9 @@ def _(config: ConvAttentionConfig, side_px: int) -> Counts:
     return {
         EMBEDDING: 0,
         POSITIONS: 0,
-        LAYERS: 3 * pixels * 9 * config.in_chans * channels,
-        ATTENTION: 2 * pixels**2 * channels,
-        HEAD: channels * 49 * config.num_classes,
+        LAYERS: (3 if config.attends else 1) * pixels * 9 * config.in_chans * channels,
+        ATTENTION: 2 * pixels**2 * channels if config.attends else 0,
+        HEAD: channels * _POOLED * config.num_classes,
     }
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from vitviz.config import CNNConfig, ConvAttentionConfig, ModelConfig, SwinConfig, TrainConfig, ViTConfig
+from vitviz.models import tally
 
 MAX_PARAMETERS = 15_000_000  # 60 MB in fp32: a snapshot that `checkpoints.MAX_BYTES` lets everybody open
 MAX_SNAPSHOT_BYTES = 512 * 2**20  # of all snapshots of all members
@@ -21,7 +22,6 @@ MAX_STEPS = 2_000_000
 MAX_TRAINING_S = 24 * 3600.0
 _PICTURES = {"digits": 1_500, "shapes": 20_000}  # more than the set has; of others:
 _MOST_PICTURES = 60_000
-_POOLED = 49  # cells that the head of ConvAttention reads
 
 
 def check_run(models: Sequence[ModelConfig], train: TrainConfig) -> None:
@@ -105,65 +105,4 @@ def _extent(model: ModelConfig) -> _Extent:
 
 def parameters(model: ModelConfig) -> int:
     """How many numbers a model of this config is trained on, counted without building it."""
-    if isinstance(model, ViTConfig):
-        return _vit(model)
-    if isinstance(model, SwinConfig):
-        return _swin(model)
-    if isinstance(model, CNNConfig):
-        return _cnn(model)
-    if isinstance(model, ConvAttentionConfig):
-        convolutions = 3 * (9 * model.in_chans + 1) * model.channels
-        return convolutions + (model.channels * _POOLED + 1) * model.num_classes
-    first, second = model.widths
-    maps = (model.in_chans * model.image_size**2 + 1) * first + (first + 1) * second
-    return maps + sum(3 * dim * (dim + 1) for dim in model.widths) + (second + 1) * model.num_classes
-
-
-def _vit(model: ViTConfig) -> int:
-    dim, pixels = model.embed_dim, model.in_chans * model.patch_size**2
-    hidden, prefix = int(dim * model.mlp_ratio), len(model.prefix_tokens)
-    mapped = dim if model.head_input == "all" else dim // model.num_heads  # values that a head's maps read
-    attention = 3 * dim * (mapped + model.qkv_bias) + (dim * (dim + 1) if model.output_projection else 0)
-    block = attention + 2 * dim * hidden + hidden + dim + 4 * dim
-    block += 2 * dim if model.layer_scale is not None else 0
-    if model.stem:
-        widths = (model.in_chans, *model.stem)
-        embed = (
-            sum(9 * a * b + 2 * b for a, b in zip(widths, widths[1:], strict=False)) + (widths[-1] + 1) * dim
-        )
-    else:
-        embed = (pixels + model.embed_bias) * dim
-    rows, cols = model.grid
-    table = rows * cols + (prefix if model.position_on_prefix else 0)
-    placed = {"learned": table * dim, "pixels": (pixels + 1) * dim}.get(model.positions, 0)
-    heads = (1 + model.distilled) * (dim + 1) * model.num_classes
-    return embed + placed + prefix * dim + model.depth * block + (2 * dim if model.final_norm else 0) + heads
-
-
-def _swin(model: SwinConfig) -> int:
-    count = (model.in_chans * model.patch_size**2 + 1 + 2) * model.embed_dim
-    side = model.image_size // model.patch_size
-    dim = model.embed_dim
-    for stage, (depth, heads) in enumerate(zip(model.depths, model.num_heads, strict=True)):
-        dim = model.embed_dim * 2**stage
-        # A window never spans more than the grid in timm's convention; in torchvision's it keeps its size.
-        window = min(model.window_size, side) if model.convention == "timm" else model.window_size
-        hidden = int(dim * model.mlp_ratio)
-        block = 3 * dim * (dim + model.qkv_bias) + dim * (dim + 1) + 4 * dim
-        block += (2 * window - 1) ** 2 * heads + 2 * dim * hidden + hidden + dim
-        merging = 2 * dim**2 + 4 * dim if stage else 0  # of four tokens of half the width
-        count += depth * block + merging
-        side = -(-side // 2)
-    return count + 2 * dim + ((dim + 1) * model.num_classes if model.num_classes else 0)
-
-
-def _cnn(model: CNNConfig) -> int:
-    count = 9 * model.in_chans * model.widths[0] + 2 * model.widths[0]
-    for stage, (width, blocks) in enumerate(zip(model.widths, model.blocks, strict=True)):
-        before = model.widths[max(stage - 1, 0)]
-        for index in range(min(blocks, MAX_LAYERS + 1)):
-            incoming = width if index else before
-            count += 9 * incoming * width + 9 * width * width + 4 * width
-            if not model.pooled and (incoming != width or (stage and not index)):
-                count += incoming * width + 2 * width
-    return count + (model.widths[-1] + 1) * model.num_classes
+    return sum(tally.parameters(model).values())
