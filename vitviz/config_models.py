@@ -216,6 +216,7 @@ class ConvAttentionConfig:
     channels: int = 16
     scaled: bool = True  # the lecture's version omits 1/sqrt(d)
     transposed_values: bool = False  # the lecture's slip: the value product transposed
+    attends: bool = True  # False: y = V, the control that says what attention is worth
 
     def __post_init__(self) -> None:
         positive(self, "image_size", "in_chans", "num_classes", "channels")

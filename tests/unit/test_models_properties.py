@@ -264,3 +264,14 @@ def test_stochastic_depth_drops_whole_pictures_and_keeps_the_mean() -> None:
     assert ((per_picture == 0).all(1) | (per_picture == 1 / 0.75).all(1)).all()
     assert dropped.mean() == pytest.approx(1.0, abs=0.05)
     assert drop_path(x, 0.25, training=False) is x
+
+
+def test_without_attention_every_pixel_keeps_its_own_value() -> None:
+    config = ConvAttentionConfig(image_size=14, channels=4, attends=False)
+    model, x = build(config)
+    logits, record = model(x, record=("blocks.0*",))
+    assert list(record) == ["blocks.0"] and not hasattr(model, "q")
+    torch.testing.assert_close(record["blocks.0"], model.v(x).flatten(2).mT)
+    attends, _ = build(replace(config, attends=True))
+    attends.load_state_dict(model.state_dict(), strict=False)
+    assert not torch.allclose(attends(x), logits)

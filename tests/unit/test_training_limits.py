@@ -38,6 +38,7 @@ ODD: tuple[ModelConfig, ...] = (
     CNNConfig(widths=(8, 8, 16), blocks=(0, 2, 1)),
     CNNConfig(widths=(8, 16), blocks=(2, 2), pooled=True),
     ConvAttentionConfig(in_chans=3, channels=5),
+    ConvAttentionConfig(attends=False),
     FlatAttentionConfig(widths=(5, 6)),
 )
 

@@ -22,13 +22,14 @@ class ConvAttention(nn.Module):
 
     As the lecture wrote it the scores are not scaled and the value product is transposed, y = A^T V: each
     pixel then sums over the queries that look at it, and those weights do not sum to 1. Pixels are the
-    tokens. The head reads the outputs averaged on a 7 x 7 grid.
+    tokens. The head reads the outputs averaged on a 7 x 7 grid. Without `attends`, y = V.
     """
 
     def __init__(self, config: ConvAttentionConfig) -> None:
         super().__init__()
         self.config = config
-        self.q, self.k, self.v = (nn.Conv2d(config.in_chans, config.channels, 3, padding=1) for _ in range(3))
+        for name in ("q", "k", "v") if config.attends else ("v",):
+            self.add_module(name, nn.Conv2d(config.in_chans, config.channels, 3, padding=1))
         self.head = nn.Linear(config.channels * POOLED**2, config.num_classes)
 
     def layout(self, height_px: int, width_px: int) -> TokenLayout:
@@ -44,17 +45,25 @@ class ConvAttention(nn.Module):
         _check_channels(x, self.config.in_chans)
         recorder = Recorder(record)
         height, width = x.shape[-2:]
-        q, k, v = (conv(x).flatten(2).mT[:, None] for conv in (self.q, self.k, self.v))  # (B, 1, H*W, d)
-        scores = q @ k.mT * (self.config.channels**-0.5 if self.config.scaled else 1.0)
-        attn = scores.softmax(dim=-1)
-        y = ((attn.mT if self.config.transposed_values else attn) @ v)[:, 0]  # (B, H*W, d)
-        for part, tensor in zip(ATTENTION_PARTS, (q, k, v, scores, attn), strict=True):
-            recorder(f"blocks.0.{part}", tensor)
+        if self.config.attends:
+            y = self._attended(x, recorder)
+        else:
+            y = self.v(x).flatten(2).mT
         recorder("blocks.0", y)
         grid = F.adaptive_avg_pool2d(y.mT.unflatten(2, (height, width)), POOLED)
         logits: Tensor = self.head(grid.relu().flatten(1))
         recorder("logits", logits)
         return (logits, recorder.tensors) if recorder.active else logits
+
+    def _attended(self, x: Tensor, recorder: Recorder) -> Tensor:
+        """(B, H*W, d): what every pixel sums up."""
+        q, k, v = (conv(x).flatten(2).mT[:, None] for conv in (self.q, self.k, self.v))  # (B, 1, H*W, d)
+        scores = q @ k.mT * (self.config.channels**-0.5 if self.config.scaled else 1.0)
+        attn = scores.softmax(dim=-1)
+        for part, tensor in zip(ATTENTION_PARTS, (q, k, v, scores, attn), strict=True):
+            recorder(f"blocks.0.{part}", tensor)
+        y: Tensor = ((attn.mT if self.config.transposed_values else attn) @ v)[:, 0]
+        return y
 
 
 class FlatAttentionLayer(nn.Module):

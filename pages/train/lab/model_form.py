@@ -147,6 +147,7 @@ CONV_ATTENTION = tuple(
         Field("channels", "Channels", "whole", "Of queries, keys and values.", top=256),
         Field("scaled", "Scale by 1/√d", "switch", "The lecture's version leaves it out."),
         Field("transposed_values", "Values transposed", "switch", "The lecture's slip."),
+        Field("attends", "Attends", "switch", "Off: every pixel keeps its own value, y = V."),
     )
 )
 FLAT_ATTENTION = (Field("widths", "Hidden widths", "list", "Two layers.", family="flat_attention"),)
