@@ -243,9 +243,9 @@ FILLED = """drawers => [...document.querySelectorAll(`${drawers}[open]`)].every(
   drawer.querySelector('[data-testid="stExpanderDetails"] [data-testid="stElementContainer"]'))"""
 
 
-def open_drawers(page: Page) -> int:
-    """Opens one drawer of the page after the other and waits for what lies in it; how many it opened."""
-    closed = page.locator(f"{DRAWERS}:not([open]) > summary")
+def open_drawers(page: Page, title: str = "") -> int:
+    """Opens one drawer of this title after the other and waits for what lies in it; how many it opened."""
+    closed = page.locator(f"{DRAWERS}:not([open]) > summary").filter(has_text=title)
     count = 0
     while closed.count():
         closed.first.evaluate(

@@ -107,6 +107,7 @@ VIEWS = """(controls) => [...new Set(controls.map((node) => {
 }).filter(Boolean))]"""
 
 
+@pytest.mark.slow  # ten seconds a page: .ci/run leaves it to `pytest --slow`
 @pytest.mark.parametrize("slug", [entry.slug for entry in PAGES])
 def test_a_page_is_for_everyone(visit: Visit, slug: str) -> None:
     address = "" if slug == "home" else slug

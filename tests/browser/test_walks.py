@@ -199,7 +199,7 @@ def broken_formulas(page: Page) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_student_sees_every_view_and_drawer_of_every_page_in_order(visit: Visit) -> None:
+def test_a_student_sees_every_view_and_its_mathematics_in_order(visit: Visit) -> None:
     page = visit()
     page.set_default_timeout(PATIENCE_MS)
     arrived(page, "home")
@@ -214,11 +214,11 @@ def test_a_student_sees_every_view_and_drawer_of_every_page_in_order(visit: Visi
             if i and segments.nth(i).is_enabled():
                 segments.nth(i).click()
                 settle(page)
-            drawers += open_drawers(page)
+            drawers += open_drawers(page, "The mathematics")
             views += 1
             broken[f"{entry.slug}, {name}"] = broken_formulas(page)
     assert not {where: found for where, found in broken.items() if found}
-    assert views >= 20 and drawers >= 50
+    assert views >= 45 and drawers >= 20
 
 
 def pictured(page: Page) -> dict[str, object]:
