@@ -68,6 +68,7 @@ def test_the_measured_race_opens_the_live_one(visit: Visit) -> None:
     expect(page.get_by_role("radio", name="Digits")).to_be_checked()
 
 
+@pytest.mark.slow  # a minute of two cores: .ci/run leaves it to `pytest --slow`
 def test_a_data_race_runs_to_its_end_and_its_points_are_the_runs_own(visit: Visit, runs_folder: Path) -> None:
     page = visit("live_lab?live_lab.train=data&live_lab.race_pictures=50", height=1600)
     page.get_by_role("button", name="Start a new run").click()

@@ -213,6 +213,7 @@ def test_a_student_sees_every_view_and_its_mathematics_in_order(visit: Visit) ->
         for i, name in enumerate(names or [""]):
             if i and segments.nth(i).is_enabled():
                 segments.nth(i).click()
+                page.wait_for_timeout(300)  # until the script runs: what is settled before is the last view
                 settle(page)
             drawers += open_drawers(page, "The mathematics")
             views += 1

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.hybrids import reached
 from vitviz.checkpoint_header import read_header
-from vitviz.experiments.conv_attention import TITLES
+from vitviz.experiments.conv_nets import TITLES
 from vitviz.experiments.result import RESULTS, read_result
 from vitviz.words import percent
 

@@ -10,7 +10,7 @@ import torch
 
 from vitviz.analysis.hybrids import crossing, field_box, reached, stem_fields_px
 from vitviz.config import FlatAttentionConfig, ViTConfig
-from vitviz.experiments import conv_attention
+from vitviz.experiments import conv_attention, conv_nets
 from vitviz.lessons.of_convolutions import ASKED, accuracies, stored
 from vitviz.models import tally
 from vitviz.models.hybrid import ConvStem
@@ -72,24 +72,24 @@ def test_one_token_attends_to_itself_alone() -> None:
 
 
 def test_every_net_of_the_question_is_about_as_large() -> None:
-    sizes = {name: sum(tally.parameters(model).values()) for name, model in conv_attention.MODELS.items()}
+    sizes = {name: sum(tally.parameters(model).values()) for name, model in conv_nets.MODELS.items()}
     assert max(sizes.values()) < 1.1 * min(sizes.values())
-    assert set(conv_attention.TITLES) == set(conv_attention.MODELS)
+    assert set(conv_nets.TITLES) == set(conv_nets.MODELS)
 
 
 def test_the_stored_results_are_the_experiment_s() -> None:
     found = stored()
     assert found is not None and found.missing == 0
     assert found.settings == conv_attention.experiment().settings
-    for name in conv_attention.MODELS:
-        assert len(accuracies(found, name)) == len(conv_attention.SEEDS), name
+    for name in conv_nets.MODELS:
+        assert len(accuracies(found, name)) == len(conv_nets.SEEDS), name
         assert all(0.8 < value < 1 for value in accuracies(found, name))
-    assert set(ASKED) < set(conv_attention.MODELS)
+    assert set(ASKED) < set(conv_nets.MODELS)
 
 
 def test_a_small_remake_finds_the_same_twice(tmp_path: object) -> None:
     """The file itself takes ten minutes and MNIST; a cell on digits takes a second, and is the same on every call."""
-    train = replace(conv_attention.TRAIN, dataset="digits", train_fraction=0.1, validation_fraction=0.1)
+    train = replace(conv_nets.TRAIN, dataset="digits", train_fraction=0.1, validation_fraction=0.1)
     measure = conv_attention.Measure(train)
     cell = {"model": "control", "seed": 0}
     first, again = (measure(cell, tmp_path) for _ in range(2))  # type: ignore[arg-type]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vitviz.experiments import conv_attention, data_size, data_training, robustness, teaching
+from vitviz.experiments import conv_attention, conv_nets, data_size, data_training, robustness, teaching
 from vitviz.experiments.experiment import Experiment
 
 EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
     f"data_size_{dataset}": (lambda dataset=dataset: data_training.experiment(dataset))  # type: ignore[misc]
     for dataset in data_size.GRIDS
 }
-EXPERIMENTS[conv_attention.NAME] = conv_attention.experiment
+EXPERIMENTS[conv_nets.NAME] = conv_attention.experiment
 EXPERIMENTS[robustness.NAME] = robustness.experiment
 EXPERIMENTS[teaching.NAME] = teaching.experiment

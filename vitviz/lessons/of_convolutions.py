@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import mean
 
-from vitviz.experiments.conv_attention import NAME, TITLES
+from vitviz.experiments.conv_nets import NAME, TITLES
 from vitviz.experiments.result import Result, ResultError, read_result
 from vitviz.lessons.kinds import AtHand, Choose, Kind, Measured
 from vitviz.words import percent, plural

@@ -8,7 +8,7 @@ from statistics import mean, stdev
 import streamlit as st
 
 from pages.shell import asking, controls, nouns, page
-from vitviz.experiments.conv_attention import MODELS, TITLES
+from vitviz.experiments.conv_nets import MODELS, TITLES
 from vitviz.experiments.result import Result, told
 from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_convolutions import AttentionOverConvolutions, accuracies, stored
