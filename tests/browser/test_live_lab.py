@@ -207,31 +207,17 @@ def test_a_change_while_it_trains_takes_effect_and_is_said(visit: Visit, runs_fo
     expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)
 
 
-def test_one_visitor_leaves_a_place_and_an_abandoned_run_stops(visit: Visit, runs_folder: Path) -> None:
+def test_one_visitor_leaves_a_place(visit: Visit) -> None:
     small = "live_lab?live_lab.length=4000&live_lab.snapshots=4&live_lab.depth=1"
     ann, bob = visit(f"{small}&live_lab.seed=4"), visit(f"{small}&live_lab.seed=5")
     start(ann)
-    first = directory_of(ann, runs_folder)
     ann.get_by_role("button", name="Start a new run").click()
     expect(progress(ann)).to_contain_text("number 1 in the queue", timeout=TRAINING_MS)
     start(bob)  # passes what ann has waiting: she cannot take every place
     expect(progress(ann)).to_contain_text("number 1 in the queue")
-    second, link = directory_of(ann, runs_folder), ann.url
-    press(bob, "Stop")
-    expect(badge(bob, "stopped")).to_be_visible(timeout=TRAINING_MS)
-
-    ann.close()  # nobody watches any more: the leases are made old instead of waited for
-    states = ("stopped", "stopped")
-    for _ in range(TRAINING_MS // 250):
-        for run in (first, second):  # again and again: what ann's page had begun may still touch them
-            os.utime(run / "lease.json", (0, 0))
-        found = tuple(json.loads((run / "status.json").read_text())["state"] for run in (first, second))
-        if found == states:
-            break
-        bob.wait_for_timeout(250)
-    assert found == states
-    later = visit(urlparse(link).path.strip("/") + "?" + urlparse(link).query)
-    expect(later.get_by_text("Nobody watched, so it was stopped")).to_be_visible(timeout=TRAINING_MS)
+    for page in (bob, ann):
+        press(page, "Stop")
+        expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)
 
 
 def worker_of(page: Page, runs_folder: Path) -> int:
