@@ -13,6 +13,8 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from vitviz.training.runs import Run
+
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]
 TRAINING_MS = 600_000  # a machine that does much else is slow, not wrong
@@ -207,10 +209,11 @@ def test_a_change_while_it_trains_takes_effect_and_is_said(visit: Visit, runs_fo
     expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)
 
 
-def test_one_visitor_leaves_a_place(visit: Visit) -> None:
+def test_one_visitor_leaves_a_place(visit: Visit, runs_folder: Path) -> None:
     small = "live_lab?live_lab.length=4000&live_lab.snapshots=4&live_lab.depth=1"
     ann, bob = visit(f"{small}&live_lab.seed=4"), visit(f"{small}&live_lab.seed=5")
     start(ann)
+    first = Run(directory_of(ann, runs_folder))
     ann.get_by_role("button", name="Start a new run").click()
     expect(progress(ann)).to_contain_text("number 1 in the queue", timeout=TRAINING_MS)
     start(bob)  # passes what ann has waiting: she cannot take every place
@@ -218,6 +221,7 @@ def test_one_visitor_leaves_a_place(visit: Visit) -> None:
     for page in (bob, ann):
         press(page, "Stop")
         expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)
+    first.control("stop")  # it would train beside the tests that follow
 
 
 def worker_of(page: Page, runs_folder: Path) -> int:
