@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.shell import nouns, state
+from pages.shell import controls, nouns, state
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.config import ModelConfig
@@ -110,6 +110,26 @@ def picture(choice: ModelChoice) -> tuple[str, str]:
         "This model never learned from pictures like the chosen one; here stands"
         f" **{note_of(name).title} {int(index):,}{label}** in its place."
     )
+
+
+def picture_or_own(choice: ModelChoice, key: str, them: str = "this model") -> str:
+    """The key of the picture that is shown, said above it where it is not the chosen one, with a way back to that.
+
+    Args:
+        choice: the model that is shown.
+        key: of the control for the chosen picture.
+        them: what the sentence calls who is shown: 'these models'.
+    """
+    image, said = picture(choice)
+    if not said:
+        return image
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    with right:
+        own = controls.toggle(key, "The chosen one")
+    who = them[:1].upper() + them[1:]
+    only = f"{who} never learned from pictures like the chosen one."
+    left.markdown(f":gray[{only if own else said.replace('This model', who, 1)}]")
+    return nouns.current().image if own else image
 
 
 def _fitting(choice: ModelChoice, image: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.beyond.data import augmentation, literature, over_time, sizes
-from pages.shell import controls, page, registry
+from pages.beyond.data import augmentation, literature, over_time, sizes, stored
+from pages.shell import controls, page, registry, sections
 
 VIEWS = {
     "sizes": ("Pictures", sizes.draw),
@@ -24,14 +24,5 @@ class Choice(controls.Chosen, page="data"):
 
 entry = registry.BY_SLUG["data"]
 page.header(entry.title, entry.question)
-chosen = Choice(
-    controls.segmented(
-        Choice.key("view"),
-        "What to look at",
-        tuple(VIEWS),
-        "sizes",
-        format_func=lambda name: VIEWS[name][0],
-        label_visibility="collapsed",
-    )
-)
-VIEWS[chosen.view][1]()
+controls.hold(stored.Which, sizes.Choice, over_time.Choice)
+sections.choose(Choice.key("view"), VIEWS)()

@@ -106,21 +106,6 @@ def choose(config: ViTConfig) -> Choice:
     return Choice(block, head)
 
 
-def choose_picture(choice: ModelChoice) -> str:
-    """The key of the picture that is shown; says so above it where it is not the chosen one."""
-    image, said = stand_in.picture(choice)
-    if not said:
-        return image
-    left, right = st.columns([4, 1], vertical_alignment="center")
-    with right:
-        own = OwnPicture(controls.toggle(OwnPicture.key("own_picture"), "The chosen one"))
-    if own.own_picture:
-        left.markdown(":gray[This model never learned from pictures like the chosen one.]")
-        return nouns.current().image
-    left.markdown(f":gray[{said}]")
-    return image
-
-
 def look(now: Subject, block: int, head: int | None) -> tuple[FloatArray, FloatArray]:
     """The rows of [CLS] and [DIST] over all keys, of one head or the mean."""
     heads = now.attn[block - 1]
@@ -295,7 +280,7 @@ chosen, at_step = student()
 stand_in.say_which(
     chosen, lacks="distillation token", button="Choose this student", key="distillation.choose"
 )
-seen = subject.of(chosen, at_step, choose_picture(chosen))
+seen = subject.of(chosen, at_step, stand_in.picture_or_own(chosen, OwnPicture.key("own_picture")))
 said = choose(as_vit(chosen.config))
 stage(seen, said.block, said.one_head, teacher_of(chosen))
 depth(seen, chosen, said.block)

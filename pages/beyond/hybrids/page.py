@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.beyond.hybrids import asked, flat, stem, training
-from pages.shell import controls, page, registry
+from pages.shell import controls, page, registry, sections
 
 VIEWS = {
     "stem": ("Stem to tokens", stem.draw),
@@ -25,13 +25,4 @@ class Choice(controls.Chosen, page="hybrids"):
 entry = registry.BY_SLUG["hybrids"]
 page.header(entry.title, entry.question)
 controls.hold(stem.Choice, training.Choice, asked.Choice)
-chosen = Choice(
-    controls.segmented(
-        Choice.key("view"),
-        "What to look at",
-        tuple(VIEWS),
-        format_func=lambda name: VIEWS[name][0],
-        label_visibility="collapsed",
-    )
-)
-VIEWS[chosen.view][1]()
+sections.choose(Choice.key("view"), VIEWS)()

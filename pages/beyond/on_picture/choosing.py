@@ -143,22 +143,11 @@ def choose() -> tuple[ModelChoice, ...]:
 
 def compared(choices: tuple[ModelChoice, ...]) -> Compared:
     """The models with the picture that they are asked about; says so where it is not the chosen one."""
-    return Compared(choices, choose_picture(choices[0]), nouns.current().offset)
-
-
-def choose_picture(of: ModelChoice) -> str:
-    """The key of the picture that is shown; says so where it is not the chosen one."""
-    image, said = stand_in.picture(of)
-    if not said:
-        return image
-    left, right = st.columns([4, 1], vertical_alignment="center")
-    with right:
-        own = OwnPicture(controls.toggle(OwnPicture.key("own_picture"), "The chosen one"))
-    if own.own_picture:
-        left.markdown(":gray[These models never learned from pictures like the chosen one.]")
-        return nouns.current().image
-    left.markdown(f":gray[{said.replace('this model', 'these models')}]")
-    return image
+    return Compared(
+        choices,
+        stand_in.picture_or_own(choices[0], OwnPicture.key("own_picture"), "these models"),
+        nouns.current().offset,
+    )
 
 
 @cached.per_picture(shared=24, upload=4)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pages.beyond.on_picture import change, choosing, guess, kernels, translation
 from pages.beyond.on_picture.hand import Hand
-from pages.shell import controls, page, registry
+from pages.shell import controls, page, registry, sections
 
 VIEWS = {
     "change": ("Change the picture", change.draw),
@@ -33,13 +33,4 @@ controls.hold(
     translation.Choice,
     kernels.Choice,
 )
-chosen = Choice(
-    controls.segmented(
-        Choice.key("view"),
-        "What to look at",
-        tuple(VIEWS),
-        format_func=lambda name: VIEWS[name][0],
-        label_visibility="collapsed",
-    )
-)
-VIEWS[chosen.view][1]()
+sections.choose(Choice.key("view"), VIEWS)()

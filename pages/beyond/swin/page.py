@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.beyond.swin import attention, bias, cost, grid, hierarchy, measured, stepper, travel
-from pages.shell import controls, nouns, page, registry
+from pages.shell import controls, nouns, page, registry, sections
 
 VIEWS = {
     "steps": ("Step by step", stepper.draw),
@@ -31,16 +31,7 @@ page.header(entry.title, entry.question)
 controls.hold(
     grid.Choice, measured.Choice, attention.Choice, bias.Choice, hierarchy.Choice, cost.Choice, cost.Clock
 )
-chosen = Choice(
-    controls.segmented(
-        Choice.key("view"),
-        "What to look at",
-        tuple(VIEWS),
-        format_func=lambda name: VIEWS[name][0],
-        label_visibility="collapsed",
-    )
-)
-VIEWS[chosen.view][1]()
+sections.choose(Choice.key("view"), VIEWS)()
 with st.container(horizontal=True):
     for name, recipe in (("digits", "digits_swin"), ("CIFAR-10", "cifar10_swin")):
         nouns.link_to("live_lab", f"Train a Swin on {name}, live", **{"live_lab.recipe": recipe})

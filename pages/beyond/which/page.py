@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.beyond.which import board, guide, length, papers
-from pages.shell import controls, page, registry
+from pages.shell import controls, page, registry, sections
 
 VIEWS = {
     "board": ("Scoreboard", board.draw),
@@ -25,13 +25,4 @@ class Choice(controls.Chosen, page="which_model"):
 entry = registry.BY_SLUG["which_model"]
 page.header(entry.title, entry.question)
 controls.hold(board.Choice, papers.Choice, length.Choice)
-chosen = Choice(
-    controls.segmented(
-        Choice.key("view"),
-        "What to look at",
-        tuple(VIEWS),
-        format_func=lambda name: VIEWS[name][0],
-        label_visibility="collapsed",
-    )
-)
-VIEWS[chosen.view][1]()
+sections.choose(Choice.key("view"), VIEWS)()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.inside.filters import components, express, where
-from pages.shell import controls, nouns, page, registry, stand_in
+from pages.shell import controls, nouns, page, registry, sections, stand_in
 from vitviz.models.abilities import abilities
 
 VIEWS = {
@@ -28,17 +28,7 @@ def draw() -> None:
     if not able.filters:
         stand_in.offer(able.filters.why_not, "filters.instead", icon=":material/grid_off:")
         return
-    chosen = Choice(
-        controls.segmented(
-            Choice.key("view"),
-            "What to look at",
-            tuple(VIEWS),
-            "components",
-            format_func=lambda name: VIEWS[name][0],
-            label_visibility="collapsed",
-        )
-    )
-    VIEWS[chosen.view][1]()
+    sections.choose(Choice.key("view"), VIEWS)()
 
 
 entry = registry.BY_SLUG["filters"]

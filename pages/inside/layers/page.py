@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.inside.layers import alike, channels, colours, pictures, probe, sides, similar, sinks, stage
-from pages.shell import controls, nouns, page, registry, stand_in
+from pages.shell import controls, nouns, page, registry, sections, stand_in
 from vitviz.models.abilities import abilities
 
 VIEWS = {
@@ -38,14 +38,7 @@ def draw() -> None:
     controls.hold(*(part.Choice for part in (colours, channels, similar, alike)))
     one = sides.own()
     page.untrained_note(one.now.model.trained_on)
-    view = controls.segmented(
-        Choice.key("view"),
-        "What to look at",
-        tuple(VIEWS),
-        format_func=lambda name: VIEWS[name][0],
-        label_visibility="collapsed",
-    )
-    VIEWS[view][1](one)
+    sections.choose(Choice.key("view"), VIEWS)(one)
 
 
 entry = registry.BY_SLUG["layers"]

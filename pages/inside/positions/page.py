@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.inside.positions import lecture, matter, resize, similarity, table
-from pages.shell import controls, page, registry
+from pages.shell import controls, page, registry, sections
 
 VIEWS = {
     "similarity": ("Similarity", similarity.draw),
@@ -25,14 +25,4 @@ class Choice(controls.Chosen, page="positions"):
 
 entry = registry.BY_SLUG["positions"]
 page.header(entry.title, entry.question)
-chosen = Choice(
-    controls.segmented(
-        Choice.key("view"),
-        "What to look at",
-        tuple(VIEWS),
-        "similarity",
-        format_func=lambda name: VIEWS[name][0],
-        label_visibility="collapsed",
-    )
-)
-VIEWS[chosen.view][1]()
+sections.choose(Choice.key("view"), VIEWS)()
