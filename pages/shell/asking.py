@@ -113,7 +113,7 @@ def _guess(kind: Kind, key: str, no_guess: Pin | None) -> float | None:
 
 
 def _dragged(kind: Drag, key: str) -> float:
-    share = 100 if kind.unit == "%" else 1
+    share = 100.0 if kind.unit == "%" else 1.0  # a float: a slider's numbers must all be of one kind
     digits = 0 if share * kind.step >= 1 else 2
     middle = kind.low + (kind.high - kind.low) / 2
     start = round(middle / kind.step) * kind.step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -65,6 +66,37 @@ def test_every_drawer_opens(open_app: OpenApp, page: str, view: dict[str, str], 
             assert drawer.children, drawer.label
             if drawer.label == CODE:
                 assert drawer.code[0].value.startswith(("def ", "class "))
+
+
+COMPARING = {
+    "inside/layers": ("layers", ("colours", "channels", "token", "alike", "probe", "sinks")),
+    "beyond/on_picture": ("on_picture", ("change", "shift", "kernels")),
+    "beyond/hybrids": ("hybrids", ("stem", "training", "asked", "flat")),
+    "beyond/which": ("which_model", ("board", "papers", "length", "guide")),
+    "beyond/data": ("data", ("sizes", "time", "augmented", "papers")),
+}
+
+
+@pytest.mark.parametrize(
+    ("page", "key", "view"), [(page, key, view) for page, (key, views) in COMPARING.items() for view in views]
+)
+def test_whatever_opens_on_a_page_that_compares_opens(
+    open_app: OpenApp, page: str, key: str, view: str
+) -> None:
+    """Its questions too, which stand behind a line of their own above the picture."""
+    asked = {f"{key}__view": view} | ({"layers__count": "32"} if key == "layers" else {})
+    app = open_app(f"pages/{page}/page.py", model="preset:vit_digits", image="digits:3", **asked)
+    for _ in range(300):
+        if not app.main.get("progress"):
+            break
+        time.sleep(0.2)
+        app.run()
+    for opener in app.main.expander:
+        app.session_state[opener.proto.id.split("-", 2)[-1]] = True
+    app.run()
+    assert not app.exception, [error.message for error in app.exception]
+    for opener in app.main.expander:
+        assert opener.children, opener.label
 
 
 def test_no_source_is_read_for_a_closed_drawer(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:

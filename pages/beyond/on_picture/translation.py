@@ -217,9 +217,8 @@ def numbers(found: Sequence[Moving], shift_px: int) -> None:
         for one in found
         for layer, title in enumerate(one.titles)
     ]
-    columns = dict(
-        zip(("model", "layer", "error", "inside"), map(list, zip(*rows, strict=True)), strict=True)
-    )
+    names = ("model", "layer", "moves along", "stays", "moves along, inside", "stays, inside")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     st.dataframe(columns, hide_index=True, height=240)
     st.caption(f"{plural(shift_px, 'px', 'px')} to the right.")
     page.csv("Errors (CSV)", columns, "equivariance.csv", "on_picture.errors.csv")
