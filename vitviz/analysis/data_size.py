@@ -65,11 +65,12 @@ def curves(rows: Sequence[Row], titles: Mapping[str, str], augmented: bool, key:
             if row["model"] == name and row["augmented"] == augmented and key in row:
                 by_size.setdefault(int(row["pictures"]), []).append(float(row[key]))
         if by_size:
-            found.append(_curve(name, title, by_size))
+            found.append(curve_of(name, title, by_size))
     return found
 
 
-def _curve(name: str, title: str, by_size: dict[int, list[float]]) -> Curve:
+def curve_of(name: str, title: str, by_size: Mapping[int, Sequence[float]]) -> Curve:
+    """The values of every size as a mean with its lowest and highest."""
     sizes = sorted(by_size)
     values = [np.array(by_size[size]) for size in sizes]
     return Curve(
@@ -213,14 +214,25 @@ def crossings(lines: Mapping[str, tuple[str, FloatArray]]) -> str:
     return f"{first}; then {', '.join(told)}."
 
 
-def gains(plain: Sequence[Curve], augmented: Sequence[Curve]) -> list[tuple[str, str, int, float]]:
-    """(model, title, pictures, mean augmented less mean plain) wherever both halves were measured."""
-    before = {curve.name: curve for curve in plain}
+def gains(rows: Sequence[Row], titles: Mapping[str, str]) -> list[Curve]:
+    """What augmentation gives each model: augmented less plain, seed by seed, where both were measured."""
     found = []
-    for curve in augmented:
-        other = before.get(curve.name)
-        for place, size in enumerate(curve.pictures.tolist()):
-            at = None if other is None else other.at(size)
-            if other is not None and at is not None:
-                found.append((curve.name, curve.title, size, float(curve.mean[place] - other.mean[at])))
+    for name, title in titles.items():
+        own = [row for row in rows if row["model"] == name]
+        by_size = differences(
+            [row for row in own if row["augmented"]], [row for row in own if not row["augmented"]]
+        )
+        if by_size:
+            found.append(curve_of(name, title, by_size))
+    return found
+
+
+def differences(these: Sequence[Row], those: Sequence[Row], key: str = "test") -> dict[int, list[float]]:
+    """By number of pictures, `key` of these rows less 'test' of those of one seed; what has no pair is left out."""
+    other = {(row["pictures"], row["seed"]): float(row["test"]) for row in those if "test" in row}
+    found: dict[int, list[float]] = {}
+    for row in these:
+        place = row["pictures"], row["seed"]
+        if key in row and place in other:
+            found.setdefault(int(row["pictures"]), []).append(float(row[key]) - other[place])
     return found

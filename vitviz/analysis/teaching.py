@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vitviz.analysis.data_size import Curve
+from vitviz.analysis.data_size import Curve, curve_of, differences
 from vitviz.words import percent, plural
 
 Row = Mapping[str, Any]
@@ -48,37 +48,11 @@ def worth(rows: Sequence[Row], augmented: bool) -> list[Curve]:
         rows: of the data grid.
         augmented: which half of it.
     """
-    twins = _by_place(rows, "vit", augmented)
-    students = _by_place(rows, "deit", augmented)
-    curves = []
-    for key, title in ANSWERS.items():
-        by_size: dict[int, list[float]] = {}
-        for (pictures, seed), student in sorted(students.items()):
-            twin = twins.get((pictures, seed))
-            if twin is not None and key in student:
-                by_size.setdefault(pictures, []).append(float(student[key]) - float(twin["test"]))
-        if by_size:
-            values = list(by_size.values())
-            curves.append(
-                Curve(
-                    key,
-                    title,
-                    np.array(list(by_size)),
-                    np.array([np.mean(value) for value in values]),
-                    np.array([min(value) for value in values]),
-                    np.array([max(value) for value in values]),
-                    np.array([len(value) for value in values]),
-                )
-            )
-    return curves
-
-
-def _by_place(rows: Sequence[Row], model: str, augmented: bool) -> dict[tuple[int, int], Row]:
-    return {
-        (int(row["pictures"]), int(row["seed"])): row
-        for row in rows
-        if row["model"] == model and row["augmented"] == augmented and "test" in row
-    }
+    half = [row for row in rows if row["augmented"] == augmented]
+    twins = [row for row in half if row["model"] == "vit"]
+    students = [row for row in half if row["model"] == "deit"]
+    found = {key: differences(students, twins, key) for key in ANSWERS}
+    return [curve_of(key, ANSWERS[key], by_size) for key, by_size in found.items() if by_size]
 
 
 def describe_worth(curve: Curve) -> str:

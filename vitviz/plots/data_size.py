@@ -68,7 +68,14 @@ def size_figure(
 
 
 def _line(
-    figure: PlainFigure, name: str, title: str, x: NDArray[Any], share: FloatArray, unit: str, **more: Any
+    figure: PlainFigure,
+    name: str,
+    title: str,
+    x: NDArray[Any],
+    share: FloatArray,
+    unit: str,
+    said: str = "%{y:.1f} %",
+    **more: Any,
 ) -> None:
     """One model's line of accuracies."""
     figure.add(
@@ -79,7 +86,7 @@ def _line(
         mode="lines+markers",
         line={"color": COLOURS[name], "width": 2.5},
         marker={"color": COLOURS[name], "symbol": SYMBOLS[name], "size": 9},
-        hovertemplate=f"{title}, %{{x:,}} {unit}: %{{y:.1f}} %<extra></extra>",
+        hovertemplate=f"{title}, %{{x:,}} {unit}: {said}<extra></extra>",
         **more,
     )
 
@@ -177,31 +184,27 @@ def pretraining_figure(
     return figure.figure()
 
 
-def gain_figure(gains: Sequence[tuple[str, str, int, float]], mode: Mode = "light") -> go.Figure:
-    """What augmentation gives, in points, over the number of training pictures.
-
-    Args:
-        gains: (model, title, pictures, difference of accuracies).
-    """
+def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> go.Figure:
+    """What augmentation gives every model, in points, over the number of training pictures."""
     figure = PlainFigure(mode)
     figure.hline(0, {"color": PALETTES[mode].muted, "width": 1.5})
-    for name in dict.fromkeys(gain[0] for gain in gains):
-        own = [gain for gain in gains if gain[0] == name]
-        figure.add(
-            "scatter",
-            name=own[0][1],
-            x=[size for _, _, size, _ in own],
-            y=[100 * by for *_, by in own],
-            mode="lines+markers",
-            line={"color": COLOURS[name], "width": 2.5},
-            marker={"color": COLOURS[name], "symbol": SYMBOLS[name], "size": 9},
-            hovertemplate=f"{own[0][1]}, %{{x:,}} pictures: %{{y:+.1f}} points<extra></extra>",
+    for gain in gains:
+        _line(
+            figure,
+            gain.name,
+            gain.title,
+            gain.pictures,
+            gain.mean,
+            "pictures",
+            error_y=span(gain, COLOURS[gain.name]),
         )
     figure.layout(
         height=360,
         showlegend=True,
         legend=LEGEND,
-        xaxis=sizes_axis(sorted({size for _, _, size, _ in gains}), "training pictures"),
+        xaxis=sizes_axis(
+            sorted({int(size) for gain in gains for size in gain.pictures}), "training pictures"
+        ),
         yaxis={"title": {"text": "augmented less plain, points"}},
     )
     return figure.figure()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -13,7 +12,7 @@ import torch
 from pages.beyond.data import stored
 from pages.shell import nouns, page
 from pages.stores import cached
-from vitviz.analysis.data_size import Curve, curves, gains
+from vitviz.analysis.data_size import Curve, gains
 from vitviz.data.datasets import available_datasets
 from vitviz.experiments import data_size
 from vitviz.plots.data_size import gain_figure
@@ -23,27 +22,16 @@ SHOWN = 7
 _PX = 96
 
 
-@dataclass(frozen=True)
-class Halves:
-    """Both halves of a grid as curves."""
-
-    plain: list[Curve]
-    augmented: list[Curve]
-
-
 def draw() -> None:
     """The strip of augmented pictures, the gains, and what they say."""
     with page.row():
-        chosen = stored.choose()
-    if chosen is None:
+        dataset = stored.choose_set()
+    if dataset is None:
         return
-    which, found = chosen
-    _strip(which.dataset)
-    halves = Halves(
-        curves(found.rows, data_size.TITLES, False),
-        curves(found.rows, data_size.TITLES, True),
-    )
-    measured = gains(halves.plain, halves.augmented)
+    found = stored.result(dataset)
+    assert found is not None
+    _strip(dataset)
+    measured = gains(found.rows, data_size.TITLES)
     if not measured:
         st.info(
             "On this set only one half of the grid was measured: augmented and plain pictures stand side by side on"
@@ -77,22 +65,30 @@ def _strip(dataset: str) -> None:
     )
 
 
-def _describe(measured: Sequence[tuple[str, str, int, float]]) -> str:
+def _describe(measured: Sequence[Curve]) -> str:
     """The largest and the smallest gain in words."""
-    best = max(measured, key=lambda item: item[3])
-    least = min(measured, key=lambda item: item[3])
+    places = [(gain, place) for gain in measured for place in range(len(gain.mean))]
+    best = max(places, key=lambda at: at[0].mean[at[1]])
+    least = min(places, key=lambda at: at[0].mean[at[1]])
+    seeds = sorted({int(count) for gain in measured for count in gain.seeds})
+    pairs = "one seed each" if seeds == [1] else "means over the seeds that both halves have"
     return (
-        f"Augmentation gives most to {best[1]} with {best[2]:,} pictures ({100 * best[3]:+.1f} points) and least to"
-        f" {least[1]} with {least[2]:,} ({100 * least[3]:+.1f}), means over the seeds that both halves have."
+        f"Augmentation gives most to {_said(*best)} and least to {_said(*least)}: augmented less plain, seed by seed,"
+        f" {pairs}."
     )
 
 
-def _numbers(measured: Sequence[tuple[str, str, int, float]]) -> None:
+def _said(gain: Curve, place: int) -> str:
+    return f"{gain.title} with {gain.pictures[place]:,} pictures ({100 * gain.mean[place]:+.1f} points)"
+
+
+def _numbers(measured: Sequence[Curve]) -> None:
     st.dataframe(
         {
-            "model": [title for _, title, _, _ in measured],
-            "pictures": [size for _, _, size, _ in measured],
-            "gain, points": [100 * gain for *_, gain in measured],
+            "model": [gain.title for gain in measured for _ in gain.pictures],
+            "pictures": [int(size) for gain in measured for size in gain.pictures],
+            "gain, points": [100 * float(value) for gain in measured for value in gain.mean],
+            "seeds": [int(count) for gain in measured for count in gain.seeds],
         },
         hide_index=True,
     )

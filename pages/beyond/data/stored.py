@@ -36,7 +36,7 @@ def _read(dataset: str) -> Result | None:
         return None
 
 
-def choose() -> tuple[Which, Result] | None:
+def choose_set() -> str | None:
     """Draws the choice of a stored grid, in a row; None, and what makes one, where there is none."""
     here = tuple(name for name in GRIDS if result(name) is not None)
     if not here:
@@ -45,15 +45,17 @@ def choose() -> tuple[Which, Result] | None:
             icon=":material/timer:",
         )
         return None
-    dataset = controls.segmented(
-        Which.key("dataset"),
-        "Data set",
-        here,
-        _first(here),
-        format_func=lambda name: DATASETS[name].title,
+    return controls.segmented(
+        Which.key("dataset"), "Data set", here, _first(here), format_func=lambda name: DATASETS[name].title
     )
-    found = result(dataset)
-    assert found is not None
+
+
+def choose() -> tuple[Which, Result] | None:
+    """Draws the choice of a stored grid and of its half; None where there is no grid."""
+    dataset = choose_set()
+    found = None if dataset is None else result(dataset)
+    if dataset is None or found is None:
+        return None
     halves = {bool(row["augmented"]) for row in found.rows}
     missing = "Disabled: this half of the grid was not measured." if len(halves) == 1 else None
     augmented = controls.toggle(

@@ -24,7 +24,9 @@ def draw() -> None:
     prepared = nouns.prepared(GREY_28)
     left, right = st.columns([1, 3], gap="medium", vertical_alignment="center")
     with left:
-        st.image(np.asarray(prepared.shown), width=180, caption="One token: all 784 pixels at once")
+        shown = np.asarray(prepared.shown)
+        words = f"One token: all {shown.shape[0] * shown.shape[1]} pixels at once"
+        st.image(shown, width=180, caption=words, alt=f"The picture that the net reads. {words}")
     with right:
         first, second = st.columns(2)
         for number, column in enumerate((first, second)):
