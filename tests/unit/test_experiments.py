@@ -50,6 +50,7 @@ def test_a_torn_last_row_is_measured_again(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(path.read_text()[:-20])
     assert [row["cell"]["n"] for row in run(tiny(measure), tmp_path)] == [2]
+    assert collected(tiny(measure), tmp_path, "").missing == 0  # the new row stands on a line of its own
 
 
 def test_cells_must_differ() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -53,8 +54,7 @@ def run(experiment: Experiment, folder: Path, cells: Sequence[Cell] | None = Non
         folder: keeps 'rows.jsonl' and what cells share; the same call goes on where it stopped.
         cells: only these; None: all of them.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    found = {_key(row["cell"]) for row in _kept(folder)}
+    found = _begun(folder)
     for cell in experiment.cells if cells is None else cells:
         if _key(cell) not in found:
             row = measured(experiment, cell, folder)
@@ -71,8 +71,7 @@ def run_on_cluster(
         OSError: if the scheduler does not answer.
     """
     distributed: Any = import_module("distributed")
-    folder.mkdir(parents=True, exist_ok=True)
-    found = {_key(row["cell"]) for row in _kept(folder)}
+    found = _begun(folder)
     wanted = [cell for cell in cells if _key(cell) not in found]
     if not wanted:
         return
@@ -107,6 +106,16 @@ def collected(experiment: Experiment, folder: Path, command: str) -> Result:
     )
     missing = len(experiment.cells) - len(wanted)
     return Result(experiment.name, experiment.title, command, experiment.settings, made, rows, missing)
+
+
+def _begun(folder: Path) -> set[str]:
+    """The cells that the folder holds; a last row that a killed process left torn is cut off."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "rows.jsonl"
+    rows, end = read_lines(path)
+    if path.exists() and path.stat().st_size > end:
+        os.truncate(path, end)
+    return {_key(row["cell"]) for row in rows}
 
 
 def _kept(folder: Path) -> list[dict[str, Any]]:
