@@ -36,7 +36,7 @@ def experiment() -> Experiment:
         "curve": "[updates, core-seconds, accuracy on the validation pictures]",
     }
     title = "Attention over convolutions"
-    return Experiment(NAME, title, cells, Measure(TRAIN), settings, (TRAIN.dataset,))
+    return Experiment(NAME, title, cells, Measure(TRAIN), settings)
 
 
 @dataclass(frozen=True)

@@ -41,9 +41,8 @@ def experiment(dataset: str) -> Experiment:
         "seeds": "of weights, order and augmentation; the pictures are the same ones",
         "curve": "[updates, core-seconds, accuracy on the validation pictures]",
     }
-    needed = () if dataset == "digits" else (dataset,)
     return Experiment(
-        f"data_size_{dataset}", f"How much data? ({dataset})", cells, _Measure(dataset), settings, needed
+        f"data_size_{dataset}", f"How much data? ({dataset})", cells, _Measure(dataset), settings
     )
 
 

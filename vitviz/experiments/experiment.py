@@ -28,7 +28,6 @@ class Experiment:
         measure: (a cell, the experiment's folder for what cells share) -> the numbers found; the same on every call
             of one seed on one thread.
         settings: what all cells have in common, for who reads the results.
-        data: the sets that must lie on this machine.
     """
 
     name: str
@@ -36,7 +35,6 @@ class Experiment:
     cells: Sequence[Cell]
     measure: Measure
     settings: Row = field(default_factory=dict)
-    data: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         keys = [_key(cell) for cell in self.cells]

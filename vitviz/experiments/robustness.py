@@ -54,9 +54,7 @@ def experiment(pictures: int = PICTURES, checkpoints: Path = CHECKPOINTS) -> Exp
         "data": "cifar10",
         "digests": {model: read_header(checkpoints / f"{model}.safetensors").digest for model in MODELS},
     }
-    return Experiment(
-        NAME, "How much a changed picture changes the answer", cells, measure, settings, ("cifar10",)
-    )
+    return Experiment(NAME, "How much a changed picture changes the answer", cells, measure, settings)
 
 
 def measured(cell: Cell, folder: Path, pictures: int, checkpoints: Path) -> dict[str, Any]:
