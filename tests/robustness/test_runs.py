@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.robustness.run_files import GREY, TRAIN, full_disk, new_run
 from vitviz.config import ViTConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.training import claim, files, lane, session
+from vitviz.training import claim, files, lane, lanes, session
 from vitviz.training.files import read_json, read_lines, write_status
 from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run, RunError, list_runs
@@ -156,7 +156,7 @@ def test_a_trainer_beats_while_it_loads(tmp_path: Path, monkeypatch: pytest.Monk
         beaten.append(run.status().heartbeat > first)
         return load_dataset(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(session, "load_dataset", slow)
+    monkeypatch.setattr(lanes, "load_dataset", slow)
     assert Session(run, "cpu").perform().state == "done"
     assert beaten == [True] and run.status().state == "done"
 

@@ -21,7 +21,7 @@ from vitviz.training.loop import Trainer
 from vitviz.training.pictures import Pictures
 from vitviz.training.races import CODES, RACES, positions_race
 from vitviz.training.records import Event, StepRecord
-from vitviz.training.run_config import Member, RunConfig
+from vitviz.training.run_config import Member, RunConfig, config_from_values, values_of
 from vitviz.training.runs import Run, RunError, list_runs
 from vitviz.training.session import Session
 from vitviz.training.shuffling import shuffle_patches
@@ -146,17 +146,113 @@ def test_a_new_learning_rate_reaches_every_member_and_survives_a_resume(tmp_path
         assert of_kind(member, "event")[0]["learning_rate"] == 1e-4
 
 
-def test_one_member_that_diverges_ends_the_experiment_with_its_reason(tmp_path: Path) -> None:
+def poison(event: Event, trainer: Trainer) -> None:
+    """Spoils the weights of the learned positions' model after its fourth step."""
+    if isinstance(event, StepRecord) and event.step == 4 and trainer.model_config == TINY:
+        trainer.weights.master.fill_(float("nan"))
+        trainer.weights.publish()
+
+
+def test_a_member_that_diverges_stops_alone_and_says_why(tmp_path: Path) -> None:
+    run = experiment(tmp_path)
+    status = Session(run, "cpu", poison).perform()
+    assert (status.state, status.step) == ("done", LAST)
+    assert "Learned" in status.message and "step 5" in status.message
+    none, learned = run.members()
+    assert none.status().test_accuracy is not None and learned.status().test_accuracy is None
+    assert [e["event"] for e in of_kind(learned, "event")] == ["diverged"] and not of_kind(none, "event")
+    assert open_model(learned.snapshot_path()).step <= 5
+
+
+def test_a_member_that_diverged_stays_so_when_the_others_are_resumed(tmp_path: Path) -> None:
     run = experiment(tmp_path)
 
-    def poison(event: Event, trainer: Trainer) -> None:
-        if isinstance(event, StepRecord) and event.step == 4 and trainer.model_config == TINY:
+    def stop_later(event: Event, trainer: Trainer) -> None:
+        poison(event, trainer)
+        if isinstance(event, StepRecord) and event.step == 7:
+            run.control("stop")
+
+    assert Session(run, "cpu", stop_later).perform().state == "stopped"
+    status = Session(run, "cpu").perform()
+    assert status.state == "done" and "step 5" in status.message
+    _, learned = run.members()
+    assert [e["event"] for e in of_kind(learned, "event")] == ["diverged", "resumed"]
+
+
+def test_an_experiment_whose_members_all_diverge_has_diverged(tmp_path: Path) -> None:
+    run = experiment(tmp_path)
+
+    def poison_all(event: Event, trainer: Trainer) -> None:
+        if isinstance(event, StepRecord) and event.step == 4:
             trainer.weights.master.fill_(float("nan"))
             trainer.weights.publish()
 
-    status = Session(run, "cpu", poison).perform()
-    assert status.state == "diverged" and "Learned" in status.message and "step 5" in status.message
-    assert all(open_model(member.snapshot_path()).step <= 5 for member in run.members())
+    status = Session(run, "cpu", poison_all).perform()
+    assert status.state == "diverged" and "None: " in status.message and "Learned: " in status.message
+
+
+OWN = (
+    Member("slow", "Slow", TINY),
+    Member("fast", "Fast", TINY, replace(TRAIN, learning_rate=1e-2, seed=4)),
+    Member("large", "Large batch", replace(TINY, depth=1), replace(TRAIN, batch_size=72)),
+    Member("few", "Few pictures", TINY, replace(TRAIN, train_fraction=0.05)),
+)
+
+
+def own_recipes(root: Path) -> Run:
+    return Run.create(root, RunConfig(TINY, GREY, TRAIN, "own recipes", members=OWN))
+
+
+def test_a_member_with_its_own_recipe_trains_as_it_would_alone(tmp_path: Path) -> None:
+    run = own_recipes(tmp_path)
+    status = Session(run, "cpu").perform()
+    assert (status.state, status.progress) == ("done", 1.0)
+    assert [member.status().step for member in run.members()] == [9, 9, 4, 5]
+    for member, written in zip(OWN, run.members(), strict=True):
+        assert written.config().train == (member.train or TRAIN)
+        alone = Run.create(tmp_path, replace(run.config().of(member), created=0.0))
+        Session(alone, "cpu").perform()
+        assert same_weights(written, alone, written.snapshots()[-1])
+
+
+def test_members_of_unequal_batches_are_always_equally_far(tmp_path: Path) -> None:
+    run, reached = own_recipes(tmp_path), {}
+    apart = []
+
+    def listen(event: Event, trainer: Trainer) -> None:
+        if isinstance(event, StepRecord):
+            reached[id(trainer)] = (trainer.progress, 1 / (trainer.total_steps or 1))
+            if len(reached) == len(OWN):
+                apart.append(
+                    max(p - step for p, step in reached.values()) - min(p for p, _ in reached.values())
+                )
+
+    Session(run, "cpu", listen).perform()
+    assert max(apart) < 1e-9  # nobody has begun a step while another was behind the place where it began
+
+
+def test_resumed_equals_uninterrupted_for_unequal_recipes(tmp_path: Path) -> None:
+    whole, halted = own_recipes(tmp_path), own_recipes(tmp_path)
+    Session(whole, "cpu").perform()
+    assert told_at(halted, 4, "stop").perform().state == "stopped"
+    assert 0 < halted.members()[2].status().step < 4
+    assert Session(halted, "cpu").perform().state == "done"
+    for one, other in zip(whole.members(), halted.members(), strict=True):
+        keys = ("step", "loss", "accuracy", "gradient_norm", "learning_rate")
+        first, second = ([[r[key] for key in keys] for r in of_kind(m, "step")] for m in (one, other))
+        assert first == second and same_weights(one, other, one.snapshots()[-1])
+
+
+def test_a_config_without_members_recipes_is_read_as_it_was_written(tmp_path: Path) -> None:
+    values = values_of(own_recipes(tmp_path).config())
+    assert config_from_values(values).members == OWN
+    assert [set(entry) for entry in values["members"]][0] == {"name", "title", "model"}
+    for entry in values["members"]:
+        entry.pop("train", None)  # as every run before had it
+    assert [member.train for member in config_from_values(values).members] == [None] * len(OWN)
+    values["members"][1]["train"] = values["model"]
+    with pytest.raises(ValueError, match="train is of the wrong kind"):
+        config_from_values(values)
 
 
 def test_shuffled_patches_change_nothing_where_there_are_no_positions(tmp_path: Path) -> None:
@@ -220,6 +316,20 @@ def test_members_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         ({"members": (a, replace(b, name="../x"))}, "letters, digits and underscores"),
         ({"model": b.model}, "first member's"),
         ({"train": replace(TRAIN, epochs=None, seconds=3.0)}, "counted in epochs"),
+        ({"members": (a, replace(b, train=replace(TRAIN, epochs=None, seconds=3.0)))}, "counted in epochs"),
+        ({"members": (a, replace(b, train=replace(TRAIN, dataset="shapes")))}, "share dataset 'digits'"),
+        (
+            {"members": (a, replace(b, train=replace(TRAIN, threads=2)))},
+            "share threads 1, received 2 for learned",
+        ),
+        (
+            {"members": (a, replace(b, train=replace(TRAIN, validation_fraction=0.2)))},
+            "share validation_fraction",
+        ),
+        (
+            {"members": (a, replace(b, train=replace(TRAIN, epochs=9999, batch_size=1, train_fraction=1)))},
+            "steps; up to",
+        ),
     ):
         with pytest.raises(ValueError, match=reason):
             replace(config, **changes)  # type: ignore[arg-type]

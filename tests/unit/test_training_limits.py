@@ -52,7 +52,7 @@ def test_parameters_are_counted_as_the_model_has_them(model: ModelConfig) -> Non
 
 def test_every_recipe_is_within_the_limits() -> None:
     for recipe in TRAINING_PRESETS.values():
-        check_run([recipe.model], recipe.train)
+        check_run([(recipe.model, recipe.train)])
 
 
 WIDE = ViTConfig(in_chans=1, embed_dim=65536, depth=4, num_heads=1)

@@ -9,7 +9,7 @@ from typing import Any
 
 from vitviz.training.files import append_lines, write_status
 from vitviz.training.loop import Trainer, turn
-from vitviz.training.records import Evaluation, Event, Snapshot, StepRecord
+from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
 from vitviz.training.runs import Run, Status
 from vitviz.training.saving import cut_after, save_snapshot
 from vitviz.training.shuffling import ShuffleTest
@@ -39,6 +39,7 @@ class Lane:
         self.status: Status = run.status()
         self._shuffle, self._listen = shuffle, listen
         self._lines: list[dict[str, Any]] = []
+        self.ended: Ended | None = None  # done, or diverged with the reason: it takes no more turns
 
     def begin(self, resumed: bool) -> None:
         """Forget what lies after the trainer's step; keep the weights of one that has made none."""
@@ -74,7 +75,11 @@ class Lane:
         write_status(self.run.directory / "status.json", asdict(self.status))
 
     def _keep(self, event: Event) -> None:
-        if isinstance(event, Snapshot):
+        if isinstance(event, Ended):
+            self.ended = event
+            if event.reason == "diverged":
+                self.note("diverged", message=event.message)
+        elif isinstance(event, Snapshot):
             save_snapshot(self.run, self.config, self.trainer.data.classes, event)
             self._lines.append(
                 {"kind": "snapshot", "step": event.step, "epoch": event.epoch, "seconds": event.seconds}
@@ -111,25 +116,3 @@ class Lane:
             weight_decay=trainer.weight_decay,
             precision=trainer.precision,
         )
-
-
-def together(lanes: list[Lane]) -> Status:
-    """How lanes stand as one run: they share their time, and several have no one accuracy."""
-    first = lanes[0].status
-    if len(lanes) == 1:
-        return first
-    states = [lane.status for lane in lanes]
-    speeds = [status.images_per_second for status in states]
-    left = [status.seconds_left for status in states]
-    return replace(
-        first,
-        step=min(status.step for status in states),
-        progress=min(status.progress for status in states),
-        epoch=min(status.epoch for status in states),
-        seconds=sum(status.seconds for status in states),
-        seconds_left=None if None in left else sum(value or 0.0 for value in left),
-        # Each speed counts a lane's own turns only; one after the other they add their times.
-        images_per_second=len(speeds) / sum(1 / speed for speed in speeds) if all(speeds) else 0.0,
-        accuracy=None,
-        test_accuracy=None,
-    )

@@ -24,24 +24,28 @@ _PICTURES = {"digits": 1_500, "shapes": 20_000}  # more than the set has; of oth
 _MOST_PICTURES = 60_000
 
 
-def check_run(models: Sequence[ModelConfig], train: TrainConfig) -> None:
+def check_run(parts: Sequence[tuple[ModelConfig, TrainConfig]]) -> None:
     """Refuse a run that would take more than its share.
 
     Args:
-        models: of the run: one, or an experiment's.
-        train: how they are trained.
+        parts: each model of the run and how it is trained: one, or an experiment's.
 
     Raises:
         ValueError: stating what was asked for and what may be.
     """
-    for model in models:
+    for model, train in parts:
         _check_model(model, train.batch_size)
-    stored = sum(map(parameters, models)) * 4 * train.snapshots
+        _check_length(train)
+    stored = sum(parameters(model) * 4 * train.snapshots for model, train in parts)
     if stored > MAX_SNAPSHOT_BYTES:
+        count = max(train.snapshots for _, train in parts)
         raise ValueError(
-            f"{train.snapshots} snapshots of {stored / train.snapshots / 2**20:,.0f} MB are {stored / 2**20:,.0f} MB;"
+            f"{count} snapshots of {stored / count / 2**20:,.0f} MB are {stored / 2**20:,.0f} MB;"
             f" a run may keep up to {MAX_SNAPSHOT_BYTES >> 20:,} MB: take fewer snapshots or a smaller model"
         )
+
+
+def _check_length(train: TrainConfig) -> None:
     if train.epochs is not None:
         pictures = _PICTURES.get(train.dataset, _MOST_PICTURES) * train.train_fraction
         steps = ceil(train.epochs * pictures / train.batch_size)

@@ -108,6 +108,7 @@ _OPTIONAL: dict[str, dict[str, Check]] = {
         "learning_rate": number(0, 10),
         "weight_decay": number(0, 10),
         "refused": text(),
+        "message": text(),
     },
 }
 

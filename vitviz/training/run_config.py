@@ -15,11 +15,12 @@ MEMBER_NAME = r"[a-z0-9][a-z0-9_]{0,31}"
 
 @dataclass(frozen=True)
 class Member:
-    """One model of an experiment."""
+    """One model of an experiment; `train` where it is not trained as the others are."""
 
     name: str  # of its directory
     title: str
     model: ModelConfig
+    train: TrainConfig | None = None  # None: the run's
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,16 @@ class RunConfig:
     def __post_init__(self) -> None:
         if self.members:
             _check_members(self)
-        check_run([member.model for member in self.members] or [self.model], self.train)
+        parts = [(member.model, self.recipe(member)) for member in self.members]
+        check_run(parts or [(self.model, self.train)])
+
+    def recipe(self, member: Member) -> TrainConfig:
+        """How one model of this experiment is trained."""
+        return member.train or self.train
 
     def of(self, member: Member) -> RunConfig:
         """The config of one model of this experiment."""
-        return replace(self, model=member.model, name=member.title, members=())
+        return replace(self, model=member.model, train=self.recipe(member), name=member.title, members=())
 
 
 def clean_name(name: str) -> str:
@@ -84,7 +90,10 @@ def _member(values: dict[str, Any]) -> Member:
     model = from_dict(values["model"])
     if isinstance(model, Preparation | TrainConfig):
         raise ValueError("a member's model is of the wrong kind")
-    return Member(str(values["name"]), clean_name(values["title"]), model)
+    train = None if values.get("train") is None else from_dict(values["train"])
+    if not isinstance(train, TrainConfig | None):
+        raise ValueError("a member's train is of the wrong kind")
+    return Member(str(values["name"]), clean_name(values["title"]), model, train)
 
 
 def _check_members(config: RunConfig) -> None:
@@ -97,8 +106,20 @@ def _check_members(config: RunConfig) -> None:
         raise ValueError(f"a member's name is of letters, digits and underscores, received {names}")
     if config.model != config.members[0].model:
         raise ValueError("an experiment's model is its first member's")
-    if config.train.epochs is None:
+    for member in config.members:
+        _check_recipe(config, member)
+
+
+def _check_recipe(config: RunConfig, member: Member) -> None:
+    train = config.recipe(member)
+    if train.epochs is None:
         raise ValueError("an experiment is counted in epochs, so that its models are always equally far")
+    for name in ("dataset", "validation_fraction", "threads"):  # one set of held-out pictures, one process
+        shared, own = getattr(config.train, name), getattr(train, name)
+        if own != shared:
+            raise ValueError(
+                f"the members of an experiment share {name} {shared!r}, received {own!r} for {member.name}"
+            )
 
 
 def values_of(config: RunConfig) -> dict[str, Any]:
@@ -108,8 +129,10 @@ def values_of(config: RunConfig) -> dict[str, Any]:
     }
     parts = {name: to_dict(getattr(config, name)) for name in ("model", "preparation", "train")}
     if config.members:
-        values["members"] = [
-            {"name": member.name, "title": member.title, "model": to_dict(member.model)}
-            for member in config.members
-        ]
+        values["members"] = [_values_of_member(member) for member in config.members]
     return {**values, **parts}
+
+
+def _values_of_member(member: Member) -> dict[str, Any]:
+    own = {} if member.train is None else {"train": to_dict(member.train)}
+    return {"name": member.name, "title": member.title, "model": to_dict(member.model), **own}

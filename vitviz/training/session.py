@@ -1,7 +1,8 @@
 """One process training one run into its directory: records out, commands in, and a last word in the status.
 
 A run of one model is one lane; an experiment has a lane per member, and they take their turns one after the other,
-so that all are always equally far. What steers and what resumes is the whole's.
+so that all are always equally far: of unequal batches the smaller take more turns. One that diverges stops alone.
+What steers and what resumes is the whole's.
 """
 
 from __future__ import annotations
@@ -13,28 +14,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
-from pathlib import Path
 from threading import Event as Signal
 from threading import Lock, Thread
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from vitviz.checkpoints import open_model
-from vitviz.data.datasets import DatasetError, load_dataset
-from vitviz.models.loaded import LoadedModel
+from vitviz.data.datasets import DatasetError
 from vitviz.training import claim
 from vitviz.training.files import read_lines, write_status
-from vitviz.training.lane import Lane, Listener, together
+from vitviz.training.lane import Lane, Listener
+from vitviz.training.lanes import as_one, how_it_ended, make_lanes, restore, taught_by, together
 from vitviz.training.limits import MAX_TRAINING_S
-from vitviz.training.loop import Trainer
-from vitviz.training.pictures import training_data
-from vitviz.training.records import Ended, Event, StepRecord
+from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run, RunError, Status
 from vitviz.training.saving import load_resume, save_resume
-from vitviz.training.shuffling import ShuffleTest, patch_px
 from vitviz.words import reason
 
 FLUSH_S = 0.1  # pages that poll see at least four updates a second
@@ -44,7 +39,6 @@ RESUME_SAVE_SHARE = 0.02  # of the time may go into saving
 LEASE_CHECK_S = 1.0
 LEAST_LEASE_S = 90.0  # once it trains: a page in a hidden tab says once a minute that it watches
 POLL_S = 0.05
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 class Session:
@@ -164,77 +158,46 @@ class Session:
 
     def _perform(self) -> None:
         torch.set_num_threads(max(1, min(self.config.train.threads, os.cpu_count() or 1)))
-        self._lanes = self._make_lanes()
+        self._lanes, self._teacher = make_lanes(self.run, torch.device(self.device), self._listen)
         self._resume()
-        state, message = "done", ""
-        while True:
+        state, message = "", ""
+        while not state:
             events = self._round()
-            ended = [event for event in events if isinstance(event, Ended)]
-            if ended:
-                state, message = ended[-1].reason, ended[-1].message
-                break
-            if any(isinstance(event, StepRecord) for event in events):
+            if all(lane.ended for lane in self._lanes):
+                state, message = how_it_ended(self._lanes)
+            elif any(isinstance(event, StepRecord) for event in events):
                 if self._steer():
                     state, message = "stopped", self._message
-                    break
-                if time.monotonic() - self._saved >= self._save_pause:
+                elif time.monotonic() - self._saved >= self._save_pause:
                     self._save()
         self._flush()
         if state != "diverged":  # a diverged run keeps the last good save
             self._save()
         self._say(state, message)
 
-    def _make_lanes(self) -> list[Lane]:
-        config = self.config
-        device = torch.device(self.device)
-        data = training_data(
-            load_dataset(config.train.dataset, runs_folder=self.run.directory.parent),
-            config.preparation,
-            config.train,
-        )
-        data = replace(data, train=data.train.to(device))  # once, not once per lane
-        found = load_teacher(config, self.run.directory.parent)
-        self._teacher = "" if found is None else found.digest
-        teacher = None if found is None else found.model
-        lanes = []
-        # One size of pieces for all members, a CNN too: they are compared.
-        side = max((patch_px(member.model) or 0 for member in config.members), default=0)
-        test = ShuffleTest(data, side) if side else None
-        for run in self.run.members() or [self.run]:
-            trainer = Trainer(run.config().model, config.train, data, self.device, teacher)
-            lanes.append(Lane(run, trainer, test, self._listen))
-        return lanes
-
     def _resume(self) -> None:
         saved = load_resume(self.run)
         if saved is not None and saved[1].get("teacher", self._teacher) != self._teacher:
             raise RunError(
-                f"{self.config.train.distill_from} is another teacher than the one that this run began with"
+                f"{taught_by(self._lanes)} is another teacher than the one that this run began with"
             )
         if saved is not None:
-            for lane, state in zip(
-                self._lanes, _apart(*saved, [lane.run for lane in self._lanes]), strict=True
-            ):
-                lane.trainer.load_state(*state)
+            restore(self._lanes, *saved)
         for lane in self._lanes:
             lane.begin(saved is not None)
 
     def _round(self) -> list[Event]:
-        """One turn of every lane, or up to the one that diverges."""
+        """One turn of every lane that lies behind, so that all are always equally far."""
         found: list[Event] = []
-        for lane in self._lanes:
-            events = lane.turn()
-            found += events
+        waiting = [lane for lane in self._lanes if lane.ended is None]
+        least = min((lane.trainer.progress for lane in waiting), default=1.0)
+        for lane in [lane for lane in waiting if lane.trainer.progress <= least]:
+            found += lane.turn()
             now = time.monotonic()
             if now - self._flushed >= FLUSH_S:
                 self._flush()
             if now - self._said >= STATUS_S:
                 self._say("running")
-            last = events[-1] if events else None
-            if isinstance(last, Ended) and last.reason == "diverged":
-                if lane.run.is_member:
-                    found[-1] = replace(last, message=f"{lane.config.name}: {last.message}")
-                break
         return found
 
     def _flush(self) -> None:
@@ -246,7 +209,7 @@ class Session:
     def _save(self) -> None:
         self._flush()
         started = time.monotonic()
-        tensors, values = _as_one(self._lanes)
+        tensors, values = as_one(self._lanes)
         save_resume(self.run, tensors, {**values, "teacher": self._teacher})
         self._saved = time.monotonic()
         self._save_pause = max(RESUME_SAVE_S, (self._saved - started) / RESUME_SAVE_SHARE)
@@ -343,53 +306,3 @@ class Session:
 def default_device() -> str:
     """'cuda' where there is one, else 'cpu'."""
     return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def load_teacher(config: RunConfig, runs_folder: Path) -> LoadedModel | None:
-    """The distillation teacher that a run names, or None.
-
-    Raises:
-        CheckpointError: if its file cannot be used.
-        RunError: if it lies elsewhere, was made for other pictures or classes, or gives no logits.
-    """
-    if config.train.distill_from is None:
-        return None
-    path = (PROJECT / config.train.distill_from).resolve()  # an absolute path stays one
-    if not any(path.is_relative_to(folder) for folder in (PROJECT / "checkpoints", runs_folder.resolve())):
-        raise RunError("a teacher must be one of the project's checkpoints or of the runs' snapshots")
-    loaded = open_model(path)
-    if getattr(loaded.config, "softmax_output", False):
-        raise RunError("the teacher gives probabilities, not logits: its softmax would be taken twice")
-    if loaded.preparation != config.preparation:
-        raise RunError("the teacher was made for another preparation of the pictures than the student")
-    taught, learns = loaded.config.num_classes, config.model.num_classes
-    if taught != learns:
-        raise RunError(f"the teacher knows {taught} classes, the student learns {learns}")
-    return loaded
-
-
-def _as_one(lanes: list[Lane]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What resumes all lanes, for one file: it is written whole, so they never resume from different steps."""
-    if len(lanes) == 1:
-        return lanes[0].trainer.state()
-    tensors: dict[str, Tensor] = {}
-    values: dict[str, Any] = {"step": lanes[0].trainer.step, "members": {}}
-    for lane in lanes:
-        name = lane.run.directory.name
-        found, values["members"][name] = lane.trainer.state()
-        tensors |= {f"{name}/{key}": tensor for key, tensor in found.items()}
-    return tensors, values
-
-
-def _apart(
-    tensors: dict[str, Tensor], values: dict[str, Any], runs: list[Run]
-) -> list[tuple[dict[str, Tensor], dict[str, Any]]]:
-    """What `_as_one` joined, lane by lane."""
-    if len(runs) == 1:
-        return [(tensors, values)]
-    parts = []
-    for run in runs:
-        start = f"{run.directory.name}/"
-        own = {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
-        parts.append((own, values["members"][run.directory.name]))
-    return parts
