@@ -1,12 +1,14 @@
-"""What Streamlit lets any visitor do to all others, taken back."""
+"""What Streamlit lets any visitor do to all others, taken back; and what it forgets while a visitor still sees it."""
 
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
@@ -14,6 +16,7 @@ SESSION_BYTES = 256 * 2**20  # two of the largest uploads; a page takes a file a
 SESSION_FILES = 16
 ALL_BYTES = 1024 * 2**20
 KEPT_S = 300.0  # a file that no page has taken by then was asked for by no page
+CLICK_S = 10.0  # a browser on a slow line has the page's next run long before
 _add_file = MemoryUploadedFileManager.add_file
 
 
@@ -24,6 +27,10 @@ def install() -> None:
     would wait for every model again. Its menu entry is hidden already (`client.toolbarMode`). And whoever has a
     session may upload files that no widget asked for, which stay as long as the session does.
 
+    Each run of a page gives its downloads new names, and whoever's run ends next makes the server forget the old ones:
+    a click between that and the moment when the new names reach the browser gave nothing, without a word. Old names
+    hold for `CLICK_S` more.
+
     Raises:
         RuntimeError: if this Streamlit has no such handlers: the guards must be looked at again.
     """
@@ -31,11 +38,14 @@ def install() -> None:
         (AppSession, "_handle_clear_cache_request"),
         (MemoryUploadedFileManager, "add_file"),
         (MemoryUploadedFileManager, "remove_file"),
+        (MediaFileManager, "_remove_orphaned_deferred_callables"),
+        (MediaFileManager, "_drop_deferred_id"),
     ):
         if not hasattr(owner, name):
             raise RuntimeError(f"Streamlit has no {name}: look at pages/shell/guards.py again")
     AppSession._handle_clear_cache_request = _ignored  # type: ignore[method-assign, assignment]
     MemoryUploadedFileManager.add_file = _bounded  # type: ignore[method-assign, assignment]
+    MediaFileManager._remove_orphaned_deferred_callables = _forget_later  # type: ignore[method-assign]
 
 
 def _ignored(session: AppSession) -> None:
@@ -59,3 +69,17 @@ def _bounded(manager: MemoryUploadedFileManager, session_id: str, file: Uploaded
     timer = threading.Timer(KEPT_S, manager.remove_file, (session_id, file.file_id))
     timer.daemon = True
     timer.start()
+
+
+def _forget_later(manager: MediaFileManager) -> None:
+    """Drops the downloads that no page has shown for `CLICK_S`; Streamlit holds the manager's lock."""
+    shown = {name for files in manager._files_by_session_and_coord.values() for name in files.values()}
+    now = time.monotonic()
+    gone_since: dict[str, float] = manager.__dict__.setdefault("_gone_since", {})
+    for name in [*manager._deferred_callables]:
+        if name in shown:
+            gone_since.pop(name, None)
+        elif now - gone_since.setdefault(name, now) >= CLICK_S:
+            manager._drop_deferred_id(name)
+    for name in gone_since.keys() - manager._deferred_callables.keys():
+        del gone_since[name]

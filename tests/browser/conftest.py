@@ -99,6 +99,16 @@ def keep(browser: Browser, folder: Path, logs: list[Path]) -> str:
     return f"pictures and the server's log: {folder}"
 
 
+def how_runs_stand(runs_folder: Path) -> Path:
+    """A file beside the server's log: every run's directory and its status as its trainer last wrote it."""
+    said = [
+        f"{path.parent.name} {path.read_text(errors='replace')}" for path in runs_folder.glob("*/status.json")
+    ]
+    file = runs_folder.parent / "runs.txt"
+    file.write_text("\n".join(sorted(said)) + "\n")
+    return file
+
+
 @functools.cache
 def left_behind() -> Path:
     """Where this process's failing tests leave their pictures; pytest's own folders go with the third run after."""
@@ -111,6 +121,8 @@ def evidence_of(item: pytest.Item, browser: Browser) -> str:
     folders = [given[name] for name in ("tmp_path",) if name in given]
     folders += [given["runs_folder"].parent] if "runs_folder" in given else []
     logs = [log for folder in folders for log in sorted(folder.glob("*.log"))]
+    if "runs_folder" in given:
+        logs.append(how_runs_stand(given["runs_folder"]))
     return keep(browser, left_behind() / re.sub(r"[^\w.-]+", "_", item.name)[:100], logs)
 
 
