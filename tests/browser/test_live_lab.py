@@ -212,8 +212,11 @@ def test_a_change_while_it_trains_takes_effect_and_is_said(visit: Visit, runs_fo
 def test_one_visitor_leaves_a_place(visit: Visit, runs_folder: Path) -> None:
     small = "live_lab?live_lab.length=4000&live_lab.snapshots=4&live_lab.depth=1"
     ann, bob = visit(f"{small}&live_lab.seed=4"), visit(f"{small}&live_lab.seed=5")
-    start(ann)
+    before = set(runs_folder.iterdir())
+    ann.get_by_role("button", name="Start a new run").dblclick()  # asks for one run
+    expect(progress(ann)).to_contain_text(re.compile(r"step [1-9]"), timeout=TRAINING_MS)
     first = Run(directory_of(ann, runs_folder))
+    assert set(runs_folder.iterdir()) - before == {first.directory}
     ann.get_by_role("button", name="Start a new run").click()
     expect(progress(ann)).to_contain_text("number 1 in the queue", timeout=TRAINING_MS)
     start(bob)  # passes what ann has waiting: she cannot take every place

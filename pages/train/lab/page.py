@@ -52,8 +52,10 @@ PHONE = """<style>@media (max-width: 640px) {
 }</style>"""
 
 
-def start(config: RunConfig) -> None:
-    """Starts a run of this visit and brings it onto the stage."""
+def start(config: RunConfig, click: int) -> None:
+    """Starts a run of this visit and brings it onto the stage; once for each click, counted when it was drawn."""
+    if not keys.serve(click):
+        return
     try:
         config = replace(table.fresh(config), owner=visit.current().owner, lease_s=runs.LEASE_S)
         run = runs.executor().start(config, visit.address())
@@ -110,7 +112,7 @@ def _start_button(config: RunConfig | ValueError) -> None:
         width="stretch",
         disabled=isinstance(config, ValueError),
         on_click=start,
-        args=(config,),
+        args=(config, keys.clicks_served()),
     )
 
 
