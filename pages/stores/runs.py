@@ -18,6 +18,7 @@ from vitviz.words import percent
 if TYPE_CHECKING:
     from pages.stores.visit import Visit
     from vitviz.training.executor import Executor
+    from vitviz.training.intake import Intake
     from vitviz.training.runs import Run, Status
 
 LEASE_S = (
@@ -50,6 +51,23 @@ def executor() -> Executor:
         if _executor is None:
             _executor = open_executor(folder())
         return _executor
+
+
+_intake: Intake | None = None  # counts for as long as the server lives
+
+
+def admit_upload(visit: Visit, address: str) -> None:
+    """Counts a run that a visit brings in from outside, by the visit and by its address.
+
+    Raises:
+        RunError: if too many came from either within the hour.
+    """
+    global _intake
+    from vitviz.training.intake import Intake
+
+    with _opening:
+        _intake = _intake or Intake()
+    _intake.admit(visit.owner, address)
 
 
 # ---------------------------------------------------------------- how often pages ask

@@ -206,6 +206,7 @@ def _upload(shown: Callable[[str], None]) -> None:
 
     st.session_state["live_lab._turn"] = turn + 1
     try:
+        runs.admit_upload(visit.current(), visit.address())
         run = import_run(runs.folder(), file.data, owner=visit.current().owner, lease_s=runs.LEASE_S)
     except (RunError, ValueError) as error:
         keys.notice(f"This file cannot be used: {error}.")

@@ -14,11 +14,14 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from pages.stores import runs
 from pages.train.lab.part import part
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button
 from tests.robustness.no_writing import read_only
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.zoo import GREY_32
+from vitviz.training import intake
+from vitviz.training.archive import export_run
 from vitviz.training.files import write_status
 from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run, RunError, Status
@@ -146,3 +149,24 @@ def test_a_cluster_that_does_not_answer_is_said_to_who_waits(
     (bar,) = app.main.get("progress")
     said = "Waiting for a free place: number 2 in the queue; the Dask cluster at tcp://127.0.0.1:1 does not answer"
     assert bar.proto.text == said
+
+
+def test_who_brings_in_too_many_runs_is_told_so(
+    open_app: OpenApp, trained: Run, executor: FakeExecutor, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "_intake", None)
+    monkeypatch.setenv("VITVIZ_RUNS", str(folder))
+    monkeypatch.setattr(intake, "PER_OWNER", 1)
+    app, data = open_app(PAGE), export_run(trained)
+
+    def bring() -> None:
+        (uploader,) = [one for one in app.get("file_uploader") if one.label.startswith("A run that was")]
+        uploader.upload("run.zip", data, "application/zip")
+        app.run()
+        assert not app.exception, app.exception[0].message
+
+    bring()
+    assert len(list(folder.glob("*/config.json"))) == 1
+    bring()
+    assert len(list(folder.glob("*/config.json"))) == 1
+    assert "1 run came from you within an hour" in app.main.warning[0].value
