@@ -1,0 +1,55 @@
+"""axe-core finds nothing on any page, in any view, with every drawer open; in light, and in dark at first sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import files
+
+import pytest
+from playwright.sync_api import Page
+
+from pages.shell.registry import PAGES
+from tests.browser.conftest import open_drawers, settle
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
+Visit = Callable[..., Page]
+AXE = files("axe_playwright_python") / "axe.min.js"
+FINDINGS = """async () => (await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa'] })).violations.map(
+  ({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`
+)"""
+
+
+def found(page: Page) -> list[str]:
+    """What axe says of the page as it stands; its rules look at what lies below the fold, too."""
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    said: list[str] = page.evaluate(FINDINGS)
+    return said
+
+
+@pytest.mark.parametrize("slug", [entry.slug for entry in PAGES])
+def test_axe_finds_nothing(visit: Visit, slug: str) -> None:
+    address = "" if slug == "home" else slug
+    page = visit(address, height=1600)
+    views = page.locator('[data-testid="stMain"] [data-testid="stButtonGroup"]').first.locator("button")
+    wrong: dict[str, list[str]] = {}
+    for i, name in enumerate(views.all_inner_texts() or [""]):
+        if i and not views.nth(i).is_enabled():
+            continue
+        if i:
+            views.nth(i).click()
+            page.wait_for_timeout(300)  # until the script runs: what is settled before is the last view
+            settle(page)
+        open_drawers(page)
+        wrong[name or slug] = found(page)
+    page.close()
+    wrong["dark"] = found(visit(address, color_scheme="dark"))
+    assert not {where: what for where, what in wrong.items() if what}
+
+
+def test_axe_is_there_and_finds_what_is_wrong(visit: Visit) -> None:
+    page = visit("words")
+    page.evaluate(
+        "() => document.querySelector('[data-testid=stMain]').insertAdjacentHTML('beforeend', '<img src=/x.png>')"
+    )
+    assert any(said.startswith("image-alt") for said in found(page))
