@@ -16,6 +16,7 @@ from vitviz.config_models import (
     AttentionScale,
     CNNConfig,
     ConvAttentionConfig,
+    Embed,
     FlatAttentionConfig,
     ModelConfig,
     Positions,
@@ -30,6 +31,7 @@ __all__ = [
     "CNNConfig",
     "Config",
     "ConvAttentionConfig",
+    "Embed",
     "FlatAttentionConfig",
     "ModelConfig",
     "Positions",
@@ -107,6 +109,7 @@ class TrainConfig:
     mixup_alpha: float = 0.0
     cutmix_alpha: float = 0.0
     frozen: tuple[str, ...] = ()  # parameter-name prefixes outside the optimiser (recipe A's patch_embed)
+    stays_in_eval: bool = False  # after the first validation nobody calls model.train(): a common slip
     distill_from: str | None = None  # a checkpoint's path: DeiT's teacher
     distillation: Literal["hard", "soft"] = "hard"
     distillation_weight: float = 0.1  # DeiT's lambda, of a soft lesson only

@@ -15,6 +15,7 @@ Positions = Literal["none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "l
 Readout = Literal["cls", "mean", "first_patch"]
 Activation = Literal["gelu", "relu", "silu"]
 AttentionScale = Literal["head", "width", "none"]
+Embed = Literal["conv", "unfold", "reshape"]
 MOST_REGISTERS = 9  # 'reg1' to 'reg9': a pin and a link name each by one digit
 
 
@@ -37,6 +38,7 @@ class ViTConfig:
     head_input: Literal["all", "slice"] = "all"  # 'slice': each head maps its own D/heads values (recipe C)
     attention_scale: AttentionScale = "head"  # 1/sqrt(d_head); 'width' is recipe D's 1/sqrt(D)
     norm: Literal["pre", "post"] = "pre"
+    residual: bool = True  # False: z = branch(z), what a block would be without its shortcuts
     final_norm: bool = True
     norm_eps: float = 1e-6
     activation: Activation = "gelu"
@@ -45,7 +47,7 @@ class ViTConfig:
     readout: Readout = "cls"
     distilled: bool = False  # DeiT's second token and second head
     num_registers: int = 0
-    embed: Literal["conv", "unfold"] = "conv"  # two ways to compute one and the same map
+    embed: Embed = "conv"  # conv and unfold are one and the same map; 'reshape' cuts rows of pixels, a slip
     embed_bias: bool = True
     stem: tuple[int, ...] = ()  # channels of 3 x 3 convolutions before the tokens: the hybrid
     layer_scale: float | None = None
@@ -66,7 +68,7 @@ class ViTConfig:
             ("activation", Activation),
             ("positions", Positions),
             ("readout", Readout),
-            ("embed", Literal["conv", "unfold"]),
+            ("embed", Embed),
         ):
             one_of(self, name, allowed)
         if self.image_size % self.patch_size:
@@ -142,6 +144,7 @@ class SwinConfig:
     attention_dropout: float = 0.0
     drop_path: float = 0.0
     norm_eps: float = 1e-5
+    masked: bool = True  # False: a shifted window's far edges attend to each other, a common slip
     convention: Literal["torchvision", "timm"] = "torchvision"  # they differ where the window does not divide
 
     def __post_init__(self) -> None:

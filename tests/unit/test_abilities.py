@@ -40,6 +40,18 @@ def test_every_preset_has_an_ability_or_a_sentence_that_says_why_not(preset: Pre
     assert able.prefix or not able.cls_readout
 
 
+OF_PATCHES = {
+    "attention",
+    "heads_over_all",
+    "rollout",
+    "hidden_patches",
+    "embedding",
+    "filters",
+    "distance",
+    "layers",
+}
+
+
 def test_a_plain_vit_lacks_windows_and_a_teacher_alone() -> None:
     assert lacking(ViTConfig()) == {"windows", "distillation", "receptive_field"}
 
@@ -54,6 +66,8 @@ def test_a_plain_vit_lacks_windows_and_a_teacher_alone() -> None:
         (ViTConfig(positions="none"), {"learned_positions", "distillation"}),
         (ViTConfig(stem=(8, 16)), {"embedding", "any_size", "distillation"}),
         (ViTConfig(num_classes=0), {"class_head", "distillation"}),
+        (ViTConfig(residual=False), {"blocks", "rollout", "distillation"}),
+        (ViTConfig(embed="reshape"), {*OF_PATCHES, "distillation"}),
         (ViTConfig(num_classes=0, distilled=True), {"class_head", "distillation"}),
     ],
 )
@@ -65,6 +79,7 @@ def test_a_swin_has_windows_and_e_but_no_one_row_over_all() -> None:
     has = {"attention", "windows", "class_head", "embedding", "filters", "distance", "layers"}
     assert lacking(SwinConfig()) == set(NAMES) - has
     assert not abilities(SwinConfig(num_classes=0)).class_head
+    assert lacking(SwinConfig(masked=False)) == set(NAMES) - has | {"windows"}
 
 
 def test_what_is_no_transformer_has_little() -> None:

@@ -31,9 +31,12 @@ MODELS: dict[str, ModelConfig] = {
     "first_patch": replace(VIT, readout="first_patch", positions="pixels", norm="post"),
     "slices": replace(VIT, head_input="slice", output_projection=False, softmax_output=True),
     "unfold": replace(VIT, embed="unfold", positions="sincos_1d"),
+    "reshape": replace(VIT, embed="reshape"),
+    "no_residual": replace(VIT, residual=False, norm="post"),
     "hybrid": replace(VIT, stem=(8, 16)),
     "hybrid_enlarged": replace(VIT, image_size=14, patch_size=7, stem=(8, 8, 16)),
     "swin": SWIN,
+    "swin_unmasked": replace(SWIN, masked=False),
     "swin_timm": replace(SWIN, convention="timm", image_size=20),
     "cnn": CNNConfig(image_size=16, widths=(8, 16), blocks=(1, 2)),
     "cnn_pooled": CNNConfig(image_size=16, widths=(4, 8, 16), blocks=(0, 1, 2), pooled=True),
@@ -166,6 +169,46 @@ def test_swin_records_say_where_every_patch_went() -> None:
         assert sorted(index[index >= 0].tolist()) == list(range(rows * cols))
         assert record[f"{block}.attn"].shape[1] == len(index)
         assert record[block].shape[1:3] == (rows, cols)
+
+
+def test_without_a_mask_only_the_shifted_windows_change() -> None:
+    masked, x = build(SWIN)
+    bare = create_model(replace(SWIN, masked=False)).double().eval()
+    bare.load_state_dict(masked.state_dict())
+    (_, with_mask), (_, without) = (model(x, record=["layers.0.blocks.*"]) for model in (masked, bare))
+    assert "layers.0.blocks.1.mask" in with_mask and "layers.0.blocks.1.mask" not in without
+    torch.testing.assert_close(without["layers.0.blocks.0.attn"], with_mask["layers.0.blocks.0.attn"])
+    hidden = (with_mask["layers.0.blocks.1.mask"] < 0)[None, :, None].expand_as(
+        with_mask["layers.0.blocks.1.attn"]
+    )
+    assert (
+        with_mask["layers.0.blocks.1.attn"][hidden].max()
+        < 1e-20
+        < without["layers.0.blocks.1.attn"][hidden].min()
+    )
+
+
+def test_a_reshape_cuts_whole_rows_of_pixels() -> None:
+    """The first token of a 16 px picture with patches of 4 px is its first row, in each channel's memory order."""
+    model, x = build(replace(VIT, embed="reshape", in_chans=1))
+    changed = x.clone()
+    changed[:, 0, 0] += 1.0
+    differs = [model(y, record=["patch_embed"])[1]["patch_embed"] for y in (x, changed)]
+    assert (differs[0] != differs[1]).any(dim=-1).nonzero()[:, 1].tolist() == [0, 0, 0]
+
+
+def test_a_block_without_residual_gives_what_its_mlp_gives() -> None:
+    for residual in (True, False):
+        model, x = build(replace(VIT, residual=residual))
+        _, record = model(x, record=["blocks.0*"])
+        mid = (
+            record["blocks.0.input"] + record["blocks.0.attn_out"]
+            if residual
+            else record["blocks.0.attn_out"]
+        )
+        torch.testing.assert_close(record["blocks.0.mid"], mid)
+        out = mid + record["blocks.0.mlp_out"] if residual else record["blocks.0.mlp_out"]
+        torch.testing.assert_close(record["blocks.0"], out)
 
 
 def test_token_mask_removes_keys() -> None:

@@ -90,6 +90,22 @@ def test_a_resumed_run_equals_an_uninterrupted_one(model: object, optimizer: str
         assert torch.equal(tensor, second.weights.state()[name]), name
 
 
+def test_a_model_left_in_eval_mode_drops_nothing_after_its_first_validation_and_resumes_so() -> None:
+    config = replace(TRAIN, stays_in_eval=True)
+    slipped, usual = (Trainer(DROPPING, one, DATA) for one in (config, TRAIN))
+    first = slipped.validate_every
+    mine, theirs = (steps(list(train(trainer))) for trainer in (slipped, usual))
+    assert [numbers(r) for r in mine[:first]] == [numbers(r) for r in theirs[:first]]
+    assert numbers(mine[first]) != numbers(theirs[first])
+    whole = Trainer(DROPPING, config, DATA)
+    for _ in range(first + 2):
+        whole.advance()
+    resumed = Trainer(DROPPING, config, DATA)
+    resumed.load_state(*whole.state())
+    whole.advance(), resumed.advance()
+    assert torch.equal(whole.weights.master, resumed.weights.master) and not resumed.weights.model.training
+
+
 def test_every_picture_is_seen_once_an_epoch() -> None:
     trainer = Trainer(MODEL, replace(TRAIN, batch_size=20), DATA)
     seen = []

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from vitviz.experiments import conv_attention, conv_nets, data_size, data_training, robustness, teaching
+from vitviz.experiments import (
+    conv_attention,
+    conv_nets,
+    data_size,
+    data_training,
+    deep,
+    gradients,
+    one_change,
+    robustness,
+    slips,
+    teaching,
+)
 from vitviz.experiments.experiment import Experiment
 
 EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
@@ -14,3 +26,6 @@ EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
 EXPERIMENTS[conv_nets.NAME] = conv_attention.experiment
 EXPERIMENTS[robustness.NAME] = robustness.experiment
 EXPERIMENTS[teaching.NAME] = teaching.experiment
+EXPERIMENTS[deep.NAME] = gradients.experiment
+EXPERIMENTS["one_knob_digits"] = partial(one_change.one_knob, "digits")
+EXPERIMENTS |= {f"one_slip_{dataset}": partial(one_change.one_slip, dataset) for dataset in slips.SEEDS}

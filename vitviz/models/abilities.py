@@ -67,6 +67,25 @@ _NO_DISTANCE = "This model attends over no grid of patches, so there is no dista
 _NO_LAYERS = "This model has no row of layers that each say something of every place of the picture."
 _NO_FIELD = "Its receptive field is the whole picture: no kernel limits what a layer can read."
 
+_ROWS = (
+    "This model's tokens are rows of pixels, not patches: it cuts the picture with a reshape, a slip that the"
+    " experiments try."
+)
+_NO_SHORTCUT = (
+    "This model has no residual connections, as an experiment asked: its blocks add to no stream of tokens."
+)
+_NO_MASK = "This Swin's shifted windows have no mask, as an experiment asked: this page is about those that have one."
+_OF_PATCHES = (
+    "attention",
+    "heads_over_all",
+    "rollout",
+    "hidden_patches",
+    "embedding",
+    "filters",
+    "distance",
+    "layers",
+)
+
 _NO_TRANSFORMER = {  # what is true of every model that is neither a ViT nor a Swin
     "attention": _NO_ATTENTION,
     "heads_over_all": _NO_HEADS,
@@ -136,6 +155,8 @@ def abilities(config: ModelConfig) -> Abilities:
     lacks = dict(_LACKS[config.kind])
     if isinstance(config, ViTConfig):
         lacks |= _lacks_of_vit(config)
+    if isinstance(config, SwinConfig) and not config.masked:
+        lacks["windows"] = _NO_MASK
     if not config.num_classes:
         lacks["class_head"] = HEADLESS
         lacks.setdefault("distillation", HEADLESS)
@@ -181,4 +202,8 @@ def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
             " are not cut from squares and there is no single matrix E."
         )
         lacks["any_size"] = "A hybrid's convolutions make patches of one size, its own."
+    if config.embed == "reshape":
+        lacks |= dict.fromkeys(_OF_PATCHES, _ROWS)
+    if not config.residual:
+        lacks |= dict.fromkeys(("blocks", "rollout"), _NO_SHORTCUT)
     return lacks

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitviz.config import ViTConfig
+from vitviz.config import Embed, ViTConfig
 from vitviz.models.fast import attend, can_attend, dropout, linear
 from vitviz.models.record import ATTENTION_PARTS, Recorder
 
@@ -27,20 +27,24 @@ class PatchEmbed(nn.Module):
     """Cut the picture into P x P patches and map each to D values (ViT paper, eq. 1).
 
     The weight is a Conv2d kernel (D, C, P, P). Convolving with stride P, and unfolding the patches into rows
-    of C*P*P values times the same weight as a matrix, are one and the same map; `unfold` chooses the second.
+    of C*P*P values times the same weight as a matrix, are one and the same map; 'unfold' is the second. 'reshape'
+    takes the next C*P*P values of memory for a patch, which are whole rows of pixels: a common slip.
     """
 
-    def __init__(self, in_chans: int, embed_dim: int, patch_size: int, bias: bool, unfold: bool) -> None:
+    def __init__(self, in_chans: int, embed_dim: int, patch_size: int, bias: bool, embed: Embed) -> None:
         super().__init__()
         self.proj = nn.Conv2d(in_chans, embed_dim, patch_size, patch_size, bias=bias)
         self.patch_size = patch_size
-        self.unfold = unfold
+        self.embed = embed
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self.unfold:
+        if self.embed == "conv":
             y: Tensor = self.proj(x)
             return y.flatten(2).mT  # (B, D, rows, cols) -> (B, N, D)
-        return F.linear(unfold_patches(x, self.patch_size), self.proj.weight.flatten(1), self.proj.bias)
+        weight = self.proj.weight.flatten(1)
+        if self.embed == "reshape":
+            return F.linear(x.reshape(len(x), -1, weight.shape[1]), weight, self.proj.bias)
+        return F.linear(unfold_patches(x, self.patch_size), weight, self.proj.bias)
 
 
 def unfold_patches(x: Tensor, patch_size: int) -> Tensor:
@@ -146,7 +150,10 @@ class LayerScale(nn.Module):
 
 
 class Block(nn.Module):
-    """z' = MSA(LN z) + z, z = MLP(LN z') + z' (ViT paper, eq. 2 and 3); post-norm: LN after each sum."""
+    """z' = MSA(LN z) + z, z = MLP(LN z') + z' (ViT paper, eq. 2 and 3); post-norm: LN after each sum.
+
+    Without `residual` nothing is added: z' = MSA(LN z), z = MLP(LN z').
+    """
 
     def __init__(self, config: ViTConfig, drop_path_rate: float) -> None:
         super().__init__()
@@ -159,12 +166,14 @@ class Block(nn.Module):
         self.ls1 = nn.Identity() if scaled is None else LayerScale(dim, scaled)
         self.ls2 = nn.Identity() if scaled is None else LayerScale(dim, scaled)
         self.pre_norm = config.norm == "pre"
+        self.residual = config.residual
         self.dropout = config.dropout
         self.drop_path_rate = drop_path_rate
 
-    def _branch(self, y: Tensor, scale: nn.Module) -> Tensor:
+    def _add(self, x: Tensor, y: Tensor, scale: nn.Module) -> Tensor:
         y = dropout(y, self.dropout, self.training)
-        return drop_path(scale(y), self.drop_path_rate, self.training)
+        y = drop_path(scale(y), self.drop_path_rate, self.training)
+        return x + y if self.residual else y
 
     def forward(
         self,
@@ -180,7 +189,7 @@ class Block(nn.Module):
             record(f"{name}.norm1", normed)
         y = self.attn(normed, record, name, head_mask, key_mask)
         record(f"{name}.attn_out", y)
-        x = x + self._branch(y, self.ls1)
+        x = self._add(x, y, self.ls1)
         if not self.pre_norm:
             x = self.norm1(x)
             record(f"{name}.norm1", x)
@@ -190,7 +199,7 @@ class Block(nn.Module):
             record(f"{name}.norm2", normed)
         y = self.mlp(normed, record, name)
         record(f"{name}.mlp_out", y)
-        x = x + self._branch(y, self.ls2)
+        x = self._add(x, y, self.ls2)
         if not self.pre_norm:
             x = self.norm2(x)
             record(f"{name}.norm2", x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, cast, overload
 
 import torch
@@ -94,6 +95,7 @@ class SwinBlock(nn.Module):
         self.window_size = config.window_size
         self.shifted = shifted
         self.convention: windows.Convention = config.convention
+        self.masked = config.masked
         self.dropout = config.dropout
         self.drop_path_rate = rate
         window = self.plan(native_grid).window
@@ -104,7 +106,8 @@ class SwinBlock(nn.Module):
 
     def plan(self, grid: windows.Pair) -> windows.WindowPlan:
         """The window bookkeeping of this block on a grid of (rows, cols) patches."""
-        return windows.plan(grid, self.native_grid, self.window_size, self.shifted, self.convention)
+        found = windows.plan(grid, self.native_grid, self.window_size, self.shifted, self.convention)
+        return found if self.masked else replace(found, mask=None)
 
     def _branch(self, y: Tensor) -> Tensor:
         y = dropout(y, self.dropout, self.training)

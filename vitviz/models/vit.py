@@ -33,9 +33,7 @@ class VisionTransformer(nn.Module):
         self.patch_embed = (
             ConvStem(config.in_chans, config.stem, dim, config.patch_size)
             if config.stem
-            else PatchEmbed(
-                config.in_chans, dim, config.patch_size, config.embed_bias, config.embed == "unfold"
-            )
+            else PatchEmbed(config.in_chans, dim, config.patch_size, config.embed_bias, config.embed)
         )
         self.cls_token = nn.Parameter(torch.zeros(1, 1, dim)) if config.readout == "cls" else None
         self.dist_token = nn.Parameter(torch.zeros(1, 1, dim)) if config.distilled else None

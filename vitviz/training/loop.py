@@ -134,6 +134,8 @@ class Trainer:
         started = perf_counter()
         generator = torch.Generator().manual_seed(_seed(self.config.seed, self.step))
         self._seed_dropout()
+        if self.config.stays_in_eval and self.step >= self.validate_every:
+            self.weights.model.eval()
         chosen = self._batch()
         images = augment(self.pictures.images.index_select(0, chosen), self.config, self.fill, generator)
         inputs, targets = mix(self.normalise(images), self.pictures.labels[chosen], self.config, generator)

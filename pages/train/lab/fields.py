@@ -159,6 +159,12 @@ OPTIMISER = (
         "ema_decay", "Weight average", "real", "Decay of an average of the weights; 0 for none.", step=0.01
     ),
     Field("precision", "Precision", "choice", "Of the training; pictures are always in fp32.", _PRECISIONS),
+    Field(
+        "stays_in_eval",
+        "Stays in eval mode",
+        "switch",
+        "A slip: after the first validation nothing is dropped any more.",
+    ),
 )
 _ELSEWHERE = {  # drawn as other controls, or following from the data
     "num_heads": "Heads",

@@ -57,7 +57,11 @@ _SCALES = {"head": "1/√d of a head", "width": "1/√D of the width", "none": "
 _ACTIVATIONS = {"gelu": "GELU", "relu": "ReLU", "silu": "SiLU"}
 _NORMS = {"pre": "before", "post": "after"}
 _HEAD_INPUTS = {"all": "the whole token", "slice": "a slice of the token"}
-_EMBEDS = {"conv": "a strided convolution", "unfold": "unfold, then a linear map"}
+_EMBEDS = {
+    "conv": "a strided convolution",
+    "unfold": "unfold, then a linear map",
+    "reshape": "a reshape, which cuts rows: a slip",
+}
 _DISTILLATIONS = {"hard": "its answer (hard)", "soft": "its probabilities (soft)"}
 
 VIT = (
@@ -93,13 +97,14 @@ DETAILS = (
         "The lecture's recipe C (MNIST, width 8) maps a slice per head.",
         _HEAD_INPUTS,
     ),
-    Field("embed", "Patches by", "choice", "Two ways to compute one and the same map.", _EMBEDS),
+    Field("embed", "Patches by", "choice", "The first two compute one and the same map.", _EMBEDS),
     Field("attention_dropout", "Dropout of attention", "real", "Share of weights set to zero.", step=0.05),
     Field(
         "layer_scale", "LayerScale", "real", "Start of a gain per channel (Touvron 2021); 0: none.", step=0.1
     ),
     Field("qkv_bias", "Bias in q, k, v", "switch", "A constant added to queries, keys and values."),
     Field("output_projection", "Output projection", "switch", "The linear map after the heads are joined."),
+    Field("residual", "Residual connections", "switch", "Off: a block's output replaces its input."),
     Field("final_norm", "Last norm", "switch", "A LayerNorm before the head."),
     Field(
         "softmax_output", "Softmax in the model", "switch", "A lecture slip: the loss applies it once more."
@@ -127,6 +132,7 @@ SWIN = tuple(
         Field("dropout", "Dropout", "real", "Share of activations set to zero while training.", step=0.05),
         Field("drop_path", "Drop path", "real", "Chance that a block's part is left out.", step=0.05),
         Field("qkv_bias", "Bias in q, k, v", "switch", "A constant added to queries, keys and values."),
+        Field("masked", "Mask", "switch", "Off, a slip: a shifted window's far edges attend to each other."),
     )
 )
 CNN = tuple(

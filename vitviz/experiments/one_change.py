@@ -1,0 +1,109 @@
+"""The trainings behind 'One knob' and 'One slip': one base, one change, several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vitviz.config import ModelConfig, TrainConfig
+from vitviz.data.datasets import load_dataset
+from vitviz.experiments.experiment import Cell, Experiment
+from vitviz.experiments.knobs import BASES, KNOBS, SEEDS
+from vitviz.experiments.slips import MENDED, SLIPS, mended, slipped
+from vitviz.experiments.slips import SEEDS as SLIP_SEEDS
+from vitviz.experiments.training import trained
+from vitviz.models import tally
+from vitviz.training.pictures import TrainingData, training_data
+
+BASE = "base"  # the cell in which no knob is turned
+MOST_PARALLEL_SETS = 2
+CURVE = "[updates, core-seconds, accuracy on the validation pictures]"
+
+
+def one_knob(dataset: str) -> Experiment:
+    """Every stored knob at every value but the base's own, and the base; the most telling knobs first."""
+    base = BASES[dataset]
+    turns: list[Cell] = [{"knob": BASE, "value": None}]
+    turns += [
+        {"knob": knob.name, "value": value}
+        for knob in KNOBS.values()
+        if knob.stored
+        for value in knob.values
+        if value != knob.base(base)
+    ]
+    cells = [{**turn, "seed": seed} for turn in turns for seed in SEEDS]
+
+    def built(cell: Cell) -> tuple[ModelConfig, TrainConfig]:
+        if cell["knob"] == BASE:
+            return base.model, base.train
+        return KNOBS[cell["knob"]].turned(base, cell["value"])
+
+    return _experiment(f"one_knob_{dataset}", "One knob at a time", dataset, cells, built)
+
+
+def one_slip(dataset: str) -> Experiment:
+    """Every slip, and the mended model of its family."""
+    kinds = [(family, MENDED) for family in ("vit", "swin")]
+    kinds += [(slip.family, name) for name, slip in SLIPS.items()]
+    cells: list[Cell] = [
+        {"slip": name, "family": family, "seed": seed}
+        for family, name in sorted(kinds, key=lambda kind: kind[0], reverse=True)
+        for seed in SLIP_SEEDS[dataset]
+    ]
+
+    def built(cell: Cell) -> tuple[ModelConfig, TrainConfig]:
+        return mended(dataset, cell["family"]) if cell["slip"] == MENDED else slipped(dataset, cell["slip"])
+
+    return _experiment(f"one_slip_{dataset}", "One slip at a time", dataset, cells, built)
+
+
+def _experiment(
+    name: str,
+    title: str,
+    dataset: str,
+    cells: list[Cell],
+    built: Callable[[Cell], tuple[ModelConfig, TrainConfig]],
+) -> Experiment:
+    train = BASES[dataset].train
+    settings = {
+        "dataset": dataset,
+        "epochs": train.epochs,
+        "batch_size": train.batch_size,
+        "learning_rate": train.learning_rate,
+        "seeds": "of weights, order and dropout; the pictures are the same ones",
+        "curve": CURVE,
+    }
+    return Experiment(name, title, cells, Measure(dataset, built), settings)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Trains one cell.
+
+    Attributes:
+        dataset: of the base.
+        built: (a cell) -> its model and recipe, but for the seed.
+        epochs: None: the recipe's; a test's are fewer.
+    """
+
+    dataset: str
+    built: Callable[[Cell], tuple[ModelConfig, TrainConfig]]
+    epochs: float | None = None
+
+    def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
+        torch.set_num_threads(1)
+        model, train = self.built(cell)
+        train = replace(train, seed=cell["seed"], epochs=self.epochs or train.epochs)
+        data = _prepared(self.dataset, replace(train, batch_size=1, seed=0))
+        return {"parameters": sum(tally.parameters(model).values()), **trained(model, train, data).row}
+
+
+@lru_cache(maxsize=MOST_PARALLEL_SETS)
+def _prepared(dataset: str, train: TrainConfig) -> TrainingData:
+    """The same pictures for every cell."""
+    return training_data(load_dataset(dataset), BASES[dataset].preparation, train)
