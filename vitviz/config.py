@@ -107,6 +107,10 @@ class TrainConfig:
     mixup_alpha: float = 0.0
     cutmix_alpha: float = 0.0
     frozen: tuple[str, ...] = ()  # parameter-name prefixes outside the optimiser (recipe A's patch_embed)
+    start_from: str | None = None  # what the weights are called that it begins with; None: random ones
+    start_digest: str | None = None  # theirs
+    head_learning_rate: float | None = None  # the new head's peak; None: as the body's
+    layer_decay: float = 1.0  # each layer learns at so much of the rate of the one after it
     distill_from: str | None = None  # a checkpoint's path: DeiT's teacher
     distillation: Literal["hard", "soft"] = "hard"
     distillation_weight: float = 0.1  # DeiT's lambda, of a soft lesson only
@@ -131,6 +135,7 @@ class TrainConfig:
             one_of(self, name, allowed)
         fraction(self, "momentum", "warmup_fraction", "label_smoothing")
         _check_distillation(self)
+        _check_start(self)
         if not 0 < self.train_fraction <= 1:
             raise ValueError(f"train_fraction must lie in (0, 1], received {self.train_fraction!r}")
         if not 0 < self.validation_fraction <= 0.5:
@@ -156,6 +161,27 @@ class TrainConfig:
             raise ValueError(f"gradient_clip must be positive, received {self.gradient_clip!r}")
         if self.ema_decay is not None and not 0 < self.ema_decay < 1:
             raise ValueError(f"ema_decay must lie in (0, 1), received {self.ema_decay!r}")
+
+
+def _check_start(config: TrainConfig) -> None:
+    if (config.start_from is None) != (config.start_digest is None):
+        raise ValueError(
+            "start_from and start_digest go together,"
+            f" received {config.start_from!r} and {config.start_digest!r}"
+        )
+    if any(
+        value is not None and not 0 < len(value) <= 200 for value in (config.start_from, config.start_digest)
+    ):
+        raise ValueError("start_from and start_digest must be of 1 to 200 characters")
+    rate = config.head_learning_rate
+    if rate is not None and not 0 < rate <= 10:
+        raise ValueError(f"head_learning_rate must lie in (0, 10], received {rate!r}")
+    if not 0 < config.layer_decay <= 1:
+        raise ValueError(f"layer_decay must lie in (0, 1], received {config.layer_decay!r}")
+    if config.optimizer == "muon" and (rate is not None or config.layer_decay != 1):
+        raise ValueError(
+            "muon has one learning rate: head_learning_rate and layer_decay need another optimizer"
+        )
 
 
 def _check_distillation(config: TrainConfig) -> None:
