@@ -150,17 +150,21 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and not 0 < value <= highest:
                 raise ValueError(f"{name} must lie in (0, {highest:g}], received {value!r}")
-        if not 0 < self.learning_rate <= 10:
-            raise ValueError(f"learning_rate must lie in (0, 10], received {self.learning_rate!r}")
-        if not 0 <= self.weight_decay <= 10:
-            raise ValueError(f"weight_decay must lie in [0, 10], received {self.weight_decay!r}")
-        for name in ("shift_px", "erase_px", "mixup_alpha", "cutmix_alpha"):
-            if not 0 <= getattr(self, name) <= 64:
-                raise ValueError(f"{name} must lie in [0, 64], received {getattr(self, name)!r}")
-        if self.gradient_clip is not None and self.gradient_clip <= 0:
-            raise ValueError(f"gradient_clip must be positive, received {self.gradient_clip!r}")
-        if self.ema_decay is not None and not 0 < self.ema_decay < 1:
-            raise ValueError(f"ema_decay must lie in (0, 1), received {self.ema_decay!r}")
+        _check_optimisation(self)
+
+
+def _check_optimisation(config: TrainConfig) -> None:
+    if not 0 < config.learning_rate <= 10:
+        raise ValueError(f"learning_rate must lie in (0, 10], received {config.learning_rate!r}")
+    if not 0 <= config.weight_decay <= 10:
+        raise ValueError(f"weight_decay must lie in [0, 10], received {config.weight_decay!r}")
+    for name in ("shift_px", "erase_px", "mixup_alpha", "cutmix_alpha"):
+        if not 0 <= getattr(config, name) <= 64:
+            raise ValueError(f"{name} must lie in [0, 64], received {getattr(config, name)!r}")
+    if config.gradient_clip is not None and config.gradient_clip <= 0:
+        raise ValueError(f"gradient_clip must be positive, received {config.gradient_clip!r}")
+    if config.ema_decay is not None and not 0 < config.ema_decay < 1:
+        raise ValueError(f"ema_decay must lie in (0, 1), received {config.ema_decay!r}")
 
 
 def _check_start(config: TrainConfig) -> None:

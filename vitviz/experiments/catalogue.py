@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vitviz.experiments import conv_attention, conv_nets, data_size, data_training, robustness, teaching
+from vitviz.experiments import (
+    conv_attention,
+    conv_nets,
+    data_size,
+    data_training,
+    robustness,
+    teaching,
+    transfer,
+    transfer_plan,
+)
 from vitviz.experiments.experiment import Experiment
 
 EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
@@ -14,3 +23,4 @@ EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
 EXPERIMENTS[conv_nets.NAME] = conv_attention.experiment
 EXPERIMENTS[robustness.NAME] = robustness.experiment
 EXPERIMENTS[teaching.NAME] = teaching.experiment
+EXPERIMENTS[transfer_plan.NAME] = transfer.experiment

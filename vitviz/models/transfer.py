@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vitviz.config import ModelConfig, Preparation, ViTConfig
 from vitviz.models.vit import resize_positions
@@ -106,6 +106,14 @@ def transferred(
             assert isinstance(source, ViTConfig) and isinstance(target, ViTConfig)
             made[piece.name] = resize_positions(state[piece.name].detach().float(), source.grid, target.grid)
     return made
+
+
+def begun(config: ModelConfig, seed: int, start: Mapping[str, Tensor] | None = None) -> nn.Module:
+    """A new model with weights that were made for it, or with random ones."""
+    model = create_model(config, seed)
+    if start is not None:
+        model.load_state_dict(start)
+    return model
 
 
 def body_names(config: ModelConfig) -> tuple[str, ...]:

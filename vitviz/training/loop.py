@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.config import ModelConfig, TrainConfig
+from vitviz.models.transfer import begun
 from vitviz.models.zoo import create_model
 from vitviz.training.distillation import distillation_loss
 from vitviz.training.optimizers import load_optimizer_tensors, make_optimizers, optimizer_tensors
@@ -61,17 +62,12 @@ class Trainer:
         start: Mapping[str, Tensor] | None = None,
     ) -> None:
         self.device = torch.device(device)
-        _check(model_config, config, data, teacher)
-        if (config.start_from is None) != (start is None):
-            raise ValueError("start_from and weights to start from go together, received only one of them")
+        _check(model_config, config, data, teacher, start)
         self.model_config, self.config, self.data = model_config, config, data
         fast = config.precision == "auto" and bf16_is_fast(self.device)
         self.dtype = torch.bfloat16 if fast else torch.float32
         self.precision = "bf16" if fast else "fp32"
-        model = create_model(model_config, seed=config.seed)
-        if start is not None:
-            model.load_state_dict(start)
-        model = model.to(self.device)
+        model = begun(model_config, config.seed, start).to(self.device)
         self.weights = Weights(model, config.frozen, self.dtype, config.ema_decay, resting=start is not None)
         self.optimizers = make_optimizers(self.weights, config)
         self.teacher = None if teacher is None else teacher.to(self.device, self.dtype).eval()
@@ -377,7 +373,11 @@ def _snapshot_marks(count: int, total_steps: int | None) -> list[float]:
 
 
 def _check(
-    model_config: ModelConfig, config: TrainConfig, data: TrainingData, teacher: nn.Module | None
+    model_config: ModelConfig,
+    config: TrainConfig,
+    data: TrainingData,
+    teacher: nn.Module | None,
+    start: Mapping[str, Tensor] | None,
 ) -> None:
     for name, has, needs in (
         ("image_size", data.preparation.image_size, model_config.image_size),
@@ -394,3 +394,5 @@ def _check(
         raise ValueError("a student must give logits, received a model with softmax_output")
     if (config.distill_from is None) != (teacher is None):
         raise ValueError("distill_from and a teacher go together, received only one of them")
+    if (config.start_from is None) != (start is None):
+        raise ValueError("start_from and weights to start from go together, received only one of them")

@@ -21,6 +21,20 @@ def decays(name: str, parameter: Tensor) -> bool:
     return parameter.ndim > 1 and not any(part in name for part in _UNDECAYED)
 
 
+def _statistics(model: nn.Module) -> dict[str, Tensor]:
+    """The batch norms' running means and variances, by name."""
+    return {
+        f"{name}.{key}": buffer
+        for name, module in model.named_modules()
+        if isinstance(module, nn.BatchNorm2d)
+        for key, buffer in module.named_buffers(recurse=False)
+    }
+
+
+def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in tensors.items()}
+
+
 def _is_frozen(module: nn.Module) -> bool:
     parameters = list(module.parameters())
     return bool(parameters) and not any(parameter.requires_grad for parameter in parameters)
@@ -59,7 +73,7 @@ class Weights:
         self.model = model
         self.dtype = dtype
         self._ema_decay = ema_decay
-        self._constants = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+        self._constants = _copied(model.state_dict())
         named = [(n, p) for n, p in model.named_parameters() if not n.startswith(frozen or ("\0",))]
         if not named:
             raise ValueError(f"nothing is left to train when {', '.join(frozen)} is frozen")
@@ -79,17 +93,10 @@ class Weights:
             self.groups, (self.gradient[: self._decayed], self.gradient[self._decayed :]), strict=True
         ):
             part.grad = grad
-        self._statistics = {
-            f"{name}.{key}": buffer
-            for name, module in model.named_modules()
-            if isinstance(module, nn.BatchNorm2d)
-            for key, buffer in module.named_buffers(recurse=False)
-        }
-        self.average: Tensor | None = None
-        self.average_statistics: dict[str, Tensor] = {}
-        if ema_decay is not None:
-            self.average = self.master.clone()
-            self.average_statistics = {name: tensor.clone() for name, tensor in self._statistics.items()}
+        self._statistics = _statistics(model)
+        averaged = ema_decay is not None
+        self.average: Tensor | None = self.master.clone() if averaged else None
+        self.average_statistics: dict[str, Tensor] = _copied(self._statistics) if averaged else {}
         self._train()
 
     def _train(self) -> None:
@@ -185,7 +192,7 @@ class Weights:
         """The working copy in evaluation mode, with the averaged weights where there are any."""
         self.model.eval()
         live = self.master.clone() if self.average is not None else None
-        live_statistics = {name: tensor.clone() for name, tensor in self._statistics.items()}
+        live_statistics = _copied(self._statistics)
         try:
             if self.average is not None:
                 self._swap(self.average, self.average_statistics)
