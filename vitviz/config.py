@@ -110,6 +110,10 @@ class TrainConfig:
     cutmix_alpha: float = 0.0
     frozen: tuple[str, ...] = ()  # parameter-name prefixes outside the optimiser (recipe A's patch_embed)
     stays_in_eval: bool = False  # after the first validation nobody calls model.train(): a common slip
+    start_from: str | None = None  # what the weights are called that it begins with; None: random ones
+    start_digest: str | None = None  # theirs
+    head_learning_rate: float | None = None  # the new head's peak; None: as the body's
+    layer_decay: float = 1.0  # each layer learns at so much of the rate of the one after it
     distill_from: str | None = None  # a checkpoint's path: DeiT's teacher
     distillation: Literal["hard", "soft"] = "hard"
     distillation_weight: float = 0.1  # DeiT's lambda, of a soft lesson only
@@ -134,6 +138,7 @@ class TrainConfig:
             one_of(self, name, allowed)
         fraction(self, "momentum", "warmup_fraction", "label_smoothing")
         _check_distillation(self)
+        _check_start(self)
         if not 0 < self.train_fraction <= 1:
             raise ValueError(f"train_fraction must lie in (0, 1], received {self.train_fraction!r}")
         if not 0 < self.validation_fraction <= 0.5:
@@ -148,17 +153,42 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and not 0 < value <= highest:
                 raise ValueError(f"{name} must lie in (0, {highest:g}], received {value!r}")
-        if not 0 < self.learning_rate <= 10:
-            raise ValueError(f"learning_rate must lie in (0, 10], received {self.learning_rate!r}")
-        if not 0 <= self.weight_decay <= 10:
-            raise ValueError(f"weight_decay must lie in [0, 10], received {self.weight_decay!r}")
-        for name in ("shift_px", "erase_px", "mixup_alpha", "cutmix_alpha"):
-            if not 0 <= getattr(self, name) <= 64:
-                raise ValueError(f"{name} must lie in [0, 64], received {getattr(self, name)!r}")
-        if self.gradient_clip is not None and self.gradient_clip <= 0:
-            raise ValueError(f"gradient_clip must be positive, received {self.gradient_clip!r}")
-        if self.ema_decay is not None and not 0 < self.ema_decay < 1:
-            raise ValueError(f"ema_decay must lie in (0, 1), received {self.ema_decay!r}")
+        _check_optimisation(self)
+
+
+def _check_optimisation(config: TrainConfig) -> None:
+    if not 0 < config.learning_rate <= 10:
+        raise ValueError(f"learning_rate must lie in (0, 10], received {config.learning_rate!r}")
+    if not 0 <= config.weight_decay <= 10:
+        raise ValueError(f"weight_decay must lie in [0, 10], received {config.weight_decay!r}")
+    for name in ("shift_px", "erase_px", "mixup_alpha", "cutmix_alpha"):
+        if not 0 <= getattr(config, name) <= 64:
+            raise ValueError(f"{name} must lie in [0, 64], received {getattr(config, name)!r}")
+    if config.gradient_clip is not None and config.gradient_clip <= 0:
+        raise ValueError(f"gradient_clip must be positive, received {config.gradient_clip!r}")
+    if config.ema_decay is not None and not 0 < config.ema_decay < 1:
+        raise ValueError(f"ema_decay must lie in (0, 1), received {config.ema_decay!r}")
+
+
+def _check_start(config: TrainConfig) -> None:
+    if (config.start_from is None) != (config.start_digest is None):
+        raise ValueError(
+            "start_from and start_digest go together,"
+            f" received {config.start_from!r} and {config.start_digest!r}"
+        )
+    if any(
+        value is not None and not 0 < len(value) <= 200 for value in (config.start_from, config.start_digest)
+    ):
+        raise ValueError("start_from and start_digest must be of 1 to 200 characters")
+    rate = config.head_learning_rate
+    if rate is not None and not 0 < rate <= 10:
+        raise ValueError(f"head_learning_rate must lie in (0, 10], received {rate!r}")
+    if not 0 < config.layer_decay <= 1:
+        raise ValueError(f"layer_decay must lie in (0, 1], received {config.layer_decay!r}")
+    if config.optimizer == "muon" and (rate is not None or config.layer_decay != 1):
+        raise ValueError(
+            "muon has one learning rate: head_learning_rate and layer_decay need another optimizer"
+        )
 
 
 def _check_distillation(config: TrainConfig) -> None:

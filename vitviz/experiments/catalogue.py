@@ -16,6 +16,8 @@ from vitviz.experiments import (
     robustness,
     slips,
     teaching,
+    transfer,
+    transfer_plan,
 )
 from vitviz.experiments.experiment import Experiment
 
@@ -29,3 +31,4 @@ EXPERIMENTS[teaching.NAME] = teaching.experiment
 EXPERIMENTS[deep.NAME] = gradients.experiment
 EXPERIMENTS["one_knob_digits"] = partial(one_change.one_knob, "digits")
 EXPERIMENTS |= {f"one_slip_{dataset}": partial(one_change.one_slip, dataset) for dataset in slips.SEEDS}
+EXPERIMENTS[transfer_plan.NAME] = transfer.experiment

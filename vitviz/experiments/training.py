@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,14 +36,21 @@ class Trained:
 
 
 def trained(
-    model: ModelConfig, train: TrainConfig, data: TrainingData, teacher: nn.Module | None = None
+    model: ModelConfig,
+    train: TrainConfig,
+    data: TrainingData,
+    teacher: nn.Module | None = None,
+    start: Mapping[str, Tensor] | None = None,
 ) -> Trained:
     """Train one model to its end; core-seconds are the processor's, of the updates alone.
+
+    Args:
+        start: the weights that it begins with; None: random ones.
 
     Raises:
         ValueError: if model, data and recipe do not fit together.
     """
-    trainer = Trainer(model, train, data, teacher=teacher)
+    trainer = Trainer(model, train, data, teacher=teacher, start=start)
     total = trainer.total_steps or 1
     marks = {round(total * (index + 1) / POINTS) for index in range(POINTS)}
     curve: list[list[float]] = []

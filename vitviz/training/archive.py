@@ -23,7 +23,8 @@ from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.training.files import write_status
 from vitviz.training.record_fields import FieldError, checked_record, number, whole
 from vitviz.training.run_config import MEMBER_NAME, RunConfig, config_from_values
-from vitviz.training.runs import Run, RunError, Status
+from vitviz.training.runs import START, Run, RunError, Status
+from vitviz.training.starting import check_start
 from vitviz.words import cut
 
 MAX_ZIP_BYTES = 64 * 2**20
@@ -31,7 +32,9 @@ MAX_UNPACKED_BYTES = 96 * 2**20  # weights do not shrink in a zip, and are all t
 MAX_FILES = 1024
 MAX_RECORDS = 200_000
 _READ = r"status\.json|records\.jsonl|snapshots/\d{8}\.safetensors"  # what readers of one model need
-_FILE = re.compile(rf"config\.json|resume\.safetensors|{_READ}|members/{MEMBER_NAME}/({_READ})")
+_FILE = re.compile(
+    rf"config\.json|resume\.safetensors|start\.safetensors|{_READ}|members/{MEMBER_NAME}/({_READ})"
+)
 _STATUS = {
     "step": whole(),
     "progress": number(0, 1),
@@ -40,6 +43,7 @@ _STATUS = {
     "learning_rate": number(0, 10),
     "weight_decay": number(0, 10),
 }
+_OF_THE_WHOLE = {"config.json", "status.json", "resume.safetensors", START}
 _NOT_A_RUN = "the file is not a run downloaded from this program"
 
 
@@ -74,7 +78,7 @@ def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | 
     parts = [_part(files, config, "", left_out)] if not config.members else []
     for member in config.members:
         parts.append(_part(files, config.of(member), f"members/{member.name}/", left_out))
-    known = {name for part in parts for name in part} | {"config.json", "status.json", "resume.safetensors"}
+    known = {name for part in parts for name in part} | _OF_THE_WHOLE
     strange = sorted(set(files) - known)
     if strange:
         raise RunError(f"{_NOT_A_RUN}: it holds {cut(strange[0])!r}, which belongs to no model of it")
@@ -86,7 +90,10 @@ def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | 
     if resume is not None:
         _check_resume(resume)
         parts.append({"resume.safetensors": resume})
-    run = Run.create(root, config)
+    start = files.get(START)
+    if start is not None:
+        check_start(start, config)
+    run = Run.create(root, config, start=start)
     try:
         for name, content in (item for part in parts for item in part.items()):
             (run.directory / name).write_bytes(content)

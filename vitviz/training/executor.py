@@ -53,18 +53,19 @@ class Executor(ABC):
         self._closed = threading.Event()
         self._beating = False
 
-    def start(self, config: RunConfig, address: str = "") -> Run:
+    def start(self, config: RunConfig, address: str = "", start: bytes | None = None) -> Run:
         """Create a run and submit it.
 
         Args:
             address: from where it is asked for, for fair turns; kept only while it waits and trains.
+            start: the file of the weights that it begins with, as `Run.create` takes it.
 
         Raises:
             ExecutorError: if too many wait already, or there is nowhere to train.
         """
         with self._lock:
             self._check(config.owner, address)
-            run = Run.create(self.root, config)
+            run = Run.create(self.root, config, start=start)
             self.submit(run, address)
         return run
 

@@ -19,6 +19,7 @@ from vitviz.training.records import Ended
 from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run, RunError, Status
 from vitviz.training.shuffling import ShuffleTest, patch_px
+from vitviz.training.starting import starts
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -28,17 +29,20 @@ def make_lanes(run: Run, device: torch.device, listen: Listener | None) -> tuple
 
     Raises:
         DatasetError: if the run's pictures are not here.
-        ValueError: if model, recipe, pictures and teacher do not fit together.
+        RunError, CheckpointError: if the weights that it begins with are not in its folder.
+        ValueError: if model, recipe, pictures, teacher and those weights do not fit together.
     """
     runs = run.members() or [run]
     configs = [one.config() for one in runs]
     data = _pictures(configs, run.directory.parent, device)
     teachers = _teachers(configs, run.directory.parent)
-    # One size of pieces for all members, a CNN too: they are compared.
-    side = max((patch_px(config.model) or 0 for config in configs), default=0) if run.members() else 0
+    begun = starts(run, configs)
+    # One size of pieces for all members, a CNN too: they are compared; what began elsewhere is asked other questions.
+    asked = bool(run.members()) and not any(begun)
+    side = max((patch_px(config.model) or 0 for config in configs), default=0) if asked else 0
     test = ShuffleTest(next(iter(data.values())), side) if side else None
     lanes = []
-    for one, config in zip(runs, configs, strict=True):
+    for one, config, start in zip(runs, configs, begun, strict=True):
         teacher = teachers.get(config.train.distill_from or "")
         trainer = Trainer(
             config.model,
@@ -46,6 +50,7 @@ def make_lanes(run: Run, device: torch.device, listen: Listener | None) -> tuple
             data[config.train.train_fraction],
             str(device),
             None if teacher is None else teacher.model,
+            start,
         )
         lanes.append(Lane(one, trainer, test, listen))
     return lanes, " ".join(sorted({teacher.digest for teacher in teachers.values()}))

@@ -7,7 +7,7 @@ runs that share a process do not disturb each other.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.config import ModelConfig, TrainConfig
+from vitviz.models.transfer import begun
 from vitviz.models.zoo import create_model
 from vitviz.training.distillation import distillation_loss
 from vitviz.training.optimizers import load_optimizer_tensors, make_optimizers, optimizer_tensors
@@ -45,6 +46,7 @@ class Trainer:
         data: pictures and labels, in memory.
         device: where the model computes.
         teacher: the distillation teacher, made for the same preparation; required by `config.distill_from`.
+        start: the weights to begin with, as `models.transfer` makes them; required by `config.start_from`.
 
     Raises:
         ValueError: if model, data and config do not fit together.
@@ -57,15 +59,16 @@ class Trainer:
         data: TrainingData,
         device: str = "cpu",
         teacher: nn.Module | None = None,
+        start: Mapping[str, Tensor] | None = None,
     ) -> None:
         self.device = torch.device(device)
-        _check(model_config, config, data, teacher)
+        _check(model_config, config, data, teacher, start)
         self.model_config, self.config, self.data = model_config, config, data
         fast = config.precision == "auto" and bf16_is_fast(self.device)
         self.dtype = torch.bfloat16 if fast else torch.float32
         self.precision = "bf16" if fast else "fp32"
-        model = create_model(model_config, seed=config.seed).to(self.device)
-        self.weights = Weights(model.train(), config.frozen, self.dtype, config.ema_decay)
+        model = begun(model_config, config.seed, start).to(self.device)
+        self.weights = Weights(model, config.frozen, self.dtype, config.ema_decay, resting=start is not None)
         self.optimizers = make_optimizers(self.weights, config)
         self.teacher = None if teacher is None else teacher.to(self.device, self.dtype).eval()
         self.normalise, self.fill = normaliser(data.preparation, self.dtype, self.device)
@@ -73,6 +76,7 @@ class Trainer:
         self.step = 0
         self.seconds = 0.0
         self.learning_rate, self.weight_decay = config.learning_rate, config.weight_decay
+        self._rate = config.learning_rate  # of the last update, where no scale applies
         count, batch = len(data.train), config.batch_size
         self.total_steps = (
             None if config.epochs is None else max(1, -(-round(config.epochs * count) // batch))
@@ -193,10 +197,10 @@ class Trainer:
         clip = self.config.gradient_clip
         if clip is not None and norm > clip:
             self.weights.gradient.mul_(clip / norm)
-        rate = self.learning_rate * self._factor()
+        self._rate = self.learning_rate * self._factor()
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = self._rate * group["scale"]
                 if group["decays"]:
                     group["weight_decay"] = self.weight_decay
             optimizer.step()
@@ -212,7 +216,6 @@ class Trainer:
         loss, norm = np.mean(self._pending, axis=0).tolist()
         self._pending.clear()
         speed = self.config.batch_size * len(self._speed) / max(sum(self._speed), 1e-9)
-        rate = self.optimizers[0].param_groups[0]["lr"]
         seen = self.step * self.config.batch_size
         return StepRecord(
             self.step,
@@ -220,7 +223,7 @@ class Trainer:
             seen,
             loss,
             self._accuracy,
-            float(rate),
+            self._rate,
             self.weight_decay,
             norm,
             speed,
@@ -372,7 +375,11 @@ def _snapshot_marks(count: int, total_steps: int | None) -> list[float]:
 
 
 def _check(
-    model_config: ModelConfig, config: TrainConfig, data: TrainingData, teacher: nn.Module | None
+    model_config: ModelConfig,
+    config: TrainConfig,
+    data: TrainingData,
+    teacher: nn.Module | None,
+    start: Mapping[str, Tensor] | None,
 ) -> None:
     for name, has, needs in (
         ("image_size", data.preparation.image_size, model_config.image_size),
@@ -389,3 +396,5 @@ def _check(
         raise ValueError("a student must give logits, received a model with softmax_output")
     if (config.distill_from is None) != (teacher is None):
         raise ValueError("distill_from and a teacher go together, received only one of them")
+    if (config.start_from is None) != (start is None):
+        raise ValueError("start_from and weights to start from go together, received only one of them")

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Muon, Optimizer
 
 from vitviz.config import TrainConfig
+from vitviz.training.layer_rates import rate_scales
 from vitviz.training.weights import Weights, decays
 
 
@@ -18,11 +19,12 @@ def make_optimizers(weights: Weights, config: TrainConfig) -> list[Optimizer]:
     steps; times 0.2 sqrt(max(rows, columns)) it is as large as AdamW's (Liu et al. 2025), so one learning rate serves
     both. A convolution is a matrix (out, in * k * k).
 
-    Each group says whether it `decays`; a later change of the weight decay goes to those that do.
+    Each group says whether it `decays`, so that a later change of the weight decay goes to those that do, and its
+    `scale`: the share of the learning rate that it learns at.
     """
     if config.optimizer == "muon":
         return _muon(weights, config)
-    groups = _groups(config, [weights.groups[0]], [weights.groups[1]])
+    groups = _scaled(weights, config)
     rate = config.learning_rate
     if config.optimizer == "adamw":
         return [AdamW(groups, lr=rate, fused=True)]
@@ -30,6 +32,21 @@ def make_optimizers(weights: Weights, config: TrainConfig) -> list[Optimizer]:
         return [Adam(groups, lr=rate, fused=True)]
     momentum = config.momentum
     return [SGD(groups, lr=rate, momentum=momentum, nesterov=momentum > 0, fused=True)]
+
+
+def _scaled(weights: Weights, config: TrainConfig) -> list[dict[str, Any]]:
+    """A group for each stretch of the master that decays alike and learns at one rate."""
+    scale = rate_scales(config, [name for name, _ in weights.model.named_parameters()])
+    return [
+        {
+            "params": [place],
+            "lr": config.learning_rate * factor,
+            "weight_decay": config.weight_decay if decaying else 0.0,
+            "decays": decaying,
+            "scale": factor,
+        }
+        for place, decaying, factor in weights.segments(scale)
+    ]
 
 
 def _muon(weights: Weights, config: TrainConfig) -> list[Optimizer]:
@@ -73,8 +90,13 @@ def _flat(place: Tensor) -> Tensor:
 
 def _groups(config: TrainConfig, decayed: list[Tensor], plain: list[Tensor]) -> list[dict[str, Any]]:
     groups = (
-        {"params": [p for p in decayed if len(p)], "weight_decay": config.weight_decay, "decays": True},
-        {"params": [p for p in plain if len(p)], "weight_decay": 0.0, "decays": False},
+        {
+            "params": [p for p in decayed if len(p)],
+            "weight_decay": config.weight_decay,
+            "decays": True,
+            "scale": 1.0,
+        },
+        {"params": [p for p in plain if len(p)], "weight_decay": 0.0, "decays": False, "scale": 1.0},
     )
     return [group for group in groups if group["params"]]
 

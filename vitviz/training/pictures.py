@@ -56,8 +56,8 @@ def training_data(dataset: Dataset, preparation: Preparation, config: TrainConfi
         raise ValueError(f"batch_size {config.batch_size} is larger than the {len(kept)} training pictures")
     labels = dataset.labels_of("train")
     return TrainingData(
-        _pictures(dataset.train_images, labels, kept, preparation),
-        _pictures(dataset.train_images, labels, held_out, preparation),
+        prepared_pictures(dataset.train_images, labels, kept, preparation),
+        prepared_pictures(dataset.train_images, labels, held_out, preparation),
         test_pictures(dataset, preparation),
         preparation,
         tuple(dataset.classes),
@@ -70,12 +70,13 @@ def test_pictures(dataset: Dataset, preparation: Preparation) -> Pictures:
     Raises:
         DatasetError: if the set has no labels.
     """
-    return _pictures(dataset.test_images, dataset.labels_of("test"), slice(None), preparation)
+    return prepared_pictures(dataset.test_images, dataset.labels_of("test"), slice(None), preparation)
 
 
-def _pictures(
+def prepared_pictures(
     images: np.ndarray, labels: np.ndarray, chosen: np.ndarray | slice, preparation: Preparation
 ) -> Pictures:
+    """The chosen pictures (N, H, W, C) of an array, as the model's preparation shows them."""
     images = images[chosen]
     size, channels = preparation.image_size, preparation.in_chans
     if images.shape[1:] == (size, size, channels) and (preparation.crop_fraction == 1.0 or preparation.digit):

@@ -3,7 +3,7 @@
 config.json, records.jsonl, snapshots/STEP.safetensors, resume.safetensors, status.json, control.jsonl; lease.json and
 seen.json say who watches, claim.json who trains it, editors.json who may change it. An experiment trains several models
 in turn: each has its own config, records, status and snapshots under members/NAME/; the experiment's directory holds
-what steers and resumes them all.
+what steers and resumes them all. One that begins with other weights than random ones has them in start.safetensors.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ ENDED = ("done", "stopped", "diverged", "failed", "interrupted")
 _STATES = ("new", "queued", "starting", "running", "paused", *ENDED)
 COMMANDS = ("pause", "resume", "step", "stop", "set")
 DRAFT = ".new-"  # begins the name of a directory that is not yet a run
+START = "start.safetensors"
 GONE = ".gone-"  # of one that is being removed
 _ID = re.compile(rf"[a-z0-9][a-z0-9-]{{3,63}}(/{MEMBER_NAME})?")
 
@@ -89,8 +90,13 @@ class Run:
             raise RunError(f"there is no run {self.directory.name!r} here any more")
 
     @classmethod
-    def create(cls, root: str | Path, config: RunConfig, run_id: str | None = None) -> Run:
+    def create(
+        cls, root: str | Path, config: RunConfig, run_id: str | None = None, start: bytes | None = None
+    ) -> Run:
         """A new run under `root`, with an unguessable id unless one is given.
+
+        Args:
+            start: the file of the weights that it begins with (`vitviz.training.starting`); None: random ones.
 
         Raises:
             OSError: if it cannot be written; nothing is left of it then.
@@ -99,6 +105,8 @@ class Run:
         directory, draft = Path(root) / run_id, Path(root) / f"{DRAFT}{run_id}"
         try:  # beside it, then renamed: a full disk leaves no half of a run
             _write_new(draft, replace(config, created=config.created or time.time()))
+            if start is not None:
+                write_whole(draft / START, start)
             draft.rename(directory)
         except OSError:
             shutil.rmtree(draft, ignore_errors=True)
@@ -253,8 +261,10 @@ class Run:
 
     def duplicate(self, **changes: Any) -> Run:
         """A new run beside this one, with other `RunConfig` fields; it starts from the beginning."""
-        config = replace(self.config(), created=0.0, **changes)
-        return Run.create(self.directory.parent, config)
+        config, start = replace(self.config(), created=0.0, **changes), self.directory / START
+        return Run.create(
+            self.directory.parent, config, start=start.read_bytes() if start.is_file() else None
+        )
 
     def delete(self) -> None:
         """Remove the directory, an experiment's with its members; stop the run first.

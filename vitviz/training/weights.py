@@ -6,8 +6,9 @@ fused loop: together about half of a small model's step on a CPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,25 @@ _UNDECAYED = ("pos_embed", "cls_token", "dist_token", "reg_token", "relative_pos
 def decays(name: str, parameter: Tensor) -> bool:
     """Whether weight decay applies: not to norms, biases, positions or tokens."""
     return parameter.ndim > 1 and not any(part in name for part in _UNDECAYED)
+
+
+def _statistics(model: nn.Module) -> dict[str, Tensor]:
+    """The batch norms' running means and variances, by name."""
+    return {
+        f"{name}.{key}": buffer
+        for name, module in model.named_modules()
+        if isinstance(module, nn.BatchNorm2d)
+        for key, buffer in module.named_buffers(recurse=False)
+    }
+
+
+def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in tensors.items()}
+
+
+def _is_frozen(module: nn.Module) -> bool:
+    parameters = list(module.parameters())
+    return bool(parameters) and not any(parameter.requires_grad for parameter in parameters)
 
 
 def bf16_is_fast(device: torch.device) -> bool:
@@ -38,25 +58,34 @@ class Weights:
         frozen: prefixes of parameter names that no optimiser touches.
         dtype: of the working copy; batch norms stay fp32, their statistics need it.
         ema_decay: None, or the decay of an average of master and statistics.
+        resting: modules of which nothing is trained stay in evaluation mode: a body that only gives features keeps
+            its batch norms' statistics, and drops nothing.
     """
 
     def __init__(
-        self, model: nn.Module, frozen: tuple[str, ...], dtype: torch.dtype, ema_decay: float | None
+        self,
+        model: nn.Module,
+        frozen: tuple[str, ...],
+        dtype: torch.dtype,
+        ema_decay: float | None,
+        resting: bool = False,
     ) -> None:
         self.model = model
         self.dtype = dtype
         self._ema_decay = ema_decay
-        self._constants = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+        self._constants = _copied(model.state_dict())
         named = [(n, p) for n, p in model.named_parameters() if not n.startswith(frozen or ("\0",))]
         if not named:
             raise ValueError(f"nothing is left to train when {', '.join(frozen)} is frozen")
         named.sort(key=lambda item: not decays(*item))  # stable: first those that decay
         self._names = [name for name, _ in named]
         self._params = [parameter for _, parameter in named]
+        self._decaying = sum(decays(*item) for item in named)
         self._decayed = sum(p.numel() for n, p in named if decays(n, p))
         self.master = torch.cat([p.detach().reshape(-1) for p in self._params])  # fp32
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(name in self._names)
+        self._resting = [m for m in model.modules() if resting and _is_frozen(m)]
         self._to_working_precision()
         self.gradient = torch.zeros_like(self.master)
         self.groups = (self.master[: self._decayed], self.master[self._decayed :])
@@ -64,17 +93,17 @@ class Weights:
             self.groups, (self.gradient[: self._decayed], self.gradient[self._decayed :]), strict=True
         ):
             part.grad = grad
-        self._statistics = {
-            f"{name}.{key}": buffer
-            for name, module in model.named_modules()
-            if isinstance(module, nn.BatchNorm2d)
-            for key, buffer in module.named_buffers(recurse=False)
-        }
-        self.average: Tensor | None = None
-        self.average_statistics: dict[str, Tensor] = {}
-        if ema_decay is not None:
-            self.average = self.master.clone()
-            self.average_statistics = {name: tensor.clone() for name, tensor in self._statistics.items()}
+        self._statistics = _statistics(model)
+        averaged = ema_decay is not None
+        self.average: Tensor | None = self.master.clone() if averaged else None
+        self.average_statistics: dict[str, Tensor] = _copied(self._statistics) if averaged else {}
+        self._train()
+
+    def _train(self) -> None:
+        """Training mode, but for what rests."""
+        self.model.train()
+        for module in self._resting:
+            module.eval()
 
     def _to_working_precision(self) -> None:
         if self.dtype == torch.float32:
@@ -108,6 +137,22 @@ class Weights:
                 view = place.view(parameter.shape)
                 view.grad = grad.view(parameter.shape)
                 found.append((name, view))
+        return found
+
+    def segments(self, scale: Callable[[str], float]) -> list[tuple[Tensor, bool, float]]:
+        """(place in the master with its gradient's as `.grad`, whether it decays, its scale), neighbours joined.
+
+        Args:
+            scale: of a parameter's learning rate, by its name.
+        """
+        kinds = [(i < self._decaying, scale(name)) for i, name in enumerate(self._names)]
+        found, at, parameters = [], 0, iter(self._params)
+        for (decaying, factor), alike in groupby(kinds):
+            end = at + sum(next(parameters).numel() for _ in alike)
+            place = self.master[at:end]
+            place.grad = self.gradient[at:end]
+            found.append((place, decaying, factor))
+            at = end
         return found
 
     def _split(self, vector: Tensor) -> list[Tensor]:
@@ -147,7 +192,7 @@ class Weights:
         """The working copy in evaluation mode, with the averaged weights where there are any."""
         self.model.eval()
         live = self.master.clone() if self.average is not None else None
-        live_statistics = {name: tensor.clone() for name, tensor in self._statistics.items()}
+        live_statistics = _copied(self._statistics)
         try:
             if self.average is not None:
                 self._swap(self.average, self.average_statistics)
@@ -155,7 +200,7 @@ class Weights:
         finally:
             if live is not None:
                 self._swap(live, live_statistics)
-            self.model.train()
+            self._train()
 
     def _swap(self, master: Tensor, statistics: dict[str, Tensor]) -> None:
         self.master.copy_(master)

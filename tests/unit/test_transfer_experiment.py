@@ -1,0 +1,73 @@
+"""The stored experiment of fine-tuning: balanced draws, one small cell of each way, and features without a head."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from vitviz.analysis.probes import linear_accuracy
+from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
+from vitviz.experiments import transfer, transfer_plan
+from vitviz.experiments.catalogue import EXPERIMENTS
+from vitviz.models.zoo import create_model
+from vitviz.probe.features import features
+from vitviz.training.fine_tuning import Method
+
+SMALL = {"image_size": 16, "in_chans": 1, "num_classes": 3}
+
+
+def test_every_class_has_as_many_pictures_and_the_seed_draws_them() -> None:
+    labels = np.repeat(np.arange(4), 9)
+    one, again, other = (transfer.drawn(labels, 5, seed) for seed in (0, 0, 1))
+    assert np.bincount(labels[one]).tolist() == [5] * 4 and len({*one.tolist()}) == 20
+    assert one.tolist() == again.tolist() != other.tolist()
+    with pytest.raises(ValueError, match="one class has 9"):
+        transfer.drawn(labels, 10, 0)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        ViTConfig(patch_size=8, embed_dim=12, depth=1, distilled=True, **SMALL),  # type: ignore[arg-type]
+        ViTConfig(patch_size=8, embed_dim=12, depth=1, readout="mean", **SMALL),  # type: ignore[arg-type]
+        SwinConfig(patch_size=4, window_size=2, embed_dim=8, depths=(1, 1), num_heads=(1, 2), **SMALL),  # type: ignore[arg-type]
+        CNNConfig(widths=(8, 12), blocks=(1, 1), **SMALL),  # type: ignore[arg-type]
+    ],
+)
+def test_features_under_the_head_are_the_logits(config: ModelConfig) -> None:
+    model = create_model(config, 0).eval()
+    inputs = np.random.default_rng(0).normal(size=(3, 1, 16, 16)).astype(np.float32)
+    head = getattr(model.head, "fc", model.head)
+    with torch.inference_mode():
+        found = torch.from_numpy(features(model, inputs)) @ head.weight.T + head.bias
+        logits = model(torch.from_numpy(inputs), record=("logits", "logits_cls"))[1]
+    torch.testing.assert_close(found, logits.get("logits_cls", logits["logits"]))
+    assert model.head is not None and model(torch.from_numpy(inputs)).shape == (3, 3)  # it is left as it was
+
+
+def test_a_linear_map_reads_what_is_there_and_no_more() -> None:
+    dice = np.random.default_rng(0)
+    labels, wanted = dice.integers(0, 2, 60), dice.integers(0, 2, 400)
+    said = [
+        np.stack([y + dice.normal(0, 0.1, len(y)), dice.normal(size=len(y))], 1) for y in (labels, wanted)
+    ]
+    noise = [dice.normal(size=(len(y), 2)) for y in (labels, wanted)]
+    assert linear_accuracy(said[0], labels, said[1], wanted) > 0.99
+    assert 0.4 < linear_accuracy(noise[0], labels, noise[1], wanted) < 0.6
+    with pytest.raises(ValueError, match="received one"):
+        linear_accuracy(said[0], np.zeros(60, np.int64), said[1], wanted)
+
+
+def test_one_cell_of_each_way_is_measured_and_twice_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfer, "METHOD", Method(updates=4, batch_size=16))
+    made = EXPERIMENTS[transfer_plan.NAME]()
+    cells = [c for c in made.cells if (c["source"], c["a_class"], c["seed"]) == ("mnist_vit", 2, 1)]
+    assert [cell["method"] for cell in cells] == list(transfer_plan.METHODS)
+    for cell in cells:
+        found = made.measure(cell, tmp_path)
+        assert 0 <= found["test"] <= 1 and found["test"] == made.measure(cell, tmp_path)["test"]

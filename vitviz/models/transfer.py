@@ -1,0 +1,137 @@
+"""A trained body under a new head: what is kept of the weights, what is new, what is resized."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from vitviz.config import ModelConfig, Preparation, ViTConfig
+from vitviz.models.vit import resize_positions
+from vitviz.models.zoo import create_model
+
+Fate = Literal["kept", "new", "resized"]
+HEADS = ("head", "head_dist")
+POSITIONS = "pos_embed"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One tensor of the new model: its shape in the old one (None where that had none) and in the new one."""
+
+    name: str
+    before: tuple[int, ...] | None
+    after: tuple[int, ...]
+    fate: Fate
+
+
+def fitted(source: ModelConfig, classes: int, image_size: int | None = None) -> ModelConfig:
+    """The shape of a model with this one's body and a head of `classes` answers.
+
+    Args:
+        source: of the trained model; a softmax after its head goes with the head.
+        classes: of the new pictures.
+        image_size: the side of the pictures in px; None: as before.
+
+    Raises:
+        ValueError: if the body cannot read pictures of another size, or patches do not divide it.
+    """
+    changes: dict[str, object] = {"num_classes": classes}
+    if hasattr(source, "softmax_output"):
+        changes["softmax_output"] = False
+    if image_size is not None and image_size != source.image_size:
+        if not isinstance(source, ViTConfig):
+            raise ValueError(
+                f"only a ViT is taken to another resolution here, received a {source.kind} for"
+                f" {source.image_size} px and {image_size} px"
+            )
+        changes["image_size"] = image_size
+    return replace(source, **changes)  # type: ignore[arg-type]
+
+
+def fitted_preparation(source: Preparation, image_size: int, drawn: bool) -> Preparation:
+    """How the new pictures are brought to what the body reads: its channels, mean and std.
+
+    Pictures are changed and weights are not: grey pictures are repeated into three channels, coloured ones become
+    their luminance.
+
+    Args:
+        source: the body's own.
+        image_size: of the new model, in px.
+        drawn: whether the pictures are drawn digits, which a model of digits centres by their mass; others are cut.
+    """
+    return replace(source, image_size=image_size, digit=source.digit and drawn)
+
+
+def pieces(source: ModelConfig, target: ModelConfig) -> tuple[Piece, ...]:
+    """Every tensor of the new model, in its order, and what becomes of the old one's.
+
+    Raises:
+        ValueError: if the bodies differ in more than positions and heads.
+    """
+    old, new = (_shapes(config) for config in (source, target))
+    found = tuple(
+        Piece(name, old.get(name), shape, _fate(name, old.get(name), shape)) for name, shape in new.items()
+    )
+    lost = sorted(name for name in set(old) - set(new) if name.partition(".")[0] not in HEADS)
+    if lost:
+        raise ValueError(f"the new model has no place for {', '.join(lost[:3])}")
+    return found
+
+
+def transferred(
+    state: Mapping[str, Tensor], source: ModelConfig, target: ModelConfig, seed: int
+) -> dict[str, Tensor]:
+    """The new model's weights: the old body's, a head drawn with `seed`, positions stretched to the new grid.
+
+    Args:
+        state: the old model's.
+        source, target: shapes of the old model and of the new one.
+        seed: of the new head.
+
+    Raises:
+        ValueError: if the bodies differ in more than positions and heads.
+    """
+    fresh = create_model(target, seed).state_dict()
+    made: dict[str, Tensor] = {}
+    for piece in pieces(source, target):
+        if piece.fate == "new":
+            made[piece.name] = fresh[piece.name]
+        elif piece.fate == "kept":
+            made[piece.name] = state[piece.name].detach().to(fresh[piece.name].dtype, copy=True)
+        else:
+            assert isinstance(source, ViTConfig) and isinstance(target, ViTConfig)
+            made[piece.name] = resize_positions(state[piece.name].detach().float(), source.grid, target.grid)
+    return made
+
+
+def begun(config: ModelConfig, seed: int, start: Mapping[str, Tensor] | None = None) -> nn.Module:
+    """A new model with weights that were made for it, or with random ones."""
+    model = create_model(config, seed)
+    if start is not None:
+        model.load_state_dict(start)
+    return model
+
+
+def body_names(config: ModelConfig) -> tuple[str, ...]:
+    """First parts of the names of all that is not a head: what is frozen where the body only gives features."""
+    names = (name.partition(".")[0] for name in _shapes(config))
+    return tuple(dict.fromkeys(name for name in names if name not in HEADS))
+
+
+def _shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    with torch.device("meta"):
+        return {name: tuple(tensor.shape) for name, tensor in create_model(config).state_dict().items()}
+
+
+def _fate(name: str, before: tuple[int, ...] | None, after: tuple[int, ...]) -> Fate:
+    if name.partition(".")[0] in HEADS:
+        return "new"
+    if before == after:
+        return "kept"
+    if name == POSITIONS and before is not None and before[-1] == after[-1]:
+        return "resized"
+    raise ValueError(f"{name} must be {after} in the new model, and the old one has {before}")

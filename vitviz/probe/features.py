@@ -1,0 +1,39 @@
+"""What a head reads of pictures: the features of a body, without its classes."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+BATCH = 256
+
+
+@torch.inference_mode()
+def features(model: nn.Module, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The features (N, D) that a model's head reads: [CLS], the mean of the patches, a CNN's pooled map.
+
+    Args:
+        model: with a linear `head`; of a DeiT what its first head reads.
+        inputs: (N, C, S, S), prepared for it.
+    """
+    body = copy.copy(model)
+    body._modules = {**model._modules, "head": _headless(model.get_submodule("head"))}
+    if "head_dist" in body._modules:
+        body._modules["head_dist"] = None
+    body.training = False
+    parts = [body(torch.from_numpy(inputs[at : at + BATCH])) for at in range(0, len(inputs), BATCH)]
+    found: NDArray[np.float32] = torch.cat(parts).float().numpy()
+    return found
+
+
+def _headless(head: nn.Module) -> nn.Module:
+    """A head without its last linear map; a Swin's pools first."""
+    if isinstance(head, nn.Linear | nn.Identity):
+        return nn.Identity()
+    pooling = copy.copy(head)
+    pooling._modules = {**head._modules, "fc": nn.Identity()}
+    return pooling

@@ -1,0 +1,131 @@
+"""A trained body and the same model from scratch, on the same pictures, with the same budget and seeds, in one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from vitviz.config import ModelConfig, Preparation, TrainConfig
+from vitviz.config_checks import one_of, positive, typed
+from vitviz.models.transfer import body_names, fitted, fitted_preparation
+from vitviz.training.run_config import Member, RunConfig, clean_name
+
+PRESET = "fine_tuning"  # the run's name in a RunConfig
+TUNED, SCRATCH = "tuned", "scratch"
+TITLES = {TUNED: "Fine-tuned", SCRATCH: "From scratch"}
+MOST_SEEDS = 4  # of two models each
+Body = Literal["all", "head"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The weights that a run begins with: what they are called, their digest, and the model that they are of."""
+
+    title: str
+    digest: str
+    model: ModelConfig
+    preparation: Preparation
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learned: `pictures` are left of the training set once `validation_fraction` is held out."""
+
+    dataset: str
+    classes: int
+    pictures: int
+    train_fraction: float = 1.0
+    validation_fraction: float = 0.1
+    drawn: bool = False  # drawn digits: a body of digits then centres them as it did before
+
+
+@dataclass(frozen=True)
+class Method:
+    """How the body goes on, and how the twin learns that begins with random weights.
+
+    The lesson's rates for published weights are 1e-5 for the body and 1e-3 for the head; small bodies that have seen
+    few pictures want a faster one.
+    """
+
+    body: Body = "all"  # 'head': the body is frozen and gives features
+    image_size: int | None = None  # None: as before
+    learning_rate: float = 3e-4  # of the body
+    head_learning_rate: float = 1e-3
+    layer_decay: float = 1.0
+    scratch_learning_rate: float = 1e-3
+    updates: int = 100
+    batch_size: int = 16
+    seeds: int = 3
+    flip: bool = False
+    shift_px: int = 0
+
+    def __post_init__(self) -> None:
+        positive(self, "updates", "batch_size", "seeds")
+        typed(self)
+        one_of(self, "body", Body)
+        if self.seeds > MOST_SEEDS:
+            raise ValueError(f"seeds must be 1 to {MOST_SEEDS}, received {self.seeds}")
+
+
+def recipes(
+    source: Source, model: ModelConfig, task: Task, method: Method, seed: int
+) -> dict[str, TrainConfig]:
+    """How the tuned model and its twin are trained with one seed, by their names: they differ in where they begin.
+
+    Args:
+        model: of both, as `models.transfer.fitted` makes it.
+    """
+    batch = min(method.batch_size, task.pictures)
+    scratch = TrainConfig(
+        dataset=task.dataset,
+        train_fraction=task.train_fraction,
+        validation_fraction=task.validation_fraction,
+        epochs=method.updates * batch / task.pictures,
+        batch_size=batch,
+        learning_rate=method.scratch_learning_rate,
+        flip=method.flip,
+        shift_px=method.shift_px,
+        seed=seed,
+        snapshots=2,
+    )
+    frozen = method.body == "head"
+    tuned = replace(
+        scratch,
+        learning_rate=method.head_learning_rate if frozen else method.learning_rate,
+        head_learning_rate=None if frozen else method.head_learning_rate,
+        layer_decay=1.0 if frozen else method.layer_decay,
+        frozen=body_names(model) if frozen else (),
+        start_from=clean_name(source.title),
+        start_digest=source.digest,
+    )
+    return {TUNED: tuned, SCRATCH: scratch}
+
+
+def race(source: Source, task: Task, method: Method) -> RunConfig:
+    """The run: for every seed a tuned model and its twin from scratch, which take their turns.
+
+    Raises:
+        ValueError: if source, pictures and method do not fit together.
+    """
+    model = fitted(source.model, task.classes, method.image_size)
+    preparation = fitted_preparation(source.preparation, model.image_size, task.drawn)
+    found = {seed: recipes(source, model, task, method, seed) for seed in range(method.seeds)}
+    members = tuple(
+        Member(f"{name}_{seed}", f"{TITLES[name]}, seed {seed}", model, found[seed][name])
+        for name in TITLES
+        for seed in found
+    )
+    name = f"{clean_name(source.title)}, fine-tuned"
+    return RunConfig(model, preparation, found[0][TUNED], name, PRESET, members=members)
+
+
+def part_of(member: str) -> tuple[str, int]:
+    """Which of `TITLES` a member's name stands for, and its seed.
+
+    Raises:
+        ValueError: if it is no member of such a run.
+    """
+    name, _, seed = member.rpartition("_")
+    if name not in TITLES or not seed.isdigit():
+        raise ValueError(f"a member is called tuned_SEED or scratch_SEED, received {member!r}")
+    return name, int(seed)
