@@ -10,6 +10,7 @@ from pages.shell import (
     first_link,
     foot,
     guards,
+    led,
     lesson,
     lesson_panel,
     link,
@@ -43,7 +44,7 @@ page = st.navigation(
 slug = page.url_path or "home"
 if first:  # before the page, which may take its time on a server that has just started
     first_link.dismiss()
-with link.kept():
+with link.kept(), led.by_class(slug):
     lesson.settle(slug)
     with st.sidebar:
         sidebar.draw(slug)

@@ -19,6 +19,7 @@ from vitviz.lessons.lesson import Lesson, Link, Stop
 from vitviz.lessons.shown import Shown
 
 _KEYS = {"lesson", "stop"}
+_NOT_OF_A_PAGE = _KEYS | {"class"}
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,9 @@ def shown() -> Shown:
 
 def here() -> Link:
     """This page and all that it shows, as a stop's link holds it."""
-    return Link(_page(), tuple((key, value) for key, value in link.written().items() if key not in _KEYS))
+    return Link(
+        _page(), tuple((key, value) for key, value in link.written().items() if key not in _NOT_OF_A_PAGE)
+    )
 
 
 def look() -> bool:

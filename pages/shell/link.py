@@ -91,6 +91,13 @@ def want(key: str, value: str) -> None:
     st.session_state.setdefault(state.WANTED, {})[key] = value
 
 
+def say(values: Mapping[str, str]) -> None:
+    """Lets this run read these values as if the address newly said them, where they are not what it says already."""
+    written = st.session_state.get(state.WRITTEN, {})
+    changed = {key: value for key, value in values.items() if written.get(key) != value}
+    st.session_state.setdefault(state.INCOMING, {}).update(changed)
+
+
 def hold(keys: Iterable[str]) -> None:
     """Lets what the address says about these keys stay in it, and wait for the run in which a control takes it."""
     wanted = st.session_state.setdefault(state.WANTED, {})

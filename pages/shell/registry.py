@@ -176,6 +176,14 @@ _ALL = (
         need="class_head",
     ),
     PageEntry(
+        "classroom/together",
+        "class_room",
+        "A class",
+        "cast_for_education",
+        "Class",
+        "How does a class look at the same picture?",
+    ),
+    PageEntry(
         "classroom/lessons",
         "lessons",
         "Lessons",

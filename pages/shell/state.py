@@ -24,4 +24,6 @@ WANTED = "_wanted"  # dict: what a page asks of nouns and controls that this run
 MARKED = "_marked"  # set: words of the glossary that this page has marked already
 LESSON = "_lesson"  # (name of the lesson, stop from 1) that is open; None where none is
 LESSON_GONE = "_lesson_gone"  # bool: a link wants a lesson that is not here; said once
+CLASS = "_class"  # following.Place: the class that this session is in; not there where it is in none
+CLASS_OVER = "_class_over"  # str: the sentence that says why a class was left; said once
 FACTS = "_facts"  # dict: what the page of this run hands over to lessons beside its link

@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 
-from pages.stores import runs, uploads
+from pages.stores import classes, runs, uploads
 from vitviz.data import own
 from vitviz.training import retention
 
@@ -62,9 +62,10 @@ def _run() -> None:
 
 
 def tidy() -> None:
-    """Forgets what visitors have left behind: pictures, weights, sets, and runs that nobody has watched for long."""
+    """Forgets what visitors have left behind: uploads, sets, classes, and runs that nobody has watched for long."""
     for store in uploads.STORES:
         store.sweep()
+    classes.sweep()
     try:
         own.sweep(runs.folder())
     except OSError:  # a disk that is full or gone must not end the collecting

@@ -62,6 +62,11 @@ class Store(Generic[T]):
     def add(self, thing: T, visit: str) -> str:
         """Keeps an upload; the oldest of this visit, then of all, make room."""
         key = secrets.token_urlsafe(16)
+        self.lend(key, thing, visit)
+        return key
+
+    def lend(self, key: str, thing: T, visit: str) -> None:
+        """Keeps what has an id already."""
         with self.lock:
             mine = [k for k, entry in self.entries.items() if entry.visit == visit]
             for old in mine[: max(0, len(mine) - self.per_visit + 1)]:
@@ -69,7 +74,6 @@ class Store(Generic[T]):
             while self.entries and self._bytes() + thing.nbytes > self.total_bytes:
                 del self.entries[next(iter(self.entries))]
             self.entries[key] = _Entry(thing, visit)
-        return key
 
     def get(self, key: str) -> T | None:
         """The upload, or None where it is gone."""
@@ -112,6 +116,12 @@ class Store(Generic[T]):
         """Forgets an upload at once."""
         with self.lock:
             self.entries.pop(key, None)
+
+    def forget(self, visit: str) -> None:
+        """Forgets a visit's uploads at once."""
+        with self.lock:
+            for key in [key for key, entry in self.entries.items() if entry.visit == visit]:
+                del self.entries[key]
 
     def release(self, visit: str) -> None:
         """The visit's connection has ended; its uploads go after a grace, unless it comes back."""

@@ -1,0 +1,95 @@
+"""Who is in no class: the button that opens one, and the field for a code."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.shell import following, page
+from pages.stores import classes, visit
+from vitviz.classes.classes import LONGEST_NAME, clean_name
+from vitviz.classes.codes import spaced
+from vitviz.classes.database import ClassError
+from vitviz.words import plain
+
+_NOTICE = "class_room._notice"  # one sentence about what could not be done, shown once
+
+
+def draw() -> None:
+    """Two ways in, side by side."""
+    if notice := st.session_state.pop(_NOTICE, None):
+        st.warning(plain(notice), icon=":material/info:")
+    teach, learn = st.columns(2, gap="large")
+    with teach:
+        st.subheader("Teach", anchor=False)
+        _teach()
+    with learn:
+        st.subheader("Join", anchor=False)
+        _join()
+
+
+def _teach() -> None:
+    st.markdown("Everybody in the class sees the page that you are on: model, step, picture and pin.")
+    mine = _mine()
+    for code in mine:
+        st.button(
+            f"Go on with class {spaced(code)}", key=f"class_room.mine.{code}", on_click=_enter, args=(code,)
+        )
+    if classes.needs_code():
+        st.text_input("The operator's code", key="class_room._operator", type="password", max_chars=64)
+    st.button(
+        "Open a class",
+        key="class_room.open",
+        icon=":material/cast_for_education:",
+        type="secondary" if mine else "primary",
+        on_click=_open,
+    )
+    page.caption("It ends when you close it, or twelve hours after your last visit. Nobody needs an account.")
+
+
+def _mine() -> list[str]:
+    try:
+        return following.store().of(visit.current().owner)
+    except ClassError as error:
+        st.warning(f"{plain(_sentence(error))}", icon=":material/info:")
+        return []
+
+
+def _join() -> None:
+    with st.form("class_room.join", border=False):
+        st.text_input("Code of the class", key="class_room._code", max_chars=16, placeholder="K7Q M4T")
+        st.text_input(
+            "Nickname, if you want one",
+            following.name(),
+            key="class_room._name",
+            max_chars=LONGEST_NAME,
+            help="Stands beside your run on the board of a challenge, and nowhere else.",
+        )
+        st.form_submit_button("Join", icon=":material/login:", on_click=_joined)
+
+
+def _open() -> None:
+    try:
+        if not classes.may_open(st.session_state.get("class_room._operator", ""), visit.address()):
+            st.session_state[_NOTICE] = "That is not the operator's code: whoever runs this server has it."
+            return
+        following.come(following.store().open(visit.current().owner))
+    except ClassError as error:
+        st.session_state[_NOTICE] = _sentence(error)
+
+
+def _joined() -> None:
+    following.call_me(clean_name(st.session_state["class_room._name"]))
+    _enter(st.session_state["class_room._code"])
+
+
+def _enter(code: str) -> None:
+    try:
+        if following.come(code) is None:
+            st.session_state[_NOTICE] = following.take_over()
+    except ClassError as error:
+        st.session_state[_NOTICE] = _sentence(error)
+
+
+def _sentence(error: ClassError) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}."

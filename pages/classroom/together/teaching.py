@@ -1,0 +1,70 @@
+"""The teacher's side: how others come in, who is here, and the end."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.classroom.together import way_in
+from pages.shell import following, page
+from pages.shell.following import Place
+from pages.shell.led import who
+from pages.stores import visit
+from vitviz.classes import pictures
+from vitviz.classes.database import ClassError
+from vitviz.words import plain, plural
+
+WHO_S = 2.0
+
+
+def draw(place: Place) -> None:
+    """What a class sees on the wall while it comes in, then what its teacher does."""
+    way_in.draw(place.code)
+    page.caption("P shows this in large. Then go to any page: whoever follows comes with you.")
+    st.fragment(_here, key="class_room.here", run_every=WHO_S)(place.code)
+    with st.container(horizontal=True):
+        if place.pictures:
+            st.button(
+                f"Take back {plural(len(place.pictures), 'picture')}",
+                key="class_room.hide",
+                icon=":material/visibility_off:",
+                help="Removes your pictures that the class sees from this server's disk.",
+                on_click=_hide,
+            )
+        with st.popover("Close the class", icon=":material/logout:"):
+            st.markdown(
+                "Its questions, its board and its pictures go with it; runs stay with who trained them."
+            )
+            st.button("Close it now", key="class_room.close", on_click=_close)
+
+
+def _here(code: str) -> None:
+    try:
+        present = following.store().present(code)
+    except ClassError as error:
+        st.caption(plain(str(error)))
+        return
+    st.markdown(f":material/groups: {who(present)[:1].upper()}{who(present)[1:]}.")
+
+
+def _hide() -> None:
+    place = following.current()
+    if place is not None:
+        try:
+            pictures.remove(following.store(), place.code)
+        except ClassError as error:
+            st.toast(f"They are still shown: {plain(str(error))}.", icon=":material/info:")
+            return
+        place.pictures.clear()
+        following.forget_pictures(place)
+
+
+def _close() -> None:
+    place = following.current()
+    if place is not None:
+        try:
+            following.store().close(place.code, visit.current().owner)
+        except ClassError as error:
+            st.toast(f"It is not closed: {plain(str(error))}.", icon=":material/info:")
+            return
+        following.forget_pictures(place)
+        following.leave()

@@ -1,0 +1,224 @@
+"""The class that a session is in: who leads shows, who follows is brought to what is shown, or looks around."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from pages.shell import lesson, link, registry, state
+from pages.stores import classes, lessons, visit
+from vitviz.classes import pictures
+from vitviz.classes.classes import TOLD_S, Classes, Room, member
+from vitviz.classes.codes import read_code
+from vitviz.classes.database import ClassError
+from vitviz.classes.shown import CLASS, LESSON, shown
+
+SLUG = "class_room"  # the class's own page, where nobody is led from
+OVER = "That class is over, or there is none of this code."
+TOO_MANY = "Too many codes that are none; try again in five minutes."
+_NAME = "class.name"  # of a visit's notes: its nickname
+_OWN_LESSONS = frozenset({lessons.OPENED, lessons.MINE})
+
+
+@dataclass
+class Place:
+    """Where a session is in a class; a reload goes on with it."""
+
+    code: str
+    leads: bool
+    who: str  # how the visit stands in the class's file
+    follows: bool = True
+    version: int = -1  # of what is shown: that which was followed last
+    news: int = -1  # of the class's: that which the page has drawn
+    slug: str = ""  # the page that was followed to last
+    told: float = -1e9  # when it last said that it is here, by the clock that only counts
+    published: str = ""  # what this session showed last
+    pictures: dict[str, str] = field(default_factory=dict)  # the class's picture by one's own
+
+
+def current() -> Place | None:
+    """Where this session is; None in no class."""
+    found: Place | None = st.session_state.get(state.CLASS)
+    return found
+
+
+def store() -> Classes:
+    """The server's classes."""
+    return classes.classes()
+
+
+def enter() -> Place | None:
+    """The class of this run: the one that the address newly names, else the session's."""
+    said = link.take(CLASS)
+    place = current()
+    if said is not None and (place is None or place.code != read_code(said)):
+        place = come(said)
+    if place is not None:
+        link.put(CLASS, place.code)
+    return place
+
+
+def come(said: str) -> Place | None:
+    """Comes into the class of a code; None where there is none, which is said.
+
+    Raises:
+        ClassError: if the file of classes cannot be read.
+    """
+    here = visit.current()
+    if not classes.may_try(here):
+        _leave(TOO_MANY)
+        return None
+    code = read_code(said)
+    room = None if code is None else store().look(code)
+    if room is None:
+        classes.tried_wrong(here)
+        _leave(OVER)
+        return None
+    place = Place(room.code, room.teacher == here.owner, member(room.code, here.token))
+    st.session_state[state.CLASS] = place
+    return place
+
+
+def forget_pictures(place: Place) -> None:
+    """The pictures that the class was shown are gone from the disk: from this process's memory, too."""
+    classes.forget(place.code)
+
+
+def over(place: Place) -> None:
+    """The class is over: this session is in none, and says so."""
+    classes.forget(place.code)
+    _leave(OVER)
+
+
+def leave() -> None:
+    """This session leaves its class."""
+    place = current()
+    if place is not None and not place.leads:
+        try:
+            store().leave(place.code, place.who)
+        except ClassError:  # who is silent counts as gone soon
+            pass
+    _leave("")
+
+
+def _leave(why: str) -> None:
+    st.session_state[state.CLASS] = None
+    st.session_state[state.CLASS_OVER] = why
+    link.drop(CLASS)
+
+
+def take_over() -> str:
+    """Why this session's class was left, once; '' where it was not, or on purpose."""
+    why: str = st.session_state.pop(state.CLASS_OVER, "")
+    return why
+
+
+# ---------------------------------------------------------------- who follows
+
+
+def follow(place: Place, room: Room, slug: str) -> None:
+    """Brings a learner's run to what is shown, before anything is drawn; may go to another page.
+
+    Who goes to another page by themselves looks around from then on; the class's own page is beside the way.
+    """
+    if place.follows and room.version != place.version:
+        _bring(place, room, slug)
+    elif place.follows and place.slug and slug not in (place.slug, SLUG):
+        place.follows = False
+    image = st.session_state.get(state.INCOMING, {}).get("image") or st.session_state.get(state.KEPT, {}).get(
+        "image"
+    )
+    if isinstance(image, str):
+        classes.bring(place.code, image)
+
+
+def _bring(place: Place, room: Room, slug: str) -> None:
+    now, place.version = room.shown, room.version
+    if now is None or now.slug not in registry.BY_SLUG:
+        return
+    place.slug = now.slug
+    if not now.lesson:
+        lesson.leave()
+    if now.slug != slug:
+        st.switch_page(registry.BY_SLUG[now.slug].path, query_params={**now.query, CLASS: place.code})
+    link.say({key: value for key, value in now.query.items() if key != LESSON} | _lesson(now.query))
+
+
+def _lesson(query: dict[str, str]) -> dict[str, str]:
+    """The lesson's name, also where only its stop is new: `lesson.settle` reads the two together."""
+    return {LESSON: query[LESSON]} if LESSON in query else {}
+
+
+def look_around() -> None:
+    """Lets go: what is shown changes nothing here any more."""
+    place = current()
+    if place is not None:
+        place.follows, place.told = False, -1e9
+
+
+def come_back() -> None:
+    """Follows again, from what is shown now."""
+    place = current()
+    if place is not None:
+        place.follows, place.version, place.told = True, -1, -1e9
+
+
+def say_here(place: Place) -> None:
+    """Says every few seconds that this session is here."""
+    now = time.monotonic()
+    if now - place.told < TOLD_S:
+        return
+    place.told = now
+    if place.leads:
+        store().sign(place.code)
+    else:
+        store().here(place.code, place.who, place.follows, name())
+        classes.stay(place.code)
+
+
+def name() -> str:
+    """The visit's nickname; '' for none."""
+    return str(visit.current().notes.get(_NAME, ""))
+
+
+def call_me(text: str) -> None:
+    """Gives the visit a nickname."""
+    visit.current().notes[_NAME] = text
+    place = current()
+    if place is not None:
+        place.told = -1e9
+
+
+# ---------------------------------------------------------------- who leads
+
+
+def show(place: Place, slug: str) -> None:
+    """Shows the class what this run shows, where it is not what it was."""
+    if slug == SLUG:
+        return
+    now = shown(slug, link.written(), place.pictures, _OWN_LESSONS)
+    if str(now) == place.published:
+        return
+    place.version = store().show(place.code, now)
+    place.published = str(now)
+
+
+def hidden_picture(place: Place) -> str | None:
+    """The chosen picture, where it is one's own and the class does not see it."""
+    image = link.written().get("image", "")
+    return image if image.startswith("upload:") and image not in place.pictures else None
+
+
+def show_picture(image: str) -> None:
+    """Lets the class see a picture of one's own, from the server's disk, as long as the class lasts.
+
+    Raises:
+        ClassError: if it cannot be kept.
+    """
+    from pages.stores import uploads
+
+    place, picture = current(), uploads.STORE.get(image.removeprefix("upload:"))
+    if place is not None and picture is not None:
+        place.pictures[image] = f"upload:{pictures.keep(store(), place.code, picture)}"

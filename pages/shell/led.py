@@ -1,0 +1,184 @@
+"""The class on every page: a bar that says so, and the page led by the teacher. Who is in no class has neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
+
+from pages.shell import following, registry, state
+from pages.shell.following import Place
+from vitviz.classes.classes import Present
+from vitviz.classes.codes import spaced
+from vitviz.classes.database import ClassError
+from vitviz.words import plain
+
+KEY = "class_bar"
+PULSE = "class.pulse"
+LEADING_S = 1.0
+FOLLOWING_S = 0.7
+AT_FULL_SPEED = 30  # learners; more of them ask less often
+KEPT = "It is then kept on this server's disk, for everyone in the class, as long as the class lasts, and goes with it."
+STYLE = f"""<style>
+.st-key-{KEY} {{ border: 1px solid rgba(128, 128, 128, .3); border-radius: 8px; padding: .25rem .75rem; }}
+.st-key-{KEY} [data-testid="stHorizontalBlock"] {{ min-height: 2.5rem; }}
+@media (max-width: 640px) {{
+  .st-key-{KEY} {{ padding: 0 .5rem; }}
+  .st-key-{KEY} [data-testid="stHorizontalBlock"] {{ flex-wrap: nowrap; }}
+  .st-key-{KEY} [data-testid="stPageLink-NavLink"] {{ padding: 0 4px; }}
+}}
+</style>"""
+
+
+@contextmanager
+def by_class(slug: str) -> Iterator[None]:
+    """The page that runs within is led by its class, or leads it; of no class, nothing happens here."""
+    if state.CLASS not in st.session_state and "class" not in st.query_params:
+        yield
+        return
+    place = _entered(slug)
+    if place is None:
+        yield
+        return
+    bar = st.container(key=KEY)
+    if not place.leads:
+        _draw(bar, slug)
+    try:
+        yield
+    except StopException:
+        _shown(place, slug)
+        raise
+    _shown(place, slug)
+    if place.leads:
+        _draw(bar, slug)
+
+
+def _entered(slug: str) -> Place | None:
+    """The class of this run, once what is shown has been taken over; says why there is none any more."""
+    try:
+        place = following.enter()
+        if place is not None:
+            place = _settled(place, slug)
+    except ClassError as error:
+        st.warning(f"The class cannot be reached: {plain(str(error))}.", icon=":material/info:")
+        return None
+    if why := following.take_over():
+        st.warning(why, icon=":material/info:")
+    return place
+
+
+def _settled(place: Place, slug: str) -> Place | None:
+    room = following.store().look(place.code)
+    if room is None:
+        following.over(place)
+        return None
+    place.news = room.news
+    if not place.leads:
+        following.follow(place, room, slug)
+    return place
+
+
+def _shown(place: Place, slug: str) -> None:
+    if place.leads:
+        try:
+            following.show(place, slug)
+        except ClassError as error:
+            st.warning(f"The class does not see this page: {plain(str(error))}.", icon=":material/info:")
+
+
+def _draw(bar: object, slug: str) -> None:
+    with bar:  # type: ignore[attr-defined]
+        st.html(STYLE)
+        place = following.current()
+        every = LEADING_S if place is not None and place.leads else _pace()
+        st.fragment(_pulse, key=PULSE, run_every=every)(slug)
+
+
+def _pace() -> float:
+    """How often a learner asks, in seconds: a large class shares the server's time."""
+    place = following.current()
+    try:
+        here = 0 if place is None else following.store().present(place.code).here
+    except ClassError:
+        here = 0
+    return FOLLOWING_S * max(1.0, here / AT_FULL_SPEED)
+
+
+def _pulse(slug: str) -> None:
+    """Asks for news, says that this session is here, and draws the bar; runs alone, again and again."""
+    place = following.current()
+    if place is None:
+        return
+    try:
+        room = following.store().look(place.code)
+        if room is not None:
+            following.say_here(place)
+            if place.leads:
+                following.show(place, slug)
+    except ClassError as error:
+        st.caption(f"The class cannot be reached: {plain(str(error))}.")
+        return
+    if (
+        room is None
+        or room.news != place.news
+        or (place.follows and not place.leads and room.version != place.version)
+    ):
+        st.rerun()
+    _teaches(place, slug) if place.leads else _learns(place, slug)
+
+
+def _learns(place: Place, slug: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if place.follows:
+            st.markdown(f":material/co_present: **{spaced(place.code)}** · you follow", width="stretch")
+            st.button("Look around", key="class.around", on_click=following.look_around, type="tertiary")
+        else:
+            st.markdown(f":material/explore: **{spaced(place.code)}** · on your own", width="stretch")
+            if st.button("Back to class", key="class.back", on_click=following.come_back, type="tertiary"):
+                st.rerun()
+        _way(slug)
+
+
+def _teaches(place: Place, slug: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        present = following.store().present(place.code)
+        st.markdown(
+            f":material/cast_for_education: **Class {spaced(place.code)}** · {who(present)}", width="stretch"
+        )
+        image = following.hidden_picture(place)
+        if image is not None:
+            st.button(
+                "Show it to the class",
+                key="class.show",
+                type="tertiary",
+                on_click=_show,
+                args=(image,),
+                help=KEPT,
+            )
+        _way(slug)
+    if image is not None:
+        st.caption(f"The class does not see your picture until you show it. {KEPT}")
+
+
+def _show(image: str) -> None:
+    try:
+        following.show_picture(image)
+    except ClassError as error:
+        st.toast(f"It is not shown: {plain(str(error))}.", icon=":material/info:")
+
+
+def who(present: Present) -> str:
+    """'3 follow, 1 looks around', of those who are here now."""
+    if not present.here:
+        return "nobody has come yet"
+    around = present.here - present.follow
+    beside = f", {around} {'looks' if around == 1 else 'look'} around" if around else ""
+    return f"{present.follow:,} {'follows' if present.follow == 1 else 'follow'}{beside}"
+
+
+def _way(slug: str) -> None:
+    entry = registry.BY_SLUG.get(following.SLUG)
+    if entry is not None and slug != entry.slug:
+        st.page_link(entry.path, label="Class", icon=":material/groups:", width="content")

@@ -1,0 +1,253 @@
+"""A class as its teacher and its learners see it: opened, joined, followed, let go; and what nobody else sees."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from pages.shell import following, led, registry
+from pages.shell.following import Place
+from pages.stores import classes as stored
+from pages.stores import uploads
+from pages.stores.visit import Visit
+from tests.pages.conftest import OpenApp, opened_again, said
+from vitviz.classes.classes import MOST_MEMBERS
+from vitviz.classes.codes import spaced
+
+ROOM = registry.BY_SLUG[following.SLUG].path
+PATCHES = "pages/inside/patches/page.py"
+ATTENTION = "pages/inside/attention/page.py"
+
+
+@pytest.fixture(autouse=True)
+def let_go_of_files() -> Iterator[None]:
+    yield
+    for each in stored._open.values():
+        each.database.close()
+    stored._open.clear()
+    stored._tries = type(stored._tries)(10, 300.0)
+
+
+@pytest.fixture
+def teacher(open_app: OpenApp) -> AppTest:
+    """Who has opened a class."""
+    app = open_app(ROOM, model="preset:vit_digits")
+    assert not stored.classes().database.path.exists()
+    app.button(key="class_room.open").click().run()
+    assert not app.exception and place(app).leads
+    return app
+
+
+def place(app: AppTest) -> Place:
+    found: Place = app.session_state["_class"]
+    return found
+
+
+def code_of(app: AppTest) -> str:
+    return place(app).code
+
+
+def at(app: AppTest) -> str:
+    """The slug of the page that an app shows."""
+    return str(app.session_state["_page"])
+
+
+def learns(open_app: OpenApp, teacher: AppTest) -> AppTest:
+    """A learner who has opened the class's link."""
+    return there(open_app(ROOM, **{"class": code_of(teacher)}))
+
+
+def there(app: AppTest) -> AppTest:
+    """A browser goes along to the page that it was led to; AppTest has to be told."""
+    app._page_hash = calc_hash(at(app))
+    return app
+
+
+def bar(app: AppTest) -> str:
+    return next(each.value for each in app.main.markdown if "**" in each.value and ":material/" in each.value)
+
+
+def test_a_class_is_opened_in_one_click(teacher: AppTest) -> None:
+    code = code_of(teacher)
+    assert said(teacher, "class") == code
+    page = " ".join(str(each.proto) for each in teacher.get("html"))
+    assert f"class_room?class={code}" in page and "data:image/png;base64," in page
+    assert "nobody has come yet" in bar(teacher) and spaced(code) in bar(teacher)
+
+
+def test_who_opens_the_link_is_in_and_follows(teacher: AppTest, open_app: OpenApp) -> None:
+    learner = learns(open_app, teacher)
+    assert not place(learner).leads and at(learner) == "class_room"
+    teacher.switch_page(ATTENTION).run()
+    there(learner.run())
+    assert at(learner) == "attention" and said(learner, "model") == "preset:vit_digits"
+    teacher.run()
+    assert "1 follows" in bar(teacher)
+
+
+def test_controls_pin_and_picture_follow(teacher: AppTest, open_app: OpenApp) -> None:
+    learner = learns(open_app, teacher)
+    teacher.switch_page(ATTENTION).run()
+    there(learner.run())
+    teacher.slider(key="attention.layer").set_value(1)
+    teacher.number_input(key="nouns.index").set_value(7)
+    teacher.run()
+    there(learner.run())
+    assert not learner.exception
+    for key in ("attention.layer", "image", "pin", "step", "model"):
+        assert said(learner, key) == said(teacher, key), key
+    assert said(learner, "image") == "digits:7" and learner.slider(key="attention.layer").value == 1
+
+
+def test_looking_around_lets_go_and_back_to_class_returns(teacher: AppTest, open_app: OpenApp) -> None:
+    teacher.switch_page(PATCHES).run()
+    learner = learns(open_app, teacher)
+    assert at(learner) == "patches"
+    learner.button(key="class.around").click().run()
+    teacher.switch_page(ATTENTION).run()
+    there(learner.run())
+    assert at(learner) == "patches" and "on your own" in bar(learner)
+    teacher.run()
+    assert "0 follow, 1 looks around" in bar(teacher)
+    there(learner.button(key="class.back").click().run())
+    assert at(learner) == "attention" and "you follow" in bar(learner)
+
+
+def test_who_goes_to_another_page_looks_around(teacher: AppTest, open_app: OpenApp) -> None:
+    teacher.switch_page(PATCHES).run()
+    learner = learns(open_app, teacher)
+    learner.switch_page(ROOM).run()
+    assert place(learner).follows  # the class's own page is beside the way
+    learner.switch_page(ATTENTION).run()
+    assert not place(learner).follows and at(learner) == "attention"
+
+
+def test_a_lesson_is_followed_stop_by_stop(teacher: AppTest, open_app: OpenApp) -> None:
+    code = code_of(teacher)
+    learner = open_app(ROOM, **{"class": code})
+    teacher = opened_again(teacher, teacher.session_state["_visit"], lesson="fifteen", stop="2")
+    teacher.switch_page(PATCHES).run()
+    there(learner.run())
+    assert learner.session_state["_lesson"] == ("fifteen", 2)
+    teacher.button(key="lesson.leave").click().run()
+    there(learner.run())
+    assert learner.session_state["_lesson"] is None
+
+
+def test_no_link_makes_a_teacher(teacher: AppTest) -> None:
+    other = opened_again(teacher, Visit("another"))
+    assert not place(other).leads
+    assert "class_room.close" not in {button.key for button in other.button}
+    again = opened_again(teacher, teacher.session_state["_visit"])
+    assert place(again).leads
+
+
+def test_a_teachers_upload_is_seen_once_it_is_shown(teacher: AppTest, open_app: OpenApp) -> None:
+    held = io.BytesIO()
+    Image.fromarray(np.full((40, 40, 3), 90, np.uint8)).save(held, "PNG")
+    here = teacher.session_state["_visit"]
+    image = uploads.keep(here, held.getvalue())
+    learner = learns(open_app, teacher)
+    before = said(learner, "image")
+    teacher = opened_again(teacher, here, image=image)
+    teacher.switch_page(PATCHES).run()
+    there(learner.run())
+    assert at(learner) == "patches" and said(learner, "image") == before
+    assert any(led.KEPT in each.value for each in teacher.caption)
+    secret = image.removeprefix("upload:").encode()
+    path = stored.classes().database.path
+    assert all(secret not in each.read_bytes() for each in path.parent.glob(f"{path.name}*"))
+    teacher.button(key="class.show").click().run()
+    there(learner.run())
+    copy = said(learner, "image")
+    assert copy.startswith("upload:") and copy != image and said(teacher, "image") == image
+    uploads.STORE.entries.clear()  # as in another process, or after the teacher has left
+    there(learner.run())
+    assert said(learner, "image") == copy and uploads.STORE.get(copy.removeprefix("upload:")) is not None
+    stored.classes().close(code_of(teacher), here.owner)
+    there(learner.run())
+    assert uploads.STORE.get(copy.removeprefix("upload:")) is None
+
+
+def test_a_class_that_is_over_is_said_and_the_page_goes_on(teacher: AppTest, open_app: OpenApp) -> None:
+    teacher.switch_page(PATCHES).run()
+    learner = learns(open_app, teacher)
+    teacher.switch_page(ROOM).run()
+    teacher.button(key="class_room.close").click().run()
+    assert teacher.session_state["_class"] is None and "class" not in teacher.query_params
+    there(learner.run())
+    assert [each.value for each in learner.warning] == [following.OVER] and at(learner) == "patches"
+    assert not learner.run().warning
+
+
+def join(app: AppTest) -> None:
+    next(button for button in app.button if button.label == "Join").click().run()
+
+
+def test_wrong_codes_are_said_and_too_many_have_to_wait(open_app: OpenApp) -> None:
+    app = open_app(ROOM)
+    for _ in range(10):
+        app.text_input(key="class_room._code").set_value("K7QM4T")
+        join(app)
+        assert "over, or there is none" in app.warning[0].value
+    join(app)
+    assert "five minutes" in app.warning[0].value
+    app = open_app(PATCHES, **{"class": "<script>"})
+    assert [each.value for each in app.warning] == [following.OVER]
+
+
+def test_the_operator_may_ask_for_a_code(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITVIZ_CLASS_CODE", "Dürer 1471")
+    app = open_app(ROOM)
+    app.button(key="class_room.open").click().run()
+    assert "_class" not in app.session_state and "operator" in app.warning[0].value
+    app.text_input(key="class_room._operator").set_value(" Dürer 1471 ").run()
+    app.button(key="class_room.open").click().run()
+    assert place(app).leads
+    for _ in range(10):
+        assert not stored.may_open("wrong", "1.2.3.4")
+    with pytest.raises(Exception, match="too many"):
+        stored.may_open("Dürer 1471", "1.2.3.4")
+    assert stored.may_open("Dürer 1471", "4.3.2.1")
+
+
+def test_who_is_in_no_class_costs_nothing(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "classes", lambda: pytest.fail("the file of classes was asked for"))
+    app = open_app(PATCHES)
+    app.run()
+    assert "_class" not in app.session_state
+
+
+def test_a_damaged_file_is_one_sentence_on_every_page(teacher: AppTest, open_app: OpenApp) -> None:
+    path = stored.classes().database.path
+    stored.classes().database.close()
+    for beside in path.parent.glob(f"{path.name}-*"):
+        beside.unlink()
+    path.write_bytes(b"no database, though long enough to be looked at " * 100)
+    for app in (teacher.run(), open_app(PATCHES, **{"class": code_of(teacher)}), open_app(ROOM)):
+        assert not app.exception and any("damaged" in each.value.replace("\\", "") for each in app.warning)
+
+
+def test_a_full_class_is_said(teacher: AppTest, open_app: OpenApp) -> None:
+    for i in range(MOST_MEMBERS):
+        stored.classes().here(code_of(teacher), str(i), True)
+    learner = open_app(PATCHES, **{"class": code_of(teacher)})
+    assert any("full" in each.value for each in learner.caption)
+
+
+def test_a_nickname_is_bounded_and_kept(teacher: AppTest, open_app: OpenApp) -> None:
+    learner = learns(open_app, teacher)
+    learner.text_input(key="class_room._name").set_value("Ada \n <b>")
+    there(learner.run())
+    with stored.classes().database.reading() as file:
+        assert file is not None
+        assert file.execute("SELECT name FROM member").fetchall() == [("Ada <b>",)]
+    learner.button(key="class_room.leave").click().run()
+    assert learner.session_state["_class"] is None
+    assert stored.classes().present(code_of(teacher)).here == 0

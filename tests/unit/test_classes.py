@@ -1,0 +1,325 @@
+"""Classes in their file: who teaches, who follows, what is shown, and what is left when clocks and disks go wrong."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vitviz.classes import classes as module
+from vitviz.classes import pictures
+from vitviz.classes.classes import LIFE_S, Classes, Present, clean_name, member
+from vitviz.classes.codes import LENGTH, SIGNS, new_code, read_code, spaced
+from vitviz.classes.database import NAME, ClassError
+from vitviz.classes.shown import Shown, is_private, shown
+from vitviz.classes.tries import Tries
+from vitviz.lessons.lesson import Link
+
+ROOT = Path(__file__).resolve().parents[2]
+HOUR = 3600.0
+PAGE = Shown(Link("patches", (("model", "checkpoint:digits_vit"), ("pin", "cls"))), "fifteen", 3)
+
+
+class Time:
+    """A clock that is set by hand, as the system's can be."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def classes(tmp_path: Path, clock: Time) -> Classes:
+    return Classes(tmp_path / "runs" / NAME, clock)
+
+
+def long_ago(classes: Classes, code: str, seconds: float) -> None:
+    """As if the teacher's last sign had been so long ago, by a clock that nobody has set."""
+    with classes.database.writing() as file:
+        file.execute("UPDATE class SET seen = seen - ? WHERE code = ?", (seconds, code))
+
+
+def test_a_code_is_read_as_people_type_it() -> None:
+    codes = {new_code() for _ in range(200)}
+    assert len(codes) == 200 and all(len(code) == LENGTH and {*code} <= {*SIGNS} for code in codes)
+    assert not {*"01OIUL"} & {*SIGNS}
+    assert read_code(" k7q-m4t ") == read_code("K7Q M4T") == "K7QM4T"
+    assert spaced("K7QM4T") == "K7Q\N{NO-BREAK SPACE}M4T"
+    for wrong in ("", "K7QM4", "K7QM4TT", "K7QM40", "'; DROP", "K" * 999, "ｋ7QM4T"):
+        assert read_code(wrong) is None, wrong
+
+
+def test_a_class_is_opened_shown_and_closed_by_its_teacher_alone(classes: Classes) -> None:
+    assert classes.look("K7QM4T") is None and classes.of("teacher") == []
+    code = classes.open("teacher")
+    room = classes.look(code)
+    assert room is not None and (room.teacher, room.version, room.shown) == ("teacher", 0, None)
+    assert classes.show(code, PAGE) == 1
+    room = classes.look(code)
+    assert room is not None and room.shown == PAGE
+    classes.close(code, "somebody else")
+    assert classes.look(code) is not None
+    classes.close(code, "teacher")
+    assert classes.look(code) is None
+    with pytest.raises(ClassError, match="over"):
+        classes.show(code, PAGE)
+
+
+def test_who_is_here_is_counted_and_not_named(classes: Classes, clock: Time) -> None:
+    code = classes.open("teacher")
+    for token, follows in (("a", True), ("b", True), ("c", False)):
+        classes.here(code, member(code, token), follows, f"name of {token}")
+    assert classes.present(code) == Present(3, 2)
+    clock.now += module.HERE_S - 1
+    classes.here(code, member(code, "a"), False)
+    assert classes.present(code) == Present(3, 1)
+    clock.now += 2
+    assert classes.present(code) == Present(1, 0)
+    classes.leave(code, member(code, "a"))
+    assert classes.present(code) == Present(0, 0)
+    assert member(code, "a") != member("K7QM4T", "a") and "a" * 6 not in member(code, "a" * 6)
+
+
+def test_a_class_is_gone_twelve_hours_after_the_last_sign(classes: Classes) -> None:
+    code = classes.open("teacher")
+    classes.here(code, "me", True)
+    pictures.keep(classes, code, np.zeros((4, 4, 3), np.uint8))
+    long_ago(classes, code, LIFE_S - 60)
+    assert classes.look(code) is not None
+    classes.sign(code)
+    long_ago(classes, code, LIFE_S + 60)
+    assert classes.look(code) is None and classes.of("teacher") == []
+    classes.sweep()
+    with classes.database.reading() as file:
+        assert file is not None
+        for table in ("class", "member", "picture"):
+            assert file.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("jump", [13 * HOUR, -13 * HOUR])
+def test_a_clock_that_is_set_ends_no_class(classes: Classes, clock: Time, jump: float) -> None:
+    code = classes.open("teacher")
+    assert classes.look(code) is not None
+    clock.now += jump  # while the class sits there
+    classes.sweep()
+    assert classes.look(code) is not None
+    classes.sign(code)  # its teacher's page says so every few seconds, by the new time
+    assert Classes(classes.database.path, clock).look(code) is not None  # another process, which saw no jump
+
+
+def test_what_there_may_be_is_bounded(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(module.MOST_OF_A_TEACHER):
+        code = classes.open("teacher")
+    with pytest.raises(ClassError, match="close one of them"):
+        classes.open("teacher")
+    monkeypatch.setattr(module, "MOST_CLASSES", 3)
+    with pytest.raises(ClassError, match="as many classes as it takes"):
+        classes.open("another")
+    monkeypatch.setattr(module, "MOST_MEMBERS", 2)
+    classes.here(code, "a", True)
+    classes.here(code, "b", True)
+    classes.here(code, "b", False)
+    with pytest.raises(ClassError, match="full"):
+        classes.here(code, "c", True)
+    with pytest.raises(ClassError, match="over"):
+        classes.here("K7QM4T", "a", True)
+    assert clean_name("  a\nb\0  " + "x" * 999) == "a b " + "x" * 20 and clean_name("\u202e\n") == ""
+
+
+def test_two_processes_write_one_file(classes: Classes) -> None:
+    code = classes.open("teacher")
+    script = (
+        "import sys; from pathlib import Path; from vitviz.classes.classes import Classes\n"
+        "classes = Classes(Path(sys.argv[1]))\n"
+        "for i in range(40): classes.here(sys.argv[2], f'{sys.argv[3]} {i}', True)"
+    )
+    # The fixture's clock is not the other processes': they are counted as members, not as present.
+    command = [sys.executable, "-c", script, str(classes.database.path), code]
+    others = [subprocess.Popen([*command, str(i)], cwd=ROOT) for i in range(2)]
+    versions = [classes.show(code, PAGE) for _ in range(40)]
+    assert [other.wait(120) for other in others] == [0, 0]
+    assert versions == list(range(1, 41))
+    with classes.database.reading() as file:
+        assert file is not None and file.execute("SELECT count(*) FROM member").fetchone() == (80,)
+
+
+def test_many_threads_share_the_file(classes: Classes) -> None:
+    code = classes.open("teacher")
+    failed: list[BaseException] = []
+
+    def learner(token: str) -> None:
+        try:
+            for _ in range(5):
+                classes.here(code, token, True)
+                assert classes.look(code) is not None
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=learner, args=(str(i),)) for i in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == [] and classes.present(code) == Present(16, 16)
+
+
+def test_a_file_that_another_holds_keeps_nobody_for_long(
+    classes: Classes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vitviz.classes.database.WAIT_S", 0.05)
+    code = classes.open("teacher")
+    classes = Classes(classes.database.path)
+    other = sqlite3.connect(classes.database.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(ClassError, match="busy"):
+        classes.here(code, "me", True)
+    with classes.database.reading() as file:  # who only looks waits for nobody
+        assert file is not None and file.execute("SELECT count(*) FROM class").fetchone() == (1,)
+    other.execute("ROLLBACK")
+    other.close()
+    classes.here(code, "me", True)
+
+
+def test_a_file_that_vanished_is_no_class_and_the_next_begins_anew(classes: Classes) -> None:
+    code = classes.open("teacher")
+    for path in classes.database.path.parent.iterdir():
+        path.unlink()
+    assert classes.look(code) is None and classes.present(code) == Present(0, 0)
+    with pytest.raises(ClassError, match="no class"):
+        classes.show(code, PAGE)
+    assert classes.look(classes.open("teacher")) is not None
+
+
+def test_a_damaged_file_is_said(classes: Classes) -> None:
+    code = classes.open("teacher")
+    path = classes.database.path
+    classes.database.close()
+    for beside in path.parent.glob(f"{NAME}-*"):
+        beside.unlink()
+    path.write_bytes(b"no database, but long enough to be looked at as one " * 100)
+    for act in (
+        lambda: classes.look(code),
+        lambda: classes.open("teacher"),
+        lambda: classes.show(code, PAGE),
+    ):
+        with pytest.raises(ClassError, match=f"damaged: its operator can remove {NAME}"):
+            act()
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(ClassError, match="cannot be used"):
+        classes.look(code)
+
+
+def test_a_file_of_another_version_is_said(classes: Classes) -> None:
+    code = classes.open("teacher")
+    with classes.database.writing() as file:
+        file.execute("PRAGMA user_version = 99")
+    with pytest.raises(ClassError, match="version 99"):
+        Classes(classes.database.path).look(code)
+
+
+def test_a_file_that_cannot_be_written_is_said_and_can_be_read(
+    classes: Classes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = classes.open("teacher")
+    with classes.database.writing() as file:
+        file.execute("PRAGMA query_only = ON")  # as of a disk that was mounted anew, also for root
+    with pytest.raises(ClassError, match="cannot be written"):
+        classes.show(code, PAGE)
+    assert classes.look(code) is not None
+
+
+def test_what_is_shown_goes_through_the_file_and_back() -> None:
+    assert Shown.read(str(PAGE)) == PAGE
+    assert PAGE.query == {"model": "checkpoint:digits_vit", "pin": "cls", "lesson": "fifteen", "stop": "3"}
+    for text in (
+        "",
+        "null",
+        "[]",
+        '["patches", "", 0]',
+        '["../up", "", 1]',
+        '["patches", "<b>", 1]',
+        "[" * 9999,
+    ):
+        assert Shown.read(text) is None, text[:20]
+
+
+def test_what_is_the_teachers_alone_is_not_shown() -> None:
+    written = {
+        "class": "K7QM4T",
+        "model": "weights:secretsecretsecret",
+        "step": "3",
+        "image": "upload:" + "x" * 22,
+        "other.image": "upload:" + "y" * 22,
+        "live_lab.dataset": "own:" + "z" * 22,
+        "lesson": "mine",
+        "stop": "2",
+    }
+    assert is_private(written["image"]) and is_private(written["model"]) and not is_private("digits:3")
+    public = shown("patches", written, {}, frozenset({"mine"}))
+    values = " ".join(public.query.values())
+    assert "secret" not in values and "xxx" not in values and "yyy" not in values and "zzz" not in values
+    assert not public.lesson
+    copies = {written["image"]: "upload:" + "z" * 22}
+    public = shown("patches", written, copies, frozenset())
+    assert public.query["image"] == copies[written["image"]] and public.lesson == "mine" and public.stop == 2
+
+
+def test_a_link_without_room_loses_its_longest_values() -> None:
+    written = {"model": "checkpoint:digits_vit", **{f"page.key_{i}": "v" * (20 + i) for i in range(60)}}
+    public = shown("patches", written, {}, frozenset())
+    assert public.query["model"] == "checkpoint:digits_vit" and "page.key_0" in public.query
+    assert "page.key_59" not in public.query and Shown.read(str(public)) == public
+
+
+def test_a_picture_is_kept_without_loss_for_its_class_alone(classes: Classes) -> None:
+    code, other = classes.open("teacher"), classes.open("another")
+    picture = np.random.default_rng(0).integers(0, 256, (5, 7, 3), np.uint8)
+    key = pictures.keep(classes, code, picture)
+    found = pictures.find(classes, code, key)
+    assert found is not None and (found == picture).all()
+    assert pictures.find(classes, other, key) is None and pictures.find(classes, code, "../x") is None
+    for _ in range(pictures.MOST_PICTURES):
+        pictures.keep(classes, code, picture)
+    assert pictures.find(classes, code, key) is None  # the oldest has made room
+    key = pictures.keep(classes, code, picture)
+    with classes.database.writing() as file:
+        file.execute("UPDATE picture SET png = ? WHERE id = ?", (b"spoilt", key))
+    assert pictures.find(classes, code, key) is None
+    pictures.remove(classes, code)
+    with classes.database.reading() as file:
+        assert file is not None and file.execute("SELECT count(*) FROM picture").fetchone() == (0,)
+
+
+def test_a_picture_that_is_too_large_is_refused(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "MOST_BYTES", 100)
+    code = classes.open("teacher")
+    noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
+    with pytest.raises(ClassError, match="MB"):
+        pictures.keep(classes, code, noise)
+
+
+def test_wrong_tries_are_counted_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries, at = Tries(3, 60.0, names=2), [0.0]
+    monkeypatch.setattr("vitviz.classes.tries.time.monotonic", lambda: at[0])
+    for _ in range(3):
+        assert tries.may("me")
+        tries.wrong("me")
+    assert not tries.may("me") and tries.may("you")
+    at[0] = 61.0
+    assert tries.may("me")
+    for name in ("a", "b", "c"):
+        tries.wrong(name)
+    assert len(tries._wrong) == 2
