@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -87,6 +87,11 @@ def captured(model: ModelChoice, step: int | None, patterns: tuple[str, ...]) ->
 def mode() -> Mode:
     """The visitor's theme."""
     return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def first_button() -> Literal["primary", "secondary"]:
+    """The type of the button that a page is for: white on the dark theme's primary colour is too faint to read."""
+    return "primary" if mode() == "light" else "secondary"
 
 
 def settle(model: str, step: int, image: str, pin: Pin, crop: float) -> Nouns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.shell import following, page
+from pages.shell import following, nouns, page
 from pages.stores import classes, visit
 from vitviz.classes.classes import LONGEST_NAME, clean_name
 from vitviz.classes.codes import spaced
@@ -40,7 +40,7 @@ def _teach() -> None:
         "Open a class",
         key="class_room.open",
         icon=":material/cast_for_education:",
-        type="secondary" if mine else "primary",
+        type="secondary" if mine else nouns.first_button(),
         on_click=_open,
     )
     page.caption("It ends when you close it, or twelve hours after your last visit. Nobody needs an account.")

@@ -106,8 +106,7 @@ def _start_button(config: RunConfig | ValueError) -> None:
     st.button(
         "Start a new run",
         key="live_lab._start",
-        # White on the primary colour of the dark theme is too faint to read.
-        type="primary" if nouns.mode() == "light" else "secondary",
+        type=nouns.first_button(),
         icon=":material/play_arrow:",
         width="stretch",
         disabled=isinstance(config, ValueError),
