@@ -7,7 +7,7 @@ them with what the model computes (`found`: a record's or a weight's name).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from vitviz.config import ViTConfig
@@ -108,15 +108,27 @@ def numbers(term: Term, config: ViTConfig) -> tuple[int, ...] | None:
     return tuple(SIZES[sign](config) for sign in term.shape)
 
 
-def occurrences(text: str, seen: set[str]) -> list[tuple[int, int, Term]]:
+OTHERWISE = frozenset(  # forms that sentences also use in another sense: a CNN's layers, its filters, the model's head
+    "head layer layers value score scores scale filter filters register registers positions".split()
+)
+
+
+def mentions(text: str) -> bool:
+    """Whether any term stands in a text."""
+    return any(pattern.search(text) for pattern in _PATTERNS.values())
+
+
+def occurrences(text: str, seen: set[str], but: Collection[str] = ()) -> list[tuple[int, int, Term]]:
     """Where terms stand for the first time in a text, in order: (start, end, term).
 
     Args:
         seen: words that were marked before; those found are added.
+        but: forms, in small letters, that do not count.
     """
     found: list[tuple[int, int, Term]] = []
     for term in sorted(TERMS, key=lambda one: -max(map(len, one.written))):  # 'causal mask' before 'mask'
-        match = None if term.word in seen else _PATTERNS[term.word].search(text)
+        every = () if term.word in seen else _PATTERNS[term.word].finditer(text)
+        match = next((match for match in every if match[0].lower() not in but), None)
         if match is not None and not any(a < match.end() and match.start() < b for a, b, _ in found):
             found.append((match.start(), match.end(), term))
             seen.add(term.word)
@@ -225,7 +237,8 @@ TERMS: tuple[Term, ...] = (
         _term("LayerNorm", "Brings the D numbers of one token to mean 0 and deviation 1, then scales and shifts them.",
               "block", "layernorm", r"\gamma \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta", "D",
               "weight:norm.weight", "layer normalisation", "LN"),
-        _term("BatchNorm", "Does so for one channel over all pictures of a batch; CNNs have it.", "block", "batchnorm"),
+        _term("BatchNorm", "Brings one channel to mean 0 and deviation 1 over all pictures of a batch; CNNs have it.",
+              "block", "batchnorm"),
         _term("pre-norm", "LayerNorm stands before each branch, so the stream itself is never normalised.", "block",
               "prenorm", r"z' = z + \mathrm{MSA}(\mathrm{LN}(z))"),
         _term("MLP", "Two linear maps with a bend between them, for each token by itself.", "block", "vit",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from vitviz import glossary
+
+FOREIGN = "\N{WORD JOINER}"  # has no width: around another's words that sound like the glossary's
+
 
 def percent(share: float, digits: int = 1) -> str:
     """A share in words, such as '98.5 %' or '100 %'; the space before the sign does not break."""
@@ -27,8 +31,12 @@ def reason(error: Exception) -> str:
 
 
 def plain(text: str) -> str:
-    """Text from outside as it is, where Markdown would read it: every sign of Markdown's loses its meaning."""
-    return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>:$~^&" else c for c in text)
+    """Text from outside as it is, where Markdown would read it: every sign of Markdown's loses its meaning.
+
+    A text with a word of the glossary stands between two `FOREIGN`, so that nobody explains it as ours.
+    """
+    escaped = "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>:$~^&" else c for c in text)
+    return f"{FOREIGN}{escaped}{FOREIGN}" if glossary.mentions(text) else escaped
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -1,10 +1,9 @@
-// What the browser does on every page: keeps the cookie that names the visit after a reload, closes a word's explanation
-// at Escape, says when the address has changed, presents.
-
-import { closable } from './terms.js';
+// What the browser does on every page: keeps the cookie that names the visit after a reload, explains dotted
+// words, says when the address has changed, presents.
 
 import { watchAddress } from './address.js';
 import { presenting } from './present.js';
+import { colour, explaining } from './terms.js';
 
 const COOKIE = 'vitviz_visit';
 
@@ -21,9 +20,12 @@ const HEARD = Symbol.for('vitviz.browser');
 export default function browser() {
   if (!window[HEARD]) {
     window[HEARD] = true;
-    closable();
+    explaining();
   }
   watchAddress();
   presenting();
-  return ({ header }) => remember(header.token);
+  return ({ header, colors }) => {
+    remember(header.token);
+    colour(colors);
+  };
 }

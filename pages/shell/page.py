@@ -65,8 +65,13 @@ def options() -> DeltaGenerator:
 
 
 def caption(text: str) -> None:
-    """One or two sentences computed from the picture's own numbers."""
-    st.caption(text)
+    """One or two sentences in Markdown, computed from the picture's own numbers; the field's words in it are dotted."""
+    st.caption(terms.marked(text))
+
+
+def say(text: str) -> None:
+    """A sentence of our own in Markdown above or beside a picture, its new words dotted."""
+    st.markdown(terms.marked(text))
 
 
 def shapes(**terms: tuple[int, ...]) -> None:
@@ -107,7 +112,13 @@ def untrained_note(trained_on: str | None) -> None:
 
 def figure(drawn: Figure, key: str) -> None:
     """A Plotly figure in the project's own theme, without a tool bar."""
-    st.plotly_chart(drawn, theme=None, config={"displayModeBar": False}, key=key)
+    st.plotly_chart(
+        drawn,
+        theme=None,
+        config={"displayModeBar": False},
+        key=key,
+        height=drawn.layout.height or "content",  # its place is kept while Plotly's code is on the way
+    )
 
 
 def download(

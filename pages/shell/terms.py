@@ -1,71 +1,112 @@
 """Words of the glossary in a page's own texts: dotted where they first stand, open on hover, focus and tap.
 
-What goes through HTML is ours alone: constants of the pages and the glossary. A caption, which may hold words from
-outside, never does. Escape closes (terms.js), which needs no message: the rest is a style sheet.
+A dotted word is a link of Markdown with the explanation as its title, so it stands in the text's own message, is
+reached by keys and moves nothing; terms.js opens it.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from html import escape
-from pathlib import Path
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
-from pages.shell import nouns, state
+from pages.shell import state
 from vitviz import glossary
 from vitviz.glossary import Term
-from vitviz.plots.theme import PALETTES
+from vitviz.words import FOREIGN
+
+ADDRESS = "#word-"  # of a dotted word's link, before the word's slug
+_CLOSED = re.compile(  # where no word is dotted
+    rf"""```.*?``` | `[^`\n]*`                      # code
+    | \$\$.*?\$\$ | (?<!\\)\$[^$\n]+(?<!\\)\$       # formulas
+    | !?\[[^\]\n]*\]\([^)\n]*\) | <[^>\n]*>         # links, pictures, addresses
+    | :[\w-]+/\w+: | :[\w-]+\[                       # icons, and what a colour begins with
+    | {FOREIGN}.*?{FOREIGN}                         # another's words
+    | ^(?:\#|\|)[^\n]*                             # headings, tables""",
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
+)
+
+
+@dataclass
+class _Marked:
+    """Which words a page has dotted, each with the fragment that did: '' for the page's own script."""
+
+    words: dict[str, str] = field(default_factory=dict)
+    run: object = None  # Streamlit's own cursors: new ones in every run
+    begun: set[str] = field(default_factory=set)  # fragments that have written in this run
+
+    def settle(self) -> str:
+        """The fragment that writes now; what it dotted in its last run is free again: it is drawn anew."""
+        context, here = get_script_run_ctx(), ThreadState.get().fragment_id or ""
+        cursors = None if context is None else context.cursors
+        if self.run is not cursors:
+            self.run, self.begun = cursors, set()
+        if here not in self.begun:
+            self.begun.add(here)
+            self.words = {word: owner for word, owner in self.words.items() if owner != here}
+        return here
 
 
 def begin() -> None:
     """A page begins: no word has been marked on it."""
-    st.session_state[state.MARKED] = set()
+    st.session_state[state.MARKED] = _Marked()
+
+
+def marked(text: str, but: Collection[str] = glossary.OTHERWISE) -> str:
+    """A text of our own in Markdown, in which every term is dotted that has not stood on the page yet.
+
+    Args:
+        text: what is another's in it has gone through `vitviz.words.plain`.
+        but: forms that are not dotted: those that the text may use in another sense.
+    """
+    here = _now().settle()
+    words = _now().words
+    dotted, seen = with_terms(text, set(words), but)
+    words |= dict.fromkeys(seen - set(words), here)
+    return dotted
 
 
 def write(text: str) -> None:
-    """A constant sentence of a page, one of our own and plain, its new words dotted."""
-    _draw(f"<p>{marked(text, st.session_state.setdefault(state.MARKED, set()))}</p>")
+    """A sentence of our own in Markdown under a page's title, each of whose words is meant: the new ones dotted."""
+    st.markdown(f":gray[{marked(text, ())}]")
 
 
 def write_others(slug: str) -> None:
     """The words that a page is about and that have not stood on it yet, in a line."""
-    seen: set[str] = st.session_state.setdefault(state.MARKED, set())
-    words = [term for term in glossary.TERMS if term.page == slug and term.word not in seen]
-    if words:
-        seen.update(term.word for term in words)
-        line = " · ".join(_dotted(term.word, term) for term in words)
-        _draw(f'<p class="vv-words">Words of this page: {line}</p>')
+    here = _now().settle()
+    new = [term for term in glossary.TERMS if term.page == slug and term.word not in _now().words]
+    if new:
+        _now().words |= {term.word: here for term in new}
+        line = " · ".join(_dotted(term.word, term) for term in new)
+        st.markdown(f":small[:gray[Words of this page: {line}]]")
 
 
-def _draw(inside: str) -> None:
-    palette = PALETTES[nouns.mode()]
-    colours = (
-        f"--term-muted:{palette.muted};--term-ink:{palette.ink};--term-panel:{palette.panel};"
-        f"--term-line:{palette.line};--term-dots:{palette.query}"
-    )
-    st.html(f'<style>{_style()}</style><div class="vv-text" style="{colours}">{inside}</div>')
+def with_terms(text: str, seen: set[str], but: Collection[str] = ()) -> tuple[str, set[str]]:
+    """(A text in Markdown in which every term that is not among `seen` is dotted where it first stands, all seen).
 
-
-def marked(text: str, seen: set[str]) -> str:
-    """A text as HTML in which every term that is not among `seen` is dotted where it first stands."""
+    None is dotted in code, formulas, links, headings, tables and another's words.
+    """
+    seen = set(seen)
+    open_text = _CLOSED.sub(lambda match: " " * len(match[0]), text)
     parts, at = [], 0
-    for start, end, term in glossary.occurrences(text, seen):
-        parts += [escape(text[at:start]), _dotted(text[start:end], term)]
+    for start, end, term in glossary.occurrences(open_text, seen, but):
+        parts += [text[at:start], _dotted(text[start:end], term)]
         at = end
-    return "".join([*parts, escape(text[at:])])
+    return "".join([*parts, text[at:]]), seen
+
+
+def _now() -> _Marked:
+    found: _Marked = st.session_state.setdefault(state.MARKED, _Marked())
+    return found
 
 
 def _dotted(said: str, term: Term) -> str:
-    name = f"vv-word-{term.slug}"
-    shape = f" <i>({', '.join(term.shape)})</i>" if term.shape else ""
-    return (
-        f'<span class="vv-term" tabindex="0" role="note" aria-describedby="{name}">{escape(said)}'
-        f'<span class="vv-meaning" role="tooltip" id="{name}"><b>{escape(term.word)}</b>{shape}'
-        f" {escape(term.sentence)}</span></span>"
+    shape = f" ({', '.join(term.shape)})" if term.shape else ""
+    name, title = (
+        re.sub(r"([\[\]\"\\])", r"\\\1", part) for part in (said, f"{term.word}{shape}: {term.sentence}")
     )
-
-
-@cache
-def _style() -> str:
-    return Path(__file__).with_name("terms.css").read_text("utf-8")
+    return f'[{name}]({ADDRESS}{term.slug} "{title}")'

@@ -81,7 +81,7 @@ def numbers(message: bytes) -> None:
                 name: arrays[name].astype(np.float64).tolist() for name in ("logits", "probabilities")
             }
             page.csv("Classes (CSV)", columns, "map_classes.csv", "home.csv.classes")
-    st.caption("Every opened part has its own numbers: open one in the map, then its tables.")
+    page.caption("Every opened part has its own numbers: open one in the map, then its tables.")
 
 
 def cards() -> None:

@@ -48,6 +48,7 @@ def test_the_title_lies_over_nothing(visit: Visit) -> None:
     # Both in one look, once the fonts and the page's own style have come: what is between them moves until then.
     page.wait_for_function(f"""() => {{
       const title = ({BOTTOM_OF_TEXT})(document.querySelector('[data-testid=stMain] h1'));
-      const apart = document.querySelector('[data-testid=stMain] .vv-text p').getBoundingClientRect().top - title;
+      const question = document.querySelector('[data-testid=stMain] [data-testid=stMarkdown] p');
+      const apart = question.getBoundingClientRect().top - title;
       return apart >= -4 && apart <= 16; // a line's box ends below its letters
     }}""")

@@ -39,6 +39,15 @@ def no_background_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm, "begin", lambda: None)
 
 
+@pytest.fixture(autouse=True)
+def undotted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences are compared as they are read: where words are dotted, test_words.py says."""
+    from pages.shell import terms
+
+    if request.module.__name__.rpartition(".")[2] != "test_words":
+        monkeypatch.setattr(terms, "_dotted", lambda said, term: said)
+
+
 @pytest.fixture
 def open_app() -> OpenApp:
     """`open_app("pages/inside/patches/page.py", model="preset:vit_digits")`: the page as that link shows it."""

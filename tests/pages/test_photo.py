@@ -17,6 +17,7 @@ from tests.pages.conftest import OpenApp, opened_again
 from vitviz.config import TrainConfig
 from vitviz.data.images import in_colour, picture_size
 from vitviz.models.abilities import Abilities
+from vitviz.words import FOREIGN
 
 ATTENTION = "pages/inside/attention/page.py"
 GREY, HYBRID, VIT = "checkpoint:digits_vit", "checkpoint:cifar10_hybrid", "checkpoint:cifar10_vit"
@@ -74,7 +75,7 @@ def button(app: AppTest, key: str):
 
 
 def sentences(app: AppTest) -> str:
-    return " ".join(note.value for note in app.sidebar.info)
+    return " ".join(note.value for note in app.sidebar.info).replace(FOREIGN, "")
 
 
 def test_a_photo_takes_a_grey_model_that_nobody_chose_to_the_best_of_photos(open_app: OpenApp) -> None:
@@ -100,7 +101,7 @@ def test_a_photo_takes_a_grey_model_that_nobody_chose_to_the_best_of_photos(open
     # The model is the visitor's own choice now: the next photo does not move it.
     app = upload(app, png((30, 200, 30)))
     assert app.query_params["model"] == GREY
-    assert button(app, "nouns.fitting").label == "Show CIFAR\\-10 hybrid instead"
+    assert button(app, "nouns.fitting").label.replace(FOREIGN, "") == "Show CIFAR\\-10 hybrid instead"
 
 
 def test_a_sample_in_colour_does_the_same_and_cls_asks_where_it_is_read_out(

@@ -17,6 +17,7 @@ from vitviz.analysis.scoreboard import Timing
 from vitviz.models import cited, tally
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
+from vitviz.words import FOREIGN
 
 PAGE = "pages/beyond/which/page.py"
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -189,7 +190,7 @@ def test_the_guide_s_sentences_carry_computed_numbers(
 ) -> None:
     ship(no_shipped_checkpoints, "cifar10_cnn", "cifar10_vit", "cifar10_hybrid")
     app = open_app(PAGE, **HERE, which_model__view="guide")
-    found = text(app).replace("\\", "")
+    found = text(app).replace("\\", "").replace(FOREIGN, "")
     assert "CIFAR-10 CNN 88.7 %" in found and "CIFAR-10 ViT, patch 4 74.4 %" in found
     assert "a CNN does better" in found
     gain = cited.BESIDE[5].top1 - cited.BESIDE[2].top1

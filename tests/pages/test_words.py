@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from pages.shell import registry, terms
 from tests.pages.conftest import OpenApp
+from vitviz import glossary
 from vitviz.glossary import BY_SLUG, TERMS
+from vitviz.words import plain
 
 PAGE = "pages/classroom/words/page.py"
 
 
-def texts(app) -> str:
+def texts(app: AppTest) -> str:
     return "\n".join(part.value for part in app.main.markdown).replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -34,20 +37,73 @@ def test_a_link_with_no_such_word_opens_another(open_app: OpenApp) -> None:
     assert app.selectbox(key="words.word").value == "token"
 
 
+def dotted(app: AppTest) -> list[str]:
+    """The words that explain themselves on a page, in order, by their slugs."""
+    said = [part.value for kind in ("markdown", "caption") for part in getattr(app.main, kind)]
+    return [name for text in said for name in re.findall(r"\(#word-(\w+) \"", text)]
+
+
 @pytest.mark.parametrize("slug", ["patches", "attention", "block", "swin", "distillation"])
 def test_words_are_dotted_where_they_first_stand(open_app: OpenApp, slug: str) -> None:
     entry = registry.BY_SLUG[slug]
     app = open_app(entry.path, model="preset:vit_digits", image="digits:0")
-    head = "".join(html.proto.body for html in app.main.get("html") if "vv-text" in html.proto.body)
-    named = re.findall(r'id="vv-word-(\w+)"', head)
+    named = dotted(app)
     assert len(named) == len(set(named)) and {BY_SLUG[name].page for name in named} & {slug}
-    words = [term.slug for term in TERMS if term.page == slug]
-    assert set(words) <= set(named)
+    assert {term.slug for term in TERMS if term.page == slug} <= set(named)
+    assert any("(#word-" in caption.value for caption in app.main.caption)
+    assert sorted(dotted(app.run())) == sorted(named)  # the next run dots the same words and no other
 
 
-def test_only_text_and_our_own_words_become_html() -> None:
-    said = terms.marked("<b>patch</b> & token", set())
-    assert (
-        said.startswith("&lt;b&gt;") and "&amp;" in said and "<b>patch</b>" in said
-    )  # the one in its explanation
-    assert said.count('class="vv-term"') == 2
+def test_what_a_fragment_draws_anew_it_dots_anew() -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from pages.shell import state, terms
+
+        said = st.session_state["said"] = []
+        terms.begin()
+        said.append(terms.marked("A patch becomes a token."))
+
+        @st.fragment
+        def part() -> None:
+            for _ in range(2):
+                said.append(terms.marked("A token meets a query."))
+                said.append(terms.marked("A key, a query and a patch."))
+                st.session_state[state.MARKED].run = None  # as the next run finds it, of the fragment alone
+
+        part()
+
+    app = AppTest.from_function(script).run()
+    said = app.session_state["said"]
+    assert [text.count("#word-") for text in said] == [2, 1, 1, 1, 1]
+    assert said[3:] == said[1:3]
+
+
+def test_no_word_is_dotted_where_it_is_not_ours_or_not_text() -> None:
+    for closed in (
+        "`patch`",
+        "$patch + E$ and $$token$$",
+        "[a patch](https://patch.org)",
+        "<patch>",
+        ":material/token:",
+        "# Token\n| patch |",
+        f"**{plain('my token & patch')}**",
+        "```\ntoken\n```",
+    ):
+        assert terms.with_terms(closed, set())[0] == closed
+    said, seen = terms.with_terms(f":gray[Token [CLS] is {plain('patch')}'s $E$]", {"E"})
+    assert said.startswith(':gray[[Token](#word-token "token (T, D): One vector') and seen == {
+        "token",
+        "[CLS]",
+        "E",
+    }
+    assert '[\\[CLS\\]](#word-cls "\\[CLS\\] (D): ' in said and said.endswith(f"is {plain('patch')}'s $E$]")
+
+
+def test_a_word_that_may_mean_something_else_is_dotted_where_it_is_meant_alone() -> None:
+    said = "The largest value, on its own scale"
+    assert terms.with_terms(said, set(), glossary.OTHERWISE) == (said, set())
+    assert terms.with_terms(said, set())[1] == {"value", "scale"}
+    forms = {form.lower() for term in TERMS for form in term.written}
+    assert forms >= glossary.OTHERWISE
+    assert not any(":" in term.word for term in TERMS)  # terms.js parts a title there

@@ -57,7 +57,7 @@ def _draw_results(found: Result) -> None:
     st.dataframe(columns, hide_index=True, column_config=_FORMATS, key="hybrids.table")
     page.csv("All numbers (CSV)", columns, "conv_attention.csv", "hybrids.csv")
     settings = found.settings
-    st.caption(
+    page.caption(
         f"{settings['epochs']:g} epoch of {percent(settings['train_fraction'], 0)} of MNIST's training pictures at"
         f" {settings['side_px']} px, batches of {settings['batch_size']}, the same recipe for all;"
         f" `{found.command}`, {told(found.made)}"

@@ -34,7 +34,7 @@ def draw() -> None:
             with column:
                 st.metric(f"A of layer {number + 1}", f"{weight:.6f}", border=True)
                 page.shapes(A=found.attention[number].shape)
-        st.markdown(
+        page.say(
             f"The scores before the softmax are {signed(float(found.scores[0]), 4)} and"
             f" {signed(float(found.scores[1]), 4)}; of a single score a softmax makes 1, whatever it is."
         )

@@ -104,7 +104,7 @@ def describe(subject: Subject, attn: FloatArray, where: str, causal: bool) -> st
 def draw_sentence(causal: bool) -> None:
     """The lecture's sentence: the same picture between words, marked as made by hand."""
     st.subheader("The same idea between words", anchor=False)
-    st.markdown(
+    page.say(
         ":violet-badge[:material/draw: illustration] Each word has four numbers set by hand, so that what belongs"
         " together is alike; no model has computed them."
     )

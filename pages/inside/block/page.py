@@ -71,7 +71,7 @@ def draw_way(now: Subject, record: Record, chosen: Choice, token: int) -> None:
     vit, name = now.model.vit, token_name(now.layout, token)
     form = block_form(vit, chosen.layer)
     steps = steps_of_block(record, token, chosen.head - 1, form, partial(token_name, now.layout))
-    st.markdown(f"The token is **{name}**; a click on a key in a map takes that one instead.")
+    page.say(f"The token is **{name}**; a click on a key in a map takes that one instead.")
     draw_block(
         steps,
         picture=now.prepared.shown,

@@ -93,9 +93,9 @@ def _by_hand(loaded: LoadedModel, config: ViTConfig | SwinConfig, shown: choosin
     dim, channels, patch_px, _ = weights.shape
     total = sum(p.numel() for p in loaded.model.parameters())
     st.markdown("**E has two shapes and one set of numbers**")
-    st.markdown(f"{sources.WHAT_E_IS}.")
+    page.say(f"{sources.WHAT_E_IS}.")
     page.shapes(**{"Conv2d kernel": weights.shape, "E, P²C × D": (channels * patch_px**2, dim)})
-    st.markdown(
+    page.say(
         f"P²C · D = {patch_px}² · {channels} · {dim} = {weights.size:,} weights, {percent(weights.size / total)} of"
         f" the model's {total:,}."
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
-from pages.shell import terms
+from pages.shell import page, terms
 
 RAGHU = "[Raghu et al. 2021](https://arxiv.org/abs/2108.08810)"
 AMIR = "[Amir et al. 2021](https://arxiv.org/abs/2112.05814)"
@@ -35,4 +33,4 @@ def ask(text: str) -> None:
 
 def say(section: str) -> None:
     """The papers' findings, marked as theirs."""
-    st.caption(f":material/menu_book: *Found elsewhere:* {SAID[section]}")
+    page.caption(f":material/menu_book: *Found elsewhere:* {SAID[section]}")

@@ -144,9 +144,7 @@ def draw_where(one: Side) -> None:
     grid = said[0].grid
     alike = [i for i, layer in enumerate(said) if layer.grid == grid]
     maps = np.stack([analysis.lengths(said[i].places, said[i].prefix).places[0].ravel() for i in alike])
-    st.markdown(
-        "**On this picture**: by how much each place's token is longer than the shortest of its layer"
-    )
+    page.say("**On this picture**: by how much each place's token is longer than the shortest of its layer")
     data = maps_view(
         one.now.ground(seen=False),
         maps - maps.min(axis=1, keepdims=True),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import streamlit as st
 
 from pages.inside.patches import views
 from pages.inside.patches.cut import Cut
@@ -29,7 +28,7 @@ Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, equation 1 an
 def draw(cut: Cut) -> None:
     """The three terms of z0 as heat maps, and how large each is."""
     if not cut.able.positions:
-        st.markdown(
+        page.say(
             ":gray[A Swin has no [CLS] and adds no positions: its sequence is its patches times E, normalised, on"
             " their grid.]"
         )

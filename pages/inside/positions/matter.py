@@ -67,7 +67,7 @@ def draw() -> None:
     racers = racers_of(race)
     race_view(plots.payload(racers, 1 / len(race["classes"]), race["train"]["epochs"]), key="positions.race")
     page.caption(describe(racers, race["classes"]))
-    st.markdown(f":gray[{_how(race)}]")
+    page.say(f":gray[{_how(race)}]")
     page.drawers("positions.matter", math=MATH, numbers=partial(_numbers, race), asks=ASKS)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.shell import controls, nouns
+from pages.shell import controls, nouns, page
 from pages.stores import runs
 from pages.stores.choice import ModelChoice
 from pages.train.lab.fields import Field, draw, meant
@@ -216,7 +216,7 @@ def draw_model(recipe: ModelConfig) -> tuple[str, dict[str, Any]]:
         format_func=lambda name: FAMILIES[name],
         help="A lens that has no meaning for a family says so where its picture would be.",
     )
-    st.caption(_WORDS[family])
+    page.caption(_WORDS[family])
     config = base(family, recipe)
     if not isinstance(config, ViTConfig):
         return family, draw(_FIELDS[family], config)
