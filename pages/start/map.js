@@ -14,6 +14,7 @@ import { Moment } from './map_moment.js';
 import { drawArcs, drawKeys, drawToken } from './map_overlay.js';
 import { Panel } from './map_panel.js';
 import { buildMergeShapes, buildParts, buildReturnShapes, buildShapes, paintPart, paintParts } from './map_parts.js';
+import { Scale } from './map_scale.js';
 import { drawScene } from './map_scene.js';
 import { streamScale } from './map_stream.js';
 import { tip } from './map_tip.js';
@@ -33,6 +34,7 @@ class MapView {
       words: (part) => this.wordsOf(part),
     });
     this.stage = el(root, 'div', { class: 'mp-stage', role: 'group', 'aria-label': 'The parts of the model' });
+    this.scaling = new Scale(root, () => this.paint());
     this.equations = equations(root, {
       light: (refs, say) => this.light(refs, say),
       visit: (refs) => this.visit(refs),
@@ -72,6 +74,7 @@ class MapView {
     this.summary.textContent = summary(this.model);
     this.build();
     this.journey.draw(this.model.parts);
+    this.scaling.draw(this.model);
     this.photo.show(message, (bitmap) => {
       if (bitmap === this.bitmap) return;
       this.bitmap = bitmap;
@@ -136,8 +139,8 @@ class MapView {
 
   view() {
     const { model, plan, offsets, scale, now, bitmap, grey } = this;
-    const journeyPin = model.header.pin;
-    return { model, plan, offsets, scale, colors: now.colors, width: this.room, photo: bitmap, grey, journeyPin };
+    const followed = { journeyPin: model.header.pin, oneScale: this.scaling.one };
+    return { model, plan, offsets, scale, colors: now.colors, width: this.room, photo: bitmap, grey, ...followed };
   }
 
   schedule() {

@@ -4,18 +4,19 @@ import { button, el } from '../views/kit/dom.js';
 import { animate, ease, mix, reducedMotion } from '../views/kit/motion.js';
 import { player } from '../views/kit/player.js';
 import { centre, mapRects } from './map_cells.js';
+import { drawGathering } from './map_gather.js';
 import { along, drawArcs, drawKeys, placed, ring } from './map_overlay.js';
 import { drawPatch, drawStrip, greatest } from './map_tiles.js';
 
 const MS = {
   patches: 900,
   maps: 900,
-  embed: 1300,
+  embed: 1100,
   prefix: 700,
-  positions: 1000,
+  positions: 800,
   block: 800,
   merge: 400,
-  norm: 500,
+  norm: 1100,
   pool: 700,
   head: 600,
   classes: 900,
@@ -288,8 +289,9 @@ function throughMaps(ctx, view, part, t) {
   if (from && part === view.model.parts[1]) thumb(ctx, view, lifted(from, boxOf(view, part.id, 'tile'), t, 20));
 }
 
-/** Only one token is read: its frame in the last block, and a line from there to the head. */
-function readOut(ctx, view) {
+/** Only one token is read: how the followed one came into it, then its frame in the last block. */
+function readOut(ctx, view, part, t) {
+  drawGathering(ctx, view, t);
   const last = view.model.blocks.at(-1);
   const spot = last && placed(view, last, view.model.readout);
   if (spot && view.model.header.readout === 'cls') ring(ctx, spot, view.colors.query, view.colors.paper, 3);

@@ -77,6 +77,13 @@ export class MapModel {
     });
   }
 
+  /** What of its look [CLS] gives a token in a block, the mean of the heads: exact of its strongest, else as it was coded. */
+  given(block, pin) {
+    const token = this.tokenAt(block, pin);
+    const near = this.keys(block, this.tokenAt(block, this.readout)).find(({ key }) => key === token);
+    return near ? near.weight : this.row(block)[token];
+  }
+
   /** A token's lengths in a block: into it, what attention adds, what the MLP adds, between the two, out of it. */
   lengths(block, pin) {
     const { data, shape } = this.array(block, 'lengths');

@@ -69,13 +69,19 @@ export function drawKeys(ctx, view, part, pin) {
   ctx.restore();
   ctx.fillStyle = colors.query;
   const keys = model.keys(part, token);
-  const most = keys[0].weight || 1;
+  const most = strongestKey(view, part, token, pin) || 1;
   for (const { key, weight } of keys) {
     const spot = placed(view, part, model.pinOf(part, key));
     ctx.globalAlpha = 0.2 + (0.8 * weight) / most;
     if (spot) ctx.fillRect(...spot);
   }
   ctx.globalAlpha = 1;
+}
+
+/** The weight of a token's strongest key in a block, or in all of them where they share one scale. */
+function strongestKey({ model, oneScale }, part, token, pin) {
+  if (!oneScale) return model.keys(part, token)[0].weight;
+  return Math.max(...model.blocks.map((block) => model.keys(block, model.tokenAt(block, pin))[0].weight));
 }
 
 /** From a token's strongest keys in one block an arc each, as strong as its weight; `share` of them is drawn. */
@@ -96,7 +102,8 @@ export function drawArcs(ctx, view, part, pin, share = 1) {
   ring(ctx, to, colors.query, colors.paper, 2);
 }
 
-function arc(ctx, [fx, fy], [tx, ty], share, width, colors) {
+/** A bent line from one place to another, as far as `share`. */
+export function arc(ctx, [fx, fy], [tx, ty], share, width, colors) {
   const bend = 0.25;
   const [cx, cy] = [(fx + tx) / 2 + (ty - fy) * bend, (fy + ty) / 2 - (tx - fx) * bend];
   for (const [color, wide] of [

@@ -5,6 +5,7 @@ import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, channelsAt } from '../views/k
 import { percent } from '../views/kit/words.js';
 import { apart, sequenceLines } from './map_cells.js';
 import { READ } from './map_layout.js';
+import { shownRange } from './map_scale.js';
 
 /** The picture in grey, as attention lies over it. */
 export function greyed(bitmap) {
@@ -170,14 +171,12 @@ function drawPositions(ctx, w, h, { model, part }) {
 }
 
 /** A block: what the readout looks at, over the picture; the prefix tokens stand above it. */
-function drawBlock(ctx, w, h, { model, part, grey, colors, box }) {
+function drawBlock(ctx, w, h, { model, part, grey, colors, box, oneScale }) {
   const values = model.row(part);
   const first = part.prefix.length;
   const [rows, cols] = part.grid;
   const patches = values.subarray(first);
-  const top = patches.reduce((most, value) => Math.max(most, value), 0);
-  // What a window's tokens are given differs little: from the least to the most of it.
-  const low = part.row_of === 'received' ? patches.reduce((least, value) => Math.min(least, value), top) : 0;
+  const [low, top] = shownRange(model, part, oneScale);
   const lift = box.lift ?? 0;
   const table = accentLut(colors.query);
   if (grey) rounded(ctx, 0, lift, w, h - lift, () => blit(ctx, grey, 0, lift, w, h - lift, grey.width > 128));

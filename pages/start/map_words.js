@@ -1,6 +1,7 @@
 // What the map says: a part in a sentence for those who hear it, a station of the journey, a token under the pointer.
 
 import { percent, plural } from '../views/kit/words.js';
+import { gathered, strongest } from './map_gather.js';
 import { shapeWords } from './map_model.js';
 
 const long = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
@@ -48,6 +49,13 @@ const STATION = {
     const name = model.shortName(pin, part);
     const { attention, mlp, out } = model.lengths(part, pin);
     return `${part.title}: ${name} asks; ${keyWords(model, part, pin)} answer most. Attention adds what they answer, a vector ${long(attention)} long; the MLP, from the token alone, one ${long(mlp)} long. Each points its own way: with them the token is ${long(out)} long.`;
+  },
+  norm: (model, part, pin) => {
+    const found = gathered(model, pin);
+    if (!found.length) return part.words;
+    const { block, weight } = strongest(found);
+    const even = percent(1 / (block.prefix.length + block.grid[0] * block.grid[1]));
+    return `The arcs: how much of its look [CLS] gave ${model.shortName(pin, block)} in each layer, most in ${block.title.toLowerCase()}: ${percent(weight)} (the mean of the heads; an even look gives each token ${even}). ${part.words}`;
   },
 };
 

@@ -7,11 +7,13 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from pages.views.register import address
-from tests.browser.map_message import BESIDE, LAYERS, TOKENS, answer, message, parts
+from tests.browser.map_message import BESIDE, LAYERS, TOKENS, answer, arrays, message, parts
+from vitviz.words import percent
 
 pytestmark = pytest.mark.browser
 MOUNT = """async ([map, parts]) => {
@@ -28,6 +30,18 @@ IMPORT = """async (names) => {
   window.map = {};
   for (const name of names) map[name] = await import(`/pages/start/map_${name}.js`);
 }"""
+# Of each part of a kind, whether something lies over its tile; and the tile itself.
+INK = """(kind) => {
+  const over = document.querySelector('.mp-over');
+  const { left, top } = over.getBoundingClientRect();
+  return [...document.querySelectorAll(`[data-part^="${kind}."] canvas`)].map((tile) => {
+    const box = tile.getBoundingClientRect();
+    const { data } = over.getContext('2d').getImageData(box.left - left, box.top - top, box.width, box.height);
+    return data.some((value, i) => i % 4 === 3 && value);
+  });
+}"""
+TILES = """(kind) =>
+  [...document.querySelectorAll(`[data-part^="${kind}."] canvas`)].map((tile) => tile.toDataURL())"""
 
 
 Opened = Callable[..., Page]
@@ -263,6 +277,40 @@ def test_the_journey_is_scrubbed_and_stepped_by_keys(opened: Opened) -> None:
     expect(page.locator(".mp-now")).to_have_attribute("data-part", "classes")
     page.keyboard.press("Escape")
     expect(page.locator(".mp-said")).to_contain_text("Follow patch 10")
+
+
+def test_the_patch_comes_into_cls_by_its_true_weights(opened: Opened) -> None:
+    page = opened(calm=True)
+    page.get_by_role("slider").focus()
+    page.keyboard.press("End")
+    for _ in range(2):
+        page.keyboard.press("ArrowLeft")
+    expect(page.locator(".mp-now")).to_have_attribute("data-part", "norm")
+    given = [(arrays()[f"block.{n}.row"][0][1 + 9] / 255) ** 2 for n in (1, 2, 3)]  # patch 10 follows [CLS]
+    most = int(np.argmax(given))
+    expect(page.locator(".mp-said")).to_have_text(
+        "The arcs: how much of its look [CLS] gave patch 10 in each layer, most in layer"
+        f" {most + 1}: {percent(given[most])} (the mean of the heads; an even look gives each token 5.9\xa0%)."
+        " Last LayerNorm in words."
+    )
+    drawn = page.evaluate(INK, "block")
+    assert len(drawn) == 3 and all(drawn)  # an arc in every layer
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".mp-now")).to_have_attribute("data-part", "head")
+    assert not any(page.evaluate(INK, "block"))
+
+
+def test_the_layers_maps_say_that_their_colours_do_not_compare_or_share_a_scale(opened: Opened) -> None:
+    page = opened()
+    tops = [(arrays()[f"block.{n}.row"][0][1:].max() / 255) ** 2 for n in (1, 2, 3)]
+    said = page.locator(".mp-scale")
+    expect(said).to_contain_text(f"({percent(min(tops))} to {percent(max(tops))}): colours do not compare")
+    before = page.evaluate(TILES, "block")
+    page.get_by_role("button", name="All maps on one scale").click()
+    expect(said).to_contain_text(f"share one scale, up to {percent(max(tops))}")
+    after = page.evaluate(TILES, "block")
+    changed = [one != other for one, other in zip(before, after, strict=True)]
+    assert changed == [top < max(tops) for top in tops]
 
 
 def test_a_new_message_keeps_what_is_open_and_where_the_journey_stands(opened: Opened) -> None:
