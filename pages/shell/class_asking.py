@@ -102,7 +102,7 @@ def panel(place: Place) -> None:
     question = questions.now(following.store(), place.code)
     if question is None:
         return
-    with st.container(key=KEY, border=True):
+    with st.container(key=KEY):
         st.html(STYLE)
         st.markdown(f":material/quiz: **{plain(question.asked.prompt)}**")
         st.caption(plain(question.asked.about))
@@ -276,7 +276,7 @@ def _steer(place: Place, question: Question) -> None:
     with st.container(horizontal=True):
         if question.stage == "open":
             st.button("Show the answers", key="class.show_answers", on_click=_show, args=(place, question))
-        if question.stage != "measured" and st.button("Measure it", key="class.measure"):
+        if question.stage != "measured" and st.button("Show what is measured", key="class.measure"):
             _measure(place, question)
         st.button("End the question", key="class.end", type="tertiary", on_click=_end, args=(place,))
 

@@ -162,4 +162,4 @@ def test_how_the_class_did() -> None:
     assert summary(CHOOSE, {0.0: 2, 1.0: 3}, 1) == "3 of 5 said so."
     assert summary(CELLS, {4.0: 1, 5.0: 3}, 4) == "1 of 4 pointed at it."
     near = summary(SHARE, {0.4: 1, 0.5: 1, 0.61: 1}, 0.5).replace("\N{NO-BREAK SPACE}", " ")
-    assert near == "2 of 3 came close: within 10.0 % of what is measured."
+    assert near == "2 of 3 came close: at most 10.0 % away from it."

@@ -192,7 +192,7 @@ def summary(kind: Kind, tally: Mapping[float, int], measured: float) -> str:
     if isinstance(kind, Drag):
         near = NEAR * (kind.high - kind.low)
         right = sum(times for value, times in tally.items() if abs(value - measured) <= near + 1e-9)
-        return f"{right} of {answers} came close: within {kind.said(near)} of what is measured."
+        return f"{right} of {answers} came close: at most {kind.said(near)} away from it."
     right = tally.get(float(measured), 0)
     what = "said so" if isinstance(kind, Choose) else "pointed at it"
     return f"{right} of {answers} {what}."
