@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.shell import link, nouns
+from pages.shell import class_asking, link, nouns
 from pages.stores import visit
 from pages.stores.lessons import Answer
 from vitviz.lessons.kinds import Choose, Drag, Kind, Measured
@@ -62,6 +62,7 @@ def draw(
         for name, value in question.proof:
             link.want(name, value)
         st.rerun()  # all of the page: it shows the proof
+    class_asking.offer(question, at, key)
 
 
 def ask(question: Question, key: str, at: Subject | None = None) -> None:

@@ -36,6 +36,7 @@ class Place:
     told: float = -1e9  # when it last said that it is here, by the clock that only counts
     published: str = ""  # what this session showed last
     pictures: dict[str, str] = field(default_factory=dict)  # the class's picture by one's own
+    answers: dict[int, float] = field(default_factory=dict)  # one's own, by the question's number
 
 
 def current() -> Place | None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.shell import following, registry, state
+from pages.shell import class_asking, following, registry, state
 from pages.shell.following import Place
 from vitviz.classes.classes import Present
 from vitviz.classes.codes import spaced
@@ -127,6 +127,10 @@ def _pulse(slug: str) -> None:
     ):
         st.rerun()
     _teaches(place, slug) if place.leads else _learns(place, slug)
+    try:
+        class_asking.panel(place)
+    except ClassError as error:
+        st.warning(f"{plain(str(error))[:1].upper()}{plain(str(error))[1:]}.", icon=":material/info:")
 
 
 def _learns(place: Place, slug: str) -> None:

@@ -118,11 +118,13 @@ def probabilities(model: LoadedModel, logits: np.ndarray) -> np.ndarray:
     return model.probabilities(logits)
 
 
-def of(choice: ModelChoice, step: int | None, image: str) -> Subject:
-    """The subject of any model, step (None: the last) and picture."""
+def of(
+    choice: ModelChoice, step: int | None, image: str, offset: tuple[float, float] | None = None
+) -> Subject:
+    """The subject of any model, step (None: the last) and picture, cropped at an offset (None: the sidebar's)."""
     model = cached.loaded(choice, step)
     at = choice.last_step if step is None else step
-    offset = nouns.current().offset
+    offset = nouns.current().offset if offset is None else offset
     return Subject(choice, at, image, offset, model, cached.prepared(image, model.preparation, offset))
 
 

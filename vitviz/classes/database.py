@@ -32,7 +32,7 @@ CREATE TABLE picture (
 );
 CREATE TABLE question (
   code TEXT NOT NULL REFERENCES class ON DELETE CASCADE, number INTEGER NOT NULL, asked TEXT NOT NULL,
-  key BLOB, found TEXT NOT NULL DEFAULT '', PRIMARY KEY (code, number)
+  key BLOB, stage TEXT NOT NULL DEFAULT 'open', found TEXT NOT NULL DEFAULT '', PRIMARY KEY (code, number)
 ) WITHOUT ROWID;
 CREATE TABLE answered (
   code TEXT NOT NULL, number INTEGER NOT NULL, mark BLOB NOT NULL, PRIMARY KEY (code, number, mark),

@@ -3,74 +3,31 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
-from streamlit.util import calc_hash
 
-from pages.shell import following, led, registry
-from pages.shell.following import Place
+from pages.shell import following, led
 from pages.stores import classes as stored
 from pages.stores import uploads
 from pages.stores.visit import Visit
+from tests.pages.classroom.helpers import (
+    ATTENTION,
+    PATCHES,
+    ROOM,
+    at,
+    bar,
+    code_of,
+    learns,
+    place,
+    press,
+    there,
+)
 from tests.pages.conftest import OpenApp, opened_again, said
 from vitviz.classes.classes import MOST_MEMBERS
 from vitviz.classes.codes import spaced
-
-ROOM = registry.BY_SLUG[following.SLUG].path
-PATCHES = "pages/inside/patches/page.py"
-ATTENTION = "pages/inside/attention/page.py"
-
-
-@pytest.fixture(autouse=True)
-def let_go_of_files() -> Iterator[None]:
-    yield
-    for each in stored._open.values():
-        each.database.close()
-    stored._open.clear()
-    stored._tries = type(stored._tries)(10, 300.0)
-
-
-@pytest.fixture
-def teacher(open_app: OpenApp) -> AppTest:
-    """Who has opened a class."""
-    app = open_app(ROOM, model="preset:vit_digits")
-    assert not stored.classes().database.path.exists()
-    app.button(key="class_room.open").click().run()
-    assert not app.exception and place(app).leads
-    return app
-
-
-def place(app: AppTest) -> Place:
-    found: Place = app.session_state["_class"]
-    return found
-
-
-def code_of(app: AppTest) -> str:
-    return place(app).code
-
-
-def at(app: AppTest) -> str:
-    """The slug of the page that an app shows."""
-    return str(app.session_state["_page"])
-
-
-def learns(open_app: OpenApp, teacher: AppTest) -> AppTest:
-    """A learner who has opened the class's link."""
-    return there(open_app(ROOM, **{"class": code_of(teacher)}))
-
-
-def there(app: AppTest) -> AppTest:
-    """A browser goes along to the page that it was led to; AppTest has to be told."""
-    app._page_hash = calc_hash(at(app))
-    return app
-
-
-def bar(app: AppTest) -> str:
-    return next(each.value for each in app.main.markdown if "**" in each.value and ":material/" in each.value)
 
 
 def test_a_class_is_opened_in_one_click(teacher: AppTest) -> None:
@@ -186,17 +143,13 @@ def test_a_class_that_is_over_is_said_and_the_page_goes_on(teacher: AppTest, ope
     assert not learner.run().warning
 
 
-def join(app: AppTest) -> None:
-    next(button for button in app.button if button.label == "Join").click().run()
-
-
 def test_wrong_codes_are_said_and_too_many_have_to_wait(open_app: OpenApp) -> None:
     app = open_app(ROOM)
     for _ in range(10):
         app.text_input(key="class_room._code").set_value("K7QM4T")
-        join(app)
+        press(app, "Join")
         assert "over, or there is none" in app.warning[0].value
-    join(app)
+    press(app, "Join")
     assert "five minutes" in app.warning[0].value
     app = open_app(PATCHES, **{"class": "<script>"})
     assert [each.value for each in app.warning] == [following.OVER]

@@ -1,0 +1,118 @@
+// The class's question on its picture: one's own patch before, everybody's as points after.
+
+import { canvas, live } from '../views/kit/dom.js';
+import { gridNavigation, nameGrid } from '../views/kit/grid.js';
+import { photo } from '../views/kit/photo.js';
+import { blit } from '../views/kit/pixels.js';
+
+const WIDEST_PX = 320;
+const LEAST_LABEL_PX = 14;
+
+const cellName = (index, cols) => `row ${Math.floor(index / cols) + 1}, column ${(index % cols) + 1}`;
+
+/** The lines between the patches. */
+function lines(ctx, place, color) {
+  const { rows, cols, side, width, height } = place;
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 1;
+  ctx.beginPath();
+  for (let col = 1; col < cols; col++) {
+    ctx.moveTo(Math.round(col * side) + 0.5, 0);
+    ctx.lineTo(Math.round(col * side) + 0.5, height);
+  }
+  for (let row = 1; row < rows; row++) {
+    ctx.moveTo(0, Math.round(row * side) + 0.5);
+    ctx.lineTo(width, Math.round(row * side) + 0.5);
+  }
+  ctx.stroke();
+}
+
+/** A frame around a patch, with a dark rim, so that it shows on any picture. */
+function frame(ctx, place, index, color, inset) {
+  if (index < 0) return;
+  const x = (index % place.cols) * place.side + inset;
+  const y = Math.floor(index / place.cols) * place.side + inset;
+  const side = place.side - 2 * inset;
+  for (const [style, width] of [
+    ['#000', 5],
+    [color, 3],
+  ]) {
+    ctx.strokeStyle = style;
+    ctx.lineWidth = width;
+    ctx.strokeRect(x, y, side, side);
+  }
+}
+
+/** A point in every patch that somebody pointed at: its area is how many. */
+function points(ctx, place, counts, color) {
+  const most = Math.max(1, ...counts);
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'middle';
+  ctx.font = `600 ${Math.max(10, Math.min(14, place.side / 2.5))}px sans-serif`;
+  counts.forEach((count, index) => {
+    if (!count) return;
+    const x = ((index % place.cols) + 0.5) * place.side;
+    const y = (Math.floor(index / place.cols) + 0.5) * place.side;
+    ctx.beginPath();
+    ctx.arc(x, y, Math.max(3, 0.44 * place.side * Math.sqrt(count / most)), 0, 2 * Math.PI);
+    ctx.fillStyle = color;
+    ctx.fill();
+    ctx.strokeStyle = '#fff';
+    ctx.lineWidth = 1.5;
+    ctx.stroke();
+    if (place.side < LEAST_LABEL_PX || most === 1) return;
+    ctx.fillStyle = '#fff';
+    ctx.fillText(String(count), x, y);
+  });
+}
+
+function draw(map, now, place, bitmap, hovered) {
+  const { header, arrays, colors } = now;
+  const ctx = map.size(place.width, place.height);
+  if (bitmap) blit(ctx, bitmap, 0, 0, place.width, place.height, bitmap.width > place.width);
+  else {
+    ctx.fillStyle = colors.panel;
+    ctx.fillRect(0, 0, place.width, place.height);
+  }
+  lines(ctx, place, 'rgba(128, 128, 128, 0.55)');
+  points(ctx, place, arrays.counts.data, '#0072b2');
+  frame(ctx, place, header.measured, colors.query, 2);
+  frame(ctx, place, header.own, '#fff', header.own === header.measured ? 6 : 2);
+  if (header.takes) frame(ctx, place, hovered, '#ffffffb0', 2);
+}
+
+export default function classPoints({ root, trigger }) {
+  const map = canvas(root);
+  const say = live(root);
+  const picture = photo(root);
+  let now = null;
+  let place = null;
+  let hovered = -1;
+  const paint = () => draw(map, now, place, now.header.photo ? picture.bitmap : null, hovered);
+  gridNavigation(map.node, {
+    label: 'The picture of the question',
+    rows: () => place.rows,
+    cols: () => place.cols,
+    hover(index) {
+      hovered = index;
+      if (index >= 0) {
+        const count = now.arrays.counts.data[index];
+        say(cellName(index, place.cols) + (count === undefined ? '' : `: ${count}`));
+      }
+      paint();
+    },
+    pick(index) {
+      if (now.header.takes) trigger('pick', index);
+    },
+  });
+  return (message) => {
+    now = message;
+    const [rows, cols] = now.header.grid;
+    const width = Math.min(now.width, WIDEST_PX);
+    const side = width / cols;
+    place = { rows, cols, side, width, height: side * rows };
+    nameGrid(map.node, now.header.words);
+    paint();
+    if (now.header.photo) picture.show(now, paint);
+  };
+}

@@ -1,0 +1,105 @@
+"""A question to the class: asked from a page, answered once by everybody, shown, measured, and by whom nowhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.shell import class_asking, registry
+from pages.stores import classes as stored
+from pages.stores import lessons
+from tests.messages import message
+from tests.pages.classroom.helpers import LAB, code_of, learns, place, press, there, words
+from tests.pages.conftest import OpenApp, opened_again
+from vitviz.classes import questions
+from vitviz.classes.asked import Bar
+
+FIFTEEN = lessons.shipped(registry.BY_SLUG)["fifteen"]
+WHERE = next(i for i, stop in enumerate(FIFTEEN.stops, 1) if stop.title == "Where does [CLS] look?")
+BRANCH = next(i for i, stop in enumerate(FIFTEEN.stops, 1) if stop.title == "Inside one block")
+
+
+def at_stop(teacher: AppTest, number: int) -> AppTest:
+    """The teacher at a stop of the first lesson, with a model that is here."""
+    stop = FIFTEEN.stops[number - 1]
+    teacher.switch_page(registry.BY_SLUG[stop.link.slug].path)
+    query: dict[str, Any] = {**stop.link.values, "model": "preset:vit_digits", "step": "0"}
+    query |= {"lesson": "fifteen", "stop": str(number)}
+    return opened_again(teacher, teacher.session_state["_visit"], **query)
+
+
+def test_a_class_answers_and_sees_what_is_measured(teacher: AppTest, open_app: OpenApp) -> None:
+    first, second = learns(open_app, teacher), learns(open_app, teacher)
+    teacher = press(at_stop(teacher, BRANCH), "Ask the class")
+    there(first.run())
+    there(second.run())
+    number = questions.now(stored.classes(), code_of(teacher)).number  # type: ignore[union-attr]
+    for app, option in ((first, 0), (second, 1)):
+        assert "Ask the class" not in {button.label for button in app.button}
+        app.radio(key=f"class.guess.{number}").set_value(option).run()
+        assert "Your answer" in words(press(app, "Answer"))
+    assert "2 answers so far; hidden until you show them." in words(teacher.run())
+    assert questions.now(stored.classes(), code_of(teacher)).tally == {}  # type: ignore[union-attr]
+    press(teacher, "Show the answers")
+    assert "2 answers so far." in words(first.run()) and "hidden" not in words(first)
+    press(teacher, "Show what is measured")
+    for app in (teacher, first.run()):
+        assert not app.exception and "Measured:" in words(app) and "1 of 2 said so." in words(app)
+    press(teacher, "End the question")
+    assert "Measured:" not in words(first.run())
+
+
+def test_where_it_looks_is_pointed_at(teacher: AppTest, open_app: OpenApp) -> None:
+    learner = learns(open_app, teacher)
+    teacher = press(at_stop(teacher, WHERE), "Ask the class")
+    there(learner.run())
+    now = questions.now(stored.classes(), code_of(teacher))
+    assert now is not None
+    header, arrays = message(learner, f"class.guess.{now.number}")
+    assert header["takes"] and header["grid"] == [8, 8] and arrays["counts"].size == 0 and "photo" in arrays
+    learner.session_state[f"class.guess.{now.number}.cell"] = 19
+    press(learner.run(), "Answer")
+    press(teacher, "Show what is measured")
+    header, arrays = message(learner.run(), f"class.points.{now.number}")
+    assert arrays["counts"].tolist() == [int(cell == 19) for cell in range(64)]
+    assert header["own"] == 19 and 0 <= header["measured"] < 64 and not header["takes"]
+
+
+def test_who_reloads_answers_no_second_time(teacher: AppTest, open_app: OpenApp) -> None:
+    learner = learns(open_app, teacher)
+    teacher = press(at_stop(teacher, BRANCH), "Ask the class")
+    number = questions.now(stored.classes(), code_of(teacher)).number  # type: ignore[union-attr]
+    there(learner.run()).radio(key=f"class.guess.{number}").set_value(1).run()
+    press(learner, "Answer")
+    place(learner).answers.clear()  # a session that knows nothing of it
+    learner.run()
+    assert "Answer" not in {button.label for button in learner.button}
+    token = learner.session_state["_visit"].token
+    assert not questions.answer(stored.classes(), code_of(teacher), number, token, 0)
+    assert questions.now(stored.classes(), code_of(teacher)).answers == 1  # type: ignore[union-attr]
+
+
+def test_a_picture_that_the_class_does_not_see_is_not_asked_about(
+    teacher: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(class_asking, "is_private", lambda value: True)
+    teacher = at_stop(teacher, BRANCH)
+    button = next(button for button in teacher.button if button.label == "Ask the class")
+    assert button.disabled and "Show your picture to the class first." in button.help
+
+
+def test_of_no_class_there_is_no_button(open_app: OpenApp) -> None:
+    app = open_app(LAB)
+    assert not [button for button in app.button if button.label == "Ask the class"]
+
+
+def test_words_of_others_stay_text_in_the_histogram() -> None:
+    html = class_asking._histogram(
+        [Bar("<img src=x onerror=alert(1)>", 2, measured=True), Bar("b", 0, own=True)], 2
+    )
+    assert (
+        "<img" not in html and "&lt;img src=x onerror=alert(1)&gt; (measured)" in html and "b (yours)" in html
+    )
+    assert "width: 100.0%" in html and "width: 0.0%" in html

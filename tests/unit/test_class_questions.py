@@ -1,0 +1,165 @@
+"""A class's question: one answer each, counted, and by whom nowhere; histograms and summaries by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vitviz.classes import questions
+from vitviz.classes.asked import Asked, Bar, bars, checked, read_asked, read_found, summary
+from vitviz.classes.classes import Classes
+from vitviz.classes.database import NAME, ClassError
+from vitviz.lessons.asks import MEASURES
+from vitviz.lessons.kinds import Choose, Drag, Kind, Measured, Point
+from vitviz.lessons.lesson import Link
+
+CHOOSE = Choose(("cat", "dog", "<b>ship</b>"))
+SHARE = Drag(0.0, 1.0, 0.01, "%")
+CELLS = Point((2, 3))
+
+
+def asked(kind: Kind = CHOOSE) -> Asked:
+    measure = MEASURES["looks_at"](layer=2, row=1, col=3)
+    proof = Link("attention", (("attention.layer", "2"),))
+    return Asked(
+        "What is it?", kind, measure, "A model, step 3", "checkpoint:digits_vit", 3, "digits:7", 0.25, proof
+    )
+
+
+@pytest.fixture
+def classes(tmp_path: Path) -> Classes:
+    return Classes(tmp_path / NAME)
+
+
+@pytest.fixture
+def code(classes: Classes) -> str:
+    return classes.open("teacher")
+
+
+@pytest.mark.parametrize("kind", [CHOOSE, SHARE, CELLS])
+def test_a_question_goes_through_the_file_and_back(kind: Kind) -> None:
+    assert read_asked(str(asked(kind))) == asked(kind)
+
+
+def test_what_is_no_question_is_none() -> None:
+    good = json.loads(str(asked()))
+    wrong = [
+        {**good, "prompt": ""},
+        {**good, "prompt": "x" * 999},
+        {**good, "kind": {"kind": "choose", "options": ["one"]}},
+        {**good, "kind": {"kind": "drag", "low": 1, "high": 0, "step": 1, "unit": ""}},
+        {**good, "kind": {"kind": "drag", "low": 0, "high": 1e999, "step": 1, "unit": ""}},
+        {**good, "kind": {"kind": "point", "grid": [9999, 9999]}},
+        {**good, "kind": {"kind": "other"}},
+        {**good, "measure": {"measure": "os.system"}},
+        {**good, "measure": {"measure": "looks_at", "layer": "1"}},
+        {**good, "step": None},
+        [],
+        None,
+    ]
+    assert [read_asked(json.dumps(values)) for values in wrong] == [None] * len(wrong)
+    assert read_asked("[" * 9999) is None and read_found("{}", SHARE) is None
+
+
+def test_an_answer_is_counted_once_and_hidden_until_it_is_shown(classes: Classes, code: str) -> None:
+    number = questions.ask(classes, code, asked())
+    assert questions.answer(classes, code, number, "a", 1)
+    assert not questions.answer(classes, code, number, "a", 0)
+    assert questions.answer(classes, code, number, "b", 1)
+    assert questions.has_answered(classes, code, number, "a")
+    assert not questions.has_answered(classes, code, number, "c")
+    now = questions.now(classes, code)
+    assert now is not None and (now.stage, now.answers, dict(now.tally)) == ("open", 2, {})
+    questions.show_answers(classes, code, number)
+    assert questions.answer(classes, code, number, "c", 2)
+    now = questions.now(classes, code)
+    assert now is not None and (now.stage, now.answers, dict(now.tally)) == ("shown", 3, {1.0: 2, 2.0: 1})
+    questions.measured(classes, code, number, Measured(2, "It is a ship."))
+    now = questions.now(classes, code)
+    assert now is not None and now.stage == "measured" and now.found == Measured(2.0, "It is a ship.")
+    with pytest.raises(ClassError, match="ended"):
+        questions.answer(classes, code, number, "d", 2)
+    assert questions.now(classes, "K7QM4T") is None
+
+
+def test_who_answered_what_stands_nowhere(classes: Classes, code: str) -> None:
+    tokens = [f"token-of-visitor-{i}" for i in range(5)]
+    number = questions.ask(classes, code, asked())
+    for i, token in enumerate(tokens):
+        questions.answer(classes, code, number, token, i % 3)
+    with classes.database.reading() as file:
+        assert file is not None
+        counts = file.execute("SELECT * FROM tally ORDER BY value").fetchall()
+        marks = [mark for (mark,) in file.execute("SELECT mark FROM answered")]
+        columns = {row[1] for row in file.execute("PRAGMA table_info(answered)")}
+    assert counts == [(code, number, 0.0, 2), (code, number, 1.0, 2), (code, number, 2.0, 1)]
+    assert columns == {"code", "number", "mark"} and marks == sorted(marks)  # not in the order of the answers
+    held = b"".join(each.read_bytes() for each in classes.database.path.parent.glob(f"{NAME}*"))
+    assert not any(token.encode() in held for token in tokens)
+    questions.measured(classes, code, number, Measured(0, "a cat"))
+    with classes.database.reading() as file:
+        assert file is not None
+        assert file.execute("SELECT count(*) FROM answered").fetchone() == (0,)
+        assert file.execute("SELECT key FROM question").fetchone() == (None,)
+
+
+def test_a_mark_of_one_question_says_nothing_of_the_next(classes: Classes, code: str) -> None:
+    marks = []
+    for _ in range(2):
+        questions.answer(classes, code, questions.ask(classes, code, asked()), "me", 0)
+        with classes.database.reading() as file:
+            assert file is not None
+            marks += file.execute("SELECT mark FROM answered").fetchall()
+    assert len({*marks}) == 2
+
+
+def test_another_question_or_the_end_takes_the_answers_along(classes: Classes, code: str) -> None:
+    first = questions.ask(classes, code, asked())
+    questions.answer(classes, code, first, "me", 0)
+    second = questions.ask(classes, code, asked(SHARE))
+    assert second > first
+    with pytest.raises(ClassError, match="ended"):
+        questions.answer(classes, code, first, "me", 0)
+    with pytest.raises(ClassError, match="an answer lies in"):
+        questions.answer(classes, code, second, "me", 7)
+    questions.end(classes, code)
+    assert questions.now(classes, code) is None
+    with pytest.raises(ClassError, match="ended"):
+        questions.measured(classes, code, second, Measured(0.5, ""))
+    with pytest.raises(ClassError, match="over"):
+        questions.ask(classes, "K7QM4T", asked())
+
+
+def test_an_answer_is_one_of_those_that_can_be_given() -> None:
+    assert checked(CHOOSE, 2) == 2.0 and checked(CELLS, 5) == 5.0
+    assert checked(SHARE, 0.1234) == 0.12 and checked(Drag(-1, 1, 0.5), 0.8) == 1.0
+    for kind, value in ((CHOOSE, 3), (CHOOSE, 0.5), (CELLS, -1), (SHARE, 1.01), (SHARE, float("nan"))):
+        with pytest.raises(ValueError):
+            checked(kind, value)
+
+
+def test_a_histogram_of_options() -> None:
+    assert bars(CHOOSE, {0.0: 2, 2.0: 1}, 2, 0) == [
+        Bar("cat", 2, own=True),
+        Bar("dog", 0),
+        Bar("<b>ship</b>", 1, measured=True),
+    ]
+
+
+def test_a_histogram_along_a_scale_has_ten_bars_and_loses_nobody() -> None:
+    tally = {0.0: 1, 0.09: 2, 0.1: 3, 0.55: 4, 1.0: 5}
+    found = bars(SHARE, tally, 1.7, 0.3)
+    assert [bar.count for bar in found] == [3, 3, 0, 0, 0, 4, 0, 0, 0, 5]
+    assert found[-1].measured and found[3].own and sum(bar.measured for bar in found) == 1
+    assert found[1].label.replace("\N{NO-BREAK SPACE}", " ") == "10.0 % to 20.0 %"
+    assert len(bars(Drag(0, 3, 1), {3.0: 1}, None, None)) == 3
+
+
+def test_how_the_class_did() -> None:
+    assert summary(CHOOSE, {}, 1) == "Nobody has answered."
+    assert summary(CHOOSE, {0.0: 2, 1.0: 3}, 1) == "3 of 5 said so."
+    assert summary(CELLS, {4.0: 1, 5.0: 3}, 4) == "1 of 4 pointed at it."
+    near = summary(SHARE, {0.4: 1, 0.5: 1, 0.61: 1}, 0.5).replace("\N{NO-BREAK SPACE}", " ")
+    assert near == "2 of 3 came close: at most 10.0 % away from it."
