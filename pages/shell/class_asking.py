@@ -68,8 +68,6 @@ def _why_not(place: Place, at: Subject) -> str:
 
 
 def _ask(question: lesson.Question, at: Subject) -> None:
-    from pages.shell.image_noun import describe
-
     place = following.current()
     if place is None:
         return
@@ -78,7 +76,7 @@ def _ask(question: lesson.Question, at: Subject) -> None:
             question.prompt,
             question.measure.kind(at),
             question.measure,
-            f"{at.choice.title}, step {at.step:,}, {describe(at.image)}",
+            f"{at.choice.title}, step {at.step:,}, {cached.picture_title(at.image)}",
             at.choice.key,
             at.step,
             place.pictures.get(at.image, at.image),

@@ -107,11 +107,11 @@ def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
                 nouns.mode(),
                 _IMAGE_PX,
             ),
-            alt=f"The chosen picture: {describe(chosen.image)}",
+            alt=f"The chosen picture: {cached.picture_title(chosen.image)}",
             width=max(1, round(_IMAGE_PX * picture.shape[1] / max(picture.shape[:2]))),
         )
         with st.container(gap="xxsmall"):
-            st.markdown(f"**{describe(chosen.image)}**")
+            st.markdown(f"**{cached.picture_title(chosen.image)}**")
             st.caption(seen(_own_size(chosen.image, picture), picture.shape[:2], prepared, redrawn))
     notice = st.session_state.pop(state.NOTICE, None)
     if notice:
@@ -119,20 +119,6 @@ def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
     _crop(picture, model)
     said = photo.draw(model, chosen.image)
     _source(chosen.image, said)
-
-
-def describe(image: str) -> str:
-    """What a picture is, in a few words."""
-    kind, _, name = image.partition(":")
-    if kind == "upload":
-        return "Your picture"
-    if kind == "sample":
-        return catalogue.sample_title(name)
-    data, index = cached.dataset(kind), int(name)
-    title = f"{catalogue.datasets()[kind]} {index:,}"
-    if data.test_labels is not None:
-        return f"{title}: {data.classes[int(data.test_labels[index])]}"
-    return f"{title}: {data.test_names[index]}" if data.test_names else title
 
 
 def _own_size(image: str, picture: np.ndarray) -> tuple[int, int]:
@@ -219,7 +205,7 @@ def _samples(image: str) -> None:
         names,
         key="nouns.sample",
         placeholder="Choose a picture",
-        format_func=lambda value: describe(f"sample:{value}"),
+        format_func=lambda value: cached.picture_title(f"sample:{value}"),
         label_visibility="collapsed",
         on_change=lambda: _brought(f"sample:{st.session_state['nouns.sample']}"),
     )

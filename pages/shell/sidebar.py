@@ -10,7 +10,6 @@ import streamlit as st
 
 from pages.shell import controls, follow, image_noun, link, model_list, more_models, nouns, pictures, state
 from pages.shell.image_noun import GONE as GONE
-from pages.shell.image_noun import describe as describe
 from pages.stores import catalogue, own_sets, own_weights, published, runs, uploads, visit
 from pages.stores.choice import ModelChoice
 from vitviz.pin import Pin

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from pages.shell import controls, link, nouns, registry, sidebar
+from pages.shell import controls, link, nouns, registry
 from pages.shell.nouns import Nouns
 from pages.start import answers, scene
 from pages.start.map import draw_map, draw_part, events
@@ -92,7 +92,7 @@ class OneMap:
             tuple(header["prefix"]), (header["grid"][0], header["grid"][1]), header["patch_px"]
         )
         pin, image = self.now.pin, self.now.image
-        label = f"{sidebar.describe(image)}, as {self.choice.title} reads it"
+        label = f"{cached.picture_title(image)}, as {self.choice.title} reads it"
         return Visit(pin.token(layout), str(pin), label, truth_of(image, self.choice), ways, self.key)
 
 

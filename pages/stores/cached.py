@@ -255,3 +255,17 @@ def _journey(digest: str, _model: LoadedModel, image: str, offset: Offset) -> Jo
     from vitviz.probe.journey import journey
 
     return journey(_model, prepared(image, _model.preparation, offset).input)
+
+
+def picture_title(image: str) -> str:
+    """What a picture is, in a few words."""
+    kind, _, name = image.partition(":")
+    if kind == "upload":
+        return "Your picture"
+    if kind == "sample":
+        return catalogue.sample_title(name)
+    data, index = dataset(kind), int(name)
+    title = f"{catalogue.datasets()[kind]} {index:,}"
+    if data.test_labels is not None:
+        return f"{title}: {data.classes[int(data.test_labels[index])]}"
+    return f"{title}: {data.test_names[index]}" if data.test_names else title
