@@ -25,6 +25,7 @@ SMALLEST = {
     "attention_distance": "--small",
     "attention_first": "--rounds 1 --threads 1 --out {out}/table.md",
     "distillation": "--small",
+    "page_runs": "--small",
     "positions_race": "--datasets shapes --epochs 0.02 --out {out}/race.json",
     "resize_accuracy": "--small",
     "similarity_grid": "--repeats 1",
