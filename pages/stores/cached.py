@@ -7,15 +7,20 @@ that is made after the script has run may ask too.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.stores import catalogue, own_weights, published, runs, uploads
 from pages.stores.choice import ModelChoice
+from pages.stores.results import Results
 
 if TYPE_CHECKING:
     from vitviz.analysis.journey import Journey
@@ -32,6 +37,65 @@ Offset = tuple[float, float]
 UPLOAD = "upload:"
 
 
+class Shared(Generic[P, R]):
+    """A function whose results all visits share, kept by its arguments; whoever asks for the same waits for one.
+
+    An argument whose name begins with '_' does not count: another stands for it. Arrays count by their content. What
+    comes back is the very object that others have: it is never changed.
+    """
+
+    def __init__(self, function: Callable[P, R], most: int, spinner: str) -> None:
+        parameters = inspect.signature(function).parameters
+        self._counted = [place for place, name in enumerate(parameters) if not name.startswith("_")]
+        self._all_count = len(self._counted) == len(parameters)
+        self._function = function
+        self._results: Results[R] = Results(most)
+        self._saying = partial(_saying, spinner) if spinner else nullcontext
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._results.get(self.key(args), lambda: self._function(*args, **kwargs), self._saying)
+
+    def key(self, args: tuple[Any, ...]) -> Hashable:
+        """What stands for positional arguments."""
+        counted = args if self._all_count else tuple(args[place] for place in self._counted)
+        try:
+            hash(counted)
+        except TypeError:  # arrays among them
+            return tuple(map(_content, counted))
+        return counted
+
+    def forget(self, *args: Any) -> None:
+        """Forgets the result of these arguments."""
+        self._results.forget(self.key(args))
+
+    def clear(self) -> None:
+        """Forgets every result."""
+        self._results.clear()
+
+
+def _content(value: Any) -> Hashable:
+    if isinstance(value, list | tuple):
+        return tuple(map(_content, value))
+    if not isinstance(value, np.ndarray):
+        return value
+    return value.shape, str(value.dtype), blake2b(np.ascontiguousarray(value).data, digest_size=16).digest()
+
+
+def _saying(text: str) -> AbstractContextManager[Any]:
+    """What a visit reads while it waits; a download that is made without a session reads nothing."""
+    return nullcontext() if get_script_run_ctx(suppress_warning=True) is None else st.spinner(text)
+
+
+def shared(*, most: int, spinner: str = "") -> Callable[[Callable[P, R]], Shared[P, R]]:
+    """Decorates a function of positional arguments, whose results are then kept for all visits.
+
+    Args:
+        most: results kept; the one that was asked for longest ago goes first.
+        spinner: what is said while a result is computed.
+    """
+    return lambda function: Shared(function, most, spinner)
+
+
 class PerPicture(Generic[P, R]):
     """A function whose results are kept by its arguments, of which `image` is a picture's key.
 
@@ -39,19 +103,17 @@ class PerPicture(Generic[P, R]):
     upload and goes with it. An argument whose name begins with '_' does not count: another stands for it.
     """
 
-    def __init__(self, function: Callable[P, R], shared: int, upload: int, spinner: str | bool) -> None:
-        names = list(inspect.signature(function).parameters)
-        self._counted = [place for place, name in enumerate(names) if not name.startswith("_")]
-        self._image = names.index("image")
+    def __init__(self, function: Callable[P, R], most: int, upload: int, spinner: str) -> None:
+        self._image = list(inspect.signature(function).parameters).index("image")
         self._kind = f"{function.__module__}.{function.__qualname__}"
         self._function, self._most = function, upload
-        self._everybody = st.cache_resource(max_entries=shared, show_spinner=spinner)(function)
+        self._everybody = Shared(function, most, spinner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         image = str(args[self._image])
         if not image.startswith(UPLOAD):
             return self._everybody(*args, **kwargs)
-        of = (self._kind, *(args[place] for place in self._counted))
+        of = (self._kind, self._everybody.key(args))
         name = image.removeprefix(UPLOAD)
         return uploads.STORE.computed(name, of, self._most, lambda: self._function(*args, **kwargs))
 
@@ -62,7 +124,7 @@ class PerPicture(Generic[P, R]):
 
 
 def per_picture(
-    *, shared: int, upload: int, spinner: str | bool = False
+    *, shared: int, upload: int, spinner: str = ""
 ) -> Callable[[Callable[P, R]], PerPicture[P, R]]:
     """Decorates a function of a picture (positional arguments, one of them `image`), whose results are then kept.
 
@@ -96,10 +158,17 @@ def _file(choice: ModelChoice, step: int | None) -> tuple[int, Path | None, int]
     """(step, file, when the file was written) of a choice at a step (None: its last)."""
     at = choice.last_step if step is None else step
     path = catalogue.file_of(choice, at)
-    return at, path, path.stat().st_mtime_ns if path is not None else 0
+    return at, path, 0 if path is None else _written(path)
 
 
-@st.cache_resource(max_entries=12, show_spinner="Loading the model …")
+def _written(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:  # a run that has just been deleted: who opens it says so
+        return 0
+
+
+@shared(most=12, spinner="Loading the model …")
 def _loaded(key: str, _choice: ModelChoice, step: int, path: Path | None, stamp: int) -> LoadedModel:
     from vitviz.models.loaded import LoadedModel
     from vitviz.models.zoo import create_model
@@ -133,7 +202,7 @@ def untrained(model: LoadedModel) -> LoadedModel:
     return _untrained(model, model.digest)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@shared(most=8)
 def _untrained(_model: LoadedModel, digest: str) -> LoadedModel:
     from vitviz.models.loaded import LoadedModel
     from vitviz.models.zoo import create_model
@@ -163,7 +232,7 @@ def dataset(name: str) -> Dataset:
     return load_own(name, runs.folder()) if is_own(name) else _dataset(name)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Loading the data set …")
+@shared(most=4, spinner="Loading the data set …")
 def _dataset(name: str) -> Dataset:
     from vitviz.data.datasets import load_dataset
 
@@ -193,7 +262,7 @@ def picture(image: str) -> np.ndarray:
     return np.broadcast_to(test[int(name)], (*test.shape[1:3], 3))
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@shared(most=32)
 def _sample(name: str) -> np.ndarray:
     from vitviz.data.samples import load_sample
 

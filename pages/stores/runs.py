@@ -32,9 +32,13 @@ MOST_OF_A_VISIT = 24  # runs that a visit keeps in its table
 
 def folder() -> Path:
     """Where runs are kept: $VITVIZ_RUNS, or the platform's cache folder."""
+    return _folder(os.environ.get("VITVIZ_RUNS", "").strip())
+
+
+@lru_cache(maxsize=8)
+def _folder(chosen: str) -> Path:
     from platformdirs import user_cache_path
 
-    chosen = os.environ.get("VITVIZ_RUNS", "").strip()
     return Path(chosen).expanduser() if chosen else user_cache_path("vitviz") / "runs"
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from pages.stores.results import Results
 from pages.stores.visit import Visit, on_leave
 
 PRIVACY = (
@@ -45,9 +45,7 @@ class _Entry(Generic[T]):
     thing: T
     visit: str  # the token of the visit that brought it
     released: float | None = None
-    computed: OrderedDict[tuple[Hashable, ...], Any] = field(
-        default_factory=OrderedDict
-    )  # from it; goes with it
+    computed: dict[Hashable, Results[Any]] = field(default_factory=dict)  # from it, by kind; goes with it
 
 
 @dataclass
@@ -90,27 +88,20 @@ class Store(Generic[T]):
             most: how many of the kind are kept.
             make: computes it.
         """
+        kind, *rest = of
         with self.lock:
             entry = self.entries.get(key)
-            if entry is not None and of in entry.computed:
-                entry.computed.move_to_end(of)
-                kept: R = entry.computed[of]
-                return kept
-        made = make()
-        if entry is not None:
-            with self.lock:
-                entry.computed[of] = made
-                alike = [other for other in entry.computed if other[0] == of[0]]
-                for old in alike[: max(0, len(alike) - most)]:
-                    del entry.computed[old]
+            results = None if entry is None else entry.computed.setdefault(kind, Results(most))
+        if results is None:
+            return make()
+        made: R = results.get(tuple(rest), make)
         return made
 
     def forget_computed(self, kind: str) -> None:
         """Drops what was computed of a kind from the uploads, and keeps them."""
         with self.lock:
             for entry in self.entries.values():
-                for of in [of for of in entry.computed if of[0] == kind]:
-                    del entry.computed[of]
+                entry.computed.pop(kind, None)
 
     def remove(self, key: str) -> None:
         """Forgets an upload at once."""

@@ -59,6 +59,12 @@ def current() -> Visit:
         known = isinstance(said, str) and _TOKEN.fullmatch(said)
         found = st.session_state[_KEY] = _named(str(said) if known else secrets.token_urlsafe(16))
     found.seen = time.monotonic()
+    return found
+
+
+def arrive() -> Visit:
+    """The visit of this session, at the beginning of a run of its page: from now on its end is noticed."""
+    found = current()
     _stays(found.token)
     return found
 

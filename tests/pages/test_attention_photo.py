@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.shell import page
+from pages.stores import results
 from tests.messages import message, photo_of
 from tests.pages.test_attention import PAGE
 from vitviz.config import TrainConfig, ViTConfig
@@ -195,7 +195,7 @@ def test_the_last_layer_is_shown_until_another_is_chosen(open_app: OpenApp) -> N
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A finished run, as a visit trains it."""
-    st.cache_resource.clear()
+    results.forget()
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
     shape = ViTConfig(
         image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2, mlp_ratio=1.0

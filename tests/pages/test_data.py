@@ -37,9 +37,6 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
     found = Result("data_size_digits", "Digits", "python -m x", settings, made, tuple(rows), 3)
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
     write_result(found)
-    from pages.beyond.data import stored as page
-
-    page._read.clear()
     return found
 
 
@@ -72,14 +69,10 @@ def test_every_view_opens(open_app: OpenApp, view: str) -> None:
 def test_a_folder_without_results_is_told(
     open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pages.beyond.data import stored as page
-
     monkeypatch.setattr(results, "RESULTS", tmp_path / "nothing")
-    page._read.clear()
     app = open_app(PAGE)
     assert not app.exception
     assert any("python -m vitviz.experiment data_size_digits" in info.value for info in app.info)
-    page._read.clear()
 
 
 @pytest.mark.usefixtures("stored")

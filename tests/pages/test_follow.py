@@ -10,9 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from pages.stores import results
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.files import write_status
@@ -34,7 +34,7 @@ CONFIG = RunConfig(
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A run that says that it trains, with all but its last snapshot."""
-    st.cache_resource.clear()
+    results.forget()
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
     made = Run.create(tmp_path, CONFIG)
     assert Session(made, device="cpu").perform().state == "done"

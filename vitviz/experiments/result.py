@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +83,23 @@ def write_result(result: Result, folder: Path | None = None) -> Path:
 
 
 def read_result(name: str, folder: Path | None = None) -> Result:
-    """What was measured and kept of an experiment.
+    """What was measured and kept of an experiment; read once while the file stays as it is, and never changed.
 
     Raises:
         ResultError: if there is no such file, or it is damaged.
     """
     path = result_path(name, folder)
+    try:
+        state = path.stat()
+        return _read(path, state.st_mtime_ns, state.st_size)
+    except FileNotFoundError as error:
+        raise ResultError(f"there are no results of {name!r} here: {path} is missing") from error
+    except OSError as error:
+        raise ResultError(f"{path.name} is damaged: {error}") from error
+
+
+@lru_cache(maxsize=16)
+def _read(path: Path, modified_ns: int, size: int) -> Result:
     try:
         values = json.loads(path.read_bytes())
         made = tuple(Made(**entry) for entry in values["made"])
@@ -100,9 +112,7 @@ def read_result(name: str, folder: Path | None = None) -> Result:
             tuple(values["rows"]),
             values["missing"],
         )
-    except FileNotFoundError as error:
-        raise ResultError(f"there are no results of {name!r} here: {path} is missing") from error
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultError(f"{path.name} is damaged: {error}") from error
 
 

@@ -25,11 +25,6 @@ class Which(controls.Chosen, page="data"):
 
 def result(dataset: str) -> Result | None:
     """What was measured on one set; None where no file of results lies here."""
-    return _read(dataset)
-
-
-@st.cache_data(max_entries=8, ttl=60, show_spinner=False)
-def _read(dataset: str) -> Result | None:
     try:
         return read_result(f"data_size_{dataset}")
     except ResultError:

@@ -85,7 +85,6 @@ def _how(stored: Result) -> str:
     return f"Stored, not live; {plain(told(stored.made))}. `{stored.command}`{missing}"
 
 
-@st.cache_data(max_entries=8, ttl=60, show_spinner=False)
 def _stored(name: str) -> Result | None:
     try:
         return read_result(name)

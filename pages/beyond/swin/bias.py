@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pages.beyond.swin import subject, views
 from pages.beyond.swin.subject import Subject
 from pages.shell import controls, page
-from pages.stores import catalogue
+from pages.stores import cached, catalogue
 from vitviz.checkpoints import open_model
 from vitviz.config import SwinConfig
 from vitviz.models.swin import WindowAttention
@@ -76,7 +76,7 @@ def spread_steps(steps: tuple[int, ...], shown: int) -> tuple[int, ...]:
     return tuple(sorted({*(steps[i] for i in places), shown}))
 
 
-@st.cache_data(max_entries=24, show_spinner="Reading the snapshots …")
+@cached.shared(most=24, spinner="Reading the snapshots …")
 def tables_of(snapshots: tuple[tuple[Path, int, int], ...], stage: int, block: int) -> NDArray[np.float32]:
     """(steps, heads, table rows) of a block in every snapshot: a file, when it was written, and a step in it."""
     return np.stack(

@@ -13,7 +13,7 @@ from pages.inside.filters.choosing import Choice
 from pages.inside.filters.sources import Filters
 from pages.inside.filters.tiles_view import tiles as tiles_view
 from pages.shell import nouns, page
-from pages.stores import films
+from pages.stores import cached, films
 from vitviz.analysis import filters
 from vitviz.analysis.filters import NOISY, FloatArray
 from vitviz.lessons import of_weights
@@ -96,7 +96,7 @@ def _sheet(model: Filters, chosen: Choice) -> plots.Sheet:
     return plots.Sheet(model.title, model.note, maps, shares, model.moments, told)
 
 
-@st.cache_data(max_entries=48, show_spinner=False)
+@cached.shared(most=48)
 def _components(weights: list[FloatArray], count: int) -> tuple[FloatArray, FloatArray]:
     return filters.components_over_time(weights, count)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-import streamlit as st
 from torch import nn
 
 from pages.shell import nouns
@@ -83,14 +82,14 @@ def random_twin(choice: ModelChoice) -> Filters:
     return Filters("Random weights", f"the same shape, seed {SEED}", [_random(choice.config)], [""], 0)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
+@cached.shared(most=16)
 def _random(config: ModelConfig) -> FloatArray:
     # One block is enough for the first map of a ViT, and a large ViT takes seconds to draw.
     small = replace(config, depth=1) if isinstance(config, ViTConfig) else config
     return as_array(create_model(small, seed=SEED).get_parameter(parameter_name(config)))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@cached.shared(most=64)
 def look(weights: FloatArray) -> Look:
     """How the components of filters (D, C, P, P) look; kept."""
     return filters.look(weights)
@@ -122,7 +121,7 @@ def _shipped_look(choice: ModelChoice) -> Look | None:
     return _look(choice.path, choice.path.stat().st_mtime_ns, choice)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@cached.shared(most=64)
 def _look(path: Path, modified_ns: int, _choice: ModelChoice) -> Look | None:
     weights = films.last(_choice, parameter_name(_choice.config))
     return None if weights is None else look(weights)

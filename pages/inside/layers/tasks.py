@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import streamlit as st
 from threadpoolctl import threadpool_limits
 
+from pages.stores import cached
 from pages.stores.background import Background
 
 R = TypeVar("R")
@@ -65,7 +66,7 @@ def task(of: tuple[Hashable, ...], make: Callable[[], Work[R]]) -> Task[R]:
     return found
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
+@cached.shared(most=KEPT)
 def _task(of: tuple[Hashable, ...], _make: Callable[[], Work[Any]]) -> Task[Any]:
     return Task(of, _make())
 
@@ -84,7 +85,7 @@ def results(tasks: Sequence[Task[R]], saying: str) -> list[R] | None:
     failed = [one for one in tasks if one.trouble]
     if failed:
         for one in failed:
-            _task.clear(one.of, None)  # the next look tries again
+            _task.forget(one.of, None)  # the next look tries again
         st.warning(f"{saying}: this could not be computed. Choose another set of pictures, or another model.")
         return None
     found = [one.result for one in tasks if one.result is not None]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
-import streamlit as st
 from numpy.typing import NDArray
 from torch import nn
 
@@ -104,7 +103,7 @@ def current(chosen: Choice) -> Cut:
     )
 
 
-@st.cache_resource(max_entries=6, show_spinner="Drawing random weights for this size …")
+@cached.shared(most=6, spinner="Drawing random weights for this size …")
 def _stand_in(config: ViTConfig) -> nn.Module:
     return create_model(config, seed=SEED).eval().requires_grad_(False)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-import streamlit as st
 from numpy.typing import NDArray
 
 from pages.shell import nouns
@@ -132,7 +131,7 @@ def _still(choice: ModelChoice, config: ViTConfig) -> FloatArray:
     return table_of(cached.loaded(choice, step).vit)
 
 
-@st.cache_data(max_entries=128, show_spinner=False)
+@cached.shared(most=128)
 def measured(table: FloatArray, grid: tuple[int, int]) -> positions.Wishes:
     """The four wishes of a table, kept."""
     return positions.wishes(table, grid)

@@ -189,7 +189,7 @@ def _shown(book: Book) -> Book:
     return book
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@cached.shared(most=32)
 def _frames(run_id: str, here: bool) -> Frames:
     run = recorded.filmed(run_id)
     if run is None:

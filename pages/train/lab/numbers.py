@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from pages.stores import records, runs
+from pages.stores import cached, records, runs
 from pages.train.lab import watch
 from vitviz.analysis.milestones import parameters_by_part, time_to
 from vitviz.models.abilities import abilities, as_vit
@@ -85,7 +85,7 @@ def _tokens(model: ModelConfig) -> str:
     return f"{rows * cols + len(config.prefix_tokens)} = {patches}{prefix}"
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@cached.shared(most=32)
 def parameter_shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
     """Every parameter's shape, without allocating any."""
     import torch

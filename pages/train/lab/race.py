@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.shell import controls, link, nouns, page, state, task
-from pages.stores import runs
+from pages.stores import cached, runs
 from pages.train.lab import data_race, watch
 from pages.train.lab.keys import RACE_LOADED as LOADED
 from pages.train.lab.keys import Race, Recipe, Stage
@@ -148,7 +148,7 @@ def _words(status: Status, count: int) -> str:
     return f"{count} models take turns, one step each.{speed}{precision}"
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@cached.shared(most=64)
 def _read_classes(path: str) -> tuple[str, ...]:
     from vitviz.checkpoint_header import read_header
 

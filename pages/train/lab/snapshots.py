@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import streamlit as st
 from numpy.typing import NDArray
 
 from pages.stores import cached, runs
@@ -45,7 +44,7 @@ def waiting(run: Run | Recording) -> str:
     return "This run ended before its first snapshot."
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@cached.shared(most=8)
 def model_at(run_id: str, version: Version) -> LoadedModel:
     """The model of one snapshot."""
     from vitviz.checkpoints import open_model
@@ -53,7 +52,7 @@ def model_at(run_id: str, version: Version) -> LoadedModel:
     return open_model(recorded.snapshot_path(run_id, version.step), version.step)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@cached.shared(most=4)
 def held_out(dataset: str, fraction: float, preparation: Preparation) -> HeldOut | None:
     """Pictures that a run validates on; `HELD_OUT` at most.
 

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import streamlit as st
 
+from pages.stores import results
 from tests.pages.lab.helpers import FakeExecutor
 
 
 @pytest.fixture
 def folder(tmp_path: Path, no_shipped_checkpoints: Path) -> Iterator[Path]:
-    st.cache_resource.clear()
+    results.forget()
     path = tmp_path / "runs"
     path.mkdir()
     yield path
-    st.cache_resource.clear()
+    results.forget()
 
 
 @pytest.fixture
