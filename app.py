@@ -1,7 +1,5 @@
 """The app: page config, the three nouns, the pages. `streamlit run app.py`."""
 
-from itertools import groupby
-
 import streamlit as st
 
 from pages.shell import (
@@ -13,34 +11,21 @@ from pages.shell import (
     led,
     lesson,
     lesson_panel,
+    lighter,
     link,
+    menu,
     my_lesson,
-    registry,
     sidebar,
     warm,
 )
 
 first = first_link.is_first()
 guards.install()
+lighter.install()
 
 st.set_page_config("vitviz", page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=320)
-st.logo("static/logo.svg", size="large", icon_image="static/favicon.svg")
-page = st.navigation(
-    {
-        group: [
-            st.Page(
-                entry.path,
-                title=entry.title,
-                icon=f":material/{entry.icon}:",
-                url_path=entry.slug,
-                default=entry.slug == "home",
-            )
-            for entry in entries
-        ]
-        for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group)
-    },
-    position="top",
-)
+st.logo("/app/static/logo.svg", size="large", icon_image="/app/static/favicon.svg")
+page = st.navigation(menu.pages(), position="top")
 slug = page.url_path or "home"
 if first:  # before the page, which may take its time on a server that has just started
     first_link.dismiss()

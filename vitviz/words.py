@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from vitviz import glossary
 
 FOREIGN = "\N{WORD JOINER}"  # has no width: around another's words that sound like the glossary's
+_PLAIN = str.maketrans({c: f"\\{c}" for c in r"\`*_{}[]()#+-.!|<>:$~^&"})
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -30,12 +33,13 @@ def reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
+@lru_cache(maxsize=1024)
 def plain(text: str) -> str:
     """Text from outside as it is, where Markdown would read it: every sign of Markdown's loses its meaning.
 
     A text with a word of the glossary stands between two `FOREIGN`, so that nobody explains it as ours.
     """
-    escaped = "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>:$~^&" else c for c in text)
+    escaped = text.translate(_PLAIN)
     return f"{FOREIGN}{escaped}{FOREIGN}" if glossary.mentions(text) else escaped
 
 

@@ -150,7 +150,8 @@ def settle_choice(key: str, options: Sequence[T], default: T | None = None) -> N
 
 
 def _place(key: str, options: Sequence[Any]) -> int:
-    return next(i for i, option in enumerate(options) if _same(option, st.session_state[key]))
+    now = st.session_state[key]
+    return next(i for i, option in enumerate(options) if _same(option, now))
 
 
 def _same(a: object, b: object) -> bool:

@@ -11,8 +11,11 @@ import streamlit as st
 from pages.shell import link, more_models, nouns, photo, pictures, received, state
 from pages.stores import cached, catalogue, uploads, visit
 from pages.stores.choice import ModelChoice
+from vitviz.pin import Pin
+from vitviz.plots.theme import Mode
 
 if TYPE_CHECKING:
+    from vitviz.config import Preparation
     from vitviz.data.preparation import Prepared
 
 _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
@@ -97,18 +100,13 @@ def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
     """The picture as the model sees it, what becomes of it, which model reads it, and where another comes from."""
     picture = cached.picture(chosen.image)
     prepared = cached.prepared(chosen.image, model.preparation, chosen.offset)
-    redrawn = model.preparation.digit and picture.shape[:2] != prepared.shown.shape[:2]
+    redrawn = _redrawn(picture, prepared, model.preparation)
+    pin = chosen.pin if nouns.is_pinned() and not redrawn else None
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.container(width=_IMAGE_PX).image(
-            pictures.seen_picture(
-                picture,
-                prepared.box,
-                chosen.pin if nouns.is_pinned() and not redrawn else None,
-                nouns.mode(),
-                _IMAGE_PX,
-            ),
+            _small(chosen.image, model.preparation, chosen.offset, pin, nouns.mode()),
             alt=f"The chosen picture: {cached.picture_title(chosen.image)}",
-            width=max(1, round(_IMAGE_PX * picture.shape[1] / max(picture.shape[:2]))),
+            width=_width(picture),
         )
         with st.container(gap="xxsmall"):
             st.markdown(f"**{cached.picture_title(chosen.image)}**")
@@ -119,6 +117,23 @@ def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
     _crop(picture, model)
     said = photo.draw(model, chosen.image)
     _source(chosen.image, said)
+
+
+def _redrawn(picture: np.ndarray, prepared: Prepared, preparation: Preparation) -> bool:
+    """Whether the model reads the picture as a digit of another size."""
+    return preparation.digit and picture.shape[:2] != prepared.shown.shape[:2]
+
+
+def _width(picture: np.ndarray) -> int:
+    return max(1, round(_IMAGE_PX * picture.shape[1] / max(picture.shape[:2])))
+
+
+@cached.per_picture(shared=256, upload=16)
+def _small(image: str, preparation: Preparation, offset: cached.Offset, pin: Pin | None, mode: Mode) -> str:
+    """The picture with what the model sees of it, as a file."""
+    picture = cached.picture(image)
+    box = cached.prepared(image, preparation, offset).box
+    return pictures.encoded(pictures.seen_picture(picture, box, pin, mode, _IMAGE_PX), _width(picture))
 
 
 def _own_size(image: str, picture: np.ndarray) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.shell import controls, link, registry, state
+from pages.shell import controls, link, menu, registry, state
 from pages.stores import cached, catalogue, visit
 from pages.stores.choice import ModelChoice
 from vitviz.pin import Pin
@@ -161,7 +161,7 @@ def link_to(slug: str, label: str | None = None, *, icon: str | None = None, **c
     if entry is None:
         return
     st.page_link(
-        entry.path,
+        menu.page(slug),
         label=label or entry.title,
         icon=icon or f":material/{entry.icon}:",
         query_params=link.query(**{key: controls.encode(value) for key, value in changes.items()}),

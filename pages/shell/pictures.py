@@ -1,8 +1,10 @@
-"""The sidebar's little pictures: what is chosen, drawn with numpy and Pillow alone."""
+"""The sidebar's little pictures: what is chosen, drawn with numpy and Pillow alone and encoded once for all."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
+from io import BytesIO
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -13,6 +15,21 @@ from vitviz.plots.theme import HEADS, PALETTES, Mode
 
 _SCALE = 2  # drawn at twice the size it is shown at
 _DIMMED = 0.35
+
+
+def encoded(drawn: np.ndarray, width_px: int) -> str:
+    """What is drawn (H, W, 3 or 4) as an address that holds it all, of the width that it is shown at.
+
+    Streamlit would encode the array in every run, and keep it as a file that the browser asks for.
+    """
+    image = Image.fromarray(drawn)
+    if image.width > width_px:
+        image = image.resize(
+            (width_px, int(image.height * width_px / image.width)), Image.Resampling.BILINEAR
+        )
+    file, kind = BytesIO(), "jpeg" if image.mode == "RGB" else "png"
+    image.save(file, kind, quality=90)
+    return f"data:image/{kind};base64,{b64encode(file.getvalue()).decode()}"
 
 
 def seen_picture(

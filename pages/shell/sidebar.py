@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-import numpy as np
 import streamlit as st
 
 from pages.shell import controls, follow, image_noun, link, model_list, more_models, nouns, pictures, state
 from pages.shell.image_noun import GONE as GONE
-from pages.stores import catalogue, own_sets, own_weights, published, runs, uploads, visit
+from pages.stores import cached, catalogue, own_sets, own_weights, published, runs, uploads, visit
 from pages.stores.choice import ModelChoice
 from vitviz.pin import Pin
+from vitviz.plots.theme import Mode
 
 _NAME = re.compile(r"[a-z0-9_]{1,64}")
 _MODEL_PX = 72
+_CURVE_PX = 256
 GONE_MODEL = "Those weights are gone: an upload lives as long as its visit. Here is another model."
 GONE_RUN = "That run is gone: it was removed, or this server keeps it no longer. Here is another model."
 EMPTY_RUN = "That run has nothing to show as yet. Here is another model."
@@ -25,7 +26,7 @@ GONE_SHIPPED = "That model is not on this server. Here is another one."
 def draw(slug: str) -> None:
     """Model, step, image, from top to bottom; settles what they are in this run of the page at an address."""
     st.session_state[state.PAGE] = slug
-    here = visit.current()
+    here = visit.arrive()
     uploads.stay(here)
     own_sets.stay(here)
     _join(here)
@@ -91,7 +92,8 @@ def _model() -> tuple[ModelChoice, int]:
             st.badge("random weights", icon=":material/casino:", color="orange")
         st.caption(_note(choice, step))
     more_models.button()
-    slot.image(_model_picture(choice, step), alt=f"{choice.title}, in small", width=_MODEL_PX)
+    small = _model_picture(cached.identity(choice, step), choice, step, nouns.mode())
+    slot.image(small, alt=f"{choice.title}, in small", width=_MODEL_PX)
     return choice, step
 
 
@@ -150,11 +152,21 @@ def _note(model: ModelChoice, step: int) -> str:
     return f"Step {step:,} of {last:,} of its training on {catalogue.data_title(model.trained_on)}."
 
 
-def _model_picture(choice: ModelChoice, step: int) -> np.ndarray:
-    filters = catalogue.filters(choice, step)
+@cached.shared(most=256)
+def _model_picture(identity: str, _choice: ModelChoice, step: int, mode: Mode) -> str:
+    filters = catalogue.filters(_choice, step)
     if filters is not None:
-        return pictures.filters_picture(filters, side_px=_MODEL_PX)
-    return pictures.shape_picture(choice.config, nouns.mode(), side_px=_MODEL_PX)
+        drawn = pictures.filters_picture(filters, side_px=_MODEL_PX)
+    else:
+        drawn = pictures.shape_picture(_choice.config, mode, side_px=_MODEL_PX)
+    return pictures.encoded(drawn, _MODEL_PX)
+
+
+@cached.shared(most=256)
+def _curve_picture(
+    curve: tuple[tuple[int, float], ...], steps: tuple[int, ...], step: int, mode: Mode
+) -> str:
+    return pictures.encoded(pictures.curve_picture(curve, steps, step, mode, _CURVE_PX), 2 * _CURVE_PX)
 
 
 def _step(model: ModelChoice) -> int:
@@ -177,7 +189,7 @@ def _step(model: ModelChoice) -> int:
         disabled=followed,
     )
     st.image(
-        pictures.curve_picture(model.curve, steps, step, nouns.mode()),
+        _curve_picture(model.curve, steps, step, nouns.mode()),
         alt=f"Step {step:,} of {steps[-1]:,} on the training curve",
         width="stretch",
     )

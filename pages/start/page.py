@@ -21,7 +21,7 @@ from vitviz.plots.blob import opened, unpacked
 from vitviz.words import plain
 
 VIEW = "home.map"
-CARDS = Path(__file__).parents[2] / "static/cards"
+PICTOGRAMS = {file.stem for file in (Path(__file__).parents[2] / "static/cards").glob("*.svg")}
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,8 @@ def cards() -> None:
         with st.container(horizontal=True, gap="medium"):
             for entry in shown:
                 with st.container(border=True, width=284, key=f"home-card-{entry.slug}"):
-                    pictogram = CARDS / f"{entry.slug}.svg"
-                    if pictogram.is_file():
-                        st.image(str(pictogram), alt="", width="stretch")
+                    if entry.slug in PICTOGRAMS:
+                        st.image(f"/app/static/cards/{entry.slug}.svg", alt="", width="stretch")
                     nouns.link_to(entry.slug)
                     st.caption(entry.question)
 

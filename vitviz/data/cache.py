@@ -20,7 +20,11 @@ KEYS = ("train_images", "train_labels", "test_images", "test_labels", "classes")
 
 def data_folder() -> Path:
     """The folder of the .npz files: $VITVIZ_DATA, or the platform's cache folder."""
-    chosen = os.environ.get("VITVIZ_DATA", "").strip()
+    return _folder(os.environ.get("VITVIZ_DATA", "").strip())
+
+
+@lru_cache(maxsize=8)
+def _folder(chosen: str) -> Path:
     return Path(chosen).expanduser() if chosen else user_cache_path("vitviz") / "data"
 
 
