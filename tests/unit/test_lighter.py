@@ -31,7 +31,9 @@ def test_every_value_is_found_under_its_key_and_nothing_else() -> None:
     state: SessionState = app.session_state._state._state
     looked_up = state.filtered_state
     assert isinstance(looked_up, lighter.Values)
-    assert dict(looked_up) == lighter._all(state) == {"own": [1], "nothing": None, "list": "b", "number": None}
+    assert (
+        dict(looked_up) == lighter._all(state) == {"own": [1], "nothing": None, "list": "b", "number": None}
+    )
     hidden = [key for key in state._keys() if key not in lighter._all(state)]
     assert len(hidden) >= 3  # what Streamlit calls its widgets, with a key and without
     assert not any(key in looked_up for key in (*hidden, "absent"))
