@@ -121,11 +121,12 @@ def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
 
 def _redrawn(picture: np.ndarray, prepared: Prepared, preparation: Preparation) -> bool:
     """Whether the model reads the picture as a digit of another size."""
-    return preparation.digit and picture.shape[:2] != prepared.shown.shape[:2]
+    return preparation.digit and bool(picture.shape[:2] != prepared.shown.shape[:2])
 
 
 def _width(picture: np.ndarray) -> int:
-    return max(1, round(_IMAGE_PX * picture.shape[1] / max(picture.shape[:2])))
+    height, width = picture.shape[:2]
+    return max(1, round(_IMAGE_PX * float(width) / max(height, width)))
 
 
 @cached.per_picture(shared=256, upload=16)

@@ -57,7 +57,7 @@ class Shared(Generic[P, R]):
 
     def key(self, args: tuple[Any, ...]) -> Hashable:
         """What stands for positional arguments."""
-        counted = args if self._all_count else tuple(args[place] for place in self._counted)
+        counted: tuple[Any, ...] = args if self._all_count else tuple(args[place] for place in self._counted)
         try:
             hash(counted)
         except TypeError:  # arrays among them
@@ -76,9 +76,11 @@ class Shared(Generic[P, R]):
 def _content(value: Any) -> Hashable:
     if isinstance(value, list | tuple):
         return tuple(map(_content, value))
-    if not isinstance(value, np.ndarray):
-        return value
-    return value.shape, str(value.dtype), blake2b(np.ascontiguousarray(value).data, digest_size=16).digest()
+    if isinstance(value, np.ndarray):
+        digest = blake2b(np.ascontiguousarray(value).data, digest_size=16).digest()
+        return value.shape, str(value.dtype), digest
+    plain: Hashable = value
+    return plain
 
 
 def _saying(text: str) -> AbstractContextManager[Any]:

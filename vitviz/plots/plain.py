@@ -102,7 +102,7 @@ class PlainFigure:
         return _Unchecked(self._traces, self._layout)
 
 
-class _Unchecked(go.Figure):
+class _Unchecked(go.Figure):  # type: ignore[misc]
     """A figure that is written out as it was put together; Plotly's own objects are made where one is asked for."""
 
     def __init__(self, traces: list[dict[str, Any]], layout: dict[str, Any]) -> None:
@@ -118,7 +118,8 @@ class _Unchecked(go.Figure):
 
     def to_dict(self) -> dict[str, Any]:
         """What Plotly's own says of the same parts, arrays as typed bytes."""
-        return super().to_dict() if self._made else _written(self._parts)
+        found: dict[str, Any] = super().to_dict() if self._made else _written(self._parts)
+        return found
 
 
 def _written(value: Any) -> Any:
