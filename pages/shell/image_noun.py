@@ -126,7 +126,8 @@ def _redrawn(picture: np.ndarray, prepared: Prepared, preparation: Preparation) 
 
 def _width(picture: np.ndarray) -> int:
     height, width = picture.shape[:2]
-    return max(1, round(_IMAGE_PX * float(width) / max(height, width)))
+    shown: int = max(1, round(_IMAGE_PX * width / max(height, width)))
+    return shown
 
 
 @cached.per_picture(shared=256, upload=16)
