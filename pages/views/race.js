@@ -190,18 +190,16 @@ class Race {
     }
     ctx.fillText(header.rows.axis, (x0 + x1) / 2, height - 8);
     const told = header.racers.map((racer, i) => this.drawRow(ctx, racer, x, 24 + ROW * (i + 0.68))).filter(Boolean);
-    this.pairs.node.setAttribute('aria-label', told.length ? `${header.rows.title}: ${told.join('; ')}` : header.waiting);
+    this.pairs.node.setAttribute(
+      'aria-label',
+      told.length ? `${header.rows.title}: ${told.join('; ')}` : header.waiting,
+    );
   }
 
   drawRow(ctx, racer, x, y) {
-    const { colors, header } = this.now;
-    ctx.textAlign = 'left';
-    ctx.font = `13px ${colors.font}`;
-    const left = x(header.rows.range[0]);
-    ctx.fillStyle = colors.ink;
-    ctx.fillText(racer.title, left, y - 19);
-    ctx.fillStyle = colors.muted;
-    ctx.fillText(racer.told, left + ctx.measureText(racer.title).width + 12, y - 19);
+    const left = x(this.now.header.rows.range[0]);
+    const wide = this.label(ctx, racer.title, left, y, this.now.colors.ink);
+    this.label(ctx, racer.told, left + wide + 12, y, this.now.colors.muted);
     if (!racer.dots.length) return racer.told ? `${racer.title} ${racer.told}` : null;
     ctx.fillStyle = racer.color;
     for (const value of racer.dots) {
@@ -214,24 +212,26 @@ class Race {
     return `${racer.title} ${racer.told}`;
   }
 
+  /** Words above a row, on paper of their own so that no line runs through them; how wide they are. */
+  label(ctx, text, at, y, color) {
+    ctx.textAlign = 'left';
+    ctx.font = `13px ${this.now.colors.font}`;
+    const wide = ctx.measureText(text).width;
+    ctx.fillStyle = this.now.colors.paper;
+    if (wide) ctx.fillRect(at - 2, y - 27, wide + 4, 16);
+    ctx.fillStyle = color;
+    ctx.fillText(text, at, y - 19);
+    return wide;
+  }
+
   /** One racer's two accuracies on a line; returns them in words, null before they are measured. */
   drawPair(ctx, racer, x, y) {
     const { colors } = this.now;
-    ctx.textAlign = 'left';
-    ctx.font = `13px ${colors.font}`;
-    const label = (text, at, color) => {
-      const wide = ctx.measureText(text).width;
-      ctx.fillStyle = colors.paper;
-      ctx.fillRect(at - 2, y - 27, wide + 4, 16);
-      ctx.fillStyle = color;
-      ctx.fillText(text, at, y - 19);
-      return wide;
-    };
-    const wide = label(racer.title, x(0), colors.ink);
+    const wide = this.label(ctx, racer.title, x(0), y, colors.ink);
     if (!racer.measured) return null;
     const [whole, mixed] = racer.measured;
     const told = `${this.percent(whole)}, shuffled ${this.percent(mixed)}`;
-    label(told, x(0) + wide + 12, colors.muted);
+    this.label(ctx, told, x(0) + wide + 12, y, colors.muted);
     line(ctx, colors.line, 4, x(mixed), y, x(whole), y);
     ctx.fillStyle = racer.color;
     dot(ctx, x(whole), y, 7);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -17,6 +18,7 @@ HEIGHT_PX = 420
 SYMBOLS = ("circle", "square", "diamond", "cross")
 LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}}
 GAP = 0.02  # between the panels of the norms, of the whole width
+VEIL = 0.8  # opacity of what does not share the mean
 
 
 def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> go.Figure:
@@ -48,7 +50,12 @@ def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> go.Figure:
         showlegend=True,
         legend=LEGEND,
         xaxis={"title": {"text": "block, from the picture to the head"}, "dtick": 1},
-        yaxis={"title": {"text": "norm of the gradient"}, "type": "log", "exponentformat": "power"},
+        yaxis={
+            "title": {"text": "norm of the gradient"},
+            "type": "log",
+            "dtick": 1,
+            "exponentformat": "power",
+        },
     )
     return figure.figure()
 
@@ -66,75 +73,83 @@ def norms_figure(
         members: by the norm's title (B, N, D).
         at: (picture, token, channel) of the asked number.
     """
-    palette, figure = PALETTES[mode], PlainFigure(mode)
+    figure = PlainFigure(mode)
     pictures, count, channels = tokens.shape
     rows = tokens.reshape(pictures * count, channels)
-    top = float(np.abs(rows).max()) or 1.0
     wide = (1 - GAP * (len(members) - 1)) / len(members)
-    axes = {}
     for place, (title, inside) in enumerate(members.items()):
         axis = "" if place == 0 else str(place + 1)
         left = place * (wide + GAP)
-        figure.add(
-            "heatmap",
-            z=rows.tolist(),
-            xaxis=f"x{axis}",
-            yaxis="y",
-            zmin=-top,
-            zmax=top,
-            colorscale=colorscale(DIVERGING),
-            showscale=place == len(members) - 1,
-            colorbar={"thickness": 10, "len": 0.6, "outlinewidth": 0},
-            hovertemplate=f"{title}: row %{{y}}, channel %{{x}}: %{{z:.2f}}<extra></extra>",
-        )
-        dimmed = np.where(inside.reshape(rows.shape), np.nan, 1.0)
-        figure.add(
-            "heatmap",
-            z=[[None if np.isnan(value) else value for value in row] for row in dimmed],
-            xaxis=f"x{axis}",
-            yaxis="y",
-            colorscale=[(0, palette.paper), (1, palette.paper)],
-            opacity=0.78,
-            showscale=False,
-            hoverinfo="skip",
-        )
-        figure.shape(
-            type="rect",
-            xref=f"x{axis}",
-            x0=at[2] - 0.5,
-            x1=at[2] + 0.5,
-            y0=at[0] * count + at[1] - 0.5,
-            y1=at[0] * count + at[1] + 0.5,
-            line={"color": palette.query, "width": 2.5},
-        )
+        _panel(figure, f"x{axis}", rows, inside.reshape(rows.shape), title, mode)
+        _frame(figure, f"x{axis}", (at[0] * count + at[1], at[2]), mode)
         for picture in range(1, pictures):
-            edge = picture * count - 0.5
-            figure.shape(
-                type="line",
-                xref=f"x{axis}",
-                x0=-0.5,
-                x1=channels - 0.5,
-                y0=edge,
-                y1=edge,
-                line={"color": palette.ink, "width": 1.5},
-            )
-        axes[f"xaxis{axis}"] = {
-            "domain": [left, left + wide],
-            "anchor": "y",
-            "title": {"text": title},
-            "showticklabels": False,
-            "showgrid": False,
-            "automargin": True,
+            _edge(figure, f"x{axis}", picture * count - 0.5, channels, mode)
+        named: dict[str, Any] = {
+            f"xaxis{axis}": {
+                "domain": [left, left + wide],
+                "anchor": "y",
+                "title": {"text": title, "font": {"size": 13, "color": PALETTES[mode].muted}},
+                "showticklabels": False,
+                "showgrid": False,
+                "zeroline": False,
+                "ticks": "",
+            }
         }
-    ticks = [picture * count + (count - 1) / 2 for picture in range(pictures)]
+        figure.layout(**named)
     figure.layout(
         height=HEIGHT_PX,
         yaxis={
             "autorange": "reversed",
             "showgrid": False,
-            "tickvals": ticks,
+            "tickvals": [picture * count + (count - 1) / 2 for picture in range(pictures)],
             "ticktext": [f"picture {picture + 1}" for picture in range(pictures)],
         },
-        **axes,
     )
     return figure.figure()
+
+
+def _panel(
+    figure: PlainFigure,
+    axis: str,
+    rows: NDArray[np.floating],
+    inside: NDArray[np.bool_],
+    title: str,
+    mode: Mode,
+) -> None:
+    """The numbers of one norm, and over them a veil of paper where a number has another mean."""
+    top, paper = float(np.abs(rows).max()) or 1.0, PALETTES[mode].paper
+    figure.add(
+        "heatmap",
+        z=rows.tolist(),
+        xaxis=axis,
+        yaxis="y",
+        zmin=-top,
+        zmax=top,
+        colorscale=colorscale(DIVERGING),
+        showscale=axis == "x",
+        colorbar={"thickness": 10, "len": 0.6, "outlinewidth": 0},
+        hovertemplate=f"{title}: row %{{y}}, channel %{{x}}: %{{z:.2f}}<extra></extra>",
+    )
+    veil = [[None if shared else 1.0 for shared in row] for row in inside.tolist()]
+    figure.add(
+        "heatmap",
+        z=veil,
+        xaxis=axis,
+        yaxis="y",
+        colorscale=[(0, paper), (1, paper)],
+        opacity=VEIL,
+        showscale=False,
+        hoverinfo="skip",
+    )
+
+
+def _frame(figure: PlainFigure, axis: str, cell: tuple[int, int], mode: Mode) -> None:
+    row, col = cell
+    line = {"color": PALETTES[mode].query, "width": 2.5}
+    figure.shape(type="rect", xref=axis, x0=col - 0.5, x1=col + 0.5, y0=row - 0.5, y1=row + 0.5, line=line)
+
+
+def _edge(figure: PlainFigure, axis: str, y: float, channels: int, mode: Mode) -> None:
+    """Between two pictures."""
+    line = {"color": PALETTES[mode].ink, "width": 1.5}
+    figure.shape(type="line", xref=axis, x0=-0.5, x1=channels - 0.5, y0=y, y1=y, line=line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,7 +69,7 @@ def draw() -> None:
     page.drawers("experiments.gradient", math=MATH, code=_code)
 
 
-def _code() -> tuple[object, ...]:
+def _code() -> tuple[Callable[..., object], ...]:
     from vitviz.models.layers import Block
     from vitviz.probe.gradients import gradient_norms
 
@@ -108,7 +109,8 @@ def reached(found: Result) -> str:
         rows = found.where(variant=name)
         tests = [float(row["test"]) for row in rows if "test" in row]
         broken = sum("diverged" in row for row in rows)
-        parts = [f"{percent(min(tests))} to {percent(max(tests))}" if tests else ""]
+        ends = [percent(end(tests)) for end in (min, max)] if tests else [""]
+        parts = [" to ".join(dict.fromkeys(ends))]
         parts += [f"{broken} diverged"] if broken else []
         if any(parts):
             said.append(f"{title} {', '.join(filter(None, parts))}")

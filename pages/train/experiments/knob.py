@@ -72,7 +72,7 @@ def draw() -> None:
 
 def _draw_stored(knob: Knob) -> None:
     found = stored.result("one_knob_digits")
-    rows = [] if found is None else knob_rows(found, knob.name)
+    rows = {} if found is None else knob_rows(found, knob.name)
     if found is None or len(rows) < 2:
         st.info(
             f"{knob.title} was not turned in the stored experiment as yet: train it here.",

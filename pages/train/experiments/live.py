@@ -32,8 +32,7 @@ def start_button(config: RunConfig | ValueError, key: str, label: str) -> None:
     st.button(
         label,
         key=f"{key}._start",
-        # White on the primary colour of the dark theme is too faint to read.
-        type="primary" if nouns.mode() == "light" else "secondary",
+        type=nouns.first_button(),
         icon=":material/play_arrow:",
         disabled=isinstance(config, ValueError),
         on_click=_start,
@@ -153,7 +152,7 @@ def _variant(title: str, members: Sequence[Run]) -> Variant:
 def _mean_curve(curves: Sequence[np.ndarray]) -> np.ndarray:
     """The mean over as many points as all have."""
     most = min(curve.shape[1] for curve in curves)
-    return np.mean([curve[:, :most] for curve in curves], axis=0)
+    return np.asarray(np.mean([curve[:, :most] for curve in curves], axis=0))
 
 
 def dataset(key: str, options: Sequence[str]) -> str:

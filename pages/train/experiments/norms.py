@@ -64,6 +64,7 @@ def draw() -> None:
         f" {tokens.shape[1]} tokens, the first {CHANNELS} of {one.embed_dim} channels. Bright is what shares its"
         f" mean with the framed number, {signed(float(tokens[at]), 3)}."
     )
+    moves = [round(moved_by_others(tokens, name, others), 4) for name in NORMS]
     rows = {
         "Norm": list(NORMS.values()),
         "Numbers in a mean": [int(result.members.sum()) for result in found.values()],
@@ -71,19 +72,17 @@ def draw() -> None:
         "Mean": [round(result.mean, 3) for result in found.values()],
         "Deviation": [round(result.deviation, 3) for result in found.values()],
         "The number becomes": [round(float(result.values[at]), 3) for result in found.values()],
-        "Picture 1 moves with the others by": [
-            round(moved_by_others(tokens, name, others), 4) for name in NORMS
-        ],
+        "Picture 1 moves with the others by": moves,
     }
     st.dataframe(rows, hide_index=True, key="experiments.norms_table")
-    page.caption(describe(rows["Norm"], rows["Picture 1 moves with the others by"]))
+    page.caption(describe(list(NORMS.values()), moves))
     page.drawers("experiments.norms", math=MATH, code=(normed, moved_by_others))
 
 
-def describe(names: list[object], moves: list[object]) -> str:
+def describe(names: list[str], moves: list[float]) -> str:
     """Which norms make a picture depend on the others of its batch, from the numbers."""
-    moved = [f"{name} ({float(str(move)):.2g})" for name, move in zip(names, moves, strict=True) if move]
-    rest = [str(name) for name, move in zip(names, moves, strict=True) if not move]
+    moved = [f"{name} ({move:.2g})" for name, move in zip(names, moves, strict=True) if move]
+    rest = [name for name, move in zip(names, moves, strict=True) if not move]
     return (
         f"Other pictures in the batch change what picture 1 becomes under {', '.join(moved) or 'none'} (root mean"
         f" square, where a deviation is 1); under {', '.join(rest) or 'none'} they do not."

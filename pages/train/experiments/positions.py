@@ -11,9 +11,11 @@ from pages.shell import nouns, page
 from pages.stores import catalogue
 from pages.train.experiments import knob as knob_section
 from pages.train.experiments import stored
+from pages.views.race import race as race_view
 from vitviz.analysis.one_change import describe_knob
 from vitviz.experiments.knobs import KNOBS
 from vitviz.lessons.of_experiments import knob_rows
+from vitviz.plots.one_change import payload
 from vitviz.training.races import CODES
 from vitviz.words import percent
 
@@ -49,6 +51,8 @@ def draw() -> None:
     rows = {} if found is None else knob_rows(found, "positions")
     if found is not None and len(rows) > 1:
         shown = knob_section.stored_variants(found, KNOBS["positions"])
+        epochs = float(found.settings["epochs"])
+        race_view(payload(shown, 0.1, epochs, "digits' test pictures"), key="experiments.positions_view")
         page.caption(
             f"Over seeds, on digits. {describe_knob(shown, knob_section.base_name(KNOBS['positions']))}"
         )

@@ -34,12 +34,13 @@ def how(found: Result, rows: list[Row]) -> str:
     settings = found.settings
     seeds = sorted({int(row["seed"]) for row in rows})
     made = tuple(found.made[place] for place in sorted({int(row["made"]) for row in rows}))
+    counted = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
     short = (
         f" {found.missing} trainings of the whole experiment were not made as yet." if found.missing else ""
     )
     length = f"{settings['epochs']:g} epochs" if "epochs" in settings else f"{settings['updates']:,} updates"
     return (
         f"Stored, not live: {length} of {settings['dataset']} in batches of {settings['batch_size']}, learning rate"
-        f" {settings['learning_rate']:g}, seeds {', '.join(map(str, seeds))}; {plain(told(made))}."
+        f" {settings['learning_rate']:g}, {counted}; {plain(told(made))}."
         f" `{found.command}`{short}"
     )
