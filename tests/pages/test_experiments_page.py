@@ -89,9 +89,7 @@ def test_what_a_slip_costs_stands_in_the_file(open_app: OpenApp, dataset: str) -
 
 
 def test_a_puzzle_tells_nothing_before_a_line_is_chosen(open_app: OpenApp) -> None:
-    for number, (name, slip) in enumerate(SLIPS.items(), start=1):
-        if number not in (1, 7):
-            continue
+    for number, (name, slip) in list(enumerate(SLIPS.items(), start=1))[::4]:
         app = opened(open_app, "spot", experiments__puzzle=str(number))
         words = captions(app) + " ".join(part.value for part in app.main.markdown)
         assert slip.title not in words and slip.why not in words
