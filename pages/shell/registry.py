@@ -118,6 +118,16 @@ _ALL = (
         parts=("E", "positions", "blocks", "head"),
     ),
     PageEntry(
+        "train/experiments",
+        "experiments",
+        "Experiments",
+        "biotech",
+        "Train",
+        "What does one change of a model or its training cost?",
+        need="blocks",
+        parts=("E", "positions", "blocks", "head"),
+    ),
+    PageEntry(
         "beyond/on_picture",
         "on_your_picture",
         "On your picture",

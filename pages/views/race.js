@@ -1,4 +1,5 @@
-// A race of models: accuracy over epochs, each line named at its end; beside it whole against shuffled pictures.
+// A race of models: accuracy over epochs, each line named at its end; beside it whole against shuffled pictures, or,
+// where the message has `rows`, every seed of every model as a dot.
 
 import { dot, levels, line, niceStep, spread, stroke, upwards } from './kit/axes.js';
 import { canvas, el, live, tooltip } from './kit/dom.js';
@@ -21,7 +22,7 @@ class Race {
     el(this.left, 'div', { class: 'ra-title' }, 'Accuracy while training');
     el(this.left, 'div', { class: 'ra-note' }, 'on validation pictures, which no model is trained on');
     this.curves = canvas(this.left, { class: 'ra-curves' });
-    el(this.right, 'div', { class: 'ra-title' }, 'Whole, and with shuffled patches');
+    this.title = el(this.right, 'div', { class: 'ra-title' });
     this.note = el(this.right, 'div', { class: 'ra-note' });
     this.pairs = canvas(this.right, { role: 'img' });
     this.tip = tooltip(this.root);
@@ -169,24 +170,68 @@ class Race {
     this.pairs.node.setAttribute('aria-label', told.length ? whole : header.waiting);
   }
 
+  /** Every racer's seeds as dots on the rows' own scale, their mean as a bar. */
+  drawSeeds(width) {
+    const { header, colors } = this.now;
+    const height = 24 + ROW * header.racers.length + PLOT.bottom;
+    const ctx = this.pairs.size(width, height);
+    const [x0, x1, y1] = [8, width - 12, height - PLOT.bottom];
+    const [low, high] = header.rows.range;
+    const x = (share) => x0 + ((x1 - x0) * (share - low)) / (high - low);
+    ctx.font = `12px ${colors.font}`;
+    ctx.textBaseline = 'middle';
+    ctx.textAlign = 'center';
+    for (let k = 0; k <= 4; k++) {
+      const share = low + ((high - low) * k) / 4;
+      const at = Math.round(x(share)) + 0.5;
+      line(ctx, colors.line, 1, at, 16, at, y1);
+      ctx.fillStyle = colors.muted;
+      ctx.fillText(String(+(100 * share).toFixed(1)), Math.min(at, width - 16), y1 + 14);
+    }
+    ctx.fillText(header.rows.axis, (x0 + x1) / 2, height - 8);
+    const told = header.racers.map((racer, i) => this.drawRow(ctx, racer, x, 24 + ROW * (i + 0.68))).filter(Boolean);
+    this.pairs.node.setAttribute(
+      'aria-label',
+      told.length ? `${header.rows.title}: ${told.join('; ')}` : header.waiting,
+    );
+  }
+
+  drawRow(ctx, racer, x, y) {
+    const left = x(this.now.header.rows.range[0]);
+    const wide = this.label(ctx, racer.title, left, y, this.now.colors.ink);
+    this.label(ctx, racer.told, left + wide + 12, y, this.now.colors.muted);
+    if (!racer.dots.length) return racer.told ? `${racer.title} ${racer.told}` : null;
+    ctx.fillStyle = racer.color;
+    for (const value of racer.dots) {
+      ctx.globalAlpha = 0.7;
+      dot(ctx, x(value), y, 5);
+    }
+    ctx.globalAlpha = 1;
+    const mean = x(racer.dots.reduce((sum, value) => sum + value, 0) / racer.dots.length);
+    line(ctx, racer.color, 3, mean, y - 10, mean, y + 10);
+    return `${racer.title} ${racer.told}`;
+  }
+
+  /** Words above a row, on paper of their own so that no line runs through them; how wide they are. */
+  label(ctx, text, at, y, color) {
+    ctx.textAlign = 'left';
+    ctx.font = `13px ${this.now.colors.font}`;
+    const wide = ctx.measureText(text).width;
+    ctx.fillStyle = this.now.colors.paper;
+    if (wide) ctx.fillRect(at - 2, y - 27, wide + 4, 16);
+    ctx.fillStyle = color;
+    ctx.fillText(text, at, y - 19);
+    return wide;
+  }
+
   /** One racer's two accuracies on a line; returns them in words, null before they are measured. */
   drawPair(ctx, racer, x, y) {
     const { colors } = this.now;
-    ctx.textAlign = 'left';
-    ctx.font = `13px ${colors.font}`;
-    const label = (text, at, color) => {
-      const wide = ctx.measureText(text).width;
-      ctx.fillStyle = colors.paper;
-      ctx.fillRect(at - 2, y - 27, wide + 4, 16);
-      ctx.fillStyle = color;
-      ctx.fillText(text, at, y - 19);
-      return wide;
-    };
-    const wide = label(racer.title, x(0), colors.ink);
+    const wide = this.label(ctx, racer.title, x(0), y, colors.ink);
     if (!racer.measured) return null;
     const [whole, mixed] = racer.measured;
     const told = `${this.percent(whole)}, shuffled ${this.percent(mixed)}`;
-    label(told, x(0) + wide + 12, colors.muted);
+    this.label(ctx, told, x(0) + wide + 12, y, colors.muted);
     line(ctx, colors.line, 4, x(mixed), y, x(whole), y);
     ctx.fillStyle = racer.color;
     dot(ctx, x(whole), y, 7);
@@ -226,11 +271,16 @@ class Race {
     const wide = stacked ? width : Math.round((width - 24) * 0.6);
     this.left.style.width = `${wide}px`;
     this.right.style.width = `${stacked ? width : width - 24 - wide}px`;
-    this.note.textContent = header.images
+    const { rows } = header;
+    this.title.textContent = rows ? rows.title : 'Whole, and with shuffled patches';
+    const measured = header.images
       ? `${header.images.toLocaleString('en')} ${header.split} pictures, after ${+header.at.toPrecision(3)} epochs`
       : 'measured at every snapshot and at the end';
     this.area = this.drawCurves(wide);
-    this.drawPairs(stacked ? width : width - 24 - wide);
+    this.note.textContent = rows ? rows.note : measured;
+    const beside = stacked ? width : width - 24 - wide;
+    if (rows) this.drawSeeds(beside);
+    else this.drawPairs(beside);
   }
 }
 

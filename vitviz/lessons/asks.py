@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vitviz.lessons import of_convolutions, of_costs, of_formulas, of_models, of_results, of_weights
+from vitviz.lessons import (
+    of_convolutions,
+    of_costs,
+    of_experiments,
+    of_formulas,
+    of_models,
+    of_results,
+    of_weights,
+)
 from vitviz.lessons.fields import LessonError, build, listed
 from vitviz.lessons.kinds import Measure
 from vitviz.words import cut
@@ -19,6 +27,7 @@ MEASURES: dict[str, type[Any]] = {
     "attention_over_convolutions": of_convolutions.AttentionOverConvolutions,
     "blocks_to_reach": of_formulas.BlocksToReach,
     "data_leader": of_results.DataLeader,
+    "knob_best": of_experiments.KnobBest,
     "longer_branch": of_models.LongerBranch,
     "looks_at": of_models.LooksAt,
     "masked_pairs": of_formulas.MaskedPairs,
@@ -33,10 +42,12 @@ MEASURES: dict[str, type[Any]] = {
     "share_of_e": of_weights.ShareOfE,
     "shuffled": of_models.Shuffled,
     "sinusoid_similarity": of_formulas.SinusoidSimilarity,
+    "slip_cost": of_experiments.SlipCost,
     "slower_here": of_costs.SlowerHere,
     "tokens_share": of_models.TokensShare,
     "truest_map": of_models.TruestMap,
     "variance_held": of_weights.VarianceHeld,
+    "weakest_gradient": of_experiments.WeakestGradient,
     "window_cost": of_formulas.WindowCost,
 }
 NAMES = {measure: name for name, measure in MEASURES.items()}

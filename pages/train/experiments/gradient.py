@@ -1,0 +1,147 @@
+"""Why residual connections: the gradient's norm by block, at the start and through training, stored and live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from pages.shell import asking, controls, nouns, page
+from pages.stores import cached
+from pages.train.experiments import stored
+from vitviz.analysis.gradients import Norms, describe, norms_at
+from vitviz.experiments.deep import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
+from vitviz.experiments.result import Result
+from vitviz.lessons.lesson import Question
+from vitviz.lessons.of_experiments import WeakestGradient
+from vitviz.plots.why import gradient_figure
+from vitviz.words import percent, plural
+
+DEPTHS = (2, 4, 8, 12, 16, 24)
+QUESTION = Question(
+    "After ten updates of a twelve-block ViT: in which of the four does the first block get the smallest gradient,"
+    " measured by the last block's?",
+    WeakestGradient(),
+)
+MATH = r"""
+With residual connections a block is $z_{l} = z_{l-1} + f_l(z_{l-1})$, so
+$\frac{\partial L}{\partial z_{l-1}} = \frac{\partial L}{\partial z_l} (I + J_l)$: whatever the Jacobian $J_l$ of the
+branch is, the gradient also passes unchanged. Without them it is $\frac{\partial L}{\partial z_l} J_l$, a product of as
+many matrices as there are blocks: it vanishes, explodes, or both.
+
+**Pre- and post-norm.** LayerNorm after the sum, $z_l = \mathrm{LN}(z_{l-1} + f_l(z_{l-1}))$, stands *on* the shortcut
+and rescales what passes; before the branch, $z_l = z_{l-1} + f_l(\mathrm{LN}(z_{l-1}))$, the shortcut stays clear
+(Xiong et al. 2020). So post-norm wants a warm-up; these trainings have none, and a constant rate.
+
+Drawn is $\lVert \partial L / \partial \theta_l \rVert_2$ by all parameters of block $l$; every block has as many.
+"""
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="experiments"):
+    """After how many updates, and how deep the models are whose gradient is computed here."""
+
+    updates: int
+    here: bool
+    deep: int
+
+
+def draw() -> None:
+    """The question, the stored norms at a chosen moment, and those that are computed here."""
+    with st.expander("Predict first", icon=":material/quiz:"):
+        asking.ask(QUESTION, "experiments.gradient")
+    found = stored.result(NAME)
+    if found is None:
+        stored.missing(NAME)
+    else:
+        _draw_stored(found)
+    if controls.toggle(
+        Choice.key("here"), "Compute it here at the start", help="Fresh weights, this machine, a few seconds."
+    ):
+        _draw_here()
+    page.caption(
+        "He et al. 2016 on shortcuts; Xiong et al. 2020, fig. 3, on the gradients of both norms at the start;"
+        " Dong et al. 2021: without shortcuts and MLPs all tokens become equal."
+    )
+    page.drawers("experiments.gradient", math=MATH, code=_code)
+
+
+def _code() -> tuple[Callable[..., object], ...]:
+    from vitviz.models.layers import Block
+    from vitviz.probe.gradients import gradient_norms
+
+    return gradient_norms, Block.forward, Block._add
+
+
+def _draw_stored(found: Result) -> None:
+    marks = tuple(int(mark) for mark in found.settings["marks"])
+    updates = controls.select_slider(
+        Choice.key("updates"), "Updates made", marks, 10, format_func=lambda mark: f"{mark:,}"
+    )
+    norms = norms_at(found.rows, marks.index(updates), VARIANTS)
+    page.figure(gradient_figure(norms, nouns.mode()), "experiments.gradient_figure")
+    page.caption(f"{describe(norms, updates)} {reached(found)}")
+    page.caption(stored.how(found, list(found.rows)))
+    columns = {
+        "Model": [VARIANTS[row["variant"]] for row in found.rows],
+        "Seed": [row["seed"] for row in found.rows],
+        "Test accuracy": [row.get("test") for row in found.rows],
+        **{
+            f"Block {block + 1}": [
+                row["norms"][marks.index(updates)][block]
+                if len(row["norms"]) > marks.index(updates)
+                else None
+                for row in found.rows
+            ]
+            for block in range(int(found.settings["depth"]))
+        },
+    }
+    page.csv("These norms (CSV)", columns, f"gradient_norms_{updates}.csv", "experiments.gradient_csv")
+
+
+def reached(found: Result) -> str:
+    """What the trainings came to, variant by variant."""
+    said = []
+    for name, title in VARIANTS.items():
+        rows = found.where(variant=name)
+        tests = [float(row["test"]) for row in rows if "test" in row]
+        broken = sum("diverged" in row for row in rows)
+        ends = [percent(end(tests)) for end in (min, max)] if tests else [""]
+        parts = [" to ".join(dict.fromkeys(ends))]
+        parts += [f"{broken} diverged"] if broken else []
+        if any(parts):
+            said.append(f"{title} {', '.join(filter(None, parts))}")
+    updates = plural(int(found.settings["updates"]), "update")
+    return f"On the test pictures after {updates}: {'; '.join(said)}." if said else ""
+
+
+def _draw_here() -> None:
+    depth = controls.select_slider(Choice.key("deep"), "Blocks", DEPTHS, DEPTH)
+    with st.spinner("Taking the gradient …"):
+        norms = [
+            Norms(name, title, values := _at_start(name, depth), values, values, 1)
+            for name, title in VARIANTS.items()
+        ]
+    page.figure(gradient_figure(norms, nouns.mode()), "experiments.gradient_here")
+    page.caption(f"Seed 0, {PICTURES} digits, fp32. {describe(norms, 0)}")
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _at_start(variant: str, depth: int) -> NDArray[np.float64]:
+    """(depth,) norms of a model that has not been trained."""
+    import torch
+
+    from vitviz.data.preparation import prepare_batch
+    from vitviz.models.vit import VisionTransformer
+    from vitviz.models.zoo import create_model
+    from vitviz.probe.gradients import gradient_norms
+
+    data = cached.dataset(DATASET)
+    inputs = torch.from_numpy(prepare_batch(data.train_images[:PICTURES], PREPARATION))
+    labels = torch.from_numpy(np.array(data.labels_of("train")[:PICTURES], np.int64))
+    model = create_model(deep(variant, depth), seed=0)
+    assert isinstance(model, VisionTransformer)
+    return gradient_norms(model, inputs, labels)

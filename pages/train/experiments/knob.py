@@ -1,0 +1,180 @@
+"""One knob: any one field of the model or its recipe over a few values, stored over seeds, and live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from pages.shell import asking, controls, nouns, page
+from pages.train.experiments import live, stored
+from pages.views.race import race as race_view
+from vitviz.analysis.one_change import Variant, describe_knob, gain, variant
+from vitviz.experiments import knobs
+from vitviz.experiments.knobs import BASES, KNOBS, Knob
+from vitviz.lessons.lesson import Question
+from vitviz.lessons.of_experiments import KnobBest, knob_rows
+from vitviz.models import tally
+from vitviz.plots.one_change import payload
+
+if TYPE_CHECKING:
+    from vitviz.experiments.result import Result
+    from vitviz.training.run_config import RunConfig
+
+STORED, LIVE = "stored", "live"
+HOWS = {STORED: "Stored, three seeds", LIVE: "Train it here"}
+LONGEST = 60
+MATH = r"""
+Everything but one field is the same: the pictures, their order, the seed of the weights, the recipe. What differs is
+therefore due to this field *at this budget*: a value that learns more slowly may win where all train longer.
+
+**Paired seeds.** The difference to the base is taken seed by seed, $\Delta_s = a_s - a_s^{\text{base}}$, and its
+smallest and largest value are said beside the mean. Where they have one sign, every seed agrees.
+
+**Parameters.** A block has $(4 + 2r) D^2$ weights in its linear maps, $r$ the MLP's ratio: heads, readout, scale and
+norm leave that as it is; depth multiplies it, width squares it.
+"""
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="experiments"):
+    """Which knob, whether stored or live, and what the live form asks for."""
+
+    knob: str
+    how: str
+    knob_set: str
+    knob_values: str
+    knob_seeds: int
+    knob_epochs: float
+
+
+def draw() -> None:
+    """The choice of a knob, then what was stored of it or the live form with its run."""
+    with page.row():
+        name = controls.select(
+            Choice.key("knob"), "Knob", tuple(KNOBS), "num_heads", format_func=lambda name: KNOBS[name].title
+        )
+        how = controls.segmented(
+            Choice.key("how"), "Measured", tuple(HOWS), STORED, format_func=HOWS.__getitem__
+        )
+    knob = KNOBS[name]
+    _draw_live(knob) if how == LIVE else _draw_stored(knob)
+    page.caption(knob.said or "No source is cited for this one.")
+    if name == "positions":
+        nouns.link_to(
+            "live_lab", "Five codes of positions race in the lab", **{"live_lab.train": "experiment"}
+        )
+    page.drawers("experiments.knob", math=MATH, code=(Knob.turned, knobs.run_config))
+
+
+def _draw_stored(knob: Knob) -> None:
+    found = stored.result("one_knob_digits")
+    rows = {} if found is None else knob_rows(found, knob.name)
+    if found is None or len(rows) < 2:
+        st.info(
+            f"{knob.title} was not turned in the stored experiment as yet: train it here.",
+            icon=":material/timer:",
+        )
+        return
+    shown = stored_variants(found, knob)
+    epochs = float(found.settings["epochs"])
+    question = Question(f"Which value of '{knob.title}' does best on the digits?", KnobBest(knob.name))
+    with st.expander("Predict first", icon=":material/quiz:"):
+        asking.ask(question, f"experiments.knob.{knob.name}")
+    race_view(
+        payload(shown, 0.1, epochs, "digits' test pictures, read once at the end"),
+        key="experiments.knob_view",
+    )
+    page.caption(describe_knob(shown, base_name(knob)))
+    page.caption(stored.how(found, [row for value in rows.values() for row in value]))
+    columns = columns_of(shown, base_name(knob))
+    st.dataframe(columns, hide_index=True, column_config=FORMATS, key="experiments.knob_table")
+    page.csv("All numbers (CSV)", columns, f"one_knob_{knob.name}.csv", "experiments.knob_csv")
+
+
+def base_name(knob: Knob) -> str:
+    """The name of the variant that is the base itself."""
+    return f"{knob.base(BASES['digits'])}"
+
+
+def stored_variants(found: Result, knob: Knob) -> list[Variant]:
+    """What the file holds of one knob, value by value."""
+    epochs = float(found.settings["epochs"])
+    rows = knob_rows(found, knob.name)
+    return [
+        variant(f"{value}", knob.label(value), rows[value], epochs) for value in knob.values if value in rows
+    ]
+
+
+FORMATS: dict[str, Any] = {
+    "Mean": st.column_config.NumberColumn(format="percent"),
+    "Lowest": st.column_config.NumberColumn(format="percent"),
+    "Highest": st.column_config.NumberColumn(format="percent"),
+    "Against the base, points": st.column_config.NumberColumn(format="%.1f"),
+    "Training, core-seconds": st.column_config.NumberColumn(format="%.1f"),
+    "Parameters": st.column_config.NumberColumn(format="localized"),
+}
+
+
+def columns_of(shown: list[Variant], base: str) -> dict[str, list[object]]:
+    """Every variant's numbers, as the file has them."""
+    own = next((one for one in shown if one.name == base), None)
+    gains = [None if own is None else gain(one, own) for one in shown]
+    return {
+        "Value": [one.title for one in shown],
+        "Mean": [one.mean if one.test else None for one in shown],
+        "Lowest": [min(one.test.values()) if one.test else None for one in shown],
+        "Highest": [max(one.test.values()) if one.test else None for one in shown],
+        "Against the base, points": [None if found is None else found.mean for found in gains],
+        "Seeds": [len(one.test) for one in shown],
+        "Training, core-seconds": [
+            sum(one.seconds) / len(one.seconds) if one.seconds else None for one in shown
+        ],
+        "Parameters": [one.parameters for one in shown],
+    }
+
+
+def _draw_live(knob: Knob) -> None:
+    config = _form(knob)
+    with page.row():
+        live.start_button(config, "experiments.knob", "Train them, one after the other")
+        if not isinstance(config, ValueError):
+            sizes = sorted({sum(tally.parameters(member.model).values()) for member in config.members})
+            words = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+            page.caption(
+                f"{len(config.members)} models of {words} parameters, {config.train.epochs:g} epochs each."
+            )
+    run = live.newest(f"{knobs.PRESET}:{knob.name}")
+    if run is not None:
+        live.draw(run, partial(_tell, knob, run.config().train.dataset))
+
+
+def _tell(knob: Knob, dataset: str, found: Sequence[Variant]) -> str:
+    """What a live run's variants come to; the base is the one that is called as the base's value is."""
+    own = knob.label(knob.base(BASES[dataset]))
+    return describe_knob(found, next((one.name for one in found if one.title == own), ""))
+
+
+def _form(knob: Knob) -> RunConfig | ValueError:
+    """Draws the live form; the run that it describes, or why it cannot be."""
+    with page.row():
+        dataset = live.dataset(Choice.key("knob_set"), tuple(BASES))
+        offered = ", ".join(knob.label(value) for value in knob.values)
+        words = f"2 to {knobs.MOST_VALUES}, with commas between them."
+        if knob.numeric:
+            controls.follow_default(Choice.key("knob_values"), offered)
+            text = controls.text(Choice.key("knob_values"), "Values", offered, LONGEST, help=words)
+        start = float(BASES[dataset].train.epochs or 1.0)
+        controls.follow_default(Choice.key("knob_epochs"), start)
+        epochs = controls.real(Choice.key("knob_epochs"), "Epochs", start, 1.0, help="Of every model.")
+        seeds = controls.segmented(
+            Choice.key("knob_seeds"), "Seeds", (1, 2, 3), 1, help="Each of all values."
+        )
+    try:
+        values = knob.parse(text) if knob.numeric else knobs.checked(knob.values)
+        return knobs.run_config(dataset, knob.name, values, seeds, epochs)
+    except ValueError as error:
+        return error

@@ -1,0 +1,162 @@
+"""One click trains the chosen models here, in turn: started, watched while it runs, and read as the stored ones are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from pages.shell import controls, nouns, page
+from pages.stores import runs, visit
+from pages.views.race import race as race_view
+from vitviz.analysis.one_change import Variant
+from vitviz.models import tally
+from vitviz.plots.one_change import payload
+from vitviz.words import plain, reason
+
+if TYPE_CHECKING:
+    from vitviz.training.run_config import RunConfig
+    from vitviz.training.runs import Run
+
+POLL_S = 0.5
+NOTICE = "experiments._notice"
+WATCHED = "experiments._watched"  # whether the last run of the script saw a training under way
+Told = Callable[[Sequence[Variant]], str]
+
+
+def start_button(config: RunConfig | ValueError, key: str, label: str) -> None:
+    """Starts what is described; disabled, with the reason under it, where it cannot be."""
+    st.button(
+        label,
+        key=f"{key}._start",
+        type=nouns.first_button(),
+        icon=":material/play_arrow:",
+        disabled=isinstance(config, ValueError),
+        on_click=_start,
+        args=(config,),
+    )
+    if isinstance(config, ValueError):
+        st.error(f"This cannot be trained: {plain(str(config))}.", icon=":material/block:")
+    if notice := st.session_state.pop(NOTICE, None):
+        st.warning(plain(notice), icon=":material/info:")
+
+
+def _start(config: RunConfig) -> None:
+    from vitviz.training.executor import ExecutorError
+
+    here = visit.current()
+    try:
+        owned = replace(config, owner=here.owner, lease_s=runs.LEASE_S)
+        run = runs.executor().start(owned, visit.address())
+    except (ExecutorError, ValueError) as error:
+        st.session_state[NOTICE] = f"It cannot start: {error}."
+    except OSError as error:
+        st.session_state[NOTICE] = f"It cannot start: the runs' folder cannot be written ({reason(error)})."
+    else:
+        runs.adopt(here, run.id)
+
+
+def newest(preset: str) -> Run | None:
+    """The visit's newest run of one preset."""
+    for run in runs.mine(visit.current()):
+        if run.config().preset == preset:
+            return run
+    return None
+
+
+def draw(run: Run, tell: Told) -> None:
+    """How a run stands, its curves and seeds, and what they say; polls while it trains.
+
+    Args:
+        run: an experiment's.
+        tell: says what the variants come to.
+    """
+    active = st.session_state[WATCHED] = runs.status(run).active
+    st.fragment(_draw, run_every=POLL_S if active else None)(run, tell)
+
+
+def _draw(run: Run, tell: Told) -> None:
+    from vitviz.training.runs import RunError
+
+    try:
+        _stage(run, tell)
+    except (RunError, FileNotFoundError):
+        if run.exists():
+            raise
+        st.rerun()  # it was removed meanwhile
+
+
+def _stage(run: Run, tell: Told) -> None:
+    runs.watch(visit.current())
+    status, config = runs.status(run), run.config()
+    left = "" if status.seconds_left is None else f" · {status.seconds_left:.0f} s left"
+    words = f"{status.state} · epoch {status.epoch:.1f} · {status.seconds:.0f} s of training"
+    st.progress(min(max(status.progress, 0.0), 1.0), text=words + (left if status.state == "running" else ""))
+    found = variants(run)
+    waiting = "The first accuracies come within seconds." if status.active else "Nothing was measured."
+    message = payload(
+        found,
+        1 / config.model.num_classes,
+        float(config.train.epochs or 1),
+        "on the test pictures, read once at the end",
+        waiting,
+    )
+    race_view(message, key="experiments.live_view")
+    said = " ".join(filter(None, [tell(found), status.message and f"{plain(status.message)}."]))
+    page.caption(said or "The test pictures are read when the trainings end.")
+    _buttons(run, status.active)
+    if st.session_state.get(WATCHED) and not status.active:
+        st.session_state[WATCHED] = False
+        st.rerun()
+
+
+def _buttons(run: Run, active: bool) -> None:
+    with st.container(horizontal=True, gap="small"):
+        if (
+            active
+            and runs.may_change(visit.current(), run)
+            and st.button("Stop", key="experiments._stop", icon=":material/stop:")
+        ):
+            runs.executor().stop(run)
+        if not active:
+            nouns.link_to("live_lab", "Look into its models in the lab", **{"live_lab.run": run.id})
+
+
+def variants(run: Run) -> list[Variant]:
+    """The models of a run, those that differ in their seed alone as one, in the order of the run."""
+    groups: dict[str, list[Run]] = {}
+    for member in runs.models_of(run):
+        groups.setdefault(member.config().name, []).append(member)
+    return [_variant(title, members) for title, members in groups.items()]
+
+
+def _variant(title: str, members: Sequence[Run]) -> Variant:
+    logs = {member.config().train.seed: runs.log(member.id).read() for member in members}
+    tested: Mapping[int, float] = {
+        seed: float(log.test["accuracy"]) for seed, log in logs.items() if log.test is not None
+    }
+    return Variant(
+        members[0].directory.name,
+        title,
+        _mean_curve([log.validation()[[1, -1]] for log in logs.values()]),
+        tested,
+        tuple(member.status().seconds for member in members),
+        sum(tally.parameters(members[0].config().model).values()),
+        sum(any(event.get("event") == "diverged" for event in log.events) for log in logs.values()),
+    )
+
+
+def _mean_curve(curves: Sequence[np.ndarray]) -> np.ndarray:
+    """The mean over as many points as all have."""
+    most = min(curve.shape[1] for curve in curves)
+    return np.asarray(np.mean([curve[:, :most] for curve in curves], axis=0))
+
+
+def dataset(key: str, options: Sequence[str]) -> str:
+    """Draws the choice of the data set."""
+    from vitviz.data.datasets import DATASETS
+
+    return controls.segmented(key, "Data set", tuple(options), format_func=lambda name: DATASETS[name].title)

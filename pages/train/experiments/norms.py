@@ -1,0 +1,106 @@
+"""Why LayerNorm: what it averages, beside batch, instance and group norm, on a model's own tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from pages.shell import controls, nouns, page, stand_in
+from pages.stores import cached
+from vitviz.analysis.norms import GROUPS, NORMS, moved_by_others, normed
+from vitviz.models.abilities import abilities, as_vit
+from vitviz.plots.why import norms_figure
+from vitviz.words import plural, signed
+
+PICTURES, TOKENS, CHANNELS = 3, 8, 16  # drawn; more could not be told apart
+MATH = r"""
+All four compute $y = \gamma \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta$; they differ in the numbers of the
+array (pictures $B$, tokens $N$, channels $D$) over which the mean $\mu$ and the variance $\sigma^2$ are taken:
+
+| | averages over | as many means as |
+|---|---|---|
+| LayerNorm (Ba et al. 2016) | channels of one token | $B N$ |
+| Batch norm (Ioffe and Szegedy 2015) | pictures and tokens, one channel | $D$ |
+| Instance norm (Ulyanov et al. 2016) | tokens of one picture, one channel | $B D$ |
+| Group norm (Wu and He 2018) | tokens of one picture, a group of $D/G$ channels | $B G$ |
+
+Batch norm alone mixes pictures: in training a token's value depends on who else is in the batch, and afterwards running
+means stand in for them.
+"""
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="experiments"):
+    """The number whose mean is asked about: picture, token and channel, from 1."""
+
+    norm_picture: int
+    norm_token: int
+    norm_channel: int
+
+
+def draw() -> None:
+    """The number that is asked about, the four norms side by side, and what each does with it."""
+    choice = nouns.choice()
+    able = abilities(choice.config)
+    if not able.blocks:
+        stand_in.offer(
+            able.blocks.why_not, "experiments.norms_instead", fits=lambda c: bool(abilities(c).blocks)
+        )
+        return
+    one = as_vit(choice.config)
+    tokens, others = _tokens(0), _tokens(PICTURES)
+    picture, token, channel = _choose()
+    at = (picture - 1, token - 1, channel - 1)
+    shown = tokens[:, :TOKENS, :CHANNELS]
+    groups = GROUPS if one.embed_dim % GROUPS == 0 else 1
+    found = {name: normed(tokens, name, at, groups) for name in NORMS}
+    members = {NORMS[name]: result.members[:, :TOKENS, :CHANNELS] for name, result in found.items()}
+    page.untrained_note(choice.trained_on)
+    page.figure(norms_figure(shown, members, at, nouns.mode()), "experiments.norms_figure")
+    page.caption(
+        f"What enters block 1 of {choice.title} for {plural(PICTURES, 'picture')}: the first {TOKENS} of"
+        f" {tokens.shape[1]} tokens, the first {CHANNELS} of {one.embed_dim} channels. Bright is what shares its"
+        f" mean with the framed number, {signed(float(tokens[at]), 3)}."
+    )
+    moves = [round(moved_by_others(tokens, name, others), 4) for name in NORMS]
+    rows = {
+        "Norm": list(NORMS.values()),
+        "Numbers in a mean": [int(result.members.sum()) for result in found.values()],
+        "Means in all": [result.means for result in found.values()],
+        "Mean": [round(result.mean, 3) for result in found.values()],
+        "Deviation": [round(result.deviation, 3) for result in found.values()],
+        "The number becomes": [round(float(result.values[at]), 3) for result in found.values()],
+        "Picture 1 moves with the others by": moves,
+    }
+    st.dataframe(rows, hide_index=True, key="experiments.norms_table")
+    page.caption(describe(list(NORMS.values()), moves))
+    page.drawers("experiments.norms", math=MATH, code=(normed, moved_by_others))
+
+
+def describe(names: list[str], moves: list[float]) -> str:
+    """Which norms make a picture depend on the others of its batch, from the numbers."""
+    moved = [f"{name} ({move:.2g})" for name, move in zip(names, moves, strict=True) if move]
+    rest = [name for name, move in zip(names, moves, strict=True) if not move]
+    return (
+        f"Other pictures in the batch change what picture 1 becomes under {', '.join(moved) or 'none'} (root mean"
+        f" square, where a deviation is 1); under {', '.join(rest) or 'none'} they do not."
+    )
+
+
+def _choose() -> tuple[int, int, int]:
+    with page.row():
+        picture = controls.slider(Choice.key("norm_picture"), "Picture", 1, PICTURES, 1)
+        token = controls.slider(Choice.key("norm_token"), "Token", 1, TOKENS, 3)
+        channel = controls.slider(Choice.key("norm_channel"), "Channel", 1, CHANNELS, 6)
+    return picture, token, channel
+
+
+def _tokens(first: int) -> np.ndarray:
+    """(pictures, tokens, channels) that enter block 1, of pictures like those that the model learned from."""
+    choice, now = nouns.choice(), nouns.current()
+    name = choice.trained_on if choice.trained_on in ("digits", "shapes", "cifar10", "mnist") else "digits"
+    keys = [f"{name}:{index}" for index in range(first, first + PICTURES)]
+    captures = [cached.captured(choice, now.step, key, ("blocks.0.input",), (0.5, 0.5)) for key in keys]
+    return np.concatenate([found["blocks.0.input"] for found in captures])

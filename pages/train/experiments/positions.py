@@ -1,0 +1,106 @@
+"""Why positions: none, a poor table and a good one, as the lecture has them and as they are measured here."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import streamlit as st
+
+from pages.shell import nouns, page
+from pages.stores import catalogue
+from pages.train.experiments import knob as knob_section
+from pages.train.experiments import stored
+from pages.views.race import race as race_view
+from vitviz.analysis.one_change import describe_knob
+from vitviz.experiments.knobs import KNOBS
+from vitviz.lessons.of_experiments import knob_rows
+from vitviz.plots.one_change import payload
+from vitviz.training.races import CODES
+from vitviz.words import percent
+
+LECTURE_POOR, LECTURE_GOOD = 0.68, 0.95  # after ten epochs of MNIST, recipe F: two tables, not said which
+RACE = "positions_race.json"
+MATH = r"""
+Attention, MLP and LayerNorm treat a set of tokens: with a permutation $\Pi$ of the patches $f(\Pi X) = \Pi f(X)$. A
+model without positions therefore reads a *bag* of patches. That is not nothing: which strokes occur, and how often,
+says much about a digit, and nothing about left and right.
+
+A **poor table** can be worse than none. It adds a number to every token that does not depend on the picture; where the
+numbers are large beside the patch's own, or alike for places that differ (2-D summed: $(r, c)$ and $(c, r)$), it covers
+what the patch shows without saying where it lies.
+"""
+
+
+def draw() -> None:
+    """The lecture's two numbers, the app's own race on three sets, and the stored knob on digits."""
+    st.markdown(
+        f"The lecture compares **two tables** on MNIST, after ten epochs: **{percent(LECTURE_POOR, 0)}** with one,"
+        f" **{percent(LECTURE_GOOD, 0)}** with the other. It does not say which; it is *not* a model without positions."
+    )
+    path = catalogue.CHECKPOINTS / RACE
+    races = json.loads(path.read_text("utf-8"))["races"] if path.is_file() else {}
+    if races:
+        columns = columns_of(races)
+        st.dataframe(columns, hide_index=True, column_config=_FORMATS, key="experiments.positions_table")
+        page.caption(describe(races))
+        page.csv("These accuracies (CSV)", columns, "positions.csv", "experiments.positions_csv")
+    nouns.link_to("positions", "The race's curves, and shuffled patches", **{"positions.view": "matter"})
+    nouns.link_to("live_lab", "Race the five codes live", **{"live_lab.train": "experiment"})
+    found = stored.result("one_knob_digits")
+    rows = {} if found is None else knob_rows(found, "positions")
+    if found is not None and len(rows) > 1:
+        shown = knob_section.stored_variants(found, KNOBS["positions"])
+        epochs = float(found.settings["epochs"])
+        race_view(payload(shown, 0.1, epochs, "digits' test pictures"), key="experiments.positions_view")
+        page.caption(
+            f"Over seeds, on digits. {describe_knob(shown, knob_section.base_name(KNOBS['positions']))}"
+        )
+        page.caption(stored.how(found, [row for value in rows.values() for row in value]))
+    page.caption(KNOBS["positions"].said)
+    page.drawers("experiments.positions", math=MATH)
+
+
+_FORMATS = {
+    name: st.column_config.NumberColumn(format="percent")
+    for name in ("No positions", "Poorest table", "Best table")
+}
+
+
+def columns_of(races: dict[str, Any]) -> dict[str, list[object]]:
+    """By set the accuracy without positions, and of the poorest and the best table, as the race's file has them."""
+    heads = ("Set", "Epochs", "No positions", "Poorest table", "which", "Best table", "which is")
+    lines = []
+    for name, race in races.items():
+        none, poor, good = ends(race)
+        lines.append((name, race["train"]["epochs"], none, poor[1], CODES[poor[0]], good[1], CODES[good[0]]))  # type: ignore[index]
+    return {head: [line[place] for line in lines] for place, head in enumerate(heads)}
+
+
+def ends(race: dict[str, Any]) -> tuple[float, tuple[str, float], tuple[str, float]]:
+    """Test accuracy without positions, and name and accuracy of the poorest and the best table."""
+    reached = {run["positions"]: float(run["measured"]["accuracy"]) for run in race["runs"]}
+    none = reached.pop("none")
+    poor, good = (choose(reached, key=reached.__getitem__) for choose in (min, max))
+    return none, (poor, reached[poor]), (good, reached[good])
+
+
+def describe(races: dict[str, Any]) -> str:
+    """What none and a poor table cost, set by set, beside the lecture's numbers."""
+    said = []
+    for name, race in races.items():
+        none, poor, good = ends(race)
+        said.append(
+            f"on {name} none has {percent(none)}, {100 * (good[1] - none):.1f} points below the best table, and the"
+            f" poorest table lies {100 * (good[1] - poor[1]):.1f} points below it"
+        )
+    words = f"Here, one seed each: {'; '.join(said)}."
+    if "mnist" in races:
+        none, _, good = ends(races["mnist"])
+        apart, worth = 100 * (LECTURE_GOOD - LECTURE_POOR), 100 * (good[1] - none)
+        if apart > worth:
+            words += (
+                f" The lecture's two tables lie {apart:.0f} points apart, and on MNIST all that a table adds here is"
+                f" {worth:.1f}: that fits a table that harms, and not one that is missing."
+            )
+    return words

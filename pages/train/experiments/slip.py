@@ -1,0 +1,146 @@
+"""One slip: each slip of the lectures' code alone, against the model without it; what it costs, over seeds and live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.shell import asking, controls, nouns, page
+from pages.train.experiments import live, stored
+from pages.views.race import race as race_view
+from vitviz.analysis.one_change import Variant, describe_slip, variant
+from vitviz.experiments import slips
+from vitviz.experiments.result import Result, Row
+from vitviz.experiments.slips import MENDED, SLIPS
+from vitviz.lessons.lesson import Question
+from vitviz.lessons.of_experiments import SlipCost, slip_gain, slip_rows
+from vitviz.models import tally
+from vitviz.plots.one_change import payload
+
+CHANCE = {"digits": 0.1, "shapes": 0.25}
+MATH = r"""
+Both models begin with the weights of one seed and see the same pictures in the same order; the recipe is the same.
+The cost is the difference of their test accuracies, seed by seed: $\Delta_s = a_s^{\text{slip}} - a_s^{\text{mended}}$.
+
+**Softmax twice.** Of probabilities $p$ the cross-entropy is $-\log\frac{e^{p_y}}{\sum_k e^{p_k}}$. With $p_y = 1$ and
+the others 0 it is still $\log(1 + (K - 1)/e)$, 1.46 for ten classes, and its gradient by the logits has the factor
+$p_y (1 - p_y)$ of the first softmax: a model that is sure and wrong is hardly corrected.
+
+**Scale.** The product of two vectors of $d$ independent numbers of variance 1 has variance $d$, so $1/\sqrt d$ brings
+the scores back to variance 1. With $1/\sqrt D$, $D = h d$, their variance is $1/h$.
+"""
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="experiments"):
+    """Which slip, and on which set."""
+
+    slip: str
+    slip_set: str
+
+
+def draw() -> None:
+    """The choice of a slip, its measured cost, all slips in a table, and the way to train it here."""
+    with page.row():
+        name = controls.select(
+            Choice.key("slip"), "Slip", tuple(SLIPS), "softmax", format_func=lambda name: SLIPS[name].title
+        )
+        dataset = live.dataset(Choice.key("slip_set"), tuple(slips.SEEDS))
+    slip = SLIPS[name]
+    st.markdown(f"**{slip.title}** ({slip.where}). {slip.why}")
+    found = stored.result(f"one_slip_{dataset}")
+    if found is None:
+        stored.missing(f"one_slip_{dataset}")
+    else:
+        _draw_stored(found, name, dataset)
+    _draw_live(name, dataset)
+    page.drawers("experiments.slip", math=MATH, code=(slips.mended, slips.slipped, slips.run_config))
+
+
+def pair(found: Result, name: str) -> tuple[list[Variant], list[Row]]:
+    """The model without the slip and with it, and the rows behind both; fewer where one was not measured."""
+    epochs, sides, rows = float(found.settings["epochs"]), [], []
+    for key, title in ((f"{MENDED}:{SLIPS[name].family}", "Mended"), (name, "With the slip")):
+        of = slip_rows(found, key)
+        if of:
+            sides.append(variant(key, title, of, epochs))
+            rows += of
+    return sides, rows
+
+
+def _draw_stored(found: Result, name: str, dataset: str) -> None:
+    sides, rows = pair(found, name)
+    if len(sides) < 2:
+        page.caption("This slip was not measured on this set as yet: train it below.")
+        return
+    with st.expander("Predict first", icon=":material/quiz:"):
+        asking.ask(
+            Question("What does this slip do to the test accuracy?", SlipCost(name, dataset)),
+            f"experiments.slip.{dataset}.{name}",
+        )
+    note = f"{dataset}' test pictures, read once at the end"
+    race_view(
+        payload(sides, CHANCE[dataset], float(found.settings["epochs"]), note), key="experiments.slip_view"
+    )
+    page.caption(describe_slip(sides[1], sides[0]))
+    page.caption(stored.how(found, rows))
+    columns = columns_of(found)
+    st.dataframe(columns, hide_index=True, column_config=_FORMATS, key="experiments.slip_table")
+    page.csv("All slips (CSV)", columns, f"one_slip_{dataset}.csv", "experiments.slip_csv")
+
+
+_FORMATS = {
+    "Mended": st.column_config.NumberColumn(format="percent"),
+    "With the slip": st.column_config.NumberColumn(format="percent"),
+    "Difference, points": st.column_config.NumberColumn(format="%.1f"),
+    "Lowest": st.column_config.NumberColumn(format="%.1f"),
+    "Highest": st.column_config.NumberColumn(format="%.1f"),
+}
+
+
+def columns_of(found: Result) -> dict[str, list[object]]:
+    """Every measured slip's cost, as the file has it."""
+    rows = []
+    for name, slip in SLIPS.items():
+        sides, _ = pair(found, name)
+        cost = slip_gain(found, name)
+        if len(sides) == 2 and cost is not None:
+            said = "yes" if cost.clear else "no"
+            ends = (sides[0].mean, sides[1].mean)
+            rows.append(
+                (slip.title, *ends, cost.mean, min(cost.points), max(cost.points), len(cost.points), said)
+            )
+    heads = (
+        "Slip",
+        "Mended",
+        "With the slip",
+        "Difference, points",
+        "Lowest",
+        "Highest",
+        "Seeds",
+        "All seeds agree",
+    )
+    return {head: [row[place] for row in rows] for place, head in enumerate(heads)}
+
+
+def _draw_live(name: str, dataset: str) -> None:
+    config = slips.run_config(dataset, name)
+    with page.row():
+        live.start_button(config, "experiments.slip", "Train both here, three seeds each")
+        sizes = [sum(tally.parameters(member.model).values()) for member in config.members]
+        page.caption(
+            f"{len(config.members)} models in turn, {config.train.epochs:g} epochs each; {sizes[0]:,} parameters"
+            f" without the slip, {sizes[-1]:,} with it."
+        )
+    run = live.newest(f"{slips.PRESET}:{name}")
+    if run is not None and run.config().train.dataset == dataset:
+        live.draw(run, _tell)
+    nouns.link_to(
+        "live_lab", "The lectures' whole recipes, as written, in the lab", **{"live_lab.train": "one"}
+    )
+
+
+def _tell(found: Sequence[Variant]) -> str:
+    return describe_slip(found[1], found[0]) if len(found) == 2 and found[0].test and found[1].test else ""

@@ -1,0 +1,46 @@
+"""What the stored experiments found, read once, and how it was made."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from vitviz.experiments.result import Result, ResultError, Row, read_result, told
+from vitviz.words import plain
+
+
+def result(name: str) -> Result | None:
+    """What was measured of an experiment; None where no file of results lies here."""
+    return _read(name)
+
+
+@st.cache_data(max_entries=8, ttl=60, show_spinner=False)
+def _read(name: str) -> Result | None:
+    try:
+        return read_result(name)
+    except ResultError:
+        return None
+
+
+def missing(name: str) -> None:
+    """Says what makes results that do not lie here."""
+    st.info(
+        f"Nothing of this was measured here as yet: `python -m vitviz.experiment {name}` does it.",
+        icon=":material/timer:",
+    )
+
+
+def how(found: Result, rows: list[Row]) -> str:
+    """One line on how the shown rows were made, and what makes them again."""
+    settings = found.settings
+    seeds = sorted({int(row["seed"]) for row in rows})
+    made = tuple(found.made[place] for place in sorted({int(row["made"]) for row in rows}))
+    counted = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
+    short = (
+        f" {found.missing} trainings of the whole experiment were not made as yet." if found.missing else ""
+    )
+    length = f"{settings['epochs']:g} epochs" if "epochs" in settings else f"{settings['updates']:,} updates"
+    return (
+        f"Stored, not live: {length} of {settings['dataset']} in batches of {settings['batch_size']}, learning rate"
+        f" {settings['learning_rate']:g}, {counted}; {plain(told(made))}."
+        f" `{found.command}`{short}"
+    )

@@ -1,0 +1,188 @@
+"""Experiments: what the page says is what its files hold; one click orders the run that is described."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.stores import runs
+from tests.messages import message
+from tests.pages.conftest import ROOT, OpenApp
+from tests.pages.lab.helpers import FakeExecutor, belongs
+from tests.pages.test_drawers import CODE, MATH, open_drawers
+from vitviz.experiments import knobs, slips
+from vitviz.experiments.knobs import KNOBS
+from vitviz.experiments.result import read_result
+from vitviz.experiments.slips import MENDED, SLIPS
+from vitviz.lessons.of_experiments import knob_rows, slip_rows
+from vitviz.training.runs import Run
+from vitviz.training.session import Session
+from vitviz.words import percent
+
+PAGE = "pages/train/experiments/page.py"
+
+
+def opened(open_app: OpenApp, view: str, **more: str) -> AppTest:
+    app = open_app(PAGE, experiments__view=view, model="preset:vit_digits", image="digits:3", **more)
+    assert not app.main.error
+    return app
+
+
+def captions(app: AppTest) -> str:
+    return " ".join(caption.value for caption in app.main.caption)
+
+
+def view(app: AppTest, key: str) -> dict[str, Any]:
+    header, _ = message(app, key)
+    return header
+
+
+def test_every_seed_of_a_knob_on_the_page_stands_in_the_file(open_app: OpenApp) -> None:
+    found = read_result("one_knob_digits")
+    turned = [name for name in KNOBS if len(knob_rows(found, name)) > 1]
+    for name in (turned[0], turned[-1]):  # the page draws all alike
+        app = opened(open_app, "knob", experiments__knob=name)
+        by_value = knob_rows(found, name)
+        tests = {
+            KNOBS[name].label(value): [row["test"] for row in rows if "test" in row]
+            for value, rows in by_value.items()
+        }
+        shown = {racer["title"]: racer["dots"] for racer in view(app, "experiments.knob_view")["racers"]}
+        assert shown == tests
+        best = max((value for value in tests if tests[value]), key=lambda value: mean(tests[value]))
+        assert (
+            f"Best of {sum(map(bool, tests.values()))}: {best} with {percent(mean(tests[best]))}"
+            in captions(app)
+        )
+        assert found.made[0].commit in captions(app) and KNOBS[name].said in captions(app)
+        (table,) = app.main.dataframe
+        assert list(table.value["Value"]) == list(tests)
+        for title, value in zip(table.value["Value"], table.value["Mean"], strict=True):
+            assert not tests[title] or value == pytest.approx(mean(tests[title]))
+
+
+@pytest.mark.parametrize("dataset", slips.SEEDS)
+def test_what_a_slip_costs_stands_in_the_file(open_app: OpenApp, dataset: str) -> None:
+    path = ROOT / "checkpoints" / "results" / f"one_slip_{dataset}.json"
+    if not path.is_file():
+        app = opened(open_app, "slip", experiments__slip_set=dataset)
+        assert f"one_slip_{dataset}" in app.main.info[0].value
+        return
+    found = read_result(f"one_slip_{dataset}")
+    for name in ("embedding", "softmax", "mask"):
+        slip = SLIPS[name]
+        app = opened(open_app, "slip", experiments__slip=name, experiments__slip_set=dataset)
+        right, wrong = (slip_rows(found, key) for key in (f"{MENDED}:{slip.family}", name))
+        if not (right and wrong):
+            assert "was not measured on this set as yet" in captions(app)
+            continue
+        reached = [mean(row["test"] for row in rows) for rows in (right, wrong)]
+        assert f"{percent(reached[0])} without it, {percent(reached[1])} with it" in captions(app)
+        dots = [racer["dots"] for racer in view(app, "experiments.slip_view")["racers"]]
+        assert dots == [[row["test"] for row in rows] for rows in (right, wrong)]
+
+
+def test_a_puzzle_tells_nothing_before_a_line_is_chosen(open_app: OpenApp) -> None:
+    for number, (name, slip) in list(enumerate(SLIPS.items(), start=1))[::4]:
+        app = opened(open_app, "spot", experiments__puzzle=str(number))
+        words = captions(app) + " ".join(part.value for part in app.main.markdown)
+        assert slip.title not in words and slip.why not in words
+        radio = app.main.radio(key=f"experiments._line_{name}")
+        assert [option.strip("`").strip() for option in radio.options] == [
+            line.strip() for line in slip.lines
+        ]
+    last = len(slip.lines) - 1
+    wrong = next(line for line in range(last + 1) if line not in slip.wrong)
+    radio.set_value(wrong).run()
+    assert slip.why in app.main.warning[0].value and slip.right.strip() in app.main.warning[0].value
+    app.main.radio(key=f"experiments._line_{name}").set_value(slip.wrong[0]).run()
+    assert app.main.success[0].value.startswith("Yes.")
+
+
+def test_the_gradients_are_the_file_s_and_can_be_computed_here(open_app: OpenApp) -> None:
+    app = opened(open_app, "gradient", experiments__updates="10")
+    assert "After 10 updates the first block's gradient" in captions(app)
+    here = opened(open_app, "gradient", experiments__here="1", experiments__deep="2")
+    assert "Seed 0, 128 digits, fp32. At the start the first block's gradient" in captions(here)
+    assert len(here.main.get("plotly_chart")) == 2
+    assert open_drawers(here) == [MATH, CODE]
+
+
+def test_batch_norm_alone_depends_on_the_other_pictures(open_app: OpenApp) -> None:
+    said = captions(opened(open_app, "norms"))
+    assert "under LayerNorm, Instance norm, Group norm they do not" in said and "under Batch norm (" in said
+    app = open_app(PAGE, experiments__view="norms", model="preset:cnn_digits", image="digits:3")
+    assert not app.exception and "block of a ViT" in " ".join(
+        part.value for part in (*app.main.info, *app.main.caption)
+    )
+
+
+def test_positions_are_shown_beside_the_lecture_s_two_tables(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    file = ROOT / "checkpoints" / "positions_race.json"
+    (no_shipped_checkpoints / file.name).write_bytes(file.read_bytes())
+    app = opened(open_app, "positions")
+    races = json.loads(file.read_text())["races"]
+    none = {
+        name: next(run for run in race["runs"] if run["positions"] == "none")["measured"]["accuracy"]
+        for name, race in races.items()
+    }
+    said = captions(app)
+    assert all(f"on {name} none has {percent(value)}" in said for name, value in none.items())
+    assert "27 points apart" in said
+
+
+# ---------------------------------------------------------------- live
+
+
+@pytest.fixture
+def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
+    fake = FakeExecutor(tmp_path / "runs")
+    monkeypatch.setattr(runs, "executor", lambda: fake)
+    return fake
+
+
+def test_one_click_orders_the_run_that_is_described(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = opened(
+        open_app, "knob", experiments__how="live", experiments__knob="num_heads", experiments__knob_epochs="2"
+    )
+    app.main.text_input(key="experiments.knob_values").set_value("1, 8").run()
+    assert "2 models of 73,034 parameters, 2 epochs each" in captions(app)
+    app.main.button(key="experiments.knob._start").click().run()
+    ((order, config),) = executor.orders
+    asked = knobs.run_config("digits", "num_heads", (1, 8), epochs=2.0)
+    assert order == "start" and replace(config, owner="", lease_s=None) == asked
+    assert [racer["title"] for racer in view(app, "experiments.live_view")["racers"]] == ["1", "8"]
+    app.main.text_input(key="experiments.knob_values").set_value("1, 3").run()
+    assert "num\\_heads 3 does not divide" in app.main.error[0].value
+    assert app.main.button(key="experiments.knob._start").disabled
+
+
+def test_a_finished_slip_says_what_it_cost(open_app: OpenApp, executor: FakeExecutor) -> None:
+    config = slips.run_config("digits", "softmax")
+    members = tuple(
+        replace(
+            member,
+            model=replace(member.model, embed_dim=16, depth=1),
+            train=replace(member.train, epochs=0.3),
+        )  # type: ignore
+        for member in (config.members[0], config.members[3])
+    )
+    run = Run.create(executor.folder, replace(config, model=members[0].model, members=members))
+    assert Session(run, "cpu").perform().state == "done"
+    app = opened(open_app, "slip", experiments__slip="softmax")
+    assert not app.main.get("progress")
+    belongs(app, run)
+    app.session_state["_visit"].recalled = False
+    app.run()
+    right, wrong = (member.status().test_accuracy or 0.0 for member in run.members())
+    dots = [racer["dots"] for racer in view(app, "experiments.live_view")["racers"]]
+    assert dots == [[round(right, 4)], [round(wrong, 4)]]
+    assert f"{percent(right)} without it, {percent(wrong)} with it" in captions(app)

@@ -1,0 +1,267 @@
+"""One change at a time: what is turned or wrong, what the numbers say, and stored numbers made again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.messages import unpack
+from vitviz.analysis.gradients import describe as gradients_said
+from vitviz.analysis.gradients import norms_at
+from vitviz.analysis.one_change import Variant, describe_knob, describe_slip, gain, variant
+from vitviz.config import ViTConfig
+from vitviz.data.datasets import load_dataset
+from vitviz.experiments import deep, gradients, knobs, one_change, slips
+from vitviz.experiments.knobs import BASES, KNOBS
+from vitviz.experiments.result import Result, Row, read_result
+from vitviz.experiments.slips import SLIPS
+from vitviz.lessons import of_experiments
+from vitviz.models.vit import VisionTransformer
+from vitviz.models.zoo import create_model
+from vitviz.plots.one_change import payload, scale
+from vitviz.probe.gradients import gradient_norms
+from vitviz.training.loop import Trainer
+from vitviz.training.pictures import training_data
+
+NEAR = 0.08  # of an accuracy on 143 pictures: another processor rounds otherwise
+
+
+def row(seed: int, test: float | None, **more: Any) -> Row:
+    found: dict[str, Any] = {"seed": seed, "parameters": 1234, "made": 0, **more}
+    if test is None:
+        return {**found, "diverged": "nan", "curve": []}
+    return {**found, "test": test, "training_core_s": 2.0, "curve": [[10, 1.0, test / 2], [20, 2.0, test]]}
+
+
+def of(name: str, *tests: float | None) -> Variant:
+    return variant(name, name, [row(seed, test) for seed, test in enumerate(tests)], 4.0)
+
+
+# ---------------------------------------------------------------- what the numbers say
+
+
+def test_a_variant_is_its_seeds() -> None:
+    one = of("a", 0.8, 0.9, None)
+    assert one.mean == pytest.approx(0.85) and one.test == {0: 0.8, 1: 0.9} and one.diverged == 1
+    np.testing.assert_allclose(one.curve, [[2, 4], [0.425, 0.85]])
+    assert one.told == "85.0\N{NO-BREAK SPACE}% · 1 diverged · 2.0\N{NO-BREAK SPACE}s · 1,234 parameters"
+    assert of("b", None).told == "1 diverged · 1,234 parameters" and of("b", None).curve.shape == (2, 0)
+
+
+def test_gains_are_paired_by_seed() -> None:
+    found = gain(of("a", 0.90, 0.95), of("b", 0.92, 0.96, 0.5))
+    assert found is not None and found.points == pytest.approx((-2.0, -1.0)) and found.clear
+    assert found.said == "−1.5 points (−2.0 to −1.0 over 2 seeds)"
+    mixed = gain(of("a", 0.90, 0.97), of("b", 0.92, 0.96))
+    assert mixed is not None and not mixed.clear
+    assert gain(of("a", None), of("b", 0.9)) is None
+    one = gain(of("a", 0.95), of("b", 0.9))
+    assert one is not None and not one.clear and one.said == "+5.0 points (one seed)"
+
+
+def test_a_slip_may_cost_bring_or_do_nothing_that_the_seeds_agree_on() -> None:
+    assert "It costs 2.0 points" in describe_slip(of("s", 0.90, 0.92), of("m", 0.92, 0.94))
+    assert "It brings, against what one would think, 2.0 points" in describe_slip(
+        of("s", 0.94, 0.96), of("m", 0.92, 0.94)
+    )
+    assert "do not agree" in describe_slip(of("s", 0.94, 0.92), of("m", 0.92, 0.94))
+    assert "Nothing was measured" in describe_slip(of("s", None), of("m", 0.92))
+
+
+def test_a_knob_s_ends_are_held_against_the_base() -> None:
+    found = [of("1", 0.90, 0.91), of("2", 0.95, 0.96), of("4", 0.97, 0.95), of("8", None, None)]
+    said = describe_knob(found, "2").replace("\N{NO-BREAK SPACE}", " ")
+    assert said.startswith("Best of 3: 4 with 96.0 %; last: 1 with 90.5 %.")
+    assert "4 against 2: +0.5 points (−1.0 to 2.0 over 2 seeds), the seeds do not agree" in said
+    assert "1 against 2: −5.0 points (−5.0 to −5.0 over 2 seeds), every seed the same way" in said
+    assert said.endswith("Diverged: 8.")
+    assert describe_knob(found[:1], "2") == ""
+
+
+def test_the_message_holds_every_seed_and_a_scale_around_them() -> None:
+    header, arrays = unpack(payload([of("a", 0.91, 0.93), of("b", None)], 0.1, 4.0, "here"))
+    assert [racer["dots"] for racer in header["racers"]] == [[0.91, 0.93], []]
+    assert header["rows"]["range"] == [0.85, 0.95] and header["rows"]["note"] == "here"
+    assert arrays["curve0"].shape == (2, 2) and arrays["curve1"].shape == (2, 0)
+    assert scale([]) == (0.0, 1.0) and scale([0.0, 1.0]) == (0.0, 1.0) and scale([0.999]) == (0.95, 1.0)
+    with pytest.raises(ValueError, match="received 9"):
+        payload([of("a", 0.9)] * 9, 0.1, 4.0, "")
+
+
+def test_gradient_norms_are_geometric_means() -> None:
+    rows = [
+        {"variant": "pre", "norms": [[1.0, 4.0], [1.0, 1.0]]},
+        {"variant": "pre", "norms": [[4.0, 4.0]]},
+        {"variant": "post", "norms": [[0.01, 1.0]]},
+    ]
+    pre, post = norms_at(rows, 0, {"pre": "Before", "post": "After"})
+    np.testing.assert_allclose(pre.mean, [2.0, 4.0])
+    assert (pre.low[0], pre.high[0], pre.seeds) == (1.0, 4.0, 2)
+    said = gradients_said([pre, post], 10)
+    assert said == (
+        "After 10 updates the first block's gradient over the last one's is: Before 0.5 (alike); After 1/100."
+    )
+    assert [one.name for one in norms_at(rows, 1, {"pre": "Before", "post": "After"})] == ["pre"]
+
+
+# ---------------------------------------------------------------- what is turned, and what is wrong
+
+
+@pytest.mark.parametrize("dataset", BASES)
+@pytest.mark.parametrize("name", KNOBS)
+def test_a_knob_changes_one_field(name: str, dataset: str) -> None:
+    knob, base = KNOBS[name], BASES[dataset]
+    config = knobs.run_config(dataset, name, knob.values)
+    assert len(config.members) == len(knob.values) and config.preset == f"one_knob:{name}"
+    for member, value in zip(config.members, knob.values, strict=True):
+        assert member.train is not None
+        changed = {
+            field
+            for now, before in ((member.model, base.model), (member.train, base.train))
+            for field in vars(before)
+            if getattr(now, field) != getattr(before, field)
+        }
+        assert changed == (set() if value == knob.base(base) else {name})
+        assert member.title == knob.label(value)
+
+
+def test_what_a_visitor_asks_of_a_knob_is_checked() -> None:
+    heads = KNOBS["num_heads"]
+    assert heads.parse(" 1, 4,4,16 ") == (1, 4, 16)
+    assert KNOBS["dropout"].parse("0, .25") == (0.0, 0.25)
+    for text, why in (("2", "received 1"), ("1,2,3,4,5,6,7", "received 7"), ("1, two", "whole numbers")):
+        with pytest.raises(ValueError, match=why):
+            heads.parse(text)
+    with pytest.raises(ValueError, match="num_heads 3 does not divide"):
+        knobs.run_config("digits", "num_heads", (1, 3))
+    with pytest.raises(ValueError, match="5 values of 2 seeds are 10 models"):
+        knobs.run_config("digits", "num_heads", heads.values, seeds=2)
+    with pytest.raises(ValueError, match="no knob 'volume'"):
+        knobs.run_config("digits", "volume", (1, 2))
+    config = knobs.run_config("digits", "norm", ("pre", "post"), seeds=3, epochs=2.0)
+    assert [member.train and member.train.seed for member in config.members] == [0, 1, 2, 0, 1, 2]
+    assert config.train.epochs == 2.0
+
+
+@pytest.mark.parametrize("dataset", slips.SEEDS)
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_is_alone_and_its_line_is_there(name: str, dataset: str) -> None:
+    slip = SLIPS[name]
+    right, wrong = slips.mended(dataset, slip.family), slips.slipped(dataset, name)
+    changed = {
+        field
+        for now, before in zip(wrong, right, strict=True)
+        for field in vars(before)
+        if getattr(now, field) != getattr(before, field)
+    }
+    assert changed == {*slip.model, *slip.train} and len(changed) == 1
+    assert all(0 <= line < len(slip.lines) for line in slip.wrong)
+    assert slip.right != slip.lines[slip.wrong[0]]
+    config = slips.run_config(dataset, name)
+    assert [member.name for member in config.members][::3] == ["mended0", "slip0"]
+
+
+def test_unknown_slips_and_variants_are_refused() -> None:
+    with pytest.raises(ValueError, match="slip must be one of"):
+        slips.slipped("digits", "typo")
+    with pytest.raises(ValueError, match="slips are tried on digits, shapes, received 'mnist'"):
+        slips.mended("mnist")
+    with pytest.raises(ValueError, match="variant must be one of"):
+        deep.deep("middle")
+
+
+def test_the_gradient_of_a_block_is_what_backward_gives() -> None:
+    config = ViTConfig(
+        image_size=8, patch_size=4, in_chans=1, num_classes=2, embed_dim=16, depth=3, num_heads=2, dropout=0.5
+    )
+    model = create_model(config, seed=1).train()
+    assert isinstance(model, VisionTransformer)
+    inputs, labels = torch.randn(5, 1, 8, 8), torch.tensor([0, 1, 0, 1, 1])
+    found = gradient_norms(model, inputs, labels)
+    assert model.training and all(parameter.grad is None for parameter in model.parameters())
+    torch.nn.functional.cross_entropy(model.eval()(inputs), labels).backward()
+    for index, norm in enumerate(found):
+        parts = [p.grad.flatten() for p in model.block(index).parameters() if p.grad is not None]
+        assert norm == pytest.approx(float(torch.cat(parts).norm()), rel=1e-5)
+
+
+# ---------------------------------------------------------------- stored, and made again
+
+
+@pytest.mark.parametrize("name", ["one_knob_digits", "one_slip_digits"])
+def test_the_first_point_of_a_stored_curve_is_made_again(name: str) -> None:
+    found = read_result(name)
+    (cell,) = [
+        one
+        for one in found.rows
+        if one["seed"] == 0
+        and (one.get("knob") == "base" or (one.get("slip"), one.get("family")) == ("mended", "vit"))
+    ]
+    model, train = (
+        slips.mended("digits")
+        if name == "one_slip_digits"
+        else (BASES["digits"].model, BASES["digits"].train)
+    )
+    assert found.settings["epochs"] == train.epochs and found.settings["learning_rate"] == train.learning_rate
+    trainer = Trainer(model, train, training_data(load_dataset("digits"), BASES["digits"].preparation, train))
+    updates, _, reached = cell["curve"][0]
+    for _ in range(int(updates)):
+        trainer.advance()
+    assert trainer.evaluate("validation").accuracy == pytest.approx(reached, abs=NEAR)
+    assert cell["parameters"] == sum(parameter.numel() for parameter in create_model(model).parameters())
+
+
+def test_a_stored_gradient_at_the_start_is_made_again(tmp_path: Path) -> None:
+    found = read_result(deep.NAME)
+    train = replace(deep.TRAIN, train_fraction=0.2)  # the first pictures are the same ones
+    cell = found.where(variant="post", seed=0)[0]
+    made = gradients.Measure(train, (0, 1))({"variant": "post", "seed": 0}, tmp_path)
+    np.testing.assert_allclose(made["norms"][0], cell["norms"][0], rtol=0.02)
+
+
+def test_a_cell_of_each_experiment_is_measured(tmp_path: Path) -> None:
+    def built(cell: dict[str, Any]) -> Any:
+        model, train = slips.slipped("digits", cell["slip"])
+        return replace(model, depth=1, embed_dim=16), train  # type: ignore[call-overload]
+
+    made = one_change.Measure("digits", built, epochs=0.2)({"slip": "embedding", "seed": 1}, tmp_path)
+    assert 0 <= made["test"] <= 1 and made["curve"][-1][0] == 5 and made["parameters"] > 1000
+    assert len(one_change.one_knob("digits").cells) == len(
+        {str(cell) for cell in one_change.one_knob("digits").cells}
+    )
+    assert {cell["slip"] for cell in one_change.one_slip("shapes").cells} == {"mended", *SLIPS}
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> Result:
+    """A small file of each experiment, of numbers that nobody could have fixed."""
+    turned = [row(s, 0.9 + s / 100, knob="base", value=None) for s in (0, 1)]
+    turned += [row(s, 0.95 + s / 100, knob="num_heads", value=8) for s in (0, 1)]
+    wrong = [row(s, 0.9, slip="mended", family="vit") for s in (0, 1)]
+    wrong += [row(s, 0.8, slip="softmax", family="vit") for s in (0, 1)]
+    norms = [{"variant": name, "norms": [[1.0, 2.0 + i]]} for i, name in enumerate(deep.VARIANTS)]
+    files = {
+        "one_knob_digits": Result("k", "K", "python", {"epochs": 4}, (), tuple(turned)),
+        "one_slip_digits": Result("s", "S", "python", {"epochs": 4}, (), tuple(wrong)),
+        deep.NAME: Result("g", "G", "python", {"marks": [10]}, (), tuple(norms)),
+    }
+    monkeypatch.setattr(of_experiments, "read_result", files.__getitem__)
+    return files["one_knob_digits"]
+
+
+def test_predictions_are_answered_from_the_files(kept: Result) -> None:
+    at: Any = None
+    best = of_experiments.KnobBest("num_heads")
+    assert best.kind(at).options == ("4", "8") and best.measured(at).value == 1  # type: ignore[union-attr]
+    assert of_experiments.SlipCost("softmax").measured(at).value == 0
+    assert of_experiments.WeakestGradient().measured(at).value == len(deep.VARIANTS) - 1
+    assert set(of_experiments.knob_rows(kept, "num_heads")) == {4, 8}
+    with pytest.raises(ValueError, match="a knob is one of"):
+        of_experiments.KnobBest("volume")
+    with pytest.raises(ValueError, match="a slip is one of"):
+        of_experiments.SlipCost("typo")

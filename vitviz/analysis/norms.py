@@ -1,0 +1,97 @@
+"""What each normalisation averages: layer, batch, instance and group norm of tokens (pictures, tokens, channels)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating]
+EPSILON = 1e-6
+NORMS = {
+    "layer": "LayerNorm",
+    "batch": "Batch norm",
+    "instance": "Instance norm",
+    "group": "Group norm",
+}
+GROUPS = 4  # of channels, for group norm
+
+
+@dataclass(frozen=True, eq=False)
+class Normed:
+    """One normalisation of tokens (B, N, D).
+
+    Attributes:
+        values: (B, N, D), before gain and bias.
+        members: (B, N, D), whether a number shares its mean with the asked one.
+        means: how many means (and deviations) were taken.
+        mean, deviation: of the asked number's own set.
+    """
+
+    values: FloatArray
+    members: NDArray[np.bool_]
+    means: int
+    mean: float
+    deviation: float
+
+
+def normed(tokens: FloatArray, norm: str, at: tuple[int, int, int], groups: int = GROUPS) -> Normed:
+    """y = (x - mean) / sqrt(variance + 1e-6), the mean over other axes for each norm.
+
+    LayerNorm (Ba et al. 2016): one token's channels. Batch norm (Ioffe and Szegedy 2015): one channel of all tokens
+    of all pictures. Instance norm (Ulyanov et al. 2016): one channel of one picture's tokens. Group norm (Wu and He
+    2018): a group of channels of one picture's tokens.
+
+    Args:
+        tokens: (B, N, D).
+        norm: of `NORMS`.
+        at: (picture, token, channel) of the number that is asked about.
+        groups: of channels, for group norm; it divides D.
+
+    Raises:
+        ValueError: if there is no such norm, or the groups do not divide the channels.
+    """
+    pictures, count, channels = tokens.shape
+    if norm not in NORMS:
+        raise ValueError(f"norm must be one of {', '.join(NORMS)}, received {norm!r}")
+    if channels % groups:
+        raise ValueError(f"{groups} groups do not divide {channels} channels")
+    sets = _sets(pictures, count, channels, norm, groups)
+    number = int(sets.max()) + 1
+    flat, sizes = tokens.astype(np.float64).ravel(), np.bincount(sets.ravel(), minlength=number)
+    means = np.bincount(sets.ravel(), flat, minlength=number) / sizes
+    centred = tokens - means[sets]
+    variances = np.bincount(sets.ravel(), (centred**2).ravel(), minlength=number) / sizes
+    own = int(sets[at])
+    return Normed(
+        centred / np.sqrt(variances[sets] + EPSILON),
+        sets == own,
+        number,
+        float(means[own]),
+        float(np.sqrt(variances[own])),
+    )
+
+
+def _sets(pictures: int, count: int, channels: int, norm: str, groups: int) -> NDArray[np.int64]:
+    """(B, N, D): the number of the set whose mean each entry shares."""
+    b, n, d = np.indices((pictures, count, channels))
+    group = d // (channels // groups)
+    numbers = {"layer": b * count + n, "batch": d, "instance": b * channels + d, "group": b * groups + group}
+    return np.asarray(numbers[norm], np.int64)
+
+
+def moved_by_others(tokens: FloatArray, norm: str, others: FloatArray) -> float:
+    """How far the first picture's normalised tokens move where the other pictures of the batch are others.
+
+    Args:
+        tokens: (B, N, D).
+        norm: of `NORMS`.
+        others: (B, N, D); its first picture is not read.
+
+    Returns:
+        The root mean square of the change; 0 where a norm looks at one picture at a time.
+    """
+    first = normed(tokens, norm, (0, 0, 0)).values[0]
+    second = normed(np.concatenate([tokens[:1], others[1:]]), norm, (0, 0, 0)).values[0]
+    return float(np.sqrt(np.mean((first - second) ** 2)))

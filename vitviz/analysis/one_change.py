@@ -1,0 +1,163 @@
+"""One change of a model or its recipe: what it costs or brings, over seeds, and what may be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.words import percent, plural, signed
+
+Row = Mapping[str, Any]
+FloatArray = NDArray[np.float64]
+CURVE_POINTS = 3  # of [updates, core-seconds, accuracy]
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """One value of a knob, or a model with or without a slip, over its seeds.
+
+    Attributes:
+        name: what it is known by.
+        title: what it is called.
+        curve: (2, n) epochs and mean validation accuracy.
+        test: by seed the accuracy on the test pictures; a training that diverged, or has not ended, has none.
+        seconds: of training, one a seed.
+        parameters: of the model.
+        diverged: how many trainings did.
+    """
+
+    name: str
+    title: str
+    curve: FloatArray
+    test: Mapping[int, float]
+    seconds: tuple[float, ...]
+    parameters: int
+    diverged: int = 0
+
+    @property
+    def mean(self) -> float:
+        """Mean test accuracy; raises statistics.StatisticsError where no seed has one."""
+        return mean(self.test.values())
+
+    @property
+    def told(self) -> str:
+        """Accuracy, time and size in a few words; empty before there is any."""
+        parts = []
+        if self.test:
+            parts.append(percent(self.mean))
+        if self.diverged:
+            parts.append(f"{self.diverged} diverged")
+        if parts and self.seconds:
+            parts.append(f"{mean(self.seconds):.1f}\N{NO-BREAK SPACE}s")
+        return " · ".join([*parts, f"{self.parameters:,} parameters"] if parts else parts)
+
+
+def variant(name: str, title: str, rows: Sequence[Row], epochs: float) -> Variant:
+    """One variant from its stored rows, one a seed.
+
+    Args:
+        name, title: its own.
+        rows: each with 'seed', 'parameters', and 'test', 'training_core_s' and 'curve', or 'diverged'.
+        epochs: of every training.
+    """
+    whole = [np.array(row["curve"], np.float64).reshape(-1, CURVE_POINTS) for row in rows if "test" in row]
+    curve = np.empty((2, 0))
+    if whole:
+        updates = whole[0][:, 0]
+        curve = np.stack(
+            [epochs * updates / updates[-1], np.mean([points[:, 2] for points in whole], axis=0)]
+        )
+    return Variant(
+        name,
+        title,
+        curve,
+        {int(row["seed"]): float(row["test"]) for row in rows if "test" in row},
+        tuple(float(row["training_core_s"]) for row in rows if "training_core_s" in row),
+        int(rows[0]["parameters"]) if rows else 0,
+        sum("diverged" in row for row in rows),
+    )
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How far one variant lies from another, seed by seed, in points of test accuracy."""
+
+    points: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds that both have."""
+        return mean(self.points)
+
+    @property
+    def clear(self) -> bool:
+        """Whether every seed says the same."""
+        return len(self.points) > 1 and (min(self.points) > 0 or max(self.points) < 0)
+
+    @property
+    def said(self) -> str:
+        """'−3.1 points (−4.2 to −2.0 over 3 seeds)'."""
+        if len(self.points) == 1:
+            return f"{_points(self.mean)} (one seed)"
+        span = f"{signed(min(self.points), 1)} to {signed(max(self.points), 1)}"
+        return f"{_points(self.mean)} ({span} over {plural(len(self.points), 'seed')})"
+
+
+def gain(changed: Variant, base: Variant) -> Gain | None:
+    """What a change brings (or, below zero, costs), paired by seed; None where no seed has both."""
+    seeds = sorted(changed.test.keys() & base.test.keys())
+    return Gain(tuple(100 * (changed.test[seed] - base.test[seed]) for seed in seeds)) if seeds else None
+
+
+def describe_slip(slipped: Variant, mended: Variant) -> str:
+    """What a slip costs, and whether the seeds agree."""
+    found = gain(slipped, mended)
+    if found is None:
+        return "Nothing was measured to its end as yet."
+    ends = f"{percent(mended.mean)} without it, {percent(slipped.mean)} with it"
+    if not found.clear:
+        return f"The seeds do not agree that it matters: {ends}; {found.said}."
+    verb = "costs" if found.mean < 0 else "brings, against what one would think,"
+    return f"It {verb} {abs(found.mean):.1f} points: {ends}; {found.said}, every seed the same way."
+
+
+def describe_knob(found: Sequence[Variant], base: str) -> str:
+    """The best and the worst value, and how both lie to the base's own.
+
+    Args:
+        found: in the order of the values.
+        base: the name of the base's own value; it may be missing.
+    """
+    ended = [one for one in found if one.test]
+    if len(ended) < 2:
+        return ""
+    best, worst = max(ended, key=lambda one: one.mean), min(ended, key=lambda one: one.mean)
+    said = f"Best of {len(ended)}: {_named(best)}; last: {_named(worst)}."
+    own = next((one for one in ended if one.name == base), None)
+    if own is None:
+        return said
+    for one in (best, worst):
+        step = gain(one, own)
+        if one is not own and step is not None:
+            sure = "every seed the same way" if step.clear else "the seeds do not agree"
+            said += f" {_capital(one.title)} against {own.title}: {step.said}, {sure}."
+    broken = [one.title for one in found if one.diverged]
+    return said + (f" Diverged: {', '.join(broken)}." if broken else "")
+
+
+def _named(one: Variant) -> str:
+    return f"{one.title} with {percent(one.mean)}"
+
+
+def _points(value: float) -> str:
+    text = signed(value, 1)
+    return f"{'+' if value > 0 and not text.startswith('0.0') else ''}{text} points"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

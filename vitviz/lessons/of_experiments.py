@@ -1,0 +1,161 @@
+"""Measures that read the experiments on one knob, one slip and the gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+from vitviz.analysis.one_change import Gain, gain, variant
+from vitviz.experiments.deep import NAME as GRADIENTS
+from vitviz.experiments.deep import VARIANTS
+from vitviz.experiments.knobs import BASES, KNOBS
+from vitviz.experiments.result import Result, ResultError, Row, read_result
+from vitviz.experiments.slips import MENDED, SLIPS
+from vitviz.lessons.kinds import AtHand, Choose, Kind, Measured
+from vitviz.words import percent, plural
+
+NOT_HERE = "The experiment's results do not lie on this server."
+MATTERS = 2.0  # points of accuracy
+COSTS = ("it costs more than 2 points", "less than 2 points either way", "it brings more than 2 points")
+EARLY = 10  # updates after which the gradients are compared
+
+
+def _read(name: str) -> Result | None:
+    try:
+        return read_result(name)
+    except ResultError:
+        return None
+
+
+def knob_rows(found: Result, name: str) -> dict[Hashable, list[Row]]:
+    """The rows of one knob by value, those of the base among them; values that were not measured are missing."""
+    knob, rows = KNOBS[name], found.rows
+    own = knob.base(BASES["digits"])
+    by_value: dict[Hashable, list[Row]] = {}
+    for value in knob.values:
+        of = [
+            row
+            for row in rows
+            if (row["knob"] == "base" if value == own else row["knob"] == name and row["value"] == value)
+        ]
+        if of:
+            by_value[value] = of
+    return by_value
+
+
+def slip_rows(found: Result, slip: str) -> list[Row]:
+    """The rows of one slip; of 'mended:FAMILY' those of the family's model without a slip."""
+    kind, _, family = slip.partition(":")
+    return [row for row in found.rows if row["slip"] == kind and (not family or row["family"] == family)]
+
+
+def slip_gain(found: Result, slip: str) -> Gain | None:
+    """What a slip brings, seed by seed; None where it was not measured."""
+    epochs = float(found.settings["epochs"])
+    sides = [
+        variant(name, name, slip_rows(found, name), epochs)
+        for name in (slip, f"{MENDED}:{SLIPS[slip].family}")
+    ]
+    return gain(*sides)
+
+
+@dataclass(frozen=True)
+class KnobBest:
+    """Which value of a knob has the highest mean test accuracy on the digits."""
+
+    knob: str
+
+    def __post_init__(self) -> None:
+        if self.knob not in KNOBS:
+            raise ValueError(f"a knob is one of {', '.join(KNOBS)}, received {self.knob!r}")
+
+    def why_not(self, at: AtHand) -> str:
+        """Where it was not measured."""
+        return "" if len(self._means()) > 1 else NOT_HERE
+
+    def kind(self, at: AtHand) -> Kind:
+        """One of the values."""
+        return Choose(tuple(KNOBS[self.knob].label(value) for value, _ in self._means()))
+
+    def measured(self, at: AtHand) -> Measured:
+        """Reads the file."""
+        means = self._means()
+        label = KNOBS[self.knob].label
+        best = max(range(len(means)), key=lambda place: means[place][1])
+        words = ", ".join(f"{label(value)}: {percent(reached)}" for value, reached in means)
+        return Measured(best, f"Mean test accuracy: {words}.")
+
+    def _means(self) -> list[tuple[Any, float]]:
+        found = _read("one_knob_digits")
+        rows = {} if found is None else knob_rows(found, self.knob)
+        tests = {value: [float(row["test"]) for row in of if "test" in row] for value, of in rows.items()}
+        return [(value, mean(reached)) for value, reached in tests.items() if reached]
+
+
+@dataclass(frozen=True)
+class SlipCost:
+    """Whether a slip costs more than two points of test accuracy, brings more, or neither."""
+
+    slip: str
+    dataset: str = "digits"
+
+    def __post_init__(self) -> None:
+        if self.slip not in SLIPS:
+            raise ValueError(f"a slip is one of {', '.join(SLIPS)}, received {self.slip!r}")
+
+    def why_not(self, at: AtHand) -> str:
+        """Where it was not measured."""
+        return "" if self._gain() is not None else NOT_HERE
+
+    def kind(self, at: AtHand) -> Kind:
+        """One of three answers."""
+        return Choose(COSTS)
+
+    def measured(self, at: AtHand) -> Measured:
+        """Reads the file."""
+        found = self._gain()
+        if found is None:
+            raise ValueError(f"the slip {self.slip!r} was not measured on {self.dataset!r}")
+        place = 0 if found.mean < -MATTERS else 2 if found.mean > MATTERS else 1
+        return Measured(place, f"With the slip less without: {found.said}.")
+
+    def _gain(self) -> Gain | None:
+        found = _read(f"one_slip_{self.dataset}")
+        return None if found is None else slip_gain(found, self.slip)
+
+
+@dataclass(frozen=True)
+class WeakestGradient:
+    """In which deep model the first block gets the smallest share of the last one's gradient after ten updates."""
+
+    def why_not(self, at: AtHand) -> str:
+        """Where it was not measured."""
+        return "" if len(self._shares()) == len(VARIANTS) else NOT_HERE
+
+    def kind(self, at: AtHand) -> Kind:
+        """One of the variants."""
+        return Choose(tuple(VARIANTS.values()))
+
+    def measured(self, at: AtHand) -> Measured:
+        """Reads the file."""
+        shares = self._shares()
+        least = min(shares, key=shares.__getitem__)
+        words = "; ".join(f"{VARIANTS[name]}: {share:.2g}" for name, share in shares.items())
+        return Measured(
+            list(VARIANTS).index(least),
+            f"The first block's gradient over the last one's after {plural(EARLY, 'update')}, mean: {words}.",
+        )
+
+    def _shares(self) -> dict[str, float]:
+        found = _read(GRADIENTS)
+        if found is None:
+            return {}
+        mark = list(found.settings["marks"]).index(EARLY)
+        shares = {}
+        for name in VARIANTS:
+            norms = [row["norms"][mark] for row in found.where(variant=name) if len(row["norms"]) > mark]
+            if norms:
+                shares[name] = mean(first / last for first, *_, last in norms)
+        return shares

@@ -1,0 +1,74 @@
+"""Variants of one model as data for the race's view: curves, and every seed as a dot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, floor
+
+import numpy as np
+
+from vitviz.analysis.one_change import Variant
+from vitviz.plots.blob import pack
+from vitviz.plots.race import COLOURS
+
+ROOM = 0.02  # of the scale beside the outermost dots
+STEP = 0.05  # the scale's ends are multiples of it
+
+
+def payload(
+    variants: Sequence[Variant],
+    chance: float,
+    epochs: float,
+    note: str,
+    waiting: str = "Nothing was measured.",
+) -> bytes:
+    """The message of `pages.views.race`, with seeds beside the curves.
+
+    Args:
+        variants: in the order of their colours, eight at most; the first is grey.
+        chance: accuracy of guessing, in [0, 1].
+        epochs: length of a training.
+        note: what the dots were measured on.
+        waiting: said where there is no curve.
+
+    Raises:
+        ValueError: if there are more variants than colours.
+    """
+    if len(variants) > len(COLOURS):
+        raise ValueError(f"at most {len(COLOURS)} models can be told apart, received {len(variants)}")
+    racers = [
+        {
+            "name": one.name,
+            "title": one.title,
+            "color": colour,
+            "measured": None,
+            "dots": [round(value, 4) for value in one.test.values()],
+            "told": one.told,
+        }
+        for one, colour in zip(variants, COLOURS, strict=False)
+    ]
+    header = {
+        "racers": racers,
+        "chance": chance,
+        "epochs": epochs,
+        "split": "test",
+        "at": epochs,
+        "images": 0,
+        "waiting": waiting,
+        "rows": {
+            "title": "Accuracy, time and parameters",
+            "note": note,
+            "axis": "test accuracy, %     ● a seed     | their mean",
+            "range": scale([value for one in variants for value in one.test.values()]),
+        },
+    }
+    return pack(header, **{f"curve{i}": one.curve.astype(np.float32) for i, one in enumerate(variants)})
+
+
+def scale(values: Sequence[float]) -> tuple[float, float]:
+    """A scale that holds all accuracies: between multiples of five percent; all of it where there are none."""
+    if not values:
+        return 0.0, 1.0
+    low = max(0, floor((min(values) - ROOM) / STEP))
+    high = min(round(1 / STEP), ceil((max(values) + ROOM) / STEP))
+    return round(low * STEP, 4), round(high * STEP, 4)
