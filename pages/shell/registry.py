@@ -118,6 +118,16 @@ _ALL = (
         parts=("E", "positions", "blocks", "head"),
     ),
     PageEntry(
+        "train/fine_tuning",
+        "fine_tuning",
+        "Fine-tuning",
+        "tune",
+        "Train",
+        "What is a trained body worth when there are only a few pictures?",
+        need="class_head",
+        parts=("positions", "blocks", "head"),
+    ),
+    PageEntry(
         "train/experiments",
         "experiments",
         "Experiments",

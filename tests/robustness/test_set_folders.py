@@ -97,7 +97,12 @@ def test_encrypted_and_damaged_entries_are_left_out():
         ({}, "no class folder"),
         ({"1.png": picture(1), "2.png": picture(2)}, "no class folder"),
         ({"cat/1.png": picture(1), "cat/2.png": picture(2)}, "one class, 'cat'"),
-        ({"train/cat/1.png": picture(1), "test/cat/2.png": picture(2)}, "splits and not classes"),
+        ({"train/cat/1.png": picture(1), "test/cat/2.png": picture(2)}, "one class, 'cat'"),
+        ({"train/1.png": picture(1), "test/2.png": picture(2)}, "splits and not classes"),
+        (
+            {f"{name}/cat/1.png": picture(i) for i, name in enumerate(("train", "val", "test"))},
+            "splits and not",
+        ),
         ({"cat/1.png": picture(1), "dog/1.png": picture(2)}, "two pictures or more"),
         ({"cat/1.png": b"", "cat/2.png": b"", "dog/1.png": b"", "dog/2.png": b""}, "4 files were left out"),
     ],
@@ -242,3 +247,18 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(DatasetError, match="There is no folder"):
         load_folder(tmp_path / "none")
+
+
+def test_a_set_that_is_split_already_is_left_as_it_is():
+    files = {
+        f"set/Train/{name}/{i}.png": picture(10 * k + i)
+        for k, name in enumerate(("cat", "dog"))
+        for i in range(4)
+    }
+    files |= {f"set/test/{name}/9.png": picture(90 + k) for k, name in enumerate(("cat", "dog", "emu"))}
+    own = load_zip(zipped(files))
+    assert own.dataset.classes == ("cat", "dog")
+    assert (len(own.dataset.train_labels), len(own.dataset.test_labels)) == (8, 2)
+    assert [(item.name, item.reason) for item in own.skipped] == [
+        ("emu", "this class has no picture to learn from, or none to test")
+    ]

@@ -68,6 +68,6 @@ def test_one_cell_of_each_way_is_measured_and_twice_the_same(
     made = EXPERIMENTS[transfer_plan.NAME]()
     cells = [c for c in made.cells if (c["source"], c["a_class"], c["seed"]) == ("mnist_vit", 2, 1)]
     assert [cell["method"] for cell in cells] == list(transfer_plan.METHODS)
-    for cell in cells:
-        found = made.measure(cell, tmp_path)
-        assert 0 <= found["test"] <= 1 and found["test"] == made.measure(cell, tmp_path)["test"]
+    found = [made.measure(cell, tmp_path)["test"] for cell in cells]
+    assert found[0] == made.measure(cells[0], tmp_path)["test"]
+    assert found[1] > 0.9  # MNIST's features read two digits a class: 96 % was measured

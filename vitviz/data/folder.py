@@ -31,7 +31,8 @@ MAX_IMAGE_SIZE_PX = 256
 MAX_CLASSES = 100
 LONGEST_CLASS_NAME = 60
 LONGEST_PATH = 1000  # characters of a name in an archive; a path of 30,000 folders is a trap
-_SPLITS = {"train", "training", "test", "testing", "val", "valid", "validation"}
+_TRAIN = {"train", "training"}
+_TEST = {"test", "testing", "val", "valid", "validation"}
 _JUNK = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
 
 
@@ -72,6 +73,7 @@ class _Entry:
 class _Labelled:
     label: str
     entry: _Entry
+    test: bool | None = None  # of a set that is split already: whether it is a test picture
 
     @property
     def name(self) -> str:
@@ -98,9 +100,10 @@ def load_folder(path: Path, image_size: int = 32, test_fraction: float = 0.2, se
     """The labelled pictures in a folder on this machine; links are not followed.
 
     Args:
-        path: the folder with one sub-folder per class, two classes or more, two pictures or more in each.
+        path: the folder with one sub-folder per class, two classes or more, two pictures or more in each; or with the
+            folders 'train' and 'test', each with these sub-folders.
         image_size: side in px to which every picture's centre square is brought.
-        test_fraction: share of every class that is held out, in (0, 1).
+        test_fraction: share of every class that is held out, in (0, 1), where there is no folder 'test'.
         seed: fixes the split.
 
     Raises:
@@ -235,11 +238,9 @@ def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[_Labelled]:
     skipped.extend(Skipped(str(entry.path), "it lies in no class folder") for entry in outside)
     labelled = [_Labelled(entry.path.parts[depth], entry) for entry in inside]
     found = {file.label for file in labelled}
-    if found and {label.lower() for label in found} <= _SPLITS:
-        raise DatasetError(
-            f"The sub-folders are {_listed(found)}, which are splits and not classes: give one of them, with one"
-            " sub-folder per class; the split is made here."
-        )
+    if found and {label.lower() for label in found} <= _TRAIN | _TEST:
+        labelled = _split_already(inside, depth)
+        found = {file.label for file in labelled}
     if len(found) > MAX_CLASSES:
         raise DatasetError(
             f"There are {len(found):,} class folders; up to {MAX_CLASSES} are accepted. The class is the outermost"
@@ -255,6 +256,21 @@ def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[_Labelled]:
         received = f"one class, '{next(iter(found))}'" if found else "no class folder"
         raise DatasetError(f"One sub-folder per class is needed, two classes or more; there is {received}.")
     return labelled
+
+
+def _split_already(inside: list[_Entry], depth: int) -> list[_Labelled]:
+    """The files of a folder 'train' and a folder 'test' that hold one folder per class each."""
+    splits = {entry.path.parts[depth] for entry in inside}
+    kinds = [split.lower() in _TEST for split in sorted(splits)]
+    if sorted(kinds) != [False, True] or any(len(entry.path.parts) < depth + 3 for entry in inside):
+        raise DatasetError(
+            f"The sub-folders are {_listed(splits)}, which are splits and not classes: give 'train' and 'test' with one"
+            " sub-folder per class in each, or one of them, and the split is made here."
+        )
+    return [
+        _Labelled(entry.path.parts[depth + 1], entry, entry.path.parts[depth].lower() in _TEST)
+        for entry in inside
+    ]
 
 
 def _within_budget(
@@ -287,19 +303,19 @@ def _within_budget(
 
 def _decode_all(
     labelled: list[_Labelled], image_size: int, skipped: list[Skipped], clock: _Clock
-) -> tuple[Images, list[str]]:
-    """All pictures in one array, and their classes."""
+) -> tuple[Images, list[_Labelled]]:
+    """All pictures in one array, and the files that they are."""
     preparation = Preparation(image_size=image_size)
     images = np.empty((len(labelled), image_size, image_size, 3), np.uint8)
-    labels: list[str] = []
+    kept: list[_Labelled] = []
     for done, (file, data) in enumerate(_read_all(labelled, skipped)):
         clock.tick(done, len(labelled))
         try:
-            images[len(labels)] = prepare(decode_image(data), preparation).shown
-            labels.append(file.label)
+            images[len(kept)] = prepare(decode_image(data), preparation).shown
+            kept.append(file)
         except ImageError as error:
             skipped.append(Skipped(file.name, str(error)))
-    return images[: len(labels)], labels
+    return images[: len(kept)], kept
 
 
 def _read_all(labelled: list[_Labelled], skipped: list[Skipped]) -> Iterator[tuple[_Labelled, bytes]]:
@@ -315,16 +331,22 @@ def _read_all(labelled: list[_Labelled], skipped: list[Skipped]) -> Iterator[tup
 
 
 def _split(
-    name: str, pictures: tuple[Images, list[str]], test_fraction: float, seed: int, skipped: list[Skipped]
+    name: str,
+    pictures: tuple[Images, list[_Labelled]],
+    test_fraction: float,
+    seed: int,
+    skipped: list[Skipped],
 ) -> Dataset:
-    images, named = pictures
-    counts = Counter(named)
-    skipped.extend(
-        Skipped(label, "this class has one picture; one to learn from and one to test is the least")
-        for label, count in counts.items()
-        if count < 2
-    )
-    classes = tuple(sorted(label for label, count in counts.items() if count > 1))
+    images, files = pictures
+    named = [file.label for file in files]
+    whole = {label for label, count in Counter(named).items() if count > 1}
+    if already := any(file.test is not None for file in files):
+        whole = {file.label for file in files if file.test} & {file.label for file in files if not file.test}
+    lacks = "this class has one picture; one to learn from and one to test is the least"
+    if already:
+        lacks = "this class has no picture to learn from, or none to test"
+    skipped.extend(Skipped(label, lacks) for label in dict.fromkeys(named) if label not in whole)
+    classes = tuple(sorted(whole))
     if len(classes) < 2:
         first = f" The first file left out: {cut(skipped[0].name)}, {skipped[0].reason}" if skipped else ""
         raise DatasetError(
@@ -332,8 +354,12 @@ def _split(
             f" {_listed(classes) or 'none'} can be used, {len(skipped)} files were left out.{first}"
         )
     order = np.array([i for label in classes for i, own in enumerate(named) if own == label])
-    labels = np.repeat(np.arange(len(classes)), [counts[label] for label in classes]).astype(np.int64)
-    train, test = stratified_split(labels, test_fraction, seed)
+    labels = np.array([classes.index(named[i]) for i in order], np.int64)
+    if already:
+        tests = np.array([bool(files[i].test) for i in order])
+        train, test = np.flatnonzero(~tests), np.flatnonzero(tests)
+    else:
+        train, test = stratified_split(labels, test_fraction, seed)
     return Dataset(name, images[order[train]], labels[train], images[order[test]], labels[test], classes)
 
 

@@ -1,4 +1,4 @@
-"""What the stored experiment of fine-tuning compares: what is read without torch."""
+"""What the stored experiment of fine-tuning compares."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from vitviz.training.fine_tuning import SCRATCH, TITLES, TUNED, Method
 
 NAME = "transfer"
 DATASET = "digits"
-SOURCES = ("mnist_vit", "cifar10_vit")  # a near body, of other scans of digits; a far one, of small photos
+SOURCES = {"mnist_vit": "MNIST's digits", "cifar10_vit": "CIFAR-10's photos"}  # a near body and a far one
 FROZEN = "frozen"
 METHODS = {TUNED: TITLES[TUNED], FROZEN: "Features of the frozen body", SCRATCH: TITLES[SCRATCH]}
 SIZES = (2, 5, 10, 20, 50, 110)  # pictures a class; the smallest class has 125 once some are held out

@@ -51,7 +51,7 @@ def said(name: str, value: Any) -> str:
     if name == "distill_from":
         return _teacher(str(value))
     if name == "frozen":
-        return "patch embedding"
+        return "patch embedding" if tuple(value) == ("patch_embed",) else "the body"
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple | list):

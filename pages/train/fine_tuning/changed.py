@@ -1,0 +1,147 @@
+"""What changed: how far each layer's weights moved, and what the last layer attends to before and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from pages.shell import controls, nouns, page
+from pages.stores import cached
+from pages.train.fine_tuning import on_stage, results
+from pages.views.maps import maps
+from vitviz.analysis.fine_tuning import describe_moved, moved, shared_mass
+from vitviz.checkpoints import load_checkpoint, open_model
+from vitviz.config import ViTConfig
+from vitviz.data.dataset import DatasetError
+from vitviz.data.preparation import prepare, seen_crop
+from vitviz.models.abilities import abilities
+from vitviz.models.loaded import LoadedModel
+from vitviz.plots.attention import maps_view
+from vitviz.plots.fine_tuning import moved_figure
+from vitviz.probe.capture import capture
+from vitviz.training.fine_tuning import SCRATCH, TITLES, TUNED
+from vitviz.training.runs import Run
+from vitviz.words import percent, plain
+
+MATH = r"""
+The weights of a layer, taken as one vector $w$, have moved by $\|w_{after} - w_{before}\| / \|w_{before}\|$. From
+scratch the beginning is random and has to be left; a body that fits already hardly moves.
+
+The maps are the rows of the attention $A$ that the readout asks with ([CLS]; else the mean over all patches), the mean
+of the heads of the last layer, the patches alone. **Shared mass** of two maps: $\sum_k \min(a_k, b_k)$, each made to
+sum to 1.
+"""
+
+
+@dataclass(frozen=True)
+class Which(controls.Chosen, page="fine_tuning"):
+    """The seed whose models are opened, and the test picture that they look at."""
+
+    seed: int
+    picture: int
+
+
+def draw() -> None:
+    """Both pictures of the race on the stage, and what their numbers say."""
+    gone = on_stage.adopt_linked()
+    if gone:
+        st.warning(gone, icon=":material/info:")
+    run = on_stage.choose()
+    if run is None or not all(len(member.snapshots()) > 1 for member in run.members()):
+        st.info("Run a race first: its models are opened here once they have moved.", icon=":material/timer:")
+        return
+    seeds = tuple(range(len(run.members()) // 2))
+    with page.row():
+        seed = controls.segmented(Which.key("seed"), "Seed", seeds) if len(seeds) > 1 else 0
+        index = _picture(run)
+    _draw_moved(run, seed)
+    _draw_attention(run, seed, index)
+    page.drawers("fine_tuning.changed", math=MATH, code=(moved, shared_mass))
+
+
+def _draw_moved(run: Run, seed: int) -> None:
+    found = {name: _moved(*_ends(results.of_seed(run, name, seed))) for name in TITLES}
+    page.figure(moved_figure(found, TITLES, nouns.mode()), "fine_tuning.moved")
+    page.caption(describe_moved(found[TUNED], found[SCRATCH]))
+
+
+def _ends(member: Run) -> tuple[str, str]:
+    steps = member.snapshots()
+    return str(member.snapshot_path(steps[0])), str(member.snapshot_path(steps[-1]))
+
+
+@cached.shared(most=32)
+def _moved(first: str, last: str) -> dict[str, float]:
+    before, after = (next(iter(load_checkpoint(path).snapshots.values())) for path in (first, last))
+    return moved(*({name: tensor.numpy() for name, tensor in state.items()} for state in (before, after)))
+
+
+# ---------------------------------------------------------------- attention
+
+
+def _picture(run: Run) -> int:
+    try:
+        count = len(cached.dataset(run.config().train.dataset).test_images)
+    except DatasetError:
+        return 0
+    return int(controls.number(Which.key("picture"), "Test picture", 0, count - 1, 0))
+
+
+def _draw_attention(run: Run, seed: int, index: int) -> None:
+    tuned, scratch = (results.of_seed(run, name, seed) for name in (TUNED, SCRATCH))
+    config = tuned.config()
+    able = abilities(config.model).heads_over_all
+    if not able or not isinstance(config.model, ViTConfig):
+        page.caption(plain(able.why_not))
+        return
+    try:
+        data = cached.dataset(config.train.dataset)
+    except DatasetError as error:
+        page.caption(plain(str(error)))
+        return
+    image = np.broadcast_to(data.test_images[index], (*data.test_images.shape[1:3], 3))
+    prepared = prepare(np.ascontiguousarray(image), config.preparation)
+    (first, last), (_, twin) = _ends(tuned), _ends(scratch)
+    opened = {"Before": open_model(first), "After": open_model(last), "From scratch": open_model(twin)}
+    found = {title: _map(model, prepared.input[None]) for title, model in opened.items()}
+    answers = [
+        "its new head has learned nothing yet",
+        *(f"says {_answer(opened[title], prepared.input[None])}" for title in ("After", "From scratch")),
+    ]
+    ground = seen_crop(np.ascontiguousarray(image), config.preparation)
+    view = maps_view(ground, np.stack(list(found.values())), list(found), config.model.grid, notes=answers)
+    maps(view, key="fine_tuning.attention")
+    page.caption(_said(found, data.classes[int(data.labels_of("test")[index])], config.model.depth))
+    for name, member in (("Fine-tuned", tuned), ("From scratch", scratch)):
+        nouns.link_to(
+            "attention",
+            f"{name}, in the attention explorer",
+            model=f"run:{member.id}",
+            step=member.snapshots()[-1],
+        )
+
+
+def _map(model: LoadedModel, inputs: np.ndarray) -> np.ndarray:
+    """What the readout's rows of the last layer attend to, mean of the heads, the patches alone."""
+    attention = capture(model.model, inputs, record=("blocks.*.attn",)).attention()[-1, 0].mean(axis=0)
+    prefix = len(model.vit.config.prefix_tokens)
+    rows = attention[:1] if model.vit.config.readout == "cls" else attention[prefix:]
+    found: np.ndarray = rows[:, prefix:].mean(axis=0)
+    return found
+
+
+def _answer(model: LoadedModel, inputs: np.ndarray) -> str:
+    logits = capture(model.model, inputs, record=("logits",)).logits[0]
+    best = int(logits.argmax())
+    return f"{model.classes[best]}, {percent(float(model.probabilities(logits)[best]), 0)}"
+
+
+def _said(found: dict[str, np.ndarray], label: str, depth: int) -> str:
+    before, after, twin = found.values()
+    return (
+        f"The picture is of class {plain(label)}. In layer {depth} the fine-tuned model shares"
+        f" {percent(shared_mass(before, after), 0)} of its attention to the patches with what it attended to before,"
+        f" and {percent(shared_mass(after, twin), 0)} with the model from scratch."
+    )

@@ -1,0 +1,234 @@
+"""What the page's controls say, and the run that they describe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.shell import controls, nouns, page
+from pages.stores import cached, own_sets, own_weights, published, visit
+from pages.stores.choice import ModelChoice
+from pages.train.fine_tuning import pictures
+from vitviz.config import CNNConfig, SwinConfig, ViTConfig
+from vitviz.data.dataset import DatasetError
+from vitviz.data.datasets import DATASETS, available_datasets, validation_split
+from vitviz.data.own import is_own
+from vitviz.models.transfer import fitted
+from vitviz.training.fine_tuning import Body, Method, Task
+from vitviz.training.limits import MAX_PARAMETERS, parameters
+from vitviz.training.pictures import SPLIT_SEED
+from vitviz.words import plain
+
+FIRST = "checkpoint:mnist_vit"  # the body that shows most on the digits that are always here
+SIZES = (2, 5, 10, 20, 50, 100)  # pictures a class
+ALL = 0
+A_FEW = 20
+DRAWN = ("digits", "mnist")  # a body of digits centres them as it did before
+NONE_HERE = "No trained model is here to begin with: train one in the live lab first."
+BODIES: dict[Body, str] = {"all": "Body and head", "head": "Head alone"}
+SMALL_RATES = (3e-4, 1e-3)  # body and head of a small model that has seen few pictures
+LESSON_RATES = (1e-5, 1e-3)  # the lesson's, for published weights
+WIDE = 128  # from this width on a small ViT learns better from scratch at half the rate (digits, 20 a class)
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="fine_tuning"):
+    """With what it begins, on which pictures, how many of each class; and the run on the stage."""
+
+    source: str  # a model's key
+    dataset: str
+    a_class: int  # pictures; 0: all
+    run: str
+
+
+@dataclass(frozen=True)
+class How(controls.Chosen, page="fine_tuning"):
+    """The options."""
+
+    body: str
+    larger: int  # times the resolution
+    rate: float
+    head_rate: float
+    layer_decay: float
+    scratch_rate: float
+    updates: int
+    batch: int
+    seeds: int
+    moved: bool  # pictures are moved and flipped while training
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a race would be made of."""
+
+    source: ModelChoice
+    step: int
+    task: Task
+    held_out: int  # pictures that the curves are read on
+    method: Method
+
+
+def sources() -> dict[str, ModelChoice]:
+    """Trained models whose head can be replaced and that are small enough to be trained here, by key."""
+    return {
+        key: choice
+        for key, choice in nouns.models().items()
+        if choice.trained_on is not None
+        and isinstance(choice.config, ViTConfig | SwinConfig | CNNConfig)
+        and parameters(choice.config) <= MAX_PARAMETERS
+    }
+
+
+def draw() -> Chosen | str:
+    """Draws the controls; what they describe, or why it cannot be."""
+    if not sources():
+        return NONE_HERE
+    with page.row():
+        source = _source()
+        dataset = _dataset()
+        try:
+            total, held_out, classes = training_pictures(dataset)
+        except DatasetError as error:
+            return str(error)
+        a_class = _a_class(total, classes)
+        method = _method(source, dataset)
+        pictures.draw_upload(Choice.key("dataset"))
+    count = total if a_class == ALL else min(total, a_class * classes)
+    task = Task(dataset, classes, count, count / total, held_out_share(dataset), dataset in DRAWN)
+    now = nouns.current()
+    step = now.step if source.key == now.model else source.last_step
+    if isinstance(method, str):
+        return method
+    return Chosen(source, step, task, held_out, method)
+
+
+def _source() -> ModelChoice:
+    found = sources()
+    own = nouns.current().model
+    preferred = FIRST if nouns.nobody_chose() and FIRST in found else own
+    controls.follow_default(Choice.key("source"), preferred)
+    key = controls.select(
+        Choice.key("source"),
+        "Begin with",
+        tuple(found),
+        preferred,
+        format_func=lambda key: found[key].title,
+        help="A shipped model, a run, published or own weights: the last step, or the sidebar's of the model there.",
+    )
+    return found[key]
+
+
+def _dataset() -> str:
+    mine = own_sets.mine(visit.current())
+
+    def title(name: str) -> str:
+        return f"Yours: {mine[name].title}" if name in mine else DATASETS[name].title
+
+    names = [*mine, *(name for name in available_datasets() if name != "cifar100")]
+    first = names[0] if mine else "digits"
+    controls.follow_default(Choice.key("dataset"), first)
+    return controls.select(Choice.key("dataset"), "Learn", names, first, format_func=title)
+
+
+def _a_class(total: int, classes: int) -> int:
+    sizes = [size for size in SIZES if size * classes < total]
+    default = A_FEW if A_FEW in sizes else ALL
+    return controls.select_slider(
+        Choice.key("a_class"),
+        "Pictures a class",
+        (*sizes, ALL),
+        default,
+        format_func=lambda size: "all" if size == ALL else f"{size}",
+        help="Of a shuffled set the first so many times the number of classes: about so many of each.",
+    )
+
+
+def held_out_share(dataset: str) -> float:
+    """Which share of a training set the curves are read on: more of a small one, so that they say something."""
+    return 0.2 if is_own(dataset) else 0.1 if not DATASETS[dataset].needs_file else 0.04
+
+
+def training_pictures(dataset: str) -> tuple[int, int, int]:
+    """(pictures to learn from, pictures held out, classes) of a set.
+
+    Raises:
+        DatasetError: if the set is gone.
+    """
+    data = cached.dataset(dataset)
+    kept, held_out = validation_split(data, held_out_share(dataset), SPLIT_SEED)
+    return len(kept), len(held_out), len(data.classes)
+
+
+def _method(source: ModelChoice, dataset: str) -> Method | str:
+    lesson = source.key.startswith((published.KEY, own_weights.KEY))
+    with page.options():
+        body, larger = _body(source)
+        rates = _rates(source, LESSON_RATES if lesson else SMALL_RATES, body)
+        updates = controls.number(How.key("updates"), "Updates of each model", 10, 1000, 100)
+        batch = controls.number(How.key("batch"), "Pictures in an update", 4, 128, 16)
+        seeds = controls.segmented(
+            How.key("seeds"), "Seeds", (1, 2, 3), 3, help="Of the new head, or of all weights."
+        )
+        moved = controls.toggle(
+            How.key("moved"),
+            "Move pictures while training",
+            help="By up to 2 px, for both; and flipped left and right where they are no digits and no letters.",
+        )
+    try:
+        return Method(
+            body,
+            larger * source.config.image_size,
+            *rates,
+            updates,
+            batch,
+            seeds,
+            flip=moved and dataset.startswith(("cifar", "fashion")),
+            shift_px=2 if moved else 0,
+        )
+    except ValueError as error:
+        return f"This cannot be trained: {plain(str(error))}."
+
+
+def _body(source: ModelChoice) -> tuple[Body, int]:
+    body = controls.segmented(
+        How.key("body"),
+        "What learns",
+        tuple(BODIES),
+        format_func=BODIES.__getitem__,
+        help="Head alone: the body is frozen and gives features, on which the new head is a logistic regression.",
+    )
+    only = (
+        None
+        if isinstance(source.config, ViTConfig)
+        else "Disabled: only a ViT's positions can be resized here."
+    )
+    larger = controls.segmented(
+        How.key("larger"), "Resolution", (1, 2), format_func=lambda times: f"× {times}", why_not=only
+    )
+    return body, 1 if only else larger
+
+
+def _rates(source: ModelChoice, start: tuple[float, float], body: Body) -> tuple[float, float, float, float]:
+    """Learning rates of body and head, a layer's share of the next one's, and the rate from scratch."""
+    frozen = "Disabled: the body is frozen." if body == "head" else None
+    scratch = 5e-4 if getattr(source.config, "embed_dim", 0) >= WIDE else 1e-3
+    drawn = []
+    for name, label, default, step, why_not in (
+        ("rate", "Learning rate of the body", start[0], 1e-5, frozen),
+        ("head_rate", "Learning rate of the head", start[1], 1e-4, None),
+        ("layer_decay", "Each layer learns at this share of the next one's", 1.0, 0.05, frozen),
+        ("scratch_rate", "Learning rate from scratch", scratch, 1e-4, None),
+    ):
+        controls.follow_default(How.key(name), default)
+        drawn.append(controls.real(How.key(name), label, default, step, why_not=why_not))
+    return drawn[0], drawn[1], drawn[2], drawn[3]
+
+
+def why_not(chosen: Chosen) -> str:
+    """Why a race of these cannot be; empty where it can."""
+    try:
+        fitted(chosen.source.config, chosen.task.classes, chosen.method.image_size)
+    except ValueError as error:
+        return str(error)
+    if chosen.task.pictures < 2 * chosen.task.classes:
+        return "there are fewer than two pictures a class to learn from"
+    return ""

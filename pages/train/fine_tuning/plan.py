@@ -1,0 +1,117 @@
+"""Before it starts: what is kept of the trained model, what is new, what is resized."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from math import prod
+
+import numpy as np
+
+from pages.shell import page
+from pages.stores import cached
+from pages.stores.choice import ModelChoice
+from pages.train.fine_tuning.choices import Chosen
+from pages.train.fine_tuning.plan_view import plan_view
+from vitviz.analysis.fine_tuning import in_order, is_statistic, part_of
+from vitviz.analysis.positions import cosine_similarity, patch_rows
+from vitviz.config import ViTConfig
+from vitviz.models.transfer import Piece, fitted, fitted_preparation, pieces
+from vitviz.plots import fine_tuning as plots
+from vitviz.plots.fine_tuning import Part
+from vitviz.probe.positions import stretched
+from vitviz.words import percent, plain, plural
+
+
+def draw(chosen: Chosen) -> None:
+    """The boxes, the positions where they are resized, and what the numbers say."""
+    source = chosen.source.config
+    target = fitted(source, chosen.task.classes, chosen.method.image_size)
+    found = pieces(source, target)
+    resized = any(piece.fate == "resized" for piece in found)
+    positions, grids = _positions(chosen, target) if resized else (None, None)
+    plan_view(plots.plan(parts(found), positions, grids), key="fine_tuning.plan")
+    page.caption(f"{_counted(found)} {_pictures(chosen)}")
+
+
+def parts(found: Sequence[Piece]) -> list[Part]:
+    """The tensors as parts of the model, in their order; layers of one shape are one part."""
+    by_part: dict[str, list[Piece]] = {}
+    for piece in found:
+        if not is_statistic(piece.name):
+            by_part.setdefault(part_of(piece.name), []).append(piece)
+    made = [_part(title, by_part[title]) for title in in_order(by_part)]
+    joined: list[Part] = []
+    for _, alike in groupby(
+        made, key=lambda part: (part.title.partition(" ")[0], part.shape, part.count, part.fate)
+    ):
+        group = list(alike)
+        first, last = group[0], group[-1]
+        title = first.title if len(group) == 1 else f"layers {_number(first)} to {_number(last)}"
+        joined.append(Part(title, sum(part.count for part in group), first.shape, first.before, first.fate))
+    return joined
+
+
+def _number(part: Part) -> str:
+    """'3' of 'layer 3'."""
+    return part.title.partition(" ")[2]
+
+
+def _part(title: str, own: Sequence[Piece]) -> Part:
+    largest = max(own, key=lambda piece: prod(piece.after))
+    return Part(title, sum(prod(piece.after) for piece in own), largest.after, largest.before, largest.fate)
+
+
+def _counted(found: Sequence[Piece]) -> str:
+    counts = {fate: 0 for fate in ("kept", "new", "resized")}
+    for piece in (piece for piece in found if not is_statistic(piece.name)):
+        counts[piece.fate] += prod(piece.after)
+    total = sum(counts.values())
+    resized = f", {counts['resized']:,} are resized with the grid" if counts["resized"] else ""
+    return (
+        f"{percent(counts['kept'] / total)} of the {total:,} numbers are kept, {counts['new']:,} are new and begin"
+        f" random{resized}."
+    )
+
+
+def _pictures(chosen: Chosen) -> str:
+    """How the new pictures are brought to what the body reads."""
+    data = cached.dataset(chosen.task.dataset)
+    height, _, channels = data.picture_shape
+    how = fitted_preparation(
+        chosen.source.preparation,
+        chosen.method.image_size or chosen.source.config.image_size,
+        chosen.task.drawn,
+    )
+    size = f"{height} px" + ("" if height == how.image_size else f" to {how.image_size} px")
+    colour = {(1, 3): ", grey in all three channels", (3, 1): ", as their luminance"}.get(
+        (channels, how.in_chans), ""
+    )
+    names = ", ".join(map(plain, data.classes))
+    named = "" if len(data.classes) > 6 else f": {names}"
+    classes = plural(len(data.classes), "class", "classes")
+    return (
+        f"Pictures are changed and the body is not: {size}{colour}. {plural(chosen.task.pictures, 'picture')} to learn"
+        f" from, {chosen.held_out:,} held out for the curves, {len(data.test_images):,} to test; {classes}{named}."
+    )
+
+
+def _positions(
+    chosen: Chosen, target: object
+) -> tuple[tuple[np.ndarray, np.ndarray], tuple[tuple[int, int], tuple[int, int]]]:
+    """Cosines of all positions before and after, and their grids."""
+    source = chosen.source.config
+    assert isinstance(source, ViTConfig) and isinstance(target, ViTConfig)
+    identity = cached.identity(chosen.source, chosen.step)
+    cosines = _cosines(identity, chosen.source, chosen.step, source.grid, target.grid)
+    return cosines, (source.grid, target.grid)
+
+
+@cached.shared(most=8)
+def _cosines(
+    identity: str, _choice: ModelChoice, step: int, old: tuple[int, int], new: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    table = cached.loaded(_choice, step).vit.pos_embed
+    assert table is not None
+    before = patch_rows(table.detach().numpy(), old)
+    return cosine_similarity(before), cosine_similarity(stretched(before, old, new))

@@ -1,0 +1,227 @@
+"""The race: what is kept, a prediction, then both ways live, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from pages.shell import link, nouns, page
+from pages.stores import cached, runs, visit
+from pages.train.fine_tuning import choices, drawers, features, on_stage, plan, results
+from pages.train.fine_tuning.choices import Choice, Chosen
+from pages.train.fine_tuning.learning_view import learning_view
+from vitviz.analysis import fine_tuning as analysis
+from vitviz.checkpoints import CheckpointError
+from vitviz.plots import fine_tuning as plots
+from vitviz.training.executor import ExecutorError
+from vitviz.training.fine_tuning import TITLES, Source, race
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run, RunError, Status
+from vitviz.training.starting import start_file
+from vitviz.words import plain, plural, reason
+
+POLL_S = 0.5
+GUESSES = {"tuned": "Fine-tuned", "scratch": "From scratch", "neither": "No clear difference"}
+_GUESS = "fine_tuning._guess"
+_NOTICE = "fine_tuning._notice"
+_WATCHED = "fine_tuning._watched"
+
+
+def draw() -> None:
+    """The whole section."""
+    gone = on_stage.adopt_linked()
+    chosen = choices.draw()
+    if isinstance(chosen, str):
+        st.error(chosen, icon=":material/block:")
+    else:
+        _begin(chosen)
+    if notice := st.session_state.pop(_NOTICE, gone):
+        st.warning(plain(notice), icon=":material/info:")
+    run = on_stage.choose()
+    if run is None:
+        st.caption("No race has been run in this visit: predict, then start one.")
+    else:
+        active = runs.status(run).active
+        st.session_state[_WATCHED] = active
+        slowness = runs.watchers().slowness()
+        st.fragment(_stage, run_every=POLL_S * slowness if active else None)(run)
+    drawers.draw(run)
+
+
+# ---------------------------------------------------------------- before it starts
+
+
+def _begin(chosen: Chosen) -> None:
+    """What is kept, the prediction, and the button."""
+    if why := choices.why_not(chosen):
+        st.error(f"This cannot be trained: {plain(why)}.", icon=":material/block:")
+        return
+    plan.draw(chosen)
+    left, right = st.columns([2.4, 1], vertical_alignment="bottom")
+    with left:
+        guess = st.segmented_control(
+            f"Your prediction: which gets more test pictures right, with {_pictures(chosen)}?",
+            tuple(GUESSES),
+            format_func=GUESSES.__getitem__,
+            key=_GUESS,
+        )
+    with right:
+        st.button(
+            "Start the race",
+            key="fine_tuning._start",
+            icon=":material/play_arrow:",
+            type=nouns.first_button(),
+            width="stretch",
+            disabled=guess is None,
+            help="Disabled: predict first." if guess is None else None,
+            on_click=_start,
+            args=(chosen, guess),
+        )
+
+
+def _pictures(chosen: Chosen) -> str:
+    return plural(chosen.task.pictures, "picture")
+
+
+def _start(chosen: Chosen, guess: str) -> None:
+    """Starts the race with the weights in its folder, and brings it onto the stage; in a callback."""
+    here = visit.current()
+    try:
+        model = cached.loaded(chosen.source, chosen.step)
+        source = Source(chosen.source.title, model.digest, model.config, model.preparation)
+        config = replace(race(source, chosen.task, chosen.method), owner=here.owner, lease_s=runs.LEASE_S)
+        run = runs.executor().start(config, visit.address(), start_file(model))
+    except (ExecutorError, CheckpointError, ValueError) as error:
+        st.session_state[_NOTICE] = f"It cannot start: {error}."
+    except KeyError:
+        st.session_state[_NOTICE] = "It cannot start: these weights are no longer on this server."
+    except OSError as error:
+        st.session_state[_NOTICE] = f"It cannot start: the runs' folder cannot be written ({reason(error)})."
+    else:
+        runs.adopt(here, run.id)
+        here.notes[_note(run)] = guess
+        st.session_state[_GUESS] = None
+        link.want(Choice.key("run"), run.id)
+
+
+def _note(run: Run) -> str:
+    """Where a visit notes what it predicted of a race."""
+    return f"fine_tuning.guess.{run.id}"
+
+
+# ---------------------------------------------------------------- the stage
+
+
+def _stage(run: Run) -> None:
+    """How the race stands, its curves, and what its numbers say; polls while it runs."""
+    try:
+        _draw_stage(run)
+    except (RunError, FileNotFoundError):
+        if run.exists():
+            raise
+        st.rerun()  # it was removed meanwhile: the page says so
+    if st.session_state.get(_WATCHED) and not runs.status(run).active:
+        st.session_state[_WATCHED] = False
+        st.rerun()
+
+
+def _draw_stage(run: Run) -> None:
+    here = visit.current()
+    runs.watch(here)
+    runs.watchers().note(here.token)
+    status, config = runs.status(run), run.config()
+    _state(run, status)
+    tuned, scratch = results.groups(run)
+    frozen = features.group(run) if status.state == "done" else None
+    waiting = "The first accuracies come within seconds." if status.active else "Nothing was measured."
+    chance = 1 / config.model.num_classes
+    data = plots.learning(
+        [tuned, scratch, *([frozen] if frozen else [])], chance, config.train.epochs or 1.0, waiting
+    )
+    learning_view(data, key="fine_tuning.learning")
+    said = analysis.describe(tuned, scratch, results.test_pictures(run))
+    if said:
+        read = features.said(frozen) if frozen else features.TOO_MANY if status.state == "done" else ""
+        page.caption(f"{said} {read} {_guessed(run, analysis.verdict(tuned, scratch))}")
+    else:
+        page.caption(_under_way(config))
+
+
+def _state(run: Run, status: Status) -> None:
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    with left:
+        if status.state == "done":
+            st.markdown(f":material/check: {plain(_progress(run, status))}")
+        else:
+            st.progress(min(max(status.progress, 0.0), 1.0), text=plain(_progress(run, status)))
+    with right:
+        if not runs.may_change(visit.current(), run):
+            return
+        if status.active:
+            st.button(
+                "Stop",
+                key="fine_tuning._stop",
+                icon=":material/stop:",
+                on_click=_steer,
+                args=(run, "stop"),
+                width="stretch",
+            )
+        elif status.state not in ("done", "diverged"):
+            st.button(
+                "Resume",
+                key="fine_tuning._resume",
+                icon=":material/play_arrow:",
+                on_click=_steer,
+                args=(run, "resume"),
+                width="stretch",
+            )
+    if status.state in ("failed", "diverged", "interrupted"):
+        st.error(plain(f"{status.message[:1].upper()}{status.message[1:]}."), icon=":material/info:")
+
+
+def _progress(run: Run, status: Status) -> str:
+    name = run.config().name
+    if status.state == "queued":
+        place = runs.executor().place(run)
+        return f"{name}: waiting for a free place" + (f", number {place} in the queue" if place else "")
+    if status.state == "starting":
+        return f"{name}: the pictures are being prepared"
+    if status.state == "done":
+        return f"{name}: {status.step:,} updates of each model, {status.seconds:.0f} s of training together"
+    of = f" of {status.total_steps:,}" if status.total_steps else ""
+    left = f", {status.seconds_left:.0f} s left" if status.active and status.seconds_left else ""
+    return f"{name}: {status.state}, update {status.step:,}{of} of each model{left}"
+
+
+def _steer(run: Run, what: str) -> None:
+    try:
+        if what == "stop":
+            runs.executor().stop(run)
+        else:
+            runs.executor().resume(run, visit.address())
+            st.session_state[_WATCHED] = True
+    except (ExecutorError, ValueError, OSError) as error:
+        st.session_state[_NOTICE] = f"The race was not told: {reason(error)}."
+
+
+def _under_way(config: RunConfig) -> str:
+    """What the two have in common, and where they differ."""
+    tuned, scratch = (config.recipe(results.first(config, name)) for name in TITLES)
+    seeds = plural(len(config.members) // 2, "seed")
+    batch = plural(tuned.batch_size, "picture")
+    head = tuned.head_learning_rate or tuned.learning_rate
+    body = "a frozen body" if tuned.frozen else f"{tuned.learning_rate:g} for its body"
+    return (
+        f"{seeds} each; both see the same pictures in updates of {batch}, as many, in the same order. Learning rates:"
+        f" fine-tuned {body} and {head:g} for its head, from scratch {scratch.learning_rate:g}."
+    )
+
+
+def _guessed(run: Run, found: str | None) -> str:
+    guess = visit.current().notes.get(_note(run))
+    if not isinstance(guess, str) or guess not in GUESSES or found is None:
+        return ""
+    return (
+        f"You predicted '{GUESSES[guess].lower()}': {'so it is' if guess == found else 'it came otherwise'}."
+    )

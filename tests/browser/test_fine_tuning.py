@@ -1,0 +1,47 @@
+"""A visitor's zip of three letters, which no shipped model has seen: MNIST's body beats the same model from scratch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from vitviz.data.letters import TRAIN, letters_zip
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+Visit = Callable[..., Page]
+TRAINING_MS = 480_000  # a machine that does much else is slow, not wrong
+ASKED = "fine_tuning?fine_tuning.source=checkpoint:mnist_vit&fine_tuning.updates=60"
+
+
+@pytest.mark.alone
+def test_a_shipped_body_learns_three_new_classes_better_than_from_scratch(
+    visit: Visit, runs_folder: Path, tmp_path: Path
+) -> None:
+    archive = tmp_path / "letters.zip"
+    archive.write_bytes(letters_zip(seed=7))
+    page = visit(ASKED, height=1400)
+    page.get_by_role("button", name="Your own pictures").click()
+    page.locator('input[type="file"]').last.set_input_files(archive)
+    expect(page.get_by_text("120 to test; 3 classes: H, K, N.")).to_be_visible(timeout=TRAINING_MS)
+    page.keyboard.press("Escape")
+    page.get_by_role("radio", name="Fine-tuned").click()
+    page.get_by_role("button", name="Start the race").click()
+    ended = page.get_by_text("Right on 120 test pictures")
+    expect(ended).to_be_visible(timeout=TRAINING_MS)
+    expect(ended).to_contain_text("every seed lies above every seed from scratch")
+    expect(ended).to_contain_text("You predicted 'fine-tuned': so it is.")
+
+    (config,) = [file for file in runs_folder.glob("*/config.json") if '"fine_tuning"' in file.read_text()]
+    found = {"tuned": [], "scratch": []}  # type: dict[str, list[float]]
+    for status in sorted(config.parent.glob("members/*/status.json")):
+        found[status.parent.name.partition("_")[0]].append(json.loads(status.read_text())["test_accuracy"])
+    spread = max(max(tests) - min(tests) for tests in found.values())
+    means = {name: sum(tests) / len(tests) for name, tests in found.items()}
+    assert len(found["tuned"]) == len(found["scratch"]) == 3
+    assert means["tuned"] - means["scratch"] > spread
+    sets = list((runs_folder / "sets").glob("*.json"))
+    assert any(json.loads(file.read_text())["train_counts"] == [TRAIN] * 3 for file in sets)

@@ -1,0 +1,138 @@
+"""The page of fine-tuning: what it says before, at the end and afterwards; what a start hands to the executor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.messages import body, unpack
+from tests.pages.conftest import OpenApp, opened_again, said
+from tests.pages.test_distillation import ship
+from tests.unit.training_helpers import GREY, TINY
+from vitviz.checkpoints import open_model
+from vitviz.config import TrainConfig
+from vitviz.training import fine_tuning
+from vitviz.training.fine_tuning import Method, Source, Task, race
+from vitviz.training.runs import Run
+from vitviz.training.session import Session
+from vitviz.training.starting import start_file
+
+PAGE = "pages/train/fine_tuning/page.py"
+
+
+@pytest.fixture
+def shipped(no_shipped_checkpoints: Path) -> Path:
+    ship(no_shipped_checkpoints, "mnist_vit", TINY, TrainConfig(dataset="mnist"), GREY)
+    return no_shipped_checkpoints / "mnist_vit.safetensors"
+
+
+@pytest.fixture
+def orders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+    """What the executor is asked to start; nothing is trained."""
+    from pages.stores import runs
+
+    given: list[Any] = []
+
+    class Takes:
+        def start(self, config: Any, address: str = "", start: bytes | None = None) -> Run:
+            given.append((config, start))
+            return Run.create(tmp_path / "runs", config, start=start)
+
+        def place(self, run: Run) -> int | None:
+            return None
+
+        def running(self) -> list[str]:
+            return []
+
+    monkeypatch.setattr(runs, "executor", Takes)
+    return given
+
+
+def words(app: AppTest) -> str:
+    return "\n".join(part.value for part in (*app.main.caption, *app.main.error, *app.main.info)).replace(
+        "\\", ""
+    )
+
+
+def view(app: AppTest, name: str) -> dict[str, Any]:
+    (found,) = [p.proto.bytes for p in app.main.get("bidi_component") if f"-fine_tuning.{name}" in p.proto.id]
+    return unpack(body(found))[0]
+
+
+def test_without_a_trained_model_it_says_what_to_do(open_app: OpenApp) -> None:
+    assert "No trained model is here" in words(open_app(PAGE))
+
+
+def test_before_it_starts_one_sees_what_is_kept_and_new(open_app: OpenApp, shipped: Path) -> None:
+    app = open_app(PAGE)
+    fates = {part["title"]: (part["fate"], part["shape"]) for part in view(app, "plan")["parts"]}
+    assert list(fates) == ["E", "[CLS]", "positions", "layer 1", "last norm", "head"]
+    assert fates["head"] == ("new", "10 × 16") and {fate for fate, _ in fates.values()} == {"kept", "new"}
+    assert "200 pictures to learn from, 143 held out for the curves, 359 to test" in words(app)
+
+
+def test_a_higher_resolution_shows_the_positions_before_and_after(open_app: OpenApp, shipped: Path) -> None:
+    app = open_app(PAGE, fine_tuning__larger="2")
+    plan = view(app, "plan")
+    assert plan["grids"] == [[4, 4], [8, 8]]
+    (positions,) = [part for part in plan["parts"] if part["fate"] == "resized"]
+    assert (positions["before"], positions["shape"]) == ("1 × 17 × 16", "1 × 65 × 16")
+
+
+def test_a_race_starts_after_a_prediction_with_the_weights_beside_it(
+    open_app: OpenApp, shipped: Path, orders: list[Any]
+) -> None:
+    app = open_app(PAGE, fine_tuning__a_class="10", fine_tuning__seeds="2", fine_tuning__layer_decay="0.8")
+    button = app.main.button(key="fine_tuning._start")
+    assert button.disabled
+    app.session_state["fine_tuning._guess"] = "tuned"
+    app.run()
+    app.main.button(key="fine_tuning._start").click().run()
+    assert not app.exception
+    ((config, start),) = orders
+    assert [member.name for member in config.members] == ["tuned_0", "tuned_1", "scratch_0", "scratch_1"]
+    tuned = config.train
+    assert tuned.start_from == "mnist_vit" and tuned.start_digest == open_model(shipped).digest
+    assert tuned.layer_decay == 0.8 and tuned.train_fraction == pytest.approx(100 / 1295)
+    assert start == start_file(open_model(shipped))
+    assert said(app, "fine_tuning.run") and view(app, "learning")["groups"][0]["tests"] == []
+
+
+def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
+    open_app: OpenApp, shipped: Path, tmp_path: Path
+) -> None:
+    run = _finished(shipped, tmp_path / "runs")
+    app = open_app(PAGE, fine_tuning__run=run.id)
+    tests = {group["name"]: group["tests"] for group in view(app, "learning")["groups"]}
+    assert [len(values) for values in tests.values()] == [2, 2, 1] and list(tests) == [
+        "tuned",
+        "scratch",
+        "frozen",
+    ]
+    read = [member.status().test_accuracy for member in run.members()]
+    assert tests["tuned"] + tests["scratch"] == read
+    assert "Right on 359 test pictures: Fine-tuned" in words(app)
+    assert "A logistic regression on the features of the body as it came gets" in words(app)
+
+    changed = opened_again(app, app.session_state["_visit"], fine_tuning__view="changed")
+    assert "moved furthest" in words(changed) and "shares" in words(changed)
+    assert said(changed, "fine_tuning.run") == run.id
+
+
+def test_a_race_that_is_gone_is_said(open_app: OpenApp, shipped: Path) -> None:
+    app = open_app(PAGE, fine_tuning__run="261122-000000-0123456789abcdef")
+    assert any("is gone" in warning.value for warning in app.main.warning)
+
+
+def _finished(shipped: Path, folder: Path) -> Run:
+    model = open_model(shipped)
+    source = Source(model.title, model.digest, model.config, model.preparation)
+    task = Task("digits", 10, 100, 100 / 1295, drawn=True)
+    config = race(source, task, Method(updates=4, batch_size=16, seeds=2))
+    assert config.preset == fine_tuning.PRESET
+    run = Run.create(folder, config, start=start_file(model))
+    assert Session(run, "cpu").perform().state == "done"
+    return run

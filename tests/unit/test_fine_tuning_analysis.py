@@ -1,0 +1,165 @@
+"""What a race says, from its numbers alone, and how far weights have moved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.messages import unpack
+from vitviz.analysis import transfer
+from vitviz.analysis.data_size import curve_of
+from vitviz.analysis.fine_tuning import (
+    Group,
+    describe,
+    describe_moved,
+    in_order,
+    mean_curve,
+    moved,
+    part_of,
+    shared_mass,
+    verdict,
+)
+from vitviz.plots import fine_tuning as plots
+
+CURVES = (np.array([[1.0, 2.0, 3.0], [0.2, 0.4, 0.6]]), np.array([[1.0, 2.0], [0.4, 0.8]]))
+
+
+def group(name: str, *tests: float) -> Group:
+    return Group(name, {"tuned": "Fine-tuned", "scratch": "From scratch"}[name], CURVES, tests)
+
+
+def test_the_mean_is_of_the_epochs_that_all_have_reached() -> None:
+    assert mean_curve(CURVES).tolist() == [[1.0, 2.0], [pytest.approx(0.3), pytest.approx(0.6)]]
+    assert mean_curve((CURVES[0], np.empty((2, 0)))).shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("tuned", "scratch", "found", "said"),
+    [
+        (
+            (0.9, 0.8),
+            (0.7, 0.6),
+            "tuned",
+            "20.0 points above from scratch on the mean, and every seed lies above",
+        ),
+        (
+            (0.5, 0.4),
+            (0.7, 0.6),
+            "scratch",
+            "20.0 points below from scratch on the mean, and every seed lies below",
+        ),
+        (
+            (0.9, 0.6),
+            (0.7, 0.5),
+            "neither",
+            "15.0 points above from scratch on the mean, and the seeds overlap",
+        ),
+        ((0.9,), (0.7,), "tuned", "with one seed, so nothing is known of the spread"),
+        ((), (), None, ""),
+    ],
+)
+def test_a_race_is_won_only_beyond_the_spread(
+    tuned: tuple[float, ...], scratch: tuple[float, ...], found: str | None, said: str
+) -> None:
+    groups = group("tuned", *tuned), group("scratch", *scratch)
+    assert verdict(*groups) == found
+    assert said in describe(*groups, images=60) and bool(said) == bool(describe(*groups, images=60))
+
+
+def test_the_spread_of_the_seeds_is_said() -> None:
+    said = describe(group("tuned", 0.9, 0.8), group("scratch", 0.3, 0.2), 60)
+    assert "60 test pictures" in said and "85.0\N{NO-BREAK SPACE}% (80.0\N{NO-BREAK SPACE}% to 90.0" in said
+
+
+def test_weights_are_told_apart_by_their_part() -> None:
+    names = (
+        "patch_embed.proj.weight",
+        "blocks.2.mlp.fc1.bias",
+        "layers.1.blocks.0.attn.qkv.weight",
+        "head_dist.bias",
+    )
+    assert [*map(part_of, names)] == ["E", "layer 3", "layer 2.1", "head"]
+    assert in_order(["head", "layer 1", "positions", "E", "last norm"]) == [
+        "E",
+        "positions",
+        "layer 1",
+        "last norm",
+        "head",
+    ]
+
+
+def test_how_far_a_part_moved_is_of_its_own_length() -> None:
+    before = {
+        "blocks.0.a": np.array([3.0, 0.0]),
+        "blocks.0.b": np.array([4.0]),
+        "cls_token": np.full(4, 1e-6),
+    }
+    after = {"blocks.0.a": np.array([3.0, 0.6]), "blocks.0.b": np.array([4.8]), "cls_token": np.ones(4)}
+    assert moved(before, after) == {"layer 1": pytest.approx(1.0 / 5)}  # [CLS] began at nothing
+    still = {"head.w": np.ones(2), "bn.running_mean": np.zeros(2)}
+    assert moved(still, still | {"bn.running_mean": np.ones(2)}) == {"head": 0.0}
+    with pytest.raises(ValueError, match="the same weights"):
+        moved(before, {})
+
+
+def test_what_moved_is_said_from_the_numbers() -> None:
+    said = describe_moved({"E": 0.1, "layer 1": 0.02, "head": 0.5}, {"E": 0.2, "layer 1": 0.1, "head": 0.1})
+    assert (
+        "E moved furthest, by 10.0" in said and "layer 1 least, by 2.0" in said and "3.5 times as far" in said
+    )
+    assert "has not moved at all" in describe_moved({"E": 0.0, "head": 0.5}, {"E": 0.2, "head": 0.1})
+
+
+def test_shared_mass_is_one_for_the_same_and_none_for_what_is_apart() -> None:
+    assert shared_mass(np.array([1.0, 3.0]), np.array([2.0, 6.0])) == pytest.approx(1)
+    assert shared_mass(np.array([1.0, 0.0]), np.array([0.0, 2.0])) == 0
+    assert shared_mass(np.array([1.0, 1.0]), np.array([1.0, 0.0])) == pytest.approx(0.5)
+
+
+def test_the_message_holds_every_seed_and_the_mean() -> None:
+    header, arrays = unpack(plots.learning((group("tuned", 0.9, 0.8), group("scratch")), 0.5, 3.0, "wait"))
+    assert [entry["tests"] for entry in header["groups"]] == [[0.9, 0.8], []]
+    assert np.allclose(arrays["mean1"], mean_curve(CURVES)) and np.allclose(arrays["curve0_0"], CURVES[0])
+
+
+def test_the_plan_holds_cosines_as_bytes() -> None:
+    parts = [plots.Part("positions", 12, (1, 4, 3), (1, 1, 3), "resized")]
+    header, arrays = unpack(plots.plan(parts, (np.ones((1, 1)), -np.ones((4, 4))), ((1, 1), (2, 2))))
+    assert header["parts"][0]["before"] == "1 × 1 × 3" and header["grids"] == [[1, 1], [2, 2]]
+    assert arrays["before"].tolist() == [[255]] and arrays["after"].max() == 0
+
+
+def curves(**values: list[float]) -> list[object]:
+    sizes = (2, 10, 50)
+    return [
+        curve_of(name, name, {size: [v - 0.01, v + 0.01] for size, v in zip(sizes, line, strict=True)})
+        for name, line in values.items()
+    ]
+
+
+def test_where_the_lines_meet_is_read_off_them() -> None:
+    found = curves(tuned=[0.9, 0.95, 0.97], frozen=[0.93, 0.94, 0.94], scratch=[0.4, 0.8, 0.96])
+    said = transfer.crossing(found)  # type: ignore[arg-type]
+    assert "comes level with 'tuned' (within 2 points) from 50 pictures a class on" in said
+    assert "comes level with 'frozen' (within 2 points) from 50" in said
+    behind = transfer.crossing(curves(tuned=[0.9, 0.95, 0.99], scratch=[0.4, 0.5, 0.6]))  # type: ignore[arg-type]
+    assert "is still 39.0 points below 'tuned' with 50" in behind
+    assert transfer.crossing(curves(tuned=[0.9, 0.95, 0.99])) == ""  # type: ignore[arg-type]
+
+
+def test_who_leads_at_both_ends_is_said_with_the_spread() -> None:
+    said = transfer.describe(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.4, 0.5, 0.895]))  # type: ignore[arg-type]
+    assert (
+        "With 2 pictures a class 'tuned' leads with 90.0" in said and "every seed above every other" in said
+    )
+    assert "With 50 pictures a class" in said and "within the spread of the seeds" in said
+
+
+def test_curves_leave_out_what_diverged() -> None:
+    rows = [
+        {"source": "a", "method": "tuned", "a_class": 2, "seed": 0, "test": 0.5},
+        {"source": "a", "method": "tuned", "a_class": 2, "seed": 1, "diverged": "x"},
+        {"source": "b", "method": "tuned", "a_class": 2, "seed": 0, "test": 0.1},
+    ]
+    (only,) = transfer.curves_of(rows, "a", {"tuned": "Tuned", "scratch": "Scratch"})
+    assert only.seeds.tolist() == [1] and only.mean.tolist() == [0.5]

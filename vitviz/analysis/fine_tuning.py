@@ -1,0 +1,182 @@
+"""A trained body against the same model from scratch: curves, spreads over seeds, and how far weights have moved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.words import percent, plural
+
+FloatArray = NDArray[np.floating[Any]]
+Verdict = Literal["tuned", "scratch", "neither"]
+_LAYER = re.compile(r"blocks\.(\d+)\.|layers\.(\d+)\.(?:blocks\.(\d+)|(downsample))")
+_NOTHING = 1e-4  # root mean square of a part that begins at almost zero: it has no length to compare with
+_NAMES = {
+    "patch_embed": "E",
+    "stem": "stem",
+    "cls_token": "[CLS]",
+    "dist_token": "[DIST]",
+    "reg_token": "registers",
+    "pos_embed": "positions",
+    "pos_proj": "positions",
+    "norm": "last norm",
+    "head": "head",
+    "head_dist": "head",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """One way to begin, over its seeds: curves (2, n) of epochs and validation accuracy, test accuracies at the end."""
+
+    name: str
+    title: str
+    curves: tuple[FloatArray, ...]
+    tests: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Of the test accuracies; NaN before there are any."""
+        return float(np.mean(self.tests)) if self.tests else float("nan")
+
+    @property
+    def spread(self) -> float:
+        """From the lowest to the highest test accuracy."""
+        return max(self.tests) - min(self.tests) if self.tests else float("nan")
+
+
+def mean_curve(curves: Sequence[FloatArray]) -> FloatArray:
+    """(2, n): the mean of the curves at the epochs that all of them have reached; empty before there is one."""
+    common = set.intersection(*(set(np.round(curve[0], 6).tolist()) for curve in curves)) if curves else set()
+    epochs = np.array(sorted(common))
+    kept = [curve[1][np.isin(np.round(curve[0], 6), epochs)] for curve in curves]
+    return np.stack([epochs, np.mean(kept, axis=0)]) if len(epochs) else np.empty((2, 0))
+
+
+def verdict(tuned: Group, scratch: Group) -> Verdict | None:
+    """Whose every seed lies above every seed of the other; 'neither' where they overlap, None before the end."""
+    if not tuned.tests or not scratch.tests:
+        return None
+    if min(tuned.tests) > max(scratch.tests):
+        return "tuned"
+    return "scratch" if min(scratch.tests) > max(tuned.tests) else "neither"
+
+
+def describe(tuned: Group, scratch: Group, images: int) -> str:
+    """What a finished race says, from its numbers; empty before the end.
+
+    Args:
+        images: test pictures that every accuracy was read on.
+    """
+    found = verdict(tuned, scratch)
+    if found is None:
+        return ""
+    listed = "; ".join(f"{group.title} {_said(group)}" for group in (tuned, scratch))
+    by = 100 * (tuned.mean - scratch.mean)
+    how = f"{abs(by):.1f} points {'above' if by >= 0 else 'below'} from scratch on the mean"
+    sure = {
+        "tuned": "and every seed lies above every seed from scratch",
+        "scratch": "and every seed lies below every seed from scratch",
+        "neither": "and the seeds overlap: this race decides nothing",
+    }[found]
+    if len(tuned.tests) == 1:
+        sure = "with one seed, so nothing is known of the spread"
+    return f"Right on {plural(images, 'test picture')}: {listed}. Fine-tuned is {how}, {sure}."
+
+
+def _said(group: Group) -> str:
+    if len(group.tests) == 1:
+        return percent(group.mean)
+    return f"{percent(group.mean)} ({percent(min(group.tests))} to {percent(max(group.tests))})"
+
+
+def part_of(name: str) -> str:
+    """Which part of a model a weight belongs to, as it is said: 'E', 'positions', 'layer 3', 'head'."""
+    found = _LAYER.match(name)
+    if found is None:
+        first = name.partition(".")[0]
+        return _NAMES.get(first, first)
+    if found.group(1) is not None:
+        return f"layer {int(found.group(1)) + 1}"
+    stage = int(found.group(2)) + 1
+    return f"stage {stage} merging" if found.group(4) else f"layer {stage}.{int(found.group(3)) + 1}"
+
+
+def is_statistic(name: str) -> bool:
+    """Whether it is a batch norm's running statistic and no weight."""
+    return "running_" in name or "num_batches" in name
+
+
+def moved(before: Mapping[str, FloatArray], after: Mapping[str, FloatArray]) -> dict[str, float]:
+    """How far each part's weights have moved: ‖after − before‖ / ‖before‖, all its numbers taken as one vector.
+
+    Counts and running statistics are no weights and are left out; so is a part that begins at almost zero, such as a
+    random [CLS], which has no length to compare with.
+
+    Args:
+        before, after: weights by name, of one shape.
+
+    Raises:
+        ValueError: if they are not of one model.
+    """
+    if before.keys() != after.keys():
+        raise ValueError("before and after must hold the same weights")
+    squares: dict[str, list[float]] = {}
+    for name, old in before.items():
+        if is_statistic(name):
+            continue
+        step = np.asarray(after[name], np.float64) - np.asarray(old, np.float64)
+        entry = squares.setdefault(part_of(name), [0.0, 0.0, 0.0])
+        entry[0] += float((step**2).sum())
+        entry[1] += float((np.asarray(old, np.float64) ** 2).sum())
+        entry[2] += step.size
+    found = {part: squares[part] for part in in_order(squares)}
+    return {
+        part: float(np.sqrt(step / size))
+        for part, (step, size, count) in found.items()
+        if size > count * _NOTHING**2
+    }
+
+
+def in_order(parts: Iterable[str]) -> list[str]:
+    """Parts in the order of the data: what makes the tokens, the tokens, positions, layers, norm, head."""
+    first, last = ("stem", "E", "[CLS]", "[DIST]", "registers", "positions"), ("last norm", "head")
+
+    def place(part: str) -> int:
+        return (
+            first.index(part)
+            if part in first
+            else len(first) + 1 + last.index(part)
+            if part in last
+            else len(first)
+        )
+
+    return sorted(parts, key=place)
+
+
+def describe_moved(tuned: Mapping[str, float], scratch: Mapping[str, float]) -> str:
+    """Which part of a fine-tuned body moved most and least, and how far the model from scratch moved, in sentences."""
+    body = {part: value for part, value in tuned.items() if part != "head"}
+    if not any(body.values()):
+        return (
+            "The body was frozen and has not moved at all; the new head has, by "
+            + percent(tuned["head"])
+            + "."
+        )
+    most, least = max(body, key=body.__getitem__), min(body, key=body.__getitem__)
+    share = float(np.median([scratch[part] / body[part] for part in body if part in scratch and body[part]]))
+    return (
+        f"Of the body {most} moved furthest, by {percent(body[most])} of its own length, and {least} least, by"
+        f" {percent(body[least])}. From scratch a part moves {share:.1f} times as far on the median."
+    )
+
+
+def shared_mass(one: FloatArray, other: FloatArray) -> float:
+    """Σ min(a, b) of two distributions (n,), each made to sum to 1: 1 for two that are alike, 0 for two apart."""
+    a, b = (np.asarray(row, np.float64) / np.sum(row) for row in (one, other))
+    return float(np.minimum(a, b).sum())

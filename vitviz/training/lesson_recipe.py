@@ -1,0 +1,90 @@
+"""The lesson's fine-tuning of published weights on CIFAR-10, as it has it: a new head, two learning rates, a cosine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import CosineAnnealingLR
+
+from vitviz.config import ViTConfig
+from vitviz.models.transfer import begun, transferred
+
+BODY_RATE, HEAD_RATE, DECAY, BATCH, EPOCHS = 1e-5, 1e-3, 0.01, 32, 10
+SIDE_PX, PADDING_PX = 224, 4
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's
+
+
+def head_swapped(model: nn.Module, config: ViTConfig, classes: int, seed: int = 0) -> nn.Module:
+    """The same body under a new linear head of `classes` answers."""
+    target = replace(config, num_classes=classes)
+    return begun(target, seed, transferred(model.state_dict(), config, target, seed))
+
+
+def parameter_groups(model: nn.Module) -> list[dict[str, Any]]:
+    """What has 'head' in its name at 1e-3, all else at 1e-5."""
+    named = list(model.named_parameters())
+    return [
+        {"params": [p for name, p in named if "head" not in name], "lr": BODY_RATE},
+        {"params": [p for name, p in named if "head" in name], "lr": HEAD_RATE},
+    ]
+
+
+def prepared(images: Tensor, generator: torch.Generator | None = None, side_px: int = SIDE_PX) -> Tensor:
+    """Pictures (B, 3, H, W) uint8 as the model takes them; with a generator cropped after padding and flipped.
+
+    Returns:
+        (B, 3, side_px, side_px) float32, with ImageNet's mean and standard deviation.
+    """
+    x = F.interpolate(images.float() / 255, size=(side_px, side_px), mode="bilinear", antialias=True)
+    if generator is not None:
+        padded = F.pad(x, (PADDING_PX,) * 4)
+        top, left = torch.randint(0, 2 * PADDING_PX + 1, (2, len(x)), generator=generator).tolist()
+        x = torch.stack(
+            [p[:, r : r + side_px, c : c + side_px] for p, r, c in zip(padded, top, left, strict=True)]
+        )
+        flipped = torch.rand(len(x), generator=generator) < 0.5
+        x = torch.where(flipped[:, None, None, None], x.flip(-1), x)
+    mean, std = (torch.tensor(values)[:, None, None] for values in (MEAN, STD))
+    return (x - mean) / std
+
+
+def fine_tune(
+    model: nn.Module,
+    images: Tensor,
+    labels: Tensor,
+    epochs: int = EPOCHS,
+    side_px: int = SIDE_PX,
+    seed: int = 0,
+    told: Callable[[int, float], None] | None = None,
+) -> nn.Module:
+    """Train body and head, each at its rate, down a cosine.
+
+    Args:
+        model: with its new head.
+        images, labels: (N, 3, H, W) uint8 and (N,) int64.
+        side_px: to which the pictures are enlarged; the model's own.
+        seed: of the order, the crops and the flips.
+        told: called with (epoch from 1, its mean loss).
+    """
+    optimizer = AdamW(parameter_groups(model), weight_decay=DECAY)
+    schedule = CosineAnnealingLR(optimizer, T_max=epochs)
+    generator = torch.Generator().manual_seed(seed)
+    model.train()
+    for epoch in range(1, epochs + 1):
+        losses = []
+        for chosen in torch.split(torch.randperm(len(images), generator=generator), BATCH):
+            loss = F.cross_entropy(model(prepared(images[chosen], generator, side_px)), labels[chosen])
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            losses.append(loss.item())
+        schedule.step()
+        if told is not None:
+            told(epoch, sum(losses) / len(losses))
+    return model.eval()
