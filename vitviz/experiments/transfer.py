@@ -20,6 +20,7 @@ from vitviz.experiments.training import trained
 from vitviz.experiments.transfer_plan import (
     DATASET,
     FROZEN,
+    LONGER,
     METHOD,
     METHODS,
     NAME,
@@ -27,12 +28,13 @@ from vitviz.experiments.transfer_plan import (
     SEEDS,
     SIZES,
     SOURCES,
+    TIMES,
     VALIDATION,
 )
 from vitviz.models.transfer import fitted, fitted_preparation, transferred
 from vitviz.models.zoo import create_model
 from vitviz.probe.features import features
-from vitviz.training.fine_tuning import TUNED, Method, Source, Task, recipes
+from vitviz.training.fine_tuning import SCRATCH, TUNED, Method, Source, Task, recipes
 from vitviz.training.pictures import (
     Pictures,
     TrainingData,
@@ -45,7 +47,7 @@ CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 
 
 def experiment(checkpoints: Path = CHECKPOINTS) -> Experiment:
-    """Two bodies, three ways, five numbers of pictures a class, three draws of pictures, head and order."""
+    """Two bodies, four ways, six numbers of pictures a class, three draws of pictures, head and order."""
     cells: list[Cell] = [
         {"source": source, "method": method, "a_class": a_class, "seed": seed}
         for source in SOURCES
@@ -80,11 +82,14 @@ class Measure:
         data = few(load_dataset(DATASET), body, cell["a_class"], cell["seed"])
         if cell["method"] == FROZEN:
             return {"test": round(read_features(body, data), 4)}
-        return measured(body, data, cell, _method(cell["source"]))
+        return measured(body, data, cell, _method(cell))
 
 
-def _method(source: str) -> Method:
-    return replace(METHOD, scratch_learning_rate=SCRATCH_RATES[source])
+def _method(cell: Cell) -> Method:
+    times = TIMES if cell["method"] == LONGER else 1
+    return replace(
+        METHOD, scratch_learning_rate=SCRATCH_RATES[cell["source"]], updates=times * METHOD.updates
+    )
 
 
 def few(dataset: Dataset, body: Checkpoint, a_class: int, seed: int) -> TrainingData:
@@ -126,7 +131,7 @@ def measured(body: Checkpoint, data: TrainingData, cell: Cell, method: Method) -
     model = fitted(body.config, len(data.classes))
     source = Source("the shipped body", body.digest, body.config, body.preparation)
     task = Task(DATASET, len(data.classes), len(data.train))
-    train = recipes(source, model, task, method, seed)[name]
+    train = recipes(source, model, task, method, seed)[TUNED if name == TUNED else SCRATCH]
     start = transferred(state, body.config, model, seed) if name == TUNED else None
     return trained(model, train, data, start=start).row
 

@@ -7,8 +7,14 @@ from vitviz.training.fine_tuning import SCRATCH, TITLES, TUNED, Method
 NAME = "transfer"
 DATASET = "digits"
 SOURCES = {"mnist_vit": "MNIST's digits", "cifar10_vit": "CIFAR-10's photos"}  # a near body and a far one
-FROZEN = "frozen"
-METHODS = {TUNED: TITLES[TUNED], FROZEN: "Features of the frozen body", SCRATCH: TITLES[SCRATCH]}
+FROZEN, LONGER = "frozen", "longer"
+TIMES = 4  # as many updates: whether what is missing from scratch is time
+METHODS = {
+    TUNED: TITLES[TUNED],
+    FROZEN: "Features of the frozen body",
+    SCRATCH: TITLES[SCRATCH],
+    LONGER: f"From scratch, {TIMES} times as long",
+}
 SIZES = (2, 5, 10, 20, 50, 110)  # pictures a class; the smallest class has 125 once some are held out
 SEEDS = (0, 1, 2)
 VALIDATION = 0.1

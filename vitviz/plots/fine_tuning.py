@@ -17,8 +17,13 @@ from vitviz.plots.blob import pack
 from vitviz.plots.data_size import LEGEND, sizes_axis, span
 from vitviz.plots.plain import PlainFigure
 
-COLOURS = {"tuned": theme.HEADS[5], "frozen": theme.HEADS[2], "scratch": theme.HEADS[7]}
-SYMBOLS = {"tuned": "circle", "frozen": "diamond", "scratch": "square"}
+COLOURS = {
+    "tuned": theme.HEADS[5],
+    "frozen": theme.HEADS[2],
+    "scratch": theme.HEADS[7],
+    "longer": theme.HEADS[1],
+}
+SYMBOLS = {"tuned": "circle", "frozen": "diamond", "scratch": "square", "longer": "triangle-up"}
 
 
 @dataclass(frozen=True)
