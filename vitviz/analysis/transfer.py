@@ -9,6 +9,7 @@ from vitviz.analysis.data_size import Curve, Lead, curve_of, leads
 from vitviz.words import percent
 
 Row = Mapping[str, Any]
+TRAINED = ("tuned", "frozen")  # the ways that begin with a trained body
 NEAR = 0.02  # means that lie closer are called level
 
 
@@ -51,17 +52,13 @@ def said(lead: Lead) -> str:
 
 
 def crossing(curves: Sequence[Curve], scratch: str = "scratch") -> str:
-    """Where the model from scratch comes level with each other way, or how far it stays below, in sentences."""
+    """Where a model from scratch comes level with each that begins with a body, or how far it stays below."""
     own = next((curve for curve in curves if curve.name == scratch), None)
     if own is None:
         return ""
     found = []
-    for curve in curves:
-        common = (
-            []
-            if curve.name == scratch
-            else [int(size) for size in curve.pictures if own.at(int(size)) is not None]
-        )
+    for curve in (curve for curve in curves if curve.name in TRAINED):
+        common = [int(size) for size in curve.pictures if own.at(int(size)) is not None]
         if not common:
             continue
         gaps = {size: _mean(curve, size) - _mean(own, size) for size in common}
@@ -74,7 +71,7 @@ def crossing(curves: Sequence[Curve], scratch: str = "scratch") -> str:
             if level is not None
             else f"is still {100 * gaps[last]:.1f} points below '{curve.title}' with {last}"
         )
-    return f"From scratch the model {'; it '.join(found)}." if found else ""
+    return f"'{own.title}' {'; it '.join(found)}." if found else ""
 
 
 def _mean(curve: Curve, size: int) -> float:

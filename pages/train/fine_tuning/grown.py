@@ -11,7 +11,7 @@ from pages.shell import controls, nouns, page
 from vitviz.analysis.transfer import crossing, curves_of, describe
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.result import Result, ResultError, read_result, told
-from vitviz.experiments.transfer_plan import DATASET, METHODS, NAME, SOURCES
+from vitviz.experiments.transfer_plan import DATASET, LONGER, METHODS, NAME, SOURCES
 from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_transfer import TransferLeader
 from vitviz.plots.fine_tuning import grown_figure
@@ -19,8 +19,9 @@ from vitviz.words import plain
 
 MATH = r"""
 Every point is the mean of three seeds; each draws its own pictures of every class, its own head or all weights, and its
-own order. All models make the same number of updates. The **frozen** body gives features of $D$ numbers for each
-picture once, and a logistic regression reads them: no update of the body, so it costs seconds.
+own order. All models make the same number of updates, but for one that begins random and makes four times as many: it
+says whether what is missing from scratch is time or pictures. The **frozen** body gives features of $D$ numbers for
+each picture once, and a logistic regression reads them: no update of the body, so it costs seconds.
 """
 
 
@@ -47,7 +48,7 @@ def draw() -> None:
         )
     curves = curves_of(found.rows, source, METHODS)
     page.figure(grown_figure(curves, 1 / 10, nouns.mode()), "fine_tuning.grown")
-    page.caption(f"{describe(curves)} {crossing(curves)}")
+    page.caption(" ".join((describe(curves), crossing(curves), crossing(curves, LONGER))))
     page.caption(_how(found))
     page.drawers(
         "fine_tuning.grown",

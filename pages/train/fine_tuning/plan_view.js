@@ -5,7 +5,6 @@ import { blit, heat } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT, legend } from '../../views/kit/ramp.js';
 
 const MOSAIC = 280; // px of a mosaic's side at most
-const GAP = 2;
 
 const WORDS = { kept: 'kept', new: 'new, random', resized: 'resized' };
 
@@ -19,20 +18,21 @@ function part(list, { title, count, shape, before, fate }) {
 
 /** Tile (i, j) of the mosaic is a map: how alike position (i, j) is to every other. */
 function mosaic(node, values, [rows, cols], side) {
-  const cell = Math.max(1, Math.floor((side - GAP * (cols - 1)) / (cols * cols)));
-  const tile = cell * cols;
-  const ctx = node.size(cols * tile + GAP * (cols - 1), rows * cell * rows + GAP * (rows - 1));
+  const gap = cols > 9 ? 1 : 2;
+  const tile = (side - gap * (cols - 1)) / cols;
+  const high = (tile * rows) / cols;
+  const ctx = node.size(side, rows * high + gap * (rows - 1));
   for (let i = 0; i < rows * cols; i++) {
     const image = heat(values, rows, cols, DIVERGING_LUT, 0, 255, i * rows * cols);
     const [row, col] = [Math.floor(i / cols), i % cols];
-    blit(ctx, image, col * (tile + GAP), row * (cell * rows + GAP), tile, cell * rows);
+    blit(ctx, image, col * (tile + gap), row * (high + gap), tile, high);
   }
 }
 
 export default function planView({ root }) {
   const list = el(root, 'ol', { class: 'pl-parts' });
   const below = el(root, 'div', { class: 'pl-grids' });
-  const scale = canvas(root);
+  const scale = canvas(root, { class: 'pl-scale' });
   return ({ header, arrays, colors, width }) => {
     list.replaceChildren();
     below.replaceChildren();
