@@ -179,6 +179,7 @@ _ELSEWHERE = {  # drawn as other controls, or following from the data
     "num_classes": "the number of classes",
     "dataset": "data set",
     "distill_from": "teacher",
+    "clock": "Seconds counted",
     "distillation_weight": "Weight of the teacher",
     "distillation_temperature": "Temperature",
     "attention_scale": "Scale of scores",
