@@ -302,8 +302,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
 
 def turn(trainer: Trainer) -> list[Event]:
     """Make one update and all that is due after it: nothing of a step is left for the next turn."""
-    clock = process_time if trainer.config.clock == "core" else perf_counter
-    mark = clock()
+    mark = (clock := process_time if trainer.config.clock == "core" else perf_counter)()
 
     def tick() -> None:
         nonlocal mark
