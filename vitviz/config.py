@@ -120,6 +120,7 @@ class TrainConfig:
     distillation_temperature: float = 3.0  # its tau
     precision: Literal["auto", "fp32"] = "auto"  # auto: bf16 where the processor has it
     threads: int = 1
+    clock: Literal["wall", "core"] = "wall"  # core: of the processor's own time, the same on a busy machine
     seed: int = 0
     snapshots: int = 12
 
@@ -134,6 +135,7 @@ class TrainConfig:
             ("schedule", Literal["constant", "warmup_cosine", "one_cycle"]),
             ("distillation", Literal["hard", "soft"]),
             ("precision", Literal["auto", "fp32"]),
+            ("clock", Literal["wall", "core"]),
         ):
             one_of(self, name, allowed)
         fraction(self, "momentum", "warmup_fraction", "label_smoothing")

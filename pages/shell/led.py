@@ -74,7 +74,7 @@ def _settled(place: Place, slug: str) -> Place | None:
     if room is None:
         following.over(place)
         return None
-    place.news = room.news
+    place.news, place.challenge = room.news, room.challenge
     if not place.leads:
         following.follow(place, room, slug)
     return place
@@ -185,4 +185,7 @@ def who(present: Present) -> str:
 def _way(slug: str) -> None:
     entry = registry.BY_SLUG.get(following.SLUG)
     if entry is not None and slug != entry.slug:
-        st.page_link(entry.path, label="Class", icon=":material/groups:", width="content")
+        place = following.current()
+        on = place is not None and place.challenge
+        label, icon = ("Challenge", "trophy") if on else ("Class", "groups")
+        st.page_link(entry.path, label=label, icon=f":material/{icon}:", width="content")

@@ -42,6 +42,7 @@ class Room:
     version: int
     news: int
     text: str  # what is shown, as the file holds it
+    challenge: bool  # whether runs can be handed in
 
     @property
     def shown(self) -> Shown | None:
@@ -114,12 +115,16 @@ class Classes:
             row = (
                 file
                 and file.execute(
-                    "SELECT code, teacher, version, news, shown, seen FROM class WHERE code = ?", (code,)
+                    "SELECT code, teacher, version, news, shown,"
+                    " (SELECT NOT ended FROM challenge WHERE challenge.code = class.code) IS 1, seen"
+                    " FROM class WHERE code = ?",
+                    (code,),
                 ).fetchone()
             )
-        if not row or self._gone(row[-1]):
+        if not row:
             return None
-        return Room(*row[:-1])
+        *room, challenge, seen = row
+        return None if self._gone(seen) else Room(*room, challenge=bool(challenge))
 
     def of(self, teacher: str) -> list[str]:
         """Codes of the classes that a visit has opened, the newest first.

@@ -53,12 +53,15 @@ class Executor(ABC):
         self._closed = threading.Event()
         self._beating = False
 
-    def start(self, config: RunConfig, address: str = "", start: bytes | None = None) -> Run:
+    def start(
+        self, config: RunConfig, address: str = "", start: bytes | None = None, first: bool = False
+    ) -> Run:
         """Create a run and submit it.
 
         Args:
             address: from where it is asked for, for fair turns; kept only while it waits and trains.
             start: the file of the weights that it begins with, as `Run.create` takes it.
+            first: before all that wait.
 
         Raises:
             ExecutorError: if too many wait already, or there is nowhere to train.
@@ -66,10 +69,10 @@ class Executor(ABC):
         with self._lock:
             self._check(config.owner, address)
             run = Run.create(self.root, config, start=start)
-            self.submit(run, address)
+            self.submit(run, address, first)
         return run
 
-    def submit(self, run: Run, address: str = "") -> None:
+    def submit(self, run: Run, address: str = "", first: bool = False) -> None:
         """Train a run, from its last save where it has one; waits in the queue while every place is taken.
 
         Raises:
@@ -86,7 +89,7 @@ class Executor(ABC):
                 raise ExecutorError("the run is already being trained by another server")
             run.touch_lease()
             mark(run, "queued", "")
-            self._queue.append(Order(run.directory, owner, run.control_end(), address, token))
+            self._queue.append(Order(run.directory, owner, run.control_end(), address, token, first))
             self._beat()
             self._dispatch()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -302,11 +302,11 @@ def train(trainer: Trainer) -> Iterator[Event]:
 
 def turn(trainer: Trainer) -> list[Event]:
     """Make one update and all that is due after it: nothing of a step is left for the next turn."""
-    mark = perf_counter()
+    mark = (clock := process_time if trainer.config.clock == "core" else perf_counter)()
 
     def tick() -> None:
         nonlocal mark
-        now = perf_counter()
+        now = clock()
         trainer.seconds += now - mark
         mark = now
 

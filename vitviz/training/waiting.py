@@ -23,12 +23,13 @@ class Order:
     control_at: int  # commands before this byte were for an earlier trainer
     address: str = ""  # from where it was asked for; empty where that is not known
     token: str = field(default_factory=new_token)  # of its claim
+    first: bool = False  # before all others: a teacher's, once a class
 
 
 def in_turn(waiting: Sequence[Order], busy: Iterable[Order]) -> list[Order]:
     """The orders as they will be taken: every visit one, then every visit its second; among these every address one.
 
-    What is being trained counts as its visit's and its address's first.
+    What is being trained counts as its visit's and its address's first. One that is to be the first comes before all.
     """
     visits = Counter(order.owner for order in busy)
     addresses: Counter[tuple[int, str]] = Counter((1, order.address) for order in busy)
@@ -37,7 +38,7 @@ def in_turn(waiting: Sequence[Order], busy: Iterable[Order]) -> list[Order]:
         visits[order.owner] += 1
         round_of_visit = visits[order.owner]
         addresses[round_of_visit, order.address] += 1
-        ranked.append((round_of_visit, addresses[round_of_visit, order.address], arrival))
+        ranked.append((not order.first, round_of_visit, addresses[round_of_visit, order.address], arrival))
     return [waiting[arrival] for *_, arrival in sorted(ranked)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.classroom.together import way_in
+from pages.classroom.together import teaching, way_in
 from pages.shell import following, page
 from pages.shell.following import Place
 from vitviz.classes.classes import LONGEST_NAME, clean_name
@@ -29,6 +29,7 @@ def draw(place: Place) -> None:
             "Leave the class", key="class_room.leave", icon=":material/logout:", on_click=following.leave
         )
     page.caption("Nobody sees which page you look at. 'Look around' lets go of the teacher's page.")
+    teaching.challenged(place)
     with st.expander("Bring somebody in", icon=":material/qr_code_2:"):
         way_in.draw(place.code)
 

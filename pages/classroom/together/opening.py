@@ -79,7 +79,11 @@ def _open() -> None:
 
 def _joined() -> None:
     following.call_me(clean_name(st.session_state["class_room._name"]))
-    _enter(st.session_state["class_room._code"])
+    code = st.session_state["class_room._code"]
+    if code.strip():
+        _enter(code)
+    else:
+        st.session_state[_NOTICE] = "Type the code that your teacher shows."
 
 
 def _enter(code: str) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.classroom.together import way_in
+from pages.classroom.together import board, way_in
 from pages.shell import following, page
 from pages.shell.following import Place
 from pages.shell.led import who
 from pages.stores import visit
-from vitviz.classes import pictures
+from vitviz.classes import challenge, pictures
+from vitviz.classes.challenge import TERMS
 from vitviz.classes.database import ClassError
 from vitviz.words import plain, plural
 
@@ -21,6 +22,7 @@ def draw(place: Place) -> None:
     way_in.draw(place.code)
     page.caption("P shows this in large. Then go to any page: whoever follows comes with you.")
     st.fragment(_here, key="class_room.here", run_every=WHO_S)(place.code)
+    challenged(place)
     with st.container(horizontal=True):
         if place.pictures:
             st.button(
@@ -35,6 +37,37 @@ def draw(place: Place) -> None:
                 "Its questions, its board and its pictures go with it; runs stay with who trained them."
             )
             st.button("Close it now", key="class_room.close", on_click=_close)
+
+
+def challenged(place: Place) -> None:
+    """The board where there is one, and what the teacher can do about it."""
+    try:
+        now = challenge.now(following.store(), place.code)
+    except ClassError as error:
+        st.caption(plain(str(error)))
+        return
+    if now is not None:
+        board.draw(place, now)
+    if not place.leads:
+        return
+    ends = now is not None and not now.ended
+    st.button(
+        "End the challenge" if ends else "Open a challenge" if now is None else "Take runs again",
+        key="class_room.challenge",
+        icon=":material/trophy:",
+        on_click=_challenge,
+        args=(ends,),
+        help=None if now is not None else TERMS,
+    )
+
+
+def _challenge(ends: bool) -> None:
+    place = following.current()
+    if place is not None:
+        try:
+            (challenge.end if ends else challenge.begin)(following.store(), place.code)
+        except ClassError as error:
+            st.toast(f"Nothing has changed: {plain(str(error))}.", icon=":material/info:")
 
 
 def _here(code: str) -> None:

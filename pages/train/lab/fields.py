@@ -183,6 +183,7 @@ _ELSEWHERE = {  # drawn as other controls, or following from the data
     "start_digest": "digest of the weights it begins with",
     "head_learning_rate": "learning rate of the head",
     "layer_decay": "learning rate of a layer, of the next one's",
+    "clock": "Seconds counted",
     "distillation_weight": "Weight of the teacher",
     "distillation_temperature": "Temperature",
     "attention_scale": "Scale of scores",

@@ -10,6 +10,7 @@ import streamlit as st
 from pages.shell import controls, lesson, link, nouns, page, registry, state
 from pages.stores import catalogue, runs, visit
 from pages.train.lab import (
+    challenge,
     drawing,
     evolving,
     fields,
@@ -93,6 +94,7 @@ def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
         focus = _choose_run(mine)
     with beside:
         _choose_beside(mine, focus)
+    challenge.draw(config, show)
     if isinstance(config, ValueError):
         st.error(f"This cannot be trained: {plain(fields.said(str(config)))}.", icon=":material/block:")
     else:

@@ -29,7 +29,7 @@ class FakeExecutor:
     orders: list[tuple[str, Any]] = field(default_factory=list)
     silent: str = ""  # why what waits is not taken up
 
-    def start(self, config: RunConfig, address: str = "") -> Run:
+    def start(self, config: RunConfig, address: str = "", first: bool = False) -> Run:
         self.orders.append(("start", config))
         run = Run.create(self.folder, config)
         write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=9e9)))

@@ -1,0 +1,117 @@
+"""A class's challenge on its pages: opened, handed in from the lab, on a board whose runs are looked at alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.classroom.together.board import START, html, said
+from pages.stores import board, runs
+from pages.stores import classes as stored
+from pages.stores.board import Row
+from tests.pages.classroom.helpers import LAB, ROOM, code_of, learns, place, press, there, words
+from tests.pages.conftest import OpenApp
+from tests.pages.lab.helpers import FakeExecutor
+from vitviz.classes import challenge
+from vitviz.training.files import write_status
+from vitviz.training.runs import Run, Status
+
+
+@pytest.fixture
+def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
+    folder = tmp_path / "runs"
+    folder.mkdir(exist_ok=True)
+    fake = FakeExecutor(folder)
+    monkeypatch.setattr(runs, "executor", lambda: fake)
+    monkeypatch.setattr(board, "_boards", {})
+    monkeypatch.setattr(board, "_READ_S", 0.0)
+    return fake
+
+
+@pytest.fixture
+def challenged(teacher: AppTest, executor: FakeExecutor) -> AppTest:
+    """A teacher who has opened the challenge."""
+    press(teacher, "Open a challenge")
+    assert challenge.now(stored.classes(), code_of(teacher)) is not None
+    return teacher
+
+
+def to_the_lab(app: AppTest) -> AppTest:
+    """By the link beside the board, whose form keeps the rules."""
+    app.switch_page(LAB)
+    for key, value in START.items():
+        app.query_params[key] = value
+    return there(app.run())
+
+
+def handed_in(app: AppTest) -> Run:
+    (entry,) = challenge.entries(stored.classes(), code_of(app))
+    run = runs.find(entry.run)
+    assert run is not None
+    return run
+
+
+def done(run: Run, accuracy: float) -> None:
+    status = replace(Status(), state="done", step=9, accuracy=accuracy, test_accuracy=accuracy)
+    write_status(run.directory / "status.json", asdict(status))
+
+
+def test_a_run_is_handed_in_from_the_lab_and_stands_on_the_board(
+    challenged: AppTest, open_app: OpenApp, executor: FakeExecutor
+) -> None:
+    learner = learns(open_app, challenged)
+    learner.text_input(key="class_room._name").set_value("<b>Ada</b>").run()
+    assert challenge.TERMS in words(learner)
+    to_the_lab(learner)
+    learner.button(key="live_lab._hand_in").click().run()
+    assert not learner.exception
+    run = handed_in(challenged)
+    config = run.config()
+    assert config.train.seconds == challenge.SECONDS and config.train.clock == "core"
+    assert config.owner == learner.session_state["_visit"].owner
+    there(learner.switch_page(ROOM).run())
+    table = " ".join(str(each.proto) for each in challenged.run().get("html"))
+    assert "&lt;b&gt;Ada&lt;/b&gt;" in table and "waits, turn 2" in table and "<b>Ada" not in table
+    done(run, 0.975)
+    assert "97.5" in " ".join(str(each.proto) for each in challenged.run().get("html"))
+
+
+def test_a_run_of_the_board_is_looked_at_and_not_changed(
+    challenged: AppTest, open_app: OpenApp, executor: FakeExecutor
+) -> None:
+    to_the_lab(challenged).button(key="live_lab._hand_in").click().run()
+    run = handed_in(challenged)
+    done(run, 0.9)
+    learner = learns(open_app, challenged)
+    learner = open_app(LAB, **{"class": code_of(challenged), "live_lab.run": run.id})
+    here = learner.session_state["_visit"]
+    assert run.id in here.runs and not runs.may_change(here, run)
+    assert runs.may_change(challenged.session_state["_visit"], run)
+    stranger = open_app(LAB)
+    assert run.id not in stranger.session_state["_visit"].runs
+
+
+def test_a_class_without_a_challenge_hands_nothing_in(teacher: AppTest, executor: FakeExecutor) -> None:
+    teacher.switch_page(LAB).run()
+    assert "live_lab._hand_in" not in {button.key for button in teacher.button}
+
+
+def test_what_is_against_the_rules_says_why(challenged: AppTest) -> None:
+    challenged.switch_page(LAB).run()
+    challenged.selectbox(key="live_lab.dataset").set_value("shapes").run()
+    assert challenged.button(key="live_lab._hand_in").disabled
+    assert "Not yet: the challenge is trained on Digits" in words(challenged)
+    assert place(challenged).challenge
+
+
+def test_the_board_says_how_a_run_stands(executor: FakeExecutor) -> None:
+    row = Row("run", "me", "Ada", "running", 50_000, None, 0.5, 0.25)
+    assert said(row).replace("\N{NO-BREAK SPACE}", " ") == "25 % trained, 50.0 % on validation"
+    executor.slots = 2  # type: ignore[attr-defined]
+    assert said(replace(row, state="queued", turn=3)) == "waits, turn 3: about 40 s"
+    assert said(replace(row, state="diverged")) == "diverged"
+    many = [replace(row, run=str(i), who=str(i)) for i in range(40)]
+    assert html(many, "39").count("<tr") == 1 + 30 + 1 and "class=mine" in html(many, "39")
