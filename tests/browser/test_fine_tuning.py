@@ -21,8 +21,10 @@ ASKED = "fine_tuning?fine_tuning.source=checkpoint:mnist_vit&fine_tuning.updates
 def test_a_shipped_body_learns_three_new_classes_better_than_from_scratch(
     visit: Visit, runs_folder: Path, tmp_path: Path
 ) -> None:
+    # Measured in fp32 and in bf16 alike: 92.5, 97.5 and 95.8 % against some 68, 54 and 62 %; 34 points apart on the
+    # mean, the wider spread is 14.
     archive = tmp_path / "letters.zip"
-    archive.write_bytes(letters_zip(seed=7))
+    archive.write_bytes(letters_zip())
     page = visit(ASKED, height=1400)
     page.get_by_role("button", name="Your own pictures").click()
     page.locator('input[type="file"]').last.set_input_files(archive)
