@@ -47,7 +47,10 @@ VIEWS = """() => Object.fromEntries([...document.querySelectorAll('[data-testid=
   .map((host) => host.closest('[data-testid=stElementContainer]'))
   .filter((box) => box.clientHeight > 1)
   .map((box) => [box.className.match(/st-key-(\\S+)/)?.[1], Math.round(box.getBoundingClientRect().height)]))"""
-SECTIONS = '[data-testid="stMain"] [data-testid="stButtonGroup"]'
+GROUPS = (
+    '[data-testid="stMain"] [class*="st-key-shell-groups"]'  # of sections; else the first row of segments
+)
+ROW = '[data-testid="stMain"] [data-testid="stButtonGroup"]'
 
 
 def moved(page: Page) -> tuple[float, str]:
@@ -71,7 +74,8 @@ def visit(browser: Browser, address: str, screen: dict[str, object], heights: di
         flush=True,
     )
     heights |= page.evaluate(VIEWS)
-    options = page.locator(SECTIONS).first.locator("button") if page.locator(SECTIONS).count() else None
+    sections = page.locator(GROUPS if page.locator(GROUPS).count() else ROW)
+    options = sections.first.locator("button") if sections.count() else None
     for number in range(1, options.count() if options else 0):
         assert options is not None
         title = options.nth(number).inner_text()

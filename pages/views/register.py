@@ -146,7 +146,7 @@ def reserved(key: str) -> Height:
 
     benchmarks/layout_shift.py measures them, on a screen of 1280 px and on a phone; of another view nothing is known.
     """
-    known = _heights().get(re.sub(r"[^\w-]", "-", key))
+    known = heights().get(re.sub(r"[^\w-]", "-", key))
     if known is None:
         return "content"
     wide, phone = known
@@ -154,7 +154,8 @@ def reserved(key: str) -> Height:
 
 
 @cache
-def _heights() -> dict[str, list[int]]:
+def heights() -> dict[str, list[int]]:
+    """Of a view by its key, as a style sheet has it: px on a wide screen and on a phone."""
     found: dict[str, list[int]] = json.loads(_HEIGHTS.read_text("utf-8"))
     return found
 
