@@ -12,8 +12,10 @@ import logging
 import threading
 import time
 
-from pages.stores import classes, runs, uploads
+from pages.shell.nouns import Nouns
+from pages.stores import cached, catalogue, classes, runs, uploads
 from vitviz.data import own
+from vitviz.data.datasets import default_pictures
 from vitviz.training import retention
 
 _DELAY_S = 2.0  # the browser is still drawing the first page, and asks for the rest of its files
@@ -49,6 +51,10 @@ def _run() -> None:
         except Exception:  # a page that needs it says so; the server goes on
             logging.getLogger(__name__).warning("%s could not be loaded in advance", name, exc_info=True)
         time.sleep(0.01)  # visits first
+    try:
+        first_way()
+    except Exception:  # a visitor who opens a part is told
+        logging.getLogger(__name__).warning("the first map could not be prepared", exc_info=True)
     from threadpoolctl import threadpool_limits
 
     # NumPy's matrix products are small here; a second thread each would only wait for the other visits' threads.
@@ -59,6 +65,17 @@ def _run() -> None:
         time.sleep(_PERIOD_S)
         tidy()
         gc.collect()
+
+
+def first_way() -> None:
+    """Takes the picture that the app opens with through the model that it opens with.
+
+    The map of the first page is stored; what a visitor opens in it then waits for no weights and no way.
+    """
+    choice = next((one for one in catalogue.shipped() if one.key == catalogue.default_model()), None)
+    if choice is not None:
+        image = f"{default_pictures(choice.trained_on, choice.preparation.in_chans)}:0"
+        cached.journey(choice, choice.last_step, image, (Nouns.crop, Nouns.crop))
 
 
 def tidy() -> None:

@@ -9,6 +9,7 @@ import { theme } from './kit/ramp.js';
 oneEntryAPage(); // here, in the first of our code that a visit gets: the visitor may click before the page is complete
 
 const sheets = new Map();
+const heights = new Map(); // of a view by its place and width: what it last came to
 
 /** A style sheet of ours, fetched once and shared by all views that adopt it. */
 function sheet(address) {
@@ -41,6 +42,7 @@ class Life {
     this.message = null;
     this.update = null;
     this.root = parent.querySelector('.vv') ?? el(parent, 'div', { class: 'vv' });
+    this.reserve();
     this.root.replaceChildren();
     this.root.dataset.component = files[0].replace(/^.*\/|\.js$/g, '');
     this.begun = this.begin();
@@ -58,6 +60,19 @@ class Life {
     }
     this.watch();
     this.draw();
+  }
+
+  /** Streamlit's place for the view keeps the height that it is given (register.py) until the view has drawn. */
+  reserve() {
+    const host = this.parent.getRootNode().host ?? this.parent;
+    this.box = host.closest('[data-testid="stElementContainer"]');
+    if (!this.box) return;
+    this.name = `${this.box.className.match(/st-key-\S+/)} ${this.box.clientWidth}`;
+    if (heights.has(this.name)) this.box.style.height = `${heights.get(this.name)}px`;
+  }
+
+  release() {
+    if (this.box) Object.assign(this.box.style, { height: 'auto', overflow: 'visible' });
   }
 
   /** What a view may do: keep a state, trigger an event of one run, be told of its end. */
@@ -89,7 +104,8 @@ class Life {
   }
 
   watch() {
-    const resized = new ResizeObserver(() => {
+    const resized = new ResizeObserver(([{ contentRect }]) => {
+      if (this.drawn && contentRect.height) heights.set(this.name, Math.round(contentRect.height));
       if (this.root.clientWidth !== this.width) this.draw();
     });
     resized.observe(this.root);
@@ -116,6 +132,8 @@ class Life {
     this.width = this.root.clientWidth;
     this.update({ ...this.message, colors, width: this.width });
     this.root.dataset.ready = 'true';
+    if (!this.drawn) this.release();
+    this.drawn = true;
   }
 
   end() {

@@ -53,6 +53,8 @@ a checkout may be read-only. The route serves any file of `pages`, Python includ
 
 from __future__ import annotations
 
+import json
+import re
 import struct
 import threading
 from collections.abc import Callable
@@ -68,6 +70,7 @@ from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentM
 _PAGES = Path(__file__).resolve().parents[1]
 _SERVING = threading.Lock()
 Height = int | Literal["stretch", "content"]
+_HEIGHTS = Path(__file__).with_name("heights.json")
 
 
 class View(Protocol):
@@ -132,9 +135,29 @@ def register(beside: str, name: str, style: str | None = None) -> View:
             f"on_{event}_change": on_change or _nothing for event in (*states, *triggers)
         }
         _serve()
-        return _component()(data=files + data, key=key, height=height, **callbacks)
+        room = reserved(key) if height == "content" else height
+        return _component()(data=files + data, key=key, height=room, **callbacks)
 
     return show
+
+
+def reserved(key: str) -> Height:
+    """The height in px that a view is given until it has drawn (base.js): it came to that on a first visit.
+
+    benchmarks/layout_shift.py measures them, on a screen of 1280 px and on a phone; of another view nothing is known.
+    """
+    known = heights().get(re.sub(r"[^\w-]", "-", key))
+    if known is None:
+        return "content"
+    wide, phone = known
+    return phone if st.context.headers.get("Sec-Ch-Ua-Mobile") == "?1" else wide
+
+
+@cache
+def heights() -> dict[str, list[int]]:
+    """Of a view by its key, as a style sheet has it: px on a wide screen and on a phone."""
+    found: dict[str, list[int]] = json.loads(_HEIGHTS.read_text("utf-8"))
+    return found
 
 
 def _serve() -> None:

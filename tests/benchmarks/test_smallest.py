@@ -36,6 +36,7 @@ SMALLEST = {
 IN_BROWSER = {
     "attention_repaint": "--moves 3 --out {out}/table.md",
     "first_paint": "--small",
+    "layout_shift": "--pages lessons",
     "live_updates": "--small",
     "message_bytes": "--small",
     "similarity_grid": "--repeats 1 --browser",

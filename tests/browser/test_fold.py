@@ -16,6 +16,9 @@ ADDRESSES = {  # by the view that is the page's first picture; what comes first 
     "filters": "tiles_view",
     "positions": "similarity_view",
     "block": "block_view",
+    "layers": "colours",
+    "on_your_picture": "sweep_view",
+    "swin": "swin_stepper",
     "attention_distance": "head_distance",
     f"attention?{PHOTO}": "explorer",
     f"attention?{PHOTO}&attention.view=methods": "maps",
@@ -31,7 +34,7 @@ BOTTOM_OF_TEXT = """node => {
 }"""
 
 
-@pytest.mark.parametrize(("width", "height", "highest"), [(853, 533, 460), (390, 844, 620)])
+@pytest.mark.parametrize(("width", "height", "highest"), [(853, 533, 480), (390, 844, 620)])
 def test_the_picture_begins_above_the_fold(visit: Visit, width: int, height: int, highest: int) -> None:
     page = visit("words", width=width, height=height)
     found = {}

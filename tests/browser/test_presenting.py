@@ -16,9 +16,13 @@ def width_of(page: Page, picture: str) -> float:
     return box["width"]
 
 
-def test_a_picture_grows_with_the_screen(visit: Visit) -> None:
-    picture = ".ax-stage"
-    page = visit("?lesson=fifteen&stop=7", width=1920, height=1080)
+@pytest.mark.parametrize(
+    ("address", "picture"),
+    [("?lesson=fifteen&stop=7", ".ax-stage"), ("attention?attention.view=ablate", ".aa-stage")],
+    ids=["lesson", "in a column"],
+)
+def test_a_picture_grows_with_the_screen(visit: Visit, address: str, picture: str) -> None:
+    page = visit(address, width=1920, height=1080)
     stage = page.locator(picture)
     expect(stage).to_be_visible()
     before = width_of(page, picture)

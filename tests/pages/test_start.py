@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pages.shell import registry
+from pages.shell import registry, warm
 from pages.start import answers, scene, stored
 from pages.stores import cached, catalogue
 from pages.stores.visit import Visit
@@ -17,6 +17,7 @@ from tests.messages import body, unpack
 from tests.pages.conftest import OpenApp
 from vitviz.models.presets import PRESETS
 from vitviz.plots.blob import opened
+from vitviz.probe import journey as probe
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
 FAMILIES = ("vit_digits", "deit_cifar10", "hybrid_cifar10", "swin_digits", "cnn_digits")
@@ -227,6 +228,17 @@ def test_the_stored_map_serves_its_own_model_step_and_picture_alone(
     assert not asked and views(app)["map"][0]["token"] == 1
     app.sidebar.number_input(key="nouns.index").set_value(1).run()
     assert [image for _, image in asked] == ["digits:1"]
+
+
+def test_what_a_fresh_server_prepares_is_what_a_part_is_opened_from(
+    open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("digits_vit.safetensors", answers.STORED):
+        shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
+    warm.first_way()
+    monkeypatch.setattr(probe, "journey", lambda *_: pytest.fail("the way is computed again"))
+    app = act(open_app(), open=json.dumps({"part": "block.2"}))
+    assert views(app)["part"][0]["part"] == "block.2"
 
 
 @pytest.mark.parametrize(

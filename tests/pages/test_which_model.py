@@ -102,6 +102,8 @@ def test_models_are_timed_when_asked_and_large_ones_go_by_formula(
 
 def test_the_question_is_answered_by_the_formulas(open_app: OpenApp) -> None:
     app = open_app(PAGE, **HERE)
+    app.session_state["which_model.predict"] = True  # opened
+    app.run()
     assert any("which_model.first.measure" == one.key and one.disabled for one in app.main.button)
     radio = next(one for one in app.main.radio if one.key == "which_model.first.guess")
     radio.set_value(1).run()

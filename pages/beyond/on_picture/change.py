@@ -67,8 +67,7 @@ def draw() -> None:
     with page.row():
         with st.container(width=200):
             said = choose()
-        with st.container(width=choosing.WIDE_PX):
-            choices = choosing.choose()
+        choices = choosing.choose()
     if not choices:
         return
     of = choosing.compared(choices)

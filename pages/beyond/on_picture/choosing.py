@@ -17,7 +17,6 @@ from vitviz.models.abilities import abilities
 from vitviz.plots.photo import Photo, photo
 
 FEWEST, MOST = 2, 5
-WIDE_PX = 640  # of the row of models; on a phone it has a line of its own
 OFFERED = 12  # models
 LARGEST_PX = 64  # of the pictures of a model here: every step of every slider runs through each
 PHOTO_PX = 384  # the longest side of a photograph that is drawn on
@@ -123,21 +122,22 @@ def first_of_each(found: list[ModelChoice]) -> list[str]:
 
 
 def choose() -> tuple[ModelChoice, ...]:
-    """Draws the row of models; none where there are not two to compare."""
+    """Draws the models behind one button; none where there are not two to compare."""
     of = anchor()
     found = {one.key: one for one in peers(of)}
     if len(found) < FEWEST:
         st.info(f"{of.shown} is the only model here that reads such pictures.", icon=":material/compare:")
         return ()
-    keys = several.pills(
-        Choice.key("models"),
-        f"Models side by side, {FEWEST} to {MOST}",
-        list(found),
-        first_of_each(list(found.values())),
-        least=FEWEST,
-        most=min(MOST, len(found)),
-        format_func=lambda key: name_of(found[key]),
-    )
+    with st.popover("Models", icon=":material/view_column:", width="content"):
+        keys = several.pills(
+            Choice.key("models"),
+            f"Models side by side, {FEWEST} to {MOST}",
+            list(found),
+            first_of_each(list(found.values())),
+            least=FEWEST,
+            most=min(MOST, len(found)),
+            format_func=lambda key: name_of(found[key]),
+        )
     return tuple(found[key] for key in Choice(keys).models)
 
 

@@ -1,10 +1,11 @@
 // Rows of small maps and pictures, a heading each, the names of the columns once.
 
 import { canvas, el } from '../../views/kit/dom.js';
+import { grown } from '../../views/kit/grow.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
 
-const MOST = 148; // px a side
+const MOST = 148; // px a side, where nobody presents
 const HEAD = 132;
 const GAP = 12;
 
@@ -27,7 +28,7 @@ export default function heatRows({ root }) {
     const columns = Math.max(...header.rows.map((row) => row.tiles.length));
     const narrow = width < 640;
     const room = narrow ? width : width - HEAD - GAP;
-    const side = Math.floor(Math.min(MOST, (room - (columns - 1) * GAP) / columns));
+    const side = Math.floor(Math.min(grown(MOST), (room - (columns - 1) * GAP) / columns));
     box.replaceChildren();
     box.classList.toggle('hr-narrow', narrow);
     const top = el(box, 'div', { class: 'hr-row hr-heads', 'aria-hidden': 'true' });

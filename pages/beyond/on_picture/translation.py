@@ -105,8 +105,7 @@ def draw() -> None:
             depth = controls.segmented(
                 Choice.key("depth"), "Layer that is drawn", DEPTHS, "middle", format_func=str.capitalize
             )
-        with st.container(width=choosing.WIDE_PX):
-            choices = choosing.choose()
+        choices = choosing.choose()
     if not choices:
         return
     of, said = choosing.compared(choices), Choice(px, depth)

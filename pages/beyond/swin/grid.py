@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.shell import controls
+from pages.shell import controls, page
 
 GRIDS = (4, 6, 8, 12, 14, 16)
 WINDOWS = (2, 3, 4, 6, 7, 8)
@@ -23,9 +23,11 @@ class Choice(controls.Chosen, page="swin"):
 
 
 def read() -> Choice:
-    """Draws the controls in one row."""
-    left, middle, right = st.columns([5, 4, 6], vertical_alignment="bottom")
-    with left:
+    """Draws the shift, and behind one button the grid and its windows."""
+    with page.row():
+        shifts = st.container(width="content")
+        behind = page.options()
+    with behind:
         grid = controls.segmented(
             Choice.key("grid"),
             "Grid, patches per side",
@@ -33,8 +35,7 @@ def read() -> Choice:
             8,
             help="H = W. 56 in the first stage of Swin-T.",
         )
-    fitting = tuple(m for m in WINDOWS if grid % m == 0 and m < grid)
-    with middle:
+        fitting = tuple(m for m in WINDOWS if grid % m == 0 and m < grid)
         window = controls.segmented(
             Choice.key("window"),
             "Window M, patches",
@@ -46,7 +47,7 @@ def read() -> Choice:
     if st.session_state.get(_LAST_WINDOW, window) != window:
         Choice.change(shift=window // 2)
     st.session_state[_LAST_WINDOW] = window
-    with right:
+    with shifts:
         shift = controls.segmented(
             Choice.key("shift"),
             "Shift s, patches",

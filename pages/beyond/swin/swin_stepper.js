@@ -185,7 +185,7 @@ class SwinStepper extends Windows {
     this.buttons.forEach(({ node, shape }, i) => {
       if (i === k) node.setAttribute('aria-current', 'step');
       else node.removeAttribute('aria-current');
-      shape.textContent = shapes[i];
+      node.title = shape.textContent = shapes[i]; // a narrow screen has no line for it
     });
     this.back.disabled = this.at <= 0.001;
     this.next.disabled = this.at >= LAST - 0.001;

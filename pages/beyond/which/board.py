@@ -47,11 +47,20 @@ class Choice(controls.Chosen, page="which_model"):
 
 
 def draw() -> None:
-    """The question, the controls, the plot with its inspector, and the table."""
-    with st.container(border=True):
-        asking.ask(FIRST, "which_model.first")
+    """The question behind one closed line, the controls, the plot with its inspector, and the table."""
+    _predict_first()
     everything = entries.board()
     _draw_board(everything)
+
+
+@st.fragment
+def _predict_first() -> None:
+    drawer = st.expander(
+        "Predict first", icon=":material/experiment:", key="which_model.predict", on_change="rerun"
+    )
+    if drawer.open:
+        with drawer:
+            asking.ask(FIRST, "which_model.first")
 
 
 @st.fragment
@@ -60,8 +69,9 @@ def _draw_board(everything: Sequence[Entry]) -> None:
     sets = [name for name in entries.SETS if name in present]
     with page.row():
         test_set = controls.segmented(Choice.key("set"), "Test set", sets, format_func=entries.title)
-        x = _axis("x", "Across", "adds")
-        y = _axis("y", "Up", "accuracy")
+        with page.options():
+            x = _axis("x", "Across", "adds")
+            y = _axis("y", "Up", "accuracy")
     shown = [entry for entry in everything if entry.test_set == test_set]
     known = timings.models()
     stage, beside = st.columns([2, 1], gap="medium")

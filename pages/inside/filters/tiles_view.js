@@ -4,6 +4,7 @@
 import { timeline } from '../../views/kit/player.js';
 import { legend } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
+import { grown } from '../../views/kit/grow.js';
 import { gridNavigation, nameGrid } from '../../views/kit/grid.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT } from '../../views/kit/ramp.js';
@@ -150,7 +151,7 @@ class TilesView {
   drawLens() {
     const [, n] = this.shape(this.active);
     const k = Math.min(this.tile, n - 1);
-    const main = Math.min(this.right.wanted, 240);
+    const main = Math.min(this.right.wanted, grown(240));
     const { word, sheets } = this.now.header;
     this.head.textContent = `${word[0].toUpperCase()}${word.slice(1)} ${k + 1} of ${n}`;
     this.note.textContent = sheets[this.active].title;
@@ -279,7 +280,7 @@ class TilesView {
       if (s < count)
         sheet.side = Math.max(
           8,
-          Math.min(72, Math.floor((column - GUT * (this.columnsOf(s) - 1)) / this.columnsOf(s))),
+          Math.min(grown(72), Math.floor((column - GUT * (this.columnsOf(s) - 1)) / this.columnsOf(s))),
         );
     });
     this.drawAll();

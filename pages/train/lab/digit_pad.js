@@ -1,6 +1,7 @@
 // A pad to draw a digit on; the strokes travel as a small grey picture, the answer comes back as bars and attention.
 
 import { canvas, el, live } from '../../views/kit/dom.js';
+import { grown } from '../../views/kit/grow.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { accentLut } from '../../views/kit/ramp.js';
 
@@ -166,7 +167,7 @@ class DigitPad {
   }
 
   drawPad(colors) {
-    const side = Math.min(232, this.left.clientWidth || 232);
+    const side = Math.min(grown(232), this.left.clientWidth || grown(232));
     const ctx = this.pad.size(side, side);
     blit(ctx, this.ink, 0, 0, side, side, true);
     if (this.state.empty) {

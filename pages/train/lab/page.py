@@ -40,9 +40,9 @@ STAGE_POLL_S = (
 LIFE_POLL_S = 0.5
 DRAW_POLL_S = 1.0
 TABLE_POLL_S = 2.0
-# On a phone, with a run on the stage: each row of controls becomes one line that the finger moves sideways, so that the
-# curves begin on the first screen. Streamlit would put every control on a line of its own.
-PHONE = """<style>@media (max-width: 640px) {
+# On a narrow screen, with a run on the stage: each row of controls becomes one line that the finger moves sideways, so
+# that the curves begin on the first screen. Streamlit would put every control on a line of its own.
+PHONE = """<style>@media (max-width: 1000px) {
 :is(.st-key-live_lab-form, .st-key-live_lab-start) [data-testid="stHorizontalBlock"] {
   flex-wrap: nowrap !important; overflow-x: auto; scrollbar-width: none; padding: 2px; margin: -2px; gap: 8px; }
 :is(.st-key-live_lab-form, .st-key-live_lab-start) [data-testid="stColumn"] {

@@ -1,0 +1,123 @@
+"""How much every page moves while it opens, and while another of its sections is chosen, in a real Chromium.
+
+    python benchmarks/layout_shift.py [--phone] [--pages attention swin] [--keep]
+
+Layout shift as the browser counts it (web.dev/cls: of each move the share of the screen it touches times how far it
+goes), summed, without the grace of half a second that a click has there. What Streamlit moves before there is anything
+of the page is left out: its sidebar comes a moment after its frame. Every page is opened by a visitor without a cache.
+--keep writes the heights that its views have come to into pages/views/heights.json, which a first visit reserves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from pages.shell import registry  # noqa: E402
+from tests.browser.conftest import FLAGS, chromium_path, free_port, settle, start_server, stop_server  # noqa: E402
+
+HEIGHTS = ROOT / "pages" / "views" / "heights.json"
+WIDE = {"viewport": {"width": 1280, "height": 800}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+PHONE["user_agent"] = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36"
+PHONE["extra_http_headers"] = {"Sec-CH-UA-Mobile": "?1"}
+# A move counts where it moves anything of the page or of the sidebar.
+WATCH = """() => {
+  window.moves = [];
+  const ours = (node) => (node?.nodeType === 1 ? node : node?.parentElement)?.closest(
+    '[data-testid=stMainBlockContainer] [data-testid=stElementContainer], [data-testid=stSidebarContent] *');
+  const name = (node) => (node?.nodeType === 1 ? node : node?.parentElement)?.closest('[class*=st-key-]')
+    ?.className.match(/st-key-\\S+/)?.[0] ?? node?.textContent?.trim().slice(0, 30);
+  new PerformanceObserver((list) => {
+    for (const { value, sources } of list.getEntries())
+      if (sources.some(({ node }) => ours(node)))
+        window.moves.push([value, sources.map(({ node, previousRect, currentRect }) =>
+          `${name(node)} ${Math.round(previousRect.top)}>${Math.round(currentRect.top)}`).join(', ')]);
+  }).observe({ type: 'layout-shift', buffered: true });
+}"""
+VIEWS = """() => Object.fromEntries([...document.querySelectorAll('[data-testid=stBidiComponentIsolated]')]
+  .map((host) => host.closest('[data-testid=stElementContainer]'))
+  .filter((box) => box.clientHeight > 1)
+  .map((box) => [box.className.match(/st-key-(\\S+)/)?.[1], Math.round(box.getBoundingClientRect().height)]))"""
+GROUPS = (
+    '[data-testid="stMain"] [class*="st-key-shell-groups"]'  # of sections; else the first row of segments
+)
+ROW = '[data-testid="stMain"] [data-testid="stButtonGroup"]'
+
+
+def moved(page: Page) -> tuple[float, str]:
+    """What has moved since it was last asked, and the largest move."""
+    page.wait_for_timeout(1000)
+    moves = page.evaluate("() => window.moves.splice(0)")
+    return sum(value for value, _ in moves), max(moves, default=(0, ""))[1]
+
+
+def visit(browser: Browser, address: str, screen: dict[str, object], heights: dict[str, int]) -> None:
+    """Opens a page, then one of its sections after the other, and prints what moves."""
+    context = browser.new_context(**screen)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.set_default_timeout(120_000)
+    page.add_init_script(f"({WATCH})()")
+    page.goto(address)
+    settle(page)
+    total, largest = moved(page)
+    print(
+        f"{address.rpartition('/')[2] or 'home':22s} {total:.3f}  {largest if total > 0.05 else ''}",
+        flush=True,
+    )
+    heights |= page.evaluate(VIEWS)
+    sections = page.locator(GROUPS if page.locator(GROUPS).count() else ROW)
+    options = sections.first.locator("button") if sections.count() else None
+    for number in range(1, options.count() if options else 0):
+        assert options is not None
+        title = options.nth(number).inner_text()
+        options.nth(number).click()
+        page.wait_for_timeout(300)
+        settle(page)
+        total, largest = moved(page)
+        print(f"    {title:18s} {total:.3f}  {largest if total > 0.05 else ''}", flush=True)
+        heights |= page.evaluate(VIEWS)
+    context.close()
+
+
+def main() -> None:
+    """Opens every page."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--phone", action="store_true", help="on a screen of 390 px")
+    parser.add_argument("--pages", nargs="*", default=[entry.slug for entry in registry.PAGES])
+    parser.add_argument("--keep", action="store_true", help="write the heights that the views have come to")
+    asked = parser.parse_args()
+    heights: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        port = free_port()
+        server = start_server("app.py", port, Path(folder) / "server.log", {"VITVIZ_RUNS": f"{folder}/runs"})
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        try:
+            for slug in asked.pages:
+                address = f"http://127.0.0.1:{port}/{'' if slug == 'home' else slug}"
+                visit(browser, address, PHONE if asked.phone else WIDE, heights)
+        finally:
+            browser.close()
+            stop_server(server)
+    if asked.keep:
+        kept = json.loads(HEIGHTS.read_text("utf-8"))
+        for key, height in heights.items():
+            pair = kept.setdefault(key, [height, height])
+            pair[int(asked.phone)] = height
+        HEIGHTS.write_text(
+            "{\n" + ",\n".join(f'  "{key}": {kept[key]}' for key in sorted(kept)) + "\n}\n", "utf-8"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""A page keeps its place while its views, figures and style sheets come: nothing jumps under a visitor who reads."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser
+
+from benchmarks.layout_shift import PHONE, WATCH, WIDE, moved
+from pages.views.register import heights
+from tests.browser.conftest import settle
+
+pytestmark = pytest.mark.browser
+MOST = 0.1  # web.dev/cls: what is called good
+
+
+@pytest.mark.parametrize("phone", [False, True], ids=["wide", "phone"])
+def test_what_a_first_visit_sees_stays_in_its_place(browser: Browser, server_url: str, phone: bool) -> None:
+    for slug in ("", "block") if phone else ("", "block", "swin"):
+        context = browser.new_context(**(PHONE if phone else WIDE))  # without a cache
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.add_init_script(f"({WATCH})()")
+        page.goto(f"{server_url}/{slug}")
+        settle(page)
+        total, largest = moved(page)
+        context.close()
+        assert total < MOST, f"{slug}: {total:.3f}, most of it {largest}"
+
+
+def test_a_stored_height_is_that_of_a_view_by_its_key() -> None:
+    found = heights()
+    assert len(found) > 30
+    for key, (wide, phone) in found.items():
+        assert re.fullmatch(r"[\w-]+", key) and 40 <= wide <= 4000 and 40 <= phone <= 6000, key
