@@ -4,8 +4,8 @@
     python benchmarks/classroom.py --small
 
 Every visitor speaks Streamlit's websocket protocol, without a browser, so the load is the server's alone: goes from
-page to page at random, one click in `--think` seconds on average, and answers what polls at its own pace. Before them one
-visitor alone goes through all pages twice: what is computed once is, and the memory that everything after is compared
+page to page at random, one click in `--think` seconds on average, and answers what polls at its own pace. Before them
+one visitor alone goes through all pages twice: what is computed once is, and the memory that everything after is compared
 with is that of a warm server. With --processes 2 the visitors are shared out among two processes, as a proxy with
 sticky visits does; with --training a run of one thread trains all the while (digits), and its speed is pictures seen
 over the clock, against the speed before the class came. Memory is that of the server's processes, without trainers.
