@@ -24,6 +24,7 @@ SMALLEST = {
     "attention_capture": "--small --threads 1",
     "attention_distance": "--small",
     "attention_first": "--rounds 1 --threads 1 --out {out}/table.md",
+    "classroom": "--small",
     "distillation": "--small",
     "page_runs": "--small",
     "positions_race": "--datasets shapes --epochs 0.02 --out {out}/race.json",

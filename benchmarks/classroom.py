@@ -1,0 +1,241 @@
+"""A class on one server, or on two processes of it: how long a click takes, what a visitor costs, what comes back.
+
+    python benchmarks/classroom.py [--visitors 30] [--seconds 40] [--think 1] [--processes 1] [--training] [--after 300]
+    python benchmarks/classroom.py --small
+
+Every visitor speaks Streamlit's websocket protocol, without a browser, so the load is the server's alone: goes from
+page to page at random, one click in `--think` seconds on average, and answers what polls at its own pace. Before them
+one visitor alone goes through all pages twice: what is computed once is, and the memory that everything after is compared
+with is that of a warm server. With --processes 2 the visitors are shared out among two processes, as a proxy with
+sticky visits does; with --training a run of one thread trains all the while (digits), and its speed is pictures seen
+over the clock, against the speed before the class came. Memory is that of the server's processes, without trainers.
+Aims: a median of 150 ms and a 95th percentile of 700 ms (two processes: 400 ms); with a run 1 s, and the run keeps
+85 % of its speed; 5 MB a visitor, and within 15 % of the start --after seconds after the last has left; 60 KB a page
+run, 25 KB where a switch of the page was turned. Prints a row for benchmarks/classroom.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import platform
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.browser.conftest import free_port, start_server, stop_server  # noqa: E402
+from tests.visitor import Answer, Visitor  # noqa: E402
+
+WARM_S = 8.0  # after the first visit: the libraries are loaded behind it
+SPEED_S = 10.0  # of training alone
+
+
+@dataclass
+class Seen:
+    """What the visitors saw."""
+
+    runs: dict[str, list[Answer]] = field(default_factory=lambda: defaultdict(list))  # by page
+    polls: list[Answer] = field(default_factory=list)
+    turned: list[Answer] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+
+    @property
+    def pages(self) -> list[Answer]:
+        """Every run of a page but the first of a visit."""
+        return [answer for name, answers in self.runs.items() if name for answer in answers]
+
+
+async def stay(port: int, until: float, think: float, seen: Seen) -> None:
+    """A visit: from page to page at random, and every fragment that polls at its own pace."""
+    try:
+        visitor = Visitor(port)
+        await visitor.open()
+        seen.runs[""].append(await visitor.run())
+        while time.monotonic() < until:
+            leave = time.monotonic() + random.expovariate(1 / think)
+            while visitor.fragments and time.monotonic() < leave:
+                fragment, pace = random.choice(list(visitor.fragments.items()))
+                await asyncio.sleep(max(0.0, min(pace, leave - time.monotonic())))
+                seen.polls.append(await visitor.poll(fragment))
+            await asyncio.sleep(max(0.0, leave - time.monotonic()))
+            name = random.choice(list(visitor.pages))
+            seen.runs[name].append(await visitor.run(name))
+        await visitor.close()
+    except Exception as error:  # a broken visit is a finding
+        seen.broken.append(f"{type(error).__name__}: {error}"[:160])
+
+
+async def alone(port: int, rounds: int) -> Seen:
+    """One visitor goes through all pages; on the last round every switch of a page is turned once."""
+    seen, visitor = Seen(), Visitor(port)
+    await visitor.open()
+    await visitor.run()
+    await asyncio.sleep(WARM_S)
+    for turn in range(rounds):
+        seen.runs.clear()
+        for name in visitor.pages:
+            seen.runs[name].append(await visitor.run(name))
+            for switch in list(visitor.switches) if turn == rounds - 1 else ():
+                seen.turned.append(await visitor.turn(switch))
+    await visitor.close()
+    return seen
+
+
+@contextmanager
+def servers(count: int, runs: Path) -> Iterator[list[tuple[int, psutil.Process]]]:
+    """Processes of the app that share one folder, with their ports."""
+    started = []
+    try:
+        for number in range(count):
+            port = free_port()
+            server = start_server(
+                "app.py", port, runs.with_name(f"server{number}.log"), {"VITVIZ_RUNS": str(runs)}
+            )
+            started.append((port, server))
+        yield [(port, psutil.Process(server.pid)) for port, server in started]
+    finally:
+        for _, server in started:
+            stop_server(server)
+
+
+@contextmanager
+def training(runs: Path) -> Iterator[Callable[[], int]]:
+    """A run of one thread, as the lab starts one; gives the pictures that it has seen."""
+    from live_updates import first_record_s, seen
+
+    from vitviz.training.executor import LocalExecutor
+
+    executor = LocalExecutor(runs, slots=1)
+    try:
+        run, _ = first_record_s(executor, 0)
+        yield lambda: seen(run)
+        if not run.status().active:
+            raise RuntimeError(f"the run ended ({run.status().state}) before the class did")
+        executor.stop(run)
+    finally:
+        executor.close()
+
+
+def memory_mb(processes: list[psutil.Process]) -> float:
+    """Of the server's processes together."""
+    return sum(process.memory_info().rss for process in processes) / 2**20
+
+
+async def measure(a: argparse.Namespace, runs: Path) -> str:
+    """The row of one class."""
+    with servers(a.processes, runs) as started, training(runs) if a.training else nullcontext() as trained:
+        ports, processes = [port for port, _ in started], [process for _, process in started]
+        first = [await alone(port, 2) for port in ports][0]
+        speed = await speed_of(trained, asyncio.sleep(SPEED_S)) if trained else 0.0
+        before, load = memory_mb(processes), os.getloadavg()[0]
+        seen, until = Seen(), time.monotonic() + a.seconds
+        everyone = asyncio.gather(
+            *(stay(ports[i % len(ports)], until, a.think, seen) for i in range(a.visitors))
+        )
+        kept = await speed_of(trained, everyone) / speed if trained else 0.0
+        await everyone
+        during = memory_mb(processes)
+        await asyncio.sleep(a.after)
+        after = memory_mb(processes)
+    report(a, first, seen)
+    errors = [
+        message
+        for answers in (*seen.runs.values(), seen.polls)
+        for one in answers
+        for message in one.exceptions
+    ]
+    sizes = statistics.mean(one.size for one in seen.pages) / 1000
+    turned = statistics.median(one.size for one in first.turned) / 1000
+    return (
+        f"| {a.visitors} | {a.processes} | {'yes' if a.training else 'no'} | {load:.1f}"
+        f" | {1000 * statistics.median(seconds(seen.pages)):.0f} ms | {1000 * p95(seconds(seen.pages)):.0f} ms"
+        f" | {len(seen.pages) / a.seconds:.1f} | {f'{100 * kept:.0f} %' if a.training else ''}"
+        f" | {sizes:.0f} KB | {turned:.0f} KB | {(during - before) / a.visitors:.1f} MB"
+        f" | {before:.0f} → {during:.0f} → {after:.0f} MB | {len(errors)} / {len(seen.broken)} |"
+    )
+
+
+async def speed_of(trained: Callable[[], int], wait: asyncio.Future[object] | object) -> float:
+    """Pictures per second that a training sees while something lasts."""
+    before, began = trained(), time.monotonic()
+    await wait  # type: ignore[misc]
+    return (trained() - before) / (time.monotonic() - began)
+
+
+def report(a: argparse.Namespace, first: Seen, seen: Seen) -> None:
+    """What every page took, for whoever looks for the slow one."""
+    for name, answers in sorted(seen.runs.items()):
+        print(f"{name or '(first visit)':20} {spread(answers)}")
+    if seen.polls:
+        print(f"{'polls':20} {spread(seen.polls)}")
+    print(f"{'one visitor alone':20} {spread(first.pages)}")
+    print(f"{'a switch, alone':20} {spread(first.turned)}")
+    for line in dict.fromkeys([*seen.broken, *(m for one in seen.pages for m in one.exceptions)]):
+        print("   ", line)
+
+
+def spread(answers: list[Answer]) -> str:
+    """How many runs, how long they took, and their bytes."""
+    times = seconds(answers)
+    return (
+        f"{len(times):5} runs, median {1000 * statistics.median(times):6.0f} ms, p95 {1000 * p95(times):6.0f} ms,"
+        f" mean {statistics.mean(one.size for one in answers) / 1000:6.1f} KB"
+    )
+
+
+def seconds(answers: list[Answer]) -> list[float]:
+    """How long each took."""
+    return [answer.seconds for answer in answers]
+
+
+def p95(values: list[float]) -> float:
+    """The 95th percentile."""
+    return sorted(values)[int(0.95 * (len(values) - 1))]
+
+
+HEAD = (
+    "| visitors | processes | a run | load before | click, median | p95 | clicks a second | the run keeps"
+    " | bytes a page | a switch | a visitor | memory: before → with all → after | errors / broken |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--visitors", type=int, default=30)
+    parser.add_argument("--seconds", type=float, default=40.0)
+    parser.add_argument("--think", type=float, default=1.0)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--training", action="store_true", help="a run of one thread trains all the while")
+    parser.add_argument(
+        "--after", type=float, default=300.0, help="seconds from the last visit to the last look"
+    )
+    parser.add_argument("--small", action="store_true", help="two visitors for two seconds")
+    a = parser.parse_args()
+    if a.small:
+        a.visitors, a.seconds, a.after = 2, 4.0, 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        row = asyncio.run(measure(a, Path(folder) / "runs"))
+    print(
+        f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n{HEAD}\n{row}"
+    )
+    return 0 if row.endswith("| 0 / 0 |") else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

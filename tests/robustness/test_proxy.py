@@ -1,0 +1,181 @@
+"""Two processes of the app behind the operator's own HAProxy: visits stay with theirs, and come back when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from pages.stores.visit import COOKIE
+from pages.stores.visit import Visit as Token
+from tests.browser.conftest import ROOT, free_port, start_server, stop_server
+from tests.robustness.run_files import GREY, MODEL, TRAIN
+from tests.visitor import Visitor
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run
+from vitviz.training.session import Session
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("haproxy") is None, reason="no HAProxy on this machine"),
+]
+VISITORS = 60
+PAGE = "words"  # light: the test is about who answers
+
+
+@dataclass
+class Behind:
+    """What stands behind the proxy: its port, the runs' folder, and the processes by their names in its cookie."""
+
+    port: int
+    runs: Path
+    servers: dict[str, subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def behind(tmp_path: Path) -> Iterator[Behind]:
+    runs, servers, ports = tmp_path / "runs", {}, {name: free_port() for name in "ab"}
+    runs.mkdir()
+    proxy = None
+    try:
+        for name, port in ports.items():
+            servers[name] = start_server("app.py", port, tmp_path / f"{name}.log", {"VITVIZ_RUNS": str(runs)})
+        found = Behind(free_port(), runs, servers)
+        addresses = {
+            "VITVIZ_BIND": f"127.0.0.1:{found.port}",
+            "VITVIZ_A": f"127.0.0.1:{ports['a']}",
+            "VITVIZ_B": f"127.0.0.1:{ports['b']}",
+            "VITVIZ_BASE": "",
+        }
+        with (tmp_path / "proxy.log").open("wb") as log:
+            proxy = subprocess.Popen(
+                ["haproxy", "-f", str(ROOT / "deploy/haproxy.cfg")],
+                env=os.environ | addresses,
+                stdout=log,
+                stderr=log,
+            )
+        wait_for(found.port)
+        yield found
+    finally:
+        for one in filter(None, (proxy, *servers.values())):
+            stop_server(one)
+
+
+def wait_for(port: int) -> None:
+    """Until the proxy has a process to ask."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).close()
+            return
+        except OSError:
+            assert time.monotonic() < end, "the proxy does not answer"
+            time.sleep(0.1)
+
+
+def status(port: int, path: str, method: str = "GET", **headers: str) -> int:
+    """What the proxy answers to a request with no body, whatever its headers (`Content_Length`) say."""
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method, headers=headers)
+    try:
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+class Sticky(Visitor):
+    """A visitor as a browser is one: asks for the page first, and keeps the cookies that it gets."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self.token = secrets.token_urlsafe(16)
+        self.server = ""
+
+    async def arrive(self) -> None:
+        """Opens the app, or opens it again with the cookies of before."""
+        self.server = await asyncio.to_thread(self._stays_with)
+        self._cookies = f"{COOKIE}={self.token}; vitviz_server={self.server}"
+        await self.open()
+        self.page = ""
+        assert not (await self.run()).exceptions
+
+    def _stays_with(self) -> str:
+        cookies = f"{COOKIE}={self.token}" + (f"; vitviz_server={self.server}" if self.server else "")
+        asked = urllib.request.Request(f"http://127.0.0.1:{self.port}/", headers={"Cookie": cookies})
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            given = answer.headers.get("Set-Cookie", "")
+        name, _, value = given.partition(";")[0].partition("=")
+        return value if name == "vitviz_server" else self.server
+
+    async def models(self) -> list[str]:
+        """What the sidebar's list of models offers, sent anew."""
+        self._held.clear()
+        return (await self.run(PAGE)).options
+
+
+def trained(root: Path, owner: str) -> Run:
+    """A finished run of a visit."""
+    made = Run.create(root, RunConfig(MODEL, GREY, TRAIN, name="Mine alone", owner=Token(owner).owner))
+    assert Session(made, device="cpu").perform().state == "done"
+    return made
+
+
+def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_notice(
+    behind: Behind, record_property: pytest.RecordProperty
+) -> None:
+    """Sixty visitors on two processes; one process is killed: its visitors are with the other, with their runs."""
+
+    async def visit() -> None:
+        visitors = [Sticky(behind.port) for _ in range(VISITORS)]
+        trained(behind.runs, visitors[0].token)
+        for visitor in visitors:
+            await visitor.arrive()
+        of = {name: [one for one in visitors if one.server == name] for name in behind.servers}
+        assert all(len(some) >= VISITORS // 4 for some in of.values())
+        dying = visitors[0].server
+        lost, staying = of[dying], next(some for name, some in of.items() if name != dying)
+        sessions = [one.session for one in staying]
+        assert any("Mine alone" in title for title in await visitors[0].models())
+
+        behind.servers[dying].kill()
+        began = time.monotonic()
+        for one in lost:
+            with pytest.raises(ConnectionClosed):  # as a browser is told, which then connects again
+                await one.run()
+        await asyncio.gather(*(one.arrive() for one in lost))
+        record_property("seconds until all were back", round(time.monotonic() - began, 1))
+
+        assert {one.server for one in lost} == {name for name in of if name != dying}
+        assert any("Mine alone" in title for title in await visitors[0].models())
+        assert not any("Mine alone" in title for title in await lost[1].models())
+        for one in staying:
+            assert not (await one.run(PAGE)).exceptions
+        assert [one.session for one in staying] == sessions  # not one of them had to connect again
+        for one in visitors:
+            await one.close()
+
+    asyncio.run(visit())
+
+
+def test_the_proxy_bounds_uploads_and_hides_what_the_server_says_of_itself(behind: Behind) -> None:
+    assert [status(behind.port, f"/_stcore/{name}") for name in ("metrics", "health")] == [404, 200]
+    upload = "/_stcore/upload_file/s/f"
+    assert status(behind.port, upload, "PUT", Content_Length=str(200 * 2**20)) == 413
+    assert (
+        status(behind.port, upload, "PUT", Transfer_Encoding="chunked") == 413
+    )  # no length that could be bounded
+    asked = [status(behind.port, upload, "PUT", Content_Length="0") for _ in range(62)]
+    assert asked[0] not in (413, 429)  # the app's own answer
+    assert asked[-1] == 429

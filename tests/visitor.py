@@ -1,0 +1,133 @@
+"""A visitor without a browser: speaks Streamlit's websocket protocol, and holds messages as a browser does."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+ANSWER_S = 120.0  # the longest that a script may take; no answer by then is an error
+HELD_RUNS = (
+    6  # runs after which a browser forgets a message: global.maxCachedMessageAge in .streamlit/config.toml
+)
+
+
+@dataclass
+class Answer:
+    """What came back of one run: how long it took, its bytes, what its lists offer, and the exceptions in it."""
+
+    seconds: float = 0.0
+    size: int = 0
+    options: list[str] = field(default_factory=list)
+    exceptions: list[str] = field(default_factory=list)
+
+
+class Visitor:
+    """One session of a server."""
+
+    def __init__(self, port: int, cookies: str = "") -> None:
+        self.port, self._cookies = port, cookies
+        self.pages: dict[str, str] = {}  # address -> the page's hash
+        self.page, self.session = "", ""
+        self.fragments: dict[str, float] = {}  # that the page polls, with their pace
+        self.switches: list[str] = []  # ids of the page's switches, outside of the sidebar
+        self._on: dict[str, bool] = {}
+        self._held: dict[str, int] = {}
+        self._runs = 0
+
+    async def open(self) -> None:
+        """Connects, as a new session or with the cookies of an earlier visit."""
+        headers = {"Cookie": self._cookies} if self._cookies else {}
+        self._socket = await websockets.connect(
+            f"ws://127.0.0.1:{self.port}/_stcore/stream",
+            subprotocols=["streamlit"],  # type: ignore[list-item]
+            additional_headers=headers,
+            max_size=None,
+            open_timeout=60,
+            ping_interval=None,
+        )
+
+    async def run(self, page: str = "", query: str = "") -> Answer:
+        """A page by its address, or the one that is open; the first run of a session is the start page's."""
+        message = BackMsg()
+        if page:
+            self.page, self._on = self.pages[page], {}
+        self._fill(message, query)
+        self.fragments, self.switches = {}, []
+        return await self._ask(message)
+
+    async def turn(self, switch: str) -> Answer:
+        """Turns a switch of the page, and has the page run again."""
+        self._on[switch] = not self._on.get(switch, False)
+        return await self.run()
+
+    async def poll(self, fragment: str) -> Answer:
+        """One fragment that polls."""
+        message = BackMsg()
+        self._fill(message, "")
+        message.rerun_script.fragment_id, message.rerun_script.is_auto_rerun = fragment, True
+        return await self._ask(message)
+
+    async def close(self) -> None:
+        """Leaves."""
+        await self._socket.close()
+
+    def _fill(self, message: BackMsg, query: str) -> None:
+        script = message.rerun_script
+        script.query_string, script.page_script_hash = query, self.page
+        script.widget_states.SetInParent()
+        script.widget_states.widgets.extend(
+            WidgetState(id=name, bool_value=value) for name, value in self._on.items()
+        )
+        script.cached_message_hashes.extend(self._held)
+
+    async def _ask(self, message: BackMsg) -> Answer:
+        answer, began = Answer(), time.perf_counter()
+        self._runs += 1
+        await self._socket.send(message.SerializeToString())
+        while True:
+            data: Any = await asyncio.wait_for(self._socket.recv(), ANSWER_S)
+            answer.size += len(data)
+            came = ForwardMsg()
+            came.ParseFromString(data)
+            if self._take(came, answer):
+                answer.seconds = time.perf_counter() - began
+                self._held = {name: run for name, run in self._held.items() if self._runs - run < HELD_RUNS}
+                return answer
+
+    def _take(self, came: ForwardMsg, answer: Answer) -> bool:
+        """Notes what a message says; whether it is the run's last."""
+        kind = came.WhichOneof("type")
+        if kind == "ref_hash":
+            self._held[came.ref_hash] = self._runs
+        elif came.metadata.cacheable:
+            self._held[came.hash] = self._runs
+        if kind == "navigation":
+            pages = came.navigation.app_pages
+            self.pages = {entry.url_pathname or "home": entry.page_script_hash for entry in pages}
+        elif kind == "new_session":
+            self.session = came.new_session.initialize.session_id
+            self.page = came.new_session.page_script_hash
+        elif kind == "auto_rerun":
+            self.fragments[came.auto_rerun.fragment_id] = came.auto_rerun.interval
+        elif kind == "delta":
+            self._look(came, answer)
+        # A run that ends early for another one is followed by that one.
+        return kind == "script_finished" and came.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
+
+    def _look(self, came: ForwardMsg, answer: Answer) -> None:
+        element = came.delta.new_element
+        kind = element.WhichOneof("type")
+        if kind == "exception":
+            answer.exceptions.append(element.exception.message[:160])
+        elif kind == "selectbox":
+            answer.options.extend(element.selectbox.options)
+        elif kind == "checkbox" and came.metadata.delta_path[0] == 0 and not element.checkbox.disabled:
+            self.switches.append(element.checkbox.id)
+            self._on.setdefault(element.checkbox.id, element.checkbox.default)
