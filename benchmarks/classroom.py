@@ -5,13 +5,14 @@
 
 Every visitor speaks Streamlit's websocket protocol, without a browser, so the load is the server's alone: goes from
 page to page at random, one click in `--think` seconds on average, and answers what polls at its own pace. Before them
-one visitor alone goes through all pages twice: what is computed once is, and the memory that everything after is compared
-with is that of a warm server. With --processes 2 the visitors are shared out among two processes, as a proxy with
-sticky visits does; with --training a run of one thread trains all the while (digits), and its speed is pictures seen
-over the clock, against the speed before the class came. Memory is that of the server's processes, without trainers.
-Aims: a median of 150 ms and a 95th percentile of 700 ms (two processes: 400 ms); with a run 1 s, and the run keeps
-85 % of its speed; 5 MB a visitor, and within 15 % of the start --after seconds after the last has left; 60 KB a page
-run, 25 KB where a switch of the page was turned. Prints a row for benchmarks/classroom.md.
+one visitor alone goes through all pages twice: what is computed once is, and the memory that everything after is
+compared with is that of a warm server. With --processes 2 the visitors are shared out among two processes, as a proxy
+with sticky visits does; with --training a run of one thread trains all the while (digits), and its speed is pictures
+seen over the clock, against the speed before the class came. Memory is that of the server's processes, without
+trainers. Aims: a median of 150 ms and a 95th percentile of 700 ms (two processes: 400 ms); with a run 1 s, and the
+run keeps 85 % of its speed; 5 MB a visitor, and within 15 % of the start --after seconds after the last has left; 60
+KB a page run, 25 KB where a switch of the page was turned.
+Prints a row for benchmarks/classroom.md.
 """
 
 from __future__ import annotations
