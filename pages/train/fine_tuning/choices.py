@@ -88,7 +88,7 @@ def draw() -> Chosen | str:
         try:
             total, held_out, classes = training_pictures(dataset)
         except DatasetError as error:
-            return str(error)
+            return plain(str(error))
         a_class = _a_class(total, classes)
         method = _method(source, dataset)
         pictures.draw_upload(Choice.key("dataset"))

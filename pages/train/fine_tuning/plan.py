@@ -69,8 +69,8 @@ def _counted(found: Sequence[Piece]) -> str:
     total = sum(counts.values())
     resized = f", {counts['resized']:,} are resized with the grid" if counts["resized"] else ""
     return (
-        f"{percent(counts['kept'] / total)} of the {total:,} numbers are kept, {counts['new']:,} are new and begin"
-        f" random{resized}."
+        f"The body is all of a model but its head: {percent(counts['kept'] / total)} of the {total:,} numbers are kept,"
+        f" {counts['new']:,} are new and begin random{resized}."
     )
 
 
