@@ -45,7 +45,7 @@ def install() -> None:
             raise RuntimeError(f"Streamlit has no {name}: look at pages/shell/guards.py again")
     AppSession._handle_clear_cache_request = _ignored  # type: ignore[method-assign, assignment]
     MemoryUploadedFileManager.add_file = _bounded  # type: ignore[method-assign, assignment]
-    MediaFileManager._remove_orphaned_deferred_callables = _forget_later  # type: ignore[method-assign]
+    MediaFileManager._remove_orphaned_deferred_callables = _forget_later  # type: ignore[method-assign, assignment]
 
 
 def _ignored(session: AppSession) -> None:
