@@ -113,6 +113,19 @@ def panel(place: Place) -> None:
             _steer(place, question)
 
 
+def stamp(place: Place) -> tuple[object, ...]:
+    """What the panel shows: it is drawn anew where this is another.
+
+    Raises:
+        ClassError: if the file of classes cannot be used.
+    """
+    question = questions.now(following.store(), place.code)
+    if question is None:
+        return ()
+    counted = place.leads or question.stage != "open"  # else learners see no count that grows
+    return question.number, question.stage, question.answers if counted else 0
+
+
 def _own(place: Place, question: Question) -> float | None:
     """The visitor's answer as this session remembers it; NaN where it is known only that there is one."""
     if place.leads or question.number in place.answers:
@@ -220,8 +233,8 @@ def _standing(place: Place, question: Question, own: float | None) -> None:
     if own is not None and own == own:
         st.markdown(f"Your answer: **{plain(kind.said(own))}**")
     if question.stage == "open":
-        count = f"{plural(question.answers, 'answer')} so far"
-        st.caption(f"{count}; hidden until {'you show' if place.leads else 'your teacher shows'} them.")
+        count = f"{plural(question.answers, 'answer')} so far; hidden until you show them."
+        st.caption(count if place.leads else "The answers are hidden until your teacher shows them.")
         return
     found = question.found
     if isinstance(kind, Point):

@@ -37,6 +37,8 @@ class Place:
     told: float = -1e9  # when it last said that it is here, by the clock that only counts
     published: str = ""  # what this session showed last
     pictures: dict[str, str] = field(default_factory=dict)  # the class's picture by one's own
+    trouble: str = ""  # why the class cannot be reached now
+    drawn: tuple[object, ...] = ()  # what the bar said last
     answers: dict[int, float] = field(default_factory=dict)  # one's own, by the question's number
 
 
@@ -168,7 +170,7 @@ def come_back() -> None:
 
 
 def say_here(place: Place) -> None:
-    """Says every few seconds that this session is here."""
+    """Says every few seconds that this session is here; what went wrong before is over then."""
     now = time.monotonic()
     if now - place.told < TOLD_S:
         return
@@ -178,6 +180,7 @@ def say_here(place: Place) -> None:
     else:
         store().here(place.code, place.who, place.follows, name())
         classes.stay(place.code)
+    place.trouble = ""
 
 
 def name() -> str:
