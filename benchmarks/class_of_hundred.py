@@ -292,11 +292,14 @@ def main() -> None:
     measured = []
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
-            port, runs = free_port(), Path(folder) / "runs"
-            server = start_server("app.py", port, Path(folder) / "server.log", {"VITVIZ_RUNS": str(runs)})
+            port, runs, log = free_port(), Path(folder) / "runs", Path(folder) / "server.log"
+            server = start_server("app.py", port, log, {"VITVIZ_RUNS": str(runs)})
             try:
                 time.sleep(0 if arguments.small else 10)  # what is heavy loads behind the first page
                 measured.append(asyncio.run(measure(server, port, runs, size, arguments.rounds)))
+            except Exception:
+                print(log.read_text(errors="replace")[-4000:], file=sys.stderr)
+                raise
             finally:
                 stop_server(server)
     text = "\n".join(

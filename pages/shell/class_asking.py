@@ -113,19 +113,6 @@ def panel(place: Place) -> None:
             _steer(place, question)
 
 
-def stamp(place: Place) -> tuple[object, ...]:
-    """What the panel shows: it is drawn anew where this is another.
-
-    Raises:
-        ClassError: if the file of classes cannot be used.
-    """
-    question = questions.now(following.store(), place.code)
-    if question is None:
-        return ()
-    counted = place.leads or question.stage != "open"  # else learners see no count that grows
-    return question.number, question.stage, question.answers if counted else 0
-
-
 def _own(place: Place, question: Question) -> float | None:
     """The visitor's answer as this session remembers it; NaN where it is known only that there is one."""
     if place.leads or question.number in place.answers:

@@ -38,7 +38,6 @@ class Place:
     published: str = ""  # what this session showed last
     pictures: dict[str, str] = field(default_factory=dict)  # the class's picture by one's own
     trouble: str = ""  # why the class cannot be reached now
-    drawn: tuple[object, ...] = ()  # what the bar said last
     answers: dict[int, float] = field(default_factory=dict)  # one's own, by the question's number
 
 
@@ -136,6 +135,14 @@ def follow(place: Place, room: Room, slug: str) -> None:
     )
     if isinstance(image, str):
         classes.bring(place.code, image)
+
+
+def go(place: Place, room: Room, slug: str) -> None:
+    """Leaves this run for one that shows what is shown: on another page at once, which spares a run of this one."""
+    now = room.shown
+    if now is not None and now.slug in registry.BY_SLUG and now.slug != slug:
+        _bring(place, room, slug)
+    st.rerun()
 
 
 def _bring(place: Place, room: Room, slug: str) -> None:

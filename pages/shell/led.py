@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
+from streamlit.runtime.scriptrunner import StopException
 
 from pages.shell import class_asking, following, registry, state
 from pages.shell.following import Place
@@ -16,7 +16,7 @@ from vitviz.classes.database import ClassError
 from vitviz.words import plain
 
 KEY = "class_bar"
-BAR, PULSE = "class.bar", "class.pulse"  # fragments
+PULSE = "class.pulse"
 LEADING_S = 1.0
 FOLLOWING_S = 0.7
 AT_FULL_SPEED = 30  # learners; more of them ask less often
@@ -94,7 +94,6 @@ def _draw(bar: object, slug: str) -> None:
         place = following.current()
         every = LEADING_S if place is not None and place.leads else _pace()
         st.fragment(_pulse, key=PULSE, run_every=every)(slug)
-        st.fragment(_bar, key=BAR)(slug)
 
 
 def _pace() -> float:
@@ -108,7 +107,7 @@ def _pace() -> float:
 
 
 def _pulse(slug: str) -> None:
-    """Asks for news and says that this session is here; runs alone, again and again, and draws nothing."""
+    """Asks for news, says that this session is here, and draws the bar; runs alone, again and again."""
     place = following.current()
     if place is None:
         return
@@ -122,28 +121,10 @@ def _pulse(slug: str) -> None:
         place.trouble = str(error)
     else:
         moved = room is not None and place.follows and not place.leads and room.version != place.version
-        if room is None or moved or room.news != place.news:
+        if room is not None and moved:
+            following.go(place, room, slug)
+        if room is None or room.news != place.news:
             st.rerun()
-    context = get_script_run_ctx()
-    if context is not None and context.fragment_ids_this_run and _stamp(place) != place.drawn:
-        st.rerun(BAR)
-
-
-def _stamp(place: Place) -> tuple[object, ...]:
-    """What the bar says: it is drawn anew where this is another."""
-    try:
-        present = following.store().present(place.code) if place.leads else None
-        hidden = following.hidden_picture(place) if place.leads else None
-        return place.trouble, place.follows, present, hidden, class_asking.stamp(place)
-    except ClassError as error:
-        return (str(error),)
-
-
-def _bar(slug: str) -> None:
-    place = following.current()
-    if place is None:
-        return
-    place.drawn = _stamp(place)
     try:
         _teaches(place, slug) if place.leads else _learns(place, slug)
         class_asking.panel(place)
