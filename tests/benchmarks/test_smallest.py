@@ -24,6 +24,7 @@ SMALLEST = {
     "attention_capture": "--small --threads 1",
     "attention_distance": "--small",
     "attention_first": "--rounds 1 --threads 1 --out {out}/table.md",
+    "class_of_hundred": "--small",
     "classroom": "--small",
     "distillation": "--small",
     "page_runs": "--small",
