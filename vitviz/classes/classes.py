@@ -123,8 +123,8 @@ class Classes:
             )
         if not row:
             return None
-        *room, challenge, seen = row
-        return None if self._gone(seen) else Room(*room, challenge=bool(challenge))
+        known, teacher, version, news, text, challenge, seen = row
+        return None if self._gone(seen) else Room(known, teacher, version, news, text, bool(challenge))
 
     def of(self, teacher: str) -> list[str]:
         """Codes of the classes that a visit has opened, the newest first.
