@@ -103,7 +103,7 @@ class Visitor:
 
 def app(runs: Path) -> Runtime:
     """The app on a runtime of its own in this process, which has no other."""
-    os.environ["VITVIZ_RUNS"] = str(runs)
+    os.environ |= {"VITVIZ_RUNS": str(runs), "VITVIZ_AHEAD": "0"}
     os.chdir(ROOT)  # where Streamlit looks for its settings
     from pages.shell import warm
 
@@ -209,7 +209,8 @@ def main() -> None:
     )
     if not (arguments.small or arguments.profile or wanted):
         Path(__file__).with_suffix(".md").write_text(text)
-    print(text)
+    print(text, flush=True)
+    os._exit(0)  # the app's own threads are at work, and a library's would end the process badly
 
 
 if __name__ == "__main__":

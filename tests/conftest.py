@@ -9,6 +9,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
 os.environ["MKL_NUM_THREADS"] = os.environ.get("MKL_NUM_THREADS", "1")
+os.environ["VITVIZ_AHEAD"] = "0"  # a test's server would open every page beside the test
 
 import hypothesis
 import pytest

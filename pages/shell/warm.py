@@ -10,10 +10,12 @@ import ctypes
 import gc
 import importlib
 import logging
+import os
 import threading
 import time
 from contextlib import suppress
 
+from pages.shell import ahead
 from pages.shell.nouns import Nouns
 from pages.stores import cached, catalogue, classes, runs, uploads
 from vitviz.data import own
@@ -61,6 +63,11 @@ def _run() -> None:
 
     # NumPy's matrix products are small here; a second thread each would only wait for the other visits' threads.
     threadpool_limits(1, user_api="blas")
+    if os.environ.get("VITVIZ_AHEAD", "1") != "0":
+        try:
+            ahead.look()
+        except Exception:  # whoever opens the page computes what it shows
+            logging.getLogger(__name__).warning("the pages could not be looked at in advance", exc_info=True)
     gc.collect()
     gc.freeze()
     while True:
