@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 KEY = "weights:"
 PRIVACY = (
-    "Your file is read into this server's memory for this visit and never written to disk; whoever has its link sees"
-    " the model too, and can remove it."
+    "Your file is read into this server's memory for this visit and never written to disk, unless you fine-tune it: a"
+    " run keeps what it began with. Whoever has its link sees the model too, and can remove it."
 )
 
 

@@ -122,6 +122,11 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
     assert said(changed, "fine_tuning.run") == run.id
 
 
+def test_random_weights_are_said(open_app: OpenApp, shipped: Path) -> None:
+    app = open_app(PAGE, model="checkpoint:mnist_vit", step="0")
+    assert any("weights are random" in warning.value for warning in app.main.warning)
+
+
 def test_a_race_that_is_gone_is_said(open_app: OpenApp, shipped: Path) -> None:
     app = open_app(PAGE, fine_tuning__run="261122-000000-0123456789abcdef")
     assert any("is gone" in warning.value for warning in app.main.warning)

@@ -155,6 +155,11 @@ def test_who_leads_at_both_ends_is_said_with_the_spread() -> None:
     assert "With 50 pictures a class" in said and "within the spread of the seeds" in said
 
 
+def test_of_one_seed_no_spread_is_claimed() -> None:
+    found = [curve_of(name, name, {2: [value]}) for name, value in (("tuned", 0.9), ("scratch", 0.4))]
+    assert transfer.describe(found).endswith("of one seed, so nothing is known of the spread.")
+
+
 def test_curves_leave_out_what_diverged() -> None:
     rows = [
         {"source": "a", "method": "tuned", "a_class": 2, "seed": 0, "test": 0.5},

@@ -13,6 +13,7 @@ import torch
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import load_checkpoint
 from vitviz.models.loaded import LoadedModel
+from vitviz.models.vit import resize_positions
 from vitviz.models.zoo import create_model
 from vitviz.training import fine_tuning
 from vitviz.training.archive import export_run, import_run
@@ -90,6 +91,17 @@ def test_a_frozen_body_learns_its_head_alone_at_the_heads_rate(tmp_path: Path) -
         "head.bias",
     }
     assert run.config().train.learning_rate == 1e-2
+
+
+def test_at_twice_the_resolution_the_positions_are_stretched_and_both_read_larger_pictures(
+    tmp_path: Path,
+) -> None:
+    run = begun(tmp_path, replace(METHOD, image_size=64, updates=2))
+    assert run.config().preparation.image_size == 64
+    assert Session(run, "cpu").perform().state == "done"
+    body = loaded().model.state_dict()["pos_embed"]
+    assert torch.equal(weights(run, "tuned_0", 0)["pos_embed"], resize_positions(body, (4, 4), (8, 8)))
+    assert weights(run, "scratch_0", 0)["pos_embed"].shape == (1, 65, 16)
 
 
 def test_a_run_that_is_stopped_and_resumed_equals_one_that_is_not(tmp_path: Path) -> None:

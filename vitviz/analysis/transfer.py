@@ -44,7 +44,10 @@ def describe(curves: Sequence[Curve]) -> str:
 def said(lead: Lead) -> str:
     """Who leads at one size, by how much, and whether that is more than the spread."""
     own, other = (float(curve.mean[curve.at(lead.pictures) or 0]) for curve in (lead.first, lead.second))
+    seeds = min(int(curve.seeds[curve.at(lead.pictures) or 0]) for curve in (lead.first, lead.second))
     sure = "every seed above every other" if lead.clear else "within the spread of the seeds"
+    if seeds == 1:
+        sure = "of one seed, so nothing is known of the spread"
     return (
         f"With {lead.pictures} pictures a class '{lead.first.title}' leads with {percent(own)}, before"
         f" '{lead.second.title}' with {percent(other)}: {sure}."

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.shell import link, nouns, page
-from pages.stores import cached, runs, visit
+from pages.stores import cached, catalogue, own_weights, runs, visit
 from pages.train.fine_tuning import choices, drawers, features, on_stage, plan, results
 from pages.train.fine_tuning.choices import Choice, Chosen
 from pages.train.fine_tuning.learning_view import learning_view
@@ -23,6 +23,10 @@ from vitviz.words import plain, plural, reason
 
 POLL_S = 0.5
 GUESSES = {"tuned": "Fine-tuned", "scratch": "From scratch", "neither": "No clear difference"}
+KEPT = (
+    "The race keeps your weights in its folder on this server, until you delete it in the live lab's table."
+)
+RANDOM = "At this step its weights are random: both would begin with nothing. Move the sidebar's step."
 _GUESS = "fine_tuning._guess"
 _NOTICE = "fine_tuning._notice"
 _WATCHED = "fine_tuning._watched"
@@ -58,6 +62,10 @@ def _begin(chosen: Chosen) -> None:
         st.error(f"This cannot be trained: {plain(why)}.", icon=":material/block:")
         return
     plan.draw(chosen)
+    if catalogue.is_random(chosen.source, chosen.step):
+        st.warning(RANDOM, icon=":material/casino:")
+    if chosen.source.key.startswith(own_weights.KEY):
+        page.caption(KEPT)
     left, right = st.columns([2.4, 1], vertical_alignment="bottom")
     with left:
         guess = st.segmented_control(
