@@ -17,7 +17,7 @@ def series(n: int) -> curves.Series:
 def test_curves_carry_every_row_of_a_run() -> None:
     label = curves.RunLabel("a", "first", 0, {"step": 9}, best_step=3, leads=True)
     header, arrays = unpack(curves.payload([label], [series(3)], "a", 2, {"axis": "step"}))
-    assert header["series"] == [{"run": "a", "split": "train", "metrics": ["loss"]}]
+    assert header["series"] == [{"run": "a", "split": "train", "metrics": ["loss"], "ghost": ""}]
     assert header["runs"][0]["best"] == {"step": 3}
     np.testing.assert_allclose(
         arrays["series0"], [[1, 2, 3], [0.1, 0.2, 0.3], [1 / 7, 2 / 7, 3 / 7], [1, 0.5, 1 / 3]], rtol=1e-6

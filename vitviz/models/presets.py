@@ -370,7 +370,7 @@ _LECTURE = (
         "Lecture F: MNIST without positions",
         replace(_F, positions="none"),
         GREY_28,
-        "Blind to the order of its patches; the lecture's poor table reaches 68 %.",
+        "Blind to the order of its patches. The lecture's 68 % is of a poor table, which is not the same.",
         _TRAIN_MNIST,
     ),
     Preset(

@@ -26,12 +26,17 @@ MOST_POINTS = (
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """What one run recorded on one split: `x` (3, n) holds step, epoch, seconds; `values` maps metric -> (n,)."""
+    """What one run recorded on one split: `x` (3, n) holds step, epoch, seconds; `values` maps metric -> (n,).
+
+    `ghost` names a line that is no run's of this page: it is drawn faintly behind them; where its seconds are not known
+    they are NaN.
+    """
 
     run: str
     split: Split
     x: NDArray[np.float64]
     values: Mapping[str, NDArray[np.float64]]
+    ghost: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,10 @@ def payload(
         arrays[f"series{i}"] = thin(rows).astype(np.float32)
     header = {
         "runs": [_label(run) for run in runs],
-        "series": [{"run": part.run, "split": part.split, "metrics": list(part.values)} for part in series],
+        "series": [
+            {"run": part.run, "split": part.split, "metrics": list(part.values), "ghost": part.ghost}
+            for part in series
+        ],
         "metrics": list(METRICS),
         "focus": focus,
         "moment": moment,

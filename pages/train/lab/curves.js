@@ -3,7 +3,7 @@
 import { listen, tell } from '../../views/kit/bus.js';
 import { button, canvas, el, live, tooltip } from '../../views/kit/dom.js';
 import { brief } from '../../views/kit/words.js';
-import { nearest, placeOf, smoothed } from './curves_data.js';
+import { nameOf, nearest, placeOf, smoothed } from './curves_data.js';
 import { dragged, drawPanel, place, worded } from './curves_draw.js';
 
 const RUN_COLORS = {
@@ -150,15 +150,14 @@ class Curves {
   }
 
   readLines() {
-    return this.now.header.series.flatMap(({ run, split, metrics }, i) => {
+    return this.now.header.series.flatMap(({ metrics, ...series }, i) => {
       const {
         data,
         shape: [, n],
       } = this.now.arrays[`series${i}`];
       const row = (r) => data.subarray(r * n, (r + 1) * n);
-      return n
-        ? metrics.map((name, m) => ({ run, split, metric: name, n, rows: [0, 1, 2].map(row), values: row(3 + m) }))
-        : [];
+      const rows = [0, 1, 2].map(row);
+      return n ? metrics.map((metric, m) => ({ ...series, metric, n, rows, values: row(3 + m) })) : [];
     });
   }
 
@@ -167,6 +166,7 @@ class Curves {
     let hi = 0;
     let lo = Infinity;
     for (const line of this.lines) {
+      if (line.ghost) continue; // the runs say how long they are
       const x = this.xs(line);
       hi = Math.max(hi, x[line.n - 1]);
       for (const v of x)
@@ -225,7 +225,7 @@ class Curves {
     const { header, width } = this.now;
     Object.assign(kept, { focus: header.focus, zoom: this.state.zoom, axis: this.state.axis });
     for (const line of this.lines)
-      line.drawn = smoothed(line.values, line.split === 'train' ? this.state.smoothing : 0);
+      line.drawn = smoothed(line.values, line.split === 'train' && !line.ghost ? this.state.smoothing : 0);
     const { panels, height } = place(this.shownMetrics(), width);
     this.panels = panels;
     const ctx = this.chart.size(width, height);
@@ -276,7 +276,8 @@ class Curves {
       for (const line of this.lines) {
         if (line.metric !== m.name) continue;
         const j = nearest(this.xs(line), x);
-        const run = several ? `${this.now.header.runs.find((r) => r.id === line.run)?.name}: ` : '';
+        if (!Number.isFinite(this.xs(line)[j])) continue;
+        const run = several || line.ghost ? `${nameOf(line, this.now.header.runs)}: ` : '';
         const split = m.splits > 1 ? `${line.split} ` : '';
         rows.push(`${run}${split}${m.title.toLowerCase()} ${worded(line.values[j], m.unit)}`);
       }
@@ -288,7 +289,7 @@ class Curves {
     for (const line of this.lines) {
       if (!['loss', 'accuracy'].includes(line.metric)) continue;
       const m = this.metric(line.metric);
-      const run = this.now.header.runs.find((r) => r.id === line.run)?.name ?? '';
+      const run = nameOf(line, this.now.header.runs);
       parts.push(`${run} ${line.split} ${m.title.toLowerCase()} ${worded(line.values[line.n - 1], m.unit)}`);
     }
     const lead = this.now.header.runs.find((r) => r.leads);

@@ -33,3 +33,6 @@ export function nearest(values, x) {
   const i = placeOf(values, x);
   return i + 1 < values.length && values[i + 1] - x < x - values[i] ? i + 1 : i;
 }
+
+/** Whose line it is: its run's name, or its own where it is no run's. */
+export const nameOf = (line, runs) => line.ghost || (runs.find((run) => run.id === line.run)?.name ?? '');

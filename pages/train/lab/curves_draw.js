@@ -118,8 +118,15 @@ function drawLine(view, ctx, { fx, fy }, line, share) {
     Array.from(values, (v, i) =>
       view.state.logX && x[i] <= 0 ? [NaN, NaN] : [fx(x[i]), Number.isFinite(v) ? fy(v) : NaN],
     );
-  ctx.strokeStyle = ctx.fillStyle = view.color(line.run);
+  ctx.strokeStyle = ctx.fillStyle = line.ghost ? view.now.colors.muted : view.color(line.run);
   ctx.lineJoin = 'round';
+  if (line.ghost) {
+    ctx.lineWidth = 1.5;
+    ctx.setLineDash([5, 4]);
+    stroke(ctx, points(line.values));
+    ctx.setLineDash([]);
+    return;
+  }
   if (!validation && view.state.smoothing > 0) {
     ctx.globalAlpha = 0.22 * share;
     ctx.lineWidth = 1;
@@ -197,7 +204,8 @@ function labelOf(view, panel, line) {
   const { runs } = view.now.header;
   const several = runs.length > 1;
   const { metric } = panel;
-  if (line.metric !== metric.name || (several && line.split === 'train' && metric.splits > 1)) return null;
+  const unnamed = several && !line.ghost && line.split === 'train' && metric.splits > 1;
+  if (line.metric !== metric.name || unnamed) return null;
   const x = view.xs(line);
   let last = line.n - 1;
   const end = Math.min(panel.x1, untilOf(view));
@@ -207,10 +215,10 @@ function labelOf(view, panel, line) {
   const best = run?.leads && metric.name === 'accuracy';
   return {
     y: Math.min(panel.y + panel.h, Math.max(panel.y, panel.fy(line.drawn[last]))),
-    name: several ? `${best ? '★ ' : ''}${run?.name ?? ''}` : line.split,
+    name: line.ghost || (several ? `${best ? '★ ' : ''}${run?.name ?? ''}` : line.split),
     value: worded(line.drawn[last], metric.unit),
-    color: view.color(line.run),
-    strong: line.split !== 'train' || several,
+    color: line.ghost ? view.now.colors.muted : view.color(line.run),
+    strong: !line.ghost && (line.split !== 'train' || several),
   };
 }
 

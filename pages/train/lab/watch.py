@@ -15,6 +15,7 @@ from pages.stores import records, runs, visit
 from pages.train.lab import fields, keys
 from pages.train.lab.curves import curves
 from vitviz.analysis.milestones import time_to
+from vitviz.experiments.printed import PRINTED
 from vitviz.plots.curves import RunLabel, Series, payload
 from vitviz.words import percent, plain, reason
 
@@ -78,7 +79,7 @@ def draw_curves(shown: list[Run], focus: Run | None) -> None:
     view, marked = curves(
         payload(
             _labels(shown),
-            [series for run in shown for series in _series(run)],
+            [series for run in shown for series in _series(run)] + _printed(focus),
             None if focus is None else focus.id,
             at,
             keys.remembered(keys.VIEW, VIEW),
@@ -93,6 +94,19 @@ def draw_curves(shown: list[Run], focus: Run | None) -> None:
 
 def _series(run: Run) -> list[Series]:
     return series_of(run.id, runs.log(run.id).read())
+
+
+def _printed(run: Run | None) -> list[Series]:
+    """What the lecture printed of the same recipe, as a ghost; nothing of any other run."""
+    found = None if run is None else PRINTED.get(run.config().preset or "")
+    if run is None or found is None:
+        return []
+    status, epochs = runs.status(run), run.config().train.epochs
+    if not status.total_steps or not epochs:
+        return []
+    epoch = np.arange(1, len(found.values) + 1, dtype=np.float64)
+    x = np.stack([epoch * status.total_steps / epochs, epoch, np.full(len(epoch), np.nan)])
+    return [Series(found.name, "train", x, {found.metric: np.array(found.values)}, found.name)]
 
 
 def series_of(run_id: str, log: records.Records) -> list[Series]:

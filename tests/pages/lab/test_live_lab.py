@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import shutil
 import threading
@@ -116,6 +117,16 @@ def test_a_run_in_the_link_is_shown_whole(open_app: OpenApp, run: Run) -> None:
     app.run()
     assert any("**Parameters: " in text.value for text in app.main.markdown)
     assert app.main.dataframe[0].value["State"].tolist() == ["done"]
+
+
+def test_a_lecture_s_recipe_has_what_the_lecture_printed_behind_it(open_app: OpenApp, run: Run) -> None:
+    path = run.directory / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "preset": "recipe_d"}))
+    header, arrays = view(open_app(PAGE, live_lab__run=run.id), "curves")
+    assert [series["ghost"] for series in header["series"]] == ["", "", "lecture D"]
+    ghost, total = arrays["series2"], run.status().total_steps or 0
+    np.testing.assert_allclose(ghost[0], np.arange(1, 21) * total, rtol=1e-6)  # this run is one epoch long
+    assert np.isnan(ghost[2]).all() and ghost[3][[0, -1]].tolist() == pytest.approx([0.4776, 0.8835])
 
 
 def test_the_flip_book_grows_until_every_snapshot_is_there(open_app: OpenApp, run: Run) -> None:
