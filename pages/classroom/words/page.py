@@ -11,6 +11,17 @@ from vitviz.config import ViTConfig
 from vitviz.glossary import BY_SLUG, GROUPS, SOURCES, TERMS, Term, numbers
 from vitviz.words import plain, plural
 
+# On a phone a row of the tables is a paragraph: the word, its sentence, what is known of it.
+NARROW = """
+@media (max-width: 640px) {
+  [data-testid='stMarkdownContainer'] thead { display: none; }
+  [data-testid='stMarkdownContainer'] :is(table, tbody, tr) { display: block; }
+  [data-testid='stMarkdownContainer'] tr { padding: 8px 0; border-bottom: 1px solid rgb(128 128 128 / 0.3); }
+  [data-testid='stMarkdownContainer'] td { display: inline-block; border: 0; padding: 2px 12px 2px 0; }
+  [data-testid='stMarkdownContainer'] td:is(:nth-child(1), :nth-child(2)) { display: block; }
+  [data-testid='stMarkdownContainer'] td:empty { display: none; }
+}
+"""
 NO_BREAK = ",\N{NO-BREAK SPACE}"  # a shape stays on one line of a narrow column
 
 
@@ -74,9 +85,7 @@ def draw_tables() -> None:
 
 
 page.header("Words", registry.BY_SLUG["words"].question)
-st.html(
-    "<style>[data-testid=stMarkdownContainer]:has(table) { overflow-x: auto; }</style>"
-)  # of a narrow screen
+st.html(f"<style>{NARROW}</style>")
 draw_word(read_word())
 page.caption(
     f"{plural(len(TERMS), 'word')} in {plural(len(GROUPS), 'group')}. In shapes N counts patches, T tokens (N + 1, or"

@@ -33,22 +33,22 @@ def draw() -> RunConfig | ValueError:
     """Draws the controls; the run that they describe, or why it cannot be."""
     gone = _adopt_linked_set()
     _complete_link()
-    columns = st.columns([3.2, 2.2, 6.3], vertical_alignment="bottom")
+    columns = st.columns([2.6, 1.9, 7.2], vertical_alignment="bottom")
     with columns[0]:
         preset = _recipe()
     with columns[1]:
         dataset = _dataset(preset)
     preparation = _preparation(preset, dataset)
     with columns[2], st.container(horizontal=True, gap="small"):
-        with st.popover("Data", icon=":material/database:", width="stretch"):
+        with st.popover("Data", icon=":material/database:", width="content"):
             values = _data_group(preset, dataset)
-        with st.popover("Model", icon=":material/account_tree:", width="stretch"):
+        with st.popover("Model", icon=":material/account_tree:", width="content"):
             family, shown = model_form.draw_model(preset.model)
             taught = _teacher(preset, family, preparation, dataset)
-        with st.popover("Optimiser", icon=":material/trending_down:", width="stretch"):
+        with st.popover("Optimiser", icon=":material/trending_down:", width="content"):
             optimiser = fields.draw(fields.OPTIMISER, preset.train)
             frozen = _frozen(preset, family)
-        with st.popover("Pictures", icon=":material/auto_fix:", width="stretch"):
+        with st.popover("Pictures", icon=":material/auto_fix:", width="content"):
             st.caption("Changes to each picture every time it is seen, so that it is never quite the same.")
             augmented = fields.draw(fields.PICTURES, preset.train)
     _shorten_link(preset, family)
