@@ -31,8 +31,7 @@ class Place:
     who: str  # how the visit stands in the class's file
     follows: bool = True
     version: int = -1  # of what is shown: that which was followed last
-    news: int = -1  # of the class's: that which the page has drawn
-    challenge: bool = False  # whether the class takes runs
+    challenge: bool = False  # whether the class takes runs, as the page has drawn it
     slug: str = ""  # the page that was followed to last
     told: float = -1e9  # when it last said that it is here, by the clock that only counts
     published: str = ""  # what this session showed last

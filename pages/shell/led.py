@@ -16,7 +16,7 @@ from vitviz.classes.database import ClassError
 from vitviz.words import plain
 
 KEY = "class_bar"
-PULSE = "class.pulse"
+ROW, PULSE = "class.row", "class.pulse"  # fragments
 LEADING_S = 1.0
 FOLLOWING_S = 0.7
 AT_FULL_SPEED = 30  # learners; more of them ask less often
@@ -74,7 +74,7 @@ def _settled(place: Place, slug: str) -> Place | None:
     if room is None:
         following.over(place)
         return None
-    place.news, place.challenge = room.news, room.challenge
+    place.challenge = room.challenge
     if not place.leads:
         following.follow(place, room, slug)
     return place
@@ -92,8 +92,10 @@ def _draw(bar: object, slug: str) -> None:
     with bar:  # type: ignore[attr-defined]
         st.html(STYLE)
         place = following.current()
-        every = LEADING_S if place is not None and place.leads else _pace()
-        st.fragment(_pulse, key=PULSE, run_every=every)(slug)
+        leads = place is not None and place.leads
+        if not leads:
+            st.fragment(_learns, key=ROW)(slug)
+        st.fragment(_pulse, key=PULSE, run_every=LEADING_S if leads else _pace())(slug)
 
 
 def _pace() -> float:
@@ -107,7 +109,10 @@ def _pace() -> float:
 
 
 def _pulse(slug: str) -> None:
-    """Asks for news, says that this session is here, and draws the bar; runs alone, again and again."""
+    """Asks for news, says that this session is here, and draws what changes: the question, and how many follow.
+
+    It runs alone, again and again; a learner's row stays as it is, for what is drawn here costs every poll.
+    """
     place = following.current()
     if place is None:
         return
@@ -123,10 +128,11 @@ def _pulse(slug: str) -> None:
         moved = room is not None and place.follows and not place.leads and room.version != place.version
         if room is not None and moved:
             following.go(place, room, slug)
-        if room is None or room.news != place.news:
+        if room is None or room.challenge != place.challenge:
             st.rerun()
     try:
-        _teaches(place, slug) if place.leads else _learns(place, slug)
+        if place.leads:
+            _teaches(place, slug)
         class_asking.panel(place)
     except ClassError as error:
         place.trouble = place.trouble or str(error)
@@ -134,7 +140,11 @@ def _pulse(slug: str) -> None:
         st.caption(f"The class cannot be reached: {plain(place.trouble)}.")
 
 
-def _learns(place: Place, slug: str) -> None:
+def _learns(slug: str) -> None:
+    """Runs alone when a learner lets go."""
+    place = following.current()
+    if place is None:
+        return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if place.follows:
             st.markdown(f":material/co_present: **{spaced(place.code)}** · you follow", width="stretch")

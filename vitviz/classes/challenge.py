@@ -67,7 +67,7 @@ def begin(classes: Classes, code: str) -> None:
         ClassError: if the class is gone, or the file cannot be written.
     """
     with classes.database.writing() as file:
-        if not file.execute("UPDATE class SET news = news + 1 WHERE code = ?", (code,)).rowcount:
+        if file.execute("SELECT 1 FROM class WHERE code = ?", (code,)).fetchone() is None:
             raise ClassError("this class is over")
         file.execute("INSERT INTO challenge (code) VALUES (?) ON CONFLICT DO UPDATE SET ended = 0", (code,))
 
@@ -79,7 +79,6 @@ def end(classes: Classes, code: str) -> None:
         ClassError: if the file cannot be written.
     """
     with classes.database.writing() as file:
-        file.execute("UPDATE class SET news = news + 1 WHERE code = ?", (code,))
         file.execute("UPDATE challenge SET ended = 1 WHERE code = ?", (code,))
 
 

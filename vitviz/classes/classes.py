@@ -34,13 +34,12 @@ _EVEN_S = 600.0  # a clock that was set is believed again after so long
 class Room:
     """A class as it stands.
 
-    version: counts what was shown; news: counts what else there is to see, such as a question.
+    version: counts what was shown.
     """
 
     code: str
     teacher: str
     version: int
-    news: int
     text: str  # what is shown, as the file holds it
     challenge: bool  # whether runs can be handed in
 
@@ -115,7 +114,7 @@ class Classes:
             row = (
                 file
                 and file.execute(
-                    "SELECT code, teacher, version, news, shown,"
+                    "SELECT code, teacher, version, shown,"
                     " (SELECT NOT ended FROM challenge WHERE challenge.code = class.code) IS 1, seen"
                     " FROM class WHERE code = ?",
                     (code,),
@@ -123,8 +122,8 @@ class Classes:
             )
         if not row:
             return None
-        known, teacher, version, news, text, challenge, seen = row
-        return None if self._gone(seen) else Room(known, teacher, version, news, text, bool(challenge))
+        known, teacher, version, text, challenge, seen = row
+        return None if self._gone(seen) else Room(known, teacher, version, text, bool(challenge))
 
     def of(self, teacher: str) -> list[str]:
         """Codes of the classes that a visit has opened, the newest first.

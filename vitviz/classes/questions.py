@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,14 +48,17 @@ def ask(classes: Classes, code: str, asked: Asked) -> int:
     if len(text) > LONGEST_ASKED:
         raise ClassError("this question is too long for a class")
     with classes.database.writing() as file:
-        _news(file, code)
-        (last,) = file.execute("SELECT news FROM class WHERE code = ?", (code,)).fetchone()
+        row = file.execute(
+            "UPDATE class SET questions = questions + 1 WHERE code = ? RETURNING questions", (code,)
+        ).fetchone()
+        if row is None:
+            raise ClassError("this class is over")
         file.execute("DELETE FROM question WHERE code = ?", (code,))
         file.execute(
             "INSERT INTO question (code, number, asked, key) VALUES (?, ?, ?, ?)",
-            (code, last, text, secrets.token_bytes(32)),
+            (code, row[0], text, secrets.token_bytes(32)),
         )
-    return int(last)
+    return int(row[0])
 
 
 def now(classes: Classes, code: str) -> Question | None:
@@ -181,8 +183,3 @@ def end(classes: Classes, code: str) -> None:
     """
     with classes.database.writing() as file:
         file.execute("DELETE FROM question WHERE code = ?", (code,))
-
-
-def _news(file: sqlite3.Connection, code: str) -> None:
-    if not file.execute("UPDATE class SET news = news + 1 WHERE code = ?", (code,)).rowcount:
-        raise ClassError("this class is over")
