@@ -122,6 +122,15 @@ class _Unchecked(go.Figure):  # type: ignore[misc]
         return found
 
 
+def height_of(figure: go.Figure) -> int | None:
+    """A figure's height in px where it has one, without having Plotly make its objects."""
+    if isinstance(figure, _Unchecked) and not figure._made:
+        height: int | None = figure._parts["layout"].get("height")
+    else:
+        height = figure.layout.height
+    return height
+
+
 def _written(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: part if name == "range" else _written(part) for name, part in value.items()}
