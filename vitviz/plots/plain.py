@@ -106,7 +106,7 @@ class _Unchecked(go.Figure):  # type: ignore[misc]
     """A figure that is written out as it was put together; Plotly's own objects are made where one is asked for."""
 
     def __init__(self, traces: list[dict[str, Any]], layout: dict[str, Any]) -> None:
-        self._parts = {"data": traces, "layout": layout}
+        self._parts: dict[str, Any] = {"data": traces, "layout": layout}
         self._made = False
 
     def __getattr__(self, name: str) -> Any:
