@@ -112,12 +112,14 @@ def untrained_note(trained_on: str | None) -> None:
 
 def figure(drawn: Figure, key: str) -> None:
     """A Plotly figure in the project's own theme, without a tool bar."""
+    from vitviz.plots.plain import height_of  # Plotly: the first paint does without
+
     st.plotly_chart(
         drawn,
         theme=None,
         config={"displayModeBar": False},
         key=key,
-        height=drawn.layout.height or "content",  # its place is kept while Plotly's code is on the way
+        height=height_of(drawn) or "content",  # its place is kept while Plotly's code is on the way
     )
 
 

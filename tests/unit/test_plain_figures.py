@@ -11,7 +11,7 @@ import plotly.io
 import pytest
 
 from vitviz.plots import block, cost, distance, distillation, faithfulness, lens, positions, theme
-from vitviz.plots.plain import PlainFigure, merged
+from vitviz.plots.plain import PlainFigure, height_of, merged
 
 Build = Callable[[theme.Mode], go.Figure]
 LINE = np.array([1.0, 0.5, 0.25])
@@ -48,6 +48,16 @@ def test_plotly_accepts_every_part(name: str, mode: theme.Mode) -> None:
     assert len(checked.data) == len(figure.data) > 0
     assert plotly.io.to_json(figure, validate=False)
     assert figure.to_dict()["layout"]["font"]["color"] == theme.PALETTES[mode].ink
+
+
+def test_a_height_is_known_before_plotly_has_made_anything() -> None:
+    figure = FIGURES["reach map"]("light")
+    written, height = figure.to_dict(), height_of(figure)
+    assert not figure._made
+    assert height == figure.layout.height == height_of(figure) == written["layout"]["height"] > 0
+    assert figure._made  # asked for its layout, it made all of it, and is written out the same
+    assert figure.to_dict() == written
+    assert height_of(PlainFigure("light").figure()) is None
 
 
 def test_a_check_would_notice_a_wrong_part() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import torch
@@ -122,6 +123,7 @@ def body_names(config: ModelConfig) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name not in HEADS))
 
 
+@lru_cache(maxsize=64)
 def _shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     with torch.device("meta"):
         return {name: tuple(tensor.shape) for name, tensor in create_model(config).state_dict().items()}

@@ -106,7 +106,7 @@ class _Unchecked(go.Figure):  # type: ignore[misc]
     """A figure that is written out as it was put together; Plotly's own objects are made where one is asked for."""
 
     def __init__(self, traces: list[dict[str, Any]], layout: dict[str, Any]) -> None:
-        self._parts = {"data": traces, "layout": layout}
+        self._parts: dict[str, Any] = {"data": traces, "layout": layout}
         self._made = False
 
     def __getattr__(self, name: str) -> Any:
@@ -120,6 +120,15 @@ class _Unchecked(go.Figure):  # type: ignore[misc]
         """What Plotly's own says of the same parts, arrays as typed bytes."""
         found: dict[str, Any] = super().to_dict() if self._made else _written(self._parts)
         return found
+
+
+def height_of(figure: go.Figure) -> int | None:
+    """A figure's height in px where it has one, without having Plotly make its objects."""
+    if isinstance(figure, _Unchecked) and not figure._made:
+        height: int | None = figure._parts["layout"].get("height")
+    else:
+        height = figure.layout.height
+    return height
 
 
 def _written(value: Any) -> Any:

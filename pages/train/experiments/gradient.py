@@ -129,7 +129,7 @@ def _draw_here() -> None:
     page.caption(f"Seed 0, {PICTURES} digits, fp32. {describe(norms, 0)}")
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@cached.shared(most=32)
 def _at_start(variant: str, depth: int) -> NDArray[np.float64]:
     """(depth,) norms of a model that has not been trained."""
     import torch

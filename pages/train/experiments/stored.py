@@ -10,11 +10,6 @@ from vitviz.words import plain
 
 def result(name: str) -> Result | None:
     """What was measured of an experiment; None where no file of results lies here."""
-    return _read(name)
-
-
-@st.cache_data(max_entries=8, ttl=60, show_spinner=False)
-def _read(name: str) -> Result | None:
     try:
         return read_result(name)
     except ResultError:
