@@ -7,7 +7,7 @@ page to page, round after round, and tells the server, as a browser does, which 
 rounds warm the caches and do not count. A run's cost is the CPU time of the whole process from the visitor's
 message to the end of the script, the messages' serialisation included; the table says the median and the largest.
 'again' is the same page asked for once more, with nothing changed. Aims: at most 35 ms on every page, at most 25 ms
-on half of them. Writes benchmarks/page_runs.md; --profile prints where one page's time goes, --small runs three pages
+on half of them. Writes benchmarks/page_runs.md, and leaves there what was measured before; --profile prints where one page's time goes, --small runs three pages
 once; both write nothing.
 """
 
@@ -208,7 +208,9 @@ def main() -> None:
         ]
     )
     if not (arguments.small or arguments.profile or wanted):
-        Path(__file__).with_suffix(".md").write_text(text)
+        file = Path(__file__).with_suffix(".md")
+        _, heading, before = file.read_text().partition("## Before")
+        file.write_text(f"{text}\n{heading}{before}" if before else text)
     print(text, flush=True)
     os._exit(0)  # the app's own threads are at work, and a library's would end the process badly
 
