@@ -4,11 +4,11 @@
 
 The app runs on Streamlit's own runtime in this process, without a web server; one visitor without a browser goes from
 page to page, round after round, and tells the server, as a browser does, which messages it still holds. The first
-rounds warm the caches and do not count. A run's cost is the CPU time of the whole process from the visitor's
-message to the end of the script, the messages' serialisation included; the table says the median and the largest.
-'again' is the same page asked for once more, with nothing changed. Aims: at most 35 ms on every page, at most 25 ms
-on half of them. Writes benchmarks/page_runs.md, and leaves there what was measured before; --profile prints where one page's time goes, --small runs three pages
-once; both write nothing.
+rounds warm the caches and do not count. A run's cost is the CPU time of the whole process from the visitor's message
+to the end of the script, the messages' serialisation included; the table says the median and the largest. 'again' is
+the same page asked for once more, with nothing changed. Aims: at most 35 ms on every page, at most 25 ms on half of
+them. Writes benchmarks/page_runs.md, and leaves there what was measured before; --profile prints where one page's
+time goes, --small runs three pages once; both write nothing.
 """
 
 from __future__ import annotations
