@@ -57,7 +57,7 @@ def said(lead: Lead) -> str:
 def crossing(curves: Sequence[Curve], scratch: str = "scratch") -> str:
     """Where a model from scratch comes level with each that begins with a body, or how far it stays below."""
     own = next((curve for curve in curves if curve.name == scratch), None)
-    if own is None:
+    if own is None or len(own.pictures) < 2:  # one point is no line
         return ""
     found = []
     for curve in (curve for curve in curves if curve.name in TRAINED):
