@@ -22,7 +22,7 @@ from vitviz.words import FOREIGN
 ADDRESS = "#word-"  # of a dotted word's link, before the word's slug
 _CLOSED = re.compile(  # where no word is dotted
     rf"""```.*?``` | `[^`\n]*`                      # code
-    | \$\$.*?\$\$ | (?<!\\)\$[^$\n]+(?<!\\)\$       # formulas
+    | \x24\x24.*?\x24\x24 | (?<!\\)\x24[^\x24\n]+(?<!\\)\x24       # formulas: a dollar is \x24 here
     | !?\[[^\]\n]*\]\([^)\n]*\) | <[^>\n]*>         # links, pictures, addresses
     | :[\w-]+/\w+: | :[\w-]+\[                       # icons, and what a colour begins with
     | {FOREIGN}.*?{FOREIGN}                         # another's words

@@ -11,9 +11,9 @@ from vitviz.config import ViTConfig
 from vitviz.glossary import BY_SLUG, GROUPS, SOURCES, TERMS, Term, numbers
 from vitviz.words import plain, plural
 
-# On a phone a row of the tables is a paragraph: the word, its sentence, what is known of it.
+# On a phone, or at 150 %, a row of the tables is a paragraph: the word, its sentence, what is known of it.
 NARROW = """
-@media (max-width: 640px) {
+@media (max-width: 1000px) {
   [data-testid='stMarkdownContainer'] thead { display: none; }
   [data-testid='stMarkdownContainer'] :is(table, tbody, tr) { display: block; }
   [data-testid='stMarkdownContainer'] tr { padding: 8px 0; border-bottom: 1px solid rgb(128 128 128 / 0.3); }

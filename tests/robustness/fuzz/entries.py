@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import torch
 from PIL import Image
 from safetensors.torch import save
 
@@ -31,6 +32,7 @@ from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.files import write_status
+from vitviz.training.lanes import make_lanes
 from vitviz.training.runs import Run, RunError, Status, is_id
 from vitviz.training.session import Session
 
@@ -166,7 +168,7 @@ def _refused(ask: Callable[[], object]) -> None:
 def _commands(folder: Path) -> Entry:
     """What a trainer finds in control.jsonl: it goes on whatever stands there."""
     session = Session(digits_run(folder), "cpu", control_at=0)
-    session._lanes = session._make_lanes()
+    session._lanes, _ = make_lanes(session.run, torch.device("cpu"), None)
     control = session.run.directory / "control.jsonl"
 
     def take(data: bytes) -> None:
