@@ -42,7 +42,7 @@ def test_five_codes_race_and_one_is_looked_into(visit: Visit) -> None:
     for title in CODES.values():
         expect(said).to_contain_text(re.compile(rf"{title} [\d.]+ %"))
 
-    page.get_by_role("radio", name="No positions", exact=True).click()
+    page.get_by_role("radio", name=re.compile("^\u2060?No positions")).click()
     card = page.locator(".life-card").filter(has_text="Attention of the pinned")
     expect(card).to_be_visible(timeout=TRAINING_MS)
     track = page.get_by_label("Moment of training")
