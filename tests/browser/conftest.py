@@ -270,6 +270,21 @@ def open_drawers(page: Page, title: str = "") -> int:
     return count
 
 
+def start_run(page: Page) -> None:
+    """Clicks 'Start a new run' until a run stands on the stage.
+
+    On a server that had just started one click in some thirty was seen to do nothing: the script ran at that moment.
+    """
+    for _ in range(3):
+        page.get_by_role("button", name="Start a new run").click()
+        try:
+            page.wait_for_url(re.compile(r"live_lab\.run="), timeout=60_000)
+        except Error:
+            continue
+        return
+    raise AssertionError("three clicks started no run")
+
+
 def lead(page: Page, address: str) -> None:
     """To another address of the app in the same session, as Back or Forward leads there; the address names no pin."""
     page.evaluate(
