@@ -194,7 +194,7 @@ _KNOBS = (
         "Dropout",
         "model",
         (0.0, 0.1, 0.2, 0.4),
-        said="Steiner et al. 2022, section 4.5: prefer augmentation to regularisation such as dropout.",
+        said="Steiner et al. 2022: prefer augmentation to regularisation such as dropout.",
     ),
     Knob(
         "drop_path",
