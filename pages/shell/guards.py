@@ -7,9 +7,12 @@ import time
 from typing import Any
 
 from starlette.exceptions import HTTPException
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType, _coalesce_widget_states
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 SESSION_BYTES = 256 * 2**20  # two of the largest uploads; a page takes a file at once and drops it here
@@ -17,6 +20,7 @@ SESSION_FILES = 16
 ALL_BYTES = 1024 * 2**20
 KEPT_S = 300.0  # a file that no page has taken by then was asked for by no page
 CLICK_S = 10.0  # a browser on a slow line has the page's next run long before
+_request_rerun = AppSession.request_rerun
 _add_file = MemoryUploadedFileManager.add_file
 
 
@@ -31,6 +35,9 @@ def install() -> None:
     a click between that and the moment when the new names reach the browser gave nothing, without a word. Old names
     hold for `CLICK_S` more.
 
+    Each request for a full run stops the run before it, with what that one had yet to begin with: a click that was
+    waiting for its run was lost when a view asked for another at that moment. It is served by the other now.
+
     Raises:
         RuntimeError: if this Streamlit has no such handlers: the guards must be looked at again.
     """
@@ -40,11 +47,13 @@ def install() -> None:
         (MemoryUploadedFileManager, "remove_file"),
         (MediaFileManager, "_remove_orphaned_deferred_callables"),
         (MediaFileManager, "_drop_deferred_id"),
+        (AppSession, "request_rerun"),
     ):
         if not hasattr(owner, name):
             raise RuntimeError(f"Streamlit has no {name}: look at pages/shell/guards.py again")
     AppSession._handle_clear_cache_request = _ignored  # type: ignore[method-assign, assignment]
     MemoryUploadedFileManager.add_file = _bounded  # type: ignore[method-assign, assignment]
+    AppSession.request_rerun = _keeping_clicks  # type: ignore[method-assign, assignment]
     MediaFileManager._remove_orphaned_deferred_callables = _forget_later  # type: ignore[method-assign, assignment]
 
 
@@ -83,3 +92,26 @@ def _forget_later(manager: MediaFileManager) -> None:
             manager._drop_deferred_id(name)
     for name in gone_since.keys() - manager._deferred_callables.keys():
         del gone_since[name]
+
+
+def _keeping_clicks(session: AppSession, client_state: ClientState | None) -> None:
+    """Asks for a run, in which the clicks are served that the run before it had not begun with."""
+    runner = session._scriptrunner
+    if runner is not None and client_state is not None and not client_state.fragment_id:
+        requests = runner._requests
+        with requests._lock:  # it either has begun with them, or never will
+            waiting = requests._rerun_data if requests._state == ScriptRequestType.RERUN else None
+            if waiting is not None:
+                requests._state = ScriptRequestType.STOP
+        states = None if waiting is None else waiting.widget_states
+        kept = _coalesce_widget_states(states, client_state.widget_states)
+        if states is not None and kept is not None:
+            client_state = _with_states(client_state, kept)
+    _request_rerun(session, client_state)
+
+
+def _with_states(client_state: ClientState, states: WidgetStates) -> ClientState:
+    changed = ClientState()
+    changed.CopyFrom(client_state)
+    changed.widget_states.CopyFrom(states)
+    return changed

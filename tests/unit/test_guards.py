@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 from starlette.exceptions import HTTPException
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime import media_file_manager
-from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileStorageError
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from pages.shell import guards
@@ -110,3 +112,58 @@ def test_a_download_that_the_browser_still_shows_is_given(monkeypatch: pytest.Mo
     manager.remove_deferred("0.1")
     manager.remove_orphaned_files()
     assert manager._deferred_callables == manager.__dict__["_gone_since"] == {}  # nothing heaps up
+
+
+def asking(**clicked: bool) -> ClientState:
+    """What a browser sends with a request for a run: the buttons that were clicked since the last one."""
+    state = ClientState()
+    for name in clicked:
+        state.widget_states.widgets.add(id=name, trigger_value=True)
+    state.widget_states.widgets.add(id="a slider", int_value=len(clicked))
+    return state
+
+
+class Runner:
+    """A run of the script that was asked for and has not begun, unless it is told to."""
+
+    def __init__(self, asked: ClientState) -> None:
+        self._requests = ScriptRequests()
+        self._requests.request_rerun(RerunData(widget_states=asked.widget_states))
+
+    def request_stop(self) -> None:
+        self._requests.request_stop()
+
+
+class Session(AppSession):
+    """As much of a session as a request for a run needs."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._state = AppSessionState.APP_NOT_RUNNING
+        self._scriptrunner = runner  # type: ignore[assignment]
+        self.asked: list[RerunData] = []
+
+    def _create_scriptrunner(self, initial_rerun_data: RerunData) -> None:
+        self.asked.append(initial_rerun_data)
+
+    def __del__(self) -> None:
+        """Nothing was opened."""
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_click_that_waits_for_its_run_is_served_by_the_next(begun: bool) -> None:
+    """'Start a new run' did nothing when a view asked for a run before the click's had begun."""
+    guards.install()
+    runner = Runner(asking(start=True))
+    session = Session(runner)
+    if begun:
+        assert runner._requests.on_scriptrunner_ready().type == ScriptRequestType.RERUN
+    session.request_rerun(asking())  # by a view that wants something sent again
+    (data,) = session.asked
+    assert data.widget_states is not None
+    found = {widget.id: widget.WhichOneof("value") for widget in data.widget_states.widgets}
+    assert found == ({} if begun else {"start": "trigger_value"}) | {"a slider": "int_value"}
+    (slider,) = [widget for widget in data.widget_states.widgets if widget.id == "a slider"]
+    assert slider.int_value == 0  # what is newer counts
+    assert (
+        runner._requests.on_scriptrunner_ready().type == ScriptRequestType.STOP
+    )  # and the click is not served twice
