@@ -26,4 +26,5 @@ LESSON = "_lesson"  # (name of the lesson, stop from 1) that is open; None where
 LESSON_GONE = "_lesson_gone"  # bool: a link wants a lesson that is not here; said once
 CLASS = "_class"  # following.Place: the class that this session is in; not there where it is in none
 CLASS_OVER = "_class_over"  # str: the sentence that says why a class was left; said once
+STARTS = "_starts"  # int: how many clicks on buttons that start runs were served
 FACTS = "_facts"  # dict: what the page of this run hands over to lessons beside its link

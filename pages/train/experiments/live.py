@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, nouns, page
+from pages.shell import controls, nouns, page, starting
 from pages.stores import runs, visit
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant
@@ -36,7 +35,7 @@ def start_button(config: RunConfig | ValueError, key: str, label: str) -> None:
         icon=":material/play_arrow:",
         disabled=isinstance(config, ValueError),
         on_click=_start,
-        args=(config,),
+        args=(config, starting.clicks_served()),
     )
     if isinstance(config, ValueError):
         st.error(f"This cannot be trained: {plain(str(config))}.", icon=":material/block:")
@@ -44,19 +43,20 @@ def start_button(config: RunConfig | ValueError, key: str, label: str) -> None:
         st.warning(plain(notice), icon=":material/info:")
 
 
-def _start(config: RunConfig) -> None:
-    from vitviz.training.executor import ExecutorError
-
-    here = visit.current()
+def _start(config: RunConfig, click: int) -> None:
+    if not starting.serve(click):
+        return
     try:
-        owned = replace(config, owner=here.owner, lease_s=runs.LEASE_S)
-        run = runs.executor().start(owned, visit.address())
-    except (ExecutorError, ValueError) as error:
-        st.session_state[NOTICE] = f"It cannot start: {error}."
+        starting.start(config)
+    except starting.NotStarted as why:
+        st.session_state[NOTICE] = f"It cannot start: {why}."
+
+
+def _stop(run: Run) -> None:
+    try:
+        runs.executor().stop(run)
     except OSError as error:
-        st.session_state[NOTICE] = f"It cannot start: the runs' folder cannot be written ({reason(error)})."
-    else:
-        runs.adopt(here, run.id)
+        st.session_state[NOTICE] = f"It was not stopped ({reason(error)})."
 
 
 def newest(preset: str) -> Run | None:
@@ -75,7 +75,8 @@ def draw(run: Run, tell: Told) -> None:
         tell: says what the variants come to.
     """
     active = st.session_state[WATCHED] = runs.status(run).active
-    st.fragment(_draw, run_every=POLL_S if active else None)(run, tell)
+    slowness = runs.watchers().slowness()
+    st.fragment(_draw, run_every=POLL_S * slowness if active else None)(run, tell)
 
 
 def _draw(run: Run, tell: Told) -> None:
@@ -90,7 +91,9 @@ def _draw(run: Run, tell: Told) -> None:
 
 
 def _stage(run: Run, tell: Told) -> None:
-    runs.watch(visit.current())
+    here = visit.current()
+    runs.watch(here)
+    runs.watchers().note(here.token)
     status, config = runs.status(run), run.config()
     left = "" if status.seconds_left is None else f" · {status.seconds_left:.0f} s left"
     words = f"{status.state} · epoch {status.epoch:.1f} · {status.seconds:.0f} s of training"
@@ -115,12 +118,8 @@ def _stage(run: Run, tell: Told) -> None:
 
 def _buttons(run: Run, active: bool) -> None:
     with st.container(horizontal=True, gap="small"):
-        if (
-            active
-            and runs.may_change(visit.current(), run)
-            and st.button("Stop", key="experiments._stop", icon=":material/stop:")
-        ):
-            runs.executor().stop(run)
+        if active and runs.may_change(visit.current(), run):
+            st.button("Stop", key="experiments._stop", icon=":material/stop:", on_click=_stop, args=(run,))
         if not active:
             nouns.link_to("live_lab", "Look into its models in the lab", **{"live_lab.run": run.id})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from vitviz.experiments.result import Result, ResultError, Row, read_result, told
-from vitviz.words import plain
+from vitviz.words import plain, plural
 
 
 def result(name: str) -> Result | None:
@@ -30,12 +30,11 @@ def how(found: Result, rows: list[Row]) -> str:
     seeds = sorted({int(row["seed"]) for row in rows})
     made = tuple(found.made[place] for place in sorted({int(row["made"]) for row in rows}))
     counted = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
-    short = (
-        f" {found.missing} trainings of the whole experiment were not made as yet." if found.missing else ""
-    )
+    were = "was" if found.missing == 1 else "were"
+    missing = f" {plural(found.missing, 'training')} of the whole experiment {were} not made as yet."
     length = f"{settings['epochs']:g} epochs" if "epochs" in settings else f"{settings['updates']:,} updates"
     return (
         f"Stored, not live: {length} of {settings['dataset']} in batches of {settings['batch_size']}, learning rate"
         f" {settings['learning_rate']:g}, {counted}; {plain(told(made))}."
-        f" `{found.command}`{short}"
+        f" `{found.command}`{missing if found.missing else ''}"
     )

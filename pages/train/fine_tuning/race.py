@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
-from pages.shell import link, nouns, page
+from pages.shell import link, nouns, page, starting
 from pages.stores import cached, catalogue, own_weights, runs, visit
 from pages.train.fine_tuning import choices, drawers, features, on_stage, plan, results
 from pages.train.fine_tuning.choices import Choice, Chosen
@@ -84,7 +82,7 @@ def _begin(chosen: Chosen) -> None:
             disabled=guess is None,
             help="Disabled: predict first." if guess is None else None,
             on_click=_start,
-            args=(chosen, guess),
+            args=(chosen, guess, starting.clicks_served()),
         )
 
 
@@ -92,23 +90,20 @@ def _pictures(chosen: Chosen) -> str:
     return plural(chosen.task.pictures, "picture")
 
 
-def _start(chosen: Chosen, guess: str) -> None:
+def _start(chosen: Chosen, guess: str, click: int) -> None:
     """Starts the race with the weights in its folder, and brings it onto the stage; in a callback."""
-    here = visit.current()
+    if not starting.serve(click):
+        return
     try:
         model = cached.loaded(chosen.source, chosen.step)
         source = Source(chosen.source.title, model.digest, model.config, model.preparation)
-        config = replace(race(source, chosen.task, chosen.method), owner=here.owner, lease_s=runs.LEASE_S)
-        run = runs.executor().start(config, visit.address(), start_file(model))
-    except (ExecutorError, CheckpointError, ValueError) as error:
+        run = starting.start(race(source, chosen.task, chosen.method), start=start_file(model))
+    except (starting.NotStarted, CheckpointError, OSError, ValueError) as error:
         st.session_state[_NOTICE] = f"It cannot start: {error}."
     except KeyError:
         st.session_state[_NOTICE] = "It cannot start: these weights are no longer on this server."
-    except OSError as error:
-        st.session_state[_NOTICE] = f"It cannot start: the runs' folder cannot be written ({reason(error)})."
     else:
-        runs.adopt(here, run.id)
-        here.notes[_note(run)] = guess
+        visit.current().notes[_note(run)] = guess
         st.session_state[_GUESS] = None
         link.want(Choice.key("run"), run.id)
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import streamlit as st
 
-from pages.shell import following
-from pages.stores import runs, visit
+from pages.shell import following, starting
 from pages.train.lab import fields, keys, table
 from vitviz.classes import challenge as rules
 from vitviz.classes.codes import spaced
 from vitviz.classes.database import ClassError
-from vitviz.training.executor import ExecutorError
 from vitviz.training.run_config import RunConfig
-from vitviz.words import plain, reason
+from vitviz.words import plain
 
 
 def draw(config: RunConfig | ValueError, show: Callable[[str], None]) -> None:
@@ -41,7 +38,7 @@ def draw(config: RunConfig | ValueError, show: Callable[[str], None]) -> None:
             icon=":material/upload:",
             disabled=bool(why_not),
             on_click=_hand_in,
-            args=(bounded, keys.clicks_served(), show),
+            args=(bounded, starting.clicks_served(), show),
         )
 
 
@@ -54,8 +51,8 @@ def _bounded(config: RunConfig | ValueError) -> RunConfig | ValueError:
 
 def _hand_in(config: RunConfig, click: int, show: Callable[[str], None]) -> None:
     """Starts the run in its turn, the teacher's first one before all, and puts it onto the board."""
-    place, here = following.current(), visit.current()
-    if place is None or not keys.serve(click):
+    place = following.current()
+    if place is None or not starting.serve(click):
         return
     store = following.store()
     try:
@@ -63,14 +60,9 @@ def _hand_in(config: RunConfig, click: int, show: Callable[[str], None]) -> None
             keys.notice(f"It is not handed in: {why}.")
             return
         opens = place.leads and not any(entry.who == place.who for entry in rules.entries(store, place.code))
-        config = replace(table.fresh(config), owner=here.owner)
-        run = runs.executor().start(config, visit.address(), first=opens)
+        run = starting.start(table.fresh(config), config.lease_s, first=opens)
         rules.hand_in(store, place.code, place.who, following.name(), run.id)
-    except (ClassError, ExecutorError, ValueError) as error:
+    except (ClassError, starting.NotStarted) as error:
         keys.notice(f"It is not handed in: {error}.")
         return
-    except OSError as error:
-        keys.notice(f"It is not handed in: the runs' folder cannot be written ({reason(error)}).")
-        return
-    runs.adopt(here, run.id)
     show(run.id)

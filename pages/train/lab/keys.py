@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,6 @@ VIEW = "live_lab._view"  # how the curves are looked at
 NOTICE = "live_lab._notice"  # one sentence about what could not be done, shown once
 REFUSAL = "live_lab._refusal"  # why a change of a run under way was refused, shown until the next one
 SHARED = "live_lab._shared"  # (run, its key for editing) that was made in this session
-STARTED = "live_lab._started"  # how many clicks on 'Start a new run' were served
 STOPPING = "live_lab._stopping"  # the run that was told to stop here and may still finish its step
 WATCHED = "live_lab._watched"  # whether the last run of the script saw a run under way
 GROWING = "live_lab._growing"  # whether the timeline polls only because frames are missing
@@ -28,7 +26,6 @@ RACE_LOADED = (
 )
 SHELF = "live_lab._shelf"  # which leaves of flip-books this session's browser has
 BOOK = "live_lab._book"  # a weak reference to the flip-book that this visit saw last
-_clicks = threading.Lock()  # one at a time reads and raises STARTED
 
 
 @dataclass(frozen=True)
@@ -97,17 +94,3 @@ def remember(key: str, value: object) -> None:
     """Keeps a value in the session, and in the visit's notes for a reload."""
     st.session_state[key] = value
     visit.current().notes[key] = value
-
-
-def clicks_served() -> int:
-    """How many clicks on 'Start a new run' were served in this session; a button keeps it from when it was drawn."""
-    return int(st.session_state.get(STARTED, 0))
-
-
-def serve(click: int) -> bool:
-    """Whether this click of a button is to be served now: the first to ask may, and a twin that comes after may not."""
-    with _clicks:
-        if clicks_served() != click:
-            return False
-        st.session_state[STARTED] = click + 1
-        return True

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import streamlit as st
 
-from pages.shell import controls, lesson, link, nouns, page, registry, state
+from pages.shell import controls, lesson, link, nouns, page, registry, starting, state
 from pages.stores import catalogue, runs, visit
 from pages.train.lab import (
     challenge,
@@ -28,10 +27,9 @@ from pages.train.lab import (
 from pages.train.lab.life import asks_again, life
 from pages.train.lab.part import part
 from pages.train.lab.recorded import Recording
-from vitviz.training.executor import ExecutorError
 from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run
-from vitviz.words import plain, plural, reason
+from vitviz.words import plain, plural
 
 RESET = 1.5  # the page runs again where visits should now poll so many times faster or slower
 STAGE_POLL_S = (
@@ -55,18 +53,13 @@ PHONE = """<style>@media (max-width: 1000px) {
 
 def start(config: RunConfig, click: int) -> None:
     """Starts a run of this visit and brings it onto the stage; once for each click, counted when it was drawn."""
-    if not keys.serve(click):
+    if not starting.serve(click):
         return
     try:
-        config = replace(table.fresh(config), owner=visit.current().owner, lease_s=runs.LEASE_S)
-        run = runs.executor().start(config, visit.address())
-    except (ExecutorError, ValueError) as error:
-        keys.notice(f"It cannot start: {error}.")
+        run = starting.start(table.fresh(config))
+    except starting.NotStarted as why:
+        keys.notice(f"It cannot start: {why}.")
         return
-    except OSError as error:
-        keys.notice(f"It cannot start: the runs' folder cannot be written ({reason(error)}).")
-        return
-    runs.adopt(visit.current(), run.id)
     show(run.id)
     take_picture_of(config)
 
@@ -113,7 +106,7 @@ def _start_button(config: RunConfig | ValueError) -> None:
         width="stretch",
         disabled=isinstance(config, ValueError),
         on_click=start,
-        args=(config, keys.clicks_served()),
+        args=(config, starting.clicks_served()),
     )
 
 
