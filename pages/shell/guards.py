@@ -8,10 +8,13 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.runtime import forward_msg_cache
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType, _coalesce_widget_states
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
@@ -21,6 +24,7 @@ ALL_BYTES = 1024 * 2**20
 KEPT_S = 300.0  # a file that no page has taken by then was asked for by no page
 CLICK_S = 10.0  # a browser on a slow line has the page's next run long before
 _request_rerun = AppSession.request_rerun
+_mark = forward_msg_cache.populate_hash_if_needed
 _add_file = MemoryUploadedFileManager.add_file
 
 
@@ -38,6 +42,9 @@ def install() -> None:
     Each request for a full run stops the run before it, with what that one had yet to begin with: a click that was
     waiting for its run was lost when a view asked for another at that moment. It is served by the other now.
 
+    A browser holds what is large, so that it is sent once, and says with every request what it holds. What a poll
+    brings is new each time: it is not held, else a lab that is watched for an hour would fill both.
+
     Raises:
         RuntimeError: if this Streamlit has no such handlers: the guards must be looked at again.
     """
@@ -48,12 +55,14 @@ def install() -> None:
         (MediaFileManager, "_remove_orphaned_deferred_callables"),
         (MediaFileManager, "_drop_deferred_id"),
         (AppSession, "request_rerun"),
+        (script_run_context, "populate_hash_if_needed"),
     ):
         if not hasattr(owner, name):
             raise RuntimeError(f"Streamlit has no {name}: look at pages/shell/guards.py again")
     AppSession._handle_clear_cache_request = _ignored  # type: ignore[method-assign, assignment]
     MemoryUploadedFileManager.add_file = _bounded  # type: ignore[method-assign, assignment]
     AppSession.request_rerun = _keeping_clicks  # type: ignore[method-assign, assignment]
+    script_run_context.populate_hash_if_needed = _hold_no_poll  # type: ignore[attr-defined]
     MediaFileManager._remove_orphaned_deferred_callables = _forget_later  # type: ignore[method-assign, assignment]
 
 
@@ -115,3 +124,15 @@ def _with_states(client_state: ClientState, states: WidgetStates) -> ClientState
     changed.CopyFrom(client_state)
     changed.widget_states.CopyFrom(states)
     return changed
+
+
+def _hold_no_poll(msg: ForwardMsg) -> None:
+    """Marks a message as one to hold where it is large and a page's; of a fragment that runs alone, what is held."""
+    _mark(msg)
+    context = script_run_context.get_script_run_ctx(suppress_warning=True)
+    if (
+        context is not None
+        and context.fragment_ids_this_run
+        and msg.hash not in context.cached_message_hashes
+    ):
+        msg.metadata.cacheable = False

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from starlette.exceptions import HTTPException
 from streamlit.proto.ClientState_pb2 import ClientState
-from streamlit.runtime import media_file_manager
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime import forward_msg_cache, media_file_manager
 from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileStorageError
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
@@ -167,3 +170,23 @@ def test_a_click_that_waits_for_its_run_is_served_by_the_next(begun: bool) -> No
     assert (
         runner._requests.on_scriptrunner_ready().type == ScriptRequestType.STOP
     )  # and the click is not served twice
+
+
+@pytest.mark.parametrize(
+    ("alone", "held", "cacheable"), [([], False, True), (["f"], False, False), (["f"], True, True)]
+)
+def test_a_browser_holds_what_pages_show_and_not_what_polls_bring(
+    monkeypatch: pytest.MonkeyPatch, alone: list[str], held: bool, cacheable: bool
+) -> None:
+    guards.install()
+    message = ForwardMsg()
+    message.delta.new_element.markdown.body = "x" * 100_000
+    twin = ForwardMsg()
+    twin.CopyFrom(message)
+    forward_msg_cache.populate_hash_if_needed(twin)
+    context = SimpleNamespace(
+        fragment_ids_this_run=alone, cached_message_hashes=frozenset({twin.hash} if held else ())
+    )
+    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda **_: context)
+    script_run_context.populate_hash_if_needed(message)  # type: ignore[attr-defined]
+    assert message.metadata.cacheable == cacheable
