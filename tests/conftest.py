@@ -67,11 +67,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest files first; tests marked slow stay out unless --slow is given or one is named by its id."""
+    """The longest files first; tests marked slow or alone stay out unless --slow is given or one is named by its id."""
     rank = {name: place for place, name in enumerate(FIRST)}
     items.sort(key=lambda item: rank.get(file_of(item.nodeid), len(FIRST)))
     if config.option.slow or any("::" in argument for argument in config.args):
         return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    items[:] = [item for item in items if not item.get_closest_marker("slow")]
-    config.hook.pytest_deselected(items=slow)
+    left_out = [item for item in items if any(map(item.get_closest_marker, ("slow", "alone")))]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)

@@ -244,7 +244,10 @@ def settle(page: Page) -> None:
     """Waits until the script has run, the code of views has come, and every view on the screen has drawn."""
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
     page.locator('[data-testid="stMain"] h1').first.wait_for()
-    page.wait_for_function("() => window[Symbol.for('vitviz.history')]")  # base.js: no view without it
+    # base.js: no view without it; and the page's own keys, of which present.js comes last
+    page.wait_for_function(
+        "() => window[Symbol.for('vitviz.history')] && window[Symbol.for('vitviz.present')]"
+    )
     for view in page.locator(".vv[data-component]:visible").all():
         view.and_(page.locator('[data-ready="true"]')).wait_for()
     assert page.locator('[data-testid="stException"]').count() == 0
@@ -268,21 +271,6 @@ def open_drawers(page: Page, title: str = "") -> int:
         count += 1
         assert count < 40, "a drawer does not stay open"
     return count
-
-
-def start_run(page: Page) -> None:
-    """Clicks 'Start a new run' until a run stands on the stage.
-
-    On a server that had just started one click in some thirty was seen to do nothing: the script ran at that moment.
-    """
-    for _ in range(3):
-        page.get_by_role("button", name="Start a new run").click()
-        try:
-            page.wait_for_url(re.compile(r"live_lab\.run="), timeout=60_000)
-        except Error:
-            continue
-        return
-    raise AssertionError("three clicks started no run")
 
 
 def lead(page: Page, address: str) -> None:

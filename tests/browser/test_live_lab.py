@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import start_run
 from vitviz.training.runs import Run
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(900)]
@@ -25,7 +24,7 @@ LONG = "live_lab?live_lab.length=4000&live_lab.snapshots=60"
 
 
 def start(page: Page) -> None:
-    start_run(page)
+    page.get_by_role("button", name="Start a new run").click()
     expect(progress(page)).to_contain_text(re.compile(r"step [1-9]"), timeout=TRAINING_MS)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import start_run
 from vitviz.experiments.data_size import RACERS, TITLES
 from vitviz.training.races import CODES
 from vitviz.words import percent
@@ -24,7 +23,7 @@ TINY = "live_lab?live_lab.train=experiment&live_lab.race=digits&live_lab.race_ep
 @pytest.mark.alone
 def test_five_codes_race_and_one_is_looked_into(visit: Visit) -> None:
     page = visit(TINY, height=1600)
-    start_run(page)
+    page.get_by_role("button", name="Start a new run").click()
     race = page.locator("[data-component=race]")
     expect(race).to_have_attribute("data-ready", "true", timeout=TRAINING_MS)
     pairs = race.get_by_role("img")
