@@ -46,6 +46,9 @@ hypothesis.settings.load_profile("vitviz")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests marked slow, too")
+    parser.addoption(
+        "--again", action="store_true", help="a browser test that fails has a second try, and it is said"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,6 +73,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """The longest files first; tests marked slow or alone stay out unless --slow is given or one is named by its id."""
     rank = {name: place for place, name in enumerate(FIRST)}
     items.sort(key=lambda item: rank.get(file_of(item.nodeid), len(FIRST)))
+    if config.option.again:
+        for item in items:
+            if item.get_closest_marker("browser"):
+                item.add_marker(pytest.mark.flaky(reruns=1))
     if config.option.slow or any("::" in argument for argument in config.args):
         return
     left_out = [item for item in items if any(map(item.get_closest_marker, ("slow", "alone")))]

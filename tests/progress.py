@@ -53,6 +53,8 @@ class Progress:
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """No dots: a passed test has no letter of its own; pytest names the others in its summary."""
+        if report.outcome == "rerun":
+            return "rerun", "", "AGAIN"
         if report.failed:
             return ("failed", "", "FAILED") if report.when == "call" else ("error", "", "ERROR")
         if report.skipped:
@@ -65,6 +67,10 @@ class Progress:
         self.longest[file] = max(self.longest.get(file, (0.0, "")), (report.duration, report.nodeid))
         if report.failed:
             self.say(f"FAILED {report.nodeid} ({report.when})")
+        if report.outcome == "rerun":
+            self.say(f"AGAIN {report.nodeid} ({report.when})\n{report.longreprtext}")
+            for title, text in report.sections:
+                self.say(f"{title}: {text}")
         if report.when == "call" or not report.passed:
             self.outcomes[file][report.outcome] += 1
         if report.when == "teardown":
