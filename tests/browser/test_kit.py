@@ -255,3 +255,26 @@ def test_the_bus_tells_all_others_and_keeps_while_owned(page: Page) -> None:
         }"""
     )
     assert heard == ["b 1", "b 2", "again", "gone"]
+
+
+MISSING = """async () => {
+  const { default: life } = await import('/pages/train/lab/life.js');
+  const header = { run: 'r', shelf: 's', fresh: [], pictures: [7], bases: [], steps: [1] };
+  const arrays = { pages: { shape: [0, 0], data: new Uint32Array() }, data: { data: new Uint8Array() } };
+  Object.assign(window, { asked: [], ends: [] });
+  const update = life({
+    root: document.body, send() {}, trigger: (...what) => asked.push(what.join()), onUnmount: (end) => ends.push(end),
+  });
+  update({ header, arrays, colors: {}, width: 400 });
+}"""
+
+
+def test_a_timeline_that_lacks_leaves_asks_until_it_has_them(page: Page) -> None:
+    page.clock.install()
+    page.evaluate(MISSING)
+    page.clock.run_for(9000)
+    assert page.evaluate("asked") == ["again,s"] * 3  # the first two answers were lost, too
+    page.evaluate("ends.forEach((end) => end())")
+    page.clock.run_for(60_000)
+    assert page.evaluate("asked.length") == 3
+    page.clock.resume()

@@ -9,6 +9,7 @@ import { bound } from './life_book.js';
 import { cellAt, drawCard, topOf } from './life_draw.js';
 
 const FRAME_MS = 220;
+const PATIENCE_MS = 4000;
 const FILM_MS = 600; // a recording's: few snapshots, of which each is to be seen
 
 const counted = (value) => Math.round(value).toLocaleString('en').replaceAll(',', '\u202f');
@@ -28,7 +29,10 @@ class Life {
     this.grid = el(root, 'div', { class: 'life-grid' });
     this.tip = tooltip(root);
     onUnmount(listen('moment', root, (news) => this.onMoment(news)));
-    onUnmount(() => this.stop());
+    onUnmount(() => {
+      this.stop();
+      this.answered();
+    });
   }
 
   buildBar() {
@@ -237,7 +241,8 @@ class Life {
     const before = this.now?.header.steps?.[this.state.index];
     this.seen = header;
     const book = fresh ? bound(message) : this.now;
-    if (!book) this.ask(header);
+    if (book) this.answered();
+    else this.ask(header);
     if (!book && !this.now) return;
     this.now = { ...(book ?? this.now), colors, width };
     if (fresh && book) this.take(before);
@@ -255,10 +260,23 @@ class Life {
     return fresh && !reducedMotion();
   }
 
-  /** A message was lost: all leaves are asked for, once a shelf; until they come the last whole book is shown. */
+  /**
+   * A message was lost: all leaves are asked for, and asked for again until they come, for the answer may be lost as
+   * well; meanwhile the last whole book is shown.
+   */
   ask({ shelf }) {
-    if (this.asked !== shelf) this.trigger('again', shelf);
-    this.asked = shelf;
+    if (this.asking) return;
+    this.trigger('again', shelf);
+    this.asking = setTimeout(() => {
+      this.asking = 0;
+      this.ask({ shelf });
+    }, PATIENCE_MS);
+  }
+
+  /** A whole book has come, or nobody looks any more. */
+  answered() {
+    clearTimeout(this.asking);
+    this.asking = 0;
   }
 
   /** News of a run: it stays at its step, follows the newest, or stands where this run's timeline stood. */
