@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -29,6 +30,14 @@ def no_shipped_checkpoints(
     monkeypatch.setattr(catalogue, "CHECKPOINTS", folder)
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path / "runs"))
     yield folder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_search_for_components() -> Iterator[None]:
+    """For every run of an AppTest Streamlit reads the metadata of all installed packages: three quarters of its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", lambda: [])
+        yield
 
 
 @pytest.fixture(autouse=True)
