@@ -34,7 +34,7 @@ def no_shipped_checkpoints(
 
 @pytest.fixture(autouse=True, scope="session")
 def no_search_for_components() -> Iterator[None]:
-    """For every run of an AppTest Streamlit reads the metadata of all installed packages: three quarters of its time."""
+    """For every run of an AppTest Streamlit reads all installed packages' metadata: three quarters of its time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", lambda: [])
         yield
