@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as serialise_tensors
@@ -23,7 +22,7 @@ from torch import Tensor
 from vitviz.checkpoint_header import FORMAT, KEY, CheckpointError, Header, parse_header, read_header
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig, to_dict
-from vitviz.models.zoo import create_model
+from vitviz.models.zoo import create_model, empty_model
 from vitviz.words import cut
 
 if TYPE_CHECKING:
@@ -198,8 +197,7 @@ def _expected_tensors(config: ModelConfig, tensors: int) -> dict[str, Tensor]:
     """The config's state dict without storage; never built where the config is out of proportion."""
     try:
         check_buildable(config, tensors)
-        with torch.device("meta"):
-            return create_model(config).state_dict()
+        return empty_model(config).state_dict()
     except (ValueError, RuntimeError, TypeError, OverflowError) as error:
         raise CheckpointError(
             f"no model can be built from the checkpoint's config: {cut(str(error), 300)}"

@@ -7,7 +7,7 @@ import torch
 
 from vitviz.config import SwinConfig, ViTConfig, from_json, to_json
 from vitviz.models.costs import count_parameters, meta_model, multiply_adds
-from vitviz.models.zoo import PRESETS, create_model
+from vitviz.models.zoo import PRESETS, create_model, empty_model
 
 # Counted by construction, independently of this code; multiply-adds in 10^9, attention products included.
 PAPERS = {
@@ -91,3 +91,13 @@ def test_stochastic_depth_rises_linearly() -> None:
         for block in layer.blocks
     ]
     assert rates == pytest.approx([0.0, 0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_an_empty_model_has_the_shapes_and_no_numbers(name: str) -> None:
+    config = PRESETS[name].config
+    full, empty = create_model(config, 0).state_dict(), empty_model(config).state_dict()
+    assert {key: (tensor.shape, tensor.dtype) for key, tensor in full.items()} == {
+        key: (tensor.shape, tensor.dtype) for key, tensor in empty.items()
+    }
+    assert {tensor.device.type for key, tensor in empty.items()} == {"meta"}

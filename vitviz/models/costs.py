@@ -7,13 +7,12 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from vitviz.config import ModelConfig
-from vitviz.models.zoo import create_model
+from vitviz.models.zoo import empty_model
 
 
 def meta_model(config: ModelConfig) -> nn.Module:
     """The model's shapes without its numbers: costs nothing, however large."""
-    with torch.device("meta"):
-        return create_model(config).to("meta").eval()
+    return empty_model(config).to("meta").eval()
 
 
 def count_parameters(model: nn.Module) -> dict[str, int]:

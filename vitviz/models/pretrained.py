@@ -19,7 +19,7 @@ from vitviz.models.pretrained_file import check_header, classes_of_head
 from vitviz.models.pretrained_keys import State, fit_positions, load_into, rename
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError, find
 from vitviz.models.published import fetch
-from vitviz.models.zoo import create_model
+from vitviz.models.zoo import empty_model
 from vitviz.torchvision_fix import import_torchvision
 from vitviz.words import cut
 
@@ -97,8 +97,7 @@ def _assembled(
     state = rename(state, entry)
     if isinstance(config, ViTConfig) and isinstance(entry.config, ViTConfig):
         state = fit_positions(state, entry.config, config.grid)
-    with torch.device("meta"):  # no time for random weights that are replaced at once
-        model = create_model(config)
+    model = empty_model(config)  # no time for random weights that are replaced at once
     load_into(model, state, entry.name)
     return LoadedModel(
         model,

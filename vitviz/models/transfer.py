@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 
 from vitviz.config import ModelConfig, Preparation, ViTConfig
 from vitviz.models.vit import resize_positions
-from vitviz.models.zoo import create_model
+from vitviz.models.zoo import create_model, empty_model
 
 Fate = Literal["kept", "new", "resized"]
 HEADS = ("head", "head_dist")
@@ -125,8 +124,7 @@ def body_names(config: ModelConfig) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
-    with torch.device("meta"):
-        return {name: tuple(tensor.shape) for name, tensor in create_model(config).state_dict().items()}
+    return {name: tuple(tensor.shape) for name, tensor in empty_model(config).state_dict().items()}
 
 
 def _fate(name: str, before: tuple[int, ...] | None, after: tuple[int, ...]) -> Fate:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from vitviz.config import (
     CNNConfig,
@@ -19,7 +23,7 @@ from vitviz.models.presets import GREY_28, GREY_32, IMAGENET_224, PRESETS, RGB_3
 from vitviz.models.swin import SwinTransformer
 from vitviz.models.vit import VisionTransformer
 
-__all__ = ["GREY_28", "GREY_32", "IMAGENET_224", "PRESETS", "RGB_32", "Preset", "create_model"]
+__all__ = ["GREY_28", "GREY_32", "IMAGENET_224", "PRESETS", "RGB_32", "Preset", "create_model", "empty_model"]
 
 _MODELS: dict[type[ModelConfig], type[nn.Module]] = {
     ViTConfig: VisionTransformer,
@@ -45,3 +49,24 @@ def create_model(config: ModelConfig, seed: int | None = None) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return _MODELS[type(config)](config)
+
+
+class _NoRandomNumbers(TorchFunctionMode):
+    """Leaves tensors without storage as they are: to draw for them, torch imports its compiler (1.6 s of CPU)."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if getattr(func, "__name__", "") in ("normal_", "uniform_") and args:
+            return args[0]
+        return func(*args, **(kwargs or {}))
+
+
+def empty_model(config: ModelConfig) -> nn.Module:
+    """The model's shapes without its numbers, on torch's meta device: costs nothing, however large.
+
+    Raises:
+        ValueError: as `create_model`.
+    """
+    with torch.device("meta"), _NoRandomNumbers():
+        return create_model(config)

@@ -88,12 +88,9 @@ def _tokens(model: ModelConfig) -> str:
 @cached.shared(most=32)
 def parameter_shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
     """Every parameter's shape, without allocating any."""
-    import torch
+    from vitviz.models.zoo import empty_model
 
-    from vitviz.models.zoo import create_model
-
-    with torch.device("meta"):
-        return {name: tuple(p.shape) for name, p in create_model(model).named_parameters()}
+    return {name: tuple(p.shape) for name, p in empty_model(model).named_parameters()}
 
 
 def parameters(model: ModelConfig) -> int:
