@@ -4,6 +4,7 @@
 
 Every side trains the same shape on the same batches: this project's models and optimiser as its training loop uses
 them, and timm, vit-pytorch and nn.TransformerEncoder as their READMEs run them, each in fp32 and under bf16 autocast.
+Peers have the threads inside their operations; of ours each computes a part of the batch ('whole batch': as peers).
 The sides take turns, so that a busy moment strikes all of them; medians. Then each trains from the same start of the
 dice, and its test accuracy is shown, because speed must not cost accuracy. Writes benchmarks/train_step.md; --small
 takes one round and one epoch, and writes nothing.
@@ -12,13 +13,14 @@ takes one round and one epoch, and writes nothing.
 from __future__ import annotations
 
 import argparse
-import platform
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import torch
@@ -31,7 +33,10 @@ from vitviz.config import TrainConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
 from vitviz.models.zoo import PRESETS, create_model  # noqa: E402
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
+from vitviz.training.crew import Crew  # noqa: E402
 from vitviz.training.optimizers import make_optimizers  # noqa: E402
+from vitviz.training.provenance import processor  # noqa: E402
+from vitviz.training.recipe import Mixture  # noqa: E402
 from vitviz.training.weights import Weights  # noqa: E402
 
 import_torchvision()
@@ -116,31 +121,39 @@ class Peer:
 class Ours:
     """This project's model, weights and optimiser, stepped as vitviz.training.loop does."""
 
-    def __init__(self, dropout: float, dtype: torch.dtype) -> None:
-        config = TrainConfig(dataset="mnist", learning_rate=RATE, weight_decay=DECAY)
+    def __init__(self, dropout: float, dtype: torch.dtype, parts: int) -> None:
+        config = TrainConfig(
+            dataset="mnist", batch_size=BATCH, learning_rate=RATE, weight_decay=DECAY, threads=parts
+        )
         torch.manual_seed(0)
         self.model = create_model(replace(RECIPE.config, dropout=dropout)).train()
         self.weights = Weights(self.model, (), dtype, None)
         self.optimizer = make_optimizers(self.weights, config)[0]
-        self.dtype = dtype
+        self.crew = Crew(self.weights, config, torch.device("cpu"), None) if parts > 1 else None
+        self.dtype, self.steps = dtype, 0
 
     def logits(self, x: Tensor) -> Tensor:
         return self.weights.model(x.to(self.dtype))
 
     def step(self, x: Tensor, y: Tensor) -> None:
-        F.cross_entropy(self.logits(x).float(), y).backward()
-        self.weights.collect_gradient()
+        if self.crew is not None:
+            _, _, gradients = self.crew.learn(x.to(self.dtype), Mixture(y), self.steps)
+        else:
+            gradients = [self.weights.gradient_of(F.cross_entropy(self.logits(x).float(), y))]
+        self.weights.collect_gradient(gradients)
         self.optimizer.step()
         self.weights.publish()
+        self.steps += 1
 
 
 Side = Peer | Ours
 
 
-def sides(dropout: float) -> dict[str, Side]:
+def sides(dropout: float, threads: int) -> dict[str, Side]:
     made: dict[str, Side] = {
-        "vitviz, bf16": Ours(dropout, torch.bfloat16),
-        "vitviz, fp32": Ours(dropout, torch.float32),
+        "vitviz, bf16": Ours(dropout, torch.bfloat16, threads),
+        "vitviz, bf16, whole batch": Ours(dropout, torch.bfloat16, 1),
+        "vitviz, fp32": Ours(dropout, torch.float32, threads),
     }
     for name, build in peers(dropout).items():
         made[f"{name}, fp32"] = Peer(build, autocast=False)
@@ -148,14 +161,17 @@ def sides(dropout: float) -> dict[str, Side]:
     return made
 
 
-def timed(rounds: int, batch: int, dropout: float, images: Tensor, labels: Tensor) -> dict[str, float]:
+def timed(
+    rounds: int, batch: int, dropout: float, threads: int, images: Tensor, labels: Tensor
+) -> dict[str, float]:
     """Median ms per step of `batch` pictures, the sides taking turns."""
-    made = sides(dropout)
+    made = sides(dropout, threads)
     seconds: dict[str, list[float]] = {name: [] for name in made}
     for index in range(rounds + 2):
         start = index * batch % (len(labels) - batch)
         x, y = images[start : start + batch], labels[start : start + batch]
         for name, side in made.items():
+            torch.set_num_threads(threads)  # which a crew takes back
             begin = time.perf_counter()
             side.step(x, y)
             if index >= 2:  # the first two warm up
@@ -164,9 +180,15 @@ def timed(rounds: int, batch: int, dropout: float, images: Tensor, labels: Tenso
 
 
 def trained(
-    side: Side, epochs: int, batch: int, train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]
+    side: Side,
+    epochs: int,
+    batch: int,
+    threads: int,
+    train: tuple[Tensor, Tensor],
+    test: tuple[Tensor, Tensor],
 ) -> float:
     """Test accuracy after a few epochs, in percent; the order of pictures is the same for every side."""
+    torch.set_num_threads(threads)
     generator = torch.Generator().manual_seed(0)
     for _ in range(epochs):
         order = torch.randperm(len(train[1]), generator=generator)
@@ -204,10 +226,13 @@ def main() -> None:
     test = prepared(dataset.test_images, dataset.test_labels)
     if arguments.small:
         train, test = ((part[0][:SMALL_COUNT], part[1][:SMALL_COUNT]) for part in (train, test))
-    times = {rate: timed(arguments.rounds, batch, rate, *train) for rate in (0.0, arguments.dropout)}
+    threads = arguments.threads
+    times = {rate: timed(arguments.rounds, batch, rate, threads, *train) for rate in (0.0, arguments.dropout)}
     accuracy = {
-        name: trained(side, arguments.epochs, batch, train, test) if arguments.epochs else float("nan")
-        for name, side in sides(arguments.dropout).items()
+        name: trained(side, arguments.epochs, batch, threads, train, test)
+        if arguments.epochs
+        else float("nan")
+        for name, side in sides(arguments.dropout, threads).items()
     }
     table = report(times, accuracy, arguments)
     if not arguments.small:
@@ -222,7 +247,8 @@ def report(
     lines = [
         f"# One training step of recipe B, batch {BATCH}, {arguments.threads} threads",
         "",
-        f"{platform.machine()}, torch {torch.__version__}, medians of {arguments.rounds} interleaved rounds.",
+        f"{processor()}, {os.cpu_count()} cores, torch {torch.__version__}, medians of {arguments.rounds} interleaved"
+        f" rounds, {date.today().isoformat()}; load {os.getloadavg()[0]:.1f} at the end.",
         "",
         f"| | {' | '.join(f'ms, dropout {rate:g}' for rate in rates)} |"
         f" test accuracy after {arguments.epochs} epochs |",

@@ -119,7 +119,7 @@ class TrainConfig:
     distillation_weight: float = 0.1  # DeiT's lambda, of a soft lesson only
     distillation_temperature: float = 3.0  # its tau
     precision: Literal["auto", "fp32"] = "auto"  # auto: bf16 where the processor has it
-    threads: int = 1
+    threads: int = 1  # each computes a part of every batch; 0: as many as are free when the run is made
     clock: Literal["wall", "core"] = "wall"  # core: of the processor's own time, the same on a busy machine
     seed: int = 0
     snapshots: int = 12
@@ -128,7 +128,7 @@ class TrainConfig:
         as_tuples(self, "frozen")
         if not all(isinstance(name, str) for name in self.frozen):
             raise ValueError(f"frozen must hold texts, received {self.frozen!r}")
-        positive(self, "batch_size", "threads", "snapshots")
+        positive(self, "batch_size", "snapshots")
         typed(self)
         for name, allowed in (
             ("optimizer", Literal["adamw", "adam", "sgd", "muon"]),
@@ -141,6 +141,8 @@ class TrainConfig:
         fraction(self, "momentum", "warmup_fraction", "label_smoothing")
         _check_distillation(self)
         _check_start(self)
+        if self.threads < 0:
+            raise ValueError(f"threads must be an integer of at least 0, received {self.threads!r}")
         if not 0 < self.train_fraction <= 1:
             raise ValueError(f"train_fraction must lie in (0, 1], received {self.train_fraction!r}")
         if not 0 < self.validation_fraction <= 0.5:

@@ -246,3 +246,8 @@ class FlatAttentionConfig:
 
 
 ModelConfig = ViTConfig | SwinConfig | CNNConfig | ConvAttentionConfig | FlatAttentionConfig
+
+
+def averages_batches(config: ModelConfig) -> bool:
+    """Whether a model has batch norms, whose means are the whole batch's: a part of it would be another training."""
+    return isinstance(config, CNNConfig) or (isinstance(config, ViTConfig) and bool(config.stem))

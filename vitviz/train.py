@@ -75,7 +75,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--run", type=Path, help="the run's directory; resumed where it exists")
     parser.add_argument("--device", default="auto", help="cpu, cuda or auto")
     parser.add_argument("--epochs", type=float, help="instead of the preset's")
-    parser.add_argument("--threads", type=int, help="instead of the preset's")
+    parser.add_argument("--threads", type=int, help="that share each batch; 1 by default")
     parser.add_argument("--snapshots", type=int, help="keep at most so many in the checkpoint")
     return parser.parse_args(arguments)
 
@@ -90,11 +90,10 @@ def _command(options: argparse.Namespace) -> str:
 
 
 def _configured(preset: TrainingPreset, options: argparse.Namespace) -> TrainingPreset:
-    train = replace(preset.train, seed=options.seed)
+    # One unless said: what was stored can be trained again.
+    train = replace(preset.train, seed=options.seed, threads=options.threads or 1)
     if options.epochs is not None:
         train = replace(train, epochs=options.epochs, seconds=None)
-    if options.threads is not None:
-        train = replace(train, threads=options.threads)
     return replace(preset, train=train)
 
 

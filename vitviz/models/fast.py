@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -10,6 +13,7 @@ from torch import Tensor, nn
 
 # exp(50) = 5e21: divided by a row's sum of it, a gradient of 1e-10 is still an ordinary bf16 number (1e-38 at least).
 SAFE_SCORE = 50.0
+_own = threading.local()
 
 
 def _can_use_onednn(x: Tensor) -> bool:
@@ -103,6 +107,21 @@ class _Attend(torch.autograd.Function):
         return d_qkv, d_bias, None, None
 
 
+@contextmanager
+def dice(generator: torch.Generator) -> Iterator[None]:
+    """What this thread drops inside, on a processor, is drawn from a generator of its own."""
+    _own.dice = generator
+    try:
+        yield
+    finally:
+        _own.dice = None
+
+
+def drawn_from(x: Tensor) -> torch.Generator | None:
+    """The generator that `dice` gave this thread, None for torch's own: on another device, and outside of `dice`."""
+    return getattr(_own, "dice", None) if x.device.type == "cpu" else None
+
+
 def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
     """Zero each value with the given rate and scale the rest up; on a processor the rate is in steps of 1/256.
 
@@ -113,6 +132,7 @@ def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
     if x.device.type != "cpu":
         return F.dropout(x, rate)
     cut = min(max(round(rate * 256), 1), 255)
-    words = torch.empty(-(-x.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
+    words = torch.empty(-(-x.numel() // 8), dtype=torch.int64)
+    words.random_(-(2**63), None, generator=drawn_from(x))
     kept = words.view(torch.uint8)[: x.numel()].view(x.shape) >= cut
     return x * kept.to(x.dtype).mul_(256 / (256 - cut))

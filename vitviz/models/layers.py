@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.config import Embed, ViTConfig
-from vitviz.models.fast import attend, can_attend, dropout, linear
+from vitviz.models.fast import attend, can_attend, drawn_from, dropout, linear
 from vitviz.models.record import ATTENTION_PARTS, Recorder
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU, "silu": nn.SiLU}
@@ -19,7 +19,7 @@ def drop_path(x: Tensor, rate: float, training: bool) -> Tensor:
     """Drop whole residual branches at random, picture by picture (stochastic depth, Huang et al. 2016)."""
     if rate == 0.0 or not training:
         return x
-    keep = x.new_empty((x.shape[0],) + (1,) * (x.ndim - 1)).bernoulli_(1 - rate)
+    keep = x.new_empty((x.shape[0],) + (1,) * (x.ndim - 1)).bernoulli_(1 - rate, generator=drawn_from(x))
     return x * keep / (1 - rate)
 
 

@@ -19,6 +19,7 @@ from vitviz.training.pictures import normaliser, test_pictures
 from vitviz.training.provenance import processor
 from vitviz.training.runs import Run, RunError
 from vitviz.training.saving import teacher_digest
+from vitviz.words import plural
 
 HISTORY_POINTS = 200  # of the training curve; evaluations are all kept
 LICENCE = "MIT, as this project"
@@ -115,7 +116,8 @@ def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> C
         "commit": config.commit or "unknown",
         "date": time.strftime("%Y-%m-%d"),
         "seconds": round(status.seconds, 1),
-        "machine": f"{processor()}, {_threads(config.train.threads)}, {status.precision}, torch {torch.__version__}",
+        "machine": f"{processor()}, {plural(max(1, config.train.threads), 'thread')}, {status.precision},"
+        f" torch {torch.__version__}",
         "parameters": sum(count_parameters(meta_model(checkpoint.config)).values()),
         "test_accuracy": measured.accuracy,
         "test_loss": measured.loss,
@@ -142,10 +144,6 @@ def _halved(state: dict[str, Tensor]) -> dict[str, Tensor]:
         name: tensor.half().float() if tensor.is_floating_point() else tensor
         for name, tensor in state.items()
     }
-
-
-def _threads(count: int) -> str:
-    return f"{count} thread" + ("s" if count > 1 else "")
 
 
 def _short(value: Any) -> Any:

@@ -56,7 +56,7 @@ class Executor(ABC):
     def start(
         self, config: RunConfig, address: str = "", start: bytes | None = None, first: bool = False
     ) -> Run:
-        """Create a run and submit it.
+        """Create a run and submit it; one that asks for the free threads keeps what it gets now, also when resumed.
 
         Args:
             address: from where it is asked for, for fair turns; kept only while it waits and trains.
@@ -68,7 +68,7 @@ class Executor(ABC):
         """
         with self._lock:
             self._check(config.owner, address)
-            run = Run.create(self.root, config, start=start)
+            run = Run.create(self.root, config.on_threads(self._free_threads()), start=start)
             self.submit(run, address, first)
         return run
 
@@ -204,6 +204,10 @@ class Executor(ABC):
     def _places(self) -> int:
         """How many runs train at once."""
 
+    def _free_threads(self) -> int:
+        """How many threads a run may have that asks for all."""
+        return 1
+
     @abstractmethod
     def _busy(self) -> dict[Path, Order]:
         """The orders that are being trained, by directory."""
@@ -273,6 +277,11 @@ class LocalExecutor(Executor):
 
     def _places(self) -> int:
         return self.slots
+
+    def _free_threads(self) -> int:
+        """One a place where no run trains or waits, also none of another server with the same folder; else one."""
+        held = any(claim.is_held(path.parent) for path in self.root.glob("*/claim.json"))
+        return 1 if held else self.slots
 
     def _busy(self) -> dict[Path, Order]:
         return {w.order.directory: w.order for w in self._workers if w.order is not None}

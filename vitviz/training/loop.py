@@ -7,7 +7,7 @@ runs that share a process do not disturb each other.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import perf_counter, process_time
 from typing import Any
 
@@ -19,10 +19,10 @@ from torch import Tensor, nn
 from vitviz.config import ModelConfig, TrainConfig
 from vitviz.models.transfer import begun
 from vitviz.models.zoo import create_model
-from vitviz.training.distillation import distillation_loss
+from vitviz.training.crew import Crew
 from vitviz.training.optimizers import load_optimizer_tensors, make_optimizers, optimizer_tensors
 from vitviz.training.pictures import Pictures, TrainingData, normaliser
-from vitviz.training.recipe import Mixture, augment, learning_rate_factor, mix
+from vitviz.training.recipe import augment, learning_rate_factor, mix
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
 from vitviz.training.weights import Weights, bf16_is_fast
 
@@ -31,6 +31,7 @@ QUICK_VALIDATION = 2048  # pictures at most while training; all of them at the e
 VALIDATION_SPACING = 8  # trained pictures per validated one: about 4 % of the time
 FIRST_SNAPSHOT_SHARE = 1 / 500  # of a run bounded by seconds, whose number of steps nobody knows
 EVALUATION_BATCH = 256
+Each = Callable[[Callable[[int], Tensor], Iterable[int]], Iterable[Tensor]]
 
 
 class Diverged(Exception):
@@ -70,7 +71,7 @@ class Trainer:
         model = begun(model_config, config.seed, start).to(self.device)
         self.weights = Weights(model, config.frozen, self.dtype, config.ema_decay, resting=start is not None)
         self.optimizers = make_optimizers(self.weights, config)
-        self.teacher = None if teacher is None else teacher.to(self.device, self.dtype).eval()
+        self.crew = Crew(self.weights, config, self.device, teacher)
         self.normalise, self.fill = normaliser(data.preparation, self.dtype, self.device)
         self.pictures = data.train.to(self.device)
         self.step = 0
@@ -137,36 +138,26 @@ class Trainer:
         """
         started = perf_counter()
         generator = torch.Generator().manual_seed(_seed(self.config.seed, self.step))
-        self._seed_dropout()
         if self.config.stays_in_eval and self.step >= self.validate_every:
             self.weights.model.eval()
         chosen = self._batch()
         images = augment(self.pictures.images.index_select(0, chosen), self.config, self.fill, generator)
         inputs, targets = mix(self.normalise(images), self.pictures.labels[chosen], self.config, generator)
-        logits, loss = self._loss(inputs, targets)
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = self.weights.collect_gradient()
-        value = loss.item()
+        # What is dropped is a function of the update too.
+        logits, value, parts = self.crew.learn(inputs, targets, _seed(self.config.seed, -1 - self.step))
+        norm = self.weights.collect_gradient(parts)
         if not (np.isfinite(value) and np.isfinite(norm)):
             raise Diverged(
                 f"the {'loss' if not np.isfinite(value) else 'gradient'} was no longer a number at step"
                 f" {self.step + 1}; a smaller learning rate helps"
             )
         self._update(norm)
-        hits = (logits.detach().argmax(dim=1) == targets.labels).float().mean().item()
+        hits = (logits.argmax(dim=1) == targets.labels).float().mean().item()
         keep = min(self.step / (self.step + 1), 0.95)
         self._accuracy = keep * self._accuracy + (1 - keep) * hits
         self.step += 1
         self._pending.append((value, norm))
         self._speed.append(perf_counter() - started)
-
-    def _seed_dropout(self) -> None:
-        """Dropout draws from the global generator, whose state is a function of the update too."""
-        seed = _seed(self.config.seed, -1 - self.step)
-        if self.device.type == "cpu":  # torch.manual_seed asks every kind of device, 0.3 ms
-            torch.default_generator.manual_seed(seed)
-        else:
-            torch.manual_seed(seed)
 
     def _batch(self) -> Tensor:
         """Indices of the next pictures: the epochs' shuffled orders, laid end to end."""
@@ -181,17 +172,6 @@ class Trainer:
             parts.append(self._order[1][start : start + batch])
             first, batch = first + len(parts[-1]), batch - len(parts[-1])
         return torch.cat(parts).to(self.device)
-
-    def _loss(self, inputs: Tensor, targets: Mixture) -> tuple[Tensor, Tensor]:
-        smoothing = self.config.label_smoothing
-        if self.teacher is not None:
-            return distillation_loss(self.weights.model, self.teacher, inputs, targets, self.config)
-        logits = self.weights.model(inputs).float()
-        loss = F.cross_entropy(logits, targets.labels, label_smoothing=smoothing)
-        if targets.others is not None:
-            other = F.cross_entropy(logits, targets.others, label_smoothing=smoothing)
-            loss = targets.weight * loss + (1 - targets.weight) * other
-        return logits, loss
 
     def _update(self, norm: float) -> None:
         clip = self.config.gradient_clip
@@ -249,10 +229,10 @@ class Trainer:
             model = create_model(self.model_config)
             model.load_state_dict(self.weights.state())
             normalise, _ = normaliser(self.data.preparation, torch.float32, self.device)
-            logits = predict(model.to(self.device).eval(), pictures, normalise, self.device)
+            logits = predict(model.to(self.device).eval(), pictures, normalise, self.device, self.crew.each)
         else:
             with self.weights.shown() as shown:
-                logits = predict(shown, pictures, self.normalise, self.device)
+                logits = predict(shown, pictures, self.normalise, self.device, self.crew.each)
         return _evaluation(self, split, logits, pictures.labels, exact)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -332,14 +312,18 @@ def turn(trainer: Trainer) -> list[Event]:
     return events
 
 
-def predict(model: nn.Module, pictures: Pictures, normalise: Any, device: torch.device) -> Tensor:
-    """fp32 logits (N, classes) of pictures, in batches, without gradients."""
-    with torch.inference_mode():
-        parts = [
-            model(normalise(pictures.images[start : start + EVALUATION_BATCH].to(device))).float().cpu()
-            for start in range(0, len(pictures), EVALUATION_BATCH)
-        ]
-    return torch.cat(parts)
+def predict(
+    model: nn.Module, pictures: Pictures, normalise: Any, device: torch.device, each: Each = map
+) -> Tensor:
+    """fp32 logits (N, classes) of pictures, in batches, without gradients; `each` says who computes the batches."""
+
+    @torch.inference_mode()
+    def logits(start: int) -> Tensor:
+        batch = pictures.images[start : start + EVALUATION_BATCH]
+        shown: Tensor = model(normalise(batch.to(device)))
+        return shown.float().cpu()
+
+    return torch.cat(list(each(logits, range(0, len(pictures), EVALUATION_BATCH))))
 
 
 def _evaluation(trainer: Trainer, split: str, logits: Tensor, labels: Tensor, exact: bool) -> Evaluation:

@@ -270,4 +270,6 @@ _LECTURE = tuple(
     if preset.train is not None
 )
 
-TRAINING_PRESETS: dict[str, TrainingPreset] = {preset.name: preset for preset in (*_OWN, *_LECTURE)}
+TRAINING_PRESETS: dict[str, TrainingPreset] = {
+    preset.name: replace(preset, train=replace(preset.train, threads=0)) for preset in (*_OWN, *_LECTURE)
+}

@@ -58,6 +58,12 @@ class Mixture:
     others: Tensor | None = None  # (B,) int64; None: nothing was mixed
     weight: float = 1.0
 
+    def split(self, parts: int) -> list[Mixture]:
+        """As many neighbouring parts, as equal as can be; the first are the larger."""
+        others = [None] * parts if self.others is None else self.others.tensor_split(parts)
+        labels = self.labels.tensor_split(parts)
+        return [Mixture(*targets, self.weight) for targets in zip(labels, others, strict=True)]
+
 
 def augment(images: Tensor, config: TrainConfig, fill: Tensor, generator: torch.Generator) -> Tensor:
     """Flip, shift and erase a batch of pictures, each by its own dice.

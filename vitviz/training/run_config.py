@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
+from vitviz.config_models import averages_batches
 from vitviz.training.limits import check_run
 
 MOST_MEMBERS = 8
@@ -51,6 +52,19 @@ class RunConfig:
     def recipe(self, member: Member) -> TrainConfig:
         """How one model of this experiment is trained."""
         return member.train or self.train
+
+    def on_threads(self, free: int) -> RunConfig:
+        """The same with its threads fixed: `free` where it asks for all that are and its models share batches out.
+
+        Where batch norms keep a batch whole it gets one: threads inside operations wait for each other after each, and
+        once other work keeps the cores busy a step took sixteen times as long (measured at load 11).
+        """
+        if self.train.threads:
+            return self
+        models = [member.model for member in self.members] or [self.model]
+        free = 1 if any(map(averages_batches, models)) else free
+        given = [replace(m, train=m.train and replace(m.train, threads=free)) for m in self.members]
+        return replace(self, train=replace(self.train, threads=free), members=tuple(given))
 
     def of(self, member: Member) -> RunConfig:
         """The config of one model of this experiment."""

@@ -157,7 +157,6 @@ class Session:
         return self.status
 
     def _perform(self) -> None:
-        torch.set_num_threads(max(1, min(self.config.train.threads, os.cpu_count() or 1)))
         self._lanes, self._teacher = make_lanes(self.run, torch.device(self.device), self._listen)
         self._resume()
         state, message = "", ""

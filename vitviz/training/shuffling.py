@@ -71,7 +71,7 @@ class ShuffleTest:
         whole, mixed = self._validation, self._mixed
         with trainer.weights.shown() as model:
             guesses, astray = (
-                predict(model, part, trainer.normalise, trainer.device).argmax(dim=1)
+                predict(model, part, trainer.normalise, trainer.device, trainer.crew.each).argmax(dim=1)
                 for part in (whole, mixed)
             )
         classes = len(trainer.data.classes)

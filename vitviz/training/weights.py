@@ -6,7 +6,7 @@ fused loop: together about half of a small model's step on a CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 
@@ -127,6 +127,10 @@ class Weights:
         for parameter, values in self._odd:
             parameter.data = values.view(parameter.shape)
 
+    def averages_batches(self) -> bool:
+        """Whether a batch norm is trained, which a part of a batch would tell something else than the whole."""
+        return any(isinstance(m, nn.BatchNorm2d) and m.training for m in self.model.modules())
+
     def decayed_places(self) -> list[tuple[str, Tensor]]:
         """Each weight that decays: its name and its place in the master, with its gradient's place as `.grad`."""
         found = []
@@ -159,16 +163,17 @@ class Weights:
         """Views of a vector, one per parameter."""
         return list(torch.split(vector, [p.numel() for p in self._params]))
 
-    def collect_gradient(self) -> float:
-        """Move the parameters' gradients into the fp32 vector; returns its L2 norm."""
-        parts = []
-        for parameter in self._params:
-            grad = parameter.grad
-            parts.append((torch.zeros_like(parameter) if grad is None else grad).reshape(-1))
-            parameter.grad = None
-        torch.cat(parts, out=self.gradient) if self.dtype == torch.float32 else self.gradient.copy_(
-            torch.cat(parts)
-        )
+    def gradient_of(self, loss: Tensor) -> Tensor:
+        """d loss / d parameters, flat and in the working precision; several threads may ask at once."""
+        found = torch.autograd.grad(loss, self._params, allow_unused=True)
+        parts = zip(self._params, found, strict=True)
+        return torch.cat([(torch.zeros_like(p) if grad is None else grad).reshape(-1) for p, grad in parts])
+
+    def collect_gradient(self, parts: Sequence[Tensor]) -> float:
+        """Add up in the fp32 vector what `gradient_of` gave, in this order; returns its L2 norm."""
+        self.gradient.copy_(parts[0])
+        for part in parts[1:]:
+            self.gradient.add_(part)
         return float(self.gradient.norm())
 
     def publish(self, update: int = 0) -> None:

@@ -238,7 +238,13 @@ DATA = (
         step=0.05,
     ),
     BATCH,
-    Field("seed", "Seed", "whole", "Same seed, same machine: same numbers.", top=1_000_000),
-    Field("threads", "Threads", "whole", "Processor cores that this run may use.", top=64),
+    Field("seed", "Seed", "whole", "Same seed, same threads, same machine: same numbers.", top=1_000_000),
+    Field(
+        "threads",
+        "Threads",
+        "whole",
+        "They share each batch; 0: a thread a core where no other run trains when it starts, else one.",
+        top=64,
+    ),
     Field("snapshots", "Snapshots", "whole", "Moments kept for the timeline; dense at first.", top=120),
 )
