@@ -55,6 +55,7 @@ def vit_configs(draw: Any) -> ViTConfig:
             st.sampled_from(["none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned", "pixels"])
         ),
         position_on_prefix=draw(st.booleans()),
+        sincos_on_prefix=draw(st.booleans()),
         readout="cls" if distilled else draw(st.sampled_from(["cls", "mean", "first_patch"])),
         distilled=distilled,
         num_registers=draw(st.integers(0, 2)),

@@ -188,6 +188,7 @@ _ELSEWHERE = {  # drawn as other controls, or following from the data
     "distillation_temperature": "Temperature",
     "attention_scale": "Scale of scores",
     "head_input": "A head reads",
+    "sincos_on_prefix": "[CLS] has a place",
     "num_registers": "Registers",
     "mlp_ratio": "MLP ratio",
     "layer_scale": "LayerScale",
