@@ -169,6 +169,8 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     (TrainConfig, {"seed": 0.5}, "seed must be an integer, received 0.5"),
     (TrainConfig, {"epochs": None}, "exactly one of epochs and seconds"),
     (TrainConfig, {"learning_rate": 0.0}, r"learning_rate must lie in \(0, 10\], received 0.0"),
+    (TrainConfig, {"stop_accuracy": 97.0}, r"stop_accuracy must lie in \(0, 1\], received 97.0"),
+    (TrainConfig, {"patience": 0.0}, r"patience must lie in \(0, 10000\], received 0.0"),
     (TrainConfig, {"optimizer": "lion"}, "optimizer must be one of"),
 ]
 
