@@ -21,6 +21,7 @@ from pages.train.lab import (
     recorded,
     replay,
     said,
+    several,
     table,
     watch,
 )
@@ -45,6 +46,7 @@ PHONE = """<style>@media (max-width: 1000px) {
   flex-wrap: nowrap !important; overflow-x: auto; scrollbar-width: none; padding: 2px; margin: -2px; gap: 8px; }
 :is(.st-key-live_lab-form, .st-key-live_lab-start) [data-testid="stColumn"] {
   flex: 1 0 152px !important; min-width: 152px !important; width: auto !important; }
+.st-key-live_lab-form .st-key-live_lab-lineup[data-testid] { flex-wrap: wrap !important; }
 .st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stPopover"]) { min-width: 480px !important; }
 .st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stButtonGroup"]) { min-width: 240px !important; }
 .st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stCaptionContainer"]) { min-width: 344px !important; }
@@ -88,7 +90,9 @@ def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
     with beside:
         _choose_beside(mine, focus)
     challenge.draw(config, show)
-    if isinstance(config, ValueError):
+    if isinstance(config, several.Incomplete):
+        page.caption(f":material/groups: {config}.")
+    elif isinstance(config, ValueError):
         st.error(f"This cannot be trained: {plain(fields.said(str(config)))}.", icon=":material/block:")
     else:
         page.caption(f"A new run would train: {said.describe(config)}.{said.beside(config, focus)}")
@@ -122,10 +126,13 @@ def _choose_run(mine: list[Run]) -> Run | None:
 
 
 def _choose_beside(mine: list[Run], focus: Run | None) -> None:
-    """Whose curves stand beside its; an experiment's members are beside each other already."""
+    """Whose curves stand beside its; an experiment's members are beside each other already, as a race or as curves."""
     models = {model.id: runs.title(model) for run in mine for model in runs.models_of(run)}
     others = [name for name in models if focus is None or name != focus.id]
-    if not others or race.is_experiment(focus):
+    if race.is_experiment(focus):
+        race.choose_look()
+        return
+    if not others:
         return
     st.session_state[keys.BESIDE] = [name for name in keys.remembered(keys.BESIDE, []) if name in others]
     visit.current().notes[keys.BESIDE] = st.multiselect(
