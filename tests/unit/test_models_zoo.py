@@ -81,7 +81,9 @@ def test_recipe_c_counts_its_places_from_cls() -> None:
     torch.testing.assert_close(added[0], torch.tensor([0.0, 1.0] * 4))
     torch.testing.assert_close(added[1, :2], torch.tensor([sin(1.0), cos(1.0)]))
     assert len(added) == 50
-    before = replace(PRESETS["recipe_c"].config, sincos_on_prefix=False)  # as old runs say it, by leaving it out
+    before = replace(
+        PRESETS["recipe_c"].config, sincos_on_prefix=False
+    )  # as old runs say it, by leaving it out
     values = to_dict(before)
     del values["sincos_on_prefix"]
     assert from_dict(values) == before

@@ -35,6 +35,7 @@ class Stage(controls.Chosen, page="live_lab"):
     run: str
     member: str
     look: str
+    mistakes: bool
 
 
 @dataclass(frozen=True)

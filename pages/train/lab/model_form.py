@@ -103,7 +103,9 @@ DETAILS = (
         "[CLS] has a place",
         "switch",
         "Places are counted from the first token, [CLS], as in the lecture's recipe C.",
-        only=Only("positions", ("sincos_1d",), "only 1-D sinusoidal positions are counted along the sequence"),
+        only=Only(
+            "positions", ("sincos_1d",), "only 1-D sinusoidal positions are counted along the sequence"
+        ),
     ),
     Field("attention_dropout", "Dropout of attention", "real", "Share of weights set to zero.", step=0.05),
     Field(

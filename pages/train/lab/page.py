@@ -15,6 +15,7 @@ from pages.train.lab import (
     fields,
     keys,
     lessons,
+    mistakes,
     numbers,
     race,
     recipe_form,
@@ -186,7 +187,8 @@ def _marked(focus: Run | Recording) -> int | None:
 
 def _life(focus: Run | Recording) -> None:
     """The timeline and every lens in small; in a fragment of its own, so that dragging disturbs nothing."""
-    settled, opened = life(evolving.flip_book(focus, _marked(focus), asks_again()))
+    every = bool(st.session_state.get(keys.Stage.key("mistakes")))
+    settled, opened = life(evolving.flip_book(focus, _marked(focus), asks_again(), every))
     if settled and settled.get("run") == focus.id:
         keys.remember(keys.MOMENT, settled)
     if opened:
@@ -200,6 +202,14 @@ def _life(focus: Run | Recording) -> None:
     if st.session_state.get(keys.GROWING) and evolving.complete(focus):
         st.session_state[keys.GROWING] = False
         st.rerun()
+
+
+def _choose_mistakes() -> None:
+    """Whether every mistake stands among the pictures: outside what polls, for a control there costs every poll."""
+    key = keys.Stage.key("mistakes")
+    words = "Each held-out picture, what it is read as at the marked moment, and how that came to be."
+    if not controls.toggle(key, mistakes.TITLE, help=words):
+        link.drop(key)
 
 
 def _draw(focus: Run | Recording) -> None:
@@ -253,6 +263,7 @@ def _run(whole: Run, mine: list[Run]) -> None:
         focus = race.choose_member(whole)
     else:
         page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
+    _choose_mistakes()
     growing = active or not evolving.complete(focus)
     st.session_state[keys.GROWING] = growing and not active
     st.fragment(part(_life), run_every=LIFE_POLL_S * slowness if growing else None)(focus)
@@ -269,6 +280,7 @@ def _recorded(recording: Recording) -> None:
     st.html(PHONE)
     replay.draw_stage(recording)
     page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
+    _choose_mistakes()
     growing = st.session_state[keys.GROWING] = not evolving.complete(recording)
     st.fragment(_life, run_every=LIFE_POLL_S if growing else None)(recording)
     _drawing_title(recording)
