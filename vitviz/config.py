@@ -93,6 +93,8 @@ class TrainConfig:
     validation_fraction: float = 0.1
     epochs: float | None = 10.0
     seconds: float | None = None
+    stop_accuracy: float | None = None  # ends as soon as so much of the validation pictures is right
+    patience: float | None = None  # ends after so many epochs without a better validation accuracy
     batch_size: int = 64
     optimizer: Literal["adamw", "adam", "sgd", "muon"] = "adamw"
     learning_rate: float = 1e-3
@@ -157,7 +159,15 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and not 0 < value <= highest:
                 raise ValueError(f"{name} must lie in (0, {highest:g}], received {value!r}")
+        _check_stops(self)
         _check_optimisation(self)
+
+
+def _check_stops(config: TrainConfig) -> None:
+    for name, highest in (("stop_accuracy", 1.0), ("patience", 10_000.0)):
+        value = getattr(config, name)
+        if value is not None and not 0 < value <= highest:
+            raise ValueError(f"{name} must lie in (0, {highest:g}], received {value!r}")
 
 
 def _check_optimisation(config: TrainConfig) -> None:

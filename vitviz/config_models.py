@@ -44,6 +44,9 @@ class ViTConfig:
     activation: Activation = "gelu"
     positions: Positions = "learned"  # 'pixels': a second linear map of the patch, recipe D's 'positions'
     position_on_prefix: bool = True  # learned tables only; DINOv2 with registers has none there
+    sincos_on_prefix: bool = (
+        False  # sincos_1d only: the sequence is counted from its first token, [CLS] (recipe C)
+    )
     readout: Readout = "cls"
     distilled: bool = False  # DeiT's second token and second head
     num_registers: int = 0

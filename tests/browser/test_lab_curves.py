@@ -270,3 +270,25 @@ def test_a_reload_and_a_browser_that_has_lost_leaves_get_all_again(
     page.reload()
     expect(page.locator(".life-where")).to_have_text(whole, timeout=WAIT_MS)
     assert attention.screenshot() == drawn
+
+
+def test_every_mistake_is_shown_by_its_pair_and_follows_the_timeline(
+    visit: Visit, runs: tuple[Run, Run]
+) -> None:
+    run = runs[1]
+    page = visit(f"live_lab?live_lab.run={run.id}&live_lab.mistakes=1", height=2400)
+    count = len(run.snapshots())
+    expect(page.locator(".life-where")).to_contain_text(f"snapshot {count} of {count}", timeout=WAIT_MS)
+    choice, tiles = page.get_by_label("Which mistakes"), page.locator(".mistakes-tile")
+    pair = choice.locator("option").nth(1).inner_text()
+    found = re.fullmatch(r"(\d) read as (\d) \((\d+)\)", pair)
+    assert found is not None, pair
+    choice.select_option(index=1)
+    expect(tiles).to_have_count(min(36, int(found[3])))
+    expect(tiles.first).to_contain_text(f"{found[1]} → {found[2]}")
+    note = page.locator(".life-row .life-note")
+    newest = note.inner_text()
+    page.get_by_label("Moment of training").focus()
+    page.keyboard.press("Home")
+    expect(note).not_to_have_text(newest)
+    expect(note).to_contain_text("held-out pictures are read as something else")

@@ -55,6 +55,7 @@ def vit_configs(draw: Any) -> ViTConfig:
             st.sampled_from(["none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned", "pixels"])
         ),
         position_on_prefix=draw(st.booleans()),
+        sincos_on_prefix=draw(st.booleans()),
         readout="cls" if distilled else draw(st.sampled_from(["cls", "mean", "first_patch"])),
         distilled=distilled,
         num_registers=draw(st.integers(0, 2)),
@@ -168,6 +169,8 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     (TrainConfig, {"seed": 0.5}, "seed must be an integer, received 0.5"),
     (TrainConfig, {"epochs": None}, "exactly one of epochs and seconds"),
     (TrainConfig, {"learning_rate": 0.0}, r"learning_rate must lie in \(0, 10\], received 0.0"),
+    (TrainConfig, {"stop_accuracy": 97.0}, r"stop_accuracy must lie in \(0, 1\], received 97.0"),
+    (TrainConfig, {"patience": 0.0}, r"patience must lie in \(0, 10000\], received 0.0"),
     (TrainConfig, {"optimizer": "lion"}, "optimizer must be one of"),
 ]
 

@@ -30,6 +30,7 @@ MODELS: dict[str, ModelConfig] = {
     "mean": replace(VIT, readout="mean", positions="sincos_2d_concat"),
     "first_patch": replace(VIT, readout="first_patch", positions="pixels", norm="post"),
     "slices": replace(VIT, head_input="slice", output_projection=False, softmax_output=True),
+    "counted": replace(VIT, distilled=True, positions="sincos_1d", sincos_on_prefix=True),
     "unfold": replace(VIT, embed="unfold", positions="sincos_1d"),
     "reshape": replace(VIT, embed="reshape"),
     "no_residual": replace(VIT, residual=False, norm="post"),

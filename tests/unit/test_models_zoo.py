@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import cos, sin
+
 import pytest
 import torch
 
-from vitviz.config import SwinConfig, ViTConfig, from_json, to_json
+from vitviz.config import SwinConfig, ViTConfig, from_dict, from_json, to_dict, to_json
 from vitviz.models.costs import count_parameters, meta_model, multiply_adds
 from vitviz.models.zoo import PRESETS, create_model, empty_model
+from vitviz.training.pictures import normaliser
 
 # Counted by construction, independently of this code; multiply-adds in 10^9, attention products included.
 PAPERS = {
@@ -67,6 +71,40 @@ def test_every_recipe_of_the_lecture_is_there_with_its_training() -> None:
         assert presets, letter
         assert all(preset.train is not None for preset in presets), letter
     assert PRESETS["recipe_a"].train.frozen == ("patch_embed",)
+
+
+def test_recipe_c_counts_its_places_from_cls() -> None:
+    """Row 0 of the lecture's table, sin 0 and cos 0 by turns, goes to [CLS]; row 1 to the first patch."""
+    model = create_model(PRESETS["recipe_c"].config, seed=0).eval()
+    _, record = model(torch.zeros(1, 1, 28, 28), record=["patch_embed", "embedded"])
+    added = record["embedded"][0] - torch.cat([model.cls_token[0], record["patch_embed"][0]])
+    torch.testing.assert_close(added[0], torch.tensor([0.0, 1.0] * 4))
+    torch.testing.assert_close(added[1, :2], torch.tensor([sin(1.0), cos(1.0)]))
+    assert len(added) == 50
+    before = replace(
+        PRESETS["recipe_c"].config, sincos_on_prefix=False
+    )  # as old runs say it, by leaving it out
+    values = to_dict(before)
+    del values["sincos_on_prefix"]
+    assert from_dict(values) == before
+    assert create_model(before).position_table((7, 7)).shape == (1, 49, 8)
+
+
+def test_recipe_d_drops_attention_weights_and_reads_pictures_from_minus_one_to_one() -> None:
+    preset = PRESETS["recipe_d"]
+    assert (preset.config.dropout, preset.config.attention_dropout) == (0.2, 0.2)
+    normalise, _ = normaliser(preset.preparation, torch.float32, torch.device("cpu"))
+    black_white = torch.tensor([0, 255], dtype=torch.uint8).view(2, 1, 1, 1)
+    torch.testing.assert_close(normalise(black_white).flatten(), torch.tensor([-1.0, 1.0]))
+    x = torch.randn(2, 1, 28, 28)
+    for rate in (0.0, 0.2):
+        model = create_model(replace(preset.config, dropout=0.0, attention_dropout=rate), seed=0).train()
+        assert torch.equal(model(x), model(x)) == (rate == 0.0)
+
+
+def test_recipe_e_makes_the_steps_that_its_log_counts() -> None:
+    train = PRESETS["recipe_e"].train
+    assert train is not None and 60_000 / train.batch_size == 1_875
 
 
 def test_a_seed_gives_the_same_weights_and_leaves_the_global_dice_alone() -> None:

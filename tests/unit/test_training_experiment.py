@@ -215,6 +215,18 @@ def test_a_member_with_its_own_recipe_trains_as_it_would_alone(tmp_path: Path) -
         assert same_weights(written, alone, written.snapshots()[-1])
 
 
+def test_a_member_that_stops_at_its_aim_leaves_the_others_their_time(tmp_path: Path) -> None:
+    long = replace(TRAIN, epochs=11)
+    easy = Member("easy", "Easy", TINY, replace(long, stop_accuracy=0.01))
+    members = (easy, Member("whole", "Whole", TINY))
+    run = Run.create(tmp_path, RunConfig(TINY, GREY, long, "aims", members=members))
+    status = Session(run, "cpu").perform()
+    stopped, whole = (member.status() for member in run.members())
+    assert stopped.step < whole.step == whole.total_steps == status.step and status.progress == 1.0
+    assert status.state == "done" and "Easy: it stopped at its aim" in status.message
+    assert stopped.test_accuracy is not None and whole.test_accuracy is not None
+
+
 def test_members_of_unequal_batches_are_always_equally_far(tmp_path: Path) -> None:
     run, reached = own_recipes(tmp_path), {}
     apart = []

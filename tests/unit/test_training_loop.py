@@ -222,6 +222,43 @@ def test_a_run_bounded_by_seconds_ends_by_itself() -> None:
     assert len([event for event in events if isinstance(event, Snapshot)]) <= TRAIN.snapshots + 1
 
 
+def validated(events: list[Event]) -> list[Evaluation]:
+    return [event for event in events if isinstance(event, Evaluation) and event.split == "validation"]
+
+
+def test_a_run_stops_at_its_aim_and_says_so() -> None:
+    trainer, events = run(replace(TRAIN, epochs=40, stop_accuracy=0.9))
+    *before, reached, exact = validated(events)
+    assert all(found.accuracy < 0.9 for found in before) and reached.accuracy >= 0.9
+    assert reached.step == exact.step == trainer.step < (trainer.total_steps or 0)
+    ended = events[-1]
+    assert isinstance(ended, Ended) and (ended.reason, ended.step) == ("done", trainer.step)
+    assert f"{100 * reached.accuracy:.1f}".removesuffix(".0") in ended.message and "90.0" in ended.message
+    tests = [event for event in events if isinstance(event, Evaluation) and event.split == "test"]
+    assert [event.step for event in tests] == [trainer.step]
+    assert [event.step for event in events if isinstance(event, Snapshot)][-1] == trainer.step
+
+
+def test_a_run_without_progress_stops_when_its_patience_ends_and_resumes_so() -> None:
+    config = replace(TRAIN, epochs=40, learning_rate=1e-9, patience=5.0)
+    trainer, events = run(config)
+    ended, all_of_them = events[-1], validated(events)
+    best = max(found.accuracy for found in all_of_them)
+    first = next(found for found in all_of_them if found.accuracy == best)
+    assert isinstance(ended, Ended) and "5 epochs brought nothing better" in ended.message
+    assert 5 <= trainer.epoch - first.epoch < 5 + 2 * trainer.validate_every * 16 / 100
+    halted = Trainer(MODEL, config, DATA)
+    for event in train(halted):
+        if isinstance(event, Evaluation):
+            break
+    resumed = Trainer(MODEL, config, DATA)
+    resumed.load_state(*halted.state())
+    assert list(train(resumed))[-1] == ended
+    tensors, values = halted.state()
+    del values["best"]  # of a run that was saved before there was patience
+    resumed.load_state(tensors, values)
+
+
 def test_averaged_weights_are_what_is_shown_and_saved() -> None:
     trainer = Trainer(MODEL, replace(TRAIN, ema_decay=0.5), DATA)
     trainer.advance()

@@ -37,6 +37,7 @@ class Preset:
 GREY_32 = Preparation(image_size=32, mean=(0.5,), std=(0.5,), digit=True)
 RGB_32 = Preparation(image_size=32, mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
 GREY_28 = Preparation(image_size=28, mean=(0.1307,), std=(0.3081,), digit=True)
+GREY_28_HALF = Preparation(image_size=28, mean=(0.5,), std=(0.5,), digit=True)  # recipe D's
 IMAGENET_224 = Preparation(
     image_size=224, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), crop_fraction=0.9
 )
@@ -253,6 +254,7 @@ _C = ViTConfig(
     final_norm=False,
     norm_eps=1e-5,
     positions="sincos_1d",
+    sincos_on_prefix=True,
     softmax_output=True,
 )
 _D = ViTConfig(
@@ -269,6 +271,7 @@ _D = ViTConfig(
     positions="pixels",
     readout="first_patch",
     dropout=0.2,
+    attention_dropout=0.2,
     softmax_output=True,
 )
 _F = replace(_B, dropout=0.0)
@@ -338,7 +341,7 @@ _LECTURE = (
         "recipe_d",
         "Lecture D, as written: MNIST, patch 7",
         _D,
-        GREY_28,
+        GREY_28_HALF,
         "'Positions' that are a second map of the pixels, the first patch as readout, softmax before the loss.",
         _TRAIN_D,
     ),
@@ -353,7 +356,7 @@ _LECTURE = (
             qkv_bias=True,
             softmax_output=False,
         ),
-        GREY_28,
+        GREY_28_HALF,
         "Learned positions, a [CLS] token, 1/sqrt(d_head), and the loss gets logits.",
         _TRAIN_D,
     ),
@@ -363,7 +366,7 @@ _LECTURE = (
         FlatAttentionConfig(),
         GREY_28,
         "One token is the whole picture, so its attention is the constant 1: an MLP in disguise.",
-        _TRAIN_MNIST,
+        _adam("mnist", 10, 32, 1e-3),  # its log counts 1,875 steps an epoch
     ),
     Preset(
         "recipe_f_poor",

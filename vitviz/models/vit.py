@@ -123,7 +123,8 @@ class VisionTransformer(nn.Module):
         rows, cols = grid
         dim = self.config.embed_dim
         if self.config.positions == "sincos_1d":
-            table = positions.sincos_1d(rows * cols, dim)
+            prefix = len(self.config.prefix_tokens) if self.config.sincos_on_prefix else 0
+            table = positions.sincos_1d(prefix + rows * cols, dim)
         elif self.config.positions == "sincos_2d_sum":
             table = positions.sincos_2d_sum(rows, cols, dim)
         elif self.config.positions == "sincos_2d_concat":

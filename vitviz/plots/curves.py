@@ -19,9 +19,10 @@ METRICS: tuple[dict[str, Any], ...] = (
     {"name": "gradient_norm", "title": "Gradient norm", "unit": "", "log": True, "splits": 1},
     {"name": "images_per_second", "title": "Images per second", "unit": "", "log": False, "splits": 1},
 )
-MOST_POINTS = (
-    400  # of a series: about as many as a panel has pixels; a moving picture sends them four times a second
-)
+# Of all runs' series of one split together: about as many as a panel has pixels; a moving picture sends them four
+# times a second.
+MOST_POINTS = 400
+FEWEST_POINTS = 80  # of one series, however many runs there are
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,7 @@ def payload(
     """
     known = {metric["name"] for metric in METRICS}
     arrays: dict[str, NDArray[np.float32]] = {}
+    most = max(FEWEST_POINTS, MOST_POINTS // max(1, len(runs)))
     for i, part in enumerate(series):
         if not known.issuperset(part.values):
             raise ValueError(
@@ -91,7 +93,7 @@ def payload(
         if part.x.shape[0] != 3 or any(v.shape != part.x.shape[1:] for v in part.values.values()):
             raise ValueError(f"x must be (3, n) and every value (n,), received x {part.x.shape}")
         rows = np.vstack([part.x, *part.values.values()])
-        arrays[f"series{i}"] = thin(rows).astype(np.float32)
+        arrays[f"series{i}"] = thin(rows, most).astype(np.float32)
     header = {
         "runs": [_label(run) for run in runs],
         "series": [

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from vitviz.plots.blob import pack
 
-Kind = Literal["map", "overlay", "rgb", "dots", "none"]
+Kind = Literal["map", "overlay", "rgb", "dots", "mistakes", "none"]
 SETTLED_S = (
     1.5  # a message may be overtaken by the next before it is drawn: a leaf stands in all of this long
 )
@@ -32,7 +32,8 @@ class Picture:
     """One small picture over time.
 
     frames: (S, R, C, h, w) uint8 maps in R rows and C columns, (S, R, C, h, w, 3) for 'rgb', (S, layers, heads)
-    for 'dots'; None for 'none', which shows the `reason` instead. 0 and 255 stand for `lo` and `hi`.
+    for 'dots', (S, 2, n) for 'mistakes': what each of n pictures is read as, and its true class's probability; None
+    for 'none', which shows the `reason` instead. 0 and 255 stand for `lo` and `hi`.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Picture:
     reason: str = ""
     extra: dict[str, Any] = field(default_factory=dict)  # rows, cols, names, tile, unit, wide, mark
     tiles: Sequence[Sequence[str]] = ()  # words under the tiles of each frame
-    base: NDArray[np.uint8] | None = None  # (H, W, 3), under an 'overlay'
+    base: NDArray[np.uint8] | None = None  # (H, W, 3), under an 'overlay'; the n pictures of 'mistakes'
 
 
 def to_bytes(values: NDArray[np.floating[Any]], lo: float, hi: float) -> NDArray[np.uint8]:
@@ -75,8 +76,13 @@ class Book:
     """Pictures cut into leaves; `frames` holds one tuple a snapshot, with a leaf for each picture that has frames."""
 
     described: tuple[Leaf, ...] = ()
-    bases: tuple[Leaf, ...] = ()  # of the overlays, in the pictures' order
+    bases: tuple[Leaf, ...] = ()  # of the pictures that have one, in their order
     frames: tuple[tuple[Leaf, ...], ...] = ()
+
+    def __add__(self, other: Book) -> Book:
+        """Both books as one, of the same snapshots."""
+        frames = tuple(mine + theirs for mine, theirs in zip(self.frames, other.frames, strict=True))
+        return Book(self.described + other.described, self.bases + other.bases, frames)
 
 
 def cut(pictures: Sequence[Picture], count: int) -> Book:

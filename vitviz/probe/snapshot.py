@@ -38,6 +38,9 @@ class HeldOut:
 class Judged:
     """How a model reads held-out pictures."""
 
+    held_out: HeldOut
+    guesses: NDArray[np.int64]  # (n,): what each is read as
+    given: FloatArray  # (n,): the probability of its true class
     counts: NDArray[np.int64]  # (classes, classes): of a true class, read as
     worst: NDArray[np.uint8]  # (k, H, W, 3): those whose true class gets the least probability
     worst_words: tuple[str, ...]  # (k,): that class, and what it gets
@@ -86,8 +89,10 @@ def judge(subject: LoadedModel, held_out: HeldOut) -> Judged:
     given, labels = subject.probabilities(logits), held_out.labels
     worst = confusion.most_wrong(given, labels, WORST)
     words = tuple(f"{subject.classes[labels[i]]}: {percent(given[i, labels[i]], 0)}" for i in worst)
-    counts = confusion.confusion_counts(labels, given.argmax(axis=1), len(subject.classes))
-    return Judged(counts, np.ascontiguousarray(held_out.pictures[worst]), words)
+    guesses = given.argmax(axis=1)
+    counts = confusion.confusion_counts(labels, guesses, len(subject.classes))
+    true = given[np.arange(len(labels)), labels]
+    return Judged(held_out, guesses, true, counts, np.ascontiguousarray(held_out.pictures[worst]), words)
 
 
 def _inside(subject: LoadedModel, held_out: HeldOut | None) -> Inside:

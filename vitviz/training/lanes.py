@@ -140,7 +140,7 @@ def how_it_ended(lanes: list[Lane]) -> tuple[str, str]:
     said = [
         f"{lane.config.name}: {end.message}" if lane.run.is_member else end.message
         for lane, end in ends
-        if end.reason == "diverged"
+        if end.message
     ]
     return "done" if done else "diverged", "; ".join(said)
 
@@ -150,9 +150,11 @@ def together(lanes: list[Lane]) -> Status:
     first = lanes[0].status
     if len(lanes) == 1:
         return first
-    going = [lane for lane in lanes if lane.ended is None or lane.ended.reason == "done"] or lanes
-    states = [lane.status for lane in going]
-    least = min(states, key=lambda status: status.progress)
+    going = [lane for lane in lanes if lane.ended is None]
+    done = [lane for lane in lanes if lane.ended is not None and lane.ended.reason == "done"]
+    states = [lane.status for lane in going or done or lanes]
+    # They are equally far, but for those that stopped at their aim: then it is as far as the one that took longest.
+    least = (min if going else max)(states, key=lambda status: status.progress)
     speeds = [status.images_per_second for status in states]
     left = [status.seconds_left for status in states]
     return replace(

@@ -20,6 +20,7 @@ from vitviz.config import ModelConfig, TrainConfig
 from vitviz.models.transfer import begun
 from vitviz.models.zoo import create_model
 from vitviz.training.crew import Crew
+from vitviz.training.moments import Enough, snapshot_marks
 from vitviz.training.optimizers import load_optimizer_tensors, make_optimizers, optimizer_tensors
 from vitviz.training.pictures import Pictures, TrainingData, normaliser
 from vitviz.training.recipe import augment, learning_rate_factor, mix
@@ -29,7 +30,6 @@ from vitviz.training.weights import Weights, bf16_is_fast
 MAX_RECORDS = 5000  # of a run's steps; longer runs record means over several steps
 QUICK_VALIDATION = 2048  # pictures at most while training; all of them at the end
 VALIDATION_SPACING = 8  # trained pictures per validated one: about 4 % of the time
-FIRST_SNAPSHOT_SHARE = 1 / 500  # of a run bounded by seconds, whose number of steps nobody knows
 EVALUATION_BATCH = 256
 Each = Callable[[Callable[[int], Tensor], Iterable[int]], Iterable[Tensor]]
 
@@ -87,7 +87,8 @@ class Trainer:
         self.validate_every = max(
             1, min(len(data.validation), QUICK_VALIDATION) * VALIDATION_SPACING // batch
         )
-        self._snapshot_marks = _snapshot_marks(config.snapshots, self.total_steps)
+        self._snapshot_marks = snapshot_marks(config.snapshots, self.total_steps)
+        self.enough = Enough(config)
         self._accuracy = 0.0
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
         self._pending: list[tuple[float, float]] = []  # (loss, gradient norm) since the last record
@@ -246,6 +247,7 @@ class Trainer:
             "learning_rate": self.learning_rate,
             "weight_decay": self.weight_decay,
             "accuracy": self._accuracy,
+            "best": self.enough.best,
         }
         return tensors, values
 
@@ -260,6 +262,7 @@ class Trainer:
         self.step, self.seconds = int(values["step"]), float(values["seconds"])
         self.learning_rate, self.weight_decay = float(values["learning_rate"]), float(values["weight_decay"])
         self._accuracy = float(values["accuracy"])
+        self.enough.best = values.get("best", self.enough.best)  # old runs have none
 
     def snapshot_due(self, before: float) -> bool:
         """Whether the run passed a snapshot's moment since progress was `before`."""
@@ -301,13 +304,18 @@ def turn(trainer: Trainer) -> list[Event]:
     last = trainer.finished
     if trainer.has_news and (last or trainer.record_all or trainer.step % trainer.record_every == 0):
         events.append(trainer.record())
-    if last or trainer.step % trainer.validate_every == 0:
-        events.append(trainer.evaluate("validation", None if last else QUICK_VALIDATION, exact=last))
+    why = ""
+    if not last and trainer.step % trainer.validate_every == 0:
+        found = trainer.evaluate("validation", QUICK_VALIDATION)
+        events.append(found)
+        why = trainer.enough.why(found)
+    if last := last or bool(why):
+        events.append(trainer.evaluate("validation", exact=True))
     if last or trainer.snapshot_due(before):
         events.append(trainer.snapshot())
     if last:
         events.append(trainer.evaluate("test", exact=True))
-        events.append(Ended("done", trainer.step, ""))
+        events.append(Ended("done", trainer.step, why))
     tick()
     return events
 
@@ -348,14 +356,6 @@ def _seed(seed: int, index: int) -> int:
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & (2**64 - 1)
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & (2**64 - 1)
     return (z ^ (z >> 31)) >> 1
-
-
-def _snapshot_marks(count: int, total_steps: int | None) -> list[float]:
-    """Moments of the run in (0, 1], dense at first: at most `count` with the one before the first step."""
-    if total_steps is None:
-        return [float(mark) for mark in np.geomspace(FIRST_SNAPSHOT_SHARE, 1.0, max(count - 1, 1))]
-    steps = np.unique(np.geomspace(1, total_steps, max(count - 1, 1)).round().astype(int))
-    return [int(step) / total_steps for step in steps]
 
 
 def _check(

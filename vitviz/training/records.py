@@ -50,7 +50,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Ended:
-    """The last event: 'done', or 'diverged' with the reason."""
+    """The last event: 'done', with the reason where that was before its time, or 'diverged' with it."""
 
     reason: Literal["done", "diverged"]
     step: int

@@ -7,8 +7,8 @@ import { nameOf, nearest, placeOf, smoothed } from './curves_data.js';
 import { dragged, drawPanel, place, worded } from './curves_draw.js';
 
 const RUN_COLORS = {
-  light: ['#0072B2', '#C25400', '#00805D', '#A5478A', '#7A6A00', '#566170'],
-  dark: ['#56B4E9', '#F0A23C', '#2FBF95', '#DE93BD', '#D6C630', '#A9B4C2'],
+  light: ['#0072B2', '#C25400', '#00805D', '#A5478A', '#7A6A00', '#566170', '#4B3FA8', '#9C2A2A'],
+  dark: ['#56B4E9', '#F0A23C', '#2FBF95', '#DE93BD', '#D6C630', '#A9B4C2', '#A79CF5', '#F08A80'],
 };
 const AXES = [
   { name: 'step', row: 0 },

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pages.shell import nouns
 from pages.stores import cached, own_sets, visit
 from pages.stores.background import Background
-from pages.train.lab import keys, recorded, snapshots
+from pages.train.lab import keys, mistakes, recorded, snapshots
 from pages.train.lab.flip_pictures import pictures
 from pages.train.lab.recorded import Recording
 from vitviz.pin import Pin
@@ -58,8 +58,8 @@ class Book:
         self._seen, self._pin = seen, pin
         self._attention: dict[Version, NDArray[np.floating[Any]] | None] = {}
         self.failed: dict[Version, str] = {}
-        # Replaced as one: snapshots, and their pictures cut for travelling.
-        self.pages: tuple[tuple[Version, ...], life.Book] = ((), life.Book())
+        # Replaced as one: snapshots, their pictures cut for travelling, and every mistake, for whoever asks for that.
+        self.pages: tuple[tuple[Version, ...], life.Book, life.Book] = ((), life.Book(), life.Book())
 
     def missing(self) -> list[Version]:
         """Snapshots that are to be computed, the newest first, the others as they were made."""
@@ -105,7 +105,8 @@ class Book:
         if found != self.pages[0]:
             frames, maps = [self.frames.at(one) for one in found], [self._attention[one] for one in found]
             made = pictures(self.frames.config.model, frames, maps, self._seen, self._pin)
-            self.pages = (found, life.cut(made, len(found)))
+            more = [mistakes.picture(frames)] if frames else []
+            self.pages = (found, life.cut(made, len(found)), life.cut(more, len(found)))
 
     def _fail(self, version: Version, error: Exception) -> None:
         if version in snapshots.versions(self.frames.run):  # else the run has let it go meanwhile
@@ -122,19 +123,20 @@ def complete(run: Run | Recording) -> bool:
     return not _open(run).due()
 
 
-def flip_book(run: Run | Recording, moment: int | None, again: bool) -> bytes:
+def flip_book(run: Run | Recording, moment: int | None, again: bool, every_mistake: bool = False) -> bytes:
     """What this session's browser lacks of the run's flip-book as far as it is computed; asks for the rest.
 
     Args:
         run: whose life it is; a recording plays by itself once all of it is there.
         moment: the step to show; None: the newest.
         again: the browser has lost something, so all of it travels.
+        every_mistake: with each held-out picture and what it was read as.
     """
     own_sets.stay(visit.current())
     book = _open(run)
     if book.due():
         _behind.ask(book)
-    found, made = _shown(book).pages
+    found, made, more = _shown(book).pages
     steps = [version.step for version in found]
     log = recorded.records(run.id)
     table = log.validation()
@@ -146,7 +148,7 @@ def flip_book(run: Run | Recording, moment: int | None, again: bool) -> bytes:
         run.id,
         steps,
         moments,
-        made,
+        made + more if every_mistake else made,
         shelf,
         moment=moment,
         waiting=snapshots.waiting(run),

@@ -16,7 +16,13 @@ PREFIX = "live_lab."
 _SCHEDULES = {"constant": "constant", "warmup_cosine": "warm-up, then cosine", "one_cycle": "one cycle"}
 OPTIMIZERS = {"adamw": "AdamW", "adam": "Adam (L2)", "sgd": "SGD", "muon": "Muon"}
 _PRECISIONS = {"auto": "bf16 where it is fast", "fp32": "fp32"}
-_OFF_AT_ZERO = ("gradient_clip", "ema_decay", "layer_scale")  # None in the config
+_OFF_AT_ZERO = (
+    "gradient_clip",
+    "ema_decay",
+    "layer_scale",
+    "stop_accuracy",
+    "patience",
+)  # None in the config
 _LONGEST_LIST = 40
 
 
@@ -188,6 +194,7 @@ _ELSEWHERE = {  # drawn as other controls, or following from the data
     "distillation_temperature": "Temperature",
     "attention_scale": "Scale of scores",
     "head_input": "A head reads",
+    "sincos_on_prefix": "[CLS] has a place",
     "num_registers": "Registers",
     "mlp_ratio": "MLP ratio",
     "layer_scale": "LayerScale",
@@ -228,7 +235,24 @@ PICTURES = (
     Field("flip", "Flip left and right", "switch", "Half of the pictures; wrong for digits."),
 )
 BATCH = Field("batch_size", "Batch", "whole", "Pictures per step.", top=4096)
+STOPS = (
+    Field(
+        "stop_accuracy",
+        "Stop at accuracy",
+        "real",
+        "Ends as soon as so much of the held-out pictures is right, such as 0.97; 0: never. The schedule is laid out"
+        " for the whole length.",
+        step=0.01,
+    ),
+    Field(
+        "patience",
+        "Patience, epochs",
+        "real",
+        "Ends after so many epochs without a better accuracy on the held-out pictures; 0: never.",
+    ),
+)
 DATA = (
+    *STOPS,
     Field("train_fraction", "Share of the set", "real", "How much of the training set is used.", step=0.1),
     Field(
         "validation_fraction",

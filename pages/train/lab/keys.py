@@ -30,10 +30,12 @@ BOOK = "live_lab._book"  # a weak reference to the flip-book that this visit saw
 
 @dataclass(frozen=True)
 class Stage(controls.Chosen, page="live_lab"):
-    """What is looked at: a run, by its id, and of an experiment one of its models, by its name."""
+    """What is looked at: a run, by its id, and of an experiment one of its models, by its name, as a race or curves."""
 
     run: str
     member: str
+    look: str
+    mistakes: bool
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,13 @@ class Race(controls.Chosen, page="live_lab"):
     race: str  # a data set
     race_epochs: float
     race_seed: int
+
+
+@dataclass(frozen=True)
+class Several(controls.Chosen, page="live_lab"):
+    """The models of a run of several, as `vitviz.training.lineup` writes them."""
+
+    lineup: str
 
 
 @dataclass(frozen=True)

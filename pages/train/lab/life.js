@@ -7,6 +7,7 @@ import { reducedMotion } from '../../views/kit/motion.js';
 import { picture } from '../../views/kit/pixels.js';
 import { bound } from './life_book.js';
 import { cellAt, drawCard, topOf } from './life_draw.js';
+import { Mistakes } from './mistakes.js';
 
 const FRAME_MS = 220;
 const PATIENCE_MS = 4000;
@@ -139,11 +140,12 @@ class Life {
 
   // ---- the pictures
   build() {
-    const names = this.now.header.pictures.map((p) => p.name).join();
+    const names = this.now.header.pictures.map((p) => `${p.name} ${p.kind}`).join();
     if (names === this.grid.dataset.names) return;
     this.grid.dataset.names = names;
     this.grid.replaceChildren();
     this.cards = this.now.header.pictures.map((p, i) => {
+      if (p.kind === 'mistakes') return new Mistakes(el(this.grid, 'figure', { class: 'life-card life-row' }), p.title);
       const card = el(this.grid, 'figure', { class: `life-card ${p.wide ? 'life-wide' : ''}` });
       const head = el(card, 'figcaption', { class: 'life-head' });
       el(head, 'span', { class: 'life-title' }, p.title);
@@ -222,6 +224,10 @@ class Life {
     this.where.textContent = `${words} · snapshot ${this.state.index + 1} of ${header.steps.length}`;
     this.track.setAttribute('aria-valuetext', words);
     this.now.header.pictures.forEach((p, i) => {
+      if (p.kind === 'mistakes') {
+        this.cards[i].draw(p, this.now, this.state.index);
+        return;
+      }
       if (p.kind === 'none') {
         this.cards[i].map.node.hidden = true;
         this.cards[i].note.textContent = p.reason;

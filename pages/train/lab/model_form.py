@@ -11,7 +11,7 @@ import streamlit as st
 from pages.shell import controls, nouns, page
 from pages.stores import runs
 from pages.stores.choice import ModelChoice
-from pages.train.lab.fields import Field, draw, meant
+from pages.train.lab.fields import Field, Only, draw, meant
 from pages.train.lab.keys import Family
 from vitviz.config import (
     CNNConfig,
@@ -98,6 +98,15 @@ DETAILS = (
         _HEAD_INPUTS,
     ),
     Field("embed", "Patches by", "choice", "The first two compute one and the same map.", _EMBEDS),
+    Field(
+        "sincos_on_prefix",
+        "[CLS] has a place",
+        "switch",
+        "Places are counted from the first token, [CLS], as in the lecture's recipe C.",
+        only=Only(
+            "positions", ("sincos_1d",), "only 1-D sinusoidal positions are counted along the sequence"
+        ),
+    ),
     Field("attention_dropout", "Dropout of attention", "real", "Share of weights set to zero.", step=0.05),
     Field(
         "layer_scale", "LayerScale", "real", "Start of a gain per channel (Touvron 2021); 0: none.", step=0.1

@@ -15,12 +15,14 @@ from pages.train.lab import (
     fields,
     keys,
     lessons,
+    mistakes,
     numbers,
     race,
     recipe_form,
     recorded,
     replay,
     said,
+    several,
     table,
     watch,
 )
@@ -45,6 +47,7 @@ PHONE = """<style>@media (max-width: 1000px) {
   flex-wrap: nowrap !important; overflow-x: auto; scrollbar-width: none; padding: 2px; margin: -2px; gap: 8px; }
 :is(.st-key-live_lab-form, .st-key-live_lab-start) [data-testid="stColumn"] {
   flex: 1 0 152px !important; min-width: 152px !important; width: auto !important; }
+.st-key-live_lab-form .st-key-live_lab-lineup[data-testid] { flex-wrap: wrap !important; }
 .st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stPopover"]) { min-width: 480px !important; }
 .st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stButtonGroup"]) { min-width: 240px !important; }
 .st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stCaptionContainer"]) { min-width: 344px !important; }
@@ -88,7 +91,9 @@ def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
     with beside:
         _choose_beside(mine, focus)
     challenge.draw(config, show)
-    if isinstance(config, ValueError):
+    if isinstance(config, several.Incomplete):
+        page.caption(f":material/groups: {config}.")
+    elif isinstance(config, ValueError):
         st.error(f"This cannot be trained: {plain(fields.said(str(config)))}.", icon=":material/block:")
     else:
         page.caption(f"A new run would train: {said.describe(config)}.{said.beside(config, focus)}")
@@ -122,10 +127,13 @@ def _choose_run(mine: list[Run]) -> Run | None:
 
 
 def _choose_beside(mine: list[Run], focus: Run | None) -> None:
-    """Whose curves stand beside its; an experiment's members are beside each other already."""
+    """Whose curves stand beside its; an experiment's members are beside each other already, as a race or as curves."""
     models = {model.id: runs.title(model) for run in mine for model in runs.models_of(run)}
     others = [name for name in models if focus is None or name != focus.id]
-    if not others or race.is_experiment(focus):
+    if race.is_experiment(focus):
+        race.choose_look()
+        return
+    if not others:
         return
     st.session_state[keys.BESIDE] = [name for name in keys.remembered(keys.BESIDE, []) if name in others]
     visit.current().notes[keys.BESIDE] = st.multiselect(
@@ -179,7 +187,8 @@ def _marked(focus: Run | Recording) -> int | None:
 
 def _life(focus: Run | Recording) -> None:
     """The timeline and every lens in small; in a fragment of its own, so that dragging disturbs nothing."""
-    settled, opened = life(evolving.flip_book(focus, _marked(focus), asks_again()))
+    every = bool(st.session_state.get(keys.Stage.key("mistakes")))
+    settled, opened = life(evolving.flip_book(focus, _marked(focus), asks_again(), every))
     if settled and settled.get("run") == focus.id:
         keys.remember(keys.MOMENT, settled)
     if opened:
@@ -193,6 +202,14 @@ def _life(focus: Run | Recording) -> None:
     if st.session_state.get(keys.GROWING) and evolving.complete(focus):
         st.session_state[keys.GROWING] = False
         st.rerun()
+
+
+def _choose_mistakes() -> None:
+    """Whether every mistake stands among the pictures: outside what polls, for a control there costs every poll."""
+    key = keys.Stage.key("mistakes")
+    words = "Each held-out picture, what it is read as at the marked moment, and how that came to be."
+    if not controls.toggle(key, mistakes.TITLE, help=words):
+        link.drop(key)
 
 
 def _draw(focus: Run | Recording) -> None:
@@ -246,6 +263,7 @@ def _run(whole: Run, mine: list[Run]) -> None:
         focus = race.choose_member(whole)
     else:
         page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
+    _choose_mistakes()
     growing = active or not evolving.complete(focus)
     st.session_state[keys.GROWING] = growing and not active
     st.fragment(part(_life), run_every=LIFE_POLL_S * slowness if growing else None)(focus)
@@ -262,6 +280,7 @@ def _recorded(recording: Recording) -> None:
     st.html(PHONE)
     replay.draw_stage(recording)
     page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
+    _choose_mistakes()
     growing = st.session_state[keys.GROWING] = not evolving.complete(recording)
     st.fragment(_life, run_every=LIFE_POLL_S if growing else None)(recording)
     _drawing_title(recording)

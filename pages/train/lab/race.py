@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.shell import controls, link, nouns, page, state, task
 from pages.stores import cached, runs
-from pages.train.lab import data_race, watch
+from pages.train.lab import data_race, several, watch
 from pages.train.lab.keys import RACE_LOADED as LOADED
 from pages.train.lab.keys import Race, Recipe, Stage
 from pages.views.race import race as race_view
@@ -23,8 +23,15 @@ if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
     from vitviz.training.runs import Run, Status
 
-ONE, EXPERIMENT, DATA = "one", "experiment", "data"
-KINDS = {ONE: "One model", EXPERIMENT: f"Experiment: {TITLE.lower()}", DATA: "Experiment: how much data?"}
+ONE, SEVERAL, EXPERIMENT, DATA = "one", "several", "experiment", "data"
+KINDS = {
+    ONE: "One model",
+    SEVERAL: "Several models",
+    EXPERIMENT: f"Experiment: {TITLE.lower()}",
+    DATA: "Experiment: how much data?",
+}
+RACE, CURVES = "race", "curves"
+LOOKS = {RACE: "Race", CURVES: "Curves"}
 
 
 def is_experiment(run: Run | None) -> bool:
@@ -52,7 +59,10 @@ def choose() -> bool:
 
 def draw_form() -> RunConfig | ValueError:
     """Draws the chosen experiment's controls; the run that they describe, or why it cannot be."""
-    if st.session_state[Race.key("train")] == DATA:
+    kind = st.session_state[Race.key("train")]
+    if kind == SEVERAL:
+        return several.draw_form()
+    if kind == DATA:
         return data_race.draw_form()
     chosen = _choose()
     task.draw(chosen.race)
@@ -94,6 +104,9 @@ def _epochs(dataset: str) -> float:
 
 def fill(config: RunConfig) -> bool:
     """Sets the form to an experiment's settings, in a callback; False, and the form for one model, for other runs."""
+    if several.fill(config):
+        Race.change(train=SEVERAL)
+        return True
     experiment = config.preset == POSITIONS_RACE and bool(config.members)
     data = data_race.is_data_race(config)
     Race.change(train=EXPERIMENT if experiment else DATA if data else ONE)
@@ -121,23 +134,39 @@ def racers(run: Run) -> list[Racer]:
     return found
 
 
+def choose_look() -> None:
+    """Draws the choice between the race, which has the shuffled pictures too, and all curves of its models."""
+    key = Stage.key("look")
+    if controls.segmented(key, "Its models as", tuple(LOOKS), RACE, format_func=LOOKS.__getitem__) == RACE:
+        link.drop(key)
+
+
 def draw_stage(run: Run) -> None:
-    """How the experiment stands and what steers it, then the race, then what its numbers say."""
+    """How the experiment stands and what steers it, then the race or the curves, then what its numbers say."""
     status, config, found = runs.status(run), run.config(), racers(run)
     state_box, steer_box = st.columns([1.2, 1], gap="medium")
     with state_box:
         watch.draw_state(run, status)
     with steer_box:
         watch.draw_steering(run, status, _words(status, len(found)))
-    chance = 1 / config.model.num_classes
-    waiting = "The first accuracies come within seconds." if status.active else "Nothing was measured."
-    race_view(plots.payload(found, chance, config.train.epochs or 1.0, waiting), key="live_lab.race_view")
-    guess = f"The dotted line is what guessing among {config.model.num_classes} answers gives."
+    if st.session_state.get(Stage.key("look")) == CURVES:
+        guess = ""
+        watch.draw_curves(runs.models_of(run), subject(run))
+    else:
+        guess = f"The dotted line is what guessing among {config.model.num_classes} answers gives."
+        _draw_race(config, found, status.active)
     # Of an upload, titles and classes are a stranger's.
     told = [replace(racer, title=plain(racer.title)) for racer in found]
     page.caption(results.describe(told, tuple(map(plain, _classes(run)))) or guess)
     if data_race.is_data_race(config) and status.state == "done":
         nouns.link_to("data", "See it among the stored points", **data_race.beside(config))
+
+
+def _draw_race(config: RunConfig, found: list[Racer], active: bool) -> None:
+    chance = 1 / config.model.num_classes
+    waiting = "The first accuracies come within seconds." if active else "Nothing was measured."
+    longest = max(config.recipe(member).epochs or 1.0 for member in config.members)
+    race_view(plots.payload(found, chance, longest, waiting), key="live_lab.race_view")
 
 
 def _words(status: Status, count: int) -> str:

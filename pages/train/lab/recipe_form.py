@@ -38,7 +38,7 @@ def draw() -> RunConfig | ValueError:
         preset = _recipe()
     with columns[1]:
         dataset = _dataset(preset)
-    preparation = _preparation(preset, dataset)
+    preparation = preparation_of(preset, dataset)
     with columns[2], st.container(horizontal=True, gap="small"):
         with st.popover("Data", icon=":material/database:", width="content"):
             values = _data_group(preset, dataset)
@@ -168,7 +168,8 @@ def _dataset(preset: TrainingPreset) -> str:
     )
 
 
-def _preparation(preset: TrainingPreset, dataset: str) -> Preparation:
+def preparation_of(preset: TrainingPreset, dataset: str) -> Preparation:
+    """How the pictures of a set are brought to what a recipe's model reads."""
     if dataset == preset.train.dataset:
         return preset.preparation
     note = own.own_note(dataset, runs.folder())

@@ -39,7 +39,10 @@ def describe(config: RunConfig) -> str:
         alike = len({family_of(m.model) for m in models}) == 1
         each = f", each a {words}" if alike else ""
         words = f"{len(models)} models in turn ({', '.join(m.title for m in models)}){each}"
-    how = f"{optimizer} at {train.learning_rate:g}, batch {train.batch_size}, {_length(train)}"
+    if len({config.recipe(member) for member in models}) > 1:
+        lengths = dict.fromkeys(_length(config.recipe(member)) for member in models)
+        return f"{words}; {count} parameters; each by its own recipe, {' or '.join(lengths)}"
+    how = f"{optimizer} at {train.learning_rate:g}, batch {train.batch_size}, {_length(train)}{_until(train)}"
     return f"{words}; {count} parameters; {how}"
 
 
@@ -50,6 +53,18 @@ def _length(train: TrainConfig) -> str:
     if train.epochs < 1:
         return f"{percent(train.epochs)} of an epoch"
     return f"{train.epochs:.4g} {'epoch' if train.epochs == 1 else 'epochs'}"
+
+
+def _until(train: TrainConfig) -> str:
+    """What ends it before its time."""
+    said = []
+    if train.stop_accuracy is not None:
+        said.append(f"{percent(train.stop_accuracy)} of the held-out pictures are right")
+    if train.patience is not None:
+        said.append(
+            f"{train.patience:g} {'epoch brings' if train.patience == 1 else 'epochs bring'} nothing better"
+        )
+    return f", or until {' or '.join(said)}" if said else ""
 
 
 def model_words(config: ModelConfig) -> str:

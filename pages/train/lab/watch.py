@@ -169,7 +169,9 @@ def draw_steering(run: Run, status: Status, words: str) -> None:
     if status.state in ("failed", "diverged", "interrupted"):
         st.error(_sentence(message), icon=":material/info:")
     else:
-        st.caption(_sentence(message) if message else words)
+        # One that ended by itself before its time says so, and what it reached; of others the message is all.
+        said = [_sentence(message)] if message else []
+        st.caption(" ".join(said + [words] if status.state == "done" or not said else said))
     if changed := _changes(run, runs.log(run.id)):
         st.caption(changed)
 

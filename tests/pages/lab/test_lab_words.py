@@ -42,6 +42,11 @@ def test_a_model_in_words(config: ViTConfig, words: str) -> None:
         ({"epochs": 1.0}, "1 epoch"),
         ({"epochs": 1.75}, "1.75 epochs"),
         ({"epochs": None, "seconds": 20.0}, "20\N{NO-BREAK SPACE}s"),
+        (
+            {"stop_accuracy": 0.97, "patience": 1.0},
+            "3 epochs, or until 97.0\N{NO-BREAK SPACE}% of the held-out pictures are right"
+            " or 1 epoch brings nothing better",
+        ),
     ],
 )
 def test_a_length_in_words(length: dict[str, float | None], words: str) -> None:

@@ -1,0 +1,135 @@
+"""Several models from the lab's form: put into a line-up, started as one run, told apart, and found again in a link."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import said
+from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button, view
+from vitviz.config import CNNConfig, SwinConfig, ViTConfig
+from vitviz.models.presets import GREY_32
+from vitviz.training import lineup
+from vitviz.training.run_config import RunConfig
+from vitviz.training.runs import Run
+from vitviz.training.session import Session
+from vitviz.words import FOREIGN
+
+SEVERAL = {"live_lab__train": "several"}
+PATCH_16 = 'digits_live~="Small"~patch_size=16~depth=1~embed_dim=16~num_heads=2~epochs=0.3~snapshots=3'
+TWO = f"{PATCH_16};{PATCH_16.replace('Small', 'Slow')}~learning_rate=1e-6~batch_size=32"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    run = Run.create(tmp_path_factory.mktemp("trained"), lineup.run_config(lineup.decode(TWO), GREY_32))
+    assert Session(run, device="cpu").perform().state == "done"
+    return run
+
+
+@pytest.fixture
+def run(trained: Run, folder: Path, executor: FakeExecutor) -> Run:
+    return Run(shutil.copytree(trained.directory, folder / trained.id))
+
+
+def press(app: AppTest, key: str) -> AppTest:
+    app.main.button(key=f"live_lab.{key}").click().run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def names(app: AppTest) -> list[str]:
+    return [
+        button.label.strip(FOREIGN)
+        for button in app.main.button
+        if (button.key or "").startswith("live_lab._out_")
+    ]
+
+
+def test_models_of_the_form_are_put_together_and_trained_in_one_run(
+    open_app: OpenApp, executor: FakeExecutor
+) -> None:
+    app = open_app(PAGE, **SEVERAL)
+    assert any("A run of several needs 2 models or more" in caption.value for caption in app.main.caption)
+    assert start_button(app).proto.disabled and not errors(app)
+    press(app, "_add")
+    app.main.number_input(key="live_lab.depth").set_value(3).run()
+    press(app, "_add")
+    app.main.selectbox(key="live_lab.family").set_value("cnn").run()
+    press(app, "_add")
+    assert names(app) == ["ViT", "ViT Blocks 3", "CNN"]
+    assert any("3 models in turn (ViT, ViT Blocks 3, CNN)" in caption.value for caption in app.main.caption)
+    press(app, "_out_0")
+    start_button(app).click().run()
+    config = executor.orders[-1][1]
+    assert isinstance(config, RunConfig) and config.name == "ViT Blocks 3, CNN"
+    vit, cnn = (member.model for member in config.members)
+    assert isinstance(vit, ViTConfig) and vit.depth == 3 and isinstance(cnn, CNNConfig) and cnn.in_chans == 1
+
+
+def test_one_click_begins_with_three_families_and_the_link_holds_them(
+    open_app: OpenApp, executor: FakeExecutor
+) -> None:
+    app = press(open_app(PAGE, **SEVERAL), "_ready")
+    assert names(app) == ["ViT", "Swin", "CNN"] and not errors(app)
+    again = open_app(PAGE, **SEVERAL, live_lab__lineup=said(app, "live_lab.lineup"))
+    start_button(again).click().run()
+    kinds = [type(member.model) for member in executor.orders[-1][1].members]
+    assert kinds == [ViTConfig, SwinConfig, CNNConfig]
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"dataset": "shapes"}, "all read the same pictures, and the others read Digits"),
+        ({"unit": "seconds"}, "counted in epochs"),
+        ({"depth": "0"}, "Blocks must be an integer of at least 1"),
+    ],
+)
+def test_a_model_that_does_not_fit_says_why(
+    open_app: OpenApp, executor: FakeExecutor, values: dict[str, str], reason: str
+) -> None:
+    app = open_app(
+        PAGE, **SEVERAL, live_lab__lineup=TWO, **{f"live_lab__{key}": v for key, v in values.items()}
+    )
+    assert any(reason in caption.value.replace("\\", "") for caption in app.main.caption)
+    assert app.main.button(key="live_lab._add").proto.disabled and not start_button(app).proto.disabled
+
+
+def test_a_hostile_link_is_an_empty_line_up_and_says_so(open_app: OpenApp, executor: FakeExecutor) -> None:
+    app = open_app(PAGE, **SEVERAL, live_lab__lineup="digits_live~depth=0")
+    assert names(app) == [] and "Blocks must be an integer" in app.main.warning[0].value.replace("\\", "")
+    huge = "digits_live~embed_dim=8192~depth=4000"
+    app = open_app(PAGE, **SEVERAL, live_lab__lineup=f"{huge};{huge}")
+    assert errors(app) and start_button(app).proto.disabled
+
+
+def test_its_models_are_seen_as_a_race_and_as_curves_on_every_axis(open_app: OpenApp, run: Run) -> None:
+    app = open_app(PAGE, live_lab__run=run.id)
+    assert [racer["title"] for racer in view(app, "race_view")[0]["racers"]] == ["Small", "Slow"]
+    app = open_app(PAGE, live_lab__run=run.id, live_lab__look="curves")
+    header, arrays = view(app, "curves")
+    assert [one["name"] for one in header["runs"]] == ["Small", "Slow"]
+    assert {part["run"] for part in header["series"]} == {f"{run.id}/model_1", f"{run.id}/model_2"}
+    steps = [member.status().step for member in run.members()]
+    assert [int(arrays[name][0, -1]) for name in ("series0", "series2")] == steps and steps[0] != steps[1]
+    seconds = arrays["series0"][2]
+    assert (seconds > 0).all() and (seconds[1:] > seconds[:-1]).all()
+
+
+def test_the_settings_of_such_a_run_are_copied_whole(
+    open_app: OpenApp, run: Run, executor: FakeExecutor
+) -> None:
+    app = belongs(open_app(PAGE, live_lab__run=run.id), run)
+    (copy,) = [button for button in app.main.button if button.label == "Copy settings"]
+    copy.click().run()
+    assert names(app) == ["Small", "Slow"]
+    start_button(app).click().run()
+    begun = executor.orders[-1][1]
+    assert replace(begun, name="", owner="", lease_s=None) == replace(
+        run.config(), name="", owner="", created=0.0
+    )

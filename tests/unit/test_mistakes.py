@@ -1,0 +1,73 @@
+"""What becomes of held-out pictures while a model learns, by hand, and how they travel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pages.train.lab import mistakes as lab
+from vitviz.analysis import mistakes
+from vitviz.analysis.mistakes import Moment
+from vitviz.plots import life
+from vitviz.probe.snapshot import Frame, HeldOut, Judged
+
+# Of four pictures: always right, learned, learned and forgotten, never right.
+RIGHT = np.array([[1, 0, 0, 0], [1, 1, 1, 0], [1, 1, 0, 0]], bool)
+
+
+def test_every_wrong_picture_has_its_story() -> None:
+    assert mistakes.story(RIGHT) == [Moment(4, 3, 0, 0, 3), Moment(4, 1, 0, 2, 1), Moment(4, 2, 1, 0, 1)]
+    assert mistakes.forgotten(RIGHT).tolist() == [0, 0, 1, 0]
+    first, _, last = mistakes.story(RIGHT)
+    assert mistakes.describe(first, True) == "3 of 4 held-out pictures are read as something else."
+    assert mistakes.describe(last, False) == (
+        "2 of 4 held-out pictures are read as something else. Of these 1 was right at the snapshot before and 1 was"
+        " right at no snapshot so far; 0 came right since."
+    )
+    labels = np.array([0, 0, 1, 1])
+    said = mistakes.most_forgotten(RIGHT, labels, ("cat", "dog"))
+    assert said == "1 picture came right and went wrong again."
+    twice = np.concatenate([RIGHT, RIGHT[1:]])
+    assert mistakes.most_forgotten(twice, labels, ("cat", "dog")).endswith(
+        "again, one of them (dog) 2 times."
+    )
+    assert mistakes.most_forgotten(RIGHT[:2], labels, ("cat", "dog")) == ""
+
+
+def frames(side: int, colours: bool) -> list[Frame]:
+    dice = np.random.default_rng(0)
+    pictures = dice.integers(0, 256, (4, side, side, 3), dtype=np.uint8)
+    if not colours:
+        pictures = np.broadcast_to(pictures[..., :1], pictures.shape)
+    held_out = HeldOut(np.zeros((4, 1, 8, 8), np.float32), np.array([0, 0, 1, 1]), pictures)
+    made = []
+    for right in RIGHT:
+        guesses = np.where(right, held_out.labels, 1 - held_out.labels)
+        given = np.where(right, 0.8, 0.2)
+        judged = Judged(held_out, guesses, given, np.zeros((2, 2), np.int64), pictures[:1], ("",))
+        made.append(Frame(("cat", "dog"), judged, None))
+    return made
+
+
+def test_guesses_probabilities_and_pictures_travel() -> None:
+    picture = lab.picture(frames(8, colours=False))
+    assert picture.frames is not None and picture.base is not None
+    assert picture.frames[:, 0].tolist() == [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+    assert picture.frames[2, 1].tolist() == [204, 204, 51, 51]
+    assert picture.base.shape == (4, 8, 8) and picture.extra["labels"] == [0, 0, 1, 1]
+    assert "went wrong again" in picture.captions[-1] and "went wrong again" not in picture.captions[0]
+    book = life.cut([picture], 3)
+    assert [len(row) for row in (life.Book(frames=((), (), ())) + book).frames] == [1, 1, 1]
+    assert book.bases[0].data.size == 4 * 8 * 8
+
+
+def test_large_pictures_are_made_small_and_colours_stay() -> None:
+    shown = frames(70, colours=True)[0].judged
+    assert shown is not None
+    made = lab.small(shown.held_out.pictures)
+    assert made.shape == (4, 23, 23, 3)
+    assert made[0, 0, 0].tolist() == shown.held_out.pictures[0, :3, :3].mean(axis=(0, 1)).round().tolist()
+
+
+def test_without_its_pictures_a_run_says_so() -> None:
+    gone = lab.picture([Frame(("cat", "dog"), None, None)])
+    assert gone.kind == "none" and "not on this server" in gone.reason

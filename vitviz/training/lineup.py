@@ -1,0 +1,126 @@
+"""Several models in one run: each a recipe with what was changed of it; as a short text for a link, and as a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote, unquote
+
+from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
+from vitviz.training.presets import TRAINING_PRESETS
+from vitviz.training.run_config import MOST_MEMBERS, Member, RunConfig, clean_name
+
+PRESET = "several"  # begins the preset's name of such a run; after a colon the first model's recipe
+SHARED = ("dataset", "validation_fraction", "threads")  # one set of held-out pictures, one process
+_BETWEEN, _PART = ";", "~"  # of models, of what is said of one
+_PLAIN = '",.[]:-_+ ()'
+# One click: three families on digits, each long enough to learn, so that a class sees the end.
+READY = 'digits_live~="ViT";digits_swin~="Swin"~epochs=12;digits_cnn~="CNN"~epochs=12'
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model of a line-up, and the recipe that it began as."""
+
+    recipe: str
+    title: str
+    model: ModelConfig
+    train: TrainConfig
+
+
+def encode(entries: Sequence[Entry]) -> str:
+    """The line-up as text, such as 'digits_live~="ViT"~depth=3;digits_cnn~="CNN"': only what differs is said."""
+    return _BETWEEN.join(_encoded(entry) for entry in entries)
+
+
+def decode(text: str) -> tuple[Entry, ...]:
+    """The line-up that `encode` wrote.
+
+    Raises:
+        ValueError: if a recipe is not known, a value does not fit, or there are too many models.
+    """
+    parts = [part for part in text.split(_BETWEEN) if part]
+    if len(parts) > MOST_MEMBERS:
+        raise ValueError(f"a run trains up to {MOST_MEMBERS} models, received {len(parts)}")
+    return tuple(_decoded(part) for part in parts)
+
+
+def run_config(entries: Sequence[Entry], preparation: Preparation) -> RunConfig:
+    """One run that trains them in turn; what they must share is the first one's.
+
+    Raises:
+        ValueError: if there are fewer than two, or they do not fit together.
+    """
+    if not entries:
+        raise ValueError("a run of several models needs two of them, received none")
+    first = entries[0]
+    shared = {name: getattr(first.train, name) for name in SHARED}
+    members = tuple(
+        Member(f"model_{i + 1}", entry.title, entry.model, replace(entry.train, **shared))
+        for i, entry in enumerate(entries)
+    )
+    name = clean_name(", ".join(entry.title for entry in entries))
+    return RunConfig(first.model, preparation, first.train, name, f"{PRESET}:{first.recipe}", members=members)
+
+
+def is_lineup(config: RunConfig) -> bool:
+    """Whether a run is of this kind."""
+    return bool(config.members) and (config.preset or "").partition(":")[0] == PRESET
+
+
+def entries_of(config: RunConfig, otherwise: str) -> tuple[Entry, ...]:
+    """The line-up of such a run; `otherwise` is the recipe of one whose own is not known."""
+    recipe = (config.preset or "").partition(":")[2]
+    recipe = recipe if recipe in TRAINING_PRESETS else otherwise
+    return tuple(
+        Entry(recipe, member.title, member.model, config.recipe(member)) for member in config.members
+    )
+
+
+def _encoded(entry: Entry) -> str:
+    preset = TRAINING_PRESETS[entry.recipe]
+    said = {"": entry.title}
+    model = to_dict(entry.model)
+    if entry.model.kind != preset.model.kind:
+        said |= {"kind": entry.model.kind} | _changed(model, to_dict(type(entry.model)()))
+    else:
+        said |= _changed(model, to_dict(preset.model))
+    said |= _changed(to_dict(entry.train), to_dict(preset.train))
+    values = (f"{name}={_quoted(value)}" for name, value in said.items())
+    return _PART.join([entry.recipe, *values])
+
+
+def _quoted(value: Any) -> str:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return quote(text, safe=_PLAIN).replace(_PART, "%7E")  # which `quote` leaves as it is
+
+
+def _changed(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in now.items() if value != before[name]}
+
+
+def _decoded(text: str) -> Entry:
+    recipe, *parts = text.split(_PART)
+    if recipe not in TRAINING_PRESETS:
+        raise ValueError(f"there is no recipe {recipe[:40]!r}")
+    preset = TRAINING_PRESETS[recipe]
+    said: dict[str, Any] = {}
+    for part in parts:
+        name, _, value = part.partition("=")
+        try:
+            said[name] = json.loads(unquote(value))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{name[:40]!r} has no value that can be read") from error
+    title = clean_name(str(said.pop("", preset.title)))
+    train = to_dict(preset.train)
+    own = {name: said.pop(name) for name in [*said] if name in train and name != "kind"}
+    kind = said.pop("kind", preset.model.kind)
+    before = to_dict(preset.model) if kind == preset.model.kind else {"kind": kind}
+    model, recipe_of = from_dict(before | said), from_dict(train | own)
+    if isinstance(model, Preparation | TrainConfig) or not isinstance(recipe_of, TrainConfig):
+        raise ValueError(f"{recipe} describes no model")
+    if recipe_of.start_from is not None:
+        raise ValueError("the models of a line-up begin with random weights")
+    return Entry(recipe, title, model, recipe_of)
