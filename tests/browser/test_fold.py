@@ -34,6 +34,7 @@ BOTTOM_OF_TEXT = """node => {
 }"""
 
 
+@pytest.mark.slow  # every page
 @pytest.mark.parametrize(("width", "height", "highest"), [(853, 533, 480), (390, 844, 620)])
 def test_the_picture_begins_above_the_fold(visit: Visit, width: int, height: int, highest: int) -> None:
     page = visit("words", width=width, height=height)

@@ -141,6 +141,7 @@ def test_on_a_phone_the_curves_begin_on_the_first_screen(visit: Visit, runs: tup
     expect(page.get_by_label("Mixup α", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_zoom_is_read_and_left_by_keys_and_mouse(visit: Visit, runs: tuple[Run, Run]) -> None:
     page = lab(visit, runs[0])
     last = step_in(read_at(page, 1.0))
@@ -249,6 +250,7 @@ LOSE = """async () => {
 }"""
 
 
+@pytest.mark.slow
 def test_a_reload_and_a_browser_that_has_lost_leaves_get_all_again(
     visit: Visit, runs: tuple[Run, Run]
 ) -> None:
@@ -272,6 +274,7 @@ def test_a_reload_and_a_browser_that_has_lost_leaves_get_all_again(
     assert attention.screenshot() == drawn
 
 
+@pytest.mark.slow
 def test_every_mistake_is_shown_by_its_pair_and_follows_the_timeline(
     visit: Visit, runs: tuple[Run, Run]
 ) -> None:

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.browser
 MOST = 0.1  # web.dev/cls: what is called good
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phone", [False, True], ids=["wide", "phone"])
 def test_what_a_first_visit_sees_stays_in_its_place(browser: Browser, server_url: str, phone: bool) -> None:
     for slug in ("", "block") if phone else ("", "block", "swin"):

@@ -132,7 +132,7 @@ def walk(page: Page, first: int, how: str) -> None:
     expect(panel(page)).to_contain_text("That was the last stop.")
 
 
-@pytest.mark.parametrize("how", ["mouse", "keys"])
+@pytest.mark.parametrize("how", ["mouse", pytest.param("keys", marks=pytest.mark.slow)])
 def test_the_first_lesson_is_walked_to_its_last_stop(visit: Visit, how: str) -> None:
     walk(visit("?lesson=fifteen&stop=2"), 2, how)
     assert isinstance(LESSON.stops[0].check, Pinned)  # the map has tests of its own
@@ -142,6 +142,7 @@ def test_the_first_lesson_is_walked_on_a_phone_by_touch(visit: Visit) -> None:
     walk(visit("?lesson=fifteen&stop=1", width=390, height=844, has_touch=True), 1, "touch")
 
 
+@pytest.mark.slow
 def test_presenting_walks_by_arrow_keys_and_escape_leaves(visit: Visit) -> None:
     page = visit("?lesson=fifteen&stop=7")
     at_stop(page, 7)

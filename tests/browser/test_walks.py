@@ -243,6 +243,7 @@ def press(page: Page, way: str, slug: str) -> None:
     expect(page.get_by_role("heading", level=1, name=registry.BY_SLUG[slug].title)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_lecturer_hands_out_a_link_and_walks_back_and_forth(visit: Visit) -> None:
     page = visit(
         "attention?model=checkpoint:cifar10_vit&image=sample:coffee&pin=cls&attention.style=heat&attention.layer=2"

@@ -183,6 +183,7 @@ def test_an_exercise_gives_no_answer_of_its_own_away() -> None:
     assert "exercises/given_vit.py" not in held["vit"] and "exercises/given_vit.py" in held["accuracy"]
 
 
+@pytest.mark.slow  # a process of its own
 @pytest.mark.parametrize("slug", ["patchify", "without_cls"])
 def test_pytest_itself_runs_a_downloaded_exercise(tmp_path: Path, slug: str) -> None:
     zipfile.ZipFile(io.BytesIO(zipped((slug,), solved=True))).extractall(tmp_path)

@@ -86,6 +86,7 @@ def test_a_run_is_trained_to_its_end_in_another_process(executor: LocalExecutor)
     assert run.records()[0][-1]["split"] == "test"
 
 
+@pytest.mark.slow  # a process that trains
 def test_runs_wait_in_order_and_nobody_takes_every_place(executor: LocalExecutor) -> None:
     first, second = executor.start(config("ann")), executor.start(config("ann"))
     assert (executor.place(first), executor.place(second)) == (None, 1)
@@ -130,12 +131,14 @@ def test_a_visitor_cannot_fill_the_queue(executor: LocalExecutor) -> None:
         executor.submit(runs[0])
 
 
+@pytest.mark.slow  # a process that trains
 def test_pause_step_and_resume_reach_the_trainer(executor: LocalExecutor) -> None:
     run = executor.start(config("ann"))
     eventually(lambda: training(run))
     obeys(executor, run)
 
 
+@pytest.mark.slow  # a process that trains
 def test_a_killed_worker_is_noticed_and_its_run_goes_on(executor: LocalExecutor) -> None:
     run = executor.start(config("ann"))
     eventually(lambda: training(run))

@@ -363,6 +363,7 @@ def test_an_experiment_is_renamed_copied_and_deleted_whole(tmp_path: Path) -> No
     assert [found.id for found in list_runs(tmp_path)] == [run.id]
 
 
+@pytest.mark.slow  # a process that trains
 def test_a_worker_trains_it_in_one_place_and_a_kill_costs_no_member_its_step(tmp_path: Path) -> None:
     executor, beat = LocalExecutor(tmp_path, slots=1, warm=False), threading.Event()
 
