@@ -11,13 +11,14 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.beyond.on_picture import faces, guess, hand, taking
+from pages.beyond.on_picture import faces, guess, hand, parts, taking
 from pages.beyond.on_picture.hand import Hand
 from pages.beyond.on_picture.taking import Taken
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from vitviz.analysis.assembly import Part, assembled, cut, emptied, encode, put_wrong
 from vitviz.analysis.changes import CHANGES, WHOLE, changed
+from vitviz.probe.robustness import Sweep
 from vitviz.words import percent
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
@@ -172,12 +173,12 @@ def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> No
 def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None:
     from pages.stores import cached, catalogue, visit
 
-    parts = (Part(4, 4, 8, 6, 18, 20), cut(20, 4, 6, 6))
-    app = open_app(PAGE, on_picture__view="parts", on_picture__apart=encode(parts), **OPEN)
+    put = (Part(4, 4, 8, 6, 18, 20), cut(20, 4, 6, 6))
+    app = open_app(PAGE, on_picture__view="parts", on_picture__apart=encode(put), **OPEN)
     header, arrays = message(app, "on_picture.parts")
     own = np.array(np.broadcast_to(cached.dataset("digits").test_images[3], (32, 32, 3)))
     assert header["parts"] == [[4, 4, 8, 6, 18, 20], [20, 4, 6, 6, 20, 4]]
-    assert np.array_equal(arrays["frames"], [own, assembled(own, parts), emptied(own, parts)])
+    assert np.array_equal(arrays["frames"], [own, assembled(own, put), emptied(own, put)])
     choices = catalogue.models(visit.Visit("x" * 22))
     lost = []
     for i, key in enumerate(MODELS.split(",")):
@@ -189,7 +190,7 @@ def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None
     assert header["watched"] == header["truth"] == int(cached.dataset("digits").test_labels[3])
     if max(lost) > 0:
         assert f"{_names()[int(np.argmax(lost))]} loses most" in captions(app)
-    assert said(app, "on_picture.apart") == encode(parts)
+    assert said(app, "on_picture.apart") == encode(put)
 
 
 def test_parts_begin_on_the_cat_and_a_guess_is_answered_by_one_click(open_app: OpenApp) -> None:
@@ -215,8 +216,29 @@ def test_parts_begin_on_the_cat_and_a_guess_is_answered_by_one_click(open_app: O
         assert f"{percent(float(before))} → {percent(float(now))}" in text
     lost = after["chances"][:, 0, watched] - after["chances"][:, 1, watched]
     assert ("right" if lost.argmax() == 1 else "not so") in text
-    keeps = [one.argmax(-1)[0] == one.argmax(-1)[1] for one in after["chances"]]
-    assert ("so it is on this picture" in text) == (keeps[0] and not keeps[1])
+    blind = any(one[0].argmax() != header["truth"] for one in after["chances"])
+    assert ("cannot show it" in text) == blind
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ((3, 3, 3, 5), "the CNN keeps its answer and the ViT changes its answer: so it is on this picture"),
+        ((3, 5, 3, 3), "the CNN changes its answer and the ViT keeps its answer: not so on this picture"),
+        ((3, 3, 6, 6), "cannot show it: whole as it is, the ViT takes it for frog."),
+    ],
+)
+def test_the_lectures_claim_is_tested_of_who_knows_the_picture(answers: tuple[int, ...], words: str) -> None:
+    chances, views = np.eye(10)[list(answers)], np.zeros((1, 2, 2))
+    sweeps = [Sweep(one[None], views, "gradient") for one in chances]
+    told = [
+        parts.Told(family, family, whole, wrong, wrong)
+        for family, whole, wrong in (("CNN", *sweeps[:2]), ("ViT", *sweeps[2:]))
+    ]
+    classes = [f"c{i}" for i in range(10)]
+    classes[6] = "frog"
+    assert words in parts.claim(told, 3, classes)
+    assert parts.claim(told[:1], 3, classes) == ""
 
 
 @pytest.mark.parametrize("apart", ["", "zzz", "001100" * 9, "__" * 3])

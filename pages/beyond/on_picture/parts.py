@@ -87,7 +87,7 @@ def draw() -> None:
     show(of, parts, named, found, plots.Told(watched, of.truth, mark, taken.apart_seen))
     page.caption(describe(found, parts, watched, of.classes))
     if guessed:
-        st.markdown(measured(found, keys.index(guessed) if guessed in keys else -1, watched, of.classes))
+        st.markdown(measured(of, found, keys.index(guessed) if guessed in keys else -1, watched))
         guess.again()
         faces.draw()
     literature.say("parts")
@@ -205,7 +205,7 @@ def describe(found: Sequence[Told], parts: Parts, watched: int, classes: Sequenc
     )
 
 
-def measured(found: Sequence[Told], guessed: int, watched: int, classes: Sequence[str]) -> str:
+def measured(of: Compared, found: Sequence[Told], guessed: int, watched: int) -> str:
     """What one click does to every model, whether the guess was right, and whether the lecture's claim holds here."""
     lost = [one.lost(watched) for one in found]
     most = int(np.argmax(lost))
@@ -216,26 +216,36 @@ def measured(found: Sequence[Told], guessed: int, watched: int, classes: Sequenc
         f"{plain(one.name)} {percent(one.chances(one.whole, watched))} → {percent(one.chances(one.wrong, watched))}"
         for one in found
     )
-    what = plain(classes[watched])
+    what = plain(of.classes[watched])
     who = (
         f"**{plain(found[most].name)}** loses most of its {what}, {100 * lost[most]:.1f} points"
         if lost[most] > 0
         else f"no model loses any of its {what}"
     )
-    return f"{verdict}Put together wrong with one click, {who}. {each}. {claim(found)}".strip()
+    return f"{verdict}Put together wrong with one click, {who}. {each}. {claim(found, of.truth, of.classes)}".strip()
 
 
-def claim(found: Sequence[Told]) -> str:
-    """The lecture's sentence against what CNN and ViT answer here; '' where there are not both."""
+def claim(found: Sequence[Told], truth: int, classes: Sequence[str]) -> str:
+    """The lecture's sentence against what CNN and ViT answer here; '' where there are not both.
+
+    Who does not know the whole picture has nothing to lose: of it the sentence is not tested.
+    """
     first = {one.family: one for one in reversed(found)}
     if not {"CNN", "ViT"} <= first.keys():
         return ""
-    cnn, vit = first["CNN"], first["ViT"]
-    agrees = cnn.keeps and not vit.keeps
+    said = "The lecture: a CNN still takes a scrambled face for a face, a ViT sees that the parts lie wrong."
+    both = {family: first[family] for family in ("CNN", "ViT")}
+    blind = [family for family, one in both.items() if truth >= 0 and int(one.whole.answers[0]) != truth]
+    if blind:
+        takes = " and ".join(
+            f"the {family} takes it for {plain(classes[int(both[family].whole.answers[0])])}"
+            for family in blind
+        )
+        return f"{said} This picture cannot show it: whole as it is, {takes}."
     does = {True: "keeps its answer", False: "changes its answer"}
+    agrees = both["CNN"].keeps and not both["ViT"].keeps
     return (
-        "The lecture says that a CNN still takes a scrambled face for a face and a ViT sees that the parts lie wrong."
-        f" Here the CNN {does[cnn.keeps]} and the ViT {does[vit.keeps]}:"
+        f"{said} Here the CNN {does[both['CNN'].keeps]} and the ViT {does[both['ViT'].keeps]}:"
         f" {'so it is on this picture' if agrees else 'not so on this picture'}."
     )
 

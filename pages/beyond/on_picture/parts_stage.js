@@ -21,11 +21,11 @@ export class PartsStage {
     this.wrong = button(row, 'Put together wrong', () => this.go(putWrong(this.parts, this.size)));
     this.back = button(row, 'Whole again', () => this.go(whole(this.parts)));
     this.cutter = button(row, 'Cut a new part', (event) => this.begin(event.detail === 0));
-    this.less = button(row, 'Take this cut back', () => this.remove(this.last));
+    this.less = button(row, 'Remove this part', () => this.remove(this.last));
     this.toggle = button(row, 'What the models see', see);
     this.hint = el(parent, 'div', { class: 'vv-muted op-hint' });
     this.photo = photo(root);
-    this.last = 0; // the part that was touched last
+    this.last = -1; // the part that was touched last
     this.cutting = false;
     this.over.onpointerdown = (event) => this.open(event);
   }
@@ -48,7 +48,7 @@ export class PartsStage {
     this.now = now;
     this.parts = parts;
     this.seen = seen;
-    this.last = Math.min(this.last, parts.length - 1);
+    if (this.last >= parts.length) this.last = -1;
     this.say();
     if (this.going === parts) return; // they are on their way
     this.going = null;
@@ -67,7 +67,7 @@ export class PartsStage {
     this.cutter.disabled = full;
     this.cutter.title = full ? `${header.most} parts are the most` : '';
     this.cutter.setAttribute('aria-pressed', String(this.cutting));
-    this.less.disabled = this.parts.length < 2;
+    this.less.disabled = this.parts.length < 2 || this.last < 0;
     this.toggle.style.display = header.photograph ? '' : 'none';
     this.toggle.setAttribute('aria-pressed', String(this.seen));
     this.hint.textContent = this.cutting
@@ -149,6 +149,12 @@ export class PartsStage {
     });
   }
 
+  touch(i) {
+    this.last = i;
+    this.say();
+    this.place(this.parts);
+  }
+
   put(i, x, y, done) {
     this.last = i;
     this.tell(
@@ -166,8 +172,7 @@ export class PartsStage {
       node.setPointerCapture(event.pointerId);
       const [x, y] = this.placeOf(event);
       grip = [x - this.parts[i].x, y - this.parts[i].y];
-      this.last = i;
-      this.place(this.parts);
+      this.touch(i);
     };
     const follow = (event, done) => {
       if (!grip) return;
@@ -178,10 +183,7 @@ export class PartsStage {
     node.onpointermove = (event) => follow(event, false);
     node.onpointerup = (event) => follow(event, true);
     node.onpointercancel = () => (grip = null);
-    node.onfocus = () => {
-      this.last = i;
-      this.place(this.parts);
-    };
+    node.onfocus = () => this.touch(i);
     node.onkeydown = (event) => this.key(event, i);
   }
 
@@ -190,8 +192,7 @@ export class PartsStage {
     if (event.key === 'Delete' || event.key === 'Backspace') this.remove(i);
     else if (event.key === 'Home') this.put(i, part.left, part.top, true);
     else if (ARROWS[event.key] && event.shiftKey) this.cutElsewhere(i, ...ARROWS[event.key]);
-    else if (ARROWS[event.key])
-      this.put(i, part.x + ARROWS[event.key][0], part.y + ARROWS[event.key][1], true);
+    else if (ARROWS[event.key]) this.put(i, part.x + ARROWS[event.key][0], part.y + ARROWS[event.key][1], true);
     else if (event.key === '+' || event.key === '-') this.resize(i, event.key === '+' ? 1 : -1);
     else return;
     event.preventDefault();
@@ -221,7 +222,8 @@ export class PartsStage {
   }
 
   remove(i) {
-    if (this.parts.length < 2) return;
+    if (this.parts.length < 2 || i < 0) return;
+    this.last = -1;
     this.tell(
       this.parts.filter((_, k) => k !== i),
       true,
