@@ -65,7 +65,7 @@ def answers(picture: np.ndarray) -> list[tuple[str, float]]:
 
 
 def shown(page: Page) -> list[str]:
-    return page.locator("[data-component=sweep_view] .op-answer").all_text_contents()
+    return page.locator("[data-component] .op-answer").all_text_contents()
 
 
 def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit: Visit) -> None:

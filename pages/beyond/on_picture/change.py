@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pages.beyond.on_picture import choosing, guess, hand, literature, stored
 from pages.beyond.on_picture.choosing import Compared
-from pages.beyond.on_picture.hand import Begun, Hand
+from pages.beyond.on_picture.hand import Hand
 from pages.beyond.on_picture.sweep_view import sweep_view
 from pages.shell import controls, page
 from pages.stores import cached
@@ -75,7 +75,8 @@ def draw() -> None:
         prompt = f"{CHANGES[said.kind].title}: which model keeps its answer to this picture longest?"
         guess.ask(keys, of.names, prompt)
     revealed = bool(guessed.guess)
-    show(of, changed_of(of, said.kind, setting), found, begun, revealed=revealed)
+    start = plots.Start(begun.hand.__dict__, begun.mark, of.truth, revealed, setting.place)
+    show(of, changed_of(of, said.kind, setting), found, start)
     tell(of, said.kind, moved, found, guessed.guess)
     stored.tell(of, said.kind, revealed=revealed)
     literature.say("change")
@@ -87,14 +88,13 @@ def draw() -> None:
     )
 
 
-def show(of: Compared, what: plots.Changed, found: Sequence[Sweep], begun: Begun, *, revealed: bool) -> None:
+def show(of: Compared, what: plots.Changed, found: Sequence[Sweep], start: plots.Start) -> None:
     """The picture with its slider, and every model's answer to it."""
     answered = [
         plots.Answered(name, one.by, one.probabilities, one.views)
         for name, one in zip(of.names, found, strict=True)
     ]
     ground = choosing.ground(of.image, of.preparation, of.offset)
-    start = plots.Start(begun.hand.__dict__, begun.mark, of.truth, revealed)
     curve = stored.curve(of, what.name)
     sweep_view(plots.payload(what, answered, ground, of.classes, start, curve), key=VIEW)
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.shell import controls, link
+from pages.shell import controls, link, state
 from vitviz.analysis.assembly import Parts, decode, encode
 
-_BEGUN = "on_picture._apart"  # of the session: its Begun
-_NOW = "on_picture._apart_now"  # of the session: (mark, Taken), which outlives the view
+_BEGUN = "on_picture._apart"  # of the session: its Begun; among what is kept the same with what is taken now
 
 
 @dataclass(frozen=True)
@@ -45,15 +44,16 @@ def now(
     """
     told = {field: link.take(Taken.key(field)) for field in ("apart", "apart_seen")}
     begun: Begun | None = st.session_state.get(_BEGUN)
+    kept: Begun | None = st.session_state.get(state.KEPT, {}).get(_BEGUN)
     if begun is None or begun.of != of or any(said is not None for said in told.values()):
-        start = Taken(encode(otherwise()), begun is not None and begun.taken.apart_seen)
-        begun = Begun(1 if begun is None else begun.mark + 1, of, parsed(told, start, size))
-        st.session_state[_BEGUN] = begun
-    mark, kept = st.session_state.get(_NOW, (0, begun.taken))
+        before = kept.taken if kept is not None and kept.of == of else Taken(encode(otherwise()), False)
+        begun = Begun(1 if begun is None else begun.mark + 1, of, parsed(told, before, size))
+        st.session_state[_BEGUN] = kept = begun
+    taken = begun.taken if kept is None else kept.taken
     moved: dict[str, Any] = (st.session_state.get(view) or {}).get("moved") or {}
-    taken = kept if mark == begun.mark else begun.taken
-    taken = parsed(moved, taken, size) if moved.get("mark") == begun.mark else taken
-    st.session_state[_NOW] = (begun.mark, taken)
+    if moved.get("mark") == begun.mark:
+        taken = parsed(moved, taken, size)
+    st.session_state.setdefault(state.KEPT, {})[_BEGUN] = Begun(begun.mark, of, taken)
     link.put(Taken.key("apart"), taken.apart)
     link.put(Taken.key("apart_seen"), controls.encode(taken.apart_seen))
     parts = decode(taken.apart, size)
