@@ -41,6 +41,7 @@ IN_BROWSER = {
     "layout_shift": "--pages lessons",
     "live_updates": "--small",
     "message_bytes": "--small",
+    "on_picture": "--small",
     "similarity_grid": "--repeats 1 --browser",
 }
 

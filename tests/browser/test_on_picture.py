@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,14 @@ import torch
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from vitviz.analysis.assembly import assembled, encode, put_wrong
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
+from vitviz.config import Preparation
+from vitviz.data.face_parts import parts_of
+from vitviz.data.preparation import prepare
+from vitviz.data.samples import load_sample
+from vitviz.words import percent
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 Visit = Callable[..., Page]
@@ -58,7 +65,7 @@ def answers(picture: np.ndarray) -> list[tuple[str, float]]:
 
 
 def shown(page: Page) -> list[str]:
-    return page.locator("[data-component=sweep_view] .op-answer").all_text_contents()
+    return page.locator("[data-component] .op-answer").all_text_contents()
 
 
 def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit: Visit) -> None:
@@ -109,3 +116,42 @@ def test_a_cover_is_dragged_and_pieces_change_places(visit: Visit) -> None:
     page.goto(page.url.replace("kind=occlude", "kind=pieces"))
     page.get_by_role("button", name="Put it together wrong").click()
     page.wait_for_url("**on_picture.pieces=dcfe98ba54761032**")
+
+
+def test_a_face_is_put_together_wrong_by_a_click_by_hand_and_by_keys(visit: Visit) -> None:
+    page = visit("on_your_picture?model=checkpoint:cifar10_vit&image=sample:cat&on_picture.view=parts")
+    view = page.locator("[data-component=parts_view]")
+    expect(view).to_have_attribute("data-ready", "true", timeout=120_000)  # five models are loaded
+    parts = tuple(parts_of("cat", (0.0, 75.5, 300.0), 32).values())
+    before = shown(page)
+    view.get_by_role("button", name="Put together wrong").click()
+    wrong = put_wrong(parts, 32)
+    expect(view).to_have_attribute("data-parts", encode(wrong))  # the server has answered to it
+    assert (
+        shown(page)
+        == [f"{name} {percent(chance)}" for name, chance in answers(assembled(seen_cat(), wrong))]
+        != before
+    )
+    view.get_by_role("button", name="Whole again").click()
+    expect(view).to_have_attribute("data-parts", encode(parts))
+    assert shown(page) == before
+
+    nose = view.get_by_role("button", name="nose")
+    box = nose.bounding_box()
+    assert box is not None
+    pixel = box["width"] / parts[2].width
+    page.mouse.move(box["x"] + 10, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 10 - 6 * pixel, box["y"] + 10 - 10 * pixel, steps=5)
+    page.mouse.up()
+    nose.press("ArrowLeft")
+    moved = replace(parts[2], x=parts[2].x - 7, y=parts[2].y - 10)
+    expect(view).to_have_attribute("data-parts", encode((*parts[:2], moved, parts[3])))
+    page.wait_for_url(f"**on_picture.apart={encode((*parts[:2], moved, parts[3]))}**")
+    page.reload()
+    expect(view).to_have_attribute("data-parts", encode((*parts[:2], moved, parts[3])), timeout=120_000)
+
+
+def seen_cat() -> np.ndarray:
+    """What the models read of the cat."""
+    return prepare(load_sample("cat"), Preparation(image_size=32)).shown

@@ -73,7 +73,7 @@ def test_every_drawer_opens(open_app: OpenApp, page: str, view: dict[str, str], 
 
 COMPARING = {
     "inside/layers": ("layers", ("colours", "channels", "token", "alike", "probe", "sinks")),
-    "beyond/on_picture": ("on_picture", ("change", "shift", "kernels")),
+    "beyond/on_picture": ("on_picture", ("change", "parts", "shift", "kernels")),
     "beyond/hybrids": ("hybrids", ("stem", "training", "asked", "flat")),
     "beyond/which": ("which_model", ("board", "papers", "length", "guide")),
     "beyond/data": ("data", ("sizes", "time", "augmented", "papers")),

@@ -9,12 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from streamlit.testing.v1 import AppTest
 
-from pages.beyond.on_picture import guess, hand
+from pages.beyond.on_picture import faces, guess, hand, parts, taking
 from pages.beyond.on_picture.hand import Hand
+from pages.beyond.on_picture.taking import Taken
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
+from vitviz.analysis.assembly import Part, assembled, cut, emptied, encode, put_wrong
 from vitviz.analysis.changes import CHANGES, WHOLE, changed
+from vitviz.probe.robustness import Sweep
 from vitviz.words import percent
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
@@ -164,6 +168,126 @@ def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> No
     a, b = (one["blocks.3.attn"][0, 0, 0] for one in rows)
     (text,) = [line.value for line in app.main.caption if "are computed from each picture" in line.value]
     assert f"head 1 of layer 4 keeps {100 * np.minimum(a, b).sum():.0f}\N{NO-BREAK SPACE}%" in text
+
+
+def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None:
+    from pages.stores import cached, catalogue, visit
+
+    put = (Part(4, 4, 8, 6, 18, 20), cut(20, 4, 6, 6))
+    app = open_app(PAGE, on_picture__view="parts", on_picture__apart=encode(put), **OPEN)
+    header, arrays = message(app, "on_picture.parts")
+    own = np.array(np.broadcast_to(cached.dataset("digits").test_images[3], (32, 32, 3)))
+    assert header["parts"] == [[4, 4, 8, 6, 18, 20], [20, 4, 6, 6, 20, 4]]
+    assert np.array_equal(arrays["frames"], [own, assembled(own, put), emptied(own, put)])
+    choices = catalogue.models(visit.Visit("x" * 22))
+    lost = []
+    for i, key in enumerate(MODELS.split(",")):
+        x = torch.tensor(arrays["frames"][:2, None, ..., 0] / 255 - 0.5, dtype=torch.float32) / 0.5
+        with torch.no_grad():
+            wanted = cached.loaded(choices[key]).model(x).softmax(-1).numpy()
+        assert np.allclose(arrays["chances"][i], wanted, atol=1e-5)
+        lost.append(float(wanted[0, header["watched"]] - wanted[1, header["watched"]]))
+    assert header["watched"] == header["truth"] == int(cached.dataset("digits").test_labels[3])
+    if max(lost) > 0:
+        assert f"{_names()[int(np.argmax(lost))]} loses most" in captions(app)
+    assert said(app, "on_picture.apart") == encode(put)
+
+
+def test_parts_begin_on_the_cat_and_a_guess_is_answered_by_one_click(open_app: OpenApp) -> None:
+    models = "preset:cnn_cifar10,preset:vit_cifar10"
+    chosen = {"model": "preset:vit_cifar10", "image": "sample:cat", "on_picture__models": models}
+    app = open_app(PAGE, on_picture__view="parts", **chosen)
+    header, arrays = message(app, "on_picture.parts")
+    assert list(header["named"]) == ["left eye", "right eye", "nose", "ear"]
+    assert [part[:4] for part in header["parts"]] == list(header["named"].values())
+    assert all(part[:2] == part[4:] for part in header["parts"]) and "Every part lies where" in captions(app)
+    told = open_app(PAGE, on_picture__view="parts", on_picture__guess="preset:vit_cifar10", **chosen)
+    (text,) = [line.value for line in told.main.markdown if "Put together wrong with one click" in line.value]
+    named = {name: cut(*at) for name, at in header["named"].items()}
+    wrong = open_app(
+        PAGE,
+        on_picture__view="parts",
+        on_picture__apart=encode(put_wrong(tuple(named.values()), 32)),
+        **chosen,
+    )
+    _, after = message(wrong, "on_picture.parts")
+    watched = header["watched"]
+    for before, now in zip(arrays["chances"][:, 0, watched], after["chances"][:, 1, watched], strict=True):
+        assert f"{percent(float(before))} → {percent(float(now))}" in text
+    lost = after["chances"][:, 0, watched] - after["chances"][:, 1, watched]
+    assert ("right" if lost.argmax() == 1 else "not so") in text
+    assert header["truth"] == -1 and "cannot show it" not in text  # a preset's classes have no names
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ((3, 3, 3, 5), "the CNN keeps its answer and the ViT changes its answer: so it is on this picture"),
+        ((3, 5, 3, 3), "the CNN changes its answer and the ViT keeps its answer: not so on this picture"),
+        ((3, 3, 6, 6), "cannot show it: whole as it is, the ViT takes it for frog."),
+    ],
+)
+def test_the_lectures_claim_is_tested_of_who_knows_the_picture(answers: tuple[int, ...], words: str) -> None:
+    chances, views = np.eye(10)[list(answers)], np.zeros((1, 2, 2))
+    sweeps = [Sweep(one[None], views, "gradient") for one in chances]
+    told = [
+        parts.Told(family, family, whole, wrong, wrong)
+        for family, whole, wrong in (("CNN", *sweeps[:2]), ("ViT", *sweeps[2:]))
+    ]
+    classes = [f"c{i}" for i in range(10)]
+    classes[6] = "frog"
+    assert words in parts.claim(told, 3, classes)
+    assert parts.claim(told[:1], 3, classes) == ""
+
+
+@pytest.mark.parametrize("apart", ["", "zzz", "001100" * 9, "__" * 3])
+def test_a_hostile_arrangement_falls_back(open_app: OpenApp, apart: str) -> None:
+    app = open_app(
+        PAGE, on_picture__view="parts", on_picture__apart=apart, on_picture__apart_seen="x", **OPEN
+    )
+    assert [tuple(part[:4]) for part in message(app, "on_picture.parts")[0]["parts"]] == [
+        (8, 8, 8, 8),
+        (16, 8, 8, 8),
+        (8, 16, 8, 8),
+        (16, 16, 8, 8),
+    ]
+
+
+def test_what_a_browser_says_of_parts_is_checked() -> None:
+    before = Taken(encode((cut(0, 0, 4, 4),)), False)
+    for hostile in ({"apart": 3, "apart_seen": 1}, {"apart": ["0"], "apart_seen": []}, {}):
+        assert taking.parsed(hostile, before, 32) == before
+    moved = encode((Part(0, 0, 4, 4, 9, 9),))
+    assert taking.parsed({"apart": moved, "apart_seen": True}, before, 32) == Taken(moved, True)
+
+
+def test_every_number_of_the_faces_is_in_their_file(open_app: OpenApp) -> None:
+    app = open_app(PAGE, on_picture__view="parts", on_picture__guess="shown", **OPEN)
+    found = faces.stored()
+    assert found is not None
+    (spec,) = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    drawn = {trace["name"]: [] for trace in spec["data"]}
+    for trace in spec["data"]:
+        drawn[trace["name"]] += trace["x"]
+    for name, title in faces.TITLES.items():
+        rows = found.where(model=name)
+        mine = [100 * row["faces"][kind] / row["of"] for kind in faces.ROWS for row in rows]
+        assert drawn[title] == pytest.approx(mine)
+        for kind in faces.ASKED:
+            own = [row["faces"][kind] / row["of"] for row in rows]
+            words = f"{title} {percent(sum(own) / len(own), 0)} ({100 * min(own):.0f} to {100 * max(own):.0f} over"
+            assert words in captions(app)
+    assert found.made[0].date in captions(app) and found.command in captions(app)
+
+
+def test_the_lectures_claim_is_held_against_the_seeds() -> None:
+    assert "as the lecture says" in faces.verdict([0.9, 0.8], [0.7, 0.5])
+    assert "the opposite" in faces.verdict([0.3, 0.4], [0.7, 0.5])
+    assert "overlap" in faces.verdict([0.3, 0.6], [0.7, 0.5])
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(line.value for line in app.main.caption).replace("\\", "")
 
 
 def _names() -> list[str]:

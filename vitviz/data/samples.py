@@ -45,7 +45,8 @@ _SAMPLES = (
 )
 
 
-def _folder() -> Path | None:
+def pictures_folder() -> Path | None:
+    """Where scikit-image keeps its pictures; None where it is not installed."""
     package = find_spec("skimage")  # finds it without importing it
     folders = package.submodule_search_locations if package else None
     return Path(folders[0]) / "data" if folders else None
@@ -54,7 +55,7 @@ def _folder() -> Path | None:
 @lru_cache(maxsize=1)
 def samples() -> tuple[Sample, ...]:
     """The sample pictures whose files are on this machine, in the order to show them."""
-    folder = _folder()
+    folder = pictures_folder()
     return tuple(sample for sample in _SAMPLES if folder is not None and (folder / sample.file).is_file())
 
 
@@ -83,7 +84,7 @@ def load_sample(name: str) -> NDArray[np.uint8]:
     Raises:
         ImageError: if there is no such sample here.
     """
-    folder = _folder()
+    folder = pictures_folder()
     file = sample(name).file
     if folder is None:
         raise ImageError("The sample pictures need scikit-image: install it as requirements.txt says.")

@@ -11,6 +11,8 @@ from vitviz.experiments import (
     data_size,
     data_training,
     deep,
+    face_training,
+    faces,
     gradients,
     one_change,
     robustness,
@@ -28,6 +30,7 @@ EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
 EXPERIMENTS[conv_nets.NAME] = conv_attention.experiment
 EXPERIMENTS[robustness.NAME] = robustness.experiment
 EXPERIMENTS[teaching.NAME] = teaching.experiment
+EXPERIMENTS[faces.NAME] = face_training.experiment
 EXPERIMENTS[deep.NAME] = gradients.experiment
 EXPERIMENTS["one_knob_digits"] = partial(one_change.one_knob, "digits")
 EXPERIMENTS |= {f"one_slip_{dataset}": partial(one_change.one_slip, dataset) for dataset in slips.SEEDS}

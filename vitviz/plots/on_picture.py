@@ -91,13 +91,14 @@ class Start:
 
     hand: where slider, cover and pieces are. mark: of this beginning; what the browser says later counts of it alone.
     truth: the picture's class, -1 where nobody says. revealed: whether the whole way of every model is drawn, or as far
-    as the slider has been.
+    as the slider has been. place: of the cover to which the models have answered.
     """
 
     hand: dict[str, Any]
     mark: int
     truth: int
     revealed: bool
+    place: tuple[float, float] = (0.5, 0.5)
 
 
 def payload(

@@ -10,9 +10,9 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.beyond.on_picture import choosing, guess, hand, stored
+from pages.beyond.on_picture import choosing, guess, hand, literature, stored
 from pages.beyond.on_picture.choosing import Compared
-from pages.beyond.on_picture.hand import Begun, Hand
+from pages.beyond.on_picture.hand import Hand
 from pages.beyond.on_picture.sweep_view import sweep_view
 from pages.shell import controls, page
 from pages.stores import cached
@@ -34,11 +34,6 @@ model over the whole slider:
   model averages its patches the mean of theirs;
 - **gradient × input** for a model without such a row: $\max\bigl(0, \sum x \cdot \partial f_c / \partial x\bigr)$ over
   squares of 2 × 2 pixels, $c$ the class that it answers (Shrikumar et al. 2016).
-
-**What others found** (cited, not measured here). Azulay and Weiss 2019: CNNs trained on ImageNet change their answer
-under shifts of one pixel, because they subsample. Geirhos et al. 2019: CNNs of ImageNet decide by texture more than by
-shape. Naseer et al. 2021, *Intriguing properties of vision transformers*: ViTs lose less than CNNs where patches of
-ImageNet's pictures are hidden or shuffled. Those models are larger and learned from more pictures than the ones here.
 """
 
 
@@ -77,11 +72,14 @@ def draw() -> None:
     keys = [choice.key for choice in of.choices]
     guessed = guess.read(keys, (said.kind, of.image, *keys))
     if not guessed.guess:
-        guess.ask(keys, of.names, said.kind)
+        prompt = f"{CHANGES[said.kind].title}: which model keeps its answer to this picture longest?"
+        guess.ask(keys, of.names, prompt)
     revealed = bool(guessed.guess)
-    show(of, changed_of(of, said.kind, setting), found, begun, revealed=revealed)
+    start = plots.Start(begun.hand.__dict__, begun.mark, of.truth, revealed, setting.place)
+    show(of, changed_of(of, said.kind, setting), found, start)
     tell(of, said.kind, moved, found, guessed.guess)
     stored.tell(of, said.kind, revealed=revealed)
+    literature.say("change")
     page.drawers(
         "on_picture.change",
         math=MATHEMATICS,
@@ -90,16 +88,15 @@ def draw() -> None:
     )
 
 
-def show(of: Compared, what: plots.Changed, found: Sequence[Sweep], begun: Begun, *, revealed: bool) -> None:
+def show(of: Compared, what: plots.Changed, found: Sequence[Sweep], start: plots.Start) -> None:
     """The picture with its slider, and every model's answer to it."""
     answered = [
         plots.Answered(name, one.by, one.probabilities, one.views)
         for name, one in zip(of.names, found, strict=True)
     ]
     ground = choosing.ground(of.image, of.preparation, of.offset)
-    start = plots.Start(begun.hand.__dict__, begun.mark, truth_of(of), revealed)
     curve = stored.curve(of, what.name)
-    sweep_view(plots.payload(what, answered, ground, classes_of(of), start, curve), key=VIEW)
+    sweep_view(plots.payload(what, answered, ground, of.classes, start, curve), key=VIEW)
 
 
 def sweeps(of: Compared, change: str, setting: Setting) -> list[Sweep]:
@@ -149,22 +146,6 @@ def changed_of(of: Compared, change: str, setting: Setting) -> plots.Changed:
     )
 
 
-def classes_of(of: Compared) -> tuple[str, ...]:
-    """The classes that all of the models choose from."""
-    return cached.loaded(of.choices[0], of.steps[0]).classes
-
-
-def truth_of(of: Compared) -> int:
-    """The picture's class as its set says; -1 where nobody says so."""
-    kind, _, number = of.image.partition(":")
-    if kind in ("sample", "upload"):
-        return -1
-    data = cached.dataset(kind)
-    if data.test_labels is None or data.classes != classes_of(of):
-        return -1
-    return int(data.test_labels[int(number)])
-
-
 def tell(of: Compared, change: str, moved: Hand, found: Sequence[Sweep], guessed: str) -> None:
     """What the slider's place says, and where a guess was made what its whole way says."""
     page.caption(describe(of, change, moved, found))
@@ -177,7 +158,7 @@ def tell(of: Compared, change: str, moved: Hand, found: Sequence[Sweep], guessed
 
 def describe(of: Compared, change: str, moved: Hand, found: Sequence[Sweep]) -> str:
     """Who still answers as before at the slider's place, and whose answer has lost most."""
-    start, classes = CHANGES[change].start, classes_of(of)
+    start, classes = CHANGES[change].start, of.classes
     words = plots.strength_words(change, CHANGES[change].values[moved.at], of.grain_px)
     firsts = [int(one.answers[start]) for one in found]
     keeps = sum(int(one.answers[moved.at]) == first for one, first in zip(found, firsts, strict=True))
@@ -205,7 +186,7 @@ def numbers(of: Compared, change: str, found: Sequence[Sweep]) -> None:
     columns: dict[str, list[object]] = {
         name: [] for name in ("model", "strength", "value", "class", "probability")
     }
-    classes = classes_of(of)
+    classes = of.classes
     for name, one in zip(of.names, found, strict=True):
         for value, row in zip(CHANGES[change].values, one.probabilities, strict=True):
             columns["model"] += [name] * len(classes)

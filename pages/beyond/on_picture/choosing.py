@@ -66,6 +66,24 @@ class Compared:
         return cached.prepared(self.image, self.preparation, self.offset).shown
 
     @property
+    def classes(self) -> tuple[str, ...]:
+        """What all of them choose from."""
+        return cached.loaded(self.choices[0], self.steps[0]).classes
+
+    @property
+    def truth(self) -> int:
+        """The picture's class: as its set says, or a sample's that is named like it; -1 where nobody says."""
+        kind, _, name = self.image.partition(":")
+        if kind == "sample":
+            return self.classes.index(name) if name in self.classes else -1
+        if kind == "upload":
+            return -1
+        data = cached.dataset(kind)
+        if data.test_labels is None or data.classes != self.classes:
+            return -1
+        return int(data.test_labels[int(name)])
+
+    @property
     def names(self) -> tuple[str, ...]:
         """What each is called beside the others."""
         return tuple(name_of(choice) for choice in self.choices)

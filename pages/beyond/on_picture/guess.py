@@ -61,12 +61,12 @@ def read(keys: Sequence[str], question: tuple[str, ...]) -> Choice:
     return Choice(value)
 
 
-def ask(keys: Sequence[str], names: Sequence[str], change: str) -> None:
-    """The open question, with its options in a row."""
+def ask(keys: Sequence[str], names: Sequence[str], prompt: str) -> None:
+    """The open question, with the models as its options in a row."""
     named = dict(zip(keys, names, strict=True)) | {SHOWN: "Just show me"}
     st.session_state[_ROW] = None
     st.pills(
-        f":material/quiz: {CHANGES[change].title}: which model keeps its answer to this picture longest?",
+        f":material/quiz: {prompt}",
         list(named),
         key=_ROW,
         format_func=lambda key: named[key],

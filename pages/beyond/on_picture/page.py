@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.beyond.on_picture import change, choosing, guess, kernels, translation
+from pages.beyond.on_picture import change, choosing, guess, kernels, parts, translation
 from pages.beyond.on_picture.hand import Hand
+from pages.beyond.on_picture.taking import Taken
 from pages.shell import controls, page, registry, sections
 
 VIEWS = {
     "change": ("Change the picture", change.draw),
+    "parts": ("A face in parts", parts.draw),
     "shift": ("Does a map move along?", translation.draw),
     "kernels": ("Kernel or head", kernels.draw),
 }
@@ -30,6 +32,7 @@ controls.hold(
     change.Choice,
     guess.Choice,
     Hand,
+    Taken,
     translation.Choice,
     kernels.Choice,
 )

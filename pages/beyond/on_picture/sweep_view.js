@@ -30,7 +30,8 @@ class SweepView {
   update(message) {
     this.now = message;
     this.asking = false;
-    const { hand, mark, neutral } = message.header;
+    const { hand, mark, neutral, place } = message.header;
+    this.root.dataset.place = place.join();
     if (mark !== this.mark) {
       this.mark = mark;
       this.hand = { ...hand };

@@ -1,0 +1,277 @@
+// The picture with its parts: each is dragged by pointer or finger, or moved by keys; new ones are cut from it.
+
+import { button, el } from '../../views/kit/dom.js';
+import { animate, mix } from '../../views/kit/motion.js';
+import { photo } from '../../views/kit/photo.js';
+import { atHome, moved, putWrong, whole } from './parts_link.js';
+import { frameOf } from './sweep_panels.js';
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const WAY_MS = 320;
+const EMPTY = 2; // of the frames: without its parts
+
+export class PartsStage {
+  /** tell(parts, done): where the visitor puts them; done where a drag has come to rest. see(): the other picture. */
+  constructor(root, parent, tell, see) {
+    this.tell = tell;
+    this.box = el(parent, 'div', { class: 'op-apart' });
+    this.node = el(this.box, 'canvas', { class: 'op-picture', role: 'img' });
+    this.over = el(this.box, 'div', { class: 'op-parts' });
+    const row = el(parent, 'div', { class: 'vv-row op-keys' });
+    this.wrong = button(row, 'Put together wrong', () => this.go(putWrong(this.parts, this.size)));
+    this.back = button(row, 'Whole again', () => this.go(whole(this.parts)));
+    this.cutter = button(row, 'Cut a new part', (event) => this.begin(event.detail === 0));
+    this.less = button(row, 'Remove this part', () => this.remove(this.last));
+    this.toggle = button(row, 'What the models see', see);
+    this.hint = el(parent, 'div', { class: 'vv-muted op-hint' });
+    this.photo = photo(root);
+    this.last = -1; // the part that was touched last
+    this.cutting = false;
+    this.over.onpointerdown = (event) => this.open(event);
+  }
+
+  get size() {
+    return this.now.arrays.frames.shape[1];
+  }
+
+  /** A place of the pointer in the models' pixels. */
+  placeOf(event) {
+    const box = this.over.getBoundingClientRect();
+    const at = (value) => Math.max(0, Math.min(this.size, value));
+    return [
+      at(((event.clientX - box.left) / box.width) * this.size),
+      at(((event.clientY - box.top) / box.height) * this.size),
+    ];
+  }
+
+  draw(now, parts, seen) {
+    this.now = now;
+    this.parts = parts;
+    this.seen = seen;
+    if (this.last >= parts.length) this.last = -1;
+    this.say();
+    if (this.going === parts) return; // they are on their way
+    this.going = null;
+    this.place(parts);
+    this.photo.show(now, () => this.paint(this.parts));
+    this.paint(parts);
+  }
+
+  // ------------------------------------------------------------ what is drawn
+
+  say() {
+    const { header } = this.now;
+    const full = this.parts.length >= header.most;
+    this.wrong.disabled = this.back.disabled = !this.parts.length;
+    this.back.disabled = this.parts.every(atHome);
+    this.cutter.disabled = full;
+    this.cutter.title = full ? `${header.most} parts are the most` : '';
+    this.cutter.setAttribute('aria-pressed', String(this.cutting));
+    this.less.disabled = this.parts.length < 2 || this.last < 0;
+    this.toggle.style.display = header.photograph ? '' : 'none';
+    this.toggle.setAttribute('aria-pressed', String(this.seen));
+    this.hint.textContent = this.cutting
+      ? 'Draw a rectangle on the picture.'
+      : 'Drag a part, or move it with the arrow keys.';
+    const out = this.parts.filter((part) => !atHome(part)).length;
+    this.node.setAttribute('aria-label', `The picture, ${out} of ${this.parts.length} parts out of place`);
+    this.over.classList.toggle('op-cutting', this.cutting);
+  }
+
+  nameOf(part, i) {
+    const { named } = this.now.header;
+    const known = Object.entries(named).find(([, [left, top, width, height]]) =>
+      [left - part.left, top - part.top, width - part.width, height - part.height].every((by) => by === 0),
+    );
+    return known ? known[0] : `part ${i + 1}`;
+  }
+
+  /** A button over every part, as large as it. */
+  place(parts) {
+    while (this.over.children.length > parts.length) this.over.lastChild.remove();
+    while (this.over.children.length < parts.length) this.handle(this.over.children.length);
+    const share = (value) => `${(100 * value) / this.size}%`;
+    parts.forEach((part, i) => {
+      const node = this.over.children[i];
+      Object.assign(node.style, {
+        left: share(part.x),
+        top: share(part.y),
+        width: share(part.width),
+        height: share(part.height),
+      });
+      const where = atHome(part) ? 'in its place' : `at column ${part.x + 1}, row ${part.y + 1}`;
+      node.setAttribute('aria-label', `${this.nameOf(part, i)}, ${where}`);
+      node.title = this.nameOf(part, i);
+      node.classList.toggle('op-last', i === this.last);
+    });
+  }
+
+  /** The picture without its parts, and the parts over it: in the photograph's pixels or in the models'. */
+  paint(parts) {
+    const { header, arrays } = this.now;
+    const { bitmap } = this.photo;
+    const seen = this.seen || !header.photograph || !bitmap;
+    const side = seen ? 384 : Math.max(256, bitmap.width);
+    if (this.node.width !== side) this.node.width = this.node.height = side;
+    const ctx = this.node.getContext('2d');
+    ctx.imageSmoothingEnabled = !seen;
+    const [from, below, wide] = seen
+      ? [frameOf(arrays.frames, 0), frameOf(arrays.frames, EMPTY), this.size]
+      : [bitmap, bitmap, bitmap.width];
+    ctx.drawImage(below, 0, seen ? 0 : wide, wide, wide, 0, 0, side, side);
+    const [cut, put] = [wide / this.size, side / this.size];
+    for (const { left, top, width, height, x, y } of parts)
+      ctx.drawImage(
+        from,
+        ...[left, top, width, height].map((value) => value * cut),
+        ...[x, y, width, height].map((value) => value * put),
+      );
+    this.node.dataset.shows = seen ? 'seen' : 'photo';
+  }
+
+  // ------------------------------------------------------------ what is done
+
+  /** All parts on their way to where a button puts them. */
+  go(parts) {
+    const before = this.parts;
+    this.going = parts;
+    this.tell(parts, true);
+    animate(WAY_MS, (t) => {
+      if (this.going !== parts) return; // the visitor has gone on
+      if (t === 1) this.going = null;
+      const on = parts.map((part, i) => ({
+        ...part,
+        x: mix(before[i].x, part.x, t),
+        y: mix(before[i].y, part.y, t),
+      }));
+      this.paint(on);
+      this.place(t < 1 ? on : parts);
+    });
+  }
+
+  touch(i) {
+    this.last = i;
+    this.say();
+    this.place(this.parts);
+  }
+
+  put(i, x, y, done) {
+    this.last = i;
+    this.tell(
+      this.parts.map((part, k) => (k === i ? moved(part, x, y, this.size) : part)),
+      done,
+    );
+  }
+
+  handle(i) {
+    const node = button(this.over, '', () => {}, { class: 'op-part' });
+    let grip = null;
+    node.onpointerdown = (event) => {
+      if (this.cutting) return; // the picture below begins a new one
+      event.stopPropagation();
+      node.setPointerCapture(event.pointerId);
+      const [x, y] = this.placeOf(event);
+      grip = [x - this.parts[i].x, y - this.parts[i].y];
+      this.touch(i);
+    };
+    const follow = (event, done) => {
+      if (!grip) return;
+      const [x, y] = this.placeOf(event);
+      this.put(i, Math.round(x - grip[0]), Math.round(y - grip[1]), done);
+      if (done) grip = null;
+    };
+    node.onpointermove = (event) => follow(event, false);
+    node.onpointerup = (event) => follow(event, true);
+    node.onpointercancel = () => (grip = null);
+    node.onfocus = () => this.touch(i);
+    node.onkeydown = (event) => this.key(event, i);
+  }
+
+  key(event, i) {
+    const part = this.parts[i];
+    if (event.key === 'Delete' || event.key === 'Backspace') this.remove(i);
+    else if (event.key === 'Home') this.put(i, part.left, part.top, true);
+    else if (ARROWS[event.key] && event.shiftKey) this.cutElsewhere(i, ...ARROWS[event.key]);
+    else if (ARROWS[event.key]) this.put(i, part.x + ARROWS[event.key][0], part.y + ARROWS[event.key][1], true);
+    else if (event.key === '+' || event.key === '-') this.resize(i, event.key === '+' ? 1 : -1);
+    else return;
+    event.preventDefault();
+  }
+
+  change(i, values) {
+    const part = { ...this.parts[i], ...values };
+    part.left = Math.max(0, Math.min(this.size - part.width, part.left));
+    part.top = Math.max(0, Math.min(this.size - part.height, part.top));
+    this.last = i;
+    this.tell(
+      this.parts.map((one, k) => (k === i ? moved(part, part.x, part.y, this.size) : one)),
+      true,
+    );
+  }
+
+  /** The cut and the part move together: at home it stays at home. */
+  cutElsewhere(i, dx, dy) {
+    const { left, top, x, y } = this.parts[i];
+    this.change(i, { left: left + dx, top: top + dy, x: x + dx, y: y + dy });
+  }
+
+  resize(i, by) {
+    const { width, height } = this.parts[i];
+    const side = (value) => Math.max(this.now.header.least, Math.min(this.size, value + by));
+    this.change(i, { width: side(width), height: side(height) });
+  }
+
+  remove(i) {
+    if (this.parts.length < 2 || i < 0) return;
+    this.last = -1;
+    this.tell(
+      this.parts.filter((_, k) => k !== i),
+      true,
+    );
+  }
+
+  // ------------------------------------------------------------ a new part
+
+  /** By the pointer: the next drag draws it. By keys: a square in the middle. */
+  begin(byKeys) {
+    if (byKeys) {
+      const side = Math.floor(this.size / 4);
+      const at = (this.size - side) >> 1;
+      return this.add({ left: at, top: at, width: side, height: side });
+    }
+    this.cutting = !this.cutting;
+    this.say();
+  }
+
+  add(cut) {
+    this.cutting = false;
+    this.last = this.parts.length;
+    this.tell([...this.parts, { ...cut, x: cut.left, y: cut.top }], true);
+    this.over.children[this.last]?.focus();
+  }
+
+  /** From where the pointer goes down to where it comes up. */
+  open(event) {
+    if (!this.cutting) return;
+    event.preventDefault();
+    this.over.setPointerCapture(event.pointerId);
+    const from = this.placeOf(event).map(Math.floor);
+    const frame = el(this.box, 'div', { class: 'op-new' });
+    const rectangle = (now) => {
+      const to = this.placeOf(now).map(Math.ceil);
+      const [left, top] = [0, 1].map((k) => Math.min(from[k], to[k]));
+      return { left, top, width: Math.abs(to[0] - from[0]), height: Math.abs(to[1] - from[1]) };
+    };
+    this.over.onpointermove = (now) => {
+      for (const [name, value] of Object.entries(rectangle(now))) frame.style[name] = `${(100 * value) / this.size}%`;
+    };
+    const end = (now, cut) => {
+      this.over.onpointermove = this.over.onpointerup = this.over.onpointercancel = null;
+      frame.remove();
+      const drawn = rectangle(now);
+      if (cut && Math.min(drawn.width, drawn.height) >= this.now.header.least) this.add(drawn);
+    };
+    this.over.onpointerup = (now) => end(now, true);
+    this.over.onpointercancel = (now) => end(now, false);
+  }
+}

@@ -1,0 +1,101 @@
+// A picture in parts that can be dragged, and every model's answer to it as it is put together.
+
+import { el, live } from '../../views/kit/dom.js';
+import { percent } from '../../views/kit/words.js';
+import { PartsChart } from './parts_chart.js';
+import { atHome, encode, fromNumbers } from './parts_link.js';
+import { PartsStage } from './parts_stage.js';
+import { Panels, answerOf, chancesOf } from './sweep_panels.js';
+
+const REST_MS = 90; // between two questions to the server while a part is dragged
+const NARROW = 760;
+
+class PartsView {
+  constructor({ root, send, onUnmount }) {
+    this.root = root;
+    this.send = send;
+    const top = el(root, 'div', { class: 'op-top' });
+    this.left = el(top, 'div', { class: 'op-left' });
+    const right = el(top, 'div', { class: 'op-right' });
+    this.stage = new PartsStage(
+      root,
+      this.left,
+      (parts, done) => this.move(parts, done),
+      () => this.see(),
+    );
+    this.chart = new PartsChart(right);
+    this.panels = new Panels(root);
+    this.say = live(root);
+    this.mark = null;
+    this.timer = 0;
+    onUnmount(() => clearTimeout(this.timer));
+  }
+
+  update(message) {
+    this.now = message;
+    this.asking = false;
+    const { header } = message;
+    if (header.mark !== this.mark) {
+      this.mark = header.mark;
+      this.parts = header.parts.map(fromNumbers);
+      this.seen = header.seen;
+    }
+    this.answered = header.parts.map(fromNumbers);
+    this.draw();
+    if (this.behind) this.ask(); // the visitor went on while the server answered
+  }
+
+  /** The visitor moves a part: drawn at once; the server is asked while it is dragged, and at rest. */
+  move(parts, done) {
+    this.parts = parts;
+    this.behind = true;
+    this.draw();
+    if (done) this.ask();
+    else if (!this.asking && !this.timer) this.timer = setTimeout(() => this.ask(), REST_MS);
+  }
+
+  see() {
+    this.seen = !this.seen;
+    this.draw();
+    this.ask();
+  }
+
+  ask() {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    this.asking = true;
+    this.behind = false;
+    this.send('moved', { apart: encode(this.parts, this.now.header.signs), apart_seen: this.seen, mark: this.mark });
+  }
+
+  draw() {
+    const { header, arrays, colors, width } = this.now;
+    const narrow = width < NARROW;
+    this.root.classList.toggle('op-narrow', narrow);
+    this.stage.draw(this.now, this.parts, this.seen);
+    const at = this.answered.every(atHome) ? 0 : 1;
+    this.panels.draw(this.now, { at });
+    const rows = header.models.map(({ name, color }, m) => ({
+      name,
+      color,
+      before: chancesOf(arrays.chances, m, 0)[header.watched],
+      now: chancesOf(arrays.chances, m, at)[header.watched],
+    }));
+    const room = narrow ? width : width - this.left.clientWidth - 24;
+    this.chart.draw(rows, header.classes[header.watched], colors, room);
+    this.root.dataset.parts = encode(this.answered, header.signs);
+    this.say(header.models.map((model, m) => `${model.name} ${this.answer(m, at)}`).join(', '));
+  }
+
+  answer(m, at) {
+    const { header, arrays } = this.now;
+    const chances = chancesOf(arrays.chances, m, at);
+    const top = answerOf(chances);
+    return `${header.classes[top]} ${percent(chances[top])}`;
+  }
+}
+
+export default function partsView(context) {
+  const view = new PartsView(context);
+  return (message) => view.update(message);
+}

@@ -1,0 +1,59 @@
+"""`faces`: scikit-image's hundred faces and hundred backgrounds of 24 px, and the same faces put together otherwise.
+
+The pictures are crops of Labeled Faces in the Wild (Huang et al. 2007), aligned, so that one set of rectangles holds
+the parts of them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis.assembly import assembled, cut, put_wrong
+from vitviz.analysis.changes import shuffle
+from vitviz.data.dataset import Dataset, DatasetError
+from vitviz.data.samples import pictures_folder
+
+Uint8 = NDArray[np.uint8]
+FILE = "lfw_subset.npy"  # (200, 25, 25) in [0, 1], the faces first
+SIDE_PX = 24  # the 25th row and column are left out: patches of 4 px tile the rest
+EACH = 100
+TEST = 30  # of each class: the last
+CLASSES = ("background", "face")
+PARTS = (
+    cut(3, 6, 7, 4),
+    cut(12, 6, 7, 4),
+    cut(8, 11, 6, 5),
+    cut(6, 16, 10, 4),
+)  # eyes, nose, mouth of the mean face
+ARRANGEMENTS: dict[str, Callable[[Uint8, int], Uint8]] = {
+    "whole": lambda face, _: face,
+    "wrong": lambda face, _: assembled(face, put_wrong(PARTS, SIDE_PX)),
+    "turned": lambda face, _: np.ascontiguousarray(face[::-1, ::-1]),
+    "shuffled": lambda face, seed: shuffle(face, 1.0, seed),
+}
+
+
+def faces_dataset() -> Dataset:
+    """140 pictures to learn from and 60 to test on, (N, 24, 24, 1), half of each faces.
+
+    Raises:
+        DatasetError: if scikit-image's file is not on this machine.
+    """
+    place = pictures_folder()
+    if place is None or not (place / FILE).is_file():
+        raise DatasetError(f"'faces' needs scikit-image's {FILE}: install it as requirements.txt says.")
+    grey = np.rint(255 * np.load(place / FILE, allow_pickle=False)).astype(np.uint8)
+    faces, backgrounds = (part[:, :SIDE_PX, :SIDE_PX, None] for part in (grey[:EACH], grey[EACH:]))
+    kept = EACH - TEST
+    train, test = (np.concatenate([backgrounds[at], faces[at]]) for at in (slice(kept), slice(kept, None)))
+    labels = [np.repeat(np.arange(2), count) for count in (kept, TEST)]
+    return Dataset("faces", train, labels[0], test, labels[1], CLASSES)
+
+
+def arranged(faces: Uint8, arrangement: str) -> Uint8:
+    """Faces (N, 24, 24, 1) put together as one of `ARRANGEMENTS`; each has its place as the seed of its shuffle."""
+    put = ARRANGEMENTS[arrangement]
+    return np.stack([put(np.repeat(face, 3, axis=2), seed)[..., :1] for seed, face in enumerate(faces)])

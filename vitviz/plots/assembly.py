@@ -1,0 +1,99 @@
+"""A picture in parts, and what models answer to it, as data for the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from vitviz.analysis.assembly import LEAST_PX, MOST, SIGNS, Part
+from vitviz.plots.blob import pack
+from vitviz.plots.on_picture import Answered
+from vitviz.plots.photo import Photo, photo
+from vitviz.plots.theme import head_color
+
+Uint8 = NDArray[np.uint8]
+WHOLE, NOW, EMPTY = range(3)  # of `Apart.frames`
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a view is told beside pictures and answers.
+
+    watched: the class whose probability is drawn. truth: the picture's class, -1 where nobody says. mark: of this
+    beginning; what the browser says later counts of it alone. seen: whether what the models read is drawn.
+    """
+
+    watched: int
+    truth: int
+    mark: int
+    seen: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """A picture in parts.
+
+    frames: (3, S, S, 3): whole, as it is put together, and without its parts. parts: where each is cut and lies.
+    named: parts that have a name, where they are cut.
+    """
+
+    frames: Uint8
+    parts: tuple[Part, ...]
+    named: Mapping[str, Part]
+    told: Told
+
+
+def payload(apart: Apart, answered: Sequence[Answered], ground: Photo, classes: Sequence[str]) -> bytes:
+    """Packs the picture and every model's answers to it, whole and as it is put together, for `parts_view`.
+
+    Args:
+        answered: each model's probabilities (2, classes) and views (2, rows, cols).
+        ground: the whole picture, in its own pixels.
+    """
+    both = stacked(ground.pixels, apart.frames[EMPTY], apart.parts)
+    header: dict[str, Any] = {
+        "parts": [astuple(part) for part in apart.parts],
+        "named": {name: astuple(part)[:4] for name, part in apart.named.items()},
+        "signs": SIGNS,
+        "most": MOST,
+        "least": LEAST_PX,
+        "neutral": WHOLE,
+        "classes": list(classes),
+        "models": [
+            {"name": one.name, "by": one.by, "color": head_color(i, len(answered))}
+            for i, one in enumerate(answered)
+        ],
+        "photograph": ground.pixels.shape[0] > apart.frames.shape[1],
+    }
+    arrays: dict[str, NDArray[Any]] = {
+        "frames": apart.frames,
+        "photo": both.array,
+        "chances": np.stack([one.probabilities for one in answered]).astype(np.float32),
+    }
+    for i, one in enumerate(answered):
+        arrays[f"view{i}"] = np.rint(255 * one.views / (float(one.views.max()) or 1.0)).astype(np.uint8)
+    return pack(header | vars(apart.told) | both.header, **arrays)
+
+
+def stacked(ground: Uint8, empty: Uint8, parts: Sequence[Part]) -> Photo:
+    """The photograph, and below it the same without its parts, in whose places lies what the models see there.
+
+    Args:
+        ground: (P, P, 3), whole.
+        empty: (S, S, 3), without its parts.
+    """
+    side, size = ground.shape[0], empty.shape[0]
+    smooth = np.asarray(Image.fromarray(empty).resize((side, side), Image.Resampling.BICUBIC))
+    below = ground.copy()
+    for part in parts:
+        across, down = (
+            slice(round(at * side / size), round((at + wide) * side / size))
+            for at, wide in ((part.left, part.width), (part.top, part.height))
+        )
+        below[down, across] = smooth[down, across]
+    return photo(np.concatenate([ground, below]))

@@ -1,0 +1,56 @@
+"""How many faces are still called a face, by how they are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from vitviz.plots.plain import PlainFigure
+from vitviz.plots.theme import Mode, head_color
+
+ROW_PX = 72
+SYMBOLS = ("square", "circle", "diamond", "triangle-up")
+
+
+def faces_figure(
+    rows: Sequence[str], shares: Mapping[str, Sequence[Sequence[float]]], mode: Mode = "light"
+) -> go.Figure:
+    """A row an arrangement, in it a line of dots a model: every seed, its mean as a bar.
+
+    Args:
+        rows: what the arrangements are called.
+        shares: model -> arrangement -> the share that is called a face, one a seed.
+    """
+    figure = PlainFigure(mode)
+    for m, (title, found) in enumerate(shares.items()):
+        color, off = head_color(m, len(shares)), 0.24 * (m - (len(shares) - 1) / 2)
+        for row, values in enumerate(found):
+            mean = 100 * float(np.mean(values))
+            figure.add(
+                "scatter",
+                name=title,
+                legendgroup=title,
+                showlegend=not row,
+                x=[100 * value for value in values],
+                y=[row + off] * len(values),
+                mode="markers",
+                marker={"size": 9, "color": color, "symbol": SYMBOLS[m % len(SYMBOLS)], "opacity": 0.75},
+                hovertemplate=f"{title}, {rows[row]}: %{{x:.1f}} %<extra></extra>",
+            )
+            ends = {"x0": mean, "x1": mean, "y0": row + off - 0.1, "y1": row + off + 0.1}
+            figure.shape(type="line", **ends, line={"color": color, "width": 3})
+    figure.layout(
+        height=ROW_PX * len(rows) + 90,
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        xaxis={"title": {"text": "called a face, %"}, "range": [-3, 103]},
+        yaxis={
+            "tickvals": list(range(len(rows))),
+            "ticktext": list(rows),
+            "range": [len(rows) - 0.5, -0.5],
+            "showgrid": False,
+        },
+    )
+    return figure.figure()
