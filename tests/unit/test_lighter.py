@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import streamlit
 from streamlit.runtime.state.session_state import SessionState
 from streamlit.testing.v1 import AppTest
 
@@ -46,3 +49,15 @@ def test_widgets_keep_what_they_were_set_to() -> None:
     app.number_input(key="number").set_value(3.0)
     app.run()
     assert (app.selectbox(key="list").value, app.number_input(key="number").value) == ("a", 3.0)
+
+
+def test_the_browser_reads_no_list_of_pages_where_a_run_begins() -> None:
+    """`pages/shell/lighter.py` leaves it out of `new_session`: no code of this Streamlit in browsers may ask for it."""
+    served = Path(streamlit.__file__).parent / "static" / "static" / "js"
+    (begins,) = [
+        part.partition("}handleNavigation(")[0]
+        for file in served.glob("index.*.js")
+        for part in file.read_text(encoding="utf-8").split("handleNewSession(")[1:]
+        if "}handleNavigation(" in part
+    ]
+    assert "mainScriptHash" in begins and "appPages" not in begins
