@@ -6,16 +6,21 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import parse_qs
 
+import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
 from vitviz.checkpoint_header import read_header
-from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.checkpoints import Checkpoint, open_model, save_checkpoint
 from vitviz.config import CNNConfig, Preparation, TrainConfig, ViTConfig
+from vitviz.data.datasets import load_dataset
+from vitviz.data.preparation import prepare_batch
 from vitviz.models.presets import GREY_32, PRESETS
 from vitviz.models.zoo import create_model
-from vitviz.words import percent
+from vitviz.training import lineup
+from vitviz.words import FOREIGN, percent
 
 PAGE = "pages/beyond/distillation/page.py"
 OpenApp = Callable[..., AppTest]
@@ -154,3 +159,57 @@ def test_shares_are_those_of_the_models_own_attention(
     rows = record["blocks.0.attn"][0].mean(dim=0)
     shared = torch.minimum(rows[0], rows[1]).sum().item()
     assert f"the two tokens share {percent(shared, 0)} of their attention" in captions(app)
+
+
+def test_what_is_taken_over_is_counted_and_shown_where_it_is_asked(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    """Recomputed from the checkpoints, without the app."""
+    ship_all(no_shipped_checkpoints)
+    app = open_app(PAGE, model="checkpoint:student", image="digits:3")
+    assert not any("Repeats its mistakes" in frame.value.columns for frame in app.main.dataframe)
+    app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__asked="1")
+    data = load_dataset("digits")
+    inputs = torch.from_numpy(prepare_batch(data.test_images[:200], GREY_32))
+    decided = {}
+    for name in ("teacher", "student", "twin"):
+        model = open_model(no_shipped_checkpoints / f"{name}.safetensors").model
+        with torch.inference_mode():
+            decided[name] = model(inputs).argmax(dim=1).numpy()
+    (table,) = (frame.value for frame in app.main.dataframe if "Repeats its mistakes" in frame.value.columns)
+    assert table["Voice"].tolist()[0] == "Teacher" and table["Voice"].tolist()[-1] == "Twin without a teacher"
+    labels = data.labels_of("test")[:200]
+    row = table.set_index("Voice").loc["Both, mean of the logits"]
+    assert row["Accuracy"] == pytest.approx(float((decided["student"] == labels).mean()))
+    differ = decided["teacher"] != decided["student"]
+    assert row["Decides like the teacher"] == pytest.approx(float(1 - differ.mean()))
+    choice = app.main.selectbox(key="distillation.case")
+    assert choice.options[0] == f"teacher and student differ ({int(differ.sum())})"
+    first = int(differ.nonzero()[0][0])
+    said = f"{labels[first]}: teacher {decided['teacher'][first]}, student {decided['student'][first]}"
+    (shown,) = [part.proto for part in app.main.get("image") if len(part.proto.imgs) > 1]
+    assert shown.imgs[0].caption.replace("\\", "").strip(FOREIGN) == said
+
+
+def test_a_lesson_of_ones_own_opens_the_lab_with_twin_hard_and_soft(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    ship(no_shipped_checkpoints, "digits_cnn", TEACHER, TrainConfig(dataset="digits", epochs=1))
+    lesson = {
+        f"distillation__lesson{name}": value
+        for name, value in (("", "1"), ("_weight", "0.2"), ("_share", "0.25"))
+    }
+    app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **lesson)
+    (link,) = (part.proto for part in app.main.get("page_link") if "twin, hard and soft" in part.proto.label)
+    asked = parse_qs(link.query_string)
+    twin, hard, soft = lineup.decode(asked["live_lab.lineup"][0])
+    assert asked["live_lab.train"] == ["several"]
+    assert (twin.train.distill_from, hard.train.distillation, soft.train.distillation) == (
+        None,
+        "hard",
+        "soft",
+    )
+    assert (soft.train.distillation_weight, soft.train.distillation_temperature) == (0.2, 3.0)
+    assert {entry.train.train_fraction for entry in (twin, hard, soft)} == {0.25}
+    assert replace(hard.model, distilled=False) == twin.model  # type: ignore[arg-type]
+    assert lineup.run_config((twin, hard, soft), GREY_32).members[1].title == "Hard answers"

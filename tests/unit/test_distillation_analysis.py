@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vitviz.analysis.distillation import disagreement, discordance, follows_teacher, overlap, token_similarity
+from vitviz.analysis.distillation import (
+    cases,
+    combined,
+    disagreement,
+    discordance,
+    follows_teacher,
+    overlap,
+    token_similarity,
+)
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 
 
@@ -53,3 +61,30 @@ def test_the_figures_hold_the_numbers() -> None:
     tiles = disagreement_figure(["a", "b"], np.array([[0, 0.125], [0.125, 0]]))
     assert [note.text for note in tiles.layout.annotations] == ["12.5", "12.5"]
     assert np.isnan(tiles.data[0].z[0][0])
+
+
+def test_the_mean_of_the_logits_and_the_sum_of_the_softmaxes_may_disagree() -> None:
+    """One head is sure of class 1; the other's logits are so low there that the mean is class 0's."""
+    by_cls, by_dist = np.array([2.0, 0.0, 0.0]), np.array([-1.0, 0.5, 0.0])
+    both = combined(by_cls, by_dist)
+    np.testing.assert_allclose(both["mean"], np.exp([0.5, 0.25, 0]) / np.exp([0.5, 0.25, 0]).sum())
+    expected = [np.exp(z) / np.exp(z).sum() for z in (by_cls, by_dist)]
+    np.testing.assert_allclose(both["sum"], np.mean(expected, axis=0))
+    sure, unsure = np.array([0.0, 9.0, 0.0]), np.array([6.0, -9.0, 5.0])
+    apart = combined(sure, unsure)
+    assert apart["mean"].argmax() == 0 and apart["sum"].argmax() == 1
+
+
+def test_every_case_names_its_pictures() -> None:
+    labels = np.array([0, 1, 2, 3, 4])
+    teacher, student = np.array([0, 9, 9, 3, 9]), np.array([0, 9, 2, 8, 7])
+    found = cases(teacher, student, student, teacher, labels)
+    shown = {name: np.flatnonzero(mask).tolist() for name, mask in found.items()}
+    assert shown == {
+        "teacher and student differ": [2, 3, 4],
+        "the student repeats its teacher's mistake": [1],
+        "the student is right where its teacher is wrong": [2],
+        "the student is wrong where its teacher is right": [3],
+        "[CLS] and [DIST] differ": [2, 3, 4],
+    }
+    assert list(cases(None, student, student, teacher, labels)) == ["[CLS] and [DIST] differ"]

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.analysis.logit_lens import softmax
+
 
 def token_similarity(stream: NDArray[Any], first: int = 0, second: int = 1) -> NDArray[np.float64]:
     """Cosine between two tokens after every block: x·y / (‖x‖ ‖y‖) (DeiT paper, section 4).
@@ -69,3 +71,44 @@ def follows_teacher(student: NDArray[Any], teacher: NDArray[Any], labels: NDArra
     """
     wrong = teacher != labels
     return float((student == teacher)[wrong].mean()) if wrong.any() else float("nan")
+
+
+def combined(by_cls: NDArray[Any], by_dist: NDArray[Any]) -> dict[str, NDArray[np.floating[Any]]]:
+    """Both ways to make one answer of two heads, as probabilities.
+
+    'mean': softmax((Z_cls + Z_dist) / 2), timm's. 'sum': (softmax Z_cls + softmax Z_dist) / 2, whose order of classes
+    is that of the paper's sum (Touvron et al. 2021, section 4).
+
+    Args:
+        by_cls: logits (..., classes); `by_dist` alike.
+    """
+    return {
+        "mean": softmax((by_cls + by_dist) / 2),
+        "sum": (softmax(by_cls) + softmax(by_dist)) / 2,
+    }
+
+
+def cases(
+    teacher: NDArray[Any] | None,
+    student: NDArray[Any],
+    by_cls: NDArray[Any],
+    by_dist: NDArray[Any],
+    labels: NDArray[Any],
+) -> dict[str, NDArray[np.bool_]]:
+    """Which pictures tell what a student takes over, by the words for it; without a teacher only its heads' own.
+
+    Args:
+        teacher, student, by_cls, by_dist: decisions (pictures,).
+        labels: (pictures,).
+    """
+    found = (
+        {}
+        if teacher is None
+        else {
+            "teacher and student differ": teacher != student,
+            "the student repeats its teacher's mistake": (teacher != labels) & (student == teacher),
+            "the student is right where its teacher is wrong": (teacher != labels) & (student == labels),
+            "the student is wrong where its teacher is right": (teacher == labels) & (student != labels),
+        }
+    )
+    return found | {"[CLS] and [DIST] differ": by_cls != by_dist}

@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.beyond.distillation import teaching
+from pages.beyond.distillation import lessons, taken_over, teaching
 from pages.shell import controls, nouns, page, registry, stand_in, subject
 from pages.shell.subject import Subject
 from pages.stores import cached, catalogue
@@ -26,7 +26,7 @@ from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.attention import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 from vitviz.training.distillation import distillation_loss
-from vitviz.words import percent, signed
+from vitviz.words import percent, plain, signed
 
 MEASURED = "distillation.json"
 TAUGHT = {"hard": "answers, not its probabilities", "soft": "probabilities, not its answers alone"}
@@ -44,7 +44,8 @@ $$
 L = \tfrac12\,\mathrm{CE}\bigl(Z_{cls},\, y\bigr) + \tfrac12\,\mathrm{CE}\bigl(Z_{dist},\, y_t\bigr).
 $$
 
-At test time the model answers with the mean of the two heads' logits, $(Z_{cls} + Z_{dist}) / 2$. Softly, with
+At test time the model answers with the mean of the two heads' logits, $(Z_{cls} + Z_{dist}) / 2$, as timm does; the
+paper adds the two softmaxes, $\mathrm{softmax}(Z_{cls}) + \mathrm{softmax}(Z_{dist})$. Softly, with
 temperature $\tau$ and weight $\lambda$ (3 and 0.1 in the paper):
 $(1-\lambda)\,\mathrm{CE}(Z_{cls}, y) + \lambda\tau^2\,\mathrm{KL}(p_t\,\|\,p_{dist})$ with
 $p = \mathrm{softmax}(Z/\tau)$.
@@ -162,6 +163,21 @@ def stage(now: Subject, block: int, head: int | None, teacher: ModelChoice | Non
             st.markdown(f"**{name}**")
             top = np.argsort(-chances, kind="stable")[:TOP]
             bars([classes[i] for i in top], chances[top], key=f"distillation.voice{index}")
+        page.caption(together(now))
+
+
+def together(now: Subject) -> str:
+    """What both heads say as one, by either way of combining them."""
+    found = now.capture(STREAM)
+    both = analysis.combined(found["logits_cls"][0], found["logits_dist"][0])
+    mean, total = (
+        f"{plain(now.classes[int(chances.argmax())])} at {percent(float(chances.max()))}"
+        for chances in both.values()
+    )
+    return (
+        f"Together: {mean} by the mean of the logits, which is timm's and this app's answer; {total} by the paper's sum"
+        " of the softmaxes."
+    )
 
 
 def depth(now: Subject, choice: ModelChoice, block: int) -> None:
@@ -213,6 +229,12 @@ def measured(choice: ModelChoice) -> dict[str, Any] | str:
             return f"A file has changed since this was measured on {when}: measure again with `{how}`."
     found: dict[str, Any] = entry | {"date": stored["measured"], "command": stored["command"]}
     return found
+
+
+def twin_of(entry: dict[str, Any] | str) -> ModelChoice | None:
+    """The shipped model without a teacher that a student was measured beside; None where there is none."""
+    name = None if isinstance(entry, str) else entry["twin"]
+    return None if name is None else nouns.models().get(f"checkpoint:{name}")
 
 
 def agreement(entry: dict[str, Any] | str) -> None:
@@ -284,13 +306,22 @@ seen = subject.of(chosen, at_step, stand_in.picture_or_own(chosen, OwnPicture.ke
 said = choose(as_vit(chosen.config))
 stage(seen, said.block, said.one_head, teacher_of(chosen))
 depth(seen, chosen, said.block)
-agreement(measured(chosen))
+entry = measured(chosen)
+agreement(entry)
+taken_over.draw(chosen, at_step, teacher_of(chosen), twin_of(entry))
 teaching.draw()
-nouns.link_to("live_lab", "Train a student, live", **{"live_lab.recipe": "cifar10_deit"})
+lessons.draw()
+nouns.link_to("live_lab", "Train a student of CIFAR-10, live", **{"live_lab.recipe": "cifar10_deit"})
 page.drawers(
     "distillation",
     math=MATH,
-    code=(distillation_loss, analysis.token_similarity, analysis.overlap, analysis.disagreement),
+    code=(
+        distillation_loss,
+        analysis.combined,
+        analysis.token_similarity,
+        analysis.overlap,
+        analysis.disagreement,
+    ),
     asks=ASKS,
     at=seen,
 )

@@ -9,7 +9,8 @@ from pages.train.lab import fields, numbers, settings, watch
 from pages.train.lab.model_form import FAMILIES, family_of
 from vitviz.config import CNNConfig, ViTConfig
 from vitviz.models.abilities import abilities, as_swin, as_vit
-from vitviz.words import percent, plural
+from vitviz.training import lineup
+from vitviz.words import percent, plain, plural
 
 if TYPE_CHECKING:
     from vitviz.config import ModelConfig, TrainConfig
@@ -38,7 +39,9 @@ def describe(config: RunConfig) -> str:
     if models:
         alike = len({family_of(m.model) for m in models}) == 1
         each = f", each a {words}" if alike else ""
-        words = f"{len(models)} models in turn ({', '.join(m.title for m in models)}){each}"
+        titles = [member.title for member in models]
+        named = plain if lineup.is_lineup(config) else str  # a visitor's words, or a stranger's of a link
+        words = f"{len(models)} models in turn ({', '.join(map(named, titles))}){each}"
     if len({config.recipe(member) for member in models}) > 1:
         lengths = dict.fromkeys(_length(config.recipe(member)) for member in models)
         return f"{words}; {count} parameters; each by its own recipe, {' or '.join(lengths)}"

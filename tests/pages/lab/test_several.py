@@ -62,7 +62,8 @@ def test_models_of_the_form_are_put_together_and_trained_in_one_run(
     app.main.selectbox(key="live_lab.family").set_value("cnn").run()
     press(app, "_add")
     assert names(app) == ["ViT", "ViT Blocks 3", "CNN"]
-    assert any("3 models in turn (ViT, ViT Blocks 3, CNN)" in caption.value for caption in app.main.caption)
+    shown = [caption.value.replace(FOREIGN, "") for caption in app.main.caption]
+    assert any("3 models in turn (ViT, ViT Blocks 3, CNN)" in words for words in shown)
     press(app, "_out_0")
     start_button(app).click().run()
     config = executor.orders[-1][1]
@@ -103,6 +104,9 @@ def test_a_model_that_does_not_fit_says_why(
 def test_a_hostile_link_is_an_empty_line_up_and_says_so(open_app: OpenApp, executor: FakeExecutor) -> None:
     app = open_app(PAGE, **SEVERAL, live_lab__lineup="digits_live~depth=0")
     assert names(app) == [] and "Blocks must be an integer" in app.main.warning[0].value.replace("\\", "")
+    marked = 'digits_live~="[x](https://a.b)"'
+    app = open_app(PAGE, **SEVERAL, live_lab__lineup=f"{marked};{marked}")
+    assert not any("[x](" in part.value for part in app.main.caption) and "[x](" not in "".join(names(app))
     huge = "digits_live~embed_dim=8192~depth=4000"
     app = open_app(PAGE, **SEVERAL, live_lab__lineup=f"{huge};{huge}")
     assert errors(app) and start_button(app).proto.disabled
