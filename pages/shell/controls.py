@@ -37,6 +37,7 @@ from pages.shell import link, state
 
 T = TypeVar("T")
 Shown = Literal["visible", "hidden", "collapsed"]
+_NONE: Any = object()  # nothing stands in the session
 
 
 class Chosen:
@@ -94,14 +95,14 @@ def encode(value: object) -> str:
 
 def keep(key: str, value: Any) -> None:
     """Remembers a control's value for pages that do not draw it, and writes it into the link."""
-    st.session_state.setdefault(state.KEPT, {})[key] = value
+    state.held(state.KEPT)[key] = value
     link.put(key, encode(value))
 
 
 def set_value(key: str, value: Any) -> None:
     """Sets a control from outside: before it is drawn in this run, or in a callback."""
     st.session_state[key] = value
-    st.session_state.setdefault(state.KEPT, {})[key] = value
+    state.held(state.KEPT)[key] = value
 
 
 def follow_default(key: str, default: object) -> None:
@@ -109,23 +110,24 @@ def follow_default(key: str, default: object) -> None:
 
     To be called before the control is drawn. What a link says, or a visitor has chosen, stays.
     """
-    seen = st.session_state.setdefault(state.DEFAULTS, {})
-    now = st.session_state.get(key, st.session_state.get(state.KEPT, {}).get(key))
+    seen = state.held(state.DEFAULTS)
+    now = st.session_state.get(key, state.held(state.KEPT).get(key))
     if key in seen and seen[key] != default and now == seen[key]:
         set_value(key, default)
     seen[key] = default
 
 
-def _prepare(key: str, default: T, parse: Callable[[str], T | None], valid: Callable[[Any], bool]) -> None:
-    """Puts the value that a widget must start from into the session: link, else widget, else kept, else default."""
+def _prepare(key: str, default: T, parse: Callable[[str], T | None], valid: Callable[[Any], bool]) -> T:
+    """The value that a widget must start from, put into the session: link, else widget, else kept, else default."""
     said = link.take(key)
     parsed = None if said is None else parse(said)
-    if parsed is not None and valid(parsed):
-        st.session_state[key] = parsed
-    elif key not in st.session_state:
-        st.session_state[key] = st.session_state.get(state.KEPT, {}).get(key, default)
-    if not valid(st.session_state[key]):
-        st.session_state[key] = default
+    before: Any = st.session_state.get(key, _NONE)
+    kept = before if before is not _NONE else state.held(state.KEPT).get(key, default)
+    value = parsed if parsed is not None and valid(parsed) else kept
+    start: T = value if valid(value) else default
+    if start is not before:
+        st.session_state[key] = start
+    return start
 
 
 def _hold(key: str, limits: object) -> None:
@@ -134,23 +136,22 @@ def _hold(key: str, limits: object) -> None:
     Streamlit then makes a new widget under the old key, which would start from its lowest value. What has not changed
     is left alone: a value that the server sets would pull the handle from under a visitor who drags it.
     """
-    seen = st.session_state.setdefault(state.LIMITS, {})
+    seen = state.held(state.LIMITS)
     if seen.get(key) != limits:
         seen[key] = limits
         st.session_state[key] = st.session_state[key]
 
 
-def settle_choice(key: str, options: Sequence[T], default: T | None = None) -> None:
-    """Puts the option into the session that a choice must start from: link, else widget, else kept, else default."""
+def settle_choice(key: str, options: Sequence[T], default: T | None = None) -> T:
+    """The option that a choice must start from, put into the session: link, else widget, else kept, else default."""
     if not options:
         raise ValueError(f"{key} needs at least one option, received none")
     start = options[0] if default is None or default not in options else default
     by_name = {encode(option): option for option in options}
-    _prepare(key, start, by_name.get, lambda value: any(_same(value, option) for option in options))
+    return _prepare(key, start, by_name.get, lambda value: any(_same(value, one) for one in options))
 
 
-def _place(key: str, options: Sequence[Any]) -> int:
-    now = st.session_state[key]
+def _place(now: object, options: Sequence[Any]) -> int:
     return next(i for i, option in enumerate(options) if _same(option, now))
 
 
@@ -171,11 +172,11 @@ def select(
     label_visibility: Shown = "visible",
 ) -> T:
     """A list of options to choose one from; the default is the first."""
-    settle_choice(key, options, default)
+    start = settle_choice(key, options, default)
     value: T = st.selectbox(
         label,
         options,
-        index=_place(key, options),
+        index=_place(start, options),
         key=key,
         format_func=format_func,
         help=why_not or help,
@@ -200,11 +201,11 @@ def segmented(
     width: Literal["content", "stretch"] = "content",
 ) -> T:
     """Two to five options side by side, of which one is always chosen."""
-    settle_choice(key, options, default)
+    start = settle_choice(key, options, default)
     value: T = st.segmented_control(
         label,
         options,
-        default=options[_place(key, options)],
+        default=options[_place(start, options)],
         key=key,
         required=True,
         format_func=format_func,
@@ -230,7 +231,7 @@ def select_slider(
     label_visibility: Shown = "visible",
 ) -> T:
     """A slider over ordered options that need not be evenly spaced, such as the steps of snapshots."""
-    settle_choice(key, options, default)
+    start = settle_choice(key, options, default)
     if len(options) == 1:  # a slider needs two ends
         keep(key, options[0])
         return options[0]
@@ -238,7 +239,7 @@ def select_slider(
     value: T = st.select_slider(
         label,
         options,
-        value=options[_place(key, options)],
+        value=options[_place(start, options)],
         key=key,
         format_func=format_func,
         help=why_not or help,
@@ -270,13 +271,13 @@ def slider(
     if low == high:  # a slider needs two ends
         keep(key, start)
         return start
-    _prepare(key, start, _number(kind), lambda value: _within(value, kind, low, high))
+    start = _prepare(key, start, _number(kind), lambda value: _within(value, kind, low, high))
     _hold(key, (low, high))
     value = st.slider(
         label,
         kind(low),
         kind(high),
-        value=st.session_state[key],
+        value=start,
         step=None if step is None else kind(step),
         format=format,
         key=key,
@@ -299,12 +300,12 @@ def number(
     why_not: str | None = None,
 ) -> int:
     """A whole number between low and high that can be typed."""
-    _prepare(key, min(max(default, low), high), _number(int), lambda value: _within(value, int, low, high))
+    start = _prepare(key, min(max(default, low), high), _number(int), lambda v: _within(v, int, low, high))
     value = st.number_input(
         label,
         low,
         high,
-        value=st.session_state[key],
+        value=start,
         key=key,
         step=1,
         help=why_not or help,
@@ -325,10 +326,10 @@ def real(
     why_not: str | None = None,
 ) -> float:
     """Any finite number that can be typed; what makes no sense is refused, with the reason, where it is used."""
-    _prepare(key, float(default), _number(float), lambda value: type(value) is float and math.isfinite(value))
+    start = _prepare(key, float(default), _number(float), lambda v: type(v) is float and math.isfinite(v))
     value = st.number_input(
         label,
-        value=st.session_state[key],
+        value=start,
         key=key,
         step=step,
         format="%g",
@@ -350,10 +351,10 @@ def text(
     why_not: str | None = None,
 ) -> str:
     """A short line that can be typed; what makes no sense is refused, with the reason, where it is used."""
-    _prepare(key, default, str, lambda value: isinstance(value, str) and len(value) <= longest)
+    start = _prepare(key, default, str, lambda value: isinstance(value, str) and len(value) <= longest)
     value: str = st.text_input(
         label,
-        st.session_state[key],
+        start,
         key=key,
         max_chars=longest,
         help=why_not or help,
@@ -373,10 +374,10 @@ def toggle(
     why_not: str | None = None,
 ) -> bool:
     """A switch."""
-    _prepare(key, default, {"1": True, "0": False}.get, lambda value: isinstance(value, bool))
+    start = _prepare(key, default, {"1": True, "0": False}.get, lambda value: isinstance(value, bool))
     value: bool = st.toggle(
         label,
-        st.session_state[key],
+        start,
         key=key,
         help=why_not or help,
         disabled=disabled or why_not is not None,

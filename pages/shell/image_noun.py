@@ -28,8 +28,7 @@ GONE_SAMPLE = "That sample picture is not on this server. Here is another one."
 
 
 def _kept() -> dict[str, object]:
-    kept: dict[str, object] = st.session_state.setdefault(state.KEPT, {})
-    return kept
+    return state.held(state.KEPT)
 
 
 def settled(model: ModelChoice) -> str:

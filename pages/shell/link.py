@@ -35,7 +35,7 @@ def kept() -> Iterator[None]:
     else:
         _write()
     finally:
-        st.session_state[state.INCOMING] = {}
+        state.held(state.INCOMING).clear()
 
 
 def _read() -> None:
@@ -46,14 +46,15 @@ def _read() -> None:
     recent = [(at, link) for at, link in st.session_state.get(state.SUPERSEDED, []) if at > horizon]
     stale = any(seen == link for _, link in recent)
     st.session_state[state.SUPERSEDED] = recent
-    st.session_state[state.INCOMING] = (
-        {} if stale else {key: value for key, value in seen.items() if written.get(key) != value}
-    )
-    st.session_state[state.OUTGOING] = {}
+    incoming = state.held(state.INCOMING)
+    incoming.clear()
+    if not stale:
+        incoming.update({key: value for key, value in seen.items() if written.get(key) != value})
+    state.held(state.OUTGOING).clear()
 
 
 def _write() -> None:
-    outgoing = _with_room(st.session_state[state.OUTGOING])
+    outgoing = _with_room(state.held(state.OUTGOING))
     if st.query_params.to_dict() != outgoing:
         st.query_params.from_dict(outgoing)
     _remember(outgoing)
@@ -81,27 +82,26 @@ def _with_room(link: Mapping[str, str]) -> dict[str, str]:
 
 def take(key: str) -> str | None:
     """What a page asked for, or the address newly says about a key; once, then it is the session's own."""
-    asked: str | None = st.session_state.get(state.WANTED, {}).pop(key, None)
-    said: str | None = st.session_state.get(state.INCOMING, {}).pop(key, None)
+    asked: str | None = state.held(state.WANTED).pop(key, None)
+    said: str | None = state.held(state.INCOMING).pop(key, None)
     return said if asked is None else asked
 
 
 def want(key: str, value: str) -> None:
     """Lets the next run read this value of a key, as if the address said it: for what is chosen after it was drawn."""
-    st.session_state.setdefault(state.WANTED, {})[key] = value
+    state.held(state.WANTED)[key] = value
 
 
 def say(values: Mapping[str, str]) -> None:
     """Lets this run read these values as if the address newly said them, where they are not what it says already."""
     written = st.session_state.get(state.WRITTEN, {})
     changed = {key: value for key, value in values.items() if written.get(key) != value}
-    st.session_state.setdefault(state.INCOMING, {}).update(changed)
+    state.held(state.INCOMING).update(changed)
 
 
 def hold(keys: Iterable[str]) -> None:
     """Lets what the address says about these keys stay in it, and wait for the run in which a control takes it."""
-    wanted = st.session_state.setdefault(state.WANTED, {})
-    incoming = st.session_state.get(state.INCOMING, {})
+    wanted, incoming = state.held(state.WANTED), state.held(state.INCOMING)
     for key in keys:
         if key in incoming:
             wanted[key] = incoming.pop(key)
@@ -111,7 +111,7 @@ def hold(keys: Iterable[str]) -> None:
 
 def put(key: str, value: str) -> None:
     """States what a key's value is in the link of this run."""
-    st.session_state.setdefault(state.OUTGOING, {})[key] = value
+    state.held(state.OUTGOING)[key] = value
     context = get_script_run_ctx()
     # A fragment that runs alone has no end of script after it.
     if context is not None and context.fragment_ids_this_run and st.query_params.get(key) != value:
@@ -122,7 +122,7 @@ def put(key: str, value: str) -> None:
 
 def drop(key: str) -> None:
     """Takes a key out of the link."""
-    st.session_state.get(state.OUTGOING, {}).pop(key, None)
+    state.held(state.OUTGOING).pop(key, None)
     context = get_script_run_ctx()
     if context is not None and context.fragment_ids_this_run and key in st.query_params:
         del st.query_params[key]
@@ -131,10 +131,10 @@ def drop(key: str) -> None:
 
 def written() -> dict[str, str]:
     """What the nouns and controls that this run has drawn stand for."""
-    return dict(st.session_state.get(state.OUTGOING, {}))
+    return dict(state.held(state.OUTGOING))
 
 
 def query(**changes: str) -> dict[str, str]:
     """The three nouns and the pin as query parameters, with changes; further keys are a page's controls."""
-    nouns = st.session_state.get(state.OUTGOING, {})
+    nouns = state.held(state.OUTGOING)
     return {key: value for key, value in nouns.items() if "." not in key} | changes

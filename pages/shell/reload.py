@@ -40,7 +40,12 @@ def go_on(link: Mapping[str, str]) -> None:
     if before is None:
         return
     for key, value in before.held.items():
-        st.session_state[key] = dict(value) if isinstance(value, dict) else value
+        if isinstance(value, dict):  # in place: this run may hold the session's own
+            mine = state.held(key)
+            mine.clear()
+            mine.update(value)
+        else:
+            st.session_state[key] = value
     st.session_state[state.WRITTEN] = dict(link)
 
 

@@ -50,8 +50,7 @@ def _join(here: visit.Visit) -> None:
 
 
 def _kept() -> dict[str, object]:
-    kept: dict[str, object] = st.session_state.setdefault(state.KEPT, {})
-    return kept
+    return state.held(state.KEPT)
 
 
 def _settled(key: str, parse: Callable[[str], object | None]) -> object | None:

@@ -1,5 +1,12 @@
 """Every session key that is not a widget's own, declared once; widget keys are `page.control`."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
 KEPT = "_kept"  # dict: control key -> its last value; survives pages that do not draw the control
 INCOMING = (
     "_incoming"  # dict: query parameters of this run that the address changed, until a control takes them
@@ -28,3 +35,24 @@ CLASS = "_class"  # following.Place: the class that this session is in; not ther
 CLASS_OVER = "_class_over"  # str: the sentence that says why a class was left; said once
 STARTS = "_starts"  # int: how many clicks on buttons that start runs were served
 FACTS = "_facts"  # dict: what the page of this run hands over to lessons beside its link
+
+_FOUND = "_vitviz_found"  # (the run's own mark, its dictionaries), kept at Streamlit's context
+
+
+def held(name: str) -> dict[str, Any]:
+    """One of the session's dictionaries above, to be changed in place; each is looked up once a run.
+
+    At every look-up Streamlit asks whether the run should end: a page with sixty controls looks up six hundred.
+    """
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        outside: dict[str, Any] = st.session_state.setdefault(name, {})
+        return outside
+    mark, found = context.__dict__.get(_FOUND, (None, {}))
+    if mark is not context.cursors:  # new ones whenever a run begins
+        found = {}
+        context.__dict__[_FOUND] = (context.cursors, found)
+    if name not in found:
+        found[name] = st.session_state.setdefault(name, {})
+    kept: dict[str, Any] = found[name]
+    return kept

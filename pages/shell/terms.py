@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -90,13 +91,22 @@ def with_terms(text: str, seen: set[str], but: Collection[str] = ()) -> tuple[st
 
     None is dotted in code, formulas, links, headings, tables and another's words.
     """
-    seen = set(seen)
-    open_text = _CLOSED.sub(lambda match: " " * len(match[0]), text)
     parts, at = [], 0
-    for start, end, term in glossary.occurrences(open_text, seen, but):
+    found, after = _found(text, frozenset(seen), frozenset(but))
+    for start, end, term in found:
         parts += [text[at:start], _dotted(text[start:end], term)]
         at = end
-    return "".join([*parts, text[at:]]), seen
+    return "".join([*parts, text[at:]]), set(after)
+
+
+@lru_cache(maxsize=1024)  # a page says the same sentences again whenever it runs
+def _found(
+    text: str, before: frozenset[str], but: frozenset[str]
+) -> tuple[list[tuple[int, int, Term]], frozenset[str]]:
+    seen = set(before)
+    open_text = _CLOSED.sub(lambda match: " " * len(match[0]), text)
+    found = glossary.occurrences(open_text, seen, but)
+    return found, frozenset(seen)
 
 
 def _now() -> _Marked:

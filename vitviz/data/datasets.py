@@ -102,7 +102,11 @@ _locks = {name: threading.Lock() for name in _NOTES}  # two visits must not down
 
 def available_datasets() -> tuple[str, ...]:
     """Names of the sets to learn from that load without a network, now."""
-    return tuple(name for name, note in DATASETS.items() if not note.needs_file or _usable(data_file(name)))
+    return tuple(name for name in DATASETS if _is_here(name))
+
+
+def _is_here(name: str) -> bool:
+    return not DATASETS[name].needs_file or _usable(data_file(name))
 
 
 def picture_sets() -> tuple[str, ...]:
@@ -117,9 +121,10 @@ def default_pictures(trained_on: str | None, in_chans: int) -> str:
         trained_on: what the model learned from, a name in `DATASETS` or any other words; None for random weights.
         in_chans: 1 for a model of grey pictures, 3 for one of colour pictures.
     """
-    if trained_on in picture_sets():
-        return str(trained_on)
-    return _NEAREST.get(str(trained_on), "digits" if in_chans == 1 else "photos")
+    name = str(trained_on)
+    if name in LOOKED_AT or (name in DATASETS and _is_here(name)):
+        return name
+    return _NEAREST.get(name, "digits" if in_chans == 1 else "photos")
 
 
 def data_title(name: str) -> str:

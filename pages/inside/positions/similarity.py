@@ -14,7 +14,7 @@ from pages.inside.positions.codes import Code
 from pages.inside.positions.encodings import FloatArray, Table
 from pages.inside.positions.similarity_view import similarity as mosaic_view
 from pages.shell import controls, nouns, page
-from pages.stores import films
+from pages.stores import cached, films
 from vitviz.analysis import positions
 from vitviz.analysis.positions import mean_along
 from vitviz.lessons import of_weights
@@ -178,12 +178,17 @@ def _tables(chosen: Choice) -> list[Table]:
 
 
 def _panel(table: Table, raw: bool) -> plots.Panel:
-    compare = positions.dot_products if raw else positions.cosine_similarity
-    matrices = np.stack([compare(moment) for moment in table.tables])
-    told = [""] * len(matrices)
-    if len(matrices) > 1:
-        told = [_told(positions.structure(positions.cosine_similarity(t), table.grid)) for t in table.tables]
+    matrices, told = _film(table.tables, table.grid, raw)
     return plots.Panel(table.title, table.note, table.grid, matrices, table.moments, told)
+
+
+@cached.shared(most=32)
+def _film(tables: FloatArray, grid: tuple[int, int], raw: bool) -> tuple[FloatArray, list[str]]:
+    """How alike positions are at every moment, and what is told of it; nothing where there is one moment."""
+    compare = positions.dot_products if raw else positions.cosine_similarity
+    matrices = np.stack([compare(moment) for moment in tables])
+    told = [_told(_found(moment, grid)) if len(tables) > 1 else "" for moment in tables]
+    return matrices, told
 
 
 def _told(found: positions.Structure) -> str:
@@ -194,7 +199,12 @@ def _told(found: positions.Structure) -> str:
 
 
 def _structure(table: Table) -> positions.Structure:
-    return positions.structure(positions.cosine_similarity(table.now), table.grid)
+    return _found(table.now, table.grid)
+
+
+@cached.shared(most=512)
+def _found(table: FloatArray, grid: tuple[int, int]) -> positions.Structure:
+    return positions.structure(positions.cosine_similarity(table), grid)
 
 
 def _short(table: Table) -> str:
