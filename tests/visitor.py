@@ -13,9 +13,6 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 ANSWER_S = 120.0  # the longest that a script may take; no answer by then is an error
-HELD_RUNS = (
-    6  # runs after which a browser forgets a message: global.maxCachedMessageAge in .streamlit/config.toml
-)
 
 
 @dataclass
@@ -38,8 +35,9 @@ class Visitor:
         self.fragments: dict[str, float] = {}  # that the page polls, with their pace
         self.switches: list[str] = []  # ids of the page's switches, outside of the sidebar
         self._on: dict[str, bool] = {}
-        self._held: dict[str, int] = {}
-        self._runs = 0
+        self._held: set[str] = (
+            set()
+        )  # what a browser holds of messages: .streamlit/config.toml has it forget none
 
     async def open(self) -> None:
         """Connects, as a new session or with the cookies of an earlier visit."""
@@ -89,7 +87,6 @@ class Visitor:
 
     async def _ask(self, message: BackMsg) -> Answer:
         answer, began = Answer(), time.perf_counter()
-        self._runs += 1
         await self._socket.send(message.SerializeToString())
         while True:
             data: Any = await asyncio.wait_for(self._socket.recv(), ANSWER_S)
@@ -98,16 +95,13 @@ class Visitor:
             came.ParseFromString(data)
             if self._take(came, answer):
                 answer.seconds = time.perf_counter() - began
-                self._held = {name: run for name, run in self._held.items() if self._runs - run < HELD_RUNS}
                 return answer
 
     def _take(self, came: ForwardMsg, answer: Answer) -> bool:
         """Notes what a message says; whether it is the run's last."""
         kind = came.WhichOneof("type")
-        if kind == "ref_hash":
-            self._held[came.ref_hash] = self._runs
-        elif came.metadata.cacheable:
-            self._held[came.hash] = self._runs
+        if came.metadata.cacheable:
+            self._held.add(came.hash)
         if kind == "navigation":
             pages = came.navigation.app_pages
             self.pages = {entry.url_pathname or "home": entry.page_script_hash for entry in pages}

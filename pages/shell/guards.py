@@ -22,6 +22,7 @@ SESSION_BYTES = 256 * 2**20  # two of the largest uploads; a page takes a file a
 SESSION_FILES = 16
 ALL_BYTES = 1024 * 2**20
 KEPT_S = 300.0  # a file that no page has taken by then was asked for by no page
+MOST_HELD = 300
 CLICK_S = 10.0  # a browser on a slow line has the page's next run long before
 _request_rerun = AppSession.request_rerun
 _mark = forward_msg_cache.populate_hash_if_needed
@@ -42,8 +43,8 @@ def install() -> None:
     Each request for a full run stops the run before it, with what that one had yet to begin with: a click that was
     waiting for its run was lost when a view asked for another at that moment. It is served by the other now.
 
-    A browser holds what is large, so that it is sent once, and says with every request what it holds. What a poll
-    brings is new each time: it is not held, else a lab that is watched for an hour would fill both.
+    A browser holds what is large, so that it is sent once, and says with every request what it holds, by 34 bytes each.
+    So it holds 300 such messages at most, and nothing that a poll brings, which is new each time.
 
     Raises:
         RuntimeError: if this Streamlit has no such handlers: the guards must be looked at again.
@@ -127,12 +128,10 @@ def _with_states(client_state: ClientState, states: WidgetStates) -> ClientState
 
 
 def _hold_no_poll(msg: ForwardMsg) -> None:
-    """Marks a message as one to hold where it is large and a page's; of a fragment that runs alone, what is held."""
+    """Marks a message as one to hold where it is large, a page's and not one too many; else only what is held."""
     _mark(msg)
     context = script_run_context.get_script_run_ctx(suppress_warning=True)
-    if (
-        context is not None
-        and context.fragment_ids_this_run
-        and msg.hash not in context.cached_message_hashes
-    ):
+    if context is None or msg.hash in context.cached_message_hashes:
+        return
+    if context.fragment_ids_this_run or len(context.cached_message_hashes) >= MOST_HELD:
         msg.metadata.cacheable = False

@@ -173,10 +173,17 @@ def test_a_click_that_waits_for_its_run_is_served_by_the_next(begun: bool) -> No
 
 
 @pytest.mark.parametrize(
-    ("alone", "held", "cacheable"), [([], False, True), (["f"], False, False), (["f"], True, True)]
+    ("alone", "held", "others", "cacheable"),
+    [
+        ([], False, 299, True),
+        (["f"], False, 0, False),
+        (["f"], True, 0, True),
+        ([], False, 300, False),
+        ([], True, 300, True),
+    ],
 )
-def test_a_browser_holds_what_pages_show_and_not_what_polls_bring(
-    monkeypatch: pytest.MonkeyPatch, alone: list[str], held: bool, cacheable: bool
+def test_a_browser_holds_what_pages_show_up_to_a_bound_and_not_what_polls_bring(
+    monkeypatch: pytest.MonkeyPatch, alone: list[str], held: bool, others: int, cacheable: bool
 ) -> None:
     guards.install()
     message = ForwardMsg()
@@ -184,8 +191,9 @@ def test_a_browser_holds_what_pages_show_and_not_what_polls_bring(
     twin = ForwardMsg()
     twin.CopyFrom(message)
     forward_msg_cache.populate_hash_if_needed(twin)
+    known = {twin.hash} if held else set()
     context = SimpleNamespace(
-        fragment_ids_this_run=alone, cached_message_hashes=frozenset({twin.hash} if held else ())
+        fragment_ids_this_run=alone, cached_message_hashes=frozenset(known | {str(i) for i in range(others)})
     )
     monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda **_: context)
     script_run_context.populate_hash_if_needed(message)  # type: ignore[attr-defined]
