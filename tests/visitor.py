@@ -34,6 +34,7 @@ class Visitor:
         self.page, self.session = "", ""
         self.fragments: dict[str, float] = {}  # that the page polls, with their pace
         self.switches: list[str] = []  # ids of the page's switches, outside of the sidebar
+        self.buttons: dict[str, str] = {}  # label -> id
         self._on: dict[str, bool] = {}
         self._held: set[str] = (
             set()
@@ -57,13 +58,21 @@ class Visitor:
         if page:
             self.page, self._on = self.pages[page], {}
         self._fill(message, query)
-        self.fragments, self.switches = {}, []
+        self.fragments, self.switches, self.buttons = {}, [], {}
         return await self._ask(message)
 
     async def turn(self, switch: str) -> Answer:
         """Turns a switch of the page, and has the page run again."""
         self._on[switch] = not self._on.get(switch, False)
         return await self.run()
+
+    async def press(self, label: str, query: str = "") -> Answer:
+        """Clicks a button, at the address that the page was asked for by."""
+        message = BackMsg()
+        self._fill(message, query)
+        clicked = WidgetState(id=self.buttons[label], trigger_value=True)
+        message.rerun_script.widget_states.widgets.append(clicked)
+        return await self._ask(message)
 
     async def poll(self, fragment: str) -> Answer:
         """One fragment that polls."""
@@ -122,6 +131,8 @@ class Visitor:
             answer.exceptions.append(element.exception.message[:160])
         elif kind == "selectbox":
             answer.options.extend(element.selectbox.options)
+        elif kind == "button" and not element.button.disabled:
+            self.buttons[element.button.label] = element.button.id
         elif kind == "checkbox" and came.metadata.delta_path[0] == 0 and not element.checkbox.disabled:
             self.switches.append(element.checkbox.id)
             self._on.setdefault(element.checkbox.id, element.checkbox.default)

@@ -20,6 +20,7 @@ from websockets.exceptions import ConnectionClosed
 from pages.stores.visit import COOKIE
 from pages.stores.visit import Visit as Token
 from tests.browser.conftest import ROOT, free_port, start_server, stop_server
+from tests.cluster import Cluster
 from tests.robustness.run_files import GREY, MODEL, TRAIN
 from tests.visitor import Visitor
 from vitviz.training.run_config import RunConfig
@@ -31,6 +32,8 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("haproxy") is None, reason="no HAProxy on this machine"),
 ]
 VISITORS = 60
+DASK, HERE = "on a cluster", "in their own workers"  # where runs train
+LONG = "live_lab.length=2000"  # epochs: longer than the test
 PAGE = "words"  # light: the test is about who answers
 
 
@@ -44,13 +47,19 @@ class Behind:
 
 
 @pytest.fixture
-def behind(tmp_path: Path) -> Iterator[Behind]:
+def behind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Behind]:
+    """HAProxy before two processes; with the parameter `DASK` their runs train on a cluster of two workers."""
+    cluster = Cluster(tmp_path) if getattr(request, "param", "") == DASK else None
     runs, servers, ports = tmp_path / "runs", {}, {name: free_port() for name in "ab"}
     runs.mkdir()
-    proxy = None
+    proxy, given = None, {"VITVIZ_RUNS": str(runs)}
     try:
+        if cluster is not None:
+            given["VITVIZ_DASK"] = cluster.address
+            for _ in range(2):
+                cluster.add_worker()
         for name, port in ports.items():
-            servers[name] = start_server("app.py", port, tmp_path / f"{name}.log", {"VITVIZ_RUNS": str(runs)})
+            servers[name] = start_server("app.py", port, tmp_path / f"{name}.log", given)
         found = Behind(free_port(), runs, servers)
         addresses = {
             "VITVIZ_BIND": f"127.0.0.1:{found.port}",
@@ -70,6 +79,8 @@ def behind(tmp_path: Path) -> Iterator[Behind]:
     finally:
         for one in filter(None, (proxy, *servers.values())):
             stop_server(one)
+        if cluster is not None:
+            cluster.close()
 
 
 def wait_for(port: int) -> None:
@@ -132,10 +143,34 @@ def trained(root: Path, owner: str) -> Run:
     return made
 
 
+async def start_run(visitor: Sticky, runs: Path) -> Run:
+    """A visitor starts the lab's first recipe, as by a click; waits until it trains."""
+    before = set(runs.glob("*/config.json"))
+    assert not (await visitor.run("live_lab", LONG)).exceptions
+    assert not (await visitor.press("Start a new run", LONG)).exceptions
+    (made,) = set(runs.glob("*/config.json")) - before
+    await goes_on(run := Run(made.parent))
+    return run
+
+
+async def goes_on(run: Run) -> None:
+    """Until a run has made another step."""
+    step, end = run.status().step, time.monotonic() + 120
+    while run.status().step == step:
+        assert time.monotonic() < end, f"the run stands still: {run.status()}"
+        await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("behind", [HERE, DASK], indirect=True)
 def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_notice(
-    behind: Behind, record_property: pytest.RecordProperty
+    behind: Behind, record_property: pytest.RecordProperty, request: pytest.FixtureRequest
 ) -> None:
-    """Sixty visitors on two processes; one process is killed: its visitors are with the other, with their runs."""
+    """Sixty visitors on two processes; one process is killed: its visitors are with the other, with their runs.
+
+    What a cluster trains goes on; what the dead process trained itself can be resumed.
+    """
+
+    on_cluster = request.node.callspec.params["behind"] == DASK
 
     async def visit() -> None:
         visitors = [Sticky(behind.port) for _ in range(VISITORS)]
@@ -148,6 +183,7 @@ def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_no
         lost, staying = of[dying], next(some for name, some in of.items() if name != dying)
         sessions = [one.session for one in staying]
         assert any("Mine alone" in title for title in await visitors[0].models())
+        under_way = [await start_run(one, behind.runs) for one in (lost[0], staying[0])]
 
         behind.servers[dying].kill()
         began = time.monotonic()
@@ -162,6 +198,13 @@ def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_no
         assert not any("Mine alone" in title for title in await lost[1].models())
         for one in staying:
             assert not (await one.run(PAGE)).exceptions
+        mine, other = under_way
+        await goes_on(other)
+        if on_cluster:
+            await goes_on(mine)
+            assert any(mine.config().name in title for title in await lost[0].models())
+        else:
+            assert mine.status().state == "interrupted"
         assert [one.session for one in staying] == sessions  # not one of them had to connect again
         for one in visitors:
             await one.close()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,62 +12,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.cluster import Cluster
 from tests.unit.test_training_executor import LONG, SHORT, config, eventually, gone, obeys, training
 from vitviz.experiments.experiment import Cell, Experiment, collected, run_on_cluster
 from vitviz.training.dask_executor import DaskExecutor
 from vitviz.training.executor import ExecutorError, LocalExecutor, Order
 from vitviz.training.opening import open_executor
 from vitviz.training.runs import Run
-
-ROOT = Path(__file__).parents[2]
-
-
-class Cluster:
-    """A scheduler and workers as processes of their own, as `dask scheduler` and `dask worker` start them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.address = folder, ""
-        self.processes: list[subprocess.Popen[bytes]] = []
-        self.file = folder / "scheduler.json"
-        self.add_scheduler()
-
-    def add_scheduler(self) -> subprocess.Popen[bytes]:
-        """The first on any port, later ones on the same."""
-        port = self.address.rpartition(":")[2] or "0"
-        self.file.unlink(missing_ok=True)
-        options = [
-            "--host",
-            "127.0.0.1",
-            "--port",
-            port,
-            "--no-dashboard",
-            "--scheduler-file",
-            str(self.file),
-        ]
-        process = self._open("distributed.cli.dask_scheduler", *options)
-        eventually(lambda: self.file.is_file() and self.file.stat().st_size)
-        self.address = json.loads(self.file.read_text())["address"]
-        return process
-
-    def add_worker(self) -> subprocess.Popen[bytes]:
-        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
-        return self._open("distributed.cli.dask_worker", "--scheduler-file", str(self.file), *options)
-
-    def _open(self, module: str, *options: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, *options],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        self.processes.append(process)
-        return process
-
-    def close(self) -> None:
-        for process in reversed(self.processes):
-            process.kill()
-            process.wait()
 
 
 @pytest.fixture(scope="module")
