@@ -32,6 +32,13 @@ def test_long_runs_are_thinned_but_keep_their_ends() -> None:
     assert (np.diff(steps) > 0).all()
 
 
+def test_eight_runs_curves_weigh_what_one_runs_do() -> None:
+    labels = [curves.RunLabel(name, name, i, {}) for i, name in enumerate("abcdefgh")]
+    one = curves.payload(labels[:1], [series(10_000)], None, None, {})
+    eight = curves.payload(labels, [series(10_000)] * 8, None, None, {})
+    assert len(eight) < len(one) + 2_000  # their names and keys
+
+
 def test_curves_refuse_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="metrics must be of"):
         curves.payload(

@@ -91,7 +91,7 @@ def _draw_stored(knob: Knob) -> None:
     page.caption(describe_knob(shown, base_name(knob)))
     page.caption(stored.how(found, [row for value in rows.values() for row in value]))
     columns = columns_of(shown, base_name(knob))
-    st.dataframe(columns, hide_index=True, column_config=FORMATS, key="experiments.knob_table")
+    st.dataframe(columns, hide_index=True, column_config=formats(columns), key="experiments.knob_table")
     page.csv("All numbers (CSV)", columns, f"one_knob_{knob.name}.csv", "experiments.knob_csv")
 
 
@@ -114,9 +114,17 @@ FORMATS: dict[str, Any] = {
     "Lowest": st.column_config.NumberColumn(format="percent"),
     "Highest": st.column_config.NumberColumn(format="percent"),
     "Against the base, points": st.column_config.NumberColumn(format="%.1f"),
-    "Training, core-seconds": st.column_config.NumberColumn(format="%.1f"),
-    "Parameters": st.column_config.NumberColumn(format="localized"),
 }
+COSTS = {"Training, core-seconds": "%.1f", "Parameters": "localized"}
+
+
+def formats(columns: dict[str, list[object]]) -> dict[str, Any]:
+    """How the columns are shown: time and parameters as bars from 0 on, so that they are seen against the knob."""
+    tops = {name: max((float(str(v)) for v in columns[name] if v is not None), default=1.0) for name in COSTS}
+    return FORMATS | {
+        name: st.column_config.ProgressColumn(format=shape, min_value=0, max_value=tops[name] or 1.0)
+        for name, shape in COSTS.items()
+    }
 
 
 def columns_of(shown: list[Variant], base: str) -> dict[str, list[object]]:

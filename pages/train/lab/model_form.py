@@ -139,6 +139,9 @@ SWIN = tuple(
         ),
         Field("mlp_ratio", "MLP ratio", "real", "Hidden width of the MLP over the stage's width.", step=0.5),
         Field("dropout", "Dropout", "real", "Share of activations set to zero while training.", step=0.05),
+        Field(
+            "attention_dropout", "Dropout of attention", "real", "Share of weights set to zero.", step=0.05
+        ),
         Field("drop_path", "Drop path", "real", "Chance that a block's part is left out.", step=0.05),
         Field("qkv_bias", "Bias in q, k, v", "switch", "A constant added to queries, keys and values."),
         Field("masked", "Mask", "switch", "Off, a slip: a shifted window's far edges attend to each other."),
