@@ -274,7 +274,7 @@ class Race {
     const { rows } = header;
     this.title.textContent = rows ? rows.title : 'Whole, and with shuffled patches';
     const measured = header.images
-      ? `${header.images.toLocaleString('en')} ${header.split} pictures, after ${+header.at.toPrecision(3)} epochs`
+      ? `${header.images.toLocaleString('en')} ${header.split} pictures, after ${[...new Set(header.at.map((at) => +at.toPrecision(3)))].join(' to ')} epochs`
       : 'measured at every snapshot and at the end';
     this.area = this.drawCurves(wide);
     this.note.textContent = rows ? rows.note : measured;

@@ -78,9 +78,18 @@ def test_the_caption_counts_gain_and_loss() -> None:
 
 def test_models_are_compared_at_one_moment() -> None:
     """While they take turns one may already be measured at the next snapshot."""
-    early, late = record(0.3, 0.2, epoch=1.0), record(0.6, 0.2, epoch=2.0)
+    early, late = (record(a, 0.2, epoch=at, split="validation") for a, at in ((0.3, 1.0), (0.6, 2.0)))
     racers = [of("a", early, late), of("b", early), of("c", early)]
     assert [r.name for r in common(racers)] == ["b", "c"]
+
+
+def test_models_that_end_at_different_epochs_are_compared_at_their_ends() -> None:
+    racers = [of("a", record(0.9, 0.5, epoch=2.5)), of("b", record(0.8, 0.5, epoch=6.0))]
+    assert common(racers) == racers
+    assert describe(racers, CLASSES).startswith("Right on 40 test pictures after 2.5 to 6 epochs: A 90.0")
+    assert unpack(payload(racers, 0.25, 6.0))[0]["at"] == [2.5, 6.0]
+    going = [*racers, *(of(name, record(0.4, 0.4, split="validation")) for name in "cde")]
+    assert [r.name for r in common(going)] == ["c", "d", "e"]
 
 
 def test_the_message_holds_curves_pairs_and_chance() -> None:

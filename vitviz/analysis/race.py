@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -77,12 +78,25 @@ def _measured(record: Mapping[str, Any]) -> Measured | None:
 
 
 def common(racers: Sequence[Racer]) -> list[Racer]:
-    """The racers if all were measured at one moment on the same pictures, else those of the moment most have."""
-    moments = [(r.measured.split, r.measured.epoch) for r in racers if r.measured is not None]
+    """The racers if all were measured at one moment on the same pictures, else those of the moment most have.
+
+    The end is one moment, wherever each has its own: test pictures are read there, and once.
+    """
+    moments = [_moment(r.measured) for r in racers if r.measured is not None]
     if not moments:
         return []
     most = max(moments, key=moments.count)
-    return [r for r in racers if r.measured is not None and (r.measured.split, r.measured.epoch) == most]
+    return [r for r in racers if r.measured is not None and _moment(r.measured) == most]
+
+
+def _moment(measured: Measured) -> tuple[str, float]:
+    return measured.split, inf if measured.split == "test" else measured.epoch
+
+
+def span(racers: Sequence[Racer]) -> tuple[float, float]:
+    """The first and the last epoch in which these were measured; one and the same but where each has its own end."""
+    epochs = [_of(racer).epoch for racer in racers]
+    return min(epochs), max(epochs)
 
 
 def describe(racers: Sequence[Racer], classes: Sequence[str]) -> str:
@@ -98,16 +112,17 @@ def describe(racers: Sequence[Racer], classes: Sequence[str]) -> str:
     first = _of(measured[0])
     listed = ", ".join(f"{r.title} {percent(_of(r).accuracy)}" for r in measured)
     said = [
-        f"Right on {first.images:,} {first.split} pictures after {_epochs(first.epoch)}: {listed};"
+        f"Right on {first.images:,} {first.split} pictures after {_epochs(*span(measured))}: {listed};"
         f" guessing gives {percent(1 / len(classes), 0)}."
     ]
     said += [_summed(measured, classes), _without(measured), _shuffling(measured)]
     return " ".join(sentence for sentence in said if sentence)
 
 
-def _epochs(epoch: float) -> str:
-    """'0.07 epochs', '1 epoch', '30 epochs'."""
-    text = f"{epoch:.2f}".rstrip("0").rstrip(".")
+def _epochs(first: float, last: float) -> str:
+    """'0.07 epochs', '1 epoch', '30 epochs', '2.5 to 6 epochs'."""
+    ends = dict.fromkeys(f"{epoch:.2f}".rstrip("0").rstrip(".") for epoch in (first, last))
+    text = " to ".join(ends)
     return f"{text} epoch" if text == "1" else f"{text} epochs"
 
 

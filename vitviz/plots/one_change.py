@@ -52,7 +52,7 @@ def payload(
         "chance": chance,
         "epochs": epochs,
         "split": "test",
-        "at": epochs,
+        "at": [epochs, epochs],
         "images": 0,
         "waiting": waiting,
         "rows": {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vitviz.analysis.race import Racer, common
+from vitviz.analysis.race import Racer, common, span
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
 
@@ -46,7 +46,7 @@ def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str 
         "chance": chance,
         "epochs": epochs,
         "split": "" if first is None else first.split,
-        "at": 0.0 if first is None else first.epoch,
+        "at": [*span(measured)] if measured else [0.0, 0.0],
         "images": 0 if first is None else first.images,
         "waiting": waiting,
     }

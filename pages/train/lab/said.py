@@ -37,7 +37,7 @@ def describe(config: RunConfig) -> str:
     optimizer = fields.OPTIMIZERS[train.optimizer]
     words = model_words(config.model)
     if models:
-        alike = len({family_of(m.model) for m in models}) == 1
+        alike = len({model_words(member.model) for member in models}) == 1
         each = f", each a {words}" if alike else ""
         titles = [member.title for member in models]
         named = plain if lineup.is_lineup(config) else str  # a visitor's words, or a stranger's of a link
