@@ -23,7 +23,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from vitviz.analysis.distillation import disagreement, discordance, follows_teacher  # noqa: E402
+from vitviz.analysis.distillation import combined, disagreement, discordance, follows_teacher  # noqa: E402
 from vitviz.checkpoint_header import Header, read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
 from vitviz.config import TrainConfig, ViTConfig  # noqa: E402
@@ -74,11 +74,13 @@ def measure(name: str, shipped: dict[str, Header], small: bool) -> dict[str, Any
         "[CLS] head": student["logits_cls"],
         "[DIST] head": student["logits_dist"],
         "both heads": student["logits"],
+        "both, added": combined(student["logits_cls"], student["logits_dist"])["sum"],
     }
     if twin is not None:
         voices["twin"] = logits(CHECKPOINTS / f"{twin}.safetensors", dataset.test_images)["logits"]
     decisions = np.stack([values.argmax(axis=1) for values in voices.values()])
     labels = dataset.labels_of("test")
+    decided = dict(zip(voices, decisions, strict=True))
     return {
         "digests": {other: shipped[other].digest for other in (name, teacher, twin) if other is not None},
         "teacher": teacher,
@@ -88,7 +90,9 @@ def measure(name: str, shipped: dict[str, Header], small: bool) -> dict[str, Any
         "names": list(voices),
         "accuracy": [round(float((made == labels).mean()), 4) for made in decisions],
         "differs": disagreement(decisions).round(4).tolist(),
-        "discordant": None if twin is None else round(discordance(decisions[3], decisions[4], labels), 4),
+        "discordant": None
+        if twin is None
+        else round(discordance(decided["both heads"], decided["twin"], labels), 4),
         "repeats": [round(follows_teacher(made, decisions[0], labels), 4) for made in decisions],
     }
 

@@ -293,6 +293,12 @@ def describe_agreement(entry: dict[str, Any]) -> str:
             f" {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points that the choice"
             " of so many test pictures explains alone. Another seed would move both models as well."
         )
+    added = "both, added"
+    if added in names:
+        text += (
+            f" The paper adds the heads' softmaxes ('both, added'): {percent(accuracy[names.index(added)])}, where the mean of their"
+            f" logits has {percent(accuracy[both])}."
+        )
     return text + f" Measured at the last step, {entry['date']}, with `{entry['command']}`."
 
 
