@@ -296,8 +296,8 @@ def describe_agreement(entry: dict[str, Any]) -> str:
     added = "both, added"
     if added in names:
         text += (
-            f" The paper adds the heads' softmaxes ('both, added'): {percent(accuracy[names.index(added)])}, where the mean of their"
-            f" logits has {percent(accuracy[both])}."
+            f" The paper adds the heads' softmaxes ('both, added'): {percent(accuracy[names.index(added)])},"
+            f" where the mean of their logits has {percent(accuracy[both])}."
         )
     return text + f" Measured at the last step, {entry['date']}, with `{entry['command']}`."
 
