@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from pages.beyond.data import literature
-from tests.pages.conftest import OpenApp
-from tests.pages.test_drawers import ASK, CODE, MATH, NUMBERS, open_drawers
+from tests.pages.conftest import OpenApp, said
+from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from vitviz.experiments import result as results
-from vitviz.experiments.data_size import GRIDS, race
+from vitviz.experiments.data_size import GRIDS, TITLES, race
 from vitviz.experiments.result import Made, Result, write_result
 from vitviz.training.runs import Run
 
 PAGE = "pages/beyond/data/page.py"
+GUESSED = {"data.guess": "shown"}
+SHIPPED = sorted(results.RESULTS.glob("data_size_*.json"))
 
 
 @pytest.fixture
@@ -46,14 +50,18 @@ def captions(app: object) -> str:
 
 @pytest.mark.usefixtures("stored")
 def test_the_caption_says_what_the_file_holds(open_app: OpenApp) -> None:
-    app = open_app(PAGE)
+    app = open_app(PAGE, **GUESSED)
     assert not app.exception
-    said = captions(app).replace("\N{NO-BREAK SPACE}", " ")
-    assert "With 50 pictures CNN leads with 81.7 %" in said
-    assert "With 1,295 pictures ViT leads with 94.0 %" in said
-    assert "3 of 11 trainings of the grid were not made as yet" in said
-    assert "python -m x" in said
-    timed = open_app(PAGE, **{"data.equal": "time"})
+    told = captions(app).replace("\N{NO-BREAK SPACE}", " ")
+    assert "With 50 pictures CNN leads with 81.7 %" in told
+    assert "With 1,295 pictures ViT leads with 94.0 %" in told
+    assert "3 of 11 trainings of the grid were not made as yet" in told
+    assert "python -m x" in told
+    assert (
+        "Measured so far: Digits 8 of 11 trainings, 2 of 6 sizes, 2 seeds; CIFAR-10 not at all; MNIST not at all."
+        in told
+    )
+    timed = open_app(PAGE, **GUESSED, **{"data.equal": "time"})
     assert not timed.exception
     assert "With 50 pictures CNN leads" in captions(timed)
 
@@ -78,13 +86,87 @@ def test_a_folder_without_results_is_told(
 @pytest.mark.usefixtures("stored")
 def test_the_numbers_are_those_of_the_file(open_app: OpenApp, stored: Result) -> None:
     app = open_app(PAGE)
-    assert open_drawers(app) == [MATH, CODE, NUMBERS, ASK]
+    assert open_drawers(app) == [MATH, CODE, NUMBERS]
     table = app.main.dataframe[0].value
     for _, line in table.iterrows():
         name = {"CNN": "cnn", "ViT": "vit"}[line["model"]]
         tests = [row["test"] for row in stored.where(model=name, pictures=line["pictures"])]
         assert line["mean"] == pytest.approx(sum(tests) / len(tests))
         assert (line["lowest"], line["highest"], line["seeds"]) == (min(tests), max(tests), len(tests))
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_guess_comes_before_the_curves(open_app: OpenApp) -> None:
+    app = open_app(PAGE)
+    assert "CNN leads" not in captions(app) and "A guess shows the rest." in captions(app)
+    assert all(x == [1295] for x in lines_of(app).values())
+    app.main.button_group(key="data.guess.row").set_value("vit").run()
+    assert any("You said ViT: not so, it is CNN." in one.value for one in app.main.markdown)
+    assert said(app, "data.guess") == "vit" and all(x == [50, 1295] for x in lines_of(app).values())
+    again = open_app(PAGE, **{"data.guess": "cnn"})
+    assert any("You said CNN: right." in one.value for one in again.main.markdown)
+    assert "CNN leads" in captions(open_app(PAGE, **{"data.guess": "cnn", "data.augmented": "1"}))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("view", ["sizes", "time", "augmented"])
+def test_every_number_that_is_drawn_or_said_is_in_its_file(open_app: OpenApp, path: Path, view: str) -> None:
+    name = path.stem.removeprefix("data_size_")
+    rows = [dict(row) for row in results.read_result(path.stem).rows if "test" in row]
+    app = open_app(PAGE, **GUESSED, **{"data.view": view, "data.dataset": name})
+    figures = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    whole = [trace for figure in figures for trace in figure["data"] if trace["mode"] == "lines+markers"]
+    wanted = numbers_of(rows, view)
+    assert bool(whole) == bool(wanted)
+    for trace in whole:
+        drawn = [y for y in trace["y"] if y is not None]
+        assert drawn == pytest.approx(wanted[trace["name"]], abs=1e-6)
+        if all(row["seed"] == 0 for row in rows):
+            assert "error_y" not in trace  # of one seed no spread can be drawn
+    told = captions(app).replace("\N{NO-BREAK SPACE}", " ")
+    known = {f"{y:.1f}" for ys in wanted.values() for y in ys}
+    shares = [] if view == "augmented" else re.findall(r"(\d+\.\d) %", told.partition("Found elsewhere")[0])
+    assert {*shares} <= known
+
+
+def numbers_of(rows: list[dict[str, Any]], view: str) -> dict[str, list[float]]:
+    """What a view draws, computed without the project's own means: by title, in percent or points."""
+    augmented = any(row["augmented"] for row in rows)
+    found: dict[str, list[float]] = {}
+    for name, title in TITLES.items():
+        own = [row for row in rows if row["model"] == name]
+        half = [row for row in own if row["augmented"] == augmented]
+        if view == "sizes":
+            by = {
+                n: [100 * r["test"] for r in half if r["pictures"] == n]
+                for n in sorted({r["pictures"] for r in half})
+            }
+            values = [sum(tests) / len(tests) for tests in by.values()]
+        elif view == "time":
+            most = max(row["pictures"] for row in rows if row["augmented"] == augmented)
+            curves = [row["curve"] for row in half if row["pictures"] == most]
+            values = [100 * sum(point[2] for point in at) / len(at) for at in zip(*curves, strict=True)]
+        else:
+            pairs: dict[int, list[float]] = {}
+            for row in own:
+                for plain in own:
+                    same = row["pictures"] == plain["pictures"] and row["seed"] == plain["seed"]
+                    if same and row["augmented"] and not plain["augmented"]:
+                        pairs.setdefault(row["pictures"], []).append(100 * (row["test"] - plain["test"]))
+            values = [sum(pairs[n]) / len(pairs[n]) for n in sorted(pairs)]
+        if values:
+            found[title] = values
+    return found
+
+
+def lines_of(app: AppTest) -> dict[str, list[int]]:
+    """Where the points of every line stand."""
+    (figure,) = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    return {
+        trace["name"]: [x for x, y in zip(trace["x"], trace["y"], strict=True) if y is not None]
+        for trace in figure["data"]
+        if trace["mode"] == "lines+markers"
+    }
 
 
 @pytest.mark.usefixtures("stored")

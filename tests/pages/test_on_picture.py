@@ -140,6 +140,12 @@ def test_every_stored_number_on_the_page_is_in_its_file(
         sum(f"→ {percent(share)}" in text for share in last) >= 2
         and "python -m vitviz.experiment robustness" in text
     )
+    drawn_shares = np.array([row["right"] for row in rows if row["change"] in ("blur", "none")])
+    of_two = [
+        row["model"] in ("cifar10_vit", "cifar10_swin") for row in rows if row["change"] in ("blur", "none")
+    ]
+    widest = 200 * np.sqrt(drawn_shares * (1 - drawn_shares) / 1000)[of_two].max()
+    assert f"at most {widest:.1f} points; each model is one training" in text
 
 
 def test_equivariance_is_said_of_what_is_drawn(open_app: OpenApp) -> None:

@@ -84,6 +84,19 @@ def curve_of(name: str, title: str, by_size: Mapping[int, Sequence[float]]) -> C
     )
 
 
+def only(found: Sequence[Curve], pictures: int) -> list[Curve]:
+    """Of every model that was measured at one size that point alone."""
+    out = []
+    for curve in found:
+        at = curve.at(pictures)
+        if at is not None:
+            points = (
+                getattr(curve, name)[at : at + 1] for name in ("pictures", "mean", "low", "high", "seeds")
+            )
+            out.append(Curve(curve.name, curve.title, *points))
+    return out
+
+
 def at_equal_time(rows: Sequence[Row]) -> list[Row]:
     """The rows with 'timed': validation accuracy after the core-seconds that the quickest model of its size took.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
@@ -32,12 +34,20 @@ class Own:
 
 
 def size_figure(
-    curves: Sequence[Curve], chance: float, what: str, own: Sequence[Own] = (), mode: Mode = "light"
+    curves: Sequence[Curve],
+    sizes: Sequence[int],
+    chance: float,
+    what: str,
+    own: Sequence[Own] = (),
+    mode: Mode = "light",
 ) -> go.Figure:
     """Accuracy over the number of training pictures, on a logarithmic axis, a line a model with the span of its seeds.
 
+    Over a size that a model was not measured at its line is dotted; where every point has one seed there is no span.
+
     Args:
         curves: in their order.
+        sizes: that the axis has, ascending; every curve's lie among them.
         chance: accuracy of guessing, in [0, 1].
         what: the vertical axis's title, its unit left out.
         own: a visitor's own points, drawn as stars.
@@ -45,26 +55,43 @@ def size_figure(
     figure = PlainFigure(mode)
     figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for curve in curves:
-        _line(
-            figure,
-            curve.name,
-            curve.title,
-            curve.pictures,
-            curve.mean,
-            "pictures",
-            error_y=span(curve, COLOURS[curve.name]),
-        )
+        _over_sizes(figure, curve, sizes)
     for point in own:
         _star(figure, point, PALETTES[mode].ink)
-    sizes = sorted({int(size) for curve in curves for size in curve.pictures})
     figure.layout(
         height=HEIGHT_PX,
         showlegend=True,
         legend=LEGEND,
-        xaxis=sizes_axis(sizes, "training pictures"),
+        xaxis=sizes_axis(sizes, "training pictures") | {"range": _whole(sizes)},
         yaxis={"title": {"text": f"{what}, %"}, "rangemode": "tozero"},
     )
     return figure.figure()
+
+
+def _whole(sizes: Sequence[float]) -> list[float]:
+    """The axis from end to end, whatever is drawn: nothing jumps when more is."""
+    low, high = math.log10(sizes[0]), math.log10(sizes[-1])
+    room = 0.04 * (high - low) or 0.5
+    return [low - room, high + room]
+
+
+def _over_sizes(figure: PlainFigure, curve: Curve, sizes: Sequence[int]) -> None:
+    """One model's line: whole between neighbouring sizes, dotted over those that lack."""
+    within = [size for size in sizes if curve.pictures[0] <= size <= curve.pictures[-1]]
+    places = [curve.at(size) for size in within]
+    if None in places:
+        figure.add(
+            "scatter",
+            x=curve.pictures.tolist(),
+            y=(100 * curve.mean).tolist(),
+            mode="lines",
+            line={"color": COLOURS[curve.name], "width": 1.5, "dash": "dot"},
+            showlegend=False,
+            hoverinfo="skip",
+        )
+    shares = np.array([np.nan if at is None else curve.mean[at] for at in places])
+    more = {} if curve.seeds.max() == 1 else {"error_y": span(curve, COLOURS[curve.name], places)}
+    _line(figure, curve.name, curve.title, np.array(within), shares, "pictures", **more)
 
 
 def _line(
@@ -82,7 +109,7 @@ def _line(
         "scatter",
         name=title,
         x=x.tolist(),
-        y=(100 * share).tolist(),
+        y=[100 * value if math.isfinite(value) else None for value in share.tolist()],
         mode="lines+markers",
         line={"color": COLOURS[name], "width": 2.5},
         marker={"color": COLOURS[name], "symbol": SYMBOLS[name], "size": 9},
@@ -91,13 +118,18 @@ def _line(
     )
 
 
-def span(curve: Curve, colour: str) -> dict[str, Any]:
-    """From the lowest to the highest seed, as Plotly's error bars, in percent."""
+def span(curve: Curve, colour: str, places: Sequence[int | None] | None = None) -> dict[str, Any]:
+    """From the lowest to the highest seed, as Plotly's error bars, in percent.
+
+    Args:
+        places: of the points that are drawn, None where there is none; by default all in their order.
+    """
+    at = range(len(curve.mean)) if places is None else places
+    ends = {"array": curve.high - curve.mean, "arrayminus": curve.mean - curve.low}
     return {
         "type": "data",
         "symmetric": False,
-        "array": (100 * (curve.high - curve.mean)).tolist(),
-        "arrayminus": (100 * (curve.mean - curve.low)).tolist(),
+        **{name: [0.0 if i is None else 100 * float(values[i]) for i in at] for name, values in ends.items()},
         "color": colour,
         "thickness": 1.5,
         "width": 5,
@@ -189,6 +221,7 @@ def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> go.Figure:
     figure = PlainFigure(mode)
     figure.hline(0, {"color": PALETTES[mode].muted, "width": 1.5})
     for gain in gains:
+        more = {} if gain.seeds.max() == 1 else {"error_y": span(gain, COLOURS[gain.name])}
         _line(
             figure,
             gain.name,
@@ -196,7 +229,8 @@ def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> go.Figure:
             gain.pictures,
             gain.mean,
             "pictures",
-            error_y=span(gain, COLOURS[gain.name]),
+            said="%{y:+.1f} points",
+            **more,
         )
     figure.layout(
         height=360,

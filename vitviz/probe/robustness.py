@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from vitviz.analysis.attention import fuse_heads, readout_row
 from vitviz.data.preparation import normalise
@@ -16,6 +19,7 @@ from vitviz.probe.capture import FloatArray, as_array, capture
 
 CELL_PX = 2  # a gradient's map is summed over squares of so many pixels: single ones are noise to an eye
 BATCH = 32
+FEW = 8  # pictures: threads that share so little wait for each other, most where others keep the cores busy
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +58,22 @@ def sweep(model: LoadedModel, pictures: NDArray[np.uint8]) -> Sweep:
     if pictures.ndim != 4 or pictures.shape[1:] != (size, size, 3):
         raise ValueError(f"pictures must be (N, {size}, {size}, 3), received {pictures.shape}")
     images = inputs_of(model, pictures)
-    if abilities(model.config).heads_over_all:
-        return _attended(model, images)
-    logits, pixels = _explained(model, images)
+    with _one_thread() if len(pictures) <= FEW else nullcontext():
+        if abilities(model.config).heads_over_all:
+            return _attended(model, images)
+        logits, pixels = _explained(model, images)
     return Sweep(model.probabilities(logits), summed(pixels, CELL_PX), "gradient")
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    limit: AbstractContextManager[object] = _pools().limit(limits=1)
+    return limit
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """The libraries' pools, looked for once: torch has been loaded."""
+    return ThreadpoolController()
 
 
 def chances(model: LoadedModel, pictures: NDArray[np.uint8]) -> FloatArray:

@@ -42,6 +42,7 @@ def draw() -> None:
         page.figure(gain_figure(measured, nouns.mode()), "data.gains_figure")
         page.caption(_describe(measured))
     page.caption(stored.how(found))
+    page.caption(stored.coverage())
     page.drawers("data.augmented", code=(augment,), numbers=partial(_numbers, measured))
 
 

@@ -41,6 +41,14 @@ def draw() -> None:
     )
 
 
+def say() -> None:
+    """One line beside what is measured here: the same question on sets a thousand times as large."""
+    page.caption(
+        ":material/menu_book: *Found elsewhere, with larger models and sets:* [Dosovitskiy et al. 2021, table"
+        f" 5](https://arxiv.org/abs/2010.11929): {describe()}"
+    )
+
+
 def describe() -> str:
     """Who leads at either end, computed from the cited numbers."""
     names = list(SETS)

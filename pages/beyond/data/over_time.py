@@ -37,6 +37,7 @@ def draw() -> None:
     page.figure(time_figure(lines, stored.CHANCE, nouns.mode()), "data.time_figure")
     page.caption(_ends(lines) + " " + crossings(lines))
     page.caption(stored.how(found))
+    page.caption(stored.coverage())
     page.drawers("data.time", code=(mean_lines, crossings))
 
 

@@ -8,16 +8,15 @@ from functools import partial
 
 import streamlit as st
 
-from pages.beyond.data import stored
-from pages.shell import controls, nouns, page
+from pages.beyond.data import literature, stored
+from pages.shell import controls, guessing, nouns, page
 from pages.stores import runs, visit
-from vitviz.analysis.data_size import Curve, Row, at_equal_time, curves, describe
+from vitviz.analysis.data_size import Curve, Lead, Row, at_equal_time, curves, describe, leads, only
 from vitviz.experiments import data_size
 from vitviz.experiments.result import Result
-from vitviz.lessons import of_results
-from vitviz.lessons.lesson import Question
 from vitviz.plots.data_size import Own, size_figure
 from vitviz.training.loop import Trainer
+from vitviz.words import percent, plural
 
 MATH = r"""
 Every point is one training: the first $n$ pictures of the training set, the same number of updates for every model
@@ -37,13 +36,14 @@ MEASURES = {"updates": "Equal updates", "time": "Equal time"}
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="data"):
-    """What the models have in common: as many updates, or as much of the processor's time."""
+    """What the models have in common: as many updates, or as much of the processor's time; and who is guessed best."""
 
     equal: str
+    guess: str
 
 
 def draw() -> None:
-    """The whole view: choices, curves, caption, the visitor's own points, drawers."""
+    """The whole view: choices, the question, curves, caption, the visitor's own points, drawers."""
     with page.row():
         chosen = stored.choose()
         if chosen is None:
@@ -56,24 +56,46 @@ def draw() -> None:
     rows: Sequence[Row] = at_equal_time(found.rows) if timed else found.rows
     lines = curves(rows, data_size.TITLES, which.augmented, "timed" if timed else "test")
     own = [] if timed else own_points(which.dataset, which.augmented)
+    found_leads = leads(lines)
+    shown = lines
+    if found_leads and not own and not _guessed(which, found_leads[0], lines):
+        shown = only(lines, found_leads[-1].pictures)
     what = "accuracy on the validation pictures" if timed else "accuracy on the test pictures"
-    page.figure(size_figure(lines, stored.CHANCE, what, own, nouns.mode()), "data.sizes_figure")
-    page.caption(describe(lines))
+    sizes = data_size.GRIDS[which.dataset].sizes
+    page.figure(size_figure(shown, sizes, stored.CHANCE, what, own, nouns.mode()), "data.sizes_figure")
+    page.caption(describe(lines) if shown is lines else _ends(shown))
     if own:
         page.caption("Stars are your own races: " + "; ".join(_said(point, lines) for point in own) + ".")
     _live(which)
     page.caption(stored.how(found))
-    asked = Question(
-        "Which of the models is best when there are the fewest pictures?",
-        of_results.DataLeader(which.dataset, which.augmented),
-    )
+    page.caption(stored.coverage())
+    literature.say()
     page.drawers(
         "data.sizes",
         math=MATH,
         code=(data_size.Grid.trained_on, Trainer.advance),
         numbers=partial(_numbers, found, lines),
-        asks=(asked,),
     )
+
+
+def _guessed(which: stored.Which, lead: Lead, lines: Sequence[Curve]) -> bool:
+    """Asks who is best with the fewest pictures; once there is a guess says whether it was right."""
+    key = Choice.key("guess")
+    there = {line.name: line.title for line in lines if line.at(lead.pictures) is not None}
+    guess = guessing.read(key, (which.dataset, which.augmented), list(there))
+    if not guess:
+        guessing.ask(key, f"With {plural(lead.pictures, 'picture')} alone, which model is best?", there)
+        return False
+    if guess in there:
+        right = guess == lead.first.name
+        st.markdown(f"You said {there[guess]}: {'right' if right else f'not so, it is {lead.first.title}'}.")
+    return True
+
+
+def _ends(shown: Sequence[Curve]) -> str:
+    """The largest size alone, while the question about the smallest is open."""
+    each = ", ".join(f"{line.title} {percent(float(line.mean[0]))}" for line in shown)
+    return f"With {int(shown[0].pictures[0]):,} pictures: {each}. A guess shows the rest."
 
 
 def own_points(dataset: str, augmented: bool) -> list[Own]:
@@ -94,8 +116,6 @@ def own_points(dataset: str, augmented: bool) -> list[Own]:
 
 def _said(point: Own, lines: Sequence[Curve]) -> str:
     """A point of the visitor's beside the stored one."""
-    from vitviz.words import percent
-
     stored_line = next((line for line in lines if line.name == point.name), None)
     place = None if stored_line is None else stored_line.at(point.pictures)
     beside = (

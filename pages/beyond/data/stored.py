@@ -10,7 +10,7 @@ from pages.shell import controls
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import Result, ResultError, read_result, told
-from vitviz.words import plain
+from vitviz.words import plain, plural
 
 CHANCE = 0.1  # all three sets have ten classes
 
@@ -87,3 +87,21 @@ def how(found: Result) -> str:
         f"Stored, not live: {settings['updates']:,} updates of up to {settings['batch_size']} pictures for every point,"
         f" one recipe for all models; {plain(told(found.made))}. `{found.command}`{short}"
     )
+
+
+def coverage() -> str:
+    """How much of every set's grid was measured, those of which nothing was too."""
+    told = []
+    for name, grid in GRIDS.items():
+        found, title = result(name), DATASETS[name].title
+        if found is None or not found.rows:
+            told.append(f"{title} not at all")
+            continue
+        seeds = len({row["seed"] for row in found.rows})
+        sizes = len({row["pictures"] for row in found.rows})
+        total = len(found.rows) + found.missing
+        told.append(
+            f"{title} {len(found.rows)} of {total} trainings, {sizes} of {len(grid.sizes)} sizes,"
+            f" {plural(seeds, 'seed')}"
+        )
+    return f"Measured so far: {'; '.join(told)}."

@@ -7,6 +7,7 @@ from statistics import mean, stdev
 
 import streamlit as st
 
+from pages.beyond.hybrids import literature
 from pages.shell import asking, controls, nouns, page
 from vitviz.experiments.conv_nets import MODELS, TITLES
 from vitviz.experiments.result import Result, told
@@ -63,6 +64,7 @@ def _draw_results(found: Result) -> None:
         f" `{found.command}`, {told(found.made)}"
         + (f"; {plural(found.missing, 'cell')} not measured." if found.missing else ".")
     )
+    literature.say("asked")
     page.drawers("hybrids.asked", math=MATHEMATICS, code=(ConvAttention,))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from pages.beyond.hybrids import literature
 from pages.shell import controls, nouns, page, stand_in, subject
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
@@ -83,6 +84,7 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
         else:
             page.figure(plots.sheet_figure(maps, cell, nouns.mode()), "hybrids.maps")
     page.caption(describe(config, way, chosen.step, cell, field))
+    literature.say("stem")
     page.drawers("hybrids.stem", math=MATHEMATICS, code=(ConvStem,))
 
 

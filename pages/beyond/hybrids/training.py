@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from pages.beyond.hybrids import literature
 from pages.shell import controls, nouns, page
 from pages.stores import catalogue
 from vitviz.analysis.hybrids import crossing, reached
@@ -62,6 +63,7 @@ def draw() -> None:
     page.figure(courses_figure(courses, title, _unit(chosen.over), nouns.mode()), f"hybrids.{chosen.over}")
     page.caption(describe(courses, chosen.over))
     page.caption(origin(list(known.values())))
+    literature.say("training")
     nouns.link_to("data", "The same over data sizes, with seeds", **{"data.view": "time"})
 
 

@@ -6,22 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import streamlit as st
 from numpy.typing import NDArray
 
-from pages.shell import controls, link
+from pages.shell import controls, guessing
 from vitviz.analysis.changes import CHANGES, kept
 from vitviz.plots.on_picture import strength_words
 from vitviz.words import plain
 
-SHOWN = "shown"  # no guess: only the answer
-_ROW = "on_picture._guess"
-_OF = "on_picture._guess_of"  # of the session: which question the guess answers
-
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="on_picture"):
-    """The model that is guessed, by key; `SHOWN` for none, '' while the question is open."""
+    """The model that is guessed, by key; 'shown' for none, '' while the question is open."""
 
     guess: str
 
@@ -50,34 +45,12 @@ def outlasted(answers: NDArray[np.int64], start: int) -> Kept:
 
 def read(keys: Sequence[str], question: tuple[str, ...]) -> Choice:
     """The guess as it stands; another picture, change or other models open the question again."""
-    key = Choice.key("guess")
-    before = st.session_state.get(_OF)
-    if before is not None and before != question:
-        controls.set_value(key, "")
-    st.session_state[_OF] = question
-    controls.settle_choice(key, ("", SHOWN, *keys))
-    value: str = st.session_state[key]
-    controls.keep(key, value) if value else link.drop(key)
-    return Choice(value)
+    return Choice(guessing.read(Choice.key("guess"), question, keys))
 
 
 def ask(keys: Sequence[str], names: Sequence[str], prompt: str) -> None:
     """The open question, with the models as its options in a row."""
-    named = dict(zip(keys, names, strict=True)) | {SHOWN: "Just show me"}
-    st.session_state[_ROW] = None
-    st.pills(
-        f":material/quiz: {prompt}",
-        list(named),
-        key=_ROW,
-        format_func=lambda key: named[key],
-        on_change=_take,
-    )
-
-
-def _take() -> None:
-    said = st.session_state[_ROW]
-    if said is not None:
-        controls.set_value(Choice.key("guess"), said)
+    guessing.ask(Choice.key("guess"), prompt, dict(zip(keys, names, strict=True)))
 
 
 def measured(
@@ -103,11 +76,7 @@ def measured(
 
 def again() -> None:
     """Opens the question again."""
-    st.button("Guess again", key="on_picture.again", type="tertiary", on_click=_open)
-
-
-def _open() -> None:
-    controls.set_value(Choice.key("guess"), "")
+    guessing.again(Choice.key("guess"))
 
 
 def _range(one: Kept, change: str, grain_px: int) -> str:

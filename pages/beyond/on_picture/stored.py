@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pages.beyond.on_picture.choosing import Compared
 from pages.shell import page
@@ -81,6 +82,12 @@ def tell(of: Compared, change: str, *, revealed: bool) -> None:
     made = result.told(found.made)
     page.caption(
         f"Over {stored.pictures:,} test pictures, at {words}: {plain(of.names[least])} loses least"
-        f" ({ways(least)}), {plain(of.names[most])} most ({ways(most)}). {made[:1].upper()}{made[1:]}"
-        f" with `{found.command}`."
+        f" ({ways(least)}), {plain(of.names[most])} most ({ways(most)})."
+        f" {spread(stored.accuracy[known], stored.pictures)} {made[:1].upper()}{made[1:]} with `{found.command}`."
     )
+
+
+def spread(shares: NDArray[np.floating], pictures: int) -> str:
+    """How far chance alone may move shares that are counted over so many pictures."""
+    error = 2 * float(np.sqrt(shares * (1 - shares) / pictures).max())
+    return f"Two standard errors of such a share are at most {100 * error:.1f} points; each model is one training."

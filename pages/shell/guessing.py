@@ -1,0 +1,58 @@
+"""A guess before the answer: one question above a picture, its options in a row; what is guessed stands in the link.
+
+For a page whose picture itself is the answer; a question with a form and a measured number is `asking`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+import streamlit as st
+
+from pages.shell import controls, link
+
+SHOWN = "shown"  # no guess: only the answer
+
+
+def read(key: str, question: Hashable, options: Sequence[str]) -> str:
+    """The guess as it stands, `SHOWN` for none, '' while the question is open; another question opens it again.
+
+    Args:
+        key: of the control, in the session and in the link.
+        question: what is asked about.
+        options: that can be guessed.
+    """
+    before = st.session_state.get(f"{key}.of")
+    if before is not None and before != question:
+        controls.set_value(key, "")
+    st.session_state[f"{key}.of"] = question
+    controls.settle_choice(key, ("", SHOWN, *options))
+    value: str = st.session_state[key]
+    controls.keep(key, value) if value else link.drop(key)
+    return value
+
+
+def ask(key: str, prompt: str, named: Mapping[str, str]) -> None:
+    """The open question in Markdown, and what its options are called."""
+    words = {**named, SHOWN: "Just show me"}
+    row = f"{key}.row"
+    st.session_state[row] = None
+    st.pills(
+        f":material/quiz: {prompt}",
+        list(words),
+        key=row,
+        format_func=lambda option: words[option],
+        on_change=_take,
+        args=(key, row),
+    )
+
+
+def _take(key: str, row: str) -> None:
+    said = st.session_state[row]
+    if said is not None:
+        controls.set_value(key, said)
+
+
+def again(key: str) -> None:
+    """A button that opens the question again."""
+    st.button("Guess again", key=f"{key}.again", type="tertiary", on_click=controls.set_value, args=(key, ""))

@@ -1,0 +1,31 @@
+"""Which model when? in the browser: models are timed on a click, and the cost of tokens follows its controls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settle
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+PATIENCE_MS = 60_000
+
+
+def test_models_are_timed_here_and_tokens_cost_what_the_formula_says(visit: Callable[..., Page]) -> None:
+    page = visit("which_model?which_model.set=digits&which_model.model=checkpoint:digits_vit")
+    main = page.locator('[data-testid="stMain"]')
+    expect(main.get_by_text("not timed here yet")).to_be_visible(timeout=PATIENCE_MS)
+    main.get_by_role("button", name=re.compile(r"Time \d+ models here")).click()
+    timed = main.get_by_text(re.compile(r"[\d.]+ ms a picture here, median of \d+ \([\d.]+ to [\d.]+ ms\)"))
+    expect(timed).to_be_visible(timeout=2 * PATIENCE_MS)
+
+    main.get_by_role("radio", name="Cost over tokens").click()
+    main.get_by_role("radio", name="8", exact=True).click()
+    expect(main.get_by_text("Patches of 8 px make N = 784 of 224 px")).to_be_visible(timeout=PATIENCE_MS)
+    page.wait_for_url("**which_model.patch_px=8**", timeout=PATIENCE_MS)
+    page.reload()
+    settle(page)
+    expect(main.get_by_text("Patches of 8 px make N = 784 of 224 px")).to_be_visible(timeout=PATIENCE_MS)
