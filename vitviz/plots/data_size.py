@@ -90,7 +90,9 @@ def _over_sizes(figure: PlainFigure, curve: Curve, sizes: Sequence[int]) -> None
             hoverinfo="skip",
         )
     shares = np.array([np.nan if at is None else curve.mean[at] for at in places])
-    more = {} if curve.seeds.max() == 1 else {"error_y": span(curve, COLOURS[curve.name], places)}
+    more: dict[str, Any] = (
+        {} if curve.seeds.max() == 1 else {"error_y": span(curve, COLOURS[curve.name], places)}
+    )
     _line(figure, curve.name, curve.title, np.array(within), shares, "pictures", **more)
 
 
@@ -221,7 +223,7 @@ def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> go.Figure:
     figure = PlainFigure(mode)
     figure.hline(0, {"color": PALETTES[mode].muted, "width": 1.5})
     for gain in gains:
-        more = {} if gain.seeds.max() == 1 else {"error_y": span(gain, COLOURS[gain.name])}
+        more: dict[str, Any] = {} if gain.seeds.max() == 1 else {"error_y": span(gain, COLOURS[gain.name])}
         _line(
             figure,
             gain.name,

@@ -100,7 +100,12 @@ def verdict(cnn: Sequence[float], vit: Sequence[float]) -> str:
 
 
 def _said(values: Sequence[float]) -> str:
-    return f"{percent(mean(values), 0)} ({100 * min(values):.0f} to {100 * max(values):.0f} over {len(values)} seeds)"
+    ends = (
+        f"all {len(values)} seeds"
+        if min(values) == max(values)
+        else f"{100 * min(values):.0f} to {100 * max(values):.0f} over {len(values)} seeds"
+    )
+    return f"{percent(mean(values), 0)} ({ends})"
 
 
 def _strip() -> None:
@@ -109,7 +114,9 @@ def _strip() -> None:
     except DatasetError:
         return
     names = [ROWS[name] for name in ROWS if name != BACKGROUND]
-    st.image(pictures, caption=names, alt=[f"A test face, {name}" for name in names], width=_PX)
+    with st.container(horizontal=True, gap="small"):
+        for name, picture in zip(names, pictures, strict=True):
+            st.image(picture, caption=name, alt=f"A test face, {name}", width=_PX)
 
 
 @cached.shared(most=1)
