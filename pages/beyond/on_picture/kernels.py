@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.beyond.on_picture import choosing
+from pages.beyond.on_picture import choosing, literature
 from pages.beyond.on_picture.choosing import Compared, family
 from pages.beyond.on_picture.heat_rows import heat_rows
 from pages.shell import controls, page, stand_in
@@ -62,6 +62,7 @@ def draw() -> None:
         draw_kernel(of, cnn, kernels, said.kernel - 1, pictures)
     with right:
         draw_head(of, vit, said, pictures)
+    literature.say("kernels")
     page.drawers("on_picture.kernels", math=MATHEMATICS, code=(shared_mass, readout_row))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.beyond.on_picture import choosing
+from pages.beyond.on_picture import choosing, literature
 from pages.beyond.on_picture.choosing import Compared
 from pages.beyond.on_picture.heat_rows import heat_rows
 from pages.shell import controls, nouns, page
@@ -122,6 +122,7 @@ def draw() -> None:
         st.markdown("**Does each layer move along, or stay?**")
         page.figure(moving_figure(lines(found, said.shift_px), nouns.mode()), "on_picture.errors")
         page.caption(describe(found, said.shift_px))
+    literature.say("shift")
     page.drawers(
         "on_picture.translation",
         math=MATHEMATICS,
