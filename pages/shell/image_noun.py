@@ -102,7 +102,11 @@ def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
     redrawn = _redrawn(picture, prepared, model.preparation)
     pin = chosen.pin if nouns.is_pinned() and not redrawn else None
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.container(width=_IMAGE_PX).image(
+        square = picture.shape[0] == picture.shape[1]
+        place = st.container(
+            width=_IMAGE_PX, height=_IMAGE_PX if square else "content", border=False, key="nouns-picture"
+        )
+        place.image(
             _small(chosen.image, model.preparation, chosen.offset, pin, nouns.mode()),
             alt=f"The chosen picture: {cached.picture_title(chosen.image)}",
             width=_width(picture),

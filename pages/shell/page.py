@@ -183,7 +183,7 @@ def drawers(
         asks: questions whose answers are measured of `at`, by default of the sidebar's model, step and picture.
     """
     if math is not None:
-        _drawer(f"{key}.drawer.math", "The mathematics", "function", partial(st.markdown, math))
+        _drawer(f"{key}.drawer.math", "The mathematics", "function", partial(say, math))
     if code:
         _drawer(f"{key}.drawer.code", "The code that ran", "code", partial(_sources, code))
     if numbers is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
 
 import streamlit as st
 
@@ -17,6 +19,7 @@ from vitviz.plots.theme import Mode
 _NAME = re.compile(r"[a-z0-9_]{1,64}")
 _MODEL_PX = 72
 _CURVE_PX = 256
+_CURVE_HEIGHT_PX = 41  # as the sidebar's width scales it
 GONE_MODEL = "Those weights are gone: an upload lives as long as its visit. Here is another model."
 GONE_RUN = "That run is gone: it was removed, or this server keeps it no longer. Here is another model."
 EMPTY_RUN = "That run has nothing to show as yet. Here is another model."
@@ -26,6 +29,7 @@ GONE_SHIPPED = "That model is not on this server. Here is another one."
 def draw(slug: str) -> None:
     """Model, step, image, from top to bottom; settles what they are in this run of the page at an address."""
     st.session_state[state.PAGE] = slug
+    st.html(f"<style>{_style()}</style>")
     here = visit.arrive()
     uploads.stay(here)
     own_sets.stay(here)
@@ -37,6 +41,11 @@ def draw(slug: str) -> None:
     chosen = nouns.settle(model.key, step, image, pin if isinstance(pin, Pin) else Pin(), crop)
     image_noun.draw(model, chosen)
     more_models.draw(model.key)
+
+
+@cache
+def _style() -> str:
+    return Path(__file__).with_name("sidebar.css").read_text("utf-8")
 
 
 def _join(here: visit.Visit) -> None:
@@ -83,7 +92,7 @@ def _model() -> tuple[ModelChoice, int]:
     choice = choices[key]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         # Drawn once the step is known, which stands below it.
-        slot = st.container(width=_MODEL_PX)
+        slot = st.container(width=_MODEL_PX, height=_MODEL_PX, border=False, key="nouns-model-picture")
         words = st.container(gap="xxsmall")
     step = _step(choice)
     with words:
@@ -187,7 +196,7 @@ def _step(model: ModelChoice) -> int:
         else "The moment in its training.",
         disabled=followed,
     )
-    st.image(
+    st.container(height=_CURVE_HEIGHT_PX, border=False, key="nouns-curve").image(
         _curve_picture(model.curve, steps, step, nouns.mode()),
         alt=f"Step {step:,} of {steps[-1]:,} on the training curve",
         width="stretch",

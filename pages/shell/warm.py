@@ -24,15 +24,13 @@ from vitviz.training import retention
 
 _DELAY_S = 2.0  # the browser is still drawing the first page, and asks for the rest of its files
 _PERIOD_S = 60.0
-_HEAVY = (
-    "pandas",
-    "plotly.graph_objects",
+_MODELS = (
     "torch",
     "vitviz.models.zoo",
     "vitviz.probe.capture",
     "vitviz.probe.parts",
-    "sklearn.decomposition",
-)
+)  # every page waits for these
+_FIGURES = ("pandas", "plotly.graph_objects", "sklearn.decomposition")
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
 _told: set[str] = set()  # wrong settings of the operator's, said once
@@ -49,16 +47,12 @@ def begin() -> None:
 
 def _run() -> None:
     time.sleep(_DELAY_S)
-    for name in _HEAVY:
-        try:
-            importlib.import_module(name)
-        except Exception:  # a page that needs it says so; the server goes on
-            logging.getLogger(__name__).warning("%s could not be loaded in advance", name, exc_info=True)
-        time.sleep(0.01)  # visits first
+    _load(_MODELS)
     try:
         first_way()
     except Exception:  # a visitor who opens a part is told
         logging.getLogger(__name__).warning("the first map could not be prepared", exc_info=True)
+    _load(_FIGURES)
     from threadpoolctl import threadpool_limits
 
     # NumPy's matrix products are small here; a second thread each would only wait for the other visits' threads.
@@ -77,6 +71,15 @@ def _run() -> None:
         give_back()
 
 
+def _load(names: tuple[str, ...]) -> None:
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except Exception:  # a page that needs it says so; the server goes on
+            logging.getLogger(__name__).warning("%s could not be loaded in advance", name, exc_info=True)
+        time.sleep(0.01)  # visits first
+
+
 def give_back() -> None:
     """Returns to the system what visits have left free: glibc keeps it, in an arena for each of many threads."""
     with suppress(OSError, AttributeError):  # another C library
@@ -86,7 +89,8 @@ def give_back() -> None:
 def first_way() -> None:
     """Takes the picture that the app opens with through the model that it opens with.
 
-    The map of the first page is stored; what a visitor opens in it then waits for no weights and no way.
+    The map of the first page and its parts are stored for one token; another token's then waits for no weights and no
+    way.
     """
     choice = next((one for one in catalogue.shipped() if one.key == catalogue.default_model()), None)
     if choice is not None:

@@ -1,4 +1,8 @@
-"""The map's two answers: the whole model on a picture, stored for the first paint or computed, and an opened part."""
+"""The map's two answers, the whole model on a picture and an opened part: computed, or stored for the first minute.
+
+What the app opens with is stored beside the checkpoints, the map and each of its parts for the token that stands
+pinned first: a server that has just started takes seconds to load torch, and nobody waits for it.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +21,24 @@ from pages.start import scene
 from pages.stores import cached, catalogue
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.asked import Asked
-from vitviz.plots.blob import opened
+from vitviz.pin import Pin
+from vitviz.plots.blob import opened, unpacked
 from vitviz.plots.map import map_view
 from vitviz.plots.map_contents import MOST_PAIRS
+from vitviz.plots.map_part import part_view
 
 if TYPE_CHECKING:
     from vitviz.analysis.journey import Journey
-    from vitviz.analysis.opened import Opened
     from vitviz.models.loaded import LoadedModel
 
-STORED = "start_map.bin"  # beside the checkpoints; `python -m pages.start.stored` writes it
+STORED = "start_map.bin"  # beside the checkpoints, as the next; `python -m pages.start.stored` writes both
+STORED_PARTS = "start_parts.bin"
 
 
 def whole(choice: ModelChoice, now: Nouns) -> bytes:
     """The map of a model at a step on a picture, without what belongs to a visit."""
     seen = cached.prepared(now.image, choice.preparation, now.offset).shown
-    stored = _stored(choice, now.step, seen)
+    stored = _stored(STORED, choice, now.step, seen)
     if stored is not None:
         return stored
     model = cached.loaded(choice, now.step)
@@ -41,8 +47,14 @@ def whole(choice: ModelChoice, now: Nouns) -> bytes:
     return _whole(model.digest, model, choice, now.image, now.offset, token if large else 0)
 
 
-def part(choice: ModelChoice, now: Nouns, asked: Asked) -> Opened | None:
-    """What is inside a part, for a token; None where the model has no such part."""
+def part(choice: ModelChoice, now: Nouns, asked: Asked) -> bytes | None:
+    """What is inside a part, for a token, without what belongs to a visit; None where the model has no such part."""
+    if asked == Asked(asked.part, Pin()):
+        seen = cached.prepared(now.image, choice.preparation, now.offset).shown
+        message = _stored(STORED_PARTS, choice, now.step, seen)
+        stored = None if message is None else unpacked(message).get(asked.part)
+        if stored is not None:
+            return stored.tobytes()
     model = cached.loaded(choice, now.step)
     way = cached.journey(choice, now.step, now.image, now.offset)
     return _part(model.digest, model, way, now.image, now.offset, asked)
@@ -65,16 +77,16 @@ def _is_large(model: LoadedModel, seen: NDArray[np.uint8]) -> bool:
     return model.layout(*seen.shape[:2]).num_tokens ** 2 > MOST_PAIRS
 
 
-def _stored(choice: ModelChoice, step: int, seen: NDArray[np.uint8]) -> bytes | None:
-    """The stored map where it is of this model, at this step, and of this picture."""
-    file = catalogue.CHECKPOINTS / STORED
+def _stored(name: str, choice: ModelChoice, step: int, seen: NDArray[np.uint8]) -> bytes | None:
+    """A stored message where it is of this model, at this step, and of this picture."""
+    file = catalogue.CHECKPOINTS / name
     if choice.path is None or not file.is_file():
         return None
     found, said = _read(file, file.stat().st_mtime_ns)
     return found if said == mark(f"{catalogue.header(choice.path).digest}:{step}", seen) else None
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def _read(file: Path, modified_ns: int) -> tuple[bytes, str]:
     """The stored message and its mark; an unreadable file is none."""
     try:
@@ -96,8 +108,9 @@ def _whole(
 @cached.per_picture(shared=48, upload=6)
 def _part(
     digest: str, _model: LoadedModel, _way: Journey, image: str, offset: cached.Offset, asked: Asked
-) -> Opened | None:
+) -> bytes | None:
     from vitviz.probe.parts import open_part
 
     values = cached.prepared(image, _model.preparation, offset).input
-    return open_part(_model, values, _way, asked)
+    inside = open_part(_model, values, _way, asked)
+    return None if inside is None else part_view(inside)

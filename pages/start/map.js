@@ -7,7 +7,7 @@ import { photo } from '../views/kit/photo.js';
 import { pinAt, showsTokens } from './map_cells.js';
 import { equations, means } from './map_equations.js';
 import { Journey, drawMoment } from './map_journey.js';
-import { labelStream, sceneLabels } from './map_labels.js';
+import { labelStream, sceneLabels, writeNotes } from './map_labels.js';
 import { layout } from './map_layout.js';
 import { MapModel } from './map_model.js';
 import { Moment } from './map_moment.js';
@@ -102,6 +102,7 @@ class MapView {
       this.bands[name] = el(this.stage, 'div', { class: `mp-band mp-band-${name}` });
       this.bands[name].style.height = `${height}px`;
     }
+    writeNotes(this.stage, this.bands, model.header.notes);
     buildShapes(this.bands, this);
     buildReturnShapes(this.bands, this);
     buildMergeShapes(this.bands, this);

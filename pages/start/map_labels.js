@@ -1,4 +1,4 @@
-// The few words of the scene: whose stream it is, what the curves are.
+// The few words of the scene: what the model does in three sentences, whose stream it is, what the curves are.
 
 import { el } from '../views/kit/dom.js';
 
@@ -21,4 +21,11 @@ export function labelStream(label, { core, boxes }, name) {
   label.textContent = words;
   const { tile } = boxes[core.lines[0].ids[0]];
   Object.assign(label.style, { left: `${tile.x}px`, top: '-20px' });
+}
+
+/** What a token is, where places come in and what attention adds, above the layers; what makes a class, at the end. */
+export function writeNotes(stage, bands, { layers, classes }) {
+  const say = (words) => Object.assign(document.createElement('p'), { className: 'mp-say', textContent: words });
+  if (layers) (bands.core ?? bands.outro).before(say(layers));
+  if (classes) stage.append(say(classes));
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
@@ -17,9 +18,9 @@ from vitviz.analysis.asked import Asked
 from vitviz.data.datasets import default_pictures
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
+from vitviz.plots import map_part
 from vitviz.plots.blob import opened
 from vitviz.plots.map import Links, Visit, for_visit
-from vitviz.plots.map_part import part_view
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,7 @@ class OneMap:
         draw_map(for_visit(message, self._visit(message, ways)), key=self.key)
         asked = self._asked_for([part["id"] for part in parts if part["opens"]])
         # After the map, which so stays as it is while this part is computed.
-        inside = None if asked is None else answers.part(self.choice, self.now, asked)
-        title = next(
-            (part["title"] for part in parts if inside is not None and part["id"] == inside.part), ""
-        )
-        way = ways.get(inside.part) if inside else None
-        draw_part(part_view(inside, title, way, of=self.key), key=f"{self.key}.part")
+        draw_part(self._inside(asked, parts, ways), key=f"{self.key}.part")
         return message
 
     def _take_events(self) -> str:
@@ -84,6 +80,14 @@ class OneMap:
         controls.keep(self.part, part)
         asked = Asked.parse(st.session_state.get(self.asked, ""), self.now.pin)
         return asked if asked is not None and asked.part == part else Asked(part, self.now.pin)
+
+    def _inside(self, asked: Asked | None, parts: Sequence[dict[str, Any]], ways: Links) -> bytes:
+        """What the map is told of the part that is open in it."""
+        message = None if asked is None else answers.part(self.choice, self.now, asked)
+        if asked is None or message is None:
+            return map_part.closed(self.key)
+        title = next(part["title"] for part in parts if part["id"] == asked.part)
+        return map_part.for_visit(message, title, ways.get(asked.part), self.key)
 
     def _visit(self, message: bytes, ways: Links) -> Visit:
         """What the map says to this visitor."""

@@ -37,6 +37,7 @@ SMALLEST = {
 }
 IN_BROWSER = {
     "attention_repaint": "--moves 3 --out {out}/table.md",
+    "first_look": "--small",
     "first_paint": "--small",
     "layout_shift": "--pages lessons",
     "live_updates": "--small",

@@ -77,6 +77,7 @@ def header(**more: Any) -> dict[str, Any]:
         "pin": "0.375,0.625",
         "photo": {"kind": "image/png", "px": [16, 16]},
         **{"prefix": PREFIX, "grid": GRID, "readout": "cls", "parts": parts()},
+        "notes": {"layers": "A token is a vector.", "classes": "Each class has numbers."},
         "equations": [{"n": "1", "source": "a paper", "tokens": terms}],
         "classes": {"names": CLASSES, "index": [0, 1, 2], "truth": 0},
         **more,

@@ -19,6 +19,7 @@ ADDRESSES = {  # by the view that is the page's first picture; what comes first 
     "layers": "colours",
     "on_your_picture": "sweep_view",
     "swin": "swin_stepper",
+    "live_lab": "curves",
     "attention_distance": "head_distance",
     f"attention?{PHOTO}": "explorer",
     f"attention?{PHOTO}&attention.view=methods": "maps",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
@@ -16,6 +19,7 @@ from pages.stores.visit import Visit
 
 ROOT = Path(__file__).parents[2]
 OpenApp = Callable[..., AppTest]
+Files = dict[str, Callable[[], str | bytes]]
 
 
 @pytest.fixture(autouse=True)
@@ -94,3 +98,69 @@ def opened_again(app: AppTest, visit: Visit, **changes: str) -> AppTest:
     again.run()
     assert not again.exception, [error.message for error in again.exception]
     return again
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> Files:
+    """What each download of the page would make, by its label; of two of one label the second with its file's name."""
+    found: Files = {}
+    named: dict[str, str] = {}
+
+    draw = st.download_button
+
+    def download(
+        label: str, data: Callable[[], str | bytes], file_name: str, *rest: Any, **more: Any
+    ) -> bool:
+        assert callable(data), f"{label} is made before it is asked for"
+        if not more.get("disabled"):
+            first = named.setdefault(label, file_name) == file_name
+            found[label if first else f"{label} ({file_name})"] = data
+        return draw(label, data, file_name, *rest, **more)
+
+    monkeypatch.setattr(st, "download_button", download)
+    return found
+
+
+def made(make: Callable[[], str | bytes]) -> bytes:
+    """What a download gives, made as Streamlit makes it: in a thread that has no session."""
+    results: list[str | bytes | BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(make())
+        except BaseException as error:
+            results.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    (result,) = results
+    if isinstance(result, BaseException):
+        raise result
+    return result.encode() if isinstance(result, str) else result
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a finished run of a tiny ViT on digits."""
+    from vitviz.config import TrainConfig, ViTConfig
+    from vitviz.models.presets import GREY_32
+    from vitviz.training.run_config import RunConfig
+    from vitviz.training.runs import Run
+    from vitviz.training.session import Session
+
+    shape = ViTConfig(
+        image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2, mlp_ratio=1.0
+    )
+    train = TrainConfig(dataset="digits", epochs=1, batch_size=256, snapshots=3)
+    config = RunConfig(shape, GREY_32, train, "A tiny one", "digits_live")
+    run = Run.create(tmp_path_factory.mktemp("trained"), config)
+    assert Session(run, device="cpu").perform().state == "done"
+    return run.directory
+
+
+@pytest.fixture
+def own_run(trained: Path, no_shipped_checkpoints: Path, tmp_path: Path) -> str:
+    """The id of a finished run, as a visit trains it; a copy of the test's own."""
+    shutil.copytree(trained, tmp_path / "runs" / trained.name)
+    return trained.name

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import io
-import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
-from pages.shell import page
-from pages.stores import results
 from tests.messages import message, photo_of
+from tests.pages.conftest import Files, OpenApp, made
 from tests.pages.test_attention import PAGE
-from vitviz.config import TrainConfig, ViTConfig
-from vitviz.models.presets import GREY_32
-from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run
-from vitviz.training.session import Session
 
-OpenApp = Callable[..., AppTest]
-Files = dict[str, Callable[[], str | bytes]]
 COLOUR = "preset:vit_shapes"  # RGB, 32 px, 4 layers, reads from [CLS]
 DEEPER = "preset:vit_cifar10"  # 6 layers
 SIDE = 300  # of the cat's 300 × 451 px: the square in the middle
@@ -34,38 +24,6 @@ VIEWS = {
     "depth": "attention.lens_maps",
     "ablate": "attention.ablate",
 }
-
-
-@pytest.fixture
-def files(monkeypatch: pytest.MonkeyPatch) -> Files:
-    """What each download of the page would make, by its label."""
-    found: Files = {}
-
-    def download(label: str, make: Callable[[], str | bytes], *_: object, **options: object) -> None:
-        if options.get("why_not") is None:
-            found[label] = make
-
-    monkeypatch.setattr(page, "download", download)
-    return found
-
-
-def made(make: Callable[[], str | bytes]) -> bytes:
-    """What a download gives, made as Streamlit makes it: in a thread that has no session."""
-    results: list[str | bytes | BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(make())
-        except BaseException as error:
-            results.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    (result,) = results
-    if isinstance(result, BaseException):
-        raise result
-    return result.encode() if isinstance(result, str) else result
 
 
 def opened(png: bytes) -> np.ndarray:
@@ -192,25 +150,11 @@ def test_the_last_layer_is_shown_until_another_is_chosen(open_app: OpenApp) -> N
     assert message(app, "attention.explorer")[0]["layer"] == 2
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """A finished run, as a visit trains it."""
-    results.forget()
-    monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
-    shape = ViTConfig(
-        image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2, mlp_ratio=1.0
-    )
-    train = TrainConfig(dataset="digits", epochs=1, batch_size=256, snapshots=3)
-    made = Run.create(tmp_path, RunConfig(shape, GREY_32, train, "A tiny one", "digits_live"))
-    assert Session(made, device="cpu").perform().state == "done"
-    return made
-
-
 @pytest.mark.parametrize("view", ["look", "methods", "ablate"])
 def test_every_download_of_a_visits_own_run_is_made_without_a_session(
-    open_app: OpenApp, files: Files, run: Run, view: str
+    open_app: OpenApp, files: Files, trained: Path, own_run: str, view: str
 ) -> None:
-    app = open_app(PAGE, model=f"run:{run.id}", image="digits:0", attention__view=view)
+    app = open_app(PAGE, model=f"run:{own_run}", image="digits:0", attention__view=view)
     app.session_state[f"attention.{view}.drawer.numbers"] = True
     app.run()
     assert files and ("Through training, WebP" in files) == (view == "look")
@@ -218,7 +162,7 @@ def test_every_download_of_a_visits_own_run_is_made_without_a_session(
         assert made(make), label
     if view == "look":
         with Image.open(io.BytesIO(made(files["Through training, WebP"]))) as film:
-            assert film.n_frames == len(run.snapshots()) > 1
+            assert film.n_frames == len(Run(trained).snapshots()) > 1
 
 
 def test_sets_without_photographs_are_named_as_they_are_stored() -> None:

@@ -1,4 +1,7 @@
-"""What lies in a drawer is made when it is opened, and every drawer of every page opens."""
+"""What lies in a drawer is made when it is opened; every drawer of every page opens, and every download gives a file.
+
+Whose model it is: a visit's own run, which is known to a session alone, and a download is made without one.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import OpenApp
+from tests.pages.conftest import Files, OpenApp, made
 
 MATH, CODE, NUMBERS, ASK = "The mathematics", "The code that ran", "The numbers", "Predict, then measure"
 
@@ -45,7 +48,7 @@ def open_drawers(app: AppTest) -> list[str]:
         ("inside/attention", {"attention__view": "depth"}, [MATH, CODE, ASK]),
         ("inside/block", {}, [MATH, CODE, ASK]),
         ("inside/distance", {"attention_distance__set": "picture"}, [MATH, CODE, NUMBERS, ASK]),
-        ("train/lab", {}, [MATH, CODE]),
+        ("train/lab", {}, [MATH, CODE, NUMBERS]),
         ("train/fine_tuning", {}, [MATH, CODE]),
         ("train/fine_tuning", {"fine_tuning__view": "grown"}, [MATH, CODE, NUMBERS, ASK]),
         ("train/fine_tuning", {"fine_tuning__view": "recipe"}, [CODE]),
@@ -61,9 +64,13 @@ def open_drawers(app: AppTest) -> list[str]:
         ("beyond/data", {"data__view": "augmented"}, [CODE, NUMBERS]),
     ],
 )
-def test_every_drawer_opens(open_app: OpenApp, page: str, view: dict[str, str], titles: list[str]) -> None:
-    app = open_app(f"pages/{page}/page.py", model="preset:vit_digits", image="digits:0", **view)
+def test_every_drawer_opens(
+    open_app: OpenApp, files: Files, own_run: str, page: str, view: dict[str, str], titles: list[str]
+) -> None:
+    app = open_app(f"pages/{page}/page.py", model=f"run:{own_run}", image="digits:0", **view)
     assert open_drawers(app) == titles
+    for label, make in files.items():
+        assert made(make), label
     for drawer in app.main.expander:
         if ".drawer." in drawer.proto.id:
             assert drawer.children, drawer.label
@@ -84,11 +91,11 @@ COMPARING = {
     ("page", "key", "view"), [(page, key, view) for page, (key, views) in COMPARING.items() for view in views]
 )
 def test_whatever_opens_on_a_page_that_compares_opens(
-    open_app: OpenApp, page: str, key: str, view: str
+    open_app: OpenApp, files: Files, own_run: str, page: str, key: str, view: str
 ) -> None:
     """Its questions too, which stand behind a line of their own above the picture."""
     asked = {f"{key}__view": view} | ({"layers__count": "32"} if key == "layers" else {})
-    app = open_app(f"pages/{page}/page.py", model="preset:vit_digits", image="digits:3", **asked)
+    app = open_app(f"pages/{page}/page.py", model=f"run:{own_run}", image="digits:3", **asked)
     for _ in range(300):
         if not app.main.get("progress"):
             break
@@ -100,6 +107,8 @@ def test_whatever_opens_on_a_page_that_compares_opens(
     assert not app.exception, [error.message for error in app.exception]
     for opener in app.main.expander:
         assert opener.children, opener.label
+    for label, make in files.items():
+        assert made(make), label
 
 
 def test_no_source_is_read_for_a_closed_drawer(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from pages.stores.visit import Visit
 from tests.messages import body, unpack
 from tests.pages.conftest import OpenApp
 from vitviz.models.presets import PRESETS
-from vitviz.plots.blob import opened
+from vitviz.plots.blob import opened, unpacked
 from vitviz.probe import journey as probe
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
@@ -203,6 +203,42 @@ def test_the_stored_map_is_what_the_model_computes(monkeypatch: pytest.MonkeyPat
     assert [(part["id"], part["words"]) for part in kept["parts"]] == [
         (part["id"], part["words"]) for part in made["parts"]
     ]
+
+
+def test_the_stored_parts_are_what_the_model_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever changes what a part says, the default model or its picture runs `python -m pages.start.stored`."""
+    monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
+    kept = (SHIPPED / answers.STORED_PARTS).read_bytes()
+    made = stored.first_parts(stored.default_choice())
+    assert opened(kept)[0]["mark"] == opened(made)[0]["mark"]
+    found, wanted = unpacked(kept), unpacked(made)
+    opens = {
+        part["id"] for part in opened((SHIPPED / answers.STORED).read_bytes())[0]["parts"] if part["opens"]
+    }
+    assert found.keys() == wanted.keys() == opens
+    for name in wanted:
+        (said, arrays), (header, computed) = (unpack(one[name].tobytes()) for one in (found, wanted))
+        assert [step["title"] for step in said["steps"]] == [step["title"] for step in header["steps"]]
+        for array, values in computed.items():
+            np.testing.assert_allclose(arrays[array], values, atol=1e-3, err_msg=f"{name} {array}")
+
+
+def test_a_stored_part_is_opened_without_a_model_and_another_tokens_with_it(
+    open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("digits_vit.safetensors", answers.STORED, answers.STORED_PARTS):
+        shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
+    asked = []
+    loaded = cached.loaded
+    monkeypatch.setattr(cached, "loaded", lambda *key: asked.append(key) or loaded(*key))
+    app = act(open_app(), open=json.dumps({"part": "block.2"}))
+    part = views(app)["part"][0]
+    assert not asked and (part["part"], part["title"], part["map"]) == ("block.2", "Layer 2", "home.map")
+    assert part["link"]["slug"] == "block"
+    app = act(app, open=json.dumps({"part": "block.2", "head": part["head"], "token": "0.500,0.500"}))
+    assert asked  # a head that is asked for is computed, and is the one that was stored
+    computed = views(app)["part"][0]
+    assert [step["numbers"] for step in computed["steps"]] == [step["numbers"] for step in part["steps"]]
 
 
 def unpack_parts(header: dict, buffers: bytes) -> dict[str, np.ndarray]:

@@ -19,7 +19,7 @@ from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.plots.map import map_view
 from vitviz.plots.map_contents import Scene
-from vitviz.plots.map_words import ModelWords
+from vitviz.plots.map_words import ModelWords, notes_of
 from vitviz.probe.journey import journey
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
@@ -299,6 +299,50 @@ def the_block_travels(said: dict, arrays: dict[str, NDArray], block: Attended) -
     np.testing.assert_allclose(arrays[f"{name}.lengths"], by_hand, rtol=1e-5)
     stream = arrays[f"{name}.stream"] / 127 * said["stream_scale"]
     assert np.abs(stream - block.stream[..., :32]).max() <= said["stream_scale"] / 253
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "layers", "classes"),
+    [
+        (
+            "digits_vit",
+            ModelWords("cls"),
+            "A token is a vector of 64 numbers: a patch's 16 numbers times E; [CLS] is one more, without a patch. The"
+            " vector of its place is added to each. In each layer a token looks at all tokens: attention adds what they"
+            " answer, the mean of their values, weighted by that look, which the maps show.",
+            "Each class has 64 numbers and a bias of its own: times what is read, [CLS], and summed they make its"
+            " score; the highest wins.",
+        ),
+        (
+            "cifar10_deit",
+            ModelWords("cls", distilled=True),
+            "A token is a vector of 128 numbers: a patch's 48 numbers times E; [CLS] and [DIST] are 2 more, without a"
+            " patch. The vector",
+            "Each class has 128 numbers and a bias of its own for [CLS], and as many for [DIST]",
+        ),
+        (
+            "cifar10_hybrid",
+            ModelWords("cls", stem=True),
+            "a place's 128 channels times a matrix",
+            "times what is read",
+        ),
+        (
+            "digits_swin",
+            ModelWords("mean", windows=True),
+            "Where two tokens lie to each other is added to their score in attention. In each layer a token looks at"
+            " the tokens of its window",
+            "times what is read, the mean,",
+        ),
+        ("digits_cnn", ModelWords("mean", convolutions=True), "", "times what is read, the mean,"),
+    ],
+)
+def test_the_map_says_what_a_token_a_place_attention_and_a_class_are(
+    name: str, words: ModelWords, layers: str, classes: str
+) -> None:
+    model = shipped(name)
+    said = notes_of(journey(model, values_for(model)), words)
+    assert layers in said["layers"] and bool(layers) == bool(said["layers"])
+    assert classes in said["classes"]
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))

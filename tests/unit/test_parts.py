@@ -18,7 +18,7 @@ from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
 from vitviz.plots.map import opens
-from vitviz.plots.map_part import part_view
+from vitviz.plots.map_part import for_visit, part_view
 from vitviz.probe.capture import capture
 from vitviz.probe.journey import journey
 from vitviz.probe.parts import open_part
@@ -57,8 +57,10 @@ def test_every_part_that_says_so_opens_and_travels(subject) -> None:
             assert open_part(*subject, Asked(part.id, PIN)) is None
             continue
         found = answer(subject, part.id)
-        message = part_view(found, "Title", {"slug": "block", "label": "x", "href": "block?y"})
+        link = {"slug": "block", "label": "x", "href": "block?y"}
+        message = for_visit(part_view(found), "Title", link, "home.map")
         header, arrays = unpack(message)
+        assert (header["title"], header["link"], header["map"]) == ("Title", link, "home.map")
         assert len(message) < 150_000 and header["part"] == part.id and header["steps"]
         for step in (*header["steps"], *header["tables"]):
             assert np.isfinite(arrays[step["array"]]).all()

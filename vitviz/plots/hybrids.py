@@ -15,6 +15,8 @@ from vitviz.plots.plain import PlainFigure
 from vitviz.plots.scoreboard import FAMILY
 
 GAP = 1  # cells between two maps of a sheet
+# A vertical axis of square pixels: in a narrow column what is left of the height lies below the picture.
+_SQUARE = {"visible": False, "scaleanchor": "x", "constrain": "domain", "constraintoward": "top"}
 
 
 def field_figure(
@@ -30,7 +32,7 @@ def field_figure(
     figure.layout(
         height=360,
         xaxis={"visible": False, "range": [-0.5, side - 0.5], "constrain": "domain"},
-        yaxis={"visible": False, "range": [side - 0.5, -0.5], "scaleanchor": "x", "constrain": "domain"},
+        yaxis={"range": [side - 0.5, -0.5], **_SQUARE},
     )
     return figure.figure()
 
@@ -70,7 +72,7 @@ def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.
     figure.layout(
         height=360,
         xaxis={"visible": False, "constrain": "domain"},
-        yaxis={"visible": False, "autorange": "reversed", "scaleanchor": "x", "constrain": "domain"},
+        yaxis={"autorange": "reversed", **_SQUARE},
     )
     return figure.figure()
 

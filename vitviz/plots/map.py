@@ -13,7 +13,7 @@ from vitviz.analysis.journey import Classes, Journey, Part
 from vitviz.plots.blob import opened, pack, sealed
 from vitviz.plots.map_contents import CONTENTS, Arrays, Facts, Scene, class_facts
 from vitviz.plots.map_equations import equations
-from vitviz.plots.map_words import caption_of, symbol_of, title_of, words_of
+from vitviz.plots.map_words import caption_of, notes_of, symbol_of, title_of, words_of
 from vitviz.plots.photo import Photo, photo
 
 EXACT_PX = 64  # up to this side the picture travels as it is
@@ -71,6 +71,7 @@ def map_view(scene: Scene, shown: NDArray[np.uint8], journey: Journey) -> bytes:
         "parts": parts,
         "equations": equations(journey, scene.words),
         "caption": caption_of(journey, scene.words, scene.classes),
+        "notes": notes_of(journey, scene.words),
         "classes": None,
         **picture.header,
     }

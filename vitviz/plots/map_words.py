@@ -169,13 +169,14 @@ def _attended(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     of_cls = content.row_of == "cls"
     _, attention, mlp, _ = content.lengths[0] if of_cls else content.lengths.mean(axis=0)
     where = (
-        f" inside its window of {content.window_grid[0]} × {content.window_grid[1]}"
+        f" of its window of {content.window_grid[0]} × {content.window_grid[1]}"
         if content.window_grid
         else ""
     )
     return (
-        f"{'[CLS]' if of_cls else 'A token'} asks all others{where}: attention adds a vector of length"
-        f" {attention:.1f}{'' if of_cls else ' on average'}, the MLP one of {mlp:.1f}."
+        f"{'[CLS]' if of_cls else 'A token'} asks all tokens{where}: attention adds the mean of their values, weighted"
+        f" by its look, a vector of length {attention:.1f}{'' if of_cls else ' on average'}; the MLP adds one of"
+        f" {mlp:.1f}."
     )
 
 
@@ -263,6 +264,64 @@ def caption_of(journey: Journey, model: ModelWords, classes: tuple[str, ...]) ->
     return (
         f"{count}: attention adds most {who} in layer {layers[0]}, a vector of length {attention:.1f}, and the MLP in"
         f" layer {layers[1]}, one of {mlp:.1f}{'; ' + said if said else ''}."
+    )
+
+
+def notes_of(journey: Journey, model: ModelWords) -> dict[str, str]:
+    """What stands written on the map itself, before its layers and after them; '' of what the model has not.
+
+    layers: what a token is, where its place comes in, and what attention adds. classes: what makes one.
+    """
+    first = {type(part.content): part for part in reversed(journey.parts)}
+    said = [_token_note(first[Embedded], first.get(Prefix), model)] if Embedded in first else []
+    if Positions in first:
+        said.append("The vector of its place is added to each.")
+    elif model.windows:
+        said.append("Where two tokens lie to each other is added to their score in attention.")
+    if Attended in first:
+        said.append(_attention_note(first[Attended]))
+    return {"layers": " ".join(said), "classes": _class_note(first[Heads], model) if Heads in first else ""}
+
+
+def _token_note(embed: Part, prefix: Part | None, model: ModelWords) -> str:
+    origin = "a place's {} channels times a matrix" if model.stem else "a patch's {} numbers times E"
+    read = embed.shape_in[0 if model.stem else 1]
+    said = f"A token is a vector of {embed.shape_out[1]:,} numbers: {origin.format(f'{read:,}')}"
+    names = (
+        [] if prefix is None or prefix.tokens is None else [written(name) for name in prefix.tokens.prefix]
+    )
+    if not names:
+        return f"{said}."
+    more = "is one more" if len(names) == 1 else f"are {len(names)} more"
+    return f"{said}; {' and '.join(names)} {more}, without a patch."
+
+
+def _attention_note(block: Part) -> str:
+    content = block.content
+    assert isinstance(content, Attended)
+    whom = "the tokens of its window" if content.window_grid else "all tokens"
+    return (
+        f"In each layer a token looks at {whom}: attention adds what they answer, the mean of their values, weighted by"
+        " that look, which the maps show."
+    )
+
+
+def _class_note(head: Part, model: ModelWords) -> str:
+    content = head.content
+    assert isinstance(content, Heads)
+    read = {
+        "cls": "[CLS]",
+        "mean": "the mean",
+        "first_patch": "the first patch's token",
+        "max": "the largest values",
+    }[model.readout]
+    own = f"{content.vectors.shape[1]:,} numbers and a bias of its own"
+    if len(content.names) > 1:
+        return (
+            f"Each class has {own} for [CLS], and as many for [DIST]: their products, summed, make its score."
+        )
+    return (
+        f"Each class has {own}: times what is read, {read}, and summed they make its score; the highest wins."
     )
 
 

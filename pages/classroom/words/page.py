@@ -11,13 +11,24 @@ from vitviz.config import ViTConfig
 from vitviz.glossary import BY_SLUG, GROUPS, SOURCES, TERMS, Term, numbers
 from vitviz.words import plain, plural
 
-# On a phone, or at 150 %, a row of the tables is a paragraph: the word, its sentence, what is known of it.
-NARROW = """
+# Formulas take their room before the code that sets them has come. On a phone, or at 150 %, a row of the tables is a
+# paragraph: the word, its sentence, what is known of it.
+STYLE = """
+.st-key-words-tables { flex: none !important; min-height: 100vh; }
+[data-testid='stMarkdownContainer'] table { table-layout: fixed; }
+[data-testid='stMarkdownContainer'] :is(th, td):nth-child(1) { width: 15%; }
+[data-testid='stMarkdownContainer'] :is(th, td):nth-child(2) { width: 39%; }
+[data-testid='stMarkdownContainer'] :is(th, td):nth-child(3) { width: 19%; }
+[data-testid='stMarkdownContainer'] :is(th, td):nth-child(4) { width: 10%; }
+[data-testid='stMarkdownContainer'] td { height: 4rem; }
+[data-testid='stMarkdownContainer'] td:nth-child(3) { line-height: 1; white-space: nowrap; overflow: hidden; }
 @media (max-width: 1000px) {
   [data-testid='stMarkdownContainer'] thead { display: none; }
   [data-testid='stMarkdownContainer'] :is(table, tbody, tr) { display: block; }
   [data-testid='stMarkdownContainer'] tr { padding: 8px 0; border-bottom: 1px solid rgb(128 128 128 / 0.3); }
-  [data-testid='stMarkdownContainer'] td { display: inline-block; border: 0; padding: 2px 12px 2px 0; }
+  [data-testid='stMarkdownContainer'] td { display: inline-block; border: 0; padding: 2px 12px 2px 0;
+    width: auto !important; height: auto; }
+  [data-testid='stMarkdownContainer'] td:nth-child(3) { display: block; height: 2rem; }
   [data-testid='stMarkdownContainer'] td:is(:nth-child(1), :nth-child(2)) { display: block; }
   [data-testid='stMarkdownContainer'] td:empty { display: none; }
 }
@@ -50,8 +61,9 @@ def draw_word(term: Term) -> None:
     """One word with all that is known of it."""
     with st.container(border=True):
         st.markdown(f"**{plain(term.word)}** :gray[{term.group.lower()}]  \n{plain(term.sentence)}")
-        if term.symbol:
-            st.latex(term.symbol)
+        with st.container(height=72, border=False, vertical_alignment="center"):
+            if term.symbol:
+                st.latex(term.symbol)
         if term.shape:
             st.markdown(shape_of(term))
         said, address = SOURCES[term.source]
@@ -69,27 +81,28 @@ def shape_of(term: Term) -> str:
 
 
 def draw_tables() -> None:
-    """All words, group by group."""
-    for group in GROUPS:
-        st.subheader(group, anchor=group.lower().replace(" ", "-"))
-        rows = [
-            f"| **{plain(term.word)}** | {plain(term.sentence)} | {f'${term.symbol}$' if term.symbol else ''}"
-            f" | {f'`{sized(term.shape)}`' if term.shape else ''}"
-            f" | [{SOURCES[term.source][0]}]({SOURCES[term.source][1]}) |"
-            for term in TERMS
-            if term.group == group
-        ]
-        st.markdown(
-            "\n".join(["| word | in a sentence | symbol | shape | source |", "|---|---|---|---|---|", *rows])
-        )
+    """All words, group by group: one text, so that nothing below a table moves when the code for formulas has come."""
+    head = "| word | in a sentence | symbol | shape | source |\n|---|---|---|---|---|"
+    st.markdown("\n\n".join("\n".join([f"### {group}\n", head, *_rows(group)]) for group in GROUPS))
+
+
+def _rows(group: str) -> list[str]:
+    return [
+        f"| **{plain(term.word)}** | {plain(term.sentence)} | {f'${term.symbol}$' if term.symbol else ''}"
+        f" | {f'`{sized(term.shape)}`' if term.shape else ''}"
+        f" | [{SOURCES[term.source][0]}]({SOURCES[term.source][1]}) |"
+        for term in TERMS
+        if term.group == group
+    ]
 
 
 page.header("Words", registry.BY_SLUG["words"].question)
-st.html(f"<style>{NARROW}</style>")
+st.html(f"<style>{STYLE}</style>")
 draw_word(read_word())
 page.caption(
     f"{plural(len(TERMS), 'word')} in {plural(len(GROUPS), 'group')}. In shapes N counts patches, T tokens (N + 1, or"
     " N + 2 for a DeiT), P pixels of a patch's side, C colours, D channels of a token, h heads of d channels each, K"
     " classes, L blocks, and M tokens of a Swin's window side. A dotted word on any page says the same in small."
 )
-draw_tables()
+with st.container(key="words-tables"):
+    draw_tables()

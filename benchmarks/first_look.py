@@ -1,0 +1,193 @@
+"""How soon a first look at a page shows its picture, in a real Chromium: every page, every shipped model.
+
+    python benchmarks/first_look.py [--pages attention swin] [--models digits_vit] [--cold 1] [--small]
+
+Every look is a visitor's first: a browser without a cache opens a link. What is timed, from the request of the page:
+
+- picture: the first picture of the page has drawn: a view, a figure or an image in the main column, whichever comes
+  first from the top; of a page without one, all of it.
+- all: the script has ended and every view and figure on the page has drawn, and so it stays for a tenth of a second.
+
+Warm: one server that has torch loaded and has looked at no page in advance (VITVIZ_AHEAD=0), so that nothing of a look
+is known; each page with each shipped model once. Cold: a server for each page with its first model, asked as soon as it
+answers its health check. The table goes to benchmarks/first_look.md; --small tries one page once and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
+
+from playwright.sync_api import Browser, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from pages.shell import registry  # noqa: E402
+from pages.stores import catalogue  # noqa: E402
+from tests.browser.conftest import FLAGS, chromium_path, free_port, start_server, stop_server  # noqa: E402
+
+WARM_S, COLD_S = 1.5, 2.5  # wanted: seconds to the picture, once torch is loaded and before
+STEADY_MS = 100
+LIMIT_MS = 60_000
+# Looks at the page once a frame from the request on: window.look = {picture, all, pictures}, milliseconds.
+WATCH = f"""(() => {{
+  const look = (window.look = {{ picture: 0, all: 0, pictures: 0 }});
+  const views = (main) => [...main.querySelectorAll('[data-testid="stBidiComponentIsolated"]')]
+    .filter((host) => (host.closest('[data-testid="stElementContainer"]')?.clientHeight ?? 0) > 1);
+  const inside = (host) => [host, ...host.querySelectorAll('*')].map((node) => node.shadowRoot).find(Boolean) ?? host;
+  const ready = (host) => inside(host).querySelector('.vv')?.dataset.ready === 'true';
+  const drawn = (figure) => figure.querySelector('.main-svg') !== null;
+  const shown = (image) => image.complete && image.naturalWidth > 0;
+  const parts = (main) => [
+    ...views(main).map((host) => [host, ready(host)]),
+    ...[...main.querySelectorAll('[data-testid="stPlotlyChart"]')].map((figure) => [figure, drawn(figure)]),
+    ...[...main.querySelectorAll('[data-testid="stImage"] img')].map((image) => [image, shown(image)]),
+  ];
+  let since = 0;
+  const frame = () => {{
+    const now = performance.now();
+    const main = document.querySelector('[data-testid="stMain"]');
+    if (main?.querySelector('h1')) {{
+      const found = parts(main);
+      look.pictures = found.length;
+      if (!look.picture && found.some(([, done]) => done)) look.picture = now;
+      const script = document.querySelector('[data-testid="stApp"]').dataset.testScriptState;
+      const skeleton = main.querySelector('[data-testid="stSkeleton"]');
+      if (script !== 'notRunning' || skeleton || found.some(([, done]) => !done)) since = 0;
+      else since ||= now;
+      if (since && now - since >= {STEADY_MS}) {{
+        look.all = since;
+        look.picture ||= since;
+        return;
+      }}
+    }}
+    requestAnimationFrame(frame);
+  }};
+  requestAnimationFrame(frame);
+}})();"""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One first look at a page with a model: seconds to its first picture and to all of it."""
+
+    page: str
+    model: str
+    picture_s: float
+    all_s: float
+
+
+def look(browser: Browser, port: int, page: str, model: str) -> Look:
+    """A visitor without a cache opens a page with a model, '' for the one that the page opens with."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    try:
+        tab = context.new_page()
+        tab.add_init_script(WATCH)
+        query = f"?{urlencode({'model': f'checkpoint:{model}'})}" if model else ""
+        slug = "" if page == "home" else page
+        tab.goto(f"http://127.0.0.1:{port}/{slug}{query}", wait_until="commit")
+        tab.wait_for_function("() => window.look?.all", polling=50, timeout=LIMIT_MS)
+        found = tab.evaluate("() => window.look")
+        return Look(page, model, found["picture"] / 1000, found["all"] / 1000)
+    finally:
+        context.close()
+
+
+def warm_looks(browser: Browser, folder: Path, pages: list[str], models: list[str]) -> list[Look]:
+    """Every page with every model, each for the first time, on one server that has torch loaded."""
+    port = free_port()
+    env = {"VITVIZ_RUNS": str(folder / "warm"), "VITVIZ_AHEAD": "0"}
+    server = start_server("app.py", port, folder / "server.log", env)
+    try:
+        look(browser, port, "words", "")  # what is heavy is loaded behind the first page
+        time.sleep(15)
+        return [look(browser, port, page, model) for page in pages for model in models]
+    finally:
+        stop_server(server)
+
+
+def cold_look(browser: Browser, folder: Path, page: str) -> Look:
+    """A page as the first that a fresh server shows."""
+    port = free_port()
+    server = start_server("app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "cold")})
+    try:
+        return look(browser, port, page, "")
+    finally:
+        stop_server(server)
+
+
+def table(warm: list[Look], cold: list[Look]) -> str:
+    """A row a page: the median and the slowest of the models, and the cold server's."""
+    lines = [
+        "| page | warm: picture, median | slowest | with | all, median | slowest | cold: picture | all |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for page in dict.fromkeys(one.page for one in (*warm, *cold)):
+        mine = [one for one in warm if one.page == page]
+        fresh = [one for one in cold if one.page == page]
+        slowest = max(mine, key=lambda one: one.picture_s)
+        cells = [
+            f"{statistics.median(one.picture_s for one in mine):.2f} s",
+            f"{slowest.picture_s:.2f} s",
+            slowest.model,
+            f"{statistics.median(one.all_s for one in mine):.2f} s",
+            f"{max(one.all_s for one in mine):.2f} s",
+            f"{statistics.median(one.picture_s for one in fresh):.2f} s" if fresh else "-",
+            f"{statistics.median(one.all_s for one in fresh):.2f} s" if fresh else "-",
+        ]
+        lines.append(f"| {page} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def within(looks: list[Look], most_s: float) -> str:
+    """How many of the looks had their picture in time."""
+    good = sum(one.picture_s <= most_s for one in looks)
+    return f"{good} of {len(looks)} within {most_s} s"
+
+
+def main() -> None:
+    """Times every look, prints each, and writes the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pages", nargs="*", default=[entry.slug for entry in registry.PAGES])
+    parser.add_argument(
+        "--models", nargs="*", default=[one.key.partition(":")[2] for one in catalogue.shipped()]
+    )
+    parser.add_argument("--cold", type=int, default=1, help="cold servers a page")
+    parser.add_argument("--small", action="store_true", help="one page once; writes nothing")
+    asked = parser.parse_args()
+    if asked.small:
+        asked.pages, asked.models, asked.cold = ["patches"], asked.models[:1], 1
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        try:
+            cold = [cold_look(browser, folder, page) for page in asked.pages for _ in range(asked.cold)]
+            warm = warm_looks(browser, folder, asked.pages, asked.models)
+        finally:
+            browser.close()
+    for one in (*cold, *warm):
+        print(f"{one.page:20s} {one.model or '(cold)':20s} {one.picture_s:6.2f} {one.all_s:6.2f}")
+    text = (
+        f"# First look\n\n`python benchmarks/first_look.py`, {time.strftime('%Y-%m-%d')}, Python"
+        f" {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end. Seconds from"
+        " the request, by a browser without a cache, to the page's first picture, and to all of it.\n\n"
+        f"{table(warm, cold)}\n\nPictures: warm {within(warm, WARM_S)}, cold {within(cold, COLD_S)}.\n"
+    )
+    if not asked.small:
+        (ROOT / "benchmarks/first_look.md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
