@@ -16,8 +16,8 @@ from vitviz.models.zoo import create_model, empty_model
 Fate = Literal["kept", "new", "resized"]
 HEADS = ("head", "head_dist")
 POSITIONS = "pos_embed"
-# New heads are drawn far from the seeds that models are trained with. With one seed for both, the new head of seed 0 was the
-# very head that the body had begun with: it fitted a body of MNIST's digits before the first update on scikit-learn's.
+# New heads are drawn far from the seeds that models are trained with. With one seed for both, the new head of seed 0
+# was the very head that the body had begun with: MNIST's body knew scikit-learn's digits by it before the first update.
 HEAD_SEEDS = 1 << 20
 
 
