@@ -197,9 +197,9 @@ class Race {
   }
 
   drawRow(ctx, racer, x, y) {
-    const left = x(this.now.header.rows.range[0]);
-    const wide = this.label(ctx, racer.title, left, y, this.now.colors.ink);
-    this.label(ctx, racer.told, left + wide + 12, y, this.now.colors.muted);
+    const [left, right] = this.now.header.rows.range.map(x);
+    const told = left + this.label(ctx, racer.title, left, y, this.now.colors.ink) + 12;
+    this.label(ctx, fitting(ctx, racer.told, right + 12 - told), told, y, this.now.colors.muted);
     if (!racer.dots.length) return racer.told ? `${racer.title} ${racer.told}` : null;
     ctx.fillStyle = racer.color;
     for (const value of racer.dots) {
@@ -282,6 +282,13 @@ class Race {
     if (rows) this.drawSeeds(beside);
     else this.drawPairs(beside);
   }
+}
+
+/** As many of the told parts as fit into so many px: a title as long as a sentence cut the last one in its middle. */
+function fitting(ctx, told, room) {
+  const parts = told.split(' · ');
+  while (parts.length > 1 && ctx.measureText(parts.join(' · ')).width > room) parts.pop();
+  return parts.join(' · ');
 }
 
 export default function race(context) {

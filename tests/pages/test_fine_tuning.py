@@ -16,7 +16,7 @@ from vitviz.checkpoints import open_model
 from vitviz.config import TrainConfig
 from vitviz.training import fine_tuning
 from vitviz.training.fine_tuning import Method, Source, Task, race
-from vitviz.training.runs import Run
+from vitviz.training.runs import Run, Status
 from vitviz.training.session import Session
 from vitviz.training.starting import start_file
 
@@ -119,7 +119,21 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
 
     changed = opened_again(app, app.session_state["_visit"], fine_tuning__view="changed")
     assert "moved furthest" in words(changed) and "shares" in words(changed)
-    assert said(changed, "fine_tuning.run") == run.id
+    assert said(changed, "fine_tuning.run") == run.id and not changed.main.info
+
+
+def test_models_of_a_race_under_way_are_said_to_stand_at_their_update(
+    monkeypatch: pytest.MonkeyPatch, shipped: Path, tmp_path: Path
+) -> None:
+    """Opened in the middle of a race it showed the weights after one update, and did not say so."""
+    from pages.train.fine_tuning import changed
+
+    run = _finished(shipped, tmp_path / "runs")
+    assert changed._so_far(run) == ""
+    monkeypatch.setattr(changed.runs, "status", lambda run: Status("running", step=3, total_steps=4))
+    run.members()[0].snapshot_path(4).unlink()
+    assert "as they were after update " in changed._so_far(run) and " of 4" in changed._so_far(run)
+    assert "after update 4 " not in changed._so_far(run)
 
 
 def test_random_weights_are_said(open_app: OpenApp, shipped: Path) -> None:

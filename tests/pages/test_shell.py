@@ -302,6 +302,13 @@ def test_every_preset_has_a_picture():
     assert too_large(big)
 
 
+def test_no_bare_expression_of_a_page_is_written_under_it():
+    """With Streamlit's magic the lab wrote 'None' below its drawers: what one of two calls in a line returned."""
+    assert (
+        tomllib.loads((ROOT / ".streamlit/config.toml").read_text("utf-8"))["runner"]["magicEnabled"] is False
+    )
+
+
 def test_the_config_has_the_palette_of_the_plots():
     theme = tomllib.loads((ROOT / ".streamlit/config.toml").read_text("utf-8"))["theme"]
     assert tuple(theme["chartCategoricalColors"]) == HEADS

@@ -14,7 +14,7 @@ from pages.start import answers, scene, stored
 from pages.stores import cached, catalogue
 from pages.stores.visit import Visit
 from tests.messages import body, unpack
-from tests.pages.conftest import OpenApp
+from tests.pages.conftest import ROOT, OpenApp
 from vitviz.models.presets import PRESETS
 from vitviz.plots.blob import opened, unpacked
 from vitviz.probe import journey as probe
@@ -295,6 +295,10 @@ def test_the_cards_lead_to_every_page(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits")
     words = {caption.value for caption in app.main.caption}
     assert {entry.question for entry in registry.PAGES if entry.slug != "home"} <= words
+    pictures = {file.stem for file in (ROOT / "static/cards").glob("*.svg")}
+    assert pictures == {entry.slug for entry in registry.PAGES} - {
+        "home"
+    }  # no card is bare beside the others
 
 
 def test_the_drawers_hold_formulas_code_and_numbers(open_app: OpenApp) -> None:

@@ -107,6 +107,8 @@ def test_what_moved_is_said_from_the_numbers() -> None:
     assert (
         "E moved furthest, by 10.0" in said and "layer 1 least, by 2.0" in said and "3.5 times as far" in said
     )
+    little = describe_moved({"E": 0.00034, "norm": 0.00002}, {"E": 0.1, "norm": 0.1})
+    assert "by 0.03" in little and "by 0.002" in little  # not by 0.0 %
     assert "has not moved at all" in describe_moved({"E": 0.0, "head": 0.5}, {"E": 0.2, "head": 0.1})
 
 

@@ -222,6 +222,14 @@ def test_a_run_bounded_by_seconds_ends_by_itself() -> None:
     assert len([event for event in events if isinstance(event, Snapshot)]) <= TRAIN.snapshots + 1
 
 
+def test_a_short_run_on_few_pictures_has_a_curve_from_its_beginning() -> None:
+    """A race of 100 updates of 16 pictures was validated twice, at update 71 and at its end."""
+    trainer = Trainer(MODEL, replace(TRAIN, epochs=16.0, batch_size=16), DATA)
+    assert trainer.total_steps and trainer.validate_every <= trainer.total_steps / 10
+    endless = Trainer(MODEL, replace(TRAIN, epochs=None, seconds=60.0, batch_size=16), DATA)
+    assert endless.validate_every == len(DATA.validation) * 8 // 16
+
+
 def validated(events: list[Event]) -> list[Evaluation]:
     return [event for event in events if isinstance(event, Evaluation) and event.split == "validation"]
 

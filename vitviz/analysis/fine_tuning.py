@@ -171,9 +171,15 @@ def describe_moved(tuned: Mapping[str, float], scratch: Mapping[str, float]) -> 
     most, least = max(body, key=body.__getitem__), min(body, key=body.__getitem__)
     share = float(np.median([scratch[part] / body[part] for part in body if part in scratch and body[part]]))
     return (
-        f"Of the body {most} moved furthest, by {percent(body[most])} of its own length, and {least} least, by"
-        f" {percent(body[least])}. From scratch a part moves {share:.1f} times as far on the median."
+        f"Of the body {most} moved furthest, by {_far(body[most])} of its own length, and {least} least, by"
+        f" {_far(body[least])}. From scratch a part moves {share:.1f} times as far on the median."
     )
+
+
+def _far(share: float) -> str:
+    """A share with its first figure that is not zero: what moved a little is not said to have moved by 0.0 %."""
+    digits = max(1, -int(np.floor(np.log10(100 * share)))) if share > 0 else 1
+    return percent(share, digits)
 
 
 def shared_mass(one: FloatArray, other: FloatArray) -> float:

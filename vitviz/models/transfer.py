@@ -16,6 +16,9 @@ from vitviz.models.zoo import create_model, empty_model
 Fate = Literal["kept", "new", "resized"]
 HEADS = ("head", "head_dist")
 POSITIONS = "pos_embed"
+# New heads are drawn far from the seeds that models are trained with. With one seed for both, the new head of seed 0
+# was the very head that the body had begun with: MNIST's body knew scikit-learn's digits by it before the first update.
+HEAD_SEEDS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def transferred(
     Raises:
         ValueError: if the bodies differ in more than positions and heads.
     """
-    fresh = create_model(target, seed).state_dict()
+    fresh = create_model(target, HEAD_SEEDS + seed).state_dict()
     made: dict[str, Tensor] = {}
     for piece in pieces(source, target):
         if piece.fate == "new":

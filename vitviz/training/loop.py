@@ -30,6 +30,7 @@ from vitviz.training.weights import Weights, bf16_is_fast
 MAX_RECORDS = 5000  # of a run's steps; longer runs record means over several steps
 QUICK_VALIDATION = 2048  # pictures at most while training; all of them at the end
 VALIDATION_SPACING = 8  # trained pictures per validated one: about 4 % of the time
+VALIDATIONS = 10  # at least, of a run of known length: a short run on few pictures has a curve too
 EVALUATION_BATCH = 256
 Each = Callable[[Callable[[int], Tensor], Iterable[int]], Iterable[Tensor]]
 
@@ -84,9 +85,8 @@ class Trainer:
         )
         self.record_every = 1 if self.total_steps is None else -(-self.total_steps // MAX_RECORDS)
         self.record_all = False  # somebody watches single updates
-        self.validate_every = max(
-            1, min(len(data.validation), QUICK_VALIDATION) * VALIDATION_SPACING // batch
-        )
+        spaced = min(len(data.validation), QUICK_VALIDATION) * VALIDATION_SPACING // batch
+        self.validate_every = max(1, min(spaced, (self.total_steps or spaced * VALIDATIONS) // VALIDATIONS))
         self._snapshot_marks = snapshot_marks(config.snapshots, self.total_steps)
         self.enough = Enough(config)
         self._accuracy = 0.0

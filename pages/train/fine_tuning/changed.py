@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from pages.shell import controls, nouns, page
-from pages.stores import cached
+from pages.stores import cached, runs
 from pages.train.fine_tuning import on_stage, results
 from pages.views.maps import maps
 from vitviz.analysis.fine_tuning import describe_moved, moved, shared_mass
@@ -52,6 +52,8 @@ def draw() -> None:
     if run is None or not all(len(member.snapshots()) > 1 for member in run.members()):
         st.info("Run a race first: its models are opened here once they have moved.", icon=":material/timer:")
         return
+    if so_far := _so_far(run):
+        st.info(so_far, icon=":material/timer:")
     seeds = tuple(range(len(run.members()) // 2))
     with page.row():
         seed = controls.segmented(Which.key("seed"), "Seed", seeds) if len(seeds) > 1 else 0
@@ -59,6 +61,16 @@ def draw() -> None:
     _draw_moved(run, seed)
     _draw_attention(run, seed, index)
     page.drawers("fine_tuning.changed", math=MATH, code=(moved, shared_mass))
+
+
+def _so_far(run: Run) -> str:
+    """Which update the opened models stand at, where the race has not come to its end; else empty."""
+    status = runs.status(run)
+    if status.state == "done":
+        return ""
+    reached = min(member.snapshots()[-1] for member in run.members())
+    of = f" of {status.total_steps:,}" if status.total_steps else ""
+    return f"This race has not ended: its models are opened as they were after update {reached:,}{of}."
 
 
 def _draw_moved(run: Run, seed: int) -> None:

@@ -103,7 +103,7 @@ class Learning {
     for (let e = 0; e <= header.epochs + 1e-9; e += step)
       ctx.fillText(String(+e.toPrecision(6)), this.area.x(e), y1 + 14);
     ctx.fillText('epochs', (PLOT.left + x1) / 2, HEIGHT - 8);
-    if (!this.epochs.length) ctx.fillText(header.waiting, (PLOT.left + x1) / 2, (PLOT.top + y1) / 2);
+    if (!this.epochs.length) ctx.fillText(header.waiting, (PLOT.left + x1) / 2, this.area.y(0.625)); // between two lines
   }
 
   /** One group's lines; where its mean ends, null before it begins. */
