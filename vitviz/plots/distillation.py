@@ -94,8 +94,14 @@ def disagreement_figure(
             ink = "#10151C" if value > 0.55 * top else "#FFFFFF"
             figure.note(x=column, y=row, text=f"{value:.1f}", font={"color": ink, "size": 13})
     figure.layout(
-        height=48 * len(names) + 80,
-        xaxis={"side": "top", "showgrid": False, "tickangle": 0},
+        height=48 * len(names) + 96,
+        xaxis={
+            "side": "top",
+            "showgrid": False,
+            "tickangle": 0,
+            "tickvals": list(names),
+            "ticktext": [name.replace(" ", "<br>") for name in names],  # so that a phone's columns hold them
+        },
         yaxis={"autorange": "reversed", "showgrid": False},
     )
     return figure.figure()

@@ -295,9 +295,10 @@ def describe_agreement(entry: dict[str, Any]) -> str:
         )
     added = "both, added"
     if added in names:
+        total = percent(accuracy[names.index(added)])
         text += (
-            f" The paper adds the heads' softmaxes ('both, added'): {percent(accuracy[names.index(added)])},"
-            f" where the mean of their logits has {percent(accuracy[both])}."
+            f" With the heads' softmaxes added, as in the paper, it has {total}; the mean of their logits,"
+            f" 'both heads' here, {percent(accuracy[both])}."
         )
     return text + f" Measured at the last step, {entry['date']}, with `{entry['command']}`."
 
