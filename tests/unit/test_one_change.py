@@ -12,7 +12,7 @@ import torch
 
 from tests.messages import unpack
 from vitviz.analysis.gradients import describe as gradients_said
-from vitviz.analysis.gradients import norms_at
+from vitviz.analysis.gradients import Norms, norms_at
 from vitviz.analysis.one_change import Variant, describe_knob, describe_slip, gain, variant
 from vitviz.config import ViTConfig
 from vitviz.data.datasets import load_dataset
@@ -70,7 +70,19 @@ def test_a_slip_may_cost_bring_or_do_nothing_that_the_seeds_agree_on() -> None:
         of("s", 0.94, 0.96), of("m", 0.92, 0.94)
     )
     assert "do not agree" in describe_slip(of("s", 0.94, 0.92), of("m", 0.92, 0.94))
-    assert "Nothing was measured" in describe_slip(of("s", None), of("m", 0.92))
+    assert "Nothing was measured" in describe_slip(of("s"), of("m", 0.92))
+    assert "It changes nothing" in describe_slip(of("s", 0.9, 0.8), of("m", 0.9, 0.8))
+    one = describe_slip(of("s", 0.90), of("m", 0.92))
+    assert one.startswith("It costs 2.0 points") and one.endswith(
+        "(one seed), and another seed may say otherwise."
+    )
+
+
+def test_a_slip_that_diverges_is_said_to_and_what_is_compared_has_both() -> None:
+    assert describe_slip(of("s", None, None), of("m", 0.9, 0.9)) == "2 trainings with it diverged."
+    said = describe_slip(of("s", 0.80, None), of("m", 0.90, 0.50)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "90.0 % without it, 80.0 % with it" in said  # of the seed that both have
+    assert said.endswith(" 1 training with it diverged.")
 
 
 def test_a_knob_s_ends_are_held_against_the_base() -> None:
@@ -81,6 +93,18 @@ def test_a_knob_s_ends_are_held_against_the_base() -> None:
     assert "1 against 2: −5.0 points (−5.0 to −5.0 over 2 seeds), every seed the same way" in said
     assert said.endswith("Diverged: 8.")
     assert describe_knob(found[:1], "2") == ""
+    assert describe_knob([found[0], found[3]], "2") == "Diverged: 8."
+    assert describe_knob([*found[:2], found[3]], "none of them").endswith("Diverged: 8.")
+
+
+def test_values_that_are_level_are_named_together() -> None:
+    found = [of("1", 0.90), of("2", 0.95), of("4", 0.95)]
+    said = describe_knob(found, "1").replace("\N{NO-BREAK SPACE}", " ")
+    assert said.startswith("Best of 3: 2 and 4 with 95.0 %; last: 1 with 90.0 %.")
+    assert "4 against 1: +5.0 points (one seed), and another seed may say otherwise." in said
+    assert "agree" not in said
+    level = describe_knob([of("1", 0.9), of("2", 0.9)], "1").replace("\N{NO-BREAK SPACE}", " ")
+    assert level == "All 2 come to 90.0 %."
 
 
 def test_the_message_holds_every_seed_and_a_scale_around_them() -> None:
@@ -107,6 +131,19 @@ def test_gradient_norms_are_geometric_means() -> None:
         "After 10 updates the first block's gradient over the last one's is: Before 0.5 (alike); After 1/100."
     )
     assert [one.name for one in norms_at(rows, 1, {"pre": "Before", "post": "After"})] == ["pre"]
+
+
+def test_a_gradient_that_vanished_has_words() -> None:
+    rows = [{"variant": name, "norms": [norms]} for name, norms in (("a", [0.0, 1.0]), ("b", [1.0, 2.0]))]
+    said = gradients_said(norms_at(rows, 0, {"a": "A", "b": "B"}), 0)
+    assert (
+        said
+        == "At the start the first block's gradient over the last one's is: A below 1e-30; B 0.5 (alike)."
+    )
+    here = [
+        Norms("a", "A", values := np.array(norms), values, values, 1) for norms in ([0.0, 1.0], [0.0, 0.0])
+    ]
+    assert gradients_said(here, 0).endswith("A below 1e-30; A cannot be said, since the last gets none.")
 
 
 # ---------------------------------------------------------------- what is turned, and what is wrong

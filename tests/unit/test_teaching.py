@@ -39,10 +39,15 @@ def test_a_student_is_compared_with_the_twin_of_its_seed() -> None:
 def test_the_sentence_tells_wins_losses_and_ties() -> None:
     mean, cls = worth(ROWS, augmented=True)
     assert describe_worth(mean) == (
-        "At best the teacher is worth +3.0 points, with 50 pictures, at worst -1.5, with 400. The student wins in every"
+        "At best the teacher is worth +3.0 points, with 50 pictures, at worst −1.5, with 400. The student wins in every"
         " seed with 50 pictures. It loses in every seed with 400 pictures."
     )
-    assert "With 50 some seeds win and some do not" in describe_worth(cls)
+    assert describe_worth(cls).startswith("The teacher is worth 0.0 points, with 50 pictures.")
+    assert "With 50 the seeds do not agree" in describe_worth(cls)
+    one = worth([row for row in ROWS if row["seed"] == 0], augmented=True)[0]
+    assert "every seed" not in describe_worth(one) and describe_worth(one).endswith(
+        "another may say otherwise."
+    )
 
 
 def test_validation_chooses_and_test_pictures_judge() -> None:
@@ -60,6 +65,15 @@ def test_validation_chooses_and_test_pictures_judge() -> None:
         "With 100 pictures the validation pictures choose 'soft': 83.0 % of the test pictures against the twin's"
         " 80.0 %, +3.0 points, every seed above every seed of the twin."
     )
+
+
+def test_a_chosen_lesson_may_lose_in_every_seed() -> None:
+    rows = [
+        {"lesson": lesson, "pictures": 100, "seed": seed, "validation": 0.9, "test": test}
+        for lesson, test in (("twin", 0.8), ("hard", 0.7))
+        for seed in (0, 1)
+    ]
+    assert describe_lessons(lessons(rows)).endswith("−10.0 points, every seed below every seed of the twin.")
 
 
 def test_one_seed_is_called_one() -> None:

@@ -15,6 +15,7 @@ from vitviz.words import percent, plural
 FloatArray = NDArray[np.floating[Any]]
 Verdict = Literal["tuned", "scratch", "neither"]
 _LAYER = re.compile(r"blocks\.(\d+)\.|layers\.(\d+)\.(?:blocks\.(\d+)|(downsample))")
+_LEVEL = 1e-9  # points: means of the same numbers may differ by their rounding
 _NOTHING = 1e-4  # root mean square of a part that begins at almost zero: it has no length to compare with
 _NAMES = {
     "patch_embed": "E",
@@ -78,15 +79,19 @@ def describe(tuned: Group, scratch: Group, images: int) -> str:
         return ""
     listed = "; ".join(f"{group.title} {_said(group)}" for group in (tuned, scratch))
     by = 100 * (tuned.mean - scratch.mean)
-    how = f"{abs(by):.1f} points {'above' if by >= 0 else 'below'} from scratch on the mean"
+    above = "above" if by > 0 else "below"
+    how = "level with from scratch" if abs(by) < _LEVEL else f"{abs(by):.1f} points {above} from scratch"
     sure = {
         "tuned": "and every seed lies above every seed from scratch",
         "scratch": "and every seed lies below every seed from scratch",
         "neither": "and the seeds overlap: this race decides nothing",
     }[found]
     if len(tuned.tests) == 1:
-        sure = "with one seed, so nothing is known of the spread"
-    return f"Right on {plural(images, 'test picture')}: {listed}. Fine-tuned is {how}, {sure}."
+        return (
+            f"Right on {plural(images, 'test picture')}: {listed}. Fine-tuned is {how}, with one seed, so nothing is"
+            " known of the spread."
+        )
+    return f"Right on {plural(images, 'test picture')}: {listed}. Fine-tuned is {how} on the mean, {sure}."
 
 
 def _said(group: Group) -> str:

@@ -13,6 +13,7 @@ from vitviz.words import plural
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
+LEAST = 1e-30  # smaller shares are not told apart: fp32 ends there, and a 0 is among them
 ALIKE = 3.0  # norms whose ratio lies within this factor of 1 are called alike
 
 
@@ -30,7 +31,8 @@ class Norms:
     @property
     def share(self) -> float:
         """The first block's norm over the last one's."""
-        return float(self.mean[0] / self.mean[-1])
+        first, last = float(self.mean[0]), float(self.mean[-1])
+        return first / last if last > 0 else float("nan")
 
 
 def norms_at(rows: Sequence[Row], mark: int, titles: Mapping[str, str]) -> list[Norms]:
@@ -59,6 +61,10 @@ def describe(found: Sequence[Norms], updates: int) -> str:
 
 
 def _times(share: float) -> str:
+    if np.isnan(share):
+        return "cannot be said, since the last gets none"
+    if share < LEAST:
+        return f"below {LEAST:g}"
     if 1 / ALIKE <= share <= ALIKE:
         return f"{share:.1f} (alike)"
     return f"{share:.0f}" if share > 1 else f"1/{1 / share:,.0f}"

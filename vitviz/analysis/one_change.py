@@ -107,6 +107,15 @@ class Gain:
         span = f"{signed(min(self.points), 1)} to {signed(max(self.points), 1)}"
         return f"{_points(self.mean)} ({span} over {plural(len(self.points), 'seed')})"
 
+    @property
+    def sure(self) -> str:
+        """Whether the seeds agree, in words; nothing can be said of one."""
+        if len(self.points) == 1:
+            return "and another seed may say otherwise"
+        if not any(self.points):
+            return "the same in every seed"
+        return "every seed the same way" if self.clear else "the seeds do not agree"
+
 
 def gain(changed: Variant, base: Variant) -> Gain | None:
     """What a change brings (or, below zero, costs), paired by seed; None where no seed has both."""
@@ -117,13 +126,22 @@ def gain(changed: Variant, base: Variant) -> Gain | None:
 def describe_slip(slipped: Variant, mended: Variant) -> str:
     """What a slip costs, and whether the seeds agree."""
     found = gain(slipped, mended)
+    broken = "".join(
+        f" {plural(side.diverged, 'training')} {how} it diverged."
+        for side, how in ((slipped, "with"), (mended, "without"))
+        if side.diverged
+    )
     if found is None:
-        return "Nothing was measured to its end as yet."
-    ends = f"{percent(mended.mean)} without it, {percent(slipped.mean)} with it"
-    if not found.clear:
-        return f"The seeds do not agree that it matters: {ends}; {found.said}."
+        return broken.strip() or "Nothing was measured to its end as yet."
+    pairs = [(mended.test[seed], slipped.test[seed]) for seed in mended.test.keys() & slipped.test.keys()]
+    without, with_it = (mean(side) for side in zip(*pairs, strict=True))
+    ends = f"{percent(without)} without it, {percent(with_it)} with it"
+    if not any(found.points):
+        return f"It changes nothing: {ends}; {found.said}, {found.sure}.{broken}"
+    if not found.clear and len(found.points) > 1:
+        return f"The seeds do not agree that it matters: {ends}; {found.said}.{broken}"
     verb = "costs" if found.mean < 0 else "brings, against what one would think,"
-    return f"It {verb} {abs(found.mean):.1f} points: {ends}; {found.said}, every seed the same way."
+    return f"It {verb} {abs(found.mean):.1f} points: {ends}; {found.said}, {found.sure}.{broken}"
 
 
 def describe_knob(found: Sequence[Variant], base: str) -> str:
@@ -134,24 +152,29 @@ def describe_knob(found: Sequence[Variant], base: str) -> str:
         base: the name of the base's own value; it may be missing.
     """
     ended = [one for one in found if one.test]
+    broken = [one.title for one in found if one.diverged]
+    diverged = f"Diverged: {', '.join(broken)}." if broken else ""
     if len(ended) < 2:
-        return ""
-    best, worst = max(ended, key=lambda one: one.mean), min(ended, key=lambda one: one.mean)
+        return diverged
+    best, worst = (_level(ended, pick(one.mean for one in ended)) for pick in (max, min))
+    if len(best) == len(ended):
+        return f"All {len(ended)} come to {percent(best[0].mean)}. {diverged}".rstrip()
     said = f"Best of {len(ended)}: {_named(best)}; last: {_named(worst)}."
     own = next((one for one in ended if one.name == base), None)
-    if own is None:
-        return said
-    for one in (best, worst):
+    for one in (*best, *worst) if own is not None else ():
         step = gain(one, own)
         if one is not own and step is not None:
-            sure = "every seed the same way" if step.clear else "the seeds do not agree"
-            said += f" {_capital(one.title)} against {own.title}: {step.said}, {sure}."
-    broken = [one.title for one in found if one.diverged]
-    return said + (f" Diverged: {', '.join(broken)}." if broken else "")
+            said += f" {_capital(one.title)} against {own.title}: {step.said}, {step.sure}."
+    return f"{said} {diverged}".rstrip()
 
 
-def _named(one: Variant) -> str:
-    return f"{one.title} with {percent(one.mean)}"
+def _level(ended: Sequence[Variant], reached: float) -> list[Variant]:
+    """All whose mean is this one: several may be level."""
+    return [one for one in ended if one.mean == reached]
+
+
+def _named(level: Sequence[Variant]) -> str:
+    return f"{' and '.join(one.title for one in level)} with {percent(level[0].mean)}"
 
 
 def _points(value: float) -> str:

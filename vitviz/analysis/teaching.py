@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vitviz.analysis.data_size import Curve, curve_of, differences
-from vitviz.words import percent, plural
+from vitviz.words import percent, plural, signed
 
 Row = Mapping[str, Any]
 # The student's answers: what a row of the data grid calls them.
@@ -63,10 +63,15 @@ def describe_worth(curve: Curve) -> str:
     rest = [size for size in sizes if size not in wins and size not in losses]
     best = int(curve.mean.argmax())
     said = [
-        f"At best the teacher is worth {100 * curve.mean[best]:+.1f} points, with"
-        f" {plural(int(curve.pictures[best]), 'picture')}, at worst {100 * curve.mean.min():+.1f}, with"
+        f"At best the teacher is worth {_points(curve.mean[best])} points, with"
+        f" {plural(int(curve.pictures[best]), 'picture')}, at worst {_points(curve.mean.min())}, with"
         f" {int(curve.pictures[curve.mean.argmin()]):,}."
+        if len(sizes) > 1
+        else f"The teacher is worth {_points(curve.mean[0])} points, with {plural(sizes[0], 'picture')}."
     ]
+    seeds = sorted({int(count) for count in curve.seeds})
+    if seeds == [1]:
+        return f"{said[0]} One seed each: another may say otherwise."
     for found, words in (
         (wins, "The student wins in every seed with"),
         (losses, "It loses in every seed with"),
@@ -74,11 +79,13 @@ def describe_worth(curve: Curve) -> str:
         if found:
             said.append(f"{words} {_sizes(found)} pictures.")
     if rest:
-        said.append(
-            f"With {_sizes(rest)} some seeds win and some do not: no difference that a seed could not make."
-        )
-    seeds = sorted({int(count) for count in curve.seeds})
-    return " ".join(said) + (" One seed each." if seeds == [1] else "")
+        said.append(f"With {_sizes(rest)} the seeds do not agree: no difference that a seed could not make.")
+    return " ".join(said)
+
+
+def _points(share: float) -> str:
+    text = signed(100 * share, 1)
+    return f"+{text}" if float(text.replace("\N{MINUS SIGN}", "-")) > 0 else text
 
 
 def _sizes(sizes: Sequence[int]) -> str:
@@ -112,14 +119,17 @@ def describe_lessons(found: Sequence[Lesson], twin: str = "twin") -> str:
         if not own or alone is None:
             continue
         best = max(own, key=lambda lesson: lesson.chosen_by)
-        clear = min(best.test) > max(alone.test)
-        sure = "every seed above every seed of the twin" if clear else "within the spread of the seeds"
+        sure = "within the spread of the seeds"
+        if min(best.test) > max(alone.test):
+            sure = "every seed above every seed of the twin"
+        elif max(best.test) < min(alone.test):
+            sure = "every seed below every seed of the twin"
         if len(best.test) == len(alone.test) == 1:
             sure = "one seed each, so another may say otherwise"
         said.append(
             f"With {pictures:,} pictures the validation pictures choose '{best.name}': {percent(best.reached)} of the"
             f" test pictures against the twin's {percent(alone.reached)},"
-            f" {100 * (best.reached - alone.reached):+.1f} points,"
+            f" {_points(best.reached - alone.reached)} points,"
             f" {sure}."
         )
     return " ".join(said)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vitviz.analysis.data_size import Curve, Lead, curve_of, leads
-from vitviz.words import percent
+from vitviz.words import percent, plural
 
 Row = Mapping[str, Any]
 TRAINED = ("tuned", "frozen")  # the ways that begin with a trained body
@@ -48,9 +48,12 @@ def said(lead: Lead) -> str:
     sure = "every seed above every other" if lead.clear else "within the spread of the seeds"
     if seeds == 1:
         sure = "of one seed, so nothing is known of the spread"
+    start = f"With {plural(lead.pictures, 'picture')} a class"
+    if own == other:
+        return f"{start} '{lead.first.title}' and '{lead.second.title}' lead, both with {percent(own)}."
     return (
-        f"With {lead.pictures} pictures a class '{lead.first.title}' leads with {percent(own)}, before"
-        f" '{lead.second.title}' with {percent(other)}: {sure}."
+        f"{start} '{lead.first.title}' leads with {percent(own)}, before '{lead.second.title}' with {percent(other)}:"
+        f" {sure}."
     )
 
 
@@ -70,7 +73,8 @@ def crossing(curves: Sequence[Curve], scratch: str = "scratch") -> str:
         )
         last = common[-1]
         found.append(
-            f"comes level with '{curve.title}' (within {100 * NEAR:g} points) from {level} pictures a class on"
+            f"comes level with '{curve.title}' (within {100 * NEAR:g} points, or above) from"
+            f" {plural(level, 'picture')} a class on"
             if level is not None
             else f"is still {100 * gaps[last]:.1f} points below '{curve.title}' with {last}"
         )

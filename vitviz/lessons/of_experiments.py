@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from math import isnan
 from statistics import mean
 from typing import Any
 
+from vitviz.analysis.gradients import norms_at
 from vitviz.analysis.one_change import Gain, gain, variant
 from vitviz.experiments.deep import NAME as GRADIENTS
 from vitviz.experiments.deep import VARIANTS
@@ -84,8 +86,10 @@ class KnobBest:
         means = self._means()
         label = KNOBS[self.knob].label
         best = max(range(len(means)), key=lambda place: means[place][1])
+        level = [label(value) for value, reached in means if reached == means[best][1]]
+        tie = f" {' and '.join(level)} are level, and the first of them counts." if len(level) > 1 else ""
         words = ", ".join(f"{label(value)}: {percent(reached)}" for value, reached in means)
-        return Measured(best, f"Mean test accuracy: {words}.")
+        return Measured(best, f"Mean test accuracy: {words}.{tie}")
 
     def _means(self) -> list[tuple[Any, float]]:
         found = _read("one_knob_digits")
@@ -145,17 +149,13 @@ class WeakestGradient:
         words = "; ".join(f"{VARIANTS[name]}: {share:.2g}" for name, share in shares.items())
         return Measured(
             list(VARIANTS).index(least),
-            f"The first block's gradient over the last one's after {plural(EARLY, 'update')}, mean: {words}.",
+            f"The first block's gradient over the last one's after {plural(EARLY, 'update')}, geometric means over the"
+            f" seeds: {words}.",
         )
 
     def _shares(self) -> dict[str, float]:
         found = _read(GRADIENTS)
         if found is None:
             return {}
-        mark = list(found.settings["marks"]).index(EARLY)
-        shares = {}
-        for name in VARIANTS:
-            norms = [row["norms"][mark] for row in found.where(variant=name) if len(row["norms"]) > mark]
-            if norms:
-                shares[name] = mean(first / last for first, *_, last in norms)
-        return shares
+        norms = norms_at(found.rows, list(found.settings["marks"]).index(EARLY), VARIANTS)
+        return {one.name: one.share for one in norms if not isnan(one.share)}

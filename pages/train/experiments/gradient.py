@@ -16,14 +16,14 @@ from vitviz.analysis.gradients import Norms, describe, norms_at
 from vitviz.experiments.deep import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
 from vitviz.experiments.result import Result
 from vitviz.lessons.lesson import Question
-from vitviz.lessons.of_experiments import WeakestGradient
+from vitviz.lessons.of_experiments import EARLY, WeakestGradient
 from vitviz.plots.why import gradient_figure
 from vitviz.words import percent, plural
 
 DEPTHS = (2, 4, 8, 12, 16, 24)
 QUESTION = Question(
-    "After ten updates of a twelve-block ViT: in which of the four does the first block get the smallest gradient,"
-    " measured by the last block's?",
+    f"After {EARLY} updates of a ViT of {DEPTH} blocks: in which of the {len(VARIANTS)} does the first block get the"
+    " smallest gradient, measured by the last block's?",
     WeakestGradient(),
 )
 MATH = r"""

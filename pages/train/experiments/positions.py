@@ -91,8 +91,9 @@ def describe(races: dict[str, Any]) -> str:
     for name, race in races.items():
         none, poor, good = ends(race)
         said.append(
-            f"on {name} none has {percent(none)}, {100 * (good[1] - none):.1f} points below the best table, and the"
-            f" poorest table lies {100 * (good[1] - poor[1]):.1f} points below it"
+            f"on {name} none has {percent(none)}, {abs(100 * (good[1] - none)):.1f} points"
+            f" {'below' if none <= good[1] else 'above'} the best table, and the poorest table lies"
+            f" {100 * (good[1] - poor[1]):.1f} points below the best"
         )
     words = f"Here, one seed each: {'; '.join(said)}."
     if "mnist" in races:

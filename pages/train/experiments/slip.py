@@ -18,6 +18,7 @@ from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_experiments import SlipCost, slip_gain, slip_rows
 from vitviz.models import tally
 from vitviz.plots.one_change import payload
+from vitviz.words import plural
 
 CHANCE = {"digits": 0.1, "shapes": 0.25}
 MATH = r"""
@@ -107,7 +108,7 @@ def columns_of(found: Result) -> dict[str, list[object]]:
         sides, _ = pair(found, name)
         cost = slip_gain(found, name)
         if len(sides) == 2 and cost is not None:
-            said = "yes" if cost.clear else "no"
+            said = "yes" if cost.clear else "one seed" if len(cost.points) == 1 else "no"
             ends = (sides[0].mean, sides[1].mean)
             rows.append(
                 (slip.title, *ends, cost.mean, min(cost.points), max(cost.points), len(cost.points), said)
@@ -128,10 +129,12 @@ def columns_of(found: Result) -> dict[str, list[object]]:
 def _draw_live(name: str, dataset: str) -> None:
     config = slips.run_config(dataset, name)
     with page.row():
-        live.start_button(config, "experiments.slip", "Train both here, three seeds each")
+        live.start_button(
+            config, "experiments.slip", f"Train both here, {plural(len(slips.LIVE_SEEDS), 'seed')} each"
+        )
         sizes = [sum(tally.parameters(member.model).values()) for member in config.members]
         page.caption(
-            f"{len(config.members)} models in turn, {config.train.epochs:g} epochs each; {sizes[0]:,} parameters"
+            f"{len(config.members)} models in turn, {stored.epochs(config.train.epochs or 0)} each; {sizes[0]:,} parameters"
             f" without the slip, {sizes[-1]:,} with it."
         )
     run = live.newest(f"{slips.PRESET}:{name}")

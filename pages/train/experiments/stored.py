@@ -32,9 +32,19 @@ def how(found: Result, rows: list[Row]) -> str:
     counted = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
     were = "was" if found.missing == 1 else "were"
     missing = f" {plural(found.missing, 'training')} of the whole experiment {were} not made as yet."
-    length = f"{settings['epochs']:g} epochs" if "epochs" in settings else f"{settings['updates']:,} updates"
+    length = epochs(settings["epochs"]) if "epochs" in settings else plural(settings["updates"], "update")
+    turned = {row.get("knob") for row in rows}  # is not as the settings say, but as the figure does
+    recipe = {
+        "batch_size": f" in batches of {settings['batch_size']}",
+        "learning_rate": f", learning rate {settings['learning_rate']:g}",
+    }
+    same = "".join(words for name, words in recipe.items() if name not in turned)
     return (
-        f"Stored, not live: {length} of {settings['dataset']} in batches of {settings['batch_size']}, learning rate"
-        f" {settings['learning_rate']:g}, {counted}; {plain(told(made))}."
+        f"Stored, not live: {length} of {settings['dataset']}{same}, {counted}; {plain(told(made))}."
         f" `{found.command}`{missing if found.missing else ''}"
     )
+
+
+def epochs(count: float) -> str:
+    """'1 epoch', '2.5 epochs'."""
+    return f"{count:g} {'epoch' if count == 1 else 'epochs'}"
