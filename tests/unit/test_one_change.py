@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from tests.messages import unpack
-from vitviz.analysis.gradients import describe as gradients_said
 from vitviz.analysis.gradients import Norms, norms_at
+from vitviz.analysis.gradients import describe as gradients_said
 from vitviz.analysis.one_change import Variant, describe_knob, describe_slip, gain, variant
 from vitviz.config import ViTConfig
 from vitviz.data.datasets import load_dataset

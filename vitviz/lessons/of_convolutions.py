@@ -36,10 +36,10 @@ class AttentionOverConvolutions:
         words = ", ".join(
             f"{TITLES[name]}: {percent(value)}" for name, value in zip(ASKED, means, strict=True)
         )
-        return Measured(
-            means.index(max(means)),
-            f"{words}, each the mean of {plural(len(accuracies(found, 'written')), 'seed')}.",
-        )
+        seeds = sorted({len(accuracies(found, name)) for name in ASKED})
+        of = plural(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+        how = "with one seed each" if seeds == [1] else f"each the mean of {of}"
+        return Measured(means.index(max(means)), f"{words}, {how}.")
 
 
 def stored() -> Result | None:

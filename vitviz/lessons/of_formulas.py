@@ -140,6 +140,10 @@ class ReadableInCorner(_Windows):
         found = layout((self.grid, self.grid), self.window, self.shift)
         window, slot = (int(where[0]) for where in np.nonzero(found.index == 0))
         free = int((found.mask[window, slot] == 0).sum())
+        if not self.shift:
+            return Measured(
+                free, f"Nothing is rolled: patch 1 may read all {self.window**2} patches of its window."
+            )
         return Measured(
             free,
             f"Rolled by {self.shift}, patch 1 shares its window of {self.window**2} with patches from other sides of"

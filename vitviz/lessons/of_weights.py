@@ -43,11 +43,11 @@ class VarianceHeld:
         filters = weight.detach().float().numpy().reshape(-1, *_filter_shape(at.model.config))
         explained = principal_components(filters).explained
         share = float(explained[: self.components].sum())
+        first = min(self.components, len(explained))
         return Measured(
             share,
-            f"The first {self.components} of {len(explained)} components hold {percent(share)} of the variance of"
-            f" E's {len(filters)} filters; without any structure it would be about"
-            f" {percent(min(1.0, self.components / len(explained)))}.",
+            f"The first {first} of {plural(len(explained), 'component')} hold {percent(share)} of the variance of"
+            f" E's {len(filters)} filters; if all held alike, they would hold {percent(first / len(explained))}.",
         )
 
 
@@ -83,8 +83,9 @@ class NeighboursAlike:
     """The mean cosine of two learned positions that are one step apart."""
 
     def why_not(self, at: AtHand) -> str:
-        """Where positions are not learned."""
-        return able_of(at).learned_positions.why_not
+        """Where positions are not learned, or there is only one."""
+        alone = "One patch has no neighbour." if getattr(at.model.config, "grid", None) == (1, 1) else ""
+        return able_of(at).learned_positions.why_not or alone
 
     def kind(self, at: AtHand) -> Kind:
         """A cosine."""
@@ -99,11 +100,16 @@ class NeighboursAlike:
         alike = positions.cosine_similarity(positions.patch_rows(table, grid))
         rows, cols = positions.offsets(grid)
         steps = np.abs(rows) + np.abs(cols)
-        near, far = float(alike[steps == 1].mean()), float(alike[steps > max(grid) // 2].mean())
+        near, far = (alike[which] for which in (steps == 1, steps > max(grid) // 2))
+        apart = (
+            f"; those more than {plural(max(grid) // 2, 'step')} apart {signed(float(far.mean()))}"
+            if far.size
+            else ""
+        )
         return Measured(
-            near,
-            f"Learned positions one step apart have a mean cosine of {signed(near)}; those more than"
-            f" {plural(max(grid) // 2, 'step')} apart {signed(far)}. Nobody told the model which patches touch.",
+            float(near.mean()),
+            f"Learned positions one step apart have a mean cosine of {signed(float(near.mean()))}{apart}. Nobody told"
+            " the model which patches touch.",
         )
 
 
@@ -141,7 +147,18 @@ class RaceAccuracy:
 
     def why_not(self, at: AtHand) -> str:
         """Where no race lies on this server."""
-        return "" if RACES.is_file() else "No measured race of position codes lies on this server."
+        return (
+            ""
+            if self.positions in self._found()
+            else "No measured race of position codes lies on this server."
+        )
+
+    def _race(self) -> Any:
+        return json.loads(RACES.read_text("utf-8"))["races"].get(self.dataset) if RACES.is_file() else None
+
+    def _found(self) -> dict[str, float]:
+        race = self._race()
+        return {run["positions"]: float(run["measured"]["accuracy"]) for run in race["runs"]} if race else {}
 
     def kind(self, at: AtHand) -> Kind:
         """A share."""
@@ -149,11 +166,10 @@ class RaceAccuracy:
 
     def measured(self, at: AtHand) -> Measured:
         """Reads the race's file."""
-        race = json.loads(RACES.read_text("utf-8"))["races"][self.dataset]
-        found = {run["positions"]: float(run["measured"]["accuracy"]) for run in race["runs"]}
+        race, found = self._race(), self._found()
         own, best = found[self.positions], max(found.values())
         return Measured(
             own,
             f"After {race['train']['epochs']:g} epochs it gets {percent(own)} of the test pictures right; the best of"
-            f" the five gets {percent(best)}. Measured {race['measured']}, one seed.",
+            f" the {len(found)} gets {percent(best)}. Measured {race['measured']}, one seed.",
         )

@@ -27,6 +27,7 @@ TEACHER, CLS, DIST, MEAN, SUM, TWIN = (
     "Both, sum of the softmaxes",
     "Twin without a teacher",
 )
+EARLY = " The student is at step {step:,}, the others at their last."
 Decisions = dict[str, NDArray[np.int64]]
 
 
@@ -49,7 +50,7 @@ def draw(student: ModelChoice, step: int, teacher: ModelChoice | None, twin: Mod
     asked = controls.toggle(
         Choice.key("asked"),
         f"Ask every voice about {title}",
-        help=f"The first {PICTURES} test pictures, computed here in a second or two.",
+        help=f"The first {min(PICTURES, len(data.test_images))} test pictures, computed here.",
     )
     if not asked:
         return
@@ -61,7 +62,8 @@ def draw(student: ModelChoice, step: int, teacher: ModelChoice | None, twin: Mod
         column_config=_FORMATS,
         key="distillation.taken",
     )
-    page.caption(describe(decisions, labels))
+    early = step != student.last_step and (TEACHER in decisions or TWIN in decisions)
+    page.caption(describe(decisions, labels) + (EARLY.format(step=step) if early else ""))
     _draw_case(dataset, decisions, labels)
 
 

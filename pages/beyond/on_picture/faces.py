@@ -12,7 +12,7 @@ from pages.shell import nouns, page
 from pages.stores import cached
 from vitviz.data.dataset import DatasetError
 from vitviz.data.faces import EACH, TEST, arranged, faces_dataset
-from vitviz.experiments.faces import BACKGROUND, NAME, TITLES
+from vitviz.experiments.faces import BACKGROUND, NAME, TITLES, TRAIN
 from vitviz.experiments.result import Result, ResultError, read_result, told
 from vitviz.plots.faces import faces_figure
 from vitviz.words import percent, plain
@@ -59,8 +59,9 @@ def draw() -> None:
     )
     page.caption(describe(found))
     page.caption(
-        f"{found.settings['epochs']:g} epochs of {LEARNED} faces and as many backgrounds from scikit-image's part of"
-        " *Labeled Faces in the Wild*, none of them put together wrong; the same recipe for all. Who only has to tell"
+        f"{found.settings['epochs']:g} epochs of {LEARNED} faces and as many backgrounds, less the"
+        f" {percent(TRAIN.validation_fraction, 0)} that are held out, from scikit-image's part of *Labeled Faces in the"
+        " Wild*, none of them put together wrong; the same recipe for all. Who only has to tell"
         " faces from backgrounds need not learn where a face's parts belong."
         f" `{found.command}`, {plain(told(found.made))}."
     )
@@ -74,7 +75,7 @@ def shares(found: Result) -> dict[str, dict[str, list[float]]]:
             for row in ROWS
         }
         for name in TITLES
-        if found.where(model=name)
+        if any("faces" in entry for entry in found.where(model=name))
     }
 
 
@@ -92,6 +93,8 @@ def describe(found: Result) -> str:
 
 def verdict(cnn: Sequence[float], vit: Sequence[float]) -> str:
     """Whether the CNN takes more such faces for faces than the ViT, seed for seed."""
+    if len(cnn) == len(vit) == 1:
+        return "One seed each: whether the lecture is right about them is not known."
     if min(cnn) > max(vit):
         return "Every CNN takes more of them for faces than any ViT: as the lecture says."
     if min(vit) > max(cnn):
@@ -100,6 +103,8 @@ def verdict(cnn: Sequence[float], vit: Sequence[float]) -> str:
 
 
 def _said(values: Sequence[float]) -> str:
+    if len(values) == 1:
+        return f"{percent(values[0], 0)} (one seed)"
     ends = (
         f"all {len(values)} seeds"
         if min(values) == max(values)

@@ -22,7 +22,7 @@ from vitviz.models.loaded import LoadedModel
 from vitviz.plots import assembly as plots
 from vitviz.plots.on_picture import Answered
 from vitviz.probe.robustness import Sweep, sweep
-from vitviz.words import percent, plain
+from vitviz.words import percent, plain, plural
 
 VIEW = "on_picture.parts"
 FACE = "sample:cat"  # whose parts are known
@@ -196,11 +196,12 @@ def describe(found: Sequence[Told], parts: Parts, watched: int, classes: Sequenc
     keep = sum(int(one.whole.answers[0] == one.now.answers[0]) for one in found)
     falls = [one.chances(one.whole, watched) - one.chances(one.now, watched) for one in found]
     most = found[int(np.argmax(falls))]
-    said = f"As it lies now, {keep} of {len(found)} models answer as they did to the whole picture."
+    of = f"{keep} of {plural(len(found), 'model')} {'answers' if keep == 1 else 'answer'}"
+    said = f"As it lies now, {of} as to the whole picture."
     if max(falls) <= 0:
         return f"{said} None gives {plain(classes[watched])} less."
     return (
-        f"{said} {plain(most.name)} loses most: its {plain(classes[watched])} goes from"
+        f"{said} {plain(most.name)} loses{' most' if len(found) > 1 else ''}: its {plain(classes[watched])} goes from"
         f" {percent(most.chances(most.whole, watched))} to {percent(most.chances(most.now, watched))}."
     )
 
@@ -208,18 +209,19 @@ def describe(found: Sequence[Told], parts: Parts, watched: int, classes: Sequenc
 def measured(of: Compared, found: Sequence[Told], guessed: int, watched: int) -> str:
     """What one click does to every model, whether the guess was right, and whether the lecture's claim holds here."""
     lost = [one.lost(watched) for one in found]
-    most = int(np.argmax(lost))
+    best = [i for i, one in enumerate(lost) if one == max(lost) and one > 0]
     verdict = ""
     if guessed >= 0:
-        verdict = f"You said {plain(found[guessed].name)}: {'right' if guessed == most else 'not so'}. "
+        verdict = f"You said {plain(found[guessed].name)}: {'right' if guessed in best else 'not so'}. "
     each = "; ".join(
         f"{plain(one.name)} {percent(one.chances(one.whole, watched))} → {percent(one.chances(one.wrong, watched))}"
         for one in found
     )
     what = plain(of.classes[watched])
+    loses = "loses most of its" if len(best) == 1 else "lose most of their"
     who = (
-        f"**{plain(found[most].name)}** loses most of its {what}, {100 * lost[most]:.1f} points"
-        if lost[most] > 0
+        f"**{' and '.join(plain(found[i].name) for i in best)}** {loses} {what}, {100 * max(lost):.1f} points"
+        if best
         else f"no model loses any of its {what}"
     )
     return f"{verdict}Put together wrong with one click, {who}. {each}. {claim(found, of.truth, of.classes)}".strip()

@@ -51,7 +51,7 @@ def draw() -> None:
         return
     one = as_vit(choice.config)
     tokens, others = _tokens(0), _tokens(PICTURES)
-    picture, token, channel = _choose()
+    picture, token, channel = _choose(*tokens.shape[1:])
     at = (picture - 1, token - 1, channel - 1)
     shown = tokens[:, :TOKENS, :CHANNELS]
     groups = GROUPS if one.embed_dim % GROUPS == 0 else 1
@@ -60,9 +60,9 @@ def draw() -> None:
     page.untrained_note(choice.trained_on)
     page.figure(norms_figure(shown, members, at, nouns.mode()), "experiments.norms_figure")
     page.caption(
-        f"What enters block 1 of {choice.title} for {plural(PICTURES, 'picture')}: the first {TOKENS} of"
-        f" {tokens.shape[1]} tokens, the first {CHANNELS} of {one.embed_dim} channels. Bright is what shares its"
-        f" mean with the framed number, {signed(float(tokens[at]), 3)}."
+        f"What enters block 1 of {choice.title} for {plural(PICTURES, 'picture')}: the first {shown.shape[1]} of"
+        f" {tokens.shape[1]} tokens, the first {shown.shape[2]} of {one.embed_dim} channels. Bright is what shares"
+        f" its mean with the framed number, {signed(float(tokens[at]), 3)}."
     )
     moves = [round(moved_by_others(tokens, name, others), 4) for name in NORMS]
     rows = {
@@ -89,11 +89,13 @@ def describe(names: list[str], moves: list[float]) -> str:
     )
 
 
-def _choose() -> tuple[int, int, int]:
+def _choose(tokens: int, channels: int) -> tuple[int, int, int]:
+    """The number that is asked about: one of those that are drawn."""
+    most = [min(TOKENS, tokens), min(CHANNELS, channels)]
     with page.row():
         picture = controls.slider(Choice.key("norm_picture"), "Picture", 1, PICTURES, 1)
-        token = controls.slider(Choice.key("norm_token"), "Token", 1, TOKENS, 3)
-        channel = controls.slider(Choice.key("norm_channel"), "Channel", 1, CHANNELS, 6)
+        token = controls.slider(Choice.key("norm_token"), "Token", 1, most[0], min(3, most[0]))
+        channel = controls.slider(Choice.key("norm_channel"), "Channel", 1, most[1], min(6, most[1]))
     return picture, token, channel
 
 

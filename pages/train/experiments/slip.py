@@ -133,9 +133,10 @@ def _draw_live(name: str, dataset: str) -> None:
             config, "experiments.slip", f"Train both here, {plural(len(slips.LIVE_SEEDS), 'seed')} each"
         )
         sizes = [sum(tally.parameters(member.model).values()) for member in config.members]
+        length = stored.epochs(config.train.epochs or 0)
         page.caption(
-            f"{len(config.members)} models in turn, {stored.epochs(config.train.epochs or 0)} each; {sizes[0]:,} parameters"
-            f" without the slip, {sizes[-1]:,} with it."
+            f"{len(config.members)} models in turn, {length} each; {sizes[0]:,} parameters without the slip,"
+            f" {sizes[-1]:,} with it."
         )
     run = live.newest(f"{slips.PRESET}:{name}")
     if run is not None and run.config().train.dataset == dataset:

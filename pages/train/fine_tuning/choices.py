@@ -27,6 +27,8 @@ NONE_HERE = "No trained model is here to begin with: train one in the live lab f
 BODIES: dict[Body, str] = {"all": "Body and head", "head": "Head alone"}
 SMALL_RATES = (3e-4, 1e-3)  # body and head of a small model that has seen few pictures
 LESSON_RATES = (1e-5, 1e-3)  # the lesson's, for published weights
+SHIFT_PX = 2  # by which moved pictures are moved at most
+FLIPPED = ("cifar", "fashion")  # sets begin with these whose classes are the same in a mirror
 WIDE = 128  # from this width on a small ViT learns better from scratch at half the rate (digits, 20 a class)
 
 
@@ -171,7 +173,7 @@ def _method(source: ModelChoice, dataset: str) -> Method | str:
         moved = controls.toggle(
             How.key("moved"),
             "Move pictures while training",
-            help="By up to 2 px, for both; and flipped left and right where they are no digits and no letters.",
+            help=f"By up to {SHIFT_PX} px, for both; those of CIFAR and Fashion-MNIST are also flipped left and right.",
         )
     try:
         return Method(
@@ -181,8 +183,8 @@ def _method(source: ModelChoice, dataset: str) -> Method | str:
             updates,
             batch,
             seeds,
-            flip=moved and dataset.startswith(("cifar", "fashion")),
-            shift_px=2 if moved else 0,
+            flip=moved and dataset.startswith(FLIPPED),
+            shift_px=SHIFT_PX if moved else 0,
         )
     except ValueError as error:
         return f"This cannot be trained: {plain(str(error))}."

@@ -20,7 +20,9 @@ from vitviz.words import percent
 
 TITLE = "Features of the frozen body"
 MOST = 3000  # pictures that are read while the page waits
-TOO_MANY = "The frozen body's features are read where there are up to 3,000 pictures in all."
+TOO_MANY = (
+    f"The frozen body's features are read where there are up to {MOST:,} pictures in all, and all are here."
+)
 
 
 def group(run: Run) -> Group | None:

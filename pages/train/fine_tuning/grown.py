@@ -15,10 +15,10 @@ from vitviz.experiments.transfer_plan import DATASET, LONGER, METHODS, NAME, SOU
 from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_transfer import TransferLeader
 from vitviz.plots.fine_tuning import grown_figure
-from vitviz.words import plain
+from vitviz.words import plain, plural
 
 MATH = r"""
-Every point is the mean of three seeds; each draws its own pictures of every class, its own head or all weights, and its
+Every point is the mean of its seeds; each draws its own pictures of every class, its own head or all weights, and its
 own order. All models make the same number of updates, but for one that begins random and makes four times as many: it
 says whether what is missing from scratch is time or pictures. The **frozen** body gives features of $D$ numbers for
 each picture once, and a logistic regression reads them: no update of the body, so it costs seconds.
@@ -72,7 +72,9 @@ def stored() -> Result | None:
 
 def _how(found: Result) -> str:
     settings, count = found.settings, len(found.rows)
-    short = f" {found.missing} of {found.missing + count} were not made as yet." if found.missing else ""
+    of = plural(found.missing + count, "training")
+    were = "was" if found.missing == 1 else "were"
+    short = f" {found.missing:,} of {of} {were} not made as yet." if found.missing else ""
     return (
         f"Stored, not live: {DATASETS[DATASET].title}, {settings['updates']:,} updates of up to"
         f" {settings['batch_size']} pictures, {settings['test_pictures']:,} test pictures; {plain(told(found.made))}."
@@ -87,8 +89,9 @@ def _numbers(found: Result) -> None:
             "way": [METHODS[row["method"]] for row in found.rows],
             "pictures a class": [row["a_class"] for row in found.rows],
             "seed": [row["seed"] for row in found.rows],
-            "test accuracy": [row["test"] for row in found.rows],
+            "test accuracy": [row.get("test") for row in found.rows],
         },
         hide_index=True,
+        placeholder="–",
     )
     page.json("Every training (JSON)", [dict(row) for row in found.rows], f"{NAME}.json", "fine_tuning.json")

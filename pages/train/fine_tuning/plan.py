@@ -90,8 +90,12 @@ def _pictures(chosen: Chosen) -> str:
     names = ", ".join(map(plain, data.classes))
     named = "" if len(data.classes) > 6 else f": {names}"
     classes = plural(len(data.classes), "class", "classes")
+    fits = height == how.image_size and not colour
+    how_read = (
+        "Pictures have the body's size and colours" if fits else "Pictures are changed and the body is not"
+    )
     return (
-        f"Pictures are changed and the body is not: {size}{colour}. {plural(chosen.task.pictures, 'picture')} to learn"
+        f"{how_read}: {size}{colour}. {plural(chosen.task.pictures, 'picture')} to learn"
         f" from, {chosen.held_out:,} held out for the curves, {len(data.test_images):,} to test; {classes}{named}."
     )
 

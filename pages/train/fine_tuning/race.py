@@ -225,6 +225,6 @@ def _guessed(run: Run, found: str | None) -> str:
     guess = visit.current().notes.get(_note(run))
     if not isinstance(guess, str) or guess not in GUESSES or found is None:
         return ""
-    return (
-        f"You predicted '{GUESSES[guess].lower()}': {'so it is' if guess == found else 'it came otherwise'}."
-    )
+    came = "so it is" if guess == found else "it came otherwise"
+    of = " with this one seed" if len(run.members()) == len(TITLES) else ""
+    return f"You predicted '{GUESSES[guess].lower()}': {came}{of}."

@@ -13,14 +13,14 @@ SAID = r"""
 The lesson takes `vit_small_patch16_224`, trained on ImageNet, to CIFAR-10:
 
 1. **Head swap**: the head of 1,000 classes is dropped, a linear map $384 \times 10$ takes its place.
-2. **Pictures**: 32 px are enlarged to 224 px; while training each is shifted by up to 4 px and every second one
-   flipped; mean and standard deviation are ImageNet's.
+2. **Pictures**: 32 px are enlarged to 224 px; while training each is shifted by up to 4 px and flipped half of
+   the time; mean and standard deviation are ImageNet's.
 3. **Two learning rates**, told apart by name: every parameter with 'head' in its name at $10^{-3}$, all others at
    $10^{-5}$; AdamW, weight decay 0.01, batches of 32, a cosine over ten epochs.
 
-At 224 px on two cores ten epochs of 50,000 pictures are about a day; its code is tested on sixty pictures, with random
-weights. On this page the same steps run with small bodies in a minute, and published weights with up to 15 million
-parameters (ViT-Ti/16, DeiT-Ti/16) can be chosen under *Begin with* once they are here.
+At 224 px on two cores ten epochs of 50,000 pictures would take days (estimated, not measured); its code is tested on
+sixty pictures, with random weights. On this page the same steps run with small bodies in a minute, and published
+weights with up to 15 million parameters (ViT-Ti/16, DeiT-Ti/16) can be chosen under *Begin with* once they are here.
 """
 
 

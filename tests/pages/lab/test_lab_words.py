@@ -12,7 +12,7 @@ from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp
 from vitviz.config import CNNConfig, FlatAttentionConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.races import positions_race
-from vitviz.training.run_config import RunConfig
+from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.runs import Run
 
 TINY = ViTConfig(image_size=32, patch_size=32, in_chans=1, embed_dim=16, depth=1, num_heads=1)
@@ -33,6 +33,14 @@ TINY = ViTConfig(image_size=32, patch_size=32, in_chans=1, embed_dim=16, depth=1
 )
 def test_a_model_in_words(config: ViTConfig, words: str) -> None:
     assert said.model_words(config) == words
+
+
+def test_several_models_are_described_as_one_only_where_they_are_alike() -> None:
+    members = [Member(name, name, replace(TINY, depth=depth)) for name, depth in (("a", 1), ("b", 2))]
+    config = RunConfig(TINY, GREY_32, TrainConfig(dataset="digits", epochs=3), members=tuple(members))
+    assert "each a" not in said.describe(config)  # the first one's layers are not the second's
+    alike = replace(config, members=(members[0], replace(members[1], model=TINY)))
+    assert f"each a {said.model_words(TINY)}" in said.describe(alike)
 
 
 @pytest.mark.parametrize(

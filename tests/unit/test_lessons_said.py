@@ -1,0 +1,77 @@
+"""What measures say, from made-up rows: ties, missing rows, no shift, too few components."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vitviz.experiments.result import Made, Result
+from vitviz.lessons import of_convolutions, of_experiments, of_weights
+from vitviz.lessons.of_formulas import ReadableInCorner
+from vitviz.models.zoo import create_model
+
+AT: Any = None
+
+
+def result(*rows: dict[str, Any], **settings: Any) -> Result:
+    return Result("made_up", "", "", settings, (Made("0", "2026-01-01", "none"),), rows)
+
+
+def test_without_a_shift_nothing_is_mixed() -> None:
+    said = ReadableInCorner(8, 4, 0).measured(AT)
+    assert (
+        said.value == 16 and said.words == "Nothing is rolled: patch 1 may read all 16 patches of its window."
+    )
+    assert "other sides" in ReadableInCorner(8, 4, 2).measured(AT).words
+
+
+def test_components_are_held_against_what_is_exactly_even() -> None:
+    from tests.unit.training_helpers import TINY
+
+    at: Any = SimpleNamespace(model=SimpleNamespace(model=create_model(TINY, seed=0), config=TINY))
+    said = of_weights.VarianceHeld(64).measured(at).words
+    held = min(TINY.embed_dim - 1, TINY.in_chans * TINY.patch_size**2)  # the mean is taken off
+    assert said.startswith(f"The first {held} of {held} components hold 100")  # and not 'the first 64'
+    assert said.endswith("if all held alike, they would hold 100\N{NO-BREAK SPACE}%.")
+
+
+def test_a_race_that_lacks_a_set_or_a_code_is_not_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "race.json"
+    monkeypatch.setattr(of_weights, "RACES", file)
+    ask = of_weights.RaceAccuracy("digits", "none")
+    assert ask.why_not(AT)
+    runs = [
+        {"positions": name, "measured": {"accuracy": share}}
+        for name, share in (("none", 0.5), ("learned", 1.0))
+    ]
+    race = {"train": {"epochs": 2}, "measured": "2026-01-01", "runs": runs}
+    file.write_text(json.dumps({"races": {"digits": race}}))
+    assert not ask.why_not(AT) and "the best of the 2 gets" in ask.measured(AT).words
+    assert of_weights.RaceAccuracy("mnist", "none").why_not(AT)
+    assert of_weights.RaceAccuracy("digits", "sincos_1d").why_not(AT)
+
+
+def test_seeds_are_counted_net_by_net(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"model": name, "seed": seed, "test": 0.5} for name in of_convolutions.ASKED for seed in range(2)]
+    monkeypatch.setattr(of_convolutions, "read_result", lambda _: result(*rows[:-1]))
+    assert (
+        of_convolutions.AttentionOverConvolutions()
+        .measured(AT)
+        .words.endswith("each the mean of 1 to 2 seeds.")
+    )
+
+
+def test_the_gradient_s_question_has_the_numbers_of_its_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    norms = {"pre": (1.0, 1.0), "post": (0.01, 1.0), "pre_none": (1e-3, 1.0), "post_none": (0.0, 0.0)}
+    rows = [{"variant": name, "seed": 0, "norms": [list(ends)]} for name, ends in norms.items()]
+    rows += [{"variant": "post", "seed": 1, "norms": [[1.0, 1.0]]}]
+    monkeypatch.setattr(of_experiments, "read_result", lambda _: result(*rows, marks=[of_experiments.EARLY]))
+    ask = of_experiments.WeakestGradient()
+    assert "LayerNorm after, with residuals: 0.1;" in ask.measured(AT).words  # geometric: of 0.01 and 1
+    assert ask.measured(AT).value == list(of_experiments.VARIANTS).index("pre_none")
