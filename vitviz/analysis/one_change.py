@@ -161,9 +161,9 @@ def describe_knob(found: Sequence[Variant], base: str) -> str:
         return f"All {len(ended)} come to {percent(best[0].mean)}. {diverged}".rstrip()
     said = f"Best of {len(ended)}: {_named(best)}; last: {_named(worst)}."
     own = next((one for one in ended if one.name == base), None)
-    for one in (*best, *worst) if own is not None else ():
-        step = gain(one, own)
-        if one is not own and step is not None:
+    for one in (*best, *worst):
+        step = None if own is None or one is own else gain(one, own)
+        if own is not None and step is not None:
             said += f" {_capital(one.title)} against {own.title}: {step.said}, {step.sure}."
     return f"{said} {diverged}".rstrip()
 
