@@ -32,7 +32,7 @@ from vitviz.training.runs import Run, RunError, Status
 from vitviz.training.saving import load_resume, save_resume
 from vitviz.words import reason
 
-FLUSH_S = 0.1  # pages that poll see at least four updates a second
+FLUSH_S = 0.05  # a page that polls ten times a second finds something new each time
 STATUS_S = 0.25
 RESUME_SAVE_S = 3.0  # at least so long between saves; a killed process loses what came after the last
 RESUME_SAVE_SHARE = 0.02  # of the time may go into saving
