@@ -11,7 +11,7 @@ picture and writes nothing.
 from __future__ import annotations
 
 import argparse
-import platform
+import os
 import statistics
 import sys
 import time
@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vitviz.models.zoo import PRESETS, create_model  # noqa: E402
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
+from vitviz.training.provenance import processor  # noqa: E402
 
 import_torchvision()
 import timm  # noqa: E402
@@ -63,7 +64,8 @@ def main() -> None:
     lines = [
         f"# Recording attention, ViT-Ti/16, 224 px, fp32, {arguments.threads} threads",
         "",
-        f"{platform.machine()}, torch {torch.__version__}, medians of {arguments.rounds} interleaved rounds, ms.",
+        f"{processor()}, {os.cpu_count()} cores, torch {torch.__version__}, medians of"
+        f" {arguments.rounds} interleaved rounds, ms.",
         "",
         "| batch | vitviz, all attention recorded | vitviz, plain | timm, fused, nothing shown |"
         " timm AttentionExtract | against fused | against AttentionExtract |",

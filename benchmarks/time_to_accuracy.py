@@ -8,7 +8,9 @@ DataLoader with its default workers, fp32, torch's default threads; its seconds 
 without any evaluation. Ours is what the lab does for the preset, three seeds, each really trained to its end: its
 seconds run from the data set's arrays in memory to the last event, so splitting, preparing, building the model, every
 validation and the one reading of the test set are counted. The median of the three has to reach the accuracy.
-Writes benchmarks/time_to_accuracy.md; --small is --quick with one seed, and writes nothing.
+A preset has the threads of a run that starts alone: one a core where they share batches out, one where batch norms keep
+a batch whole; --threads says how many instead. Writes benchmarks/time_to_accuracy.md; --small is --quick with one seed,
+and writes nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ from vitviz.torchvision_fix import import_torchvision  # noqa: E402
 from vitviz.training.loop import Trainer, train  # noqa: E402
 from vitviz.training.pictures import training_data  # noqa: E402
 from vitviz.training.presets import TRAINING_PRESETS  # noqa: E402
+from vitviz.training.provenance import processor  # noqa: E402
 from vitviz.training.records import Ended, Evaluation  # noqa: E402
+from vitviz.training.run_config import RunConfig  # noqa: E402
 
 import_torchvision()
 from torchvision import transforms  # noqa: E402
@@ -280,12 +284,18 @@ class Ours:
     accuracy: float
 
 
-def ours(name: str, seed: int) -> Ours:
-    """Train a preset as a run of the lab does."""
+def given(name: str, threads: int) -> RunConfig:
+    """A preset as the lab starts it where it is alone (0 threads), or on so many."""
     preset = TRAINING_PRESETS[name]
+    asked = RunConfig(preset.model, preset.preparation, replace(preset.train, threads=threads))
+    return asked.on_threads(os.cpu_count() or 1)
+
+
+def ours(name: str, seed: int, threads: int) -> Ours:
+    """Train a preset as a run of the lab does."""
+    preset = given(name, threads)
     config = replace(preset.train, seed=seed)
     dataset = load_dataset(config.dataset)
-    torch.set_num_threads(min(config.threads, os.cpu_count() or 1))
     began = time.perf_counter()
     trainer = Trainer(preset.model, config, training_data(dataset, preset.preparation, config))
     accuracy, state = float("nan"), ""
@@ -302,13 +312,7 @@ def ours(name: str, seed: int) -> Ours:
 
 def machine() -> str:
     """Processor, cores and versions."""
-    model = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass  # not Linux: the platform's own word for it
-    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}"
+    return f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}"
 
 
 def row(target: Target, theirs: Lecture, runs: list[Ours]) -> str:
@@ -331,7 +335,7 @@ def row(target: Target, theirs: Lecture, runs: list[Ours]) -> str:
     )
 
 
-def report(rows: list[str], quick_steps: int | None, threads: int) -> str:
+def report(rows: list[str], quick_steps: int | None, threads: int, ours_on: int) -> str:
     how = (
         "The lecture's side ran to its stated epochs."
         if quick_steps is None
@@ -359,7 +363,7 @@ def report(rows: list[str], quick_steps: int | None, threads: int) -> str:
             "",
             *(
                 f"`{target.preset}`: {TRAINING_PRESETS[target.preset].summary}"
-                f" {TRAINING_PRESETS[target.preset].train.threads} thread(s).\n"
+                f" {given(target.preset, ours_on).train.threads} thread(s).\n"
                 for target in TARGETS
             ),
         ]
@@ -372,6 +376,7 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="time some steps of the lecture's side only")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=0, help="of ours; by default as the lab has it alone")
     parser.add_argument("--small", action="store_true", help="--quick with one seed; writes nothing")
     arguments = parser.parse_args()
     if arguments.small:
@@ -382,9 +387,10 @@ def main() -> None:
     for target in TARGETS:
         torch.set_num_threads(threads)
         theirs = lecture(target, quick_steps)
-        rows.append(row(target, theirs, [ours(target.preset, seed) for seed in range(arguments.seeds)]))
+        found = [ours(target.preset, seed, arguments.threads) for seed in range(arguments.seeds)]
+        rows.append(row(target, theirs, found))
         print(rows[-1], flush=True)
-    text = report(rows, quick_steps, threads)
+    text = report(rows, quick_steps, threads, arguments.threads)
     if not arguments.small:
         Path(__file__).with_suffix(".md").write_text(text)
     print(text)
