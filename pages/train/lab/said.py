@@ -22,7 +22,9 @@ def beside(config: RunConfig, focus: Run | None) -> str:
     """What sets the controls apart from a run that is under way: they never change it, they start another."""
     if focus is None or not runs.status(focus).active:
         return ""
-    names = [fields.label(name) for name in settings.unlike(focus.config(), config)]
+    now = focus.config()
+    # One that asks for the free threads differs by none from one that got them.
+    names = [fields.label(name) for name in settings.unlike(now, config.on_threads(now.train.threads))]
     if not names:
         return " These are the settings of the run on the stage."
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""

@@ -35,6 +35,17 @@ def test_a_model_in_words(config: ViTConfig, words: str) -> None:
     assert said.model_words(config) == words
 
 
+def test_a_run_that_got_the_free_threads_differs_in_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = RunConfig(TINY, GREY_32, TrainConfig(dataset="digits", epochs=3, threads=0))
+    run = Run.create(tmp_path, asked.on_threads(2))
+    monkeypatch.setattr(said.runs, "status", lambda run: replace(run.status(), state="running"))
+    assert said.beside(asked, run) == " These are the settings of the run on the stage."
+    other = replace(asked, train=replace(asked.train, seed=7, threads=1))
+    assert said.beside(other, run).endswith("the new one differs in Threads, Seed.")
+
+
 def test_several_models_are_described_as_one_only_where_they_are_alike() -> None:
     members = [Member(name, name, replace(TINY, depth=depth)) for name, depth in (("a", 1), ("b", 2))]
     config = RunConfig(TINY, GREY_32, TrainConfig(dataset="digits", epochs=3), members=tuple(members))
