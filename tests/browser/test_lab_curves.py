@@ -81,6 +81,7 @@ def moment(page: Page) -> str:
     return page.locator(".life-where").inner_text()
 
 
+@pytest.mark.slow
 def test_values_are_read_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> None:
     page = lab(visit, runs[0])
     middle = read_at(page, 0.5)
@@ -104,6 +105,7 @@ def test_values_are_read_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> N
     assert "learning rate" in read_at(page, 0.5)
 
 
+@pytest.mark.slow
 def test_a_change_is_marked_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> None:
     run = runs[1]
     page = lab(visit, run)
@@ -179,6 +181,7 @@ def test_runs_lie_over_one_another_and_the_best_is_named(visit: Visit, runs: tup
     assert "quick: train loss" in read_at(page, 0.5)
 
 
+@pytest.mark.slow
 def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
     visit: Visit, runs: tuple[Run, Run]
 ) -> None:
@@ -220,6 +223,7 @@ def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
     expect(page.get_by_role("button", name="play", exact=True)).to_be_visible()  # it stops at the end
 
 
+@pytest.mark.slow
 def test_a_popover_that_opens_late_shows_what_the_form_says(visit: Visit) -> None:
     page = visit("live_lab?live_lab.weight_decay=0.2")
     page.get_by_role("button", name="Data", exact=True).click()

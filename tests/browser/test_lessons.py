@@ -132,7 +132,8 @@ def walk(page: Page, first: int, how: str) -> None:
     expect(panel(page)).to_contain_text("That was the last stop.")
 
 
-@pytest.mark.parametrize("how", ["mouse", pytest.param("keys", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["mouse", "keys"])
 def test_the_first_lesson_is_walked_to_its_last_stop(visit: Visit, how: str) -> None:
     walk(visit("?lesson=fifteen&stop=2"), 2, how)
     assert isinstance(LESSON.stops[0].check, Pinned)  # the map has tests of its own

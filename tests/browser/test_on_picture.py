@@ -13,6 +13,7 @@ import torch
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import settle
 from vitviz.analysis.assembly import assembled, encode, put_wrong
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
@@ -136,7 +137,9 @@ def test_a_face_is_put_together_wrong_by_a_click_by_hand_and_by_keys(visit: Visi
     expect(view).to_have_attribute("data-parts", encode(parts))
     assert shown(page) == before
 
+    settle(page)  # what the answer moves has moved
     nose = view.get_by_role("button", name="nose")
+    nose.hover(position={"x": 10, "y": 10})
     box = nose.bounding_box()
     assert box is not None
     pixel = box["width"] / parts[2].width

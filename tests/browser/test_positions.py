@@ -107,6 +107,7 @@ def test_the_tables_formula_has_the_hovered_cells_numbers(visit: Visit) -> None:
     assert numbers(stage.locator(".pt-formula").text_content() or "")[-1] == pytest.approx(value, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_every_view_draws_in_the_dark(visit: Visit) -> None:
     for name in ("lecture", "lecture&positions.case=flat", "resize", "matter"):
         page = visit(

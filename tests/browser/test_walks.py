@@ -129,6 +129,7 @@ def assert_one_weight_per_patch_over(crop: Uint8, kept: Uint8, free: NDArray[np.
             assert np.abs(below + share * way - now).max() <= 1.5, f"row {row + 1}, column {col + 1}"
 
 
+@pytest.mark.slow
 def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_path: Path) -> None:
     data = photo()
     page = visit()

@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 PATIENCE_MS = 60_000
 
 
+@pytest.mark.slow
 def test_models_are_timed_here_and_tokens_cost_what_the_formula_says(visit: Callable[..., Page]) -> None:
     page = visit("which_model?which_model.set=digits&which_model.model=checkpoint:digits_vit")
     main = page.locator('[data-testid="stMain"]')
