@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import nullcontext
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from starlette.exceptions import HTTPException
 from streamlit.proto.ClientState_pb2 import ClientState
@@ -14,8 +16,11 @@ from streamlit.runtime import forward_msg_cache
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType, _coalesce_widget_states
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 SESSION_BYTES = 256 * 2**20  # two of the largest uploads; a page takes a file at once and drops it here
@@ -27,6 +32,12 @@ CLICK_S = 10.0  # a browser on a slow line has the page's next run long before
 _request_rerun = AppSession.request_rerun
 _mark = forward_msg_cache.populate_hash_if_needed
 _add_file = MemoryUploadedFileManager.add_file
+_take_values = SafeSessionState.on_script_will_rerun
+_look_for_requests = ScriptRunner._maybe_handle_execution_control_request
+_turns: WeakKeyDictionary[PagesManager, threading.Lock] = (
+    WeakKeyDictionary()
+)  # one a session, as its pages' manager
+_here = threading.local()  # serves: whether callbacks run in this thread
 
 
 def install() -> None:
@@ -43,6 +54,9 @@ def install() -> None:
     Each request for a full run stops the run before it, with what that one had yet to begin with: a click that was
     waiting for its run was lost when a view asked for another at that moment. It is served by the other now.
 
+    And the run before it may have begun: it then ends at its next look at the session, also within the callback of a
+    click, which did half of its work or nothing. Callbacks are brought to their end now, one after the other.
+
     A browser holds what is large, so that it is sent once, and says with every request what it holds, by 34 bytes each.
     So it holds 300 such messages at most, and nothing that a poll brings, which is new each time.
 
@@ -57,6 +71,8 @@ def install() -> None:
         (MediaFileManager, "_drop_deferred_id"),
         (AppSession, "request_rerun"),
         (script_run_context, "populate_hash_if_needed"),
+        (SafeSessionState, "on_script_will_rerun"),
+        (ScriptRunner, "_maybe_handle_execution_control_request"),
     ):
         if not hasattr(owner, name):
             raise RuntimeError(f"Streamlit has no {name}: look at pages/shell/guards.py again")
@@ -64,6 +80,8 @@ def install() -> None:
     MemoryUploadedFileManager.add_file = _bounded  # type: ignore[method-assign, assignment]
     AppSession.request_rerun = _keeping_clicks  # type: ignore[method-assign, assignment]
     script_run_context.populate_hash_if_needed = _hold_no_poll  # type: ignore[attr-defined]
+    SafeSessionState.on_script_will_rerun = _to_the_end  # type: ignore[method-assign, assignment]
+    ScriptRunner._maybe_handle_execution_control_request = _after_callbacks  # type: ignore[method-assign]
     MediaFileManager._remove_orphaned_deferred_callables = _forget_later  # type: ignore[method-assign, assignment]
 
 
@@ -118,6 +136,24 @@ def _keeping_clicks(session: AppSession, client_state: ClientState | None) -> No
         if states is not None and kept is not None:
             client_state = _with_states(client_state, kept)
     _request_rerun(session, client_state)
+
+
+def _to_the_end(values: SafeSessionState, *given: Any, **named: Any) -> None:
+    """Takes a request's values, and serves its clicks; the session's next run waits for that."""
+    context = script_run_context.get_script_run_ctx(suppress_warning=True)
+    turn = nullcontext() if context is None else _turns.setdefault(context.pages_manager, threading.Lock())
+    with turn:
+        _here.serves = True
+        try:
+            _take_values(values, *given, **named)
+        finally:
+            _here.serves = False
+
+
+def _after_callbacks(runner: ScriptRunner) -> None:
+    """Ends a run for the next one, or goes on with it; asked again once the callbacks are through."""
+    if not getattr(_here, "serves", False):
+        _look_for_requests(runner)
 
 
 def _with_states(client_state: ClientState, states: WidgetStates) -> ClientState:

@@ -19,6 +19,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+from streamlit.testing.v1 import AppTest
 
 from pages.shell import guards
 
@@ -170,6 +171,31 @@ def test_a_click_that_waits_for_its_run_is_served_by_the_next(begun: bool) -> No
     assert (
         runner._requests.on_scriptrunner_ready().type == ScriptRequestType.STOP
     )  # and the click is not served twice
+
+
+CLICKED = """
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+def clicked():
+    get_script_run_ctx().script_requests.request_stop()  # a view asks for another run at this moment
+    st.session_state["runs"] = st.session_state.get("runs", 0) + 1
+
+st.button("Start", on_click=clicked)
+st.session_state["drawn"] = st.session_state.get("drawn", 0) + 1
+"""
+
+
+def test_a_click_that_has_begun_is_served_to_its_end() -> None:
+    """A run ends for the next one at its next look at the session: within a callback, too, and the click was lost."""
+    guards.install()
+    app = AppTest.from_string(CLICKED).run()
+    app.button[0].click().run()
+    assert not app.exception
+    assert (app.session_state["runs"], app.session_state["drawn"]) == (
+        1,
+        1,
+    )  # and its run ended before the page
 
 
 @pytest.mark.parametrize(
