@@ -166,7 +166,7 @@ SLIPS: dict[str, Slip] = {
     "reshape": Slip(
         "A reshape instead of patches",
         "A common patchify",
-        "The next P·P values of memory are taken for a patch: they are whole rows of pixels, not a square.",
+        "The next P·P values of memory are taken for a patch: they lie in rows of pixels, not in a square.",
         (
             "def patchify(images, P):",
             "    B, C, H, W = images.shape",

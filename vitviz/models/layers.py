@@ -28,7 +28,7 @@ class PatchEmbed(nn.Module):
 
     The weight is a Conv2d kernel (D, C, P, P). Convolving with stride P, and unfolding the patches into rows
     of C*P*P values times the same weight as a matrix, are one and the same map; 'unfold' is the second. 'reshape'
-    takes the next C*P*P values of memory for a patch, which are whole rows of pixels: a common slip.
+    takes the next C*P*P values of memory for a patch, which lie in rows and not in a square: a common slip.
     """
 
     def __init__(self, in_chans: int, embed_dim: int, patch_size: int, bias: bool, embed: Embed) -> None:

@@ -2,12 +2,12 @@
 
 import { el, live } from '../../views/kit/dom.js';
 import { percent } from '../../views/kit/words.js';
+import { Asker } from './asker.js';
 import { PartsChart } from './parts_chart.js';
 import { atHome, encode, fromNumbers } from './parts_link.js';
 import { PartsStage } from './parts_stage.js';
 import { Panels, answerOf, chancesOf } from './sweep_panels.js';
 
-const REST_MS = 90; // between two questions to the server while a part is dragged
 const NARROW = 760;
 
 class PartsView {
@@ -27,13 +27,11 @@ class PartsView {
     this.panels = new Panels(root);
     this.say = live(root);
     this.mark = null;
-    this.timer = 0;
-    onUnmount(() => clearTimeout(this.timer));
+    this.asker = new Asker(() => this.ask(), onUnmount);
   }
 
   update(message) {
     this.now = message;
-    this.asking = false;
     const { header } = message;
     if (header.mark !== this.mark) {
       this.mark = header.mark;
@@ -42,29 +40,24 @@ class PartsView {
     }
     this.answered = header.parts.map(fromNumbers);
     this.draw();
-    if (this.behind) this.ask(); // the visitor went on while the server answered
+    this.asker.answered();
   }
 
   /** The visitor moves a part: drawn at once; the server is asked while it is dragged, and at rest. */
   move(parts, done) {
     this.parts = parts;
-    this.behind = true;
     this.draw();
-    if (done) this.ask();
-    else if (!this.asking && !this.timer) this.timer = setTimeout(() => this.ask(), REST_MS);
+    if (done) this.asker.now();
+    else this.asker.soon();
   }
 
   see() {
     this.seen = !this.seen;
     this.draw();
-    this.ask();
+    this.asker.now();
   }
 
   ask() {
-    clearTimeout(this.timer);
-    this.timer = 0;
-    this.asking = true;
-    this.behind = false;
     this.send('moved', { apart: encode(this.parts, this.now.header.signs), apart_seen: this.seen, mark: this.mark });
   }
 

@@ -2,17 +2,16 @@
 
 import { el, live } from '../../views/kit/dom.js';
 import { percent } from '../../views/kit/words.js';
+import { Asker } from './asker.js';
 import { Chart } from './sweep_chart.js';
 import { Panels, answerOf, chancesOf } from './sweep_panels.js';
 import { Stage } from './sweep_stage.js';
 
-const REST_MS = 90; // between two questions to the server while something is dragged
 const NARROW = 760;
 
 class SweepView {
   constructor({ root, send, onUnmount }) {
     this.root = root;
-    this.send = send;
     const top = el(root, 'div', { class: 'op-top' });
     this.left = el(top, 'div', { class: 'op-left' });
     this.right = el(top, 'div', { class: 'op-right' });
@@ -23,13 +22,11 @@ class SweepView {
     this.panels = new Panels(root);
     this.say = live(root);
     this.mark = null;
-    this.timer = 0;
-    onUnmount(() => clearTimeout(this.timer));
+    this.asker = new Asker(() => send('moved', { ...this.hand, mark: this.mark }), onUnmount);
   }
 
   update(message) {
     this.now = message;
-    this.asking = false;
     const { hand, mark, neutral, place } = message.header;
     this.root.dataset.place = place.join();
     if (mark !== this.mark) {
@@ -38,6 +35,7 @@ class SweepView {
       this.seen = [Math.min(neutral, hand.at), Math.max(neutral, hand.at)];
     }
     this.draw();
+    this.asker.answered();
   }
 
   /** The visitor moves something: drawn at once; the server is told at rest, and while a cover is dragged. */
@@ -46,15 +44,8 @@ class SweepView {
     const { at } = this.hand;
     this.seen = [Math.min(this.seen[0], at), Math.max(this.seen[1], at)];
     this.draw();
-    if (done) this.tell();
-    else if ('place' in changes && !this.asking && !this.timer) this.timer = setTimeout(() => this.tell(), REST_MS);
-  }
-
-  tell() {
-    clearTimeout(this.timer);
-    this.timer = 0;
-    this.asking = true;
-    this.send('moved', { ...this.hand, mark: this.mark });
+    if (done) this.asker.now();
+    else if ('place' in changes) this.asker.soon();
   }
 
   draw() {

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
 STORED, LIVE = "stored", "live"
-HOWS = {STORED: "Stored, three seeds", LIVE: "Train it here"}
+HOWS = {STORED: "Stored", LIVE: "Train it here"}
 LONGEST = 60
 MATH = r"""
 Everything but one field is the same: the pictures, their order, the seed of the weights, the recipe. What differs is
@@ -153,7 +153,8 @@ def _draw_live(knob: Knob) -> None:
             sizes = sorted({sum(tally.parameters(member.model).values()) for member in config.members})
             words = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
             page.caption(
-                f"{len(config.members)} models of {words} parameters, {config.train.epochs:g} epochs each."
+                f"{len(config.members)} models of {words} parameters,"
+                f" {stored.epochs(config.train.epochs or 0)} each."
             )
     run = live.newest(f"{knobs.PRESET}:{knob.name}")
     if run is not None:

@@ -267,7 +267,7 @@ DATA = (
         "threads",
         "Threads",
         "whole",
-        "They share each batch; 0: a thread a core where no other run trains when it starts, else one.",
+        "They share each batch; 0: one a core if no other run trains at its start; one with batch norms.",
         top=64,
     ),
     Field("snapshots", "Snapshots", "whole", "Moments kept for the timeline; dense at first.", top=120),
