@@ -68,11 +68,19 @@ class Life {
     this.box = host.closest('[data-testid="stElementContainer"]');
     if (!this.box) return;
     this.name = `${this.box.className.match(/st-key-\S+/)} ${this.box.clientWidth}`;
-    if (heights.has(this.name)) this.box.style.height = `${heights.get(this.name)}px`;
+    if (heights.has(this.name)) this.stand(`${heights.get(this.name)}px`);
+  }
+
+  /** The place's height; in a column Streamlit has given it as the place's share of it, too. */
+  stand(height) {
+    this.box.style.height = height;
+    if (getComputedStyle(this.box.parentElement).flexDirection === 'column') this.box.style.flexBasis = height;
   }
 
   release() {
-    if (this.box) Object.assign(this.box.style, { height: 'auto', overflow: 'visible' });
+    if (!this.box) return;
+    this.stand('auto');
+    this.box.style.overflow = 'visible';
   }
 
   /** What a view may do: keep a state, trigger an event of one run, be told of its end. */

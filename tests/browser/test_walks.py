@@ -200,6 +200,14 @@ def broken_formulas(page: Page) -> list[str]:
     return [node.inner_text() for node in page.locator(".katex-error").all()] + page.evaluate(BARE_DOLLARS)
 
 
+# By how many px a place is higher than its view, beyond its margins: room that was kept while it loaded must not stay.
+ROOM = """() => [...document.querySelectorAll('[data-testid=stMain] [data-testid=stElementContainer]')]
+  .flatMap((place) => [...place.querySelectorAll('*')]
+    .flatMap((node) => [...(node.shadowRoot?.querySelectorAll('.vv') ?? [])])
+    .filter((view) => view.clientHeight && place.clientHeight - view.clientHeight > 16)
+    .map((view) => `${view.dataset.component}: ${place.clientHeight - view.clientHeight} px`))"""
+
+
 @pytest.mark.slow
 def test_a_student_sees_every_view_and_its_mathematics_in_order(visit: Visit) -> None:
     page = visit()
@@ -219,7 +227,7 @@ def test_a_student_sees_every_view_and_its_mathematics_in_order(visit: Visit) ->
                 settle(page)
             drawers += open_drawers(page, "The mathematics")
             views += 1
-            broken[f"{entry.slug}, {name}"] = broken_formulas(page)
+            broken[f"{entry.slug}, {name}"] = broken_formulas(page) + page.evaluate(ROOM)
     assert not {where: found for where, found in broken.items() if found}
     assert views >= 45 and drawers >= 20
 
