@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.beyond.data import literature
+from pages.beyond.data import literature, sizes
 from tests.pages.conftest import OpenApp, said
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from vitviz.experiments import result as results
@@ -93,6 +94,13 @@ def test_the_numbers_are_those_of_the_file(open_app: OpenApp, stored: Result) ->
         tests = [row["test"] for row in stored.where(model=name, pictures=line["pictures"])]
         assert line["mean"] == pytest.approx(sum(tests) / len(tests))
         assert (line["lowest"], line["highest"], line["seeds"]) == (min(tests), max(tests), len(tests))
+
+
+def test_a_race_says_how_long_its_models_trained_and_nothing_where_one_did_not(stored: Result) -> None:
+    assert sizes.race_s(stored, True) is None  # hybrid and Swin are missing
+    rows = [*stored.rows, *({**row, "model": name} for name in ("hybrid", "swin") for row in stored.rows)]
+    assert sizes.race_s(replace(stored, rows=tuple(rows)), True) == pytest.approx(4 * 4.5)
+    assert sizes.race_s(stored, False) is None
 
 
 @pytest.mark.usefixtures("stored")

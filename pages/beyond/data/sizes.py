@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import mean
 
 import streamlit as st
 
@@ -66,7 +67,7 @@ def draw() -> None:
     page.caption(describe(lines) if shown is lines else _ends(shown))
     if own:
         page.caption("Stars are your own races: " + "; ".join(_said(point, lines) for point in own) + ".")
-    _live(which)
+    _live(which, found)
     page.caption(stored.how(found))
     page.caption(stored.coverage())
     literature.say()
@@ -124,14 +125,26 @@ def _said(point: Own, lines: Sequence[Curve]) -> str:
     return f"{point.title} {percent(point.accuracy)} with {point.pictures:,} pictures{beside}"
 
 
-def _live(which: stored.Which) -> None:
+def race_s(found: Result, augmented: bool) -> float | None:
+    """How long the race's models trained with all pictures when they were stored, core-seconds; None: not all did."""
+    most = max(int(row["pictures"]) for row in found.rows)
+    spans = [
+        [float(row["training_core_s"]) for row in found.where(model=name, pictures=most, augmented=augmented)]
+        for name in data_size.RACERS
+    ]
+    return sum(mean(each) for each in spans) if all(spans) else None
+
+
+def _live(which: stored.Which, found: Result) -> None:
     """The way to race four of them now, with the stored points' own recipe."""
     if which.dataset != "digits":
         page.caption("On Digits four of them can race in front of you, with the stored points' own recipe.")
         return
+    spent = race_s(found, which.augmented)
     nouns.link_to(
         "live_lab",
-        "Race four of them live, about a minute",
+        f"Race {len(data_size.RACERS)} of them live"
+        + ("" if spent is None else f", {spent:.0f} core-seconds"),
         **{"live_lab.train": "data", "live_lab.race_augmented": controls.encode(which.augmented)},
     )
 
