@@ -81,7 +81,7 @@ def install() -> None:
     AppSession.request_rerun = _keeping_clicks  # type: ignore[method-assign, assignment]
     script_run_context.populate_hash_if_needed = _hold_no_poll  # type: ignore[attr-defined]
     SafeSessionState.on_script_will_rerun = _to_the_end  # type: ignore[method-assign, assignment]
-    ScriptRunner._maybe_handle_execution_control_request = _after_callbacks  # type: ignore[method-assign]
+    ScriptRunner._maybe_handle_execution_control_request = _after_callbacks  # type: ignore[method-assign, assignment]
     MediaFileManager._remove_orphaned_deferred_callables = _forget_later  # type: ignore[method-assign, assignment]
 
 

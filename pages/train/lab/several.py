@@ -92,12 +92,13 @@ def _preparation(first: Entry) -> Preparation:
 def _draw_models(entries: tuple[Entry, ...]) -> None:
     """A button a model, which takes it out; where there is none, a line-up to begin with."""
     if not entries:
+        epochs = [entry.train.epochs or 0 for entry in lineup.decode(lineup.READY)]
         st.button(
             "Begin with ViT, Swin and CNN on digits",
             icon=":material/groups:",
             key="live_lab._ready",
             on_click=_begin,
-            help="Three families with the recipes that they are shipped with, 12 to 20 epochs each.",
+            help=f"{len(epochs)} families, {min(epochs):g} to {max(epochs):g} epochs each; all else is their recipes'.",
         )
     for place, entry in enumerate(entries):
         family = model_form.KINDS[model_form.family_of(entry.model)]
