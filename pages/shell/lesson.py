@@ -51,6 +51,17 @@ def query(name: str, lesson: Lesson, number: int) -> dict[str, str]:
     return {**lesson.stops[number - 1].link.values, "lesson": name, "stop": str(number)}
 
 
+def link_to(name: str, lesson: Lesson, number: int, label: str, icon: str) -> None:
+    """Draws a link to a lesson's stop, numbered from 1; `label` is Markdown, so words from outside come escaped."""
+    st.page_link(
+        registry.BY_SLUG[lesson.stops[number - 1].link.slug].path,
+        label=label,
+        icon=f":material/{icon}:",
+        query_params=query(name, lesson, number),
+        width="content",
+    )
+
+
 def current() -> Open | None:
     """The stop that this run shows; None where no lesson is open."""
     place = st.session_state.get(state.LESSON)

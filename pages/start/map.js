@@ -7,7 +7,7 @@ import { photo } from '../views/kit/photo.js';
 import { pinAt, showsTokens } from './map_cells.js';
 import { equations, means } from './map_equations.js';
 import { Journey, drawMoment } from './map_journey.js';
-import { labelStream, sceneLabels, writeNotes } from './map_labels.js';
+import { sceneLabels, writeLabels, writeNotes } from './map_labels.js';
 import { layout } from './map_layout.js';
 import { MapModel } from './map_model.js';
 import { Moment } from './map_moment.js';
@@ -90,7 +90,8 @@ class MapView {
     const { model } = this;
     this.room = this.now.width - 8; // frames of parts reach four pixels beyond them
     this.plan = layout(model, this.room);
-    const built = `${this.now.width} ${model.parts.map(({ id, title, words }) => `${id}${title}${words}`).join()}`;
+    const truth = model.header.classes.truth >= 0; // what the words say of it
+    const built = `${this.now.width} ${truth} ${model.parts.map(({ id, title, words }) => `${id}${title}${words}`).join()}`;
     if (built === this.built) return;
     this.built = built;
     const focused = this.root.getRootNode().activeElement?.closest?.('[data-part]')?.dataset.part;
@@ -102,7 +103,7 @@ class MapView {
       this.bands[name] = el(this.stage, 'div', { class: `mp-band mp-band-${name}` });
       this.bands[name].style.height = `${height}px`;
     }
-    writeNotes(this.stage, this.bands, model.header.notes);
+    writeNotes(this.stage, this.bands, model.header.notes, model.header.classes.truth);
     buildShapes(this.bands, this);
     buildReturnShapes(this.bands, this);
     buildMergeShapes(this.bands, this);
@@ -112,7 +113,7 @@ class MapView {
       under: (id, event) => this.tokenUnder(id, event),
       look: (id, pin) => this.lookByKey(id, pin),
     });
-    this.streamLabel = sceneLabels(this.bands.core, this.plan);
+    this.labels = sceneLabels(this.bands.core, this.plan);
     this.over = canvas(this.stage, { class: 'mp-over', 'aria-hidden': 'true' });
     this.equations.draw(this.now.header.equations);
     this.panel.place(this.bands);
@@ -192,7 +193,7 @@ class MapView {
     scene.course = resting ? this.model.course(scene.pin) : null;
     if (!resting) this.restSoon(scene.pin);
     drawScene(this.under.size(this.room, this.height), scene);
-    if (this.streamLabel) labelStream(this.streamLabel, this.plan, this.model.shortName(scene.pin));
+    writeLabels(this.labels, this.model, this.model.shortName(scene.pin));
   }
 
   restSoon(pin) {

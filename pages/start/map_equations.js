@@ -46,6 +46,7 @@ export function equations(parent, acts) {
     draw(list) {
       box.replaceChildren();
       terms = [];
+      el(box, 'p', { class: 'mp-lead-in vv-muted' }, 'The same in signs: point at a term to see what it is.');
       for (const { n, source, tokens } of list) {
         const line = el(box, 'div', { class: 'mp-equation' });
         const body = el(line, 'span', { class: 'mp-line' });

@@ -1,31 +1,39 @@
 // The few words of the scene: what the model does in three sentences, whose stream it is, what the curves are.
 
 import { el } from '../views/kit/dom.js';
+import { lensClasses } from './map_scene.js';
 
-/** Writes them into the band of blocks; the element for the stream's own, or null where the scene has no stream. */
+/** Writes their places into the band of blocks: the elements of the stream's words and of the curves' (null where there are none). */
 export function sceneLabels(band, { core, narrow, boxes }) {
-  if (!core || narrow) return null;
-  const stream = el(band, 'span', { class: 'mp-note mp-stream-note', 'aria-hidden': 'true' });
+  if (!core || narrow) return { stream: null, curves: null };
+  const note = (left, top, kind = '') => {
+    const found = el(band, 'span', { class: `mp-note ${kind}`.trim(), 'aria-hidden': 'true' });
+    Object.assign(found.style, { left: `${left}px`, top: `${top}px` });
+    return found;
+  };
   const line = core.lines.at(-1);
-  if (line.lens) {
-    const note = el(band, 'span', { class: 'mp-note', 'aria-hidden': 'true' }, 'If the head read here');
-    Object.assign(note.style, { left: `${boxes[line.ids[0]].tile.x}px`, top: `${core.lines[0].lens.y - 17}px` });
-  }
-  return stream;
+  return {
+    stream: note(boxes[core.lines[0].ids[0]].tile.x, -20, 'mp-stream-note'),
+    curves: line.lens ? note(boxes[line.ids[0]].tile.x, core.lines[0].lens.y - 17) : null,
+  };
 }
 
-/** Says whose stream is drawn. */
-export function labelStream(label, { core, boxes }, name) {
-  const words = `The stream of ${name}: as thick as it is long`;
-  if (label.textContent === words) return;
-  label.textContent = words;
-  const { tile } = boxes[core.lines[0].ids[0]];
-  Object.assign(label.style, { left: `${tile.x}px`, top: '-20px' });
+/** Says whose stream is drawn, and which classes have a curve. */
+export function writeLabels({ stream, curves }, model, name) {
+  const say = (label, words) => {
+    if (label && label.textContent !== words) label.textContent = words;
+  };
+  say(stream, `The vector of ${name} on its way: the longer, the thicker`);
+  const [best, ...others] = lensClasses(model).map((k) => model.header.classes.names[k]);
+  say(
+    curves,
+    `If the head read here: how sure of ${best}${others.length ? `, and in grey of ${others.join(' and ')}` : ''}`,
+  );
 }
 
 /** What a token is, where places come in and what attention adds, above the layers; what makes a class, at the end. */
-export function writeNotes(stage, bands, { layers, classes }) {
+export function writeNotes(stage, bands, { layers, classes }, truth) {
   const say = (words) => Object.assign(document.createElement('p'), { className: 'mp-say', textContent: words });
   if (layers) (bands.core ?? bands.outro).before(say(layers));
-  if (classes) stage.append(say(classes));
+  if (classes) stage.append(say(truth < 0 ? classes : `${classes} ✓ marks the picture's true class.`));
 }

@@ -30,6 +30,12 @@ function keyWords(model, part, pin, most = 3) {
     .replace(/, ([^,]*)$/, ' and $1');
 }
 
+/** How much of a vector its strip shows. */
+function stripes(model, part) {
+  const shown = model.array(part, 'vectors').shape[1];
+  return shown < part.shape_out[1] ? `the first ${shown} drawn as stripes` : 'a stripe for each';
+}
+
 const STATION = {
   picture: (model, part) => part.words,
   patches: (model, part, pin) =>
@@ -37,7 +43,7 @@ const STATION = {
   embed: (model, part, pin) => {
     const token = model.tokenAt({ ...part, prefix: [] }, pin);
     const length = model.array(part, 'length').data[token];
-    return `Multiplied by E, a matrix that was learned, it becomes a token: a vector of ${part.shape_out[1]} numbers, a stripe for each. Its length is ${long(length)}.`;
+    return `Multiplied by E, a matrix that was learned, it becomes a token: a vector of ${part.shape_out[1]} numbers, ${stripes(model, part)}. Its length is ${long(length)}.`;
   },
   prefix: (model, part) => part.words,
   positions: (model, part, pin) => {

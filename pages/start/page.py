@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, damaged, nouns, page, registry
+from pages.shell import controls, damaged, lesson, nouns, page, registry
 from pages.start import answers, beside
 from pages.start.one_map import OneMap
 from pages.start.words import MATHEMATICS
+from pages.stores import lessons, visit
 from vitviz.models.abilities import abilities
 from vitviz.plots.blob import opened, unpacked
 from vitviz.words import plain
@@ -30,6 +31,17 @@ class Choice(controls.Chosen, page="home"):
 
     part: str
     asked: str
+
+
+def way_in() -> None:
+    """The first lesson, or the one that this visit has left; nothing beside a lesson that is open."""
+    way = None if lesson.current() else lessons.next_stop(visit.current(), registry.BY_SLUG)
+    if way is None:
+        return
+    name, found, stop = way
+    title = f"'{plain(found.title)}'"
+    label = f"Go on with {title}, stop {stop}" if stop > 1 else f"New here? Walk {title}"
+    lesson.link_to(name, found, stop, label, "signpost")
 
 
 @st.fragment
@@ -99,14 +111,21 @@ def cards() -> None:
         st.header(group, anchor=False)
         with st.container(horizontal=True, gap="medium"):
             for entry in shown:
-                with st.container(border=True, width=284, key=f"home-card-{entry.slug}"):
+                with st.container(border=True, width=284, height="stretch", key=f"home-card-{entry.slug}"):
                     if entry.slug in PICTOGRAMS:
                         st.image(f"/app/static/cards/{entry.slug}.svg", alt="", width="stretch")
                     nouns.link_to(entry.slug)
                     st.caption(entry.question)
 
 
-page.header("See what a Vision Transformer computes", "How does a picture become a class, part by part?")
+with st.container(
+    horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute", gap="small"
+):
+    with st.container(width="content"):
+        page.header(
+            "See what a Vision Transformer computes", "How does a picture become a class, part by part?"
+        )
+    way_in()
 draw()
 shown = answers.whole(nouns.choice(), nouns.current())
 caption(shown)

@@ -71,6 +71,22 @@ def progress(visit: Visit, name: str) -> Progress:
     return shelf(visit).progress.setdefault(name, Progress())
 
 
+def next_stop(visit: Visit, slugs: Collection[str]) -> tuple[str, Lesson, int] | None:
+    """The way through for a visit: the lesson that was open last, else the first shipped one not walked to its end.
+
+    Returns:
+        name, lesson and the stop to go on at, from 1; None where all are walked, or their files have gone.
+    """
+    for name in dict.fromkeys((shelf(visit).last, *ORDER)):
+        found = find(visit, name, slugs)
+        if found is None:
+            continue
+        walked = shelf(visit).progress.get(name, Progress())
+        if len(found.stops) not in walked.done:
+            return name, found, min(walked.stop, len(found.stops))
+    return None
+
+
 def find(visit: Visit, name: str, slugs: Collection[str]) -> Lesson | None:
     """The lesson of a name that a link may hold; None where there is none here."""
     if name in (OPENED, MINE):

@@ -11,7 +11,7 @@ import pytest
 
 from pages.shell import registry, warm
 from pages.start import answers, scene, stored
-from pages.stores import cached, catalogue
+from pages.stores import cached, catalogue, lessons
 from pages.stores.visit import Visit
 from tests.messages import body, unpack
 from tests.pages.conftest import ROOT, OpenApp
@@ -307,3 +307,32 @@ def test_the_drawers_hold_formulas_code_and_numbers(open_app: OpenApp) -> None:
         app.session_state[f"home.drawer.{name}"] = True
     app.run()
     assert not app.exception
+
+
+def _ways(app) -> list[tuple[str, str]]:
+    """Label and address of what leads into a lesson."""
+    links = [link.proto for link in app.main.get("page_link")]
+    return [(link.label, link.query_string) for link in links if "lesson=" in link.query_string]
+
+
+def test_a_newcomer_is_offered_the_first_lesson_and_a_learner_the_stop_that_was_left(
+    open_app: OpenApp,
+) -> None:
+    here = Visit("a learner's")
+    assert lessons.next_stop(here, registry.BY_SLUG)[::2] == ("fifteen", 1)
+    [(label, address)] = _ways(open_app())
+    assert label == "New here? Walk 'A ViT in fifteen minutes'" and "lesson=fifteen&stop=1" in address
+    lessons.shelf(here).last = "positions"
+    lessons.progress(here, "positions").stop = 3
+    assert lessons.next_stop(here, registry.BY_SLUG)[::2] == ("positions", 3)
+    _, found, _ = lessons.next_stop(here, registry.BY_SLUG)
+    lessons.progress(here, "positions").done.add(len(found.stops))
+    assert lessons.next_stop(here, registry.BY_SLUG)[::2] == ("fifteen", 1)
+    for name in lessons.ORDER:
+        lessons.progress(here, name).done.add(len(lessons.find(here, name, registry.BY_SLUG).stops))
+    assert lessons.next_stop(here, registry.BY_SLUG) is None
+
+
+def test_an_open_lesson_is_not_offered_beside_itself(open_app: OpenApp) -> None:
+    app = open_app(lesson="fifteen", stop="1")
+    assert not [way for way in _ways(app) if "New here" in way[0]]

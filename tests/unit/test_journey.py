@@ -307,7 +307,8 @@ def the_block_travels(said: dict, arrays: dict[str, NDArray], block: Attended) -
         (
             "digits_vit",
             ModelWords("cls"),
-            "A token is a vector of 64 numbers: a patch's 16 numbers times E; [CLS] is one more, without a patch. The"
+            "A token is a vector of 64 numbers (stripes show its first ones, orange above 0, blue below): a patch's 16"
+            " numbers times E; [CLS] is one more, without a patch, from which the class is read. The"
             " vector of its place is added to each. In each layer a token looks at all tokens: attention adds what they"
             " answer, the mean of their values, weighted by that look, which the maps show.",
             "Each class has 64 numbers and a bias of its own: times what is read, [CLS], and summed they make its"
@@ -316,8 +317,8 @@ def the_block_travels(said: dict, arrays: dict[str, NDArray], block: Attended) -
         (
             "cifar10_deit",
             ModelWords("cls", distilled=True),
-            "A token is a vector of 128 numbers: a patch's 48 numbers times E; [CLS] and [DIST] are 2 more, without a"
-            " patch. The vector",
+            "A token is a vector of 128 numbers (stripes show its first ones, orange above 0, blue below): a patch's 48"
+            " numbers times E; [CLS] and [DIST] are 2 more, without a patch, from which the class is read. The vector",
             "Each class has 128 numbers and a bias of its own for [CLS], and as many for [DIST]",
         ),
         (

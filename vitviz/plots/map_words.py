@@ -286,14 +286,18 @@ def notes_of(journey: Journey, model: ModelWords) -> dict[str, str]:
 def _token_note(embed: Part, prefix: Part | None, model: ModelWords) -> str:
     origin = "a place's {} channels times a matrix" if model.stem else "a patch's {} numbers times E"
     read = embed.shape_in[0 if model.stem else 1]
-    said = f"A token is a vector of {embed.shape_out[1]:,} numbers: {origin.format(f'{read:,}')}"
+    said = (
+        f"A token is a vector of {embed.shape_out[1]:,} numbers (stripes show its first ones,"
+        f" orange above 0, blue below): {origin.format(f'{read:,}')}"
+    )
     names = (
         [] if prefix is None or prefix.tokens is None else [written(name) for name in prefix.tokens.prefix]
     )
     if not names:
         return f"{said}."
     more = "is one more" if len(names) == 1 else f"are {len(names)} more"
-    return f"{said}; {' and '.join(names)} {more}, without a patch."
+    use = ", from which the class is read" if model.readout == "cls" else ""
+    return f"{said}; {' and '.join(names)} {more}, without a patch{use}."
 
 
 def _attention_note(block: Part) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.classroom.lessons import shelf
-from pages.shell import page, registry
+from pages.shell import lesson, page, registry
 from pages.stores import lessons, visit
 from vitviz.lessons import checks
 from vitviz.lessons.asks import MEASURES
@@ -96,7 +96,7 @@ def _stop(mine: Lesson, number: int, stop: Stop, key: str) -> None:
         _question(stop, key)
         st.form_submit_button("Keep this stop", on_click=_keep_stop, args=(number, key))
     with st.container(horizontal=True):
-        shelf.way(lessons.MINE, mine, number, "Look at it", "visibility")
+        lesson.link_to(lessons.MINE, mine, number, "Look at it", "visibility")
         for label, icon, to in (
             ("Earlier", "arrow_upward", number - 1),
             ("Later", "arrow_downward", number + 1),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.shell import lesson, registry
+from pages.shell import lesson
 from pages.stores import lessons, visit
 from vitviz.lessons.lesson import Lesson
 from vitviz.words import plain, plural
@@ -46,16 +46,5 @@ def card(name: str, each: Lesson) -> None:
         with st.container(horizontal=True):
             if progress is not None and begun and progress.stop > 1:
                 number = min(progress.stop, len(each.stops))
-                way(name, each, number, f"Resume at stop {number}", "resume")
-            way(name, each, 1, "From the start" if begun else "Begin", "play_arrow")
-
-
-def way(name: str, each: Lesson, number: int, label: str, icon: str) -> None:
-    """A link to a stop."""
-    st.page_link(
-        registry.BY_SLUG[each.stops[number - 1].link.slug].path,
-        label=label,
-        icon=f":material/{icon}:",
-        query_params=lesson.query(name, each, number),
-        width="content",
-    )
+                lesson.link_to(name, each, number, f"Resume at stop {number}", "resume")
+            lesson.link_to(name, each, 1, "From the start" if begun else "Begin", "play_arrow")
