@@ -59,9 +59,10 @@ def test_the_caption_says_what_the_file_holds(open_app: OpenApp) -> None:
     assert "3 of 11 trainings of the grid were not made as yet" in told
     assert "python -m x" in told
     assert (
-        "Measured so far: Digits 8 of 11 trainings, 2 of 6 sizes, 2 seeds; CIFAR-10 not at all; MNIST not at all."
-        in told
+        "Trainings measured so far: Digits 8 of 90 augmented (2 seeds) and none of 90 plain; CIFAR-10 not at all;"
+        " MNIST not at all." in told
     )
+    assert "Hybrid, Swin and DeiT with 50; Hybrid, Swin and DeiT with 1,295; no model with 100, 200" in told
     timed = open_app(PAGE, **GUESSED, **{"data.equal": "time"})
     assert not timed.exception
     assert "With 50 pictures CNN leads" in captions(timed)
@@ -109,11 +110,35 @@ def test_a_guess_comes_before_the_curves(open_app: OpenApp) -> None:
     assert "CNN leads" not in captions(app) and "A guess shows the rest." in captions(app)
     assert all(x == [1295] for x in lines_of(app).values())
     app.main.button_group(key="data.guess.row").set_value("vit").run()
-    assert any("You said ViT: not so, it is CNN." in one.value for one in app.main.markdown)
+    wrong = "You said ViT: not so, CNN lies 35.6 points above it, more than their seeds differ."
+    assert any(wrong in one.value for one in app.main.markdown)
     assert said(app, "data.guess") == "vit" and all(x == [50, 1295] for x in lines_of(app).values())
     again = open_app(PAGE, **{"data.guess": "cnn"})
-    assert any("You said CNN: right." in one.value for one in again.main.markdown)
+    assert any("You said CNN: right, 35.6 points above ViT" in one.value for one in again.main.markdown)
     assert "CNN leads" in captions(open_app(PAGE, **{"data.guess": "cnn", "data.augmented": "1"}))
+
+
+def test_a_set_is_one_click_away_and_asks_its_own_question(open_app: OpenApp, stored: Result) -> None:
+    """MNIST in its first hour: one seed of three models at one size."""
+    rows = [
+        {**row, "model": model, "seed": 0, "test": test}
+        for model, test in (("cnn", 0.71), ("hybrid", 0.71), ("vit", 0.52))
+        for row in stored.where(model="cnn", pictures=50, seed=0)
+    ]
+    write_result(replace(stored, name="data_size_mnist", rows=tuple(rows), missing=177))
+    app = open_app(PAGE, **{"data.guess": "vit"})
+    assert any("You said ViT" in one.value for one in app.main.markdown)
+    app.main.button_group(key="data.dataset").set_value("mnist").run()
+    assert not app.exception and lines_of(app) == {}
+    assert "One size was measured as yet: a guess shows its points." in captions(app)
+    app.main.button_group(key="data.guess.row").set_value("hybrid").run()
+    assert any("You said Hybrid: level with CNN." in one.value for one in app.main.markdown)
+    assert lines_of(app) == {"CNN": [50], "Hybrid": [50], "ViT": [50]}
+    told = captions(app).replace("\N{NO-BREAK SPACE}", " ")
+    assert "With 50 pictures CNN and Hybrid lead with 71.0 % each. One seed each" in told
+    assert "Not measured as yet: Swin and DeiT with 50; no model with 250, 1,000" in told
+    for view in ("time", "augmented"):
+        assert not open_app(PAGE, **{"data.view": view, "data.dataset": "mnist"}).exception
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

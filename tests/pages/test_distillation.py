@@ -17,6 +17,8 @@ from vitviz.checkpoints import Checkpoint, open_model, save_checkpoint
 from vitviz.config import CNNConfig, Preparation, TrainConfig, ViTConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.data.preparation import prepare_batch
+from vitviz.experiments import result as results
+from vitviz.experiments.result import Made, Result, write_result
 from vitviz.models.presets import GREY_32, PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.training import lineup
@@ -217,3 +219,67 @@ def test_a_lesson_of_ones_own_opens_the_lab_with_twin_hard_and_soft(
     assert {entry.train.train_fraction for entry in (twin, hard, soft)} == {0.25}
     assert replace(hard.model, distilled=False) == twin.model  # type: ignore[arg-type]
     assert lineup.run_config((twin, hard, soft), GREY_32).members[1].title == "Hard answers"
+
+
+@pytest.fixture
+def grids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two sets: a win and a loss with two seeds, and one seed alone; the teacher of the second is missing."""
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
+    for name, tests in {
+        "digits": {
+            ("vit", 50): (0.61, 0.63),
+            ("deit", 50): (0.71, 0.72),
+            ("cnn", 50): (0.8, 0.8),
+            ("vit", 1295): (0.97, 0.97),
+            ("deit", 1295): (0.94, 0.95),
+        },
+        "mnist": {("vit", 50): (0.523,), ("deit", 50): (0.511,)},
+    }.items():
+        rows = [
+            {
+                **{"model": model, "pictures": pictures, "augmented": True, "seed": seed, "test": test},
+                **({"test_softmax_sum": test - 0.001} if model == "deit" else {}),
+            }
+            for (model, pictures), seeds in tests.items()
+            for seed, test in enumerate(seeds)
+        ]
+        made = (Made("abc", "2026-11-22", "a machine"),)
+        write_result(Result(f"data_size_{name}", name, "python -m x", {}, made, tuple(rows), 7))
+
+
+@pytest.mark.usefixtures("grids")
+def test_a_teacher_is_guessed_about_and_then_judged_by_set_and_size(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:deit_digits", image="digits:3")
+    assert "A guess shows the student." in captions(app)
+    assert "The student wins" not in captions(app) and "wins by more" not in captions(app)
+    assert points_of(app) == {"Teacher, a CNN": [50], "Twin, no teacher": [50, 1295]}
+    app.main.button_group(key="distillation.teaching_guess.row").set_value("even").run()
+    assert not app.exception
+    judged = "You said no difference beyond the seeds: not so. Student less twin is +9.5 points, more than its spread."
+    assert judged in text(app)
+    told = captions(app)
+    assert "The student wins by more than its spread with 50 pictures." in told
+    assert "The student loses by more than its spread with 1,295 pictures." in told
+    assert "sum of the softmaxes −0.1." in told
+    assert (
+        "wins by more than its spread at 1 (Digits 50), loses at 1 (Digits 1,295), and does neither at 0"
+        in told
+    )
+    assert "at 1 there is one seed" in told
+    app.main.button_group(key="distillation.teaching_set").set_value("mnist").run()
+    assert "A guess shows the student." in captions(app)  # another set is another question
+    options = app.main.button_group(key="distillation.teaching_guess.row").options
+    assert not any("beyond the seeds" in str(option) for option in options)
+    app.main.button_group(key="distillation.teaching_guess.row").set_value("loses").run()
+    assert "You said its twin: right. Student less twin is −1.2 points, of one seed." in text(app)
+
+
+def points_of(app: AppTest) -> dict[str, list[int]]:
+    """Where the points of the grid's lines stand."""
+    figures = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    traces = [trace for figure in figures for trace in figure["data"] if trace.get("name")]
+    return {
+        trace["name"]: [x for x, y in zip(trace["x"], trace["y"], strict=True) if y is not None]
+        for trace in traces
+        if trace["mode"] == "lines+markers"
+    }

@@ -58,7 +58,7 @@ def open_drawers(app: AppTest) -> list[str]:
         ("beyond/swin", {"swin__view": "bias"}, [MATH, CODE]),
         ("beyond/swin", {"swin__view": "merge"}, [MATH, CODE]),
         ("beyond/swin", {"swin__view": "cost"}, [MATH, CODE, ASK]),
-        ("beyond/distillation", {}, [MATH, CODE, ASK]),
+        ("beyond/distillation", {}, [MATH, CODE, NUMBERS, ASK]),
         ("beyond/data", {"data__view": "sizes"}, [MATH, CODE, NUMBERS]),
         ("beyond/data", {"data__view": "time"}, [CODE]),
         ("beyond/data", {"data__view": "augmented"}, [CODE, NUMBERS]),

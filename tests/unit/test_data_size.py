@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from vitviz.analysis.data_size import at_equal_time, crossings, curves, describe, gains, leads, mean_lines
+from vitviz.analysis.data_size import (
+    at_equal_time,
+    crossings,
+    curves,
+    describe,
+    gains,
+    lacking,
+    leads,
+    mean_lines,
+    seeds_said,
+)
 from vitviz.experiments.data_size import GRIDS, RACERS, TITLES, race
 from vitviz.plots.data_size import COLOURS, SYMBOLS
 
@@ -46,10 +56,17 @@ def test_a_lead_is_clear_where_the_seeds_do_not_overlap() -> None:
     assert (few.first.name, few.clear) == ("cnn", True)
     assert few.by == pytest.approx(0.2)
     assert (many.first.name, many.pictures) == ("vit", 1000)
-    near = [row("cnn", 50, 0, 0.8), row("cnn", 50, 1, 0.6), row("vit", 50, 0, 0.65)]
-    (lead,) = leads(curves(near, NAMES, augmented=True))
-    assert lead.first.name == "cnn"
-    assert not lead.clear
+    near = [*(row("cnn", 50, seed, test) for seed, test in ((0, 0.8), (1, 0.6))), row("vit", 50, 0, 0.65)]
+    (one,) = leads(curves(near, NAMES, augmented=True))
+    assert (one.first.name, one.clear, one.seeds, one.sure) == ("cnn", False, 1, "by one seed")
+    (two,) = leads(curves([*near, row("vit", 50, 1, 0.65)], NAMES, augmented=True))
+    assert (two.clear, two.sure) == (False, "within the spread of their seeds")
+
+
+def test_one_seed_is_never_a_clear_lead() -> None:
+    """Its lowest lies above the other's highest whatever the two are."""
+    (_, many) = leads(curves(ROWS, NAMES, augmented=True))
+    assert (many.seeds, many.clear) == (1, False)
 
 
 def test_the_sentences_say_where_the_lead_goes() -> None:
@@ -57,7 +74,40 @@ def test_the_sentences_say_where_the_lead_goes() -> None:
     assert "With 50 pictures CNN leads with 75.0\N{NO-BREAK SPACE}%, 20.0 points above ViT." in said
     assert "Between 50 and 1,000 pictures the lead goes from CNN to ViT." in said
     assert "CNN less ViT: +20.0 points with 50 pictures, -1.0 with 1,000." in said
-    assert "the mean of 1 to 2 seeds" in said
+    assert "the mean of 1 to 2 seeds; its bar spans them; a point without a bar has one" in said
+
+
+def test_a_lead_that_another_seed_could_turn_is_told_as_such() -> None:
+    near = [*ROWS, row("cnn", 1000, 1, 0.92), row("vit", 1000, 1, 0.93)]
+    said = describe(curves(near, NAMES, augmented=True))
+    assert "1.0 points above CNN, which is within the spread of their seeds." in said
+    assert "the lead goes from CNN to ViT, within the spread of their seeds." in said
+    assert "Every point is the mean of 2 seeds; its bar spans them." in said
+    level = [row(name, 50, seed, 0.8) for name in NAMES for seed in (0, 1)]
+    assert "With 50 pictures CNN and ViT lead with 80.0" in describe(curves(level, NAMES, augmented=True))
+
+
+def test_a_lead_goes_to_nobody_who_was_not_there_before() -> None:
+    titles = {**NAMES, "swin": "Swin"}
+    found = curves([*ROWS, row("swin", 1000, 0, 0.99)], titles, augmented=True)
+    assert "With 1,000 pictures Swin leads with 99.0" in describe(found)
+    assert "the lead goes" not in describe(found)
+
+
+def test_what_was_not_measured_is_told_by_size() -> None:
+    titles = {**NAMES, "swin": "Swin", "deit": "DeiT"}
+    found = curves([*ROWS, row("swin", 50, 0, 0.7)], titles, augmented=True)
+    assert lacking(found, (50, 1000, 4000, 16000), titles) == (
+        "Not measured as yet: DeiT with 50; Swin and DeiT with 1,000; no model with 4,000 and 16,000 pictures."
+    )
+    assert lacking(curves(ROWS, NAMES, augmented=True), (50, 1000), NAMES) == ""
+
+
+def test_few_rows_are_not_called_none() -> None:
+    assert describe([]) == "Nothing has been measured of this as yet."
+    alone = curves([row("cnn", 50, 0, 0.8)], NAMES, augmented=True)
+    assert describe(alone).startswith("No size has two models to compare as yet. One seed each")
+    assert seeds_said(curves(ROWS[:4], NAMES, augmented=True), "line") == "Every line is the mean of 2 seeds."
 
 
 def test_equal_time_reads_every_curve_when_the_quickest_was_done() -> None:

@@ -2,7 +2,18 @@
 
 import pytest
 
-from vitviz.analysis.teaching import describe_lessons, describe_worth, lessons, worth
+from vitviz.analysis.teaching import (
+    Duel,
+    describe_answers,
+    describe_duels,
+    describe_guess,
+    describe_lessons,
+    duels,
+    lessons,
+    tally,
+    verdicts,
+    worth,
+)
 from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.teaching import LESSONS, experiment, recipe
 from vitviz.plots.distillation import lessons_figure, worth_figure
@@ -36,18 +47,64 @@ def test_a_student_is_compared_with_the_twin_of_its_seed() -> None:
     assert worth(ROWS, augmented=False) == []
 
 
-def test_the_sentence_tells_wins_losses_and_ties() -> None:
-    mean, cls = worth(ROWS, augmented=True)
-    assert describe_worth(mean) == (
-        "At best the teacher is worth +3.0 points, with 50 pictures, at worst −1.5, with 400. The student wins in every"
-        " seed with 50 pictures. It loses in every seed with 400 pictures."
+def test_a_student_wins_by_more_than_its_spread_where_seeds_differ_less_than_it_gains() -> None:
+    found = duels(ROWS, augmented=True)
+    assert [duel.pictures for duel in found] == [50, 400]  # with 800 there is no twin
+    assert found[0].gains == pytest.approx((0.05, 0.01))
+    assert [duel.verdict for duel in found] == [
+        "even",
+        "loses",
+    ]  # 3 points against a spread of 4; -1.5 against 1
+    assert Duel(50, (0.05, 0.04)).verdict == "wins"
+    assert Duel(50, (0.05,)).verdict == "one"
+    assert Duel(50, (0.0, 0.0)).verdict == "even"
+    assert duels(ROWS, augmented=False) == []
+
+
+def test_the_sentence_tells_wins_losses_ties_and_single_seeds() -> None:
+    found = [*duels(ROWS, augmented=True), Duel(800, (0.02, 0.03)), Duel(1295, (0.04,))]
+    assert describe_duels(found) == (
+        "At best the teacher is worth +4.0 points, with 1,295 pictures, at worst −1.5, with 400. The student wins by"
+        " more than its spread with 800 pictures. The student loses by more than its spread with 400 pictures. With 50"
+        " student and twin lie no further apart than the seeds. With 1,295 there is one seed, which has no spread."
     )
-    assert describe_worth(cls).startswith("The teacher is worth 0.0 points, with 50 pictures.")
-    assert "With 50 the seeds do not agree" in describe_worth(cls)
-    one = worth([row for row in ROWS if row["seed"] == 0], augmented=True)[0]
-    assert "every seed" not in describe_worth(one) and describe_worth(one).endswith(
-        "another may say otherwise."
+    assert describe_duels(found[:1]).startswith("The teacher is worth +3.0 points, with 50 pictures. With 50")
+    assert describe_duels([]) == "No student has a twin of its seed as yet."
+    assert verdicts([Duel(50, (0.02, 0.03)), Duel(100, (0.02, 0.03))]) == (
+        "The student wins by more than its spread with 50 and 100 pictures."
     )
+
+
+def test_all_sets_are_counted_by_size() -> None:
+    by_set = {
+        "Digits": [Duel(50, (0.05, 0.04)), Duel(100, (-0.05, -0.04)), Duel(200, (-0.05, 0.04))],
+        "MNIST": [Duel(250, (0.05, 0.04)), Duel(1000, (0.01,))],
+        "CIFAR-10": [],
+    }
+    assert tally(by_set) == (
+        "Of 5 sizes of all sets the student wins by more than its spread at 2 (Digits 50; MNIST 250), loses at 1"
+        " (Digits 100), and does neither at 1; at 1 there is one seed."
+    )
+    assert tally({"Digits": []}) == "No student has a twin of its seed as yet."
+
+
+def test_a_guess_is_judged_by_what_the_seeds_allow() -> None:
+    assert describe_guess(Duel(50, (0.05, 0.04)), "wins") == (
+        "right. Student less twin is +4.5 points, more than its spread."
+    )
+    assert describe_guess(Duel(50, (0.05, -0.04)), "wins").startswith(
+        "not so. Student less twin is +0.5 points, within"
+    )
+    assert (
+        describe_guess(Duel(50, (-0.02,)), "loses") == "right. Student less twin is −2.0 points, of one seed."
+    )
+
+
+def test_other_answers_are_measured_against_the_mean_of_the_logits() -> None:
+    assert describe_answers(worth(ROWS, augmented=True)) == (
+        "Against the mean of the logits, in points: [CLS] alone −3.0."
+    )
+    assert describe_answers([]) == ""
 
 
 def test_validation_chooses_and_test_pictures_judge() -> None:

@@ -36,17 +36,34 @@ class Curve:
 
 @dataclass(frozen=True)
 class Lead:
-    """Who is first at one size, and whether every seed of it beats every seed of the next."""
+    """One model above another at one size."""
 
     pictures: int
     first: Curve
     second: Curve
-    clear: bool
 
     @property
     def by(self) -> float:
-        """How far its mean lies above the next one's."""
+        """How far its mean lies above the other's."""
         return _mean(self.first, self.pictures) - _mean(self.second, self.pictures)
+
+    @property
+    def seeds(self) -> int:
+        """Of that of the two which has fewer."""
+        return min(int(curve.seeds[_place(curve, self.pictures)]) for curve in (self.first, self.second))
+
+    @property
+    def clear(self) -> bool:
+        """Whether every seed of it beats every seed of the other, of two or more; of one seed nothing is known."""
+        lowest = self.first.low[_place(self.first, self.pictures)]
+        return self.seeds > 1 and bool(lowest > self.second.high[_place(self.second, self.pictures)])
+
+    @property
+    def sure(self) -> str:
+        """How sure that is, to be said after a number."""
+        if self.clear:
+            return "more than their seeds differ"
+        return "within the spread of their seeds" if self.seeds > 1 else "by one seed"
 
 
 def curves(rows: Sequence[Row], titles: Mapping[str, str], augmented: bool, key: str = "test") -> list[Curve]:
@@ -124,8 +141,7 @@ def leads(found: Sequence[Curve]) -> list[Lead]:
         there = [curve for curve in found if curve.at(size) is not None]
         if len(there) > 1:
             first, second = sorted(there, key=lambda curve: -_mean(curve, size))[:2]
-            clear = bool(first.low[_place(first, size)] > second.high[_place(second, size)])
-            out.append(Lead(size, first, second, clear))
+            out.append(Lead(size, first, second))
     return out
 
 
@@ -152,24 +168,59 @@ def gap(found: Sequence[Curve], one: str, other: str) -> list[tuple[int, float]]
 def describe(found: Sequence[Curve]) -> str:
     """Who leads at the ends and where that changes, and how the distance of CNN and ViT goes, from the numbers."""
     found_leads = leads(found)
-    if not found_leads:
+    if not found:
         return "Nothing has been measured of this as yet."
+    if not found_leads:
+        return f"No size has two models to compare as yet. {seeds_said(found)}"
     ends = [found_leads[0]] if len(found_leads) == 1 else [found_leads[0], found_leads[-1]]
     said = [_lead(lead) for lead in ends]
-    said += [
-        f"Between {before.pictures:,} and {after.pictures:,} pictures the lead goes from {before.first.title} to"
-        f" {after.first.title}."
-        for before, after in pairwise(found_leads)
-        if before.first.name != after.first.name
-    ]
-    return " ".join([*said, _distance(gap(found, "cnn", "vit")), _seeds(found)]).strip()
+    said += [_change(before, after) for before, after in pairwise(found_leads) if _changes(before, after)]
+    return " ".join([*said, _distance(gap(found, "cnn", "vit")), seeds_said(found)]).strip()
+
+
+def lacking(found: Sequence[Curve], sizes: Sequence[int], titles: Mapping[str, str]) -> str:
+    """Which models were not measured at which of a grid's sizes; '' where none lacks."""
+    by_size = {
+        size: [title for name, title in titles.items() if not _has(found, name, size)] for size in sizes
+    }
+    some = [f"{_listed(gone)} with {size:,}" for size, gone in by_size.items() if 0 < len(gone) < len(titles)]
+    whole = [f"{size:,}" for size, gone in by_size.items() if len(gone) == len(titles)]
+    told = [*some, *([f"no model with {_listed(whole)}"] if whole else [])]
+    return f"Not measured as yet: {'; '.join(told)} pictures." if told else ""
+
+
+def _has(found: Sequence[Curve], name: str, size: int) -> bool:
+    return any(curve.name == name and curve.at(size) is not None for curve in found)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _lead(lead: Lead) -> str:
-    sure = "" if lead.clear else ", which is within the spread of their seeds"
+    """Nothing is said of the seeds of a clear lead, or of one seed: the last sentence says what holds for all."""
+    sure = f", which is {lead.sure}" if lead.seeds > 1 and not lead.clear else ""
+    reached, pictures = percent(_mean(lead.first, lead.pictures)), plural(lead.pictures, "picture")
+    if round(100 * lead.by, 1) == 0:
+        return f"With {pictures} {lead.first.title} and {lead.second.title} lead with {reached} each."
     return (
-        f"With {plural(lead.pictures, 'picture')} {lead.first.title} leads with"
-        f" {percent(_mean(lead.first, lead.pictures))}, {100 * lead.by:.1f} points above {lead.second.title}{sure}."
+        f"With {pictures} {lead.first.title} leads with {reached}, {100 * lead.by:.1f} points above"
+        f" {lead.second.title}{sure}."
+    )
+
+
+def _changes(before: Lead, after: Lead) -> bool:
+    """Whether another model leads, and both were measured at both sizes: else nothing says that the lead went."""
+    if before.first.name == after.first.name:
+        return False
+    return before.first.at(after.pictures) is not None and after.first.at(before.pictures) is not None
+
+
+def _change(before: Lead, after: Lead) -> str:
+    doubt = next((f", {lead.sure}" for lead in (before, after) if lead.seeds > 1 and not lead.clear), "")
+    return (
+        f"Between {before.pictures:,} and {after.pictures:,} pictures the lead goes from {before.first.title} to"
+        f" {after.first.title}{doubt}."
     )
 
 
@@ -181,14 +232,17 @@ def _distance(gaps: Sequence[tuple[int, float]]) -> str:
     return f"CNN less ViT: {100 * first:+.1f} points with {few:,} pictures, {100 * last:+.1f} with {many:,}."
 
 
-def _seeds(found: Sequence[Curve]) -> str:
+def seeds_said(found: Sequence[Curve], thing: str = "point") -> str:
+    """Over how many seeds the points, or the lines, of a picture are means."""
     counts = sorted({int(count) for curve in found for count in curve.seeds})
-    if counts == [1]:
+    if counts in ([], [1]):
         return "One seed each: what lies close together may change places with another."
     few, many = counts[0], counts[-1]
-    return (
-        f"Every point is the mean of {few if few == many else f'{few} to {many}'} seeds; its bar spans them."
-    )
+    over = f"{few} seeds" if few == many else f"{few} to {many} seeds"
+    if thing != "point":
+        return f"Every {thing} is the mean of {over}."
+    one = "; a point without a bar has one, and another may move it" if few == 1 else ""
+    return f"Every point is the mean of {over}; its bar spans them{one}."
 
 
 def mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[str, tuple[str, FloatArray]]:

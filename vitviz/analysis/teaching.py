@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,6 +12,13 @@ from vitviz.analysis.data_size import Curve, curve_of, differences
 from vitviz.words import percent, plural, signed
 
 Row = Mapping[str, Any]
+Verdict = Literal["wins", "loses", "even", "one"]
+SAID: dict[Verdict, str] = {
+    "wins": "The student wins by more than its spread with {sizes} pictures.",
+    "loses": "The student loses by more than its spread with {sizes} pictures.",
+    "even": "With {sizes} student and twin lie no further apart than the seeds.",
+    "one": "With {sizes} there is one seed, which has no spread.",
+}
 # The student's answers: what a row of the data grid calls them.
 ANSWERS = {
     "test": "Mean of the logits",
@@ -19,6 +26,31 @@ ANSWERS = {
     "test_cls": "[CLS] alone",
     "test_dist": "[DIST] alone",
 }
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Student against twin with so many pictures, seed by seed: `gains` in [−1, 1], one for each seed of both."""
+
+    pictures: int
+    gains: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """What the teacher is worth."""
+        return float(np.mean(self.gains))
+
+    @property
+    def verdict(self) -> Verdict:
+        """'wins' and 'loses' where the mean lies further from nothing than its seeds from each other.
+
+        Then every seed says the same, too; 'even' where it does not, 'one' of one seed, which has no spread.
+        """
+        if len(self.gains) == 1:
+            return "one"
+        if abs(self.mean) <= max(self.gains) - min(self.gains):
+            return "even"
+        return "wins" if self.mean > 0 else "loses"
 
 
 @dataclass(frozen=True)
@@ -49,38 +81,92 @@ def worth(rows: Sequence[Row], augmented: bool) -> list[Curve]:
         augmented: which half of it.
     """
     half = [row for row in rows if row["augmented"] == augmented]
-    twins = [row for row in half if row["model"] == "vit"]
-    students = [row for row in half if row["model"] == "deit"]
-    found = {key: differences(students, twins, key) for key in ANSWERS}
+    found = {key: differences(_of(half, "deit"), _of(half, "vit"), key) for key in ANSWERS}
     return [curve_of(key, ANSWERS[key], by_size) for key, by_size in found.items() if by_size]
 
 
-def describe_worth(curve: Curve) -> str:
-    """Where the student wins in every seed, where it loses in every one, and where seeds decide."""
-    sizes = curve.pictures.tolist()
-    wins = [size for size, low in zip(sizes, curve.low, strict=True) if low > 0]
-    losses = [size for size, high in zip(sizes, curve.high, strict=True) if high < 0]
-    rest = [size for size in sizes if size not in wins and size not in losses]
-    best = int(curve.mean.argmax())
-    said = [
-        f"At best the teacher is worth {_points(curve.mean[best])} points, with"
-        f" {plural(int(curve.pictures[best]), 'picture')}, at worst {_points(curve.mean.min())}, with"
-        f" {int(curve.pictures[curve.mean.argmin()]):,}."
-        if len(sizes) > 1
-        else f"The teacher is worth {_points(curve.mean[0])} points, with {plural(sizes[0], 'picture')}."
-    ]
-    seeds = sorted({int(count) for count in curve.seeds})
-    if seeds == [1]:
-        return f"{said[0]} One seed each: another may say otherwise."
-    for found, words in (
-        (wins, "The student wins in every seed with"),
-        (losses, "It loses in every seed with"),
-    ):
-        if found:
-            said.append(f"{words} {_sizes(found)} pictures.")
-    if rest:
-        said.append(f"With {_sizes(rest)} the seeds do not agree: no difference that a seed could not make.")
-    return " ".join(said)
+def duels(rows: Sequence[Row], augmented: bool) -> list[Duel]:
+    """Student against twin at every size that both were measured at; the student answers by its logits' mean.
+
+    Args:
+        rows: of the data grid.
+        augmented: which half of it.
+    """
+    half = [row for row in rows if row["augmented"] == augmented]
+    by_size = differences(_of(half, "deit"), _of(half, "vit"))
+    return [Duel(pictures, tuple(by_size[pictures])) for pictures in sorted(by_size)]
+
+
+def _of(rows: Sequence[Row], model: str) -> list[Row]:
+    return [row for row in rows if row["model"] == model]
+
+
+def describe_duels(found: Sequence[Duel]) -> str:
+    """What the teacher is worth at its best and worst, and at which sizes that is more than seeds differ."""
+    if not found:
+        return "No student has a twin of its seed as yet."
+    best, worst = max(found, key=lambda duel: duel.mean), min(found, key=lambda duel: duel.mean)
+    said = (
+        f"At best the teacher is worth {_points(best.mean)} points, with {plural(best.pictures, 'picture')}, at worst"
+        f" {_points(worst.mean)}, with {worst.pictures:,}."
+        if len(found) > 1
+        else f"The teacher is worth {_points(best.mean)} points, with {plural(best.pictures, 'picture')}."
+    )
+    return f"{said} {verdicts(found)}"
+
+
+def describe_guess(duel: Duel, guess: str) -> str:
+    """Whether a guess, of `Verdict`, was right: of one seed its sign alone can be judged."""
+    sign = "wins" if duel.mean > 0 else "loses" if duel.mean < 0 else "even"
+    right = guess == (sign if duel.verdict == "one" else duel.verdict)
+    sure = {"one": "of one seed", "even": "within its spread"}.get(duel.verdict, "more than its spread")
+    return f"{'right' if right else 'not so'}. Student less twin is {_points(duel.mean)} points, {sure}."
+
+
+def verdicts(found: Sequence[Duel]) -> str:
+    """At which sizes the student wins, loses and does neither by more than its spread."""
+    at = {verdict: [duel.pictures for duel in found if duel.verdict == verdict] for verdict in SAID}
+    return " ".join(SAID[verdict].format(sizes=_sizes(sizes)) for verdict, sizes in at.items() if sizes)
+
+
+def tally(by_set: Mapping[str, Sequence[Duel]]) -> str:
+    """Over several sets: how many sizes the student wins and loses at by more than its spread, and which they are."""
+    every = [duel.verdict for found in by_set.values() for duel in found]
+    if not every:
+        return "No student has a twin of its seed as yet."
+    one = f"; at {every.count('one')} there is one seed" if "one" in every else ""
+    return (
+        f"Of {plural(len(every), 'size')} of all sets the student wins by more than its spread at"
+        f" {_counted(by_set, 'wins')}, loses at {_counted(by_set, 'loses')}, and does neither at"
+        f" {every.count('even')}{one}."
+    )
+
+
+def _counted(by_set: Mapping[str, Sequence[Duel]], verdict: Verdict) -> str:
+    """'3 (Digits 50; MNIST 250 and 1,000)': at how many sizes, and at which."""
+    at = {
+        title: [duel.pictures for duel in found if duel.verdict == verdict] for title, found in by_set.items()
+    }
+    where = "; ".join(f"{title} {_sizes(sizes)}" for title, sizes in at.items() if sizes)
+    return f"{sum(map(len, at.values()))}" + (f" ({where})" if where else "")
+
+
+def describe_answers(found: Sequence[Curve]) -> str:
+    """What the student's other answers give against the mean of its logits, from least to most over the sizes."""
+    by_name = {curve.name: curve for curve in found}
+    usual, told = by_name.get("test"), []
+    for name, curve in by_name.items():
+        sizes = (
+            [] if usual is None else [size for size in curve.pictures.tolist() if usual.at(size) is not None]
+        )
+        if usual is None or curve is usual or not sizes:
+            continue
+        more = [float(curve.mean[curve.at(size)] - usual.mean[usual.at(size)]) for size in sizes]
+        few, many = _points(min(more)), _points(max(more))
+        told.append(
+            f"{ANSWERS[name][0].lower() + ANSWERS[name][1:]} {few if few == many else f'{few} to {many}'}"
+        )
+    return f"Against the mean of the logits, in points: {'; '.join(told)}." if told else ""
 
 
 def _points(share: float) -> str:

@@ -30,6 +30,11 @@ class Grid:
     sizes: tuple[int, ...]
     updates: int
 
+    @property
+    def cells_of_a_half(self) -> int:
+        """Trainings of all its augmented pictures; of the plain ones as many."""
+        return len(self.models) * len(self.sizes) * len(SEEDS)
+
     def trained_on(
         self, pictures: int, seed: int = 0, augmented: bool = True, threads: int = 1
     ) -> TrainConfig:

@@ -13,9 +13,10 @@ from pages.beyond.data import stored
 from pages.shell import nouns, page
 from pages.stores import cached
 from vitviz.analysis.data_size import Curve, gains
-from vitviz.data.datasets import available_datasets
+from vitviz.data.datasets import data_title, default_pictures
 from vitviz.experiments import data_size
 from vitviz.plots.data_size import gain_figure
+from vitviz.training.pictures import prepared_pictures
 from vitviz.training.recipe import augment
 
 SHOWN = 7
@@ -47,28 +48,38 @@ def draw() -> None:
 
 
 def _strip(dataset: str) -> None:
-    """One training picture, and what a model sees of it in a few updates."""
-    name = dataset if dataset in available_datasets() else "digits"
-    data, train = cached.dataset(name), data_size.GRIDS[name].train
-    picture = torch.from_numpy(np.array(data.train_images[:1])).permute(0, 3, 1, 2).repeat(SHOWN, 1, 1, 1)
+    """One picture as the models of a grid see it, and what its recipe makes of it in a few updates."""
+    grid = data_size.GRIDS[dataset]
+    name = default_pictures(dataset, grid.preparation.in_chans)
+    data = cached.dataset(name)
+    images = (
+        data.train_images if len(data.train_images) else data.test_images
+    )  # 'a few' has none to learn from
+    one = prepared_pictures(images[:1], np.zeros(1, np.int64), slice(None), grid.preparation).images
     seen = augment(
-        picture, train, torch.zeros(picture.shape[1], dtype=torch.uint8), torch.Generator().manual_seed(0)
+        one.repeat(SHOWN, 1, 1, 1),
+        grid.train,
+        torch.zeros(one.shape[1], dtype=torch.uint8),
+        torch.Generator().manual_seed(0),
     )
-    scale = -(-_PX // picture.shape[-1])
+    scale = -(-_PX // one.shape[-1])
     shown = [
-        np.broadcast_to(one.permute(1, 2, 0).numpy(), (*one.shape[1:], 3)).repeat(scale, 0).repeat(scale, 1)
-        for one in (picture[0], *seen)
+        np.broadcast_to(each.permute(1, 2, 0).numpy(), (*each.shape[1:], 3)).repeat(scale, 0).repeat(scale, 1)
+        for each in (one[0], *seen)
     ]
     names = ["as it is", *(f"seen {i + 1}" for i in range(SHOWN))]
-    st.image(shown, caption=names, alt=[f"The training picture, {name}" for name in names], width=_PX)
+    st.image(shown, caption=names, alt=[f"The picture, {name}" for name in names], width=_PX)
     page.caption(
-        f"One training picture, and {SHOWN} showings of it: a model hardly ever sees the very same one twice."
+        f"One picture of {data_title(name)}, and {SHOWN} showings of it: a model hardly ever sees the very same one"
+        " twice." + ("" if name == dataset else f" {data_title(dataset)} itself is not on this machine.")
     )
 
 
 def _describe(measured: Sequence[Curve]) -> str:
     """The largest and the smallest gain in words."""
     places = [(gain, place) for gain in measured for place in range(len(gain.mean))]
+    if len(places) == 1:
+        return f"Measured of one point alone: {_said(*places[0])}, augmented less plain."
     best = max(places, key=lambda at: at[0].mean[at[1]])
     least = min(places, key=lambda at: at[0].mean[at[1]])
     seeds = sorted({int(count) for gain in measured for count in gain.seeds})

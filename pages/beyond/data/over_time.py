@@ -8,7 +8,7 @@ import numpy as np
 
 from pages.beyond.data import stored
 from pages.shell import controls, nouns, page
-from vitviz.analysis.data_size import crossings, mean_lines
+from vitviz.analysis.data_size import crossings, curves, lacking, mean_lines, seeds_said
 from vitviz.experiments import data_size
 from vitviz.plots.data_size import time_figure
 from vitviz.words import percent
@@ -33,9 +33,14 @@ def draw() -> None:
     pictures = controls.select_slider(
         Choice.key("pictures"), "Training pictures", sizes, sizes[-1], format_func=lambda size: f"{size:,}"
     )
-    lines = mean_lines([row for row in rows if row["pictures"] == pictures], data_size.TITLES)
+    here = [row for row in rows if row["pictures"] == pictures]
+    lines = mean_lines(here, data_size.TITLES)
     page.figure(time_figure(lines, stored.CHANCE, nouns.mode()), "data.time_figure")
-    page.caption(_ends(lines) + " " + crossings(lines))
+    measured = curves(here, data_size.TITLES, which.augmented)
+    page.caption(
+        f"{_ends(lines)} {crossings(lines)} {seeds_said(measured, 'line')}"
+        f" {lacking(measured, (pictures,), data_size.TITLES)}".strip()
+    )
     page.caption(stored.how(found))
     page.caption(stored.coverage())
     page.drawers("data.time", code=(mean_lines, crossings))

@@ -12,7 +12,17 @@ import streamlit as st
 from pages.beyond.data import literature, stored
 from pages.shell import controls, guessing, nouns, page
 from pages.stores import runs, visit
-from vitviz.analysis.data_size import Curve, Lead, Row, at_equal_time, curves, describe, leads, only
+from vitviz.analysis.data_size import (
+    Curve,
+    Lead,
+    Row,
+    at_equal_time,
+    curves,
+    describe,
+    lacking,
+    leads,
+    only,
+)
 from vitviz.experiments import data_size
 from vitviz.experiments.result import Result
 from vitviz.plots.data_size import Own, size_figure
@@ -60,11 +70,11 @@ def draw() -> None:
     found_leads = leads(lines)
     shown = lines
     if found_leads and not own and not _guessed(which, found_leads[0], lines):
-        shown = only(lines, found_leads[-1].pictures)
+        shown = only(lines, found_leads[-1].pictures) if len(found_leads) > 1 else []
     what = "accuracy on the validation pictures" if timed else "accuracy on the test pictures"
     sizes = data_size.GRIDS[which.dataset].sizes
     page.figure(size_figure(shown, sizes, stored.CHANCE, what, own, nouns.mode()), "data.sizes_figure")
-    page.caption(describe(lines) if shown is lines else _ends(shown))
+    page.caption(_described(lines, sizes) if shown is lines else _ends(shown))
     if own:
         page.caption("Stars are your own races: " + "; ".join(_said(point, lines) for point in own) + ".")
     _live(which, found)
@@ -88,13 +98,30 @@ def _guessed(which: stored.Which, lead: Lead, lines: Sequence[Curve]) -> bool:
         guessing.ask(key, f"With {plural(lead.pictures, 'picture')} alone, which model is best?", there)
         return False
     if guess in there:
-        right = guess == lead.first.name
-        st.markdown(f"You said {there[guess]}: {'right' if right else f'not so, it is {lead.first.title}'}.")
+        page.say(answered(lead, next(line for line in lines if line.name == guess)))
     return True
+
+
+def answered(lead: Lead, guess: Curve) -> str:
+    """Whether a guess about who leads was right, by how much, and whether another seed might say otherwise."""
+    right = guess.name == lead.first.name
+    above = lead if right else Lead(lead.pictures, lead.first, guess)
+    if round(100 * above.by, 1) == 0:
+        return f"You said {guess.title}: level with {above.second.title if right else lead.first.title}."
+    by = f"{100 * above.by:.1f} points"
+    if right:
+        return f"You said {guess.title}: right, {by} above {above.second.title}, {above.sure}."
+    return f"You said {guess.title}: not so, {lead.first.title} lies {by} above it, {above.sure}."
+
+
+def _described(lines: Sequence[Curve], sizes: Sequence[int]) -> str:
+    return f"{describe(lines)} {lacking(lines, sizes, data_size.TITLES)}".strip()
 
 
 def _ends(shown: Sequence[Curve]) -> str:
     """The largest size alone, while the question about the smallest is open."""
+    if not shown:
+        return "One size was measured as yet: a guess shows its points."
     each = ", ".join(f"{line.title} {percent(float(line.mean[0]))}" for line in shown)
     return f"With {int(shown[0].pictures[0]):,} pictures: {each}. A guess shows the rest."
 

@@ -90,18 +90,20 @@ def how(found: Result) -> str:
 
 
 def coverage() -> str:
-    """How much of every set's grid was measured, those of which nothing was too."""
+    """How much of either half of every set's grid was measured, the sets of which nothing was too."""
     told = []
-    for name, grid in GRIDS.items():
+    for name in GRIDS:
         found, title = result(name), DATASETS[name].title
         if found is None or not found.rows:
             told.append(f"{title} not at all")
             continue
-        seeds = len({row["seed"] for row in found.rows})
-        sizes = len({row["pictures"] for row in found.rows})
-        total = len(found.rows) + found.missing
-        told.append(
-            f"{title} {len(found.rows)} of {total} trainings, {sizes} of {len(grid.sizes)} sizes,"
-            f" {plural(seeds, 'seed')}"
-        )
-    return f"Measured so far: {'; '.join(told)}."
+        halves = [_half(found, augmented, GRIDS[name].cells_of_a_half) for augmented in (True, False)]
+        told.append(f"{title} {' and '.join(halves)}")
+    return f"Trainings measured so far: {'; '.join(told)}."
+
+
+def _half(found: Result, augmented: bool, wanted: int) -> str:
+    rows = found.where(augmented=augmented)
+    seeds = plural(len({row["seed"] for row in rows}), "seed")
+    kind = "augmented" if augmented else "plain"
+    return f"{len(rows)} of {wanted} {kind} ({seeds})" if rows else f"none of {wanted} {kind}"

@@ -19,6 +19,7 @@ from pages.stores.choice import ModelChoice
 from pages.views.bars import bars
 from pages.views.maps import maps
 from vitviz.analysis import distillation as analysis
+from vitviz.analysis.teaching import Duel
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.lessons import of_models
 from vitviz.lessons.lesson import Question
@@ -328,7 +329,9 @@ page.drawers(
         analysis.token_similarity,
         analysis.overlap,
         analysis.disagreement,
+        Duel,
     ),
+    numbers=teaching.numbers,
     asks=ASKS,
     at=seen,
 )

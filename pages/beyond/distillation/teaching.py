@@ -6,15 +6,30 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.shell import controls, nouns, page
-from vitviz.analysis.teaching import describe_lessons, describe_worth, lessons, worth
+from pages.shell import controls, guessing, nouns, page
+from vitviz.analysis.data_size import curves
+from vitviz.analysis.teaching import (
+    Duel,
+    describe_answers,
+    describe_duels,
+    describe_guess,
+    describe_lessons,
+    duels,
+    lessons,
+    tally,
+    worth,
+)
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import Result, ResultError, read_result, told
+from vitviz.plots.data_size import size_figure
 from vitviz.plots.distillation import lessons_figure, worth_figure
-from vitviz.words import plain
+from vitviz.words import plain, plural
 
+CHANCE = 0.1  # all sets of the grid have ten classes
 LESSONS = "teaching_digits"
+ROLES = {"cnn": "Teacher, a CNN", "vit": "Twin, no teacher", "deit": "Student"}
+GUESSES = {"wins": "the student", "loses": "its twin", "even": "no difference beyond the seeds"}
 PAPER = """
 In the paper (Touvron et al. 2021, *DeiT*, [table 3](https://arxiv.org/abs/2012.12877)) ViT-B/16 comes to 81.8 % on
 ImageNet without a teacher and with soft labels, to 83.0 % with hard ones and one token, and to 83.4 % with hard ones
@@ -24,34 +39,122 @@ and both. Its teacher is a CNN. Cited, not measured here.
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="distillation"):
-    """The data set of the grid, and the size at which the ways of teaching are compared."""
+    """The grid's set and half, who is guessed to be better, and the size at which ways of teaching are compared."""
 
     teaching_set: str
+    teaching_augmented: bool
+    teaching_guess: str
     teaching_pictures: int
 
 
 def draw() -> None:
     """Both measurements and what they say; a sentence where nothing was measured."""
     st.subheader("Does a teacher help?", anchor=False)
-    grids = {name: found for name in GRIDS if (found := _stored(f"data_size_{name}")) is not None}
+    grids = _grids()
     if not grids:
         st.markdown(
             ":gray[Nothing measured lies here. `python -m vitviz.experiment data_size_digits` measures it.]"
         )
         return
-    name = controls.segmented(
-        Choice.key("teaching_set"), "Data set", tuple(grids), format_func=lambda key: DATASETS[key].title
-    )
-    curves = worth(grids[name].rows, augmented=True)
-    if curves:
-        page.figure(worth_figure(curves, nouns.mode()), "distillation.worth")
-        page.caption(
-            f"{describe_worth(curves[0])} Student and twin begin from one seed, see the same augmented pictures,"
-            " and are trained as long; the teacher is a CNN that saw the same pictures, its answers hard labels."
-        )
+    name, augmented = _choose(grids)
+    if _grid(name, grids[name], augmented):
+        by_set = {DATASETS[each].title: duels(found.rows, augmented) for each, found in grids.items()}
+        page.caption(tally(by_set))
     page.caption(_how(grids[name]))
+    nouns.link_to(
+        "data", "All five models of this grid", **{"data.dataset": name, "data.augmented": augmented}
+    )
     _ways()
     st.markdown(PAPER)
+
+
+def _grids() -> dict[str, Result]:
+    return {name: found for name in GRIDS if (found := _stored(f"data_size_{name}")) is not None}
+
+
+def numbers() -> None:
+    """Every pair of student and twin of every set and half, and the teacher beside them."""
+    lines: list[dict[str, object]] = []
+    for name, found in _grids().items():
+        for augmented in (True, False):
+            reached = {line.name: line for line in curves(found.rows, ROLES, augmented)}
+            for duel in duels(found.rows, augmented):
+                at = {of: line.at(duel.pictures) for of, line in reached.items()}
+                lines.append(
+                    {
+                        "set": DATASETS[name].title,
+                        "augmented": augmented,
+                        "pictures": duel.pictures,
+                        **{
+                            words: None if (place := at.get(of)) is None else float(reached[of].mean[place])
+                            for of, words in ROLES.items()
+                        },
+                        "student less twin, points": 100 * duel.mean,
+                        "lowest": 100 * min(duel.gains),
+                        "highest": 100 * max(duel.gains),
+                        "seeds": len(duel.gains),
+                        "by more than its spread": duel.verdict,
+                    }
+                )
+    st.dataframe(lines, hide_index=True)
+
+
+def _choose(grids: dict[str, Result]) -> tuple[str, bool]:
+    """Draws the choice of a set, and of its half where student and twin were measured in both."""
+    with page.row():
+        name = controls.segmented(
+            Choice.key("teaching_set"), "Data set", tuple(grids), format_func=lambda key: DATASETS[key].title
+        )
+        halves = [half for half in (True, False) if duels(grids[name].rows, half)]
+        lacks = "Disabled: student and twin were measured in one half of this grid alone."
+        augmented = controls.toggle(
+            Choice.key("teaching_augmented"),
+            "Augmented pictures",
+            True,
+            why_not=lacks if len(halves) < 2 else None,
+        )
+    return name, augmented if len(halves) == 2 else halves != [False]
+
+
+def _grid(name: str, found: Result, augmented: bool) -> bool:
+    """Teacher, student and twin over the number of pictures, and what the teacher is worth; False before a guess."""
+    lines = curves(found.rows, ROLES, augmented)
+    pairs = duels(found.rows, augmented)
+    open_question = bool(pairs) and not _guessed(name, augmented, pairs[0])
+    shown = [line for line in lines if line.name != "deit"] if open_question else lines
+    accuracy = size_figure(
+        shown, GRIDS[name].sizes, CHANCE, "accuracy on the test pictures", (), nouns.mode()
+    )
+    if open_question or not pairs:
+        page.figure(accuracy, "distillation.grid")
+        page.caption("A guess shows the student." if open_question else describe_duels(pairs))
+        return not open_question
+    left, right = st.columns(2, gap="medium")
+    answers = worth(found.rows, augmented)
+    with left:
+        page.figure(accuracy, "distillation.grid")
+    with right:
+        page.figure(worth_figure(answers, nouns.mode()), "distillation.worth")
+    page.caption(f"{describe_duels(pairs)} {describe_answers(answers)}".strip())
+    page.caption(
+        "Student and twin begin from one seed, see the same pictures, and are trained as long; the teacher is a CNN"
+        " that saw the same pictures, its answers hard labels. More than its spread: the mean of student less twin is"
+        " larger than the distance between its best and its worst seed."
+    )
+    return True
+
+
+def _guessed(name: str, augmented: bool, fewest: Duel) -> bool:
+    """Asks who is better with the fewest pictures; once there is a guess says whether it was right."""
+    key = Choice.key("teaching_guess")
+    options = {of: words for of, words in GUESSES.items() if of != "even" or fewest.verdict != "one"}
+    guess = guessing.read(key, (name, augmented), list(options))
+    if not guess:
+        guessing.ask(key, f"With {plural(fewest.pictures, 'picture')}, which is better?", options)
+        return False
+    if guess in options:
+        page.say(f"You said {options[guess]}: {describe_guess(fewest, guess)}")
+    return True
 
 
 def _ways() -> None:
