@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import runs
+from pages.train.experiments.literature import linked
 from tests.messages import message
 from tests.pages.conftest import ROOT, OpenApp
 from tests.pages.lab.helpers import FakeExecutor, belongs
@@ -60,11 +61,17 @@ def test_every_seed_of_a_knob_on_the_page_stands_in_the_file(open_app: OpenApp) 
             f"Best of {sum(map(bool, tests.values()))}: {best} with {percent(mean(tests[best]))}"
             in captions(app)
         )
-        assert found.made[0].commit in captions(app) and KNOBS[name].said in captions(app)
+        assert found.made[0].commit in captions(app) and linked(KNOBS[name].said) in captions(app)
         (table,) = app.main.dataframe
         assert list(table.value["Value"]) == list(tests)
         for title, value in zip(table.value["Value"], table.value["Mean"], strict=True):
             assert not tests[title] or value == pytest.approx(mean(tests[title]))
+
+
+def test_every_paper_of_a_knob_is_a_link() -> None:
+    for knob in KNOBS.values():
+        assert not knob.said or linked(knob.said).startswith("["), knob.name
+    assert linked("Smith 2017: so") == "[Smith 2017](https://arxiv.org/abs/1506.01186): so"
 
 
 @pytest.mark.parametrize("dataset", slips.SEEDS)

@@ -122,7 +122,7 @@ _KNOBS = (
         "Heads",
         "model",
         (1, 2, 4, 8, 16),
-        said="Vaswani et al. 2017, table 3 A: one head is 0.9 BLEU worse than eight, and too many are worse again.",
+        said="Vaswani et al. 2017, table 3 A, translation: one head is 0.9 BLEU worse than eight, and 32 are worse again.",
     ),
     Knob(
         "depth",
@@ -167,7 +167,8 @@ _KNOBS = (
         "model",
         tuple(_POSITIONS),
         _POSITIONS,
-        said="Dosovitskiy et al. 2021, table 8: none 61.4 %, 1-D 64.2, 2-D 64.0, relative 64.0: any code does.",
+        said="Dosovitskiy et al. 2021, table 8, ImageNet with five pictures a class: none 61.4 %, 1-D 64.2, 2-D 64.0,"
+        " relative 64.0.",
     ),
     Knob(
         "norm",
@@ -201,7 +202,8 @@ _KNOBS = (
         "Stochastic depth",
         "model",
         (0.0, 0.1, 0.3, 0.5),
-        said="Touvron et al. 2021 (DeiT), table 8: at 12 blocks, all else equal, the training failed without it.",
+        said="Touvron et al. 2021 (DeiT), table 8: without it, all else equal, 3.4 % of ImageNet in place of 81.8; other"
+        " hyper-parameters, they say, might have done.",
     ),
     Knob(
         "activation",
@@ -209,7 +211,7 @@ _KNOBS = (
         "model",
         ("gelu", "relu", "silu"),
         {"gelu": "GELU", "relu": "ReLU", "silu": "SiLU"},
-        said="Hendrycks and Gimpel 2016: on CIFAR-10 7.89 % errors with GELU, 8.16 % with ReLU.",
+        said="Hendrycks and Gimpel 2016: a CNN on CIFAR-10, median of three runs, errs on 7.89 % with GELU, 8.16 with ReLU.",
     ),
     Knob(
         "attention_scale",
@@ -231,7 +233,7 @@ _KNOBS = (
         "Learning rate",
         "train",
         (2e-4, 1e-3, 2e-3, 5e-3, 2e-2),
-        said="Smith 2017: accuracy rises with the rate up to a point, and falls off steeply beyond it.",
+        said="Smith 2017: accuracy rises with the rate up to a point; beyond it it slows, turns ragged or falls.",
     ),
     Knob(
         "batch_size",

@@ -21,7 +21,7 @@ SOURCES = """
 Cited, not measured here: Dosovitskiy et al. 2021, *An image is worth 16x16 words*, [table 5](https://arxiv.org/abs/2010.11929)
 (models fine-tuned on ImageNet after a pre-training on each set); Kolesnikov et al. 2020, *Big Transfer*,
 [table 1](https://arxiv.org/abs/1912.11370), for the convolutional network. Touvron et al. 2021, *DeiT*,
-[table 7](https://arxiv.org/abs/2012.12877): with strong augmentation a ViT-B/16 comes to 81.8 % on ImageNet-1k
+[table 5](https://arxiv.org/abs/2012.12877): with strong augmentation a ViT-B/16 comes to 81.8 % on ImageNet-1k
 alone, and to 83.4 % with a convolutional teacher.
 """
 

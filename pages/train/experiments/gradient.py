@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pages.shell import asking, controls, nouns, page
 from pages.stores import cached
-from pages.train.experiments import stored
+from pages.train.experiments import literature, stored
 from vitviz.analysis.gradients import Norms, describe, norms_at
 from vitviz.experiments.deep import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
 from vitviz.experiments.result import Result
@@ -62,9 +62,10 @@ def draw() -> None:
         Choice.key("here"), "Compute it here at the start", help="Fresh weights, this machine, a few seconds."
     ):
         _draw_here()
-    page.caption(
-        "He et al. 2016 on shortcuts; Xiong et al. 2020, fig. 3, on the gradients of both norms at the start;"
-        " Dong et al. 2021: without shortcuts and MLPs all tokens become equal."
+    literature.say(
+        "He et al. 2016 on shortcuts; Xiong et al. 2020: with the norm after the sum gradients near the output are"
+        " large at the start, with the norm before it they are not; Dong et al. 2021: without shortcuts and MLPs all"
+        " tokens become equal."
     )
     page.drawers("experiments.gradient", math=MATH, code=_code)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from pages.shell import asking, controls, nouns, page
-from pages.train.experiments import live, stored
+from pages.train.experiments import literature, live, stored
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant, describe_knob, gain, variant
 from vitviz.experiments import knobs
@@ -62,7 +62,7 @@ def draw() -> None:
         )
     knob = KNOBS[name]
     _draw_live(knob) if how == LIVE else _draw_stored(knob)
-    page.caption(knob.said or "No source is cited for this one.")
+    literature.say(knob.said)
     if name == "positions":
         nouns.link_to(
             "live_lab", "Five codes of positions race in the lab", **{"live_lab.train": "experiment"}
