@@ -122,7 +122,7 @@ _KNOBS = (
         "Heads",
         "model",
         (1, 2, 4, 8, 16),
-        said="Vaswani et al. 2017, table 3 A, translation: one head is 0.9 BLEU worse than eight, and 32 are worse again.",
+        said="Vaswani et al. 2017, table 3 A: one head translates 0.9 BLEU worse than eight, and 32 are worse again.",
     ),
     Knob(
         "depth",
@@ -202,8 +202,8 @@ _KNOBS = (
         "Stochastic depth",
         "model",
         (0.0, 0.1, 0.3, 0.5),
-        said="Touvron et al. 2021 (DeiT), table 8: without it, all else equal, 3.4 % of ImageNet in place of 81.8; other"
-        " hyper-parameters, they say, might have done.",
+        said="Touvron et al. 2021 (DeiT), table 8: without it, all else equal, 3.4 % of ImageNet in place of 81.8,"
+        " possibly, they say, since the hyper-parameters were not adapted.",
     ),
     Knob(
         "activation",
@@ -211,7 +211,7 @@ _KNOBS = (
         "model",
         ("gelu", "relu", "silu"),
         {"gelu": "GELU", "relu": "ReLU", "silu": "SiLU"},
-        said="Hendrycks and Gimpel 2016: a CNN on CIFAR-10, median of three runs, errs on 7.89 % with GELU, 8.16 with ReLU.",
+        said="Hendrycks and Gimpel 2016: a CNN errs on 7.89 % of CIFAR-10 with GELU, 8.16 with ReLU (medians of three).",
     ),
     Knob(
         "attention_scale",
