@@ -211,7 +211,7 @@ _KNOBS = (
         "model",
         ("gelu", "relu", "silu"),
         {"gelu": "GELU", "relu": "ReLU", "silu": "SiLU"},
-        said="Hendrycks and Gimpel 2016: a CNN errs on 7.89 % of CIFAR-10 with GELU, 8.16 with ReLU (medians of three).",
+        said="Hendrycks and Gimpel 2016: a CNN errs on 7.89 % of CIFAR-10 with GELU, 8.16 with ReLU, median of three.",
     ),
     Knob(
         "attention_scale",

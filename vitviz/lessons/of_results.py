@@ -39,15 +39,10 @@ class DataLeader:
             raise ValueError(f"no grid of {self.dataset} was measured")
         first, second = lead.first, lead.second
         own, next_ = (float(curve.mean[curve.pictures == lead.pictures][0]) for curve in (first, second))
-        sure = (
-            "every seed of it above every seed of the next"
-            if lead.clear
-            else "within the spread of the seeds"
-        )
         return Measured(
             MODELS.index(first.name),
             f"With {plural(lead.pictures, 'picture')} {first.title} gets {percent(own)} of the test pictures right,"
-            f" {second.title} as the next {percent(next_)}: {sure}.",
+            f" {second.title} as the next {percent(next_)}: {lead.sure}.",
         )
 
     def _lead(self) -> Lead | None:

@@ -104,12 +104,15 @@ def describe(found: Result) -> str:
     control = values["control"]
     gain = 100 * (mean(attends[best]) - mean(control))
     clear = min(attends[best]) > max(control) if gain > 0 else max(attends[best]) < min(control)
+    apart = "every seed apart" if clear else "within the spread of the seeds"
+    if min(len(attends[best]), len(control)) == 1:
+        apart = "of one seed"
     cost = found.settings["multiply_adds"]
     said = (
         f"At this budget attention over convolutions is {'worth' if gain > 0 else 'no gain:'}"
         f" {abs(gain):.1f} points {'more' if gain > 0 else 'less'} than the same net without attention"
         f" ({TITLES[best]}: {percent(mean(attends[best]))}; control: {percent(mean(control))}),"
-        f" {'every seed apart' if clear else 'within the spread of the seeds'}, for"
+        f" {apart}, for"
         f" {cost[best] / cost['control']:.0f} times the multiply-adds."
     )
     if "corrected" in values:

@@ -234,9 +234,11 @@ def _few_pictures(grid: Result | None) -> Advice | None:
     means = {kind: mean(values[0]) for kind, values in cells.items()}
     first, *_, last = sorted(means, key=lambda kind: -means[kind])
     support = ", ".join(f"{kind} {percent(value)}" for kind, value in means.items())
+    counts = sorted({len(values[0]) for values in cells.values()})
+    seeds = plural(counts[-1], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     return Advice(
         f"With {sizes[0]:,} pictures take the {first}, not the {last}.",
-        f"CIFAR-10, equal updates, mean of {plural(len(cells[first][0]), 'seed')}: {support}.",
+        f"CIFAR-10, equal updates, {'mean of ' if counts[-1] > 1 else ''}{seeds}: {support}.",
         f"`{grid.command}`, {_made(grid)}",
     )
 
