@@ -26,6 +26,7 @@ from vitviz.words import FOREIGN, percent
 
 PAGE = "pages/beyond/distillation/page.py"
 OpenApp = Callable[..., AppTest]
+VOICES, WORTH = ({"distillation.view": name} for name in ("voices", "worth"))
 STUDENT = ViTConfig(image_size=32, in_chans=1, embed_dim=16, depth=2, num_heads=2, distilled=True)
 TEACHER = CNNConfig(in_chans=1, widths=(4, 8), blocks=(1, 1))
 
@@ -87,6 +88,7 @@ def test_a_preset_says_that_it_has_not_been_trained(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3")
     assert "It has not been trained" in text(app)
     assert f"Layer {PRESETS['deit_digits'].config.depth}, on the mean of all heads" in captions(app)
+    app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **VOICES)
     assert "this model is none of them" in text(app)
 
 
@@ -118,8 +120,8 @@ def test_the_measurement_is_shown_for_exactly_these_files(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
     ship_all(no_shipped_checkpoints)
-    app = open_app(PAGE, model="checkpoint:student", image="digits:3")
-    said = captions(app).replace("\N{NO-BREAK SPACE}", " ")
+    here = {"model": "checkpoint:student", "image": "digits:3"}
+    said = captions(open_app(PAGE, **here, **VOICES)).replace("\N{NO-BREAK SPACE}", " ")
     assert "The [CLS] head differs from the teacher on 2.0 %, the [DIST] head on 4.0 %" in said
     assert "7.0 points better (82.0 % against 75.0 %)" in said
     assert "[DIST] learnt the teacher's probabilities" in said
@@ -127,18 +129,18 @@ def test_the_measurement_is_shown_for_exactly_these_files(
         "softmaxes added, as in the paper, it has 81.0 %; the mean of their logits, 'both heads' here, 82.0 %"
         in said
     )
-    assert "**Teacher: teacher**" in text(app)
-    assert "Before training the last was" in said
+    tokens = open_app(PAGE, **here)
+    assert "**Teacher: teacher**" in text(tokens) and "Before training the last was" in captions(tokens)
     ship(
         no_shipped_checkpoints,
         "twin",
         replace(STUDENT, distilled=False, depth=1),
         TrainConfig(dataset="digits"),
     )
-    app = open_app(PAGE, model="checkpoint:student", image="digits:3")
+    app = open_app(PAGE, **here, **VOICES)
     assert "points better" not in captions(app)
     assert "A file has changed since this was measured on 2026-01-02" in text(app)
-    assert "**Teacher: teacher**" in text(app)
+    assert "**Teacher: teacher**" in text(open_app(PAGE, **here))
 
 
 def test_block_and_head_change_what_is_said(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
@@ -172,9 +174,9 @@ def test_what_is_taken_over_is_counted_and_shown_where_it_is_asked(
 ) -> None:
     """Recomputed from the checkpoints, without the app."""
     ship_all(no_shipped_checkpoints)
-    app = open_app(PAGE, model="checkpoint:student", image="digits:3")
+    app = open_app(PAGE, model="checkpoint:student", image="digits:3", **VOICES)
     assert not any("Repeats its mistakes" in frame.value.columns for frame in app.main.dataframe)
-    app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__asked="1")
+    app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__asked="1", **VOICES)
     data = load_dataset("digits")
     inputs = torch.from_numpy(prepare_batch(data.test_images[:200], GREY_32))
     decided = {}
@@ -202,10 +204,9 @@ def test_a_lesson_of_ones_own_opens_the_lab_with_twin_hard_and_soft(
 ) -> None:
     ship(no_shipped_checkpoints, "digits_cnn", TEACHER, TrainConfig(dataset="digits", epochs=1))
     lesson = {
-        f"distillation__lesson{name}": value
-        for name, value in (("", "1"), ("_weight", "0.2"), ("_share", "0.25"))
+        f"distillation__lesson{name}": value for name, value in (("_weight", "0.2"), ("_share", "0.25"))
     }
-    app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **lesson)
+    app = open_app(PAGE, model="preset:deit_digits", image="digits:3", distillation__view="lesson", **lesson)
     (link,) = (part.proto for part in app.main.get("page_link") if "twin, hard and soft" in part.proto.label)
     asked = parse_qs(link.query_string)
     twin, hard, soft = lineup.decode(asked["live_lab.lineup"][0])
@@ -249,7 +250,7 @@ def grids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("grids")
 def test_a_teacher_is_guessed_about_and_then_judged_by_set_and_size(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:deit_digits", image="digits:3")
+    app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **WORTH)
     assert "A guess shows the student." in captions(app)
     assert "The student wins" not in captions(app) and "wins by more" not in captions(app)
     assert points_of(app) == {"Teacher, a CNN": [50], "Twin, no teacher": [50, 1295]}

@@ -20,7 +20,7 @@ from vitviz.experiments.transfer_plan import METHODS, SOURCES
 
 SHIPPED = [name for name in GRIDS if (RESULTS / f"data_size_{name}.json").is_file()]
 NBSP = "\N{NO-BREAK SPACE}"
-DEIT = {"model": "preset:deit_digits", "image": "digits:3"}
+DEIT = {"model": "preset:deit_digits", "image": "digits:3", "distillation.view": "worth"}
 ANSWERS = {
     "Mean of the logits": "test",
     "Sum of the softmaxes": "test_softmax_sum",

@@ -19,9 +19,8 @@ EPOCHS = 12  # of all pictures; of fewer as many more, so that every lesson has 
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="distillation"):
-    """Whether a lesson is chosen, and which: the share of the pictures, the teacher's weight λ, its temperature τ."""
+    """A lesson: the share of the pictures, the teacher's weight λ, its temperature τ."""
 
-    lesson: bool
     lesson_share: float
     lesson_weight: float
     lesson_temperature: float
@@ -29,11 +28,8 @@ class Choice(controls.Chosen, page="distillation"):
 
 def draw() -> None:
     """The three controls, and the link that opens the lab with twin, hard and soft student ready to start."""
-    st.subheader("Teach one yourself", anchor=False)
     if f"checkpoint:{TEACHER}" not in nouns.models():
         page.caption("The teacher of this lesson, a CNN that reads digits, is not on this server.")
-        return
-    if not controls.toggle(Choice.key("lesson"), "Choose the pictures, λ and τ of a lesson, and train it"):
         return
     chosen = _choose()
     entries = lesson(chosen.lesson_share, chosen.lesson_weight, chosen.lesson_temperature)
@@ -70,7 +66,7 @@ def _choose() -> Choice:
             temperature = controls.slider(
                 Choice.key("lesson_temperature"), "Temperature, τ", 1.0, 10.0, 3.0, 0.5, help=words
             )
-    return Choice(True, share, weight, temperature)
+    return Choice(share, weight, temperature)
 
 
 def lesson(share: float, weight: float, temperature: float) -> tuple[Entry, ...]:

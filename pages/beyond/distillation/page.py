@@ -12,14 +12,13 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from pages.beyond.distillation import lessons, taken_over, teaching
-from pages.shell import controls, nouns, page, registry, stand_in, subject
+from pages.shell import controls, nouns, page, registry, sections, stand_in, subject
 from pages.shell.subject import Subject
 from pages.stores import cached, catalogue
 from pages.stores.choice import ModelChoice
 from pages.views.bars import bars
 from pages.views.maps import maps
 from vitviz.analysis import distillation as analysis
-from vitviz.analysis.teaching import Duel
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.lessons import of_models
 from vitviz.lessons.lesson import Question
@@ -240,7 +239,6 @@ def twin_of(entry: dict[str, Any] | str) -> ModelChoice | None:
 
 def agreement(entry: dict[str, Any] | str) -> None:
     """Who decides differently from whom, over all test pictures."""
-    st.subheader("Who decides like whom?", anchor=False)
     if isinstance(entry, str):
         st.markdown(f":gray[{entry}]")
         return
@@ -304,34 +302,60 @@ def describe_agreement(entry: dict[str, Any]) -> str:
     return text + f" Measured at the last step, {entry['date']}, with `{entry['command']}`."
 
 
+def tokens() -> None:
+    """Where both tokens look at one picture, what they say of it, and how alike they are layer by layer."""
+    chosen, step = student()
+    stand_in.say_which(
+        chosen, lacks="distillation token", button="Choose this student", key="distillation.choose"
+    )
+    seen = subject.of(chosen, step, stand_in.picture_or_own(chosen, OwnPicture.key("own_picture")))
+    said = choose(as_vit(chosen.config))
+    stage(seen, said.block, said.one_head, teacher_of(chosen))
+    depth(seen, chosen, said.block)
+    page.drawers(
+        "distillation",
+        math=MATH,
+        code=(distillation_loss, analysis.combined, analysis.token_similarity, analysis.overlap),
+        asks=ASKS,
+        at=seen,
+    )
+
+
+def voices() -> None:
+    """Who decides like whom over many pictures, and what the student takes over from its teacher."""
+    chosen, step = student()
+    stand_in.say_which(
+        chosen, lacks="distillation token", button="Choose this student", key="distillation.choose"
+    )
+    entry = measured(chosen)
+    agreement(entry)
+    taken_over.draw(chosen, step, teacher_of(chosen), twin_of(entry))
+    page.drawers("distillation.voices", code=(analysis.disagreement, analysis.combined))
+
+
+def lesson() -> None:
+    """A lesson of one's own, and the whole one on CIFAR-10."""
+    lessons.draw()
+    nouns.link_to("live_lab", "Train a student of CIFAR-10, live", **{"live_lab.recipe": "cifar10_deit"})
+    page.drawers("distillation.lesson", code=(lessons.lesson, distillation_loss))
+
+
+VIEWS = {
+    "tokens": ("Two tokens", tokens),
+    "voices": ("Who decides like whom?", voices),
+    "worth": ("Does a teacher help?", teaching.draw),
+    "lesson": ("Teach one yourself", lesson),
+}
+
+
+@dataclass(frozen=True)
+class View(controls.Chosen, page="distillation"):
+    """Which of `VIEWS` is shown."""
+
+    view: str
+
+
 entry_of_page = registry.BY_SLUG["distillation"]
 page.header(entry_of_page.title, entry_of_page.question)
-chosen, at_step = student()
-stand_in.say_which(
-    chosen, lacks="distillation token", button="Choose this student", key="distillation.choose"
-)
-seen = subject.of(chosen, at_step, stand_in.picture_or_own(chosen, OwnPicture.key("own_picture")))
-said = choose(as_vit(chosen.config))
-stage(seen, said.block, said.one_head, teacher_of(chosen))
-depth(seen, chosen, said.block)
-entry = measured(chosen)
-agreement(entry)
-taken_over.draw(chosen, at_step, teacher_of(chosen), twin_of(entry))
-teaching.draw()
-lessons.draw()
-nouns.link_to("live_lab", "Train a student of CIFAR-10, live", **{"live_lab.recipe": "cifar10_deit"})
-page.drawers(
-    "distillation",
-    math=MATH,
-    code=(
-        distillation_loss,
-        analysis.combined,
-        analysis.token_similarity,
-        analysis.overlap,
-        analysis.disagreement,
-        Duel,
-    ),
-    numbers=teaching.numbers,
-    asks=ASKS,
-    at=seen,
-)
+controls.hold(Choice, OwnPicture, taken_over.Choice, teaching.Choice, lessons.Choice)
+sections.choose(View.key("view"), VIEWS)()

@@ -37,6 +37,18 @@ and both. Its teacher is a CNN. Cited, not measured here.
 """
 
 
+MATH = r"""
+Student and twin of one seed $s$ see the same pictures in the same order and are trained as long; $a_s$ and $b_s$ are
+the shares of the test pictures that they read right. The teacher is worth $\Delta = \tfrac1n \sum_s (a_s - b_s)$. The student **wins by more than its spread** where
+
+$$
+\Delta > \max_s (a_s - b_s) - \min_s (a_s - b_s),
+$$
+
+and loses so where $-\Delta$ is larger than that. Of one seed there is no spread, so nothing is won or lost.
+"""
+
+
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="distillation"):
     """The grid's set and half, who is guessed to be better, and the size at which ways of teaching are compared."""
@@ -49,7 +61,6 @@ class Choice(controls.Chosen, page="distillation"):
 
 def draw() -> None:
     """Both measurements and what they say; a sentence where nothing was measured."""
-    st.subheader("Does a teacher help?", anchor=False)
     grids = _grids()
     if not grids:
         st.markdown(
@@ -66,6 +77,7 @@ def draw() -> None:
     )
     _ways()
     st.markdown(PAPER)
+    page.drawers("distillation.worth", math=MATH, code=(Duel,), numbers=numbers)
 
 
 def _grids() -> dict[str, Result]:
