@@ -95,7 +95,7 @@ def test_torchvision_s_own_figures() -> None:
 
 
 def test_the_papers_tables() -> None:
-    """ViT paper, tables 1 and 2; DeiT's table 5; Swin's repository."""
+    """ViT paper, tables 1 and 2; DeiT's table 5, of DeiT-S its repository; Swin's repository."""
     huge = cited.TRANSFERS[0]
     assert list(huge.accuracy.values()) == [88.55, 90.72, 99.50, 94.55, 97.56, 99.68, 77.63]
     assert [one.core_days for one in cited.TRANSFERS] == [2500, 680, 230, 9900, 12300]

@@ -8,6 +8,7 @@ TIMM = "timm, results/results-imagenet.csv at 0173a13"
 TORCHVISION = "torchvision, its weights' own figures"
 VIT_PAPER = "Dosovitskiy et al. 2021, table 2"
 DEIT_PAPER = "Touvron et al. 2021, table 5"
+DEIT_REPOSITORY = "Touvron et al. 2021, their repository"
 SWIN_REPOSITORY = "Liu et al. 2021, their repository"
 
 # Pictures of a training set, in the papers' own figures.
@@ -143,7 +144,7 @@ class Published:
 
 BESIDE = (
     Published("DeiT-Ti", "DeiT", "deit_tiny_16", 72.2, DEIT_PAPER),
-    Published("DeiT-S", "DeiT", "deit_small_16", 79.9, DEIT_PAPER),
+    Published("DeiT-S", "DeiT", "deit_small_16", 79.9, DEIT_REPOSITORY),
     Published("DeiT-B", "DeiT", "deit_base_16", 81.8, DEIT_PAPER),
     Published("DeiT-Ti, distilled", "DeiT", "deit_tiny_distilled_16", 74.5, DEIT_PAPER),
     Published("DeiT-S, distilled", "DeiT", "deit_small_distilled_16", 81.2, DEIT_PAPER),

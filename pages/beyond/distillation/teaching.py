@@ -39,7 +39,8 @@ and both. Its teacher is a CNN. Cited, not measured here.
 
 MATH = r"""
 Student and twin of one seed $s$ see the same pictures in the same order and are trained as long; $a_s$ and $b_s$ are
-the shares of the test pictures that they read right. The teacher is worth $\Delta = \tfrac1n \sum_s (a_s - b_s)$. The student **wins by more than its spread** where
+the shares of the test pictures that they read right. The teacher is worth $\Delta = \tfrac1n \sum_s (a_s - b_s)$. The
+student **wins by more than its spread** where
 
 $$
 \Delta > \max_s (a_s - b_s) - \min_s (a_s - b_s),

@@ -33,9 +33,9 @@ def draw() -> None:
         _draw_beside()
     st.markdown(
         ":small[Sources: Dosovitskiy et al. 2021, tables 1 and 2 (means of three fine-tuning runs; ViT-L/16 at 512 px,"
-        " ViT-H/14 at 518 px); Touvron et al. 2021, tables 1 and 5; Liu et al. 2021, their repository, whose Swin-T"
-        " and Swin-S differ from the paper's by 0.1 or 0.2 points. Nothing in this section was measured here but the"
-        " counts of parameters and multiply-adds.]"
+        " ViT-H/14 at 518 px); Touvron et al. 2021, tables 1 and 5, DeiT-S by their repository (79.8 in the paper);"
+        " Liu et al. 2021, their repository, whose Swin-T and Swin-S differ from the paper's by 0.1 or 0.2 points."
+        " Nothing in this section was measured here but the counts of parameters and multiply-adds.]"
     )
 
 
