@@ -175,7 +175,7 @@ def describe(found: Sequence[Curve]) -> str:
     ends = [found_leads[0]] if len(found_leads) == 1 else [found_leads[0], found_leads[-1]]
     said = [_lead(lead) for lead in ends]
     said += [_change(before, after) for before, after in pairwise(found_leads) if _changes(before, after)]
-    return " ".join([*said, _distance(gap(found, "cnn", "vit")), seeds_said(found)]).strip()
+    return " ".join(filter(None, [*said, _distance(gap(found, "cnn", "vit")), seeds_said(found)]))
 
 
 def lacking(found: Sequence[Curve], sizes: Sequence[int], titles: Mapping[str, str]) -> str:

@@ -37,10 +37,13 @@ def draw() -> None:
     lines = mean_lines(here, data_size.TITLES)
     page.figure(time_figure(lines, stored.CHANCE, nouns.mode()), "data.time_figure")
     measured = curves(here, data_size.TITLES, which.augmented)
-    page.caption(
-        f"{_ends(lines)} {crossings(lines)} {seeds_said(measured, 'line')}"
-        f" {lacking(measured, (pictures,), data_size.TITLES)}".strip()
+    told = (
+        _ends(lines),
+        crossings(lines),
+        seeds_said(measured, "line"),
+        lacking(measured, (pictures,), data_size.TITLES),
     )
+    page.caption(" ".join(filter(None, told)))
     page.caption(stored.how(found))
     page.caption(stored.coverage())
     page.drawers("data.time", code=(mean_lines, crossings))
