@@ -74,11 +74,13 @@ def draw() -> None:
         page.caption(tally(by_set))
     page.caption(_how(grids[name]))
     nouns.link_to(
-        "data", "All five models of this grid", **{"data.dataset": name, "data.augmented": augmented}
+        "data",
+        "All five models of this grid",
+        **{"data.dataset": name, "data.augmented": controls.encode(augmented)},
     )
     _ways()
     st.markdown(PAPER)
-    page.drawers("distillation.worth", math=MATH, code=(Duel,), numbers=numbers)
+    page.drawers("distillation.worth", math=MATH, code=(duels, Duel), numbers=numbers)
 
 
 def _grids() -> dict[str, Result]:
