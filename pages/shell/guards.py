@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -29,14 +30,18 @@ ALL_BYTES = 1024 * 2**20
 KEPT_S = 300.0  # a file that no page has taken by then was asked for by no page
 MOST_HELD = 300
 CLICK_S = 10.0  # a browser on a slow line has the page's next run long before
+MOST_IN_LINE = 8  # runs of one session that wait for a click's end; one more goes on as Streamlit has it
 _request_rerun = AppSession.request_rerun
 _mark = forward_msg_cache.populate_hash_if_needed
 _add_file = MemoryUploadedFileManager.add_file
 _take_values = SafeSessionState.on_script_will_rerun
 _look_for_requests = ScriptRunner._maybe_handle_execution_control_request
-_turns: WeakKeyDictionary[PagesManager, threading.Lock] = (
+_SWEEPER = "_vitviz_sweeper"  # an upload manager's timer, while it holds files
+_sweeping = threading.Lock()
+_standing = threading.Lock()
+_lines: WeakKeyDictionary[PagesManager, list[threading.Event]] = (
     WeakKeyDictionary()
-)  # one a session, as its pages' manager
+)  # one a session, as its pages' manager: the runs that serve their clicks or wait for it, each until it is set
 _here = threading.local()  # serves: whether callbacks run in this thread
 
 
@@ -55,7 +60,9 @@ def install() -> None:
     waiting for its run was lost when a view asked for another at that moment. It is served by the other now.
 
     And the run before it may have begun: it then ends at its next look at the session, also within the callback of a
-    click, which did half of its work or nothing. Callbacks are brought to their end now, one after the other.
+    click, which did half of its work or nothing. Callbacks are brought to their end now, one after the other, each
+    request's after those of the one before it. One that takes longer than `CLICK_S` is waited for no longer, and
+    `MOST_IN_LINE` requests wait at most: each is a thread.
 
     A browser holds what is large, so that it is sent once, and says with every request what it holds, by 34 bytes each.
     So it holds 300 such messages at most, and nothing that a poll brings, which is new each time.
@@ -103,9 +110,40 @@ def _bounded(manager: MemoryUploadedFileManager, session_id: str, file: Uploaded
     if len(mine) >= SESSION_FILES or here + size > SESSION_BYTES or everywhere + size > ALL_BYTES:
         raise HTTPException(413, "Too much is being uploaded at once; try again in a few minutes")
     _add_file(manager, session_id, file)
-    timer = threading.Timer(KEPT_S, manager.remove_file, (session_id, file.file_id))
+    with _sweeping:
+        _arrived(manager)[session_id, file.file_id] = time.monotonic()
+        if _SWEEPER not in manager.__dict__:
+            _sweep_in(KEPT_S, manager)
+
+
+def _arrived(manager: MemoryUploadedFileManager) -> dict[tuple[str, str], float]:
+    """When each file came that is still there; `_sweeping` is held."""
+    storage: dict[str, dict[str, Any]] = manager.file_storage
+    found: dict[tuple[str, str], float] = manager.__dict__.setdefault("_vitviz_arrived", {})
+    for session_id, file_id in [*found]:
+        if file_id not in storage.get(session_id, {}):
+            del found[session_id, file_id]
+    return found
+
+
+def _sweep_in(seconds: float, manager: MemoryUploadedFileManager) -> None:
+    manager.__dict__[_SWEEPER] = timer = threading.Timer(seconds, _sweep, (manager,))
     timer.daemon = True
     timer.start()
+
+
+def _sweep(manager: MemoryUploadedFileManager) -> None:
+    """Drops the files whose time is over, and comes again while there are others: one thread for all of them."""
+    with _sweeping:
+        now = time.monotonic()
+        for (session_id, file_id), came in [*_arrived(manager).items()]:
+            if now - came >= KEPT_S:
+                manager.remove_file(session_id, file_id)
+        left = _arrived(manager)
+        if left:
+            _sweep_in(min(left.values()) + KEPT_S - now, manager)
+        else:
+            del manager.__dict__[_SWEEPER]
 
 
 def _forget_later(manager: MediaFileManager) -> None:
@@ -141,13 +179,31 @@ def _keeping_clicks(session: AppSession, client_state: ClientState | None) -> No
 def _to_the_end(values: SafeSessionState, *given: Any, **named: Any) -> None:
     """Takes a request's values, and serves its clicks; the session's next run waits for that."""
     context = script_run_context.get_script_run_ctx(suppress_warning=True)
-    turn = nullcontext() if context is None else _turns.setdefault(context.pages_manager, threading.Lock())
-    with turn:
-        _here.serves = True
+    with nullcontext(True) if context is None else _in_line(context.pages_manager) as mine:
+        _here.serves = mine
         try:
             _take_values(values, *given, **named)
         finally:
             _here.serves = False
+
+
+@contextmanager
+def _in_line(session: PagesManager) -> Iterator[bool]:
+    """Waits for the clicks of the session's earlier requests; False, at once, where too many wait already."""
+    served = threading.Event()
+    with _standing:
+        line = _lines.setdefault(session, [])
+        room = len(line) < MOST_IN_LINE
+        before = line[-1] if line and room else None
+        if room:
+            line.append(served)
+    try:
+        given_up = before is not None and not before.wait(CLICK_S)
+        yield room
+    finally:
+        served.set()
+        with _standing:
+            line[:] = [one for one in line if one is not served and not (given_up and one is before)]
 
 
 def _after_callbacks(runner: ScriptRunner) -> None:

@@ -91,6 +91,36 @@ def test_a_file_that_no_page_takes_goes_by_itself(
     assert uploads.get_files("a", ["1"]) == []
 
 
+def test_files_that_come_and_go_leave_no_threads(uploads: MemoryUploadedFileManager) -> None:
+    """Each file had a timer of its own: 10,000 times the same empty one was 10,000 threads for five minutes."""
+    before = threading.active_count()
+    for i in range(200):
+        put(uploads, "a", "again", 0)
+        put(uploads, "a", str(i), 0)
+        uploads.remove_file("a", str(i))
+    assert threading.active_count() <= before + 1
+
+
+def test_a_file_has_its_own_time(uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(guards, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    asked: list[float] = []
+    monkeypatch.setattr(
+        guards.threading, "Timer", lambda s, *_: asked.append(s) or SimpleNamespace(start=int)
+    )
+    put(uploads, "a", "first", 1)
+    clock[0] = 100.0
+    put(uploads, "b", "second", 1)
+    clock[0] = guards.KEPT_S
+    guards._sweep(uploads)
+    assert {name: [*files] for name, files in uploads.file_storage.items()} == {"a": [], "b": ["second"]}
+    clock[0] = guards.KEPT_S + 100.0
+    guards._sweep(uploads)
+    assert uploads.get_files("b", ["second"]) == []
+    put(uploads, "c", "third", 1)  # the sweeper had gone, and comes again
+    assert asked == [guards.KEPT_S, 100.0, guards.KEPT_S]
+
+
 def test_another_streamlit_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(AppSession, "_handle_clear_cache_request")
     with pytest.raises(RuntimeError, match="_handle_clear_cache_request"):
@@ -196,6 +226,101 @@ def test_a_click_that_has_begun_is_served_to_its_end() -> None:
         1,
         1,
     )  # and its run ended before the page
+
+
+BROKEN = """
+import streamlit as st
+
+def clicked():
+    raise ValueError("in a callback")
+
+st.button("Break", on_click=clicked)
+st.button("Start", on_click=lambda: st.session_state.update(runs=1))
+"""
+
+
+def test_a_callback_that_fails_holds_up_nobody() -> None:
+    guards.install()
+    app = AppTest.from_string(BROKEN).run()
+    assert app.button[0].click().run().exception
+    app.button[1].click().run()
+    assert not app.exception and app.session_state["runs"] == 1
+    assert not guards._here.__dict__.get("serves")
+
+
+class Pages:
+    """A session's pages manager, which names it."""
+
+
+class Line:
+    """Runs of one session, each in a thread that takes its request's values once it may."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        context = SimpleNamespace(pages_manager=Pages())
+        monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda **_: context)
+        monkeypatch.setattr(guards, "_take_values", self.take)
+        self.taken: list[tuple[str, bool]] = []  # (name, whether its clicks are served to their end)
+        self.threads: list[threading.Thread] = []
+        self.end = threading.Event()  # of the callback called 'slow'
+
+    def take(self, name: str) -> None:
+        self.taken.append((name, guards._here.serves))
+        if name == "slow":
+            self.end.wait(60)
+
+    def ask(self, name: str) -> threading.Thread:
+        """A request; returns once it has its values, stands in the line, or is through."""
+        before = len(self.taken), self.standing()
+        thread = threading.Thread(target=guards._to_the_end, args=(name,))
+        self.threads.append(thread)
+        thread.start()
+        while (len(self.taken), self.standing()) == before and thread.is_alive():
+            thread.join(0.001)
+        return thread
+
+    def standing(self) -> int:
+        return sum(map(len, guards._lines.values()))
+
+    def join(self) -> None:
+        self.end.set()
+        for thread in self.threads:
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+def test_clicks_are_served_in_the_order_of_their_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or an earlier request's values would be put over a later one's."""
+    line = Line(monkeypatch)
+    names = ["slow", *"abcde"]
+    for name in names:
+        line.ask(name)
+    assert line.taken == [("slow", True)]
+    line.join()
+    assert line.taken == [(name, True) for name in names] and not line.standing()
+
+
+def test_a_callback_without_end_is_waited_for_once_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "CLICK_S", 0.05)
+    line = Line(monkeypatch)
+    line.ask("slow")
+    line.ask("a").join(60)
+    monkeypatch.setattr(guards, "CLICK_S", 60.0)
+    line.ask("b").join(60)  # does not wait for it again
+    assert [name for name, _ in line.taken] == ["slow", "a", "b"]
+    line.join()
+
+
+def test_a_flood_of_requests_is_no_flood_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Line(monkeypatch)
+    line.ask("slow")
+    for i in range(50):
+        line.ask(str(i))
+    waiting = [thread for thread in line.threads if thread.is_alive()]
+    assert len(waiting) == guards.MOST_IN_LINE
+    assert line.taken[1:] == [
+        (str(i), False) for i in range(guards.MOST_IN_LINE - 1, 50)
+    ]  # as Streamlit has it
+    line.join()
 
 
 @pytest.mark.parametrize(
