@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.views.register import register
 
-_map = register(__file__, "map")
+_map = register(__file__, "map", "map", "map_panel")
 _part = register(__file__, "map_part")
 EVENTS = ("pin", "open", "go")
 

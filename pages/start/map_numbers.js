@@ -10,7 +10,7 @@ const number = (value) =>
     : '–';
 
 /** A table's values as CSV, in full. */
-export function csvOf({ columns, rows }, { data, shape }) {
+function csvOf({ columns, rows }, { data, shape }) {
   const cell = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const head = [...(rows ? [''] : []), ...columns].map((text) => cell(String(text)));
   const lines = Array.from({ length: shape[0] }, (_, i) => [

@@ -4,7 +4,7 @@ import { button, el } from '../views/kit/dom.js';
 import { percent } from '../views/kit/words.js';
 
 /** [least, greatest] weight on a patch that a block's tile shows; what windows give begins at its least, else at 0. */
-export function rangeOf(model, block) {
+function rangeOf(model, block) {
   const patches = model.row(block).subarray(block.prefix.length);
   const least = block.row_of === 'received' ? patches.reduce((a, b) => Math.min(a, b), Infinity) : 0;
   return [least, patches.reduce((a, b) => Math.max(a, b), 0)];
@@ -18,7 +18,7 @@ export function shownRange(model, block, one) {
 }
 
 /** What the colours say, from the map's own numbers. */
-export function scaleWords(model, one) {
+function scaleWords(model, one) {
   const tops = model.blocks.map((block) => rangeOf(model, block)[1]);
   const [low, high] = [Math.min(...tops), Math.max(...tops)].map((top) => percent(top));
   if (one) return `The layers' maps share one scale, up to ${high}: their colours compare.`;

@@ -198,13 +198,13 @@ function returning(ctx, { from: { x, y }, turn, to, side = false }) {
 // ------------------------------------------------------------ what the head would say, block by block
 
 /** The classes whose curves are drawn: the three most probable in the end. */
-export function lensClasses(model) {
+function lensClasses(model) {
   const { data } = model.arrays.probabilities;
   return [...data.keys()].sort((a, b) => data[b] - data[a]).slice(0, 3);
 }
 
 /** Where a line's lens has its places: [[station, u]], station 0 before the first block. */
-export function lensPlaces(model, plan, line) {
+function lensPlaces(model, plan, line) {
   const places = line.ids
     .filter((id) => model.byId.get(id).kind === 'block')
     .map((id) => [model.byId.get(id).layer, plan.boxes[id].tile.x + plan.boxes[id].tile.w]);

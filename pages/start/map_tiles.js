@@ -1,7 +1,7 @@
 // A part as a small picture of its numbers, on a canvas of its own.
 
 import { blit, colour, heat, offscreen } from '../views/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, channelsAt } from '../views/kit/ramp.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut } from '../views/kit/ramp.js';
 import { percent } from '../views/kit/words.js';
 import { apart, sequenceLines } from './map_cells.js';
 import { READ } from './map_layout.js';
@@ -277,7 +277,7 @@ function frameRow(ctx, w, y, h, colors) {
 }
 
 /** A class a line: its name, its probability as a bar; `share` of the bars' length while they rise. */
-export function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
+function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
   const { names, truth } = model.header.classes;
   const probabilities = model.arrays.probabilities.data;
   const step = h / names.length;
@@ -307,9 +307,6 @@ function short(ctx, text, room) {
   while (cut.length > 2 && ctx.measureText(`${cut}…`).width > room) cut = cut.slice(0, -1);
   return ctx.measureText(text).width <= room ? text : `${cut}…`;
 }
-
-/** 'r, g, b' of a signed value in [-1, 1]. */
-export const signedColor = (value) => `rgb(${channelsAt(DIVERGING_LUT, (value + 1) / 2)})`;
 
 export const PAINTERS = {
   picture: drawPicture,

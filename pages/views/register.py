@@ -100,16 +100,15 @@ _VERSION = fingerprint(_PAGES)
 COMPONENT = f"vitviz.{_VERSION}"
 
 
-def address(beside: str, name: str, style: str | None = None) -> bytes:
+def address(beside: str, name: str, *styles: str) -> bytes:
     """What a message begins with: uint32 length | the files of a view below `pages`, padded to 8 bytes together.
 
     Raises:
         ValueError: if the view has no such module or style sheet.
     """
     folder = Path(beside).resolve().parent
-    files = [folder / f"{name}.js"]
-    if style or (folder / f"{name}.css").exists():
-        files.append(folder / f"{style or name}.css")
+    own = [name] if (folder / f"{name}.css").exists() else []
+    files = [folder / f"{name}.js", *(folder / f"{style}.css" for style in styles or own)]
     missing = [file.name for file in files if not file.exists()]
     if missing:
         raise ValueError(f"a view's files must stand beside {beside}, missing: {', '.join(missing)}")
@@ -118,9 +117,9 @@ def address(beside: str, name: str, style: str | None = None) -> bytes:
     return struct.pack("<I", len(text)) + text
 
 
-def register(beside: str, name: str, style: str | None = None) -> View:
-    """The view NAME.js beside a file, with NAME.css where there is one or STYLE.css where it shares one."""
-    files = address(beside, name, style)
+def register(beside: str, name: str, *styles: str) -> View:
+    """The view NAME.js beside a file, with NAME.css where there is one, or with STYLE.css of each that is named."""
+    files = address(beside, name, *styles)
 
     def show(
         data: bytes,

@@ -15,6 +15,7 @@ from vitviz.plots.blob import pack
 CLASSES = ["cat", "dog", "ship"]
 GRID, PREFIX, CHANNELS, LAYERS = [4, 4], ["cls"], 8, 3
 TOKENS = len(PREFIX) + GRID[0] * GRID[1]
+FILES = ("map", "map", "map_panel")  # as pages/start/map.py registers them
 BESIDE = str(ROOT / "pages" / "start" / "page.py")
 
 
@@ -125,7 +126,7 @@ def arrays() -> dict[str, np.ndarray[Any, Any]]:
 
 
 def message(**more: Any) -> list[int]:
-    return list(address(BESIDE, "map") + pack(header(**more), **arrays()))
+    return list(address(BESIDE, *FILES) + pack(header(**more), **arrays()))
 
 
 def answer(name: str) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from pages.views.register import address
-from tests.browser.map_message import BESIDE, LAYERS, TOKENS, answer, arrays, message, parts
+from tests.browser.map_message import BESIDE, FILES, LAYERS, TOKENS, answer, arrays, message, parts
 from vitviz.words import percent
 
 pytestmark = pytest.mark.browser
@@ -386,6 +386,10 @@ def test_the_message_is_read_as_the_contract_says(opened: Opened) -> None:
 
 
 def test_a_messages_address_names_the_maps_files() -> None:
-    files = address(BESIDE, "map")
+    files = address(BESIDE, *FILES)
     (length,) = struct.unpack("<I", files[:4])
-    assert files[4 : 4 + length].decode().split() == ["start/map.js", "start/map.css"]
+    assert files[4 : 4 + length].decode().split() == [
+        "start/map.js",
+        "start/map.css",
+        "start/map_panel.css",
+    ]

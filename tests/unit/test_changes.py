@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vitviz.analysis import changes
-from vitviz.analysis.changes import CHANGES, Setting, changed, kept, series, steps_kept
+from vitviz.analysis.changes import CHANGES, Setting, changed, kept, series
 from vitviz.experiments.robustness import STRENGTHS
 
 SIDE = 8
@@ -127,7 +127,7 @@ def test_a_picture_that_has_no_four_pieces_a_side_is_refused() -> None:
 
 def test_an_answer_is_kept_until_it_first_changes_on_either_side() -> None:
     answers = np.array([1, 2, 2, 2, 3, 2])
-    assert kept(answers, 2) == (1, 3) and steps_kept(answers, 2) == 2
+    assert kept(answers, 2) == (1, 3)
     assert kept(np.zeros(5, int), 0) == (0, 4)
     assert kept(np.array([0, 1]), 0) == (0, 0)
 

@@ -10,8 +10,8 @@ from vitviz import windows
 from vitviz.analysis import reachability
 from vitviz.analysis import windows as analysis
 from vitviz.config import SwinConfig
-from vitviz.models.layout import TokenLayout
 from vitviz.models.zoo import create_model
+from vitviz.pin import Pin
 from vitviz.plots import swin as plots
 from vitviz.probe.swin_parts import block_window, merging_norm, position_bias_table
 from vitviz.probe.window_cost import attention_layer, measure
@@ -19,6 +19,16 @@ from vitviz.probe.window_reach import NOTHING, patch_gradients
 
 SMALL = SwinConfig(image_size=16, in_chans=1, embed_dim=8, depths=(2, 2), num_heads=(1, 2), window_size=2)
 UNEVEN = SwinConfig(image_size=20, in_chans=1, embed_dim=8, depths=(2, 2), num_heads=(1, 2), window_size=4)
+
+
+def merge_links(grid: tuple[int, int]) -> np.ndarray:
+    """links[merged token, token] of patch merging, 2 x 2 to one."""
+    rows, cols = grid
+    row, col = np.divmod(np.arange(rows * cols), cols)
+    merged = row // 2 * -(-cols // 2) + col // 2
+    links = np.zeros((-(-rows // 2) * -(-cols // 2), rows * cols), dtype=bool)
+    links[merged, np.arange(rows * cols)] = True
+    return links
 
 
 def wake(model: torch.nn.Module) -> torch.nn.Module:
@@ -122,8 +132,8 @@ def test_reach_by_hand() -> None:
 
 def test_a_convolution_reaches_its_radius_and_a_merge_its_four() -> None:
     assert reachability.convolution_links((5, 5), 1)[12].sum() == 9
-    assert np.flatnonzero(reachability.merge_links((4, 4))[1]).tolist() == [2, 3, 6, 7]
-    assert reachability.merge_links((3, 3)).sum(axis=1).tolist() == [4, 2, 2, 1]
+    assert np.flatnonzero(merge_links((4, 4))[1]).tolist() == [2, 3, 6, 7]
+    assert merge_links((3, 3)).sum(axis=1).tolist() == [4, 2, 2, 1]
 
 
 @pytest.mark.parametrize("config", [SMALL, UNEVEN])
@@ -137,7 +147,7 @@ def test_the_reachable_set_is_where_a_real_gradient_is_not_zero(
     blocks = reachability.swin_blocks(config, (side // 2, side // 2))
     found = patch_gradients(model, image, [block.name for block in blocks], point)
     for number, (block, gradient) in enumerate(zip(blocks, found, strict=True)):
-        token = TokenLayout((), block.grid, 1).token_at(*point)
+        token = Pin(point).cell(block.grid)
         reached = reachability.reads(blocks, number, token)
         assert np.array_equal(gradient > NOTHING * gradient.max(), reached), block.name
 
@@ -151,7 +161,7 @@ def test_walking_back_is_the_product_of_the_links(config: SwinConfig) -> None:
         mask = np.where(block.allowed, 0.0, windows.MASKED).astype(np.float32)
         links = reachability.window_links(block.index, mask, block.grid[0] * block.grid[1])
         if block.merged_from is not None:
-            steps.append(reachability.merge_links(block.merged_from))
+            steps.append(merge_links(block.merged_from))
         steps.append(links)
     last = reachability.follow(steps)[-1]
     tokens = range(len(last))

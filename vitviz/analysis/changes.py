@@ -232,9 +232,3 @@ def kept(answers: NDArray[np.int64], start: int) -> tuple[int, int]:
     first = int(before[-1]) + 1 if len(before) else 0
     last = start + int(after[0]) - 1 if len(after) else len(answers) - 1
     return first, last
-
-
-def steps_kept(answers: NDArray[np.int64], start: int) -> int:
-    """How many strengths other than the neutral one lie in that stretch."""
-    first, last = kept(answers, start)
-    return last - first

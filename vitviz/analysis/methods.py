@@ -13,13 +13,12 @@ from vitviz.analysis.rollout import rollout
 
 @dataclass(frozen=True)
 class Method:
-    """A method's name, its formula in one line and in LaTeX, its source, and whether it explains a class."""
+    """A method's name, its formula in one line and in LaTeX, and its source."""
 
     title: str
     line: str
     latex: str
     source: str
-    needs_class: bool
 
 
 METHODS = {
@@ -28,14 +27,12 @@ METHODS = {
         "mean over heads of A_L[readout, ·]",
         r"r = \tfrac1H\sum_h A^{(L,h)}_{\text{readout},\,\cdot}",
         "Last layer, as Caron et al. 2021 show it",
-        False,
     ),
     "rollout": Method(
         "Rollout",
         "Π over layers of ½ A + ½ I",
         r"R=\tilde A_L\cdots\tilde A_1,\quad \tilde A_l=\tfrac12\,\mathrm{fuse}_h A^{(l,h)}+\tfrac12 I",
         "Abnar and Zuidema 2020",
-        False,
     ),
     "gradient": Method(
         "Gradient-weighted rollout",
@@ -43,14 +40,12 @@ METHODS = {
         r"R\leftarrow R+\bar A_l R,\quad \bar A_l=\tfrac1H\sum_h\bigl(\nabla A^{(l,h)}\odot A^{(l,h)}\bigr)^{+},"
         r"\quad \nabla A=\partial y_c/\partial A",
         "Chefer et al. 2021, gradient-only rule",
-        True,
     ),
     "input": Method(
         "Gradient × input",
         "(sum over a patch's pixels of x ∂y/∂x)⁺",
         r"r_n=\Bigl(\sum_{p\in n}x_p\,\partial y_c/\partial x_p\Bigr)^{+}",
         "Shrikumar et al. 2016: the control without attention",
-        True,
     ),
 }
 

@@ -31,16 +31,6 @@ def window_links(index: IntArray, mask: FloatArray | None, tokens: int) -> BoolA
     return links
 
 
-def merge_links(grid: Pair) -> BoolArray:
-    """links[merged token, token] of patch merging, 2 x 2 to one."""
-    rows, cols = grid
-    row, col = np.divmod(np.arange(rows * cols), cols)
-    merged = row // 2 * -(-cols // 2) + col // 2
-    links = np.zeros((-(-rows // 2) * -(-cols // 2), rows * cols), dtype=bool)
-    links[merged, np.arange(rows * cols)] = True
-    return links
-
-
 def convolution_links(grid: Pair, radius: int) -> BoolArray:
     """links[output, input] of convolutions that together reach `radius` cells: a CNN's receptive field."""
     row, col = np.divmod(np.arange(grid[0] * grid[1]), grid[1])

@@ -32,8 +32,3 @@ class TokenLayout:
         """(row, col) of the patch under the normalised point (x, y); the edges belong to the picture."""
         rows, cols = self.grid
         return min(max(int(y * rows), 0), rows - 1), min(max(int(x * cols), 0), cols - 1)
-
-    def token_at(self, x: float, y: float) -> int:
-        """Index in the sequence of the patch under the normalised point (x, y)."""
-        row, col = self.patch_at(x, y)
-        return self.num_prefix_tokens + row * self.grid[1] + col

@@ -20,7 +20,7 @@ const at = ({ data, shape: [, , n] }, moment, k) => ({
 });
 
 /** The wrong pictures of a moment, most wrong first: [{k, label, guess, given}]. */
-export function mistaken(p, array, moment) {
+function mistaken(p, array, moment) {
   const found = p.labels
     .map((label, k) => ({ k, label, ...at(array, moment, k) }))
     .filter(({ label, guess }) => guess !== label);

@@ -1,0 +1,83 @@
+"""What nobody uses is not kept: names, what views export, files of tests without one; and views' files have an end."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = [*ROOT.joinpath("vitviz").rglob("*.py"), *ROOT.joinpath("pages").rglob("*.py"), ROOT / "app.py"]
+VIEWS = sorted(ROOT.joinpath("pages").rglob("*.js"))
+TESTS = sorted(ROOT.joinpath("tests").rglob("*.py"))
+WORD = re.compile(r"\w+")
+LINES = 400
+KEPT = {  # by name: who uses it, if not this project's own code
+    "process_ids": "tests look whether an executor leaves trainers behind",
+    "restore_rows": "the inverse of `quantise_rows` as the browser has it, for tests",
+    "write_forward_msg": "Streamlit calls it",
+}
+
+
+def made(tree: ast.Module) -> set[str]:
+    """Every function, class, method, field and constant that a module makes."""
+    names = {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    return {name for name in names if not name.startswith("__")}
+
+
+def unused(sources: list[str]) -> set[str]:
+    """Names that are made in these sources and said nowhere else in them."""
+    said = Counter(word for source in sources for word in WORD.findall(source))
+    return {name for source in sources for name in made(ast.parse(source)) if said[name] < 2}
+
+
+def test_every_name_is_used() -> None:
+    assert unused([path.read_text() for path in CODE]) == KEPT.keys()
+
+
+def test_a_name_that_nobody_uses_is_found() -> None:
+    source = "A = 1\n\n\nclass B:\n    c: int\n    d: int\n\n\nprint(B(A, 2).c)"
+    assert unused([source, "def e(): ..."]) == {"d", "e"}
+
+
+EXPORTED = re.compile(r"^export (?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
+
+
+def test_what_a_view_exports_is_imported_by_another_or_by_a_test() -> None:
+    texts = {path: path.read_text() for path in VIEWS}
+    tests = "\n".join(path.read_text() for path in TESTS)
+    found = []
+    for path, text in texts.items():
+        others = "\n".join(other for at, other in texts.items() if at != path) + tests
+        found += [
+            f"{path.relative_to(ROOT)}: {name}"
+            for name in EXPORTED.findall(text)
+            if not re.search(rf"\b{name}\b", others)
+        ]
+    assert found == []
+
+
+def test_a_file_of_tests_has_tests() -> None:
+    for path in TESTS:
+        if path.name.startswith("test_"):
+            assert re.search(r"^(?:async )?def test_", path.read_text(), re.MULTILINE), path
+
+
+@pytest.mark.parametrize("kind", ["js", "css"])
+def test_no_file_of_a_view_is_longer_than_a_reader_holds(kind: str) -> None:
+    files = sorted(ROOT.joinpath("pages").rglob(f"*.{kind}"))
+    long = {path.relative_to(ROOT).as_posix() for path in files if len(path.read_text().splitlines()) > LINES}
+    assert files and long == set()
