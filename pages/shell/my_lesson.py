@@ -10,6 +10,7 @@ from pages.shell import lesson, registry, state
 from pages.stores import lessons, visit
 from vitviz.lessons.checks import Page
 from vitviz.lessons.lesson import Lesson, Stop
+from vitviz.words import plain
 
 TITLE = "My lesson"
 WORDS = "What do you see here?"
@@ -42,7 +43,7 @@ def add() -> None:
             Lesson(TITLE, (stop,)) if mine is None else replace(mine, stops=(*mine.stops, stop))
         )
     except ValueError as error:  # too many stops, or a control that no link can hold
-        st.toast(f"It cannot be added: {error}.", icon=":material/info:")
+        st.toast(f"It cannot be added: {plain(str(error))}.", icon=":material/info:")
         return
     count = len(shelf.own[lessons.MINE].stops)
     st.toast(

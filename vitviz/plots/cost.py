@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.plots import theme
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plain import PlainFigure, words
 
 FloatArray64 = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ def lines_figure(
     for one in lines:
         _add(figure, tokens, one, unit)
         place = {"x": float(np.log10(tokens[-1])), "y": float(np.log10(one.values[-1]))}
-        figure.note(text=one.name, font={"color": ink, "size": 13}, **place, **_ENDS[one.place])
+        figure.note(text=words(one.name), font={"color": ink, "size": 13}, **place, **_ENDS[one.place])
     figure.layout(
         height=height_px,
         margin={"r": max([8, *(round(7 * len(one.name)) + 12 for one in lines if one.place == "right")])},
@@ -118,6 +118,6 @@ def _add(figure: PlainFigure, tokens: FloatArray64, line: Line, unit: str) -> No
         mode="lines+markers",
         line={"color": line.color, "width": 2},
         marker={"size": 6},
-        name=line.name,
-        hovertemplate="%{x}: %{y:.3s}" + f"{unit}<extra>{line.name}</extra>",
+        name=words(line.name),
+        hovertemplate="%{x}: %{y:.3s}" + f"{unit}<extra>{words(line.name)}</extra>",
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plain import PlainFigure, words
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -117,11 +117,11 @@ def reach_figure(
             x=list(range(1, len(names) + 1)),
             y=values,
             mode="lines+markers",
-            name=label,
+            name=words(label),
             line={"color": color, "width": 2, "dash": "dash" if label in dashed else "solid"},
             marker={"size": 7},
             customdata=list(names),
-            hovertemplate="%{customdata}: %{y:.1f} px<extra>" + label + "</extra>",
+            hovertemplate="%{customdata}: %{y:.1f} px<extra>" + words(label) + "</extra>",
         )
     figure.layout(height=340)
     figure.layout(

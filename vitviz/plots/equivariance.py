@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plain import PlainFigure, words
 from vitviz.plots.theme import PALETTES, Mode, head_color
 
 HEIGHT = 380
@@ -29,9 +29,9 @@ def moving_figure(lines: Mapping[str, Sequence[tuple[str, float]]], mode: Mode =
             mode="lines+markers",
             line={"color": color, "width": 2.5},
             marker={"color": color, "size": 7},
-            name=name,
+            name=words(name),
             customdata=[layer for layer, _ in points],
-            hovertemplate="%{customdata}: %{y:.3f}<extra>" + name + "</extra>",
+            hovertemplate="%{customdata}: %{y:.3f}<extra>" + words(name) + "</extra>",
         )
     figure.layout(
         height=HEIGHT,

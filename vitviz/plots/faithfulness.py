@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plain import PlainFigure, words
 from vitviz.plots.theme import HEADS, PALETTES, Mode, Palette, layout
 
 Line = NDArray[np.floating[Any]]
@@ -39,7 +39,7 @@ def curves_figure(
     figure.layout(
         xaxis={**axis, "domain": [0, 0.47], "title": {**title, "text": "patches blanked, %"}},
         xaxis2={**axis, "domain": [0.53, 1], "title": {**title, "text": "patches shown, %"}},
-        yaxis={**axis, "range": [0, 1.02], "title": {**title, "text": f"probability of {class_name}"}},
+        yaxis={**axis, "range": [0, 1.02], "title": {**title, "text": f"probability of {words(class_name)}"}},
         yaxis2={**axis, "range": [0, 1.02], "anchor": "x2", "showticklabels": False},
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plain import PlainFigure, words
 from vitviz.plots.theme import HEADS, PALETTES, Mode
 
 
@@ -29,16 +29,17 @@ def lens_figure(
     figure = PlainFigure(mode)
     depth = len(probabilities) - 1
     for place, index in enumerate(chosen):
+        name = words(names[index])
         color = palette.primary if place == 0 else HEADS[(0, 2, 3, 5, 7)[(place - 1) % 5]]
         figure.add(
             "scatter",
             x=list(range(depth + 1)),
             y=probabilities[:, index],
-            name=names[index],
+            name=name,
             mode="lines+markers",
             line={"color": color, "width": 3 if place == 0 else 1.5},
             marker={"size": 6},
-            hovertemplate="%{y:.1%} after layer %{x}<extra>" + names[index] + "</extra>",
+            hovertemplate="%{y:.1%} after layer %{x}<extra>" + name + "</extra>",
         )
     figure.layout(
         xaxis={

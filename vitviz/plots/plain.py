@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,11 @@ _TEMPLATE: dict[str, Any] = {
     },
 }
 _END = {"right": (1, "right"), "left": (0, "left"), "top": (1, "top"), "bottom": (0, "bottom")}
+
+
+def words(text: str) -> str:
+    """Text from outside as it is, where Plotly would draw `<b>` and follow `<a href>`."""
+    return escape(text, quote=False)
 
 
 class PlainFigure:

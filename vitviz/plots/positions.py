@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plain import PlainFigure, words
 
 FloatArray = NDArray[np.floating[Any]]
 BYTE_RANGE, SHORT_RANGE = 255, 65535
@@ -167,11 +167,11 @@ def by_distance_figure(
                 x=distance,
                 y=line[1:],
                 mode="lines+markers",
-                name=name,
+                name=words(name),
                 showlegend=dash == LINE_STYLES[0],
                 line={"color": colour, "width": 2, "dash": dash},
                 marker={"size": 5, "color": colour},
-                hovertemplate=f"{name}<br>%{{x}} {direction}: %{{y:.3f}}<extra></extra>",
+                hovertemplate=f"{words(name)}<br>%{{x}} {direction}: %{{y:.3f}}<extra></extra>",
             )
     figure.hline(y=0, line={"color": palette.line, "width": 1})
     figure.layout(

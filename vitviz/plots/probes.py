@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plain import PlainFigure, words
 from vitviz.plots.theme import HEADS, PALETTES, Mode
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def over_depth_figure(
         trace = {
             "x": [i / last for i in range(len(line.layers))],
             "y": list(line.values),
-            "name": line.name,
+            "name": words(line.name),
             "text": list(line.layers),
             "mode": "lines+markers",
             "line": {"color": color, "width": 2.5, "dash": "solid" if not again else "dot"},

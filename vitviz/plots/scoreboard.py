@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from vitviz.plots import theme
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plain import PlainFigure, words
 
 FAMILY = {
     "CNN": theme.HEADS[5],
@@ -171,11 +171,11 @@ def _add_family(
         y=[p.y for p in points],
         mode="markers+text",
         name=family,
-        text=[p.name if place else "" for p, place in own],
+        text=[words(p.name) if place else "" for p, place in own],
         textposition=[place or "top center" for _, place in own],
         textfont={"size": 12, "color": palette.ink},
         cliponaxis=False,
-        customdata=[[p.name, p.note] for p in points],
+        customdata=[[words(p.name), words(p.note)] for p in points],
         marker={
             "size": [15 if p.chosen else 11 for p in points],
             "symbol": ["circle-open" if p.hollow else "circle" for p in points],
