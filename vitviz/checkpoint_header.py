@@ -86,14 +86,14 @@ def parse_header(raw: bytes, size: int) -> tuple[Header, str, dict[str, Any], in
     _check_table(table, size - 8 - length)
     try:
         header = Header(
-            _model_config(document["config"]),
-            _typed(document["preparation"], Preparation),
-            None if document["train"] is None else _typed(document["train"], TrainConfig),
-            _classes(document["classes"], document["config"]),
-            list(document["history"]),
-            dict(document["card"]),
-            tuple(sorted({int(name.split("/", 1)[0]) for name in table})),
-            str(digest),
+            config=_model_config(document["config"]),
+            preparation=_typed(document["preparation"], Preparation),
+            train=None if document["train"] is None else _typed(document["train"], TrainConfig),
+            classes=_classes(document["classes"], document["config"]),
+            history=list(document["history"]),
+            card=dict(document["card"]),
+            steps=tuple(sorted({int(name.split("/", 1)[0]) for name in table})),
+            digest=str(digest),
         )
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise CheckpointError(f"the checkpoint's header cannot be used: {cut(str(error), 300)}") from error

@@ -143,14 +143,14 @@ def load_checkpoint(
         raise CheckpointError(f"the checkpoint's tensors cannot be read: {cut(str(error), 200)}") from error
     snapshots = {moment: _state(tensors, moment, expected) for moment in wanted}
     return Checkpoint(
-        header.config,
-        header.preparation,
-        header.train,
-        header.classes,
-        header.history,
-        snapshots,
-        header.card,
-        header.digest,
+        config=header.config,
+        preparation=header.preparation,
+        train=header.train,
+        classes=header.classes,
+        history=header.history,
+        snapshots=snapshots,
+        card=header.card,
+        digest=header.digest,
     )
 
 
@@ -167,14 +167,14 @@ def open_model(source: str | Path | bytes, step: int | None = None) -> LoadedMod
     model = create_model(checkpoint.config)
     model.load_state_dict(state)
     return LoadedModel(
-        model,
-        checkpoint.config,
-        checkpoint.preparation,
-        checkpoint.classes,
-        str(checkpoint.card.get("title", "a trained model")),
-        None if checkpoint.train is None else checkpoint.train.dataset,
-        moment,
-        f"{checkpoint.digest}:{moment}",
+        model=model,
+        config=checkpoint.config,
+        preparation=checkpoint.preparation,
+        classes=checkpoint.classes,
+        title=str(checkpoint.card.get("title", "a trained model")),
+        trained_on=None if checkpoint.train is None else checkpoint.train.dataset,
+        step=moment,
+        digest=f"{checkpoint.digest}:{moment}",
     )
 
 

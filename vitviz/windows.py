@@ -160,7 +160,9 @@ def plan(
     for array in (ids, index, inverse, mask):
         if array is not None:
             array.setflags(write=False)
-    return WindowPlan(window, shift, padded, ids, index, inverse, mask)
+    return WindowPlan(
+        window=window, shift=shift, padded=padded, ids=ids, index=index, inverse=inverse, mask=mask
+    )
 
 
 def global_attention_cost(rows: int, cols: int, dim: int) -> int:

@@ -73,15 +73,15 @@ def _ask(question: lesson.Question, at: Subject) -> None:
         return
     try:
         asked = Asked(
-            question.prompt,
-            question.measure.kind(at),
-            question.measure,
-            f"{at.choice.title}, step {at.step:,}, {cached.picture_title(at.image)}",
-            at.choice.key,
-            at.step,
-            place.pictures.get(at.image, at.image),
-            at.offset[0],
-            Link(st.session_state.get(state.PAGE) or "home", question.proof),
+            prompt=question.prompt,
+            kind=question.measure.kind(at),
+            measure=question.measure,
+            about=f"{at.choice.title}, step {at.step:,}, {cached.picture_title(at.image)}",
+            model=at.choice.key,
+            step=at.step,
+            image=place.pictures.get(at.image, at.image),
+            crop=at.offset[0],
+            proof=Link(st.session_state.get(state.PAGE) or "home", question.proof),
         )
         questions.ask(following.store(), place.code, asked)
     except (ClassError, ValueError) as error:

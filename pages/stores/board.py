@@ -75,14 +75,14 @@ def _row(entry: Entry) -> Row:
     except RunError:
         return Row(entry.run, entry.who, entry.name, "gone")
     return Row(
-        entry.run,
-        entry.who,
-        entry.name,
-        status.state,
-        parameters(config.model),
-        status.test_accuracy if status.state == "done" else None,
-        status.accuracy,
-        status.progress,
-        runs.executor().place(run) if status.state == "queued" else None,
-        max(run.snapshots(), default=None) if status.state == "done" else None,
+        run=entry.run,
+        who=entry.who,
+        name=entry.name,
+        state=status.state,
+        parameters=parameters(config.model),
+        test_accuracy=status.test_accuracy if status.state == "done" else None,
+        accuracy=status.accuracy,
+        progress=status.progress,
+        turn=runs.executor().place(run) if status.state == "queued" else None,
+        last_step=max(run.snapshots(), default=None) if status.state == "done" else None,
     )

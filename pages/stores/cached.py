@@ -182,14 +182,14 @@ def _loaded(key: str, _choice: ModelChoice, step: int, path: Path | None, stamp:
     if path is None:
         classes = tuple(str(i) for i in range(getattr(_choice.config, "num_classes", 0)))
         return LoadedModel(
-            create_model(_choice.config, seed=0),
-            _choice.config,
-            _choice.preparation,
-            classes,
-            _choice.title,
-            None,
-            0,
-            f"{key}@seed0",
+            model=create_model(_choice.config, seed=0),
+            config=_choice.config,
+            preparation=_choice.preparation,
+            classes=classes,
+            title=_choice.title,
+            trained_on=None,
+            step=0,
+            digest=f"{key}@seed0",
         )
     from vitviz.checkpoints import open_model
 
@@ -211,14 +211,14 @@ def _untrained(_model: LoadedModel, digest: str) -> LoadedModel:
 
     m = _model
     return LoadedModel(
-        create_model(m.config, seed=TWIN_SEED),
-        m.config,
-        m.preparation,
-        m.classes,
-        f"{m.title}, random weights",
-        None,
-        0,
-        f"{digest}@random",
+        model=create_model(m.config, seed=TWIN_SEED),
+        config=m.config,
+        preparation=m.preparation,
+        classes=m.classes,
+        title=f"{m.title}, random weights",
+        trained_on=None,
+        step=0,
+        digest=f"{digest}@random",
     )
 
 

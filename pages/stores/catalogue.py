@@ -54,13 +54,13 @@ def _shipped(folder: str, changed_ns: int, second: int) -> tuple[ModelChoice, ..
 def _published() -> list[ModelChoice]:
     return [
         ModelChoice(
-            f"{published.KEY}{entry.name}",
-            entry.title,
-            f"Published weights, trained on {entry.trained_on}.",
-            entry.config,
-            entry.preparation,
-            entry.trained_on,
-            (0,),
+            key=f"{published.KEY}{entry.name}",
+            title=entry.title,
+            note=f"Published weights, trained on {entry.trained_on}.",
+            config=entry.config,
+            preparation=entry.preparation,
+            trained_on=entry.trained_on,
+            steps=(0,),
         )
         for entry in published.here()
         if not too_large(entry.config)
@@ -73,13 +73,13 @@ def _presets() -> tuple[ModelChoice, ...]:
 
     return tuple(
         ModelChoice(
-            f"preset:{name}",
-            preset.title,
-            preset.summary,
-            preset.config,
-            preset.preparation,
-            None,
-            (0,),
+            key=f"preset:{name}",
+            title=preset.title,
+            note=preset.summary,
+            config=preset.config,
+            preparation=preset.preparation,
+            trained_on=None,
+            steps=(0,),
         )
         for name, preset in PRESETS.items()
         if not too_large(preset.config)
@@ -119,16 +119,16 @@ def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
     measured = "" if accuracy is None else f", {percent(accuracy)} of its test pictures right"
     dataset = None if header.train is None else header.train.dataset
     return ModelChoice(
-        f"checkpoint:{path.stem}",
-        str(card.get("title", path.stem)),
-        f"Trained on {data_title(str(dataset))}{measured}.",
-        header.config,
-        header.preparation,
-        dataset,
-        header.steps,
-        tuple((int(record["step"]), float(record["accuracy"])) for record in validated),
-        path,
-        accuracy,
+        key=f"checkpoint:{path.stem}",
+        title=str(card.get("title", path.stem)),
+        note=f"Trained on {data_title(str(dataset))}{measured}.",
+        config=header.config,
+        preparation=header.preparation,
+        trained_on=dataset,
+        steps=header.steps,
+        curve=tuple((int(record["step"]), float(record["accuracy"])) for record in validated),
+        path=path,
+        accuracy=accuracy,
     )
 
 

@@ -105,13 +105,13 @@ def _choice(name: str, entry: Entry) -> ModelChoice:
     classes = len(opened.classes)
     head = f"{classes:,} classes" if classes else "no head"
     return ModelChoice(
-        f"{KEY}{name}",
-        opened.title,
-        f"Your own weights, {head}; what they were trained on, their file does not say.",
-        opened.config,
-        opened.preparation,
-        opened.trained_on,
-        (0,),
+        key=f"{KEY}{name}",
+        title=opened.title,
+        note=f"Your own weights, {head}; what they were trained on, their file does not say.",
+        config=opened.config,
+        preparation=opened.preparation,
+        trained_on=opened.trained_on,
+        steps=(0,),
     )
 
 

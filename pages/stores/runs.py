@@ -330,16 +330,16 @@ def _choice(run: Run) -> ModelChoice | None:
     table = log(run.id).read().validation()
     best = f"best validation accuracy {percent(table[-1].max())}" if table.shape[1] else "not yet evaluated"
     return ModelChoice(
-        f"run:{run.id}",
-        name,
-        f"Trained here on {data_title(config.train.dataset)}; {best}.",
-        config.model,
-        config.preparation,
-        spoken(config.train.dataset),
-        tuple(steps),
-        tuple((int(step), float(value)) for step, value in zip(table[0], table[-1], strict=True)),
-        run.snapshot_path(steps[-1]),
-        float(table[-1].max()) if table.shape[1] else None,
+        key=f"run:{run.id}",
+        title=name,
+        note=f"Trained here on {data_title(config.train.dataset)}; {best}.",
+        config=config.model,
+        preparation=config.preparation,
+        trained_on=spoken(config.train.dataset),
+        steps=tuple(steps),
+        curve=tuple((int(step), float(value)) for step, value in zip(table[0], table[-1], strict=True)),
+        path=run.snapshot_path(steps[-1]),
+        accuracy=float(table[-1].max()) if table.shape[1] else None,
     )
 
 

@@ -262,3 +262,38 @@ def test_a_docstring_makes_no_function_long() -> None:
     lines = ["def f():", '    """A', *["    line"] * 50, '    """', *["    x = 1"] * 39]
     (function,) = ast.parse("\n".join(lines)).body
     assert isinstance(function, ast.FunctionDef) and body_lines(function) == FUNCTION_LINES
+
+
+MOST_BY_PLACE = 6  # values of a call: more have names
+FACTS = {
+    f"vitviz/{name}.py" for name in ("glossary", "models/cited", "models/pretrained_list", "plots/theme")
+}
+BY_PLACE = {"_swept"}  # the key of a cache, which takes a picture by its place
+
+
+def takes_any_number(trees: list[ast.Module]) -> set[str]:
+    """Names of functions with `*args`."""
+    functions = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return {node.name for node in functions if node.args.vararg}
+
+
+def long_calls(tree: ast.Module, allowed: set[str]) -> list[str]:
+    """'line: function' of the calls with many values and no names."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [
+        f"{node.lineno}: {ast.unparse(node.func)}"
+        for node in calls
+        if len(node.args) > MOST_BY_PLACE and ast.unparse(node.func).rpartition(".")[2] not in allowed
+    ]
+
+
+def test_many_values_have_names() -> None:
+    trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in SOURCES}
+    allowed = takes_any_number([*trees.values()]) | BY_PLACE
+    found = {name: long_calls(tree, allowed) for name, tree in trees.items() if name not in FACTS}
+    assert {name: calls for name, calls in found.items() if calls} == {}
+
+
+def test_a_long_call_is_seen() -> None:
+    tree = ast.parse("def many(*x): ...\n\n\nmany(1, 2, 3, 4, 5, 6, 7)\nnp.few(1, 2, 3, 4, 5, 6, 7)")
+    assert long_calls(tree, takes_any_number([tree])) == ["5: np.few"]

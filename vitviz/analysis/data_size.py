@@ -91,13 +91,13 @@ def curve_of(name: str, title: str, by_size: Mapping[int, Sequence[float]]) -> C
     sizes = sorted(by_size)
     values = [np.array(by_size[size]) for size in sizes]
     return Curve(
-        name,
-        title,
-        np.array(sizes),
-        np.array([value.mean() for value in values]),
-        np.array([value.min() for value in values]),
-        np.array([value.max() for value in values]),
-        np.array([len(value) for value in values]),
+        name=name,
+        title=title,
+        pictures=np.array(sizes),
+        mean=np.array([value.mean() for value in values]),
+        low=np.array([value.min() for value in values]),
+        high=np.array([value.max() for value in values]),
+        seeds=np.array([len(value) for value in values]),
     )
 
 

@@ -73,13 +73,13 @@ def variant(name: str, title: str, rows: Sequence[Row], epochs: float) -> Varian
             [epochs * updates / updates[-1], np.mean([points[:, 2] for points in whole], axis=0)]
         )
     return Variant(
-        name,
-        title,
-        curve,
-        {int(row["seed"]): float(row["test"]) for row in rows if "test" in row},
-        tuple(float(row["training_core_s"]) for row in rows if "training_core_s" in row),
-        int(rows[0]["parameters"]) if rows else 0,
-        sum("diverged" in row for row in rows),
+        name=name,
+        title=title,
+        curve=curve,
+        test={int(row["seed"]): float(row["test"]) for row in rows if "test" in row},
+        seconds=tuple(float(row["training_core_s"]) for row in rows if "training_core_s" in row),
+        parameters=int(rows[0]["parameters"]) if rows else 0,
+        diverged=sum("diverged" in row for row in rows),
     )
 
 

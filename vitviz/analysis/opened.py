@@ -175,7 +175,17 @@ def bars(
     if bias is not None:
         facts |= {"rest": rest, "bias": bias, "result": result}
         numbers = f"{_plus(total, bias) if bias else f'Σ = {signed(total, 3)}'}; {numbers}"
-    return Operation("bars", title, formula, numbers, shares[order], (), say, (len(shares),), facts)
+    return Operation(
+        kind="bars",
+        title=title,
+        formula=formula,
+        numbers=numbers,
+        values=shares[order],
+        labels=(),
+        say=say,
+        shape=(len(shares),),
+        facts=facts,
+    )
 
 
 def softmax_row(

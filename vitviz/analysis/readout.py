@@ -68,13 +68,13 @@ def answer_of(stream: NDArray[Any], readout: ReadoutWeights, kind: str, prefix: 
     logits = first if second is None else (first + second) / 2
     winner = int(logits.argmax())
     return Answer(
-        normed,
-        features,
-        logits,
-        first,
-        second,
-        readout.weight[winner] * features,
-        float(readout.bias[winner]),
+        normed=normed,
+        features=features,
+        logits=logits,
+        first=first,
+        second=second,
+        products=readout.weight[winner] * features,
+        bias=float(readout.bias[winner]),
     )
 
 

@@ -54,13 +54,13 @@ def layout(grid: Pair, window: int, shift: int) -> Layout:
     square = (window, window)
     ids = windows.region_ids(grid, square, (shift, shift))
     return Layout(
-        grid,
-        window,
-        shift,
-        ids,
-        windows.partition(windows.shifted_index(grid, square, (0, 0)), square),
-        windows.partition(windows.shifted_index(grid, square, (shift, shift)), square),
-        windows.attention_mask(ids, square),
+        grid=grid,
+        window=window,
+        shift=shift,
+        ids=ids,
+        plain=windows.partition(windows.shifted_index(grid, square, (0, 0)), square),
+        index=windows.partition(windows.shifted_index(grid, square, (shift, shift)), square),
+        mask=windows.attention_mask(ids, square),
     )
 
 

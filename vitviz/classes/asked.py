@@ -79,15 +79,15 @@ def read_asked(text: str) -> Asked | None:
         values = json.loads(text)
         kind, measure = dict(values["kind"]), dict(values["measure"])
         return Asked(
-            str(values["prompt"]),
-            _kind(str(kind.pop("kind")), kind),
-            read_measure(str(measure.pop("measure")), measure, "the class's question"),
-            str(values["about"])[:LONGEST_WORDS],
-            str(values["model"]),
-            int(values["step"]),
-            str(values["image"]),
-            float(values["crop"]),
-            Link.parse(str(values["proof"])),
+            prompt=str(values["prompt"]),
+            kind=_kind(str(kind.pop("kind")), kind),
+            measure=read_measure(str(measure.pop("measure")), measure, "the class's question"),
+            about=str(values["about"])[:LONGEST_WORDS],
+            model=str(values["model"]),
+            step=int(values["step"]),
+            image=str(values["image"]),
+            crop=float(values["crop"]),
+            proof=Link.parse(str(values["proof"])),
         )
     except (ValueError, TypeError, KeyError, AttributeError, LessonError, RecursionError):
         return None

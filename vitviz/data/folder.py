@@ -113,7 +113,15 @@ def load_folder(path: Path, image_size: int = 32, test_fraction: float = 0.2, se
         raise DatasetError(f"There is no folder {path}.")
     unlimited = PictureBudget(10**15, float("inf"))  # its owner runs this, not a visitor
     name = path.name or "folder"
-    return _collect(name, _folder_entries(path), [], image_size, test_fraction, seed, _Clock(unlimited, None))
+    return _collect(
+        name=name,
+        entries=_folder_entries(path),
+        skipped=[],
+        image_size=image_size,
+        test_fraction=test_fraction,
+        seed=seed,
+        clock=_Clock(unlimited, None),
+    )
 
 
 def load_zip(
@@ -147,7 +155,15 @@ def load_zip(
         raise DatasetError(f"This archive cannot be used: {error}.") from error
     skipped: list[Skipped] = []
     clock = _Clock(budget or PictureBudget(), progress)
-    return _collect(name, _zip_entries(archive, skipped), skipped, image_size, test_fraction, seed, clock)
+    return _collect(
+        name=name,
+        entries=_zip_entries(archive, skipped),
+        skipped=skipped,
+        image_size=image_size,
+        test_fraction=test_fraction,
+        seed=seed,
+        clock=clock,
+    )
 
 
 def _folder_entries(root: Path) -> list[_Entry]:

@@ -77,15 +77,15 @@ def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path, owner: s
     if stored + data.train_images.nbytes + data.test_images.nbytes > MAX_STORED_BYTES:
         raise DatasetError("This server has no room for another set of pictures now; try again later.")
     note = OwnNote(
-        name,
-        title,
-        data.picture_shape[0],
-        data.classes,
-        _counts(data.labels_of("train"), len(data.classes)),
-        _counts(data.labels_of("test"), len(data.classes)),
-        len(pictures.skipped),
-        tuple(f"{skipped.name}: {skipped.reason}" for skipped in pictures.skipped[:MOST_NAMED]),
-        owner,
+        name=name,
+        title=title,
+        image_size=data.picture_shape[0],
+        classes=data.classes,
+        train_counts=_counts(data.labels_of("train"), len(data.classes)),
+        test_counts=_counts(data.labels_of("test"), len(data.classes)),
+        left_out=len(pictures.skipped),
+        reasons=tuple(f"{skipped.name}: {skipped.reason}" for skipped in pictures.skipped[:MOST_NAMED]),
+        owner=owner,
     )
     arrays, words = _files(name, runs_folder)
     try:

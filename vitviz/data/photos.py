@@ -41,7 +41,15 @@ def photos_dataset() -> Dataset:
                 crops.append(_cut(pictures[name], window(height, width, share, per_side, place)))
                 names.append(titles[name])
     nothing = np.empty((0, CROP_PX, CROP_PX, 3), np.uint8)
-    return Dataset("photos", nothing, None, np.stack(crops), None, (), tuple(names))
+    return Dataset(
+        name="photos",
+        train_images=nothing,
+        train_labels=None,
+        test_images=np.stack(crops),
+        test_labels=None,
+        classes=(),
+        test_names=tuple(names),
+    )
 
 
 def window(height: int, width: int, share: float, per_side: int, place: int) -> Box:

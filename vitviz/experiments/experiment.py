@@ -103,7 +103,15 @@ def collected(experiment: Experiment, folder: Path, command: str) -> Result:
         for row in wanted
     )
     missing = len(experiment.cells) - len(wanted)
-    return Result(experiment.name, experiment.title, command, experiment.settings, made, rows, missing)
+    return Result(
+        name=experiment.name,
+        title=experiment.title,
+        command=command,
+        settings=experiment.settings,
+        made=made,
+        rows=rows,
+        missing=missing,
+    )
 
 
 def _begun(folder: Path) -> set[str]:

@@ -104,13 +104,13 @@ def _read(path: Path, modified_ns: int, size: int) -> Result:
         values = json.loads(path.read_bytes())
         made = tuple(Made(**entry) for entry in values["made"])
         return Result(
-            values["name"],
-            values["title"],
-            values["command"],
-            values["settings"],
-            made,
-            tuple(values["rows"]),
-            values["missing"],
+            name=values["name"],
+            title=values["title"],
+            command=values["command"],
+            settings=values["settings"],
+            made=made,
+            rows=tuple(values["rows"]),
+            missing=values["missing"],
         )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultError(f"{path.name} is damaged: {error}") from error

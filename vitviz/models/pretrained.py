@@ -100,14 +100,17 @@ def _assembled(
     model = empty_model(config)  # no time for random weights that are replaced at once
     load_into(model, state, entry.name)
     return LoadedModel(
-        model,
-        config,
-        replace(entry.preparation, image_size=side),
-        imagenet_classes() if config.num_classes == 1000 else tuple(map(str, range(config.num_classes))),
-        entry.title,
-        entry.trained_on,
-        0,
-        f"{digest}:{entry.name}@{side}",  # one file may be opened as two models that prepare pictures differently
+        model=model,
+        config=config,
+        preparation=replace(entry.preparation, image_size=side),
+        classes=imagenet_classes()
+        if config.num_classes == 1000
+        else tuple(map(str, range(config.num_classes))),
+        title=entry.title,
+        trained_on=entry.trained_on,
+        step=0,
+        # One file may be opened as two models that prepare pictures differently.
+        digest=f"{digest}:{entry.name}@{side}",
     )
 
 

@@ -68,14 +68,14 @@ def offer(entry: Pretrained) -> Offer:
     """What is to say about an entry now."""
     path, classes = weights_file(entry), entry.config.num_classes
     return Offer(
-        entry.name,
-        entry.title,
-        published_megabytes(entry.config),
-        f"{classes:,} classes" if classes else "no classes",
-        entry.trained_on,
-        entry.url,
-        path,
-        path if is_whole(path) else None,
+        name=entry.name,
+        title=entry.title,
+        megabytes=published_megabytes(entry.config),
+        knows=f"{classes:,} classes" if classes else "no classes",
+        trained_on=entry.trained_on,
+        url=entry.url,
+        path=path,
+        cached=path if is_whole(path) else None,
     )
 
 

@@ -153,16 +153,16 @@ def _vit_block(vit: VisionTransformer, found: Capture, layer: int) -> Attended:
     row_of, rows = answer_rows(attn, config.prefix_tokens, config.readout)
     second = answer_rows(attn, config.prefix_tokens, "cls", "dist")[1] if config.distilled else None
     return Attended(
-        layer + 1,
-        0,
-        config.num_heads,
-        row_of,
-        rows,
-        second,
-        strongest_keys(attn),
-        entering,
-        np.stack([found[f"{name}.attn_out"][0] * attn_gain, found[f"{name}.mlp_out"][0] * mlp_gain]),
-        np.stack([found[f"{name}.mid"][0], found[name][0]]),
+        layer=layer + 1,
+        stage=0,
+        heads=config.num_heads,
+        row_of=row_of,
+        rows=rows,
+        second=second,
+        strongest=strongest_keys(attn),
+        entering=entering,
+        added=np.stack([found[f"{name}.attn_out"][0] * attn_gain, found[f"{name}.mlp_out"][0] * mlp_gain]),
+        stream=np.stack([found[f"{name}.mid"][0], found[name][0]]),
     )
 
 
@@ -281,19 +281,19 @@ def _swin_block(model: LoadedModel, found: Capture, layer: int) -> list[Part]:
     of_windows = rows_of_windows(attn, index)
     plan = model.swin.block(at.stage, at.block).plan((rows, cols))
     content = Attended(
-        layer,
-        at.stage + 1,
-        config.num_heads[at.stage],
-        "received",
-        received(attn, index),
-        None,
-        strongest_keys(of_windows.rows, of_windows.slots[of_windows.window_of]),
-        flat,
-        np.stack([found[f"{name}.{part}"][0].reshape(shape) for part in ("attn_out", "mlp_out")]),
-        np.stack([found[part][0].reshape(shape) for part in (f"{name}.mid", name)]),
-        of_windows.window_of,
-        plan.window,
-        any(plan.shift),
+        layer=layer,
+        stage=at.stage + 1,
+        heads=config.num_heads[at.stage],
+        row_of="received",
+        rows=received(attn, index),
+        second=None,
+        strongest=strongest_keys(of_windows.rows, of_windows.slots[of_windows.window_of]),
+        entering=flat,
+        added=np.stack([found[f"{name}.{part}"][0].reshape(shape) for part in ("attn_out", "mlp_out")]),
+        stream=np.stack([found[part][0].reshape(shape) for part in (f"{name}.mid", name)]),
+        window=of_windows.window_of,
+        window_grid=plan.window,
+        shifted=any(plan.shift),
     )
     return [*parts, Part(f"block.{layer}", shape, shape, "tokens × C", tokens, content)]
 

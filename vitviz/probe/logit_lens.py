@@ -24,13 +24,13 @@ def readout_weights(model: VisionTransformer) -> ReadoutWeights:
         raise ValueError(f"the model must have a head for classes, received {type(head).__name__}")
     gain, shift = (norm.weight, norm.bias) if isinstance(norm, nn.LayerNorm) else (None, None)
     return ReadoutWeights(
-        None if gain is None else as_array(gain),
-        None if shift is None else as_array(shift),
-        model.config.norm_eps,
-        as_array(head.weight),
-        as_array(head.bias),
-        None if second is None else as_array(second.weight),
-        None if second is None else as_array(second.bias),
+        gain=None if gain is None else as_array(gain),
+        shift=None if shift is None else as_array(shift),
+        eps=model.config.norm_eps,
+        weight=as_array(head.weight),
+        bias=as_array(head.bias),
+        dist_weight=None if second is None else as_array(second.weight),
+        dist_bias=None if second is None else as_array(second.bias),
     )
 
 

@@ -133,14 +133,14 @@ def open_classes(scene: Scene) -> Opened:
     names = scene.model.classes
     scores = np.log(np.maximum(logits, 1e-30)) if logits is probabilities else logits
     step = softmax_row(
-        "Softmax of the scores",
-        "p = exp(s − s_max) / Σ exp(s − s_max)",
-        logits,
-        scores,
-        probabilities,
-        np.arange(len(logits)),
-        lambda i: names[i],
-        "classes",
+        title="Softmax of the scores",
+        formula="p = exp(s − s_max) / Σ exp(s − s_max)",
+        dots=logits,
+        scores=scores,
+        weights=probabilities,
+        keys=np.arange(len(logits)),
+        name=lambda i: names[i],
+        of="classes",
     )
     columns = {"score": logits, "probability": probabilities}
     return opened_of(

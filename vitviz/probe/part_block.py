@@ -95,19 +95,19 @@ def _in_vit(
     names = ("input", "attn_added", "mid", "mlp_added", "output")
     entering, attention, between, mlp, leaving = (record[name][token] for name in names)
     return TokenInBlock(
-        rows,
-        np.arange(rows.shape[1]),
-        record["q"][chosen, token],
-        record["k"][chosen],
-        record["v"][chosen],
-        record["scores"][chosen, token],
-        rows[chosen],
-        (entering, attention, between, mlp, leaving),
-        (record["norm1"][token], record["norm2"][token]),
-        record["mlp_hidden"][token],
-        form.scale,
-        False,
-        form.pre_norm,
+        rows=rows,
+        keys=np.arange(rows.shape[1]),
+        query=record["q"][chosen, token],
+        key=record["k"][chosen],
+        value=record["v"][chosen],
+        scores=record["scores"][chosen, token],
+        weights=rows[chosen],
+        stream=(entering, attention, between, mlp, leaving),
+        norms=(record["norm1"][token], record["norm2"][token]),
+        hidden=record["mlp_hidden"][token],
+        scale=form.scale,
+        biased=False,
+        pre_norm=form.pre_norm,
     ), chosen
 
 
@@ -132,19 +132,19 @@ def _in_swin(
     entering, attention, between, mlp, leaving, hidden = vectors
     block = model.swin.block(at.stage, at.block)
     return TokenInBlock(
-        rows,
-        index[window][inside],
-        q[slot],
-        k[inside],
-        v[inside],
-        scores[slot, inside],
-        attn[slot, inside],
-        (entering, attention, between, mlp, leaving),
-        (_normed_by(block.norm1, entering), _normed_by(block.norm2, between)),
-        hidden,
-        float(config.embed_dim * 2**at.stage // config.num_heads[at.stage]) ** -0.5,
-        True,
-        True,
+        rows=rows,
+        keys=index[window][inside],
+        query=q[slot],
+        key=k[inside],
+        value=v[inside],
+        scores=scores[slot, inside],
+        weights=attn[slot, inside],
+        stream=(entering, attention, between, mlp, leaving),
+        norms=(_normed_by(block.norm1, entering), _normed_by(block.norm2, between)),
+        hidden=hidden,
+        scale=float(config.embed_dim * 2**at.stage // config.num_heads[at.stage]) ** -0.5,
+        biased=True,
+        pre_norm=True,
     ), chosen
 
 
@@ -169,14 +169,14 @@ def _attention(
         operations.append(normed("LayerNorm", "y = LN(z)", entering, found.norms[0], shape))
     bias = " + b" if found.biased else ""
     row = softmax_row(
-        f"One softmax row, head {head + 1}",
-        f"s = q·k × {found.scale:.3f}{bias},  a = exp(s − s_max) / Σ exp(s − s_max)",
-        found.key @ found.query,
-        found.scores,
-        found.weights,
-        found.keys,
-        name,
-        "keys",
+        title=f"One softmax row, head {head + 1}",
+        formula=f"s = q·k × {found.scale:.3f}{bias},  a = exp(s − s_max) / Σ exp(s − s_max)",
+        dots=found.key @ found.query,
+        scores=found.scores,
+        weights=found.weights,
+        keys=found.keys,
+        name=name,
+        of="keys",
     )
     mixed = found.weights @ found.value
     value = vector(

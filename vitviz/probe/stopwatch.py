@@ -56,11 +56,11 @@ def time_model(model: nn.Module, in_chans: int, side_px: int, *, random: bool) -
     repeats = min(MOST, max(FEWEST, round(ENOUGH_S / max(first, 1e-6))))
     taken = seconds(lambda: model(picture), repeats)
     return Timing(
-        statistics.median(taken),
-        min(taken),
-        max(taken),
-        repeats,
-        held_bytes(lambda: model(picture)),
-        torch.get_num_threads(),
-        random,
+        median_s=statistics.median(taken),
+        low_s=min(taken),
+        high_s=max(taken),
+        repeats=repeats,
+        held_bytes=held_bytes(lambda: model(picture)),
+        threads=torch.get_num_threads(),
+        random=random,
     )

@@ -75,13 +75,13 @@ def assemble(run: Run, most_steps: int | None = None) -> Checkpoint:
         steps = [steps[i] for i in chosen]
     parts = [load_checkpoint(run.snapshot_path(step), step) for step in steps]
     return Checkpoint(
-        config.model,
-        config.preparation,
-        config.train,
-        parts[-1].classes,
-        history(run),
-        {step: part.snapshots[step] for step, part in zip(steps, parts, strict=True)},
-        {"title": config.name, "preset": config.preset, "seed": config.train.seed},
+        config=config.model,
+        preparation=config.preparation,
+        train=config.train,
+        classes=parts[-1].classes,
+        history=history(run),
+        snapshots={step: part.snapshots[step] for step, part in zip(steps, parts, strict=True)},
+        card={"title": config.name, "preset": config.preset, "seed": config.train.seed},
     )
 
 
@@ -129,13 +129,13 @@ def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> C
         "not_for": NOT_FOR,
     }
     return Checkpoint(
-        checkpoint.config,
-        checkpoint.preparation,
-        checkpoint.train,
-        checkpoint.classes,
-        checkpoint.history,
-        stored,
-        card,
+        config=checkpoint.config,
+        preparation=checkpoint.preparation,
+        train=checkpoint.train,
+        classes=checkpoint.classes,
+        history=checkpoint.history,
+        snapshots=stored,
+        card=card,
     )
 
 

@@ -199,16 +199,16 @@ class Trainer:
         speed = self.config.batch_size * len(self._speed) / max(sum(self._speed), 1e-9)
         seen = self.step * self.config.batch_size
         return StepRecord(
-            self.step,
-            self.epoch,
-            seen,
-            loss,
-            self._accuracy,
-            self._rate,
-            self.weight_decay,
-            norm,
-            speed,
-            self.seconds,
+            step=self.step,
+            epoch=self.epoch,
+            seen=seen,
+            loss=loss,
+            accuracy=self._accuracy,
+            learning_rate=self._rate,
+            weight_decay=self.weight_decay,
+            gradient_norm=norm,
+            images_per_second=speed,
+            seconds=self.seconds,
         )
 
     def snapshot(self) -> Snapshot:
@@ -339,14 +339,14 @@ def _evaluation(trainer: Trainer, split: str, logits: Tensor, labels: Tensor, ex
     classes = logits.shape[1]
     confusion = torch.bincount(labels * classes + guesses, minlength=classes**2).view(classes, classes)
     return Evaluation(
-        "test" if split == "test" else "validation",
-        trainer.step,
-        trainer.epoch,
-        (guesses == labels).double().mean().item(),
-        F.cross_entropy(logits, labels).item(),
-        len(labels),
-        trainer.seconds,
-        confusion.tolist() if exact else [],
+        split="test" if split == "test" else "validation",
+        step=trainer.step,
+        epoch=trainer.epoch,
+        accuracy=(guesses == labels).double().mean().item(),
+        loss=F.cross_entropy(logits, labels).item(),
+        images=len(labels),
+        seconds=trainer.seconds,
+        confusion=confusion.tolist() if exact else [],
     )
 
 

@@ -87,16 +87,16 @@ def config_from_values(values: dict[str, Any]) -> RunConfig:
         raise ValueError("model, preparation and train are of the wrong kind")
     lease = values.get("lease_s")
     return RunConfig(
-        model,
-        preparation,
-        train,
-        clean_name(values.get("name", "run")),
-        None if values.get("preset") is None else str(values["preset"]),
-        str(values.get("owner", "")),
-        None if lease is None else float(lease),
-        float(values.get("created", 0.0)),
-        str(values.get("commit", ""))[:80],
-        tuple(_member(entry) for entry in values.get("members", ())),
+        model=model,
+        preparation=preparation,
+        train=train,
+        name=clean_name(values.get("name", "run")),
+        preset=None if values.get("preset") is None else str(values["preset"]),
+        owner=str(values.get("owner", "")),
+        lease_s=None if lease is None else float(lease),
+        created=float(values.get("created", 0.0)),
+        commit=str(values.get("commit", ""))[:80],
+        members=tuple(_member(entry) for entry in values.get("members", ())),
     )
 
 

@@ -23,13 +23,13 @@ def save_snapshot(run: Run, config: RunConfig, classes: tuple[str, ...], snapsho
     save_checkpoint(
         run.directory / "snapshots" / f"{snapshot.step:08d}.safetensors",
         Checkpoint(
-            config.model,
-            config.preparation,
-            config.train,
-            classes,
-            [],
-            {snapshot.step: snapshot.state},
-            card,
+            config=config.model,
+            preparation=config.preparation,
+            train=config.train,
+            classes=classes,
+            history=[],
+            snapshots={snapshot.step: snapshot.state},
+            card=card,
         ),
     )
 

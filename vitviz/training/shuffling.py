@@ -77,13 +77,13 @@ class ShuffleTest:
         classes = len(trainer.data.classes)
         counts = torch.bincount(whole.labels * classes + guesses, minlength=classes**2)
         return Shuffled(
-            "validation",
-            snapshot.step,
-            snapshot.epoch,
-            (guesses == whole.labels).double().mean().item(),
-            (astray == mixed.labels).double().mean().item(),
-            len(whole),
-            counts.view(classes, classes).tolist(),
+            split="validation",
+            step=snapshot.step,
+            epoch=snapshot.epoch,
+            accuracy=(guesses == whole.labels).double().mean().item(),
+            shuffled=(astray == mixed.labels).double().mean().item(),
+            images=len(whole),
+            confusion=counts.view(classes, classes).tolist(),
         )
 
     def at_end(self, trainer: Trainer, test: Evaluation) -> Shuffled:
@@ -94,4 +94,12 @@ class ShuffleTest:
         mixed = self._mixed_test
         astray = predict(model.to(trainer.device).eval(), mixed, normalise, trainer.device).argmax(dim=1)
         found = (astray == mixed.labels).double().mean().item()
-        return Shuffled("test", test.step, test.epoch, test.accuracy, found, test.images, [*test.confusion])
+        return Shuffled(
+            split="test",
+            step=test.step,
+            epoch=test.epoch,
+            accuracy=test.accuracy,
+            shuffled=found,
+            images=test.images,
+            confusion=[*test.confusion],
+        )

@@ -28,7 +28,15 @@ def start_file(source: LoadedModel) -> bytes:
     }
     card = {"title": source.title, "digest": source.digest}
     return checkpoint_bytes(
-        Checkpoint(source.config, source.preparation, None, source.classes, [], {source.step: state}, card)
+        Checkpoint(
+            config=source.config,
+            preparation=source.preparation,
+            train=None,
+            classes=source.classes,
+            history=[],
+            snapshots={source.step: state},
+            card=card,
+        )
     )
 
 

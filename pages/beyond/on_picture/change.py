@@ -133,16 +133,16 @@ def changed_of(of: Compared, change: str, setting: Setting) -> plots.Changed:
     frames = _series(of.image, of.preparation, of.offset, change, setting)
     chosen = CHANGES[change]
     return plots.Changed(
-        change,
-        chosen.title,
-        chosen.values,
-        chosen.start,
-        frames,
-        tuple(round(float(value)) for value in changes.border_colour(of.seen)),
-        np.stack([changes.order_of(of.grain_px, value, setting.seed) for value in chosen.values])
+        name=change,
+        title=chosen.title,
+        values=chosen.values,
+        start=chosen.start,
+        frames=frames,
+        border=tuple(round(float(value)) for value in changes.border_colour(of.seen)),
+        orders=np.stack([changes.order_of(of.grain_px, value, setting.seed) for value in chosen.values])
         if change == "shuffle"
         else None,
-        changes.noise_of(of.grain_px, setting.seed) if change == "noise" else None,
+        noise=changes.noise_of(of.grain_px, setting.seed) if change == "noise" else None,
     )
 
 

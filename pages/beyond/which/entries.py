@@ -38,18 +38,18 @@ def _shipped(choice: ModelChoice) -> Entry | None:
     data = title(choice.trained_on)
     seconds, images = card.get("seconds"), int(card.get("test_images", 0))
     return Entry(
-        choice.key,
-        choice.title,
-        family_of(choice.config, data),
-        choice.config,
-        choice.preparation.image_size,
-        choice.trained_on,
-        choice.accuracy,
-        images,
-        f"measured here on {images:,} test pictures, {card.get('date', 'undated')}",
-        data,
-        training_pictures(header.history),
-        float(seconds) if isinstance(seconds, int | float) else None,
+        key=choice.key,
+        title=choice.title,
+        family=family_of(choice.config, data),
+        config=choice.config,
+        side_px=choice.preparation.image_size,
+        test_set=choice.trained_on,
+        accuracy=choice.accuracy,
+        pictures=images,
+        source=f"measured here on {images:,} test pictures, {card.get('date', 'undated')}",
+        trained_on=data,
+        training_pictures=training_pictures(header.history),
+        training_s=float(seconds) if isinstance(seconds, int | float) else None,
     )
 
 
@@ -74,17 +74,19 @@ def _weights() -> list[Entry]:
         source = "no head for classes" if top1 is None else cited.source(entry.name)
         found.append(
             Entry(
-                f"pretrained:{entry.name}",
-                entry.title,
-                family_of(entry.config, entry.trained_on) if not entry.name.startswith("deit") else "DeiT",
-                entry.config,
-                entry.opens_at_px,
-                IMAGENET,
-                None if top1 is None else top1 / 100,
-                0,
-                source,
-                entry.trained_on,
-                cited.TRAINING_PICTURES.get(entry.trained_on),
+                key=f"pretrained:{entry.name}",
+                title=entry.title,
+                family=family_of(entry.config, entry.trained_on)
+                if not entry.name.startswith("deit")
+                else "DeiT",
+                config=entry.config,
+                side_px=entry.opens_at_px,
+                test_set=IMAGENET,
+                accuracy=None if top1 is None else top1 / 100,
+                pictures=0,
+                source=source,
+                trained_on=entry.trained_on,
+                training_pictures=cited.TRAINING_PICTURES.get(entry.trained_on),
             )
         )
     return found
@@ -94,17 +96,17 @@ def _paper() -> list[Entry]:
     """The ViT paper's three, whose weights of JFT-300M were never published, at the size they were fine-tuned at."""
     return [
         Entry(
-            f"paper:{one.preset}:{one.data}",
-            f"{one.name}, {one.side_px} px, {one.data}",
-            one.family,
-            replace(PRESETS[one.preset].config, image_size=one.side_px),
-            one.side_px,
-            IMAGENET,
-            one.accuracy["ImageNet"] / 100,
-            0,
-            cited.VIT_PAPER,
-            one.data,
-            cited.TRAINING_PICTURES.get(one.data),
+            key=f"paper:{one.preset}:{one.data}",
+            title=f"{one.name}, {one.side_px} px, {one.data}",
+            family=one.family,
+            config=replace(PRESETS[one.preset].config, image_size=one.side_px),
+            side_px=one.side_px,
+            test_set=IMAGENET,
+            accuracy=one.accuracy["ImageNet"] / 100,
+            pictures=0,
+            source=cited.VIT_PAPER,
+            trained_on=one.data,
+            training_pictures=cited.TRAINING_PICTURES.get(one.data),
             core_days=one.core_days,
         )
         for one in cited.TRANSFERS

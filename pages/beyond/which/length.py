@@ -92,7 +92,16 @@ def _draw_formula(chosen: Choice) -> None:
     at = (float(chosen.count), f"N = {chosen.count:,}")
     titles = ("tokens N, and the side", "multiply-adds", "")
     page.figure(
-        plots.lines_figure(tokens, lines, _labels(), titles, nouns.mode(), 360, at), "which_model.length"
+        plots.lines_figure(
+            tokens=tokens,
+            lines=lines,
+            labels=_labels(),
+            titles=titles,
+            mode=nouns.mode(),
+            height_px=360,
+            at=at,
+        ),
+        "which_model.length",
     )
     page.caption(describe(chosen))
 

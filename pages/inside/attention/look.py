@@ -102,7 +102,17 @@ def choose(subject: Subject) -> Look:
             opacity = controls.slider(Look.key("opacity"), "Opacity", 0.1, 1.0, 0.9, 0.05)
             ground = choose_ground(subject)
             grid = controls.toggle(Look.key("grid"), "Patch grid", True)
-    return Look(layer, head, direction, style, scale, share, opacity, grid, ground)
+    return Look(
+        layer=layer,
+        head=head,
+        direction=direction,
+        style=style,
+        scale=scale,
+        share=share,
+        opacity=opacity,
+        grid=grid,
+        ground=ground,
+    )
 
 
 def layer_and_head(subject: Subject) -> tuple[int, Head]:

@@ -136,7 +136,15 @@ def draw_heads(shown: Shown, whole: film.Film | None) -> None:
             HeadSeries(base.label, np.tile(base.values, repeat), np.tile(base.spread, repeat), base.offsets)
         )
     axis, unit = AXES[chosen.measure], UNITS[chosen.measure]
-    data = heads_view(plotted, steps, axis, unit, lines(shown), shown.layout.patch_px, model.step)
+    data = heads_view(
+        series=plotted,
+        steps=steps,
+        axis=axis,
+        unit=unit,
+        lines=lines(shown),
+        patch_px=shown.layout.patch_px,
+        shown_step=model.step,
+    )
     picked = head_distance(data, key="attention_distance.heads")
     if picked is not None:
         OneHead.change(layer=picked[0] + 1, head=picked[1] + 1)

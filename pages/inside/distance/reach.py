@@ -90,7 +90,15 @@ def draw_swin(model: LoadedModel) -> None:
         f"{AXES['distance'].removesuffix(', px')} inside windows, px",
         as_swin(model.config).patch_size,
     )
-    data = heads_view(plotted, (model.step,), axis, "px", [], patch_px, model.step)
+    data = heads_view(
+        series=plotted,
+        steps=(model.step,),
+        axis=axis,
+        unit="px",
+        lines=[],
+        patch_px=patch_px,
+        shown_step=model.step,
+    )
     head_distance(data, key="attention_distance.heads")
     now = found.mean(axis=0)
     page.caption(

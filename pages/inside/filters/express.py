@@ -53,7 +53,15 @@ def draw() -> None:
         ("DCT", "cosine waves, as in JPEG", waves),
     ]
     k, pinned = min(8, len(own.basis)), nouns.current().pin.cell((layout, layout))
-    payload = plots.rebuilding(prepared.shown, config.patch_size, named, std, mean, k, pinned)
+    payload = plots.rebuilding(
+        shown=prepared.shown,
+        patch_px=config.patch_size,
+        rebuilt=named,
+        scale=std,
+        shift=mean,
+        k=k,
+        patch=pinned,
+    )
     rebuild_view(payload, key="filters.rebuild")
     page.caption(describe(own, best, waves))
     page.shapes(patches=(layout**2, *own.basis.shape[1:]), E=weights.shape)

@@ -89,17 +89,17 @@ def current(chosen: Choice) -> Cut:
     prepared = nouns.prepared(replace(loaded.preparation, image_size=chosen.image_px))
     key = (loaded.digest, now.offset, chosen.image_px, chosen.patch_px)
     return Cut(
-        choice,
-        now.image,
-        key,
-        model,
-        config,
-        own_patch,
-        own_size,
-        loaded.classes,
-        prepared.input,
-        prepared.shown,
-        _embedded(now.image, key, model, prepared.input),
+        choice=choice,
+        image=now.image,
+        key=key,
+        model=model,
+        config=config,
+        own_patch=own_patch,
+        own_size=own_size,
+        classes=loaded.classes,
+        values=prepared.input,
+        shown=prepared.shown,
+        found=_embedded(now.image, key, model, prepared.input),
     )
 
 

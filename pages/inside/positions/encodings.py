@@ -116,7 +116,17 @@ def _of_model(choice: ModelChoice, *, own: bool) -> Table:
         wanted = nouns.current().step if own else steps[-1]
         frame = int(np.abs(np.array(steps) - wanted).argmin())
         moments = films.moments(choice, steps)
-        return Table(title, where, "learned", config.grid, tables, moments, frame, trained=trained, own=own)
+        return Table(
+            title=title,
+            note=where,
+            kind="learned",
+            grid=config.grid,
+            tables=tables,
+            moments=moments,
+            frame=frame,
+            trained=trained,
+            own=own,
+        )
     table = _still(choice, config)
     note = where if trained or config.positions != "learned" else f"{where} · random weights"
     return Table(title, note, _KINDS[config.positions], config.grid, table[None], [""], trained=trained)

@@ -58,7 +58,15 @@ def draw() -> None:
     kind = table.kind
     exponents = positions.exponents(cast(positions.Encoding, kind), table.now.shape[1])
     position = nouns.current().pin.cell(table.grid)
-    payload = plots.table(table.now, kind, table.grid, base, exponents, encodings.picture(), position)
+    payload = plots.table(
+        values=table.now,
+        kind=kind,
+        grid=table.grid,
+        base=base,
+        exponents=exponents,
+        shown=encodings.picture(),
+        position=position,
+    )
     table_view(payload, key="positions.table")
     page.caption(describe(table, base))
     page.shapes(p=table.now.shape)

@@ -138,13 +138,13 @@ def _variant(title: str, members: Sequence[Run]) -> Variant:
         seed: float(log.test["accuracy"]) for seed, log in logs.items() if log.test is not None
     }
     return Variant(
-        members[0].directory.name,
-        title,
-        _mean_curve([log.validation()[[1, -1]] for log in logs.values()]),
-        tested,
-        tuple(member.status().seconds for member in members),
-        sum(tally.parameters(members[0].config().model).values()),
-        sum(any(event.get("event") == "diverged" for event in log.events) for log in logs.values()),
+        name=members[0].directory.name,
+        title=title,
+        curve=_mean_curve([log.validation()[[1, -1]] for log in logs.values()]),
+        test=tested,
+        seconds=tuple(member.status().seconds for member in members),
+        parameters=sum(tally.parameters(members[0].config().model).values()),
+        diverged=sum(any(event.get("event") == "diverged" for event in log.events) for log in logs.values()),
     )
 
 

@@ -136,13 +136,15 @@ def _labels(shown: list[Run]) -> list[RunLabel]:
             total = {"seconds": config.train.seconds}
         labels.append(
             RunLabel(
-                run.id,
-                config.name,
-                i,
-                total,
-                None if found is None else found[0],
-                found is not None and found[1] == top,
-                [(step, f"{SHORT[name]} {now:g}") for step, name, _, now in _changed(run, runs.log(run.id))],
+                id=run.id,
+                name=config.name,
+                color=i,
+                total=total,
+                best_step=None if found is None else found[0],
+                leads=found is not None and found[1] == top,
+                changes=[
+                    (step, f"{SHORT[name]} {now:g}") for step, name, _, now in _changed(run, runs.log(run.id))
+                ],
             )
         )
     return labels
