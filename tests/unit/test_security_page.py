@@ -1,4 +1,4 @@
-"""SECURITY.md promises nothing that no test holds: every test that it names is there."""
+"""SECURITY.md promises nothing that no test holds: every test that it names is there, and .ci/run runs it."""
 
 from __future__ import annotations
 
@@ -39,3 +39,14 @@ def test_every_line_of_its_tables_names_a_test() -> None:
     rows = [line for line in (ROOT / "SECURITY.md").read_text().splitlines() if line.startswith("| ")]
     promises = [row for row in rows if not row.startswith(("| Promise", "| Tried", "| Entry"))]
     assert promises and all("`tests/" in row for row in promises)
+
+
+def test_ci_runs_every_test_once() -> None:
+    script = (ROOT / ".ci" / "run").read_text()
+    first = re.search(r'^test_ -m "not alone" (.+) \|\|', script, re.MULTILINE)
+    assert first
+    others = re.findall(r"--ignore(?:-glob='\*/|=)([\w/*.]+)", script)
+    assert first[1].split() == others
+    assert re.search(r"^test_ -n 0 -m alone tests/browser \|\|", script, re.MULTILINE)
+    alone = [path for path in (ROOT / "tests").rglob("test_*.py") if "pytest.mark.alone" in path.read_text()]
+    assert {path.parent.name for path in alone if path != Path(__file__)} == {"browser"}
