@@ -297,3 +297,16 @@ def test_many_values_have_names() -> None:
 def test_a_long_call_is_seen() -> None:
     tree = ast.parse("def many(*x): ...\n\n\nmany(1, 2, 3, 4, 5, 6, 7)\nnp.few(1, 2, 3, 4, 5, 6, 7)")
     assert long_calls(tree, takes_any_number([tree])) == ["5: np.few"]
+
+
+SESSION_KEY = re.compile(r"[a-z_]+\._[a-z_]+")  # 'page._name': of a page alone, in no link
+
+
+def test_a_key_of_the_session_is_spelt_in_one_file() -> None:
+    homes: dict[str, set[str]] = {}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                if SESSION_KEY.fullmatch(node.value):
+                    homes.setdefault(node.value, set()).add(path.name)
+    assert len(homes) > 40 and {key: files for key, files in homes.items() if len(files) > 1} == {}

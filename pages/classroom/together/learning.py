@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.classroom.together import teaching, way_in
+from pages.classroom.together import nickname, teaching, way_in
 from pages.shell import following, page
 from pages.shell.following import Place
-from vitviz.classes.classes import LONGEST_NAME, clean_name
 
 
 def draw(place: Place) -> None:
@@ -17,14 +16,7 @@ def draw(place: Place) -> None:
             ":material/hourglass_top: You are in. This page changes as soon as your teacher shows one."
         )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input(
-            "Nickname, if you want one",
-            following.name(),
-            key="class_room._name",
-            max_chars=LONGEST_NAME,
-            on_change=_named,
-            help="Stands beside your run on the board of a challenge, and nowhere else.",
-        )
+        nickname.draw(on_change=nickname.take)
         st.button(
             "Leave the class", key="class_room.leave", icon=":material/logout:", on_click=following.leave
         )
@@ -32,7 +24,3 @@ def draw(place: Place) -> None:
     teaching.challenged(place)
     with st.expander("Bring somebody in", icon=":material/qr_code_2:"):
         way_in.draw(place.code)
-
-
-def _named() -> None:
-    following.call_me(clean_name(st.session_state["class_room._name"]))

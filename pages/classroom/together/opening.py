@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.classroom.together import nickname
 from pages.shell import following, nouns, page
 from pages.stores import classes, visit
-from vitviz.classes.classes import LONGEST_NAME, clean_name
 from vitviz.classes.codes import spaced
 from vitviz.classes.database import ClassError
 from vitviz.words import plain
@@ -57,13 +57,7 @@ def _mine() -> list[str]:
 def _join() -> None:
     with st.form("class_room.join", border=False):
         st.text_input("Code of the class", key="class_room._code", max_chars=16, placeholder="K7Q M4T")
-        st.text_input(
-            "Nickname, if you want one",
-            following.name(),
-            key="class_room._name",
-            max_chars=LONGEST_NAME,
-            help="Stands beside your run on the board of a challenge, and nowhere else.",
-        )
+        nickname.draw()
         st.form_submit_button("Join", icon=":material/login:", on_click=_joined)
 
 
@@ -78,7 +72,7 @@ def _open() -> None:
 
 
 def _joined() -> None:
-    following.call_me(clean_name(st.session_state["class_room._name"]))
+    nickname.take()
     code = st.session_state["class_room._code"]
     if code.strip():
         _enter(code)
