@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.shell.registry import PAGES
 from tests.browser.conftest import lead, open_drawers
 from tests.hostile import strangers_run
 from tests.unit.training_helpers import digits_run
@@ -17,9 +16,22 @@ from vitviz.training.runs import Run
 from vitviz.training.session import Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-# Every page, and the views that write the names of classes into a picture.
-ADDRESSES = ("", *(entry.slug for entry in PAGES if entry.slug != "home")) + tuple(
-    f"attention?attention.view={view}" for view in ("methods", "ablate", "depth", "truth")
+# What draws by itself, in a view's code or Plotly's; tests/pages/test_hostile_words.py reads what Streamlit draws, on
+# every page in every view.
+ADDRESSES = (
+    "",
+    "patches",
+    "filters",
+    "positions",
+    "block",
+    "attention",
+    *(f"attention?attention.view={view}" for view in ("methods", "ablate", "depth", "truth")),
+    "attention_distance",
+    "layers",
+    "data",
+    "live_lab",
+    "swin",
+    "distillation",
 )
 FOUND = """() => [...document.querySelectorAll('img, a, source, iframe')]
   .map((part) => `${part.tagName} ${part.src || part.href?.baseVal || part.href || ''}`)

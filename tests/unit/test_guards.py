@@ -106,8 +106,9 @@ def test_a_file_has_its_own_time(uploads: MemoryUploadedFileManager, monkeypatch
     monkeypatch.setattr(guards, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     asked: list[float] = []
     monkeypatch.setattr(
-        guards.threading, "Timer", lambda s, *_: asked.append(s) or SimpleNamespace(start=int)
+        guards, "_sweep_in", lambda s, _: asked.append(s) or uploads.__dict__.update(sweeper=1)
     )
+    monkeypatch.setattr(guards, "_SWEEPER", "sweeper")
     put(uploads, "a", "first", 1)
     clock[0] = 100.0
     put(uploads, "b", "second", 1)
@@ -243,7 +244,7 @@ def test_a_callback_that_fails_holds_up_nobody() -> None:
     guards.install()
     app = AppTest.from_string(BROKEN).run()
     assert app.button[0].click().run().exception
-    app.button[1].click().run()
+    app.run().button[1].click().run()
     assert not app.exception and app.session_state["runs"] == 1
     assert not guards._here.__dict__.get("serves")
 

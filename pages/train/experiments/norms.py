@@ -60,7 +60,7 @@ def draw() -> None:
     page.untrained_note(choice.trained_on)
     page.figure(norms_figure(shown, members, at, nouns.mode()), "experiments.norms_figure")
     page.caption(
-        f"What enters block 1 of {choice.title} for {plural(PICTURES, 'picture')}: the first {shown.shape[1]} of"
+        f"What enters block 1 of {choice.shown} for {plural(PICTURES, 'picture')}: the first {shown.shape[1]} of"
         f" {tokens.shape[1]} tokens, the first {shown.shape[2]} of {one.embed_dim} channels. Bright is what shares"
         f" its mean with the framed number, {signed(float(tokens[at]), 3)}."
     )
