@@ -55,11 +55,18 @@ def start_server(
     env: dict[str, str] | None = None,
     health: str = "/_stcore/health",
 ) -> subprocess.Popen[bytes]:
-    """`streamlit run script`, once it answers; raises RuntimeError with its log where it ends or stays silent."""
+    """`streamlit run script`, once it answers; raises RuntimeError with its log where it ends or stays silent.
+
+    It keeps its bytecode, as a server does: forbidden by the environment, every start would compile the project anew.
+    """
     command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
     with log.open("wb") as out:
         server = subprocess.Popen(
-            command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}
+            command,
+            cwd=ROOT,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(env or {})},
         )
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and server.poll() is None:

@@ -6,6 +6,7 @@ at, and always there.
 
 from __future__ import annotations
 
+import gzip
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -210,7 +211,9 @@ def _few() -> Dataset:
 
 @lru_cache(maxsize=1)
 def _digits() -> Dataset:
-    table = np.loadtxt(_digits_file(), delimiter=",")  # a row: 64 counts of 0..16 inked pixels, and the label
+    # A row: 64 counts of 0..16 inked pixels, and the label; np.loadtxt takes four times as long.
+    text = gzip.decompress(_digits_file().read_bytes()).decode("ascii")
+    table = np.array(text.replace("\n", ",").rstrip(",").split(","), np.uint8).reshape(-1, 65)
     images = _enlarge(np.rint(table[:, :64].reshape(-1, 8, 8) * (255 / 16)).astype(np.uint8))
     labels = table[:, 64].astype(np.int64)
     train, test = stratified_split(labels, DIGITS_TEST_FRACTION, SPLIT_SEED)
@@ -230,9 +233,12 @@ def _digits_file() -> Path:
 def _enlarge(small: Images) -> Images:
     size = (DIGITS_PX, DIGITS_PX)
     enlarged = [
-        np.array(Image.fromarray(picture).resize(size, Image.Resampling.BICUBIC)) for picture in small
+        Image.frombytes("L", picture.shape, picture.tobytes())
+        .resize(size, Image.Resampling.BICUBIC)
+        .tobytes()
+        for picture in small
     ]
-    return np.stack(enlarged)[..., None]
+    return np.frombuffer(b"".join(enlarged), np.uint8).reshape(-1, *size, 1)
 
 
 _ALWAYS_HERE = {"digits": _digits, "shapes": _shapes, "photos": _photos, few.NAME: _few}
