@@ -41,6 +41,7 @@ def draw(
     """
     st.markdown(f":material/quiz: {plain(question.prompt)}")
     if answer is not None:
+        st.session_state.pop(_said(key), None)
         _measured(answer)
         if st.button("Guess again", key=f"{key}.again", type="tertiary"):
             keep(None)
@@ -113,7 +114,18 @@ def _guess(kind: Kind, key: str, no_guess: Pin | None) -> float | None:
     return float(cell)
 
 
-def _dragged(kind: Drag, key: str) -> float:
+def _said(key: str) -> str:
+    """Where a session keeps the number that a visitor has dragged to; a slider shows one before anybody has."""
+    return f"{key}.said"
+
+
+def _dragged(kind: Drag, key: str) -> float | None:
+    """The number; None before the visitor has moved the slider: where it stands at first is nobody's guess."""
+
+    def moved() -> None:
+        st.session_state[_said(key)] = st.session_state[f"{key}.guess"]
+
+    said: float | None = st.session_state.get(_said(key))
     share = 100.0 if kind.unit == "%" else 1.0  # a float: a slider's numbers must all be of one kind
     digits = 0 if share * kind.step >= 1 else 2
     middle = kind.low + (kind.high - kind.low) / 2
@@ -122,12 +134,16 @@ def _dragged(kind: Drag, key: str) -> float:
         "Your guess",
         share * kind.low,
         share * kind.high,
-        share * start,
+        share * start if said is None else said,
         share * kind.step,
         key=f"{key}.guess",
         format=f"%.{digits}f {kind.unit.replace('%', '%%')}".strip(),
         label_visibility="collapsed",
+        on_change=moved,
     )
+    if said is None:
+        st.caption("Drag to your guess.")
+        return None
     return float(value) / share
 
 

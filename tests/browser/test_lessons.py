@@ -59,7 +59,10 @@ def point(page: Page, stage: Locator, row: int, col: int, how: str) -> None:
 
 
 def measure(page: Page, how: str) -> None:
-    """Answers the panel's question with the first option, the middle of the scale, or the pin as it stands."""
+    """Answers the panel's question with the first option, some place of the scale, or the pin as it stands."""
+    slider = panel(page).locator('[data-testid="stSlider"]')
+    if slider.count():
+        press(page, slider.get_by_role("slider"), "ArrowRight")  # where it stands at first is no guess
     options = panel(page).locator('[data-testid="stRadio"] [role="radiogroup"] label')
     if options.count():
         if how == "keys":

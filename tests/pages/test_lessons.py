@@ -17,6 +17,11 @@ from vitviz.words import plain
 SHIPPED = lessons.shipped(registry.BY_SLUG)
 STOPS = [(name, number) for name, found in SHIPPED.items() for number in range(1, len(found.stops) + 1)]
 FIRST = "fifteen"
+VALUES = {
+    "home.part": "block.2",
+    "on_picture.guess": "shown",
+    "data.guess": "shown",
+}  # of controls without a number
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +38,13 @@ def said(app: AppTest) -> dict[str, str]:
 
 def texts(app: AppTest) -> str:
     return "\n".join(node.value for node in [*app.markdown, *app.caption])
+
+
+def in_sight(app: AppTest) -> str:
+    """What the page says in words, and what its lists stand at."""
+    return texts(app) + "\n".join(
+        node.options[node.index] for node in app.selectbox if node.index is not None
+    )
 
 
 def done(app: AppTest) -> bool:
@@ -65,8 +77,10 @@ def satisfy(app: AppTest, stop: Stop, monkeypatch: pytest.MonkeyPatch) -> AppTes
     elif isinstance(check, Model):
         changes["model"] = check.key or "checkpoint:digits_swin"
     elif isinstance(check, Control):
-        changes[check.key] = check.value or next(
-            f"{v:g}" for v in (check.at_least, check.at_most, 2) if v is not None
+        changes[check.key] = (
+            check.value
+            or VALUES.get(check.key)
+            or next(f"{v:g}" for v in (check.at_least, check.at_most, 2) if v is not None)
         )
     elif isinstance(check, Fact | RunPast):
         hand_over(check, monkeypatch)
@@ -92,11 +106,14 @@ def hand_over(check: Fact | RunPast, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def guess(app: AppTest, stop: Stop) -> AppTest:
-    """Answers the panel's question with the first option, the middle of the scale, or another patch."""
+    """Answers the panel's question with the first option, the beginning of the scale, or another patch."""
     radios = [node for node in app.radio if str(node.key).startswith("lesson.")]
+    sliders = [node for node in app.slider if str(node.key).startswith("lesson.")]
     if radios:
         radios[0].set_value(radios[0].options and 0).run()
-    elif not [node for node in app.slider if str(node.key).startswith("lesson.")]:
+    elif sliders:
+        sliders[0].set_value(sliders[0].min).run()
+    else:
         app.query_params["pin"] = "0.930,0.930"
         app.run()
     measure = next(button for button in app.button if str(button.key).endswith(".measure"))
@@ -113,12 +130,35 @@ def test_every_stop_shows_what_it_says_and_can_be_done(
     assert {key: said(app).get(key) for key in stop.link.values} == dict(stop.link.values)
     assert (said(app)["lesson"], said(app)["stop"]) == (name, str(number))
     assert not done(app), "it is done before anything was done"
+    options = [node for node in app.radio if str(node.key).startswith("lesson.")]
+    before = in_sight(app)
     app = satisfy(app, stop, monkeypatch)
     assert not app.exception, [error.message for error in app.exception]
     assert done(app)
     if stop.question is not None and isinstance(stop.check, GuessMade):
         assert {metric.label for metric in app.metric} >= {"You said", "Measured"}
         assert {key: said(app).get(key) for key, _ in stop.question.proof} == dict(stop.question.proof)
+        measured = next(metric.value for metric in app.metric if metric.label == "Measured")
+        assert options or measured not in before, "the page says what is to be guessed"
+
+
+def test_the_lecture_goes_through_the_pages_in_their_order() -> None:
+    """And through every page of a model, of training and beyond."""
+    order = [entry.slug for entry in registry.PAGES if entry.group != "Class"]
+    found = list(dict.fromkeys(stop.link.slug for stop in SHIPPED["lecture"].stops[:-1]))
+    assert found == order
+    assert SHIPPED["lecture"].stops[-1].link.slug == order[0]  # it ends where it began
+
+
+def test_a_slider_is_no_guess_until_it_is_moved(open_app: OpenApp) -> None:
+    app, _ = opened(open_app, FIRST, 2)
+    assert next(button for button in app.button if str(button.key).endswith(".measure")).disabled
+    slider = next(node for node in app.slider if str(node.key).startswith("lesson."))
+    app = slider.set_value(200.0).run()
+    app = next(button for button in app.button if str(button.key).endswith(".measure")).click().run()
+    assert next(metric.value for metric in app.metric if metric.label == "You said") == "200 patches"
+    app = next(button for button in app.button if str(button.key).endswith(".again")).click().run()
+    assert next(button for button in app.button if str(button.key).endswith(".measure")).disabled
 
 
 def test_a_bare_link_opens_the_stop(open_app: OpenApp) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from vitviz.checkpoint_header import read_header
 from vitviz.experiments.result import Made, Result
 from vitviz.lessons import of_convolutions, of_experiments, of_weights
-from vitviz.lessons.of_formulas import ReadableInCorner
+from vitviz.lessons.kinds import Drag
+from vitviz.lessons.of_formulas import PatchCount, ReadableInCorner, WindowCost
 from vitviz.models.zoo import create_model
 
 AT: Any = None
@@ -75,3 +77,21 @@ def test_the_gradient_s_question_has_the_numbers_of_its_figure(monkeypatch: pyte
     ask = of_experiments.WeakestGradient()
     assert "LayerNorm after, with residuals: 0.1;" in ask.measured(AT).words  # geometric: of 0.01 and 1
     assert ask.measured(AT).value == list(of_experiments.VARIANTS).index("pre_none")
+
+
+def test_a_scale_s_end_does_not_tell_the_answer() -> None:
+    for measure in (PatchCount(32, 2), PatchCount(32, 8), WindowCost(56, 7), WindowCost(14, 7)):
+        kind = measure.kind(AT)
+        assert isinstance(kind, Drag) and kind.high in (10, 100, 1000)
+        assert kind.said((kind.low + kind.high) / 2) != kind.said(measure.measured(AT).value)
+
+
+def test_a_shipped_model_s_accuracy_is_read_off_its_file(tmp_path: Path) -> None:
+    at: Any = SimpleNamespace(choice=SimpleNamespace(title="The one at hand", accuracy=0.5))
+    assert of_weights.Accuracy().measured(at).value == 0.5
+    card = read_header(of_weights.SHIPPED / "mnist_vit.safetensors").card
+    found = of_weights.Accuracy("mnist_vit").measured(at)
+    assert found.value == card["test_accuracy"] and found.words.startswith(f"{card['title']} gets ")
+    assert of_weights.Accuracy("no_such_model").why_not(at)
+    with pytest.raises(ValueError, match="the name of a shipped checkpoint"):
+        of_weights.Accuracy("../runs/x")

@@ -15,6 +15,7 @@ from vitviz.lessons import (
     of_formulas,
     of_models,
     of_results,
+    of_transfer,
     of_weights,
 )
 from vitviz.lessons.fields import LessonError, build, listed
@@ -45,6 +46,7 @@ MEASURES: dict[str, type[Any]] = {
     "slip_cost": of_experiments.SlipCost,
     "slower_here": of_costs.SlowerHere,
     "tokens_share": of_models.TokensShare,
+    "transfer_leader": of_transfer.TransferLeader,
     "truest_map": of_models.TruestMap,
     "variance_held": of_weights.VarianceHeld,
     "weakest_gradient": of_experiments.WeakestGradient,

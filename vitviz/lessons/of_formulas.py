@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from vitviz.lessons.kinds import AtHand, Drag, Kind, Measured
@@ -23,6 +24,11 @@ def within(name: str, value: float, low: float, high: float) -> None:
     """Raises ValueError where a parameter lies outside of its range."""
     if not low <= value <= high:
         raise ValueError(f"{name} lies in {low:g}..{high:g}, received {value:g}")
+
+
+def end_of_scale(value: float) -> float:
+    """Where a scale ends that does not tell what is asked for: the first power of ten twice as large or larger."""
+    return 10.0 ** math.ceil(math.log10(2 * value))
 
 
 @dataclass(frozen=True)
@@ -72,9 +78,9 @@ class PatchCount(Always):
             raise ValueError(f"patch_px divides image_px, received {self.patch_px} and {self.image_px}")
 
     def kind(self, at: AtHand) -> Kind:
-        """A count, up to four times the right one."""
+        """A count, from 0."""
         side = self.image_px // self.patch_px
-        return Drag(0, 4 * side * side, 1, "patches")
+        return Drag(0, end_of_scale(side * side), 1, "patches")
 
     def measured(self, at: AtHand) -> Measured:
         """By the formula."""
@@ -193,8 +199,8 @@ class WindowCost(Always):
         within("dim", self.dim, 8, 4096)
 
     def kind(self, at: AtHand) -> Kind:
-        """A factor, up to twice the right one."""
-        return Drag(1, max(10, round(2 * self._factor())), 1, "times")
+        """A factor, from 1."""
+        return Drag(1, end_of_scale(self._factor()), 1, "times")
 
     def measured(self, at: AtHand) -> Measured:
         """By the formulas."""

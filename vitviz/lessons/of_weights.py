@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from vitviz.checkpoint_header import CheckpointError, read_header
 from vitviz.lessons.kinds import AtHand, Drag, Kind, Measured, able_of
 from vitviz.lessons.of_formulas import within
 from vitviz.words import percent, plural, signed
 
-RACES = Path(__file__).parents[2] / "checkpoints" / "positions_race.json"
+SHIPPED = Path(__file__).parents[2] / "checkpoints"
+RACES = SHIPPED / "positions_race.json"
 RACED = ("shapes", "digits", "mnist")
+_FILE = re.compile(r"[a-z0-9_]{1,64}")
 RACED_CODES = ("none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned")
 
 
@@ -115,11 +119,20 @@ class NeighboursAlike:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The share of its set's test pictures that the model gets right, as its file says since its training."""
+    """The share of its set's test pictures that a model gets right, as its file says since its training.
+
+    model: a shipped one by its file's name, for beside the model at hand its accuracy stands; '' the one at hand.
+    """
+
+    model: str = ""
+
+    def __post_init__(self) -> None:
+        if self.model and not _FILE.fullmatch(self.model):
+            raise ValueError(f"model is the name of a shipped checkpoint, received {self.model[:40]!r}")
 
     def why_not(self, at: AtHand) -> str:
         """Where it was not measured."""
-        return "" if at.choice.accuracy is not None else "Nobody has measured this model's accuracy."
+        return "" if self._found(at)[1] is not None else "Nobody has measured this model's accuracy."
 
     def kind(self, at: AtHand) -> Kind:
         """A share."""
@@ -127,8 +140,20 @@ class Accuracy:
 
     def measured(self, at: AtHand) -> Measured:
         """Reads it."""
-        share = at.choice.accuracy or 0.0
-        return Measured(share, f"{at.choice.title} gets {percent(share, 2)} of its test pictures right.")
+        title, share = self._found(at)
+        if share is None:
+            raise ValueError("the model's accuracy was not measured")
+        return Measured(share, f"{title} gets {percent(share, 2)} of its test pictures right.")
+
+    def _found(self, at: AtHand) -> tuple[str, float | None]:
+        if not self.model:
+            return at.choice.title, at.choice.accuracy
+        try:
+            card = read_header(SHIPPED / f"{self.model}.safetensors").card
+        except CheckpointError:
+            return self.model, None
+        share = card.get("test_accuracy")
+        return str(card.get("title", self.model)), float(share) if isinstance(share, int | float) else None
 
 
 @dataclass(frozen=True)
