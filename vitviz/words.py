@@ -39,8 +39,13 @@ def plain(text: str) -> str:
 
     A text with a word of the glossary stands between two `FOREIGN`, so that nobody explains it as ours.
     """
-    escaped = text.translate(_PLAIN)
+    escaped = as_it_is(text)
     return f"{FOREIGN}{escaped}{FOREIGN}" if glossary.mentions(text) else escaped
+
+
+def as_it_is(text: str) -> str:
+    """Our own text without Markdown in it, where Markdown would be read; another's goes through `plain`."""
+    return text.translate(_PLAIN)
 
 
 def plural(count: int, one: str, many: str = "") -> str:

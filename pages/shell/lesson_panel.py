@@ -8,9 +8,10 @@ from contextlib import contextmanager
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.shell import asking, lesson, nouns, registry
+from pages.shell import asking, lesson, nouns, registry, terms
 from pages.shell.lesson import Open
 from pages.shell.lesson_foot import foot
+from pages.stores import lessons
 from pages.stores.lessons import Answer
 from vitviz.pin import Pin
 from vitviz.plots.theme import PALETTES
@@ -79,7 +80,7 @@ def _panel(slug: str) -> None:
         return
     _head(now)
     st.markdown(f"**{plain(now.stop.title)}**")
-    st.markdown(plain(now.stop.words))
+    st.markdown((terms.marked_as_it_is if lessons.is_shipped(now.name) else plain)(now.stop.words))
     _task(now)
     if now.stop.question is not None and slug == now.stop.link.slug:
         _question(now)

@@ -7,7 +7,7 @@ reached by keys and moves nothing; terms.js opens it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -18,7 +18,7 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from pages.shell import state
 from vitviz import glossary
 from vitviz.glossary import Term
-from vitviz.words import FOREIGN
+from vitviz.words import FOREIGN, as_it_is
 
 ADDRESS = "#word-"  # of a dotted word's link, before the word's slug
 _CLOSED = re.compile(  # where no word is dotted
@@ -64,9 +64,18 @@ def marked(text: str, but: Collection[str] = glossary.OTHERWISE) -> str:
         text: what is another's in it has gone through `vitviz.words.plain`.
         but: forms that are not dotted: those that the text may use in another sense.
     """
+    return _marked(text, but, str)
+
+
+def marked_as_it_is(text: str) -> str:
+    """`marked` of our own text that holds no Markdown, such as a shipped lesson's."""
+    return _marked(text, glossary.OTHERWISE, as_it_is)
+
+
+def _marked(text: str, but: Collection[str], between: Callable[[str], str]) -> str:
     here = _now().settle()
     words = _now().words
-    dotted, seen = with_terms(text, set(words), but)
+    dotted, seen = with_terms(text, set(words), but, between)
     words |= dict.fromkeys(seen - set(words), here)
     return dotted
 
@@ -86,17 +95,19 @@ def write_others(slug: str) -> None:
         st.markdown(f":small[:gray[Words of this page: {line}]]")
 
 
-def with_terms(text: str, seen: set[str], but: Collection[str] = ()) -> tuple[str, set[str]]:
+def with_terms(
+    text: str, seen: set[str], but: Collection[str] = (), between: Callable[[str], str] = str
+) -> tuple[str, set[str]]:
     """(A text in Markdown in which every term that is not among `seen` is dotted where it first stands, all seen).
 
-    None is dotted in code, formulas, links, headings, tables and another's words.
+    None is dotted in code, formulas, links, headings, tables and another's words. `between`: of what is no term.
     """
     parts, at = [], 0
     found, after = _found(text, frozenset(seen), frozenset(but))
     for start, end, term in found:
-        parts += [text[at:start], _dotted(text[start:end], term)]
+        parts += [between(text[at:start]), _dotted(text[start:end], term)]
         at = end
-    return "".join([*parts, text[at:]]), set(after)
+    return "".join([*parts, between(text[at:])]), set(after)
 
 
 @lru_cache(maxsize=1024)  # a page says the same sentences again whenever it runs

@@ -100,6 +100,11 @@ def find(visit: Visit, name: str, slugs: Collection[str]) -> Lesson | None:
     return found if isinstance(found, Lesson) else None
 
 
+def is_shipped(name: str) -> bool:
+    """Whether a lesson's words are the project's own."""
+    return name not in (OPENED, MINE) and not name.startswith(CLASS)
+
+
 def shipped(slugs: Collection[str]) -> dict[str, Lesson]:
     """The project's own, in the order in which they are offered."""
     found = {name: lesson for name, lesson in _folder(SHIPPED, slugs) if isinstance(lesson, Lesson)}

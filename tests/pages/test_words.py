@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.shell import registry, terms
+from pages.stores import lessons
 from tests.pages.conftest import OpenApp
 from vitviz import glossary
 from vitviz.glossary import BY_SLUG, TERMS
@@ -52,6 +54,22 @@ def test_words_are_dotted_where_they_first_stand(open_app: OpenApp, slug: str) -
     assert {term.slug for term in TERMS if term.page == slug} <= set(named)
     assert any("(#word-" in caption.value for caption in app.main.caption)
     assert sorted(dotted(app.run())) == sorted(named)  # the next run dots the same words and no other
+
+
+def test_a_shipped_lesson_s_words_are_dotted_and_a_stranger_s_are_not(
+    open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, page = "Each patch's query & *key* meet.", registry.BY_SLUG["lessons"].path
+    stop = f'title = "One"\nlink = "lessons"\nwords = "{words}"\ntask = "Look."'
+    text = f'title = "Week"\n[[stop]]\n{stop}\ncheck = {{ name = "page", slug = "home" }}\n'
+    (tmp_path / "week.toml").write_text(text, "utf-8")
+    monkeypatch.setenv("VITVIZ_LESSONS", str(tmp_path))
+    theirs = open_app(page, lesson="class.week", stop="1")
+    assert plain(words) in [part.value for part in theirs.main.markdown]
+    monkeypatch.setattr(lessons, "SHIPPED", tmp_path)
+    ours = open_app(page, lesson="week", stop="1")
+    (said,) = (part.value for part in ours.main.markdown if "meet" in part.value)
+    assert said.startswith("Each [patch](#word-patch ") and r" \& \*[key](#word-key " in said
 
 
 def test_what_a_fragment_draws_anew_it_dots_anew() -> None:
