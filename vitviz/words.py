@@ -22,6 +22,12 @@ def signed(value: float, digits: int = 2) -> str:
     return text.removeprefix("-") if not float(text) else text.replace("-", "\N{MINUS SIGN}")
 
 
+def gained(value: float, digits: int = 1) -> str:
+    """A difference with its sign: '+1.2', '−0.6'; 0 has none."""
+    text = signed(value, digits)
+    return f"+{text}" if float(text.replace("\N{MINUS SIGN}", "-")) > 0 else text
+
+
 def cut(text: str, most: int = 80) -> str:
     """Text from outside for a sentence: one printable line of at most so many characters, an ellipsis for the rest."""
     start = " ".join("".join(c if c.isprintable() else " " for c in text[: most + 1]).split())

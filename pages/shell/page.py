@@ -16,6 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.shell import asking, terms
 from vitviz.tables import Columns, csv_text
+from vitviz.words import gained
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -152,6 +153,17 @@ def download(
         disabled=why_not is not None,
         width="stretch" if stretch else "content",
     )
+
+
+def table(columns: Columns, differences: Sequence[str], formats: dict[str, Any], key: str) -> None:
+    """A table in which some columns are differences: they are sorted as numbers, and have the signs that captions have.
+
+    A number's own format in Streamlit has a hyphen for a minus.
+    """
+    import pandas as pd
+
+    shown = pd.DataFrame(dict(columns)).style.format(dict.fromkeys(differences, gained), na_rep="")
+    st.dataframe(shown, hide_index=True, column_config=formats, key=key)
 
 
 def csv(label: str, columns: Columns, file_name: str, key: str, *, stretch: bool = False) -> None:

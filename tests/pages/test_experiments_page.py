@@ -9,10 +9,13 @@ from statistics import mean
 from typing import Any
 
 import pytest
+from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Dataframe
 
 from pages.stores import runs
 from pages.train.experiments.literature import linked
+from pages.train.experiments.knob import AGAINST
 from tests.messages import message
 from tests.pages.conftest import ROOT, OpenApp
 from tests.pages.lab.helpers import FakeExecutor, belongs
@@ -24,7 +27,7 @@ from vitviz.experiments.slips import MENDED, SLIPS
 from vitviz.lessons.of_experiments import knob_rows, slip_rows
 from vitviz.training.runs import Run
 from vitviz.training.session import Session
-from vitviz.words import percent
+from vitviz.words import gained, percent
 
 PAGE = "pages/train/experiments/page.py"
 
@@ -37,6 +40,11 @@ def opened(open_app: OpenApp, view: str, **more: str) -> AppTest:
 
 def captions(app: AppTest) -> str:
     return " ".join(caption.value for caption in app.main.caption)
+
+
+def written(table: Dataframe, name: str) -> list[str]:
+    """What stands in a column for its numbers."""
+    return list(convert_arrow_bytes_to_pandas_df(table.proto.arrow_data.styler.display_values)[name])
 
 
 def view(app: AppTest, key: str) -> dict[str, Any]:
@@ -63,6 +71,8 @@ def test_every_seed_of_a_knob_on_the_page_stands_in_the_file(open_app: OpenApp) 
         )
         assert found.made[0].commit in captions(app) and linked(KNOBS[name].said) in captions(app)
         (table,) = app.main.dataframe
+        against = table.value[AGAINST]
+        assert written(table, AGAINST) == ["" if value != value else gained(value) for value in against]
         assert list(table.value["Value"]) == list(tests)
         for title, value in zip(table.value["Value"], table.value["Mean"], strict=True):
             assert not tests[title] or value == pytest.approx(mean(tests[title]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.shell import lesson, registry
 from pages.stores import lessons
-from tests.pages.conftest import ROOT, OpenApp
+from tests.pages.conftest import ROOT, Files, OpenApp, made
 from vitviz.lessons.checks import Control, Fact, GuessMade, Model, Page, Picture, Pinned, RunPast, Step
 from vitviz.lessons.lesson import Lesson, Stop
 from vitviz.words import plain
@@ -212,6 +214,17 @@ def test_a_guess_can_be_taken_back(open_app: OpenApp) -> None:
     next(button for button in app.button if str(button.key).endswith(".again")).click().run()
     assert any(str(button.key).endswith(".measure") for button in app.button)
     assert not app.metric
+
+
+def test_what_was_answered_is_taken_away_and_nothing_else(open_app: OpenApp, files: Files) -> None:
+    app, stop = opened(open_app, FIRST, 2)
+    guess(app, stop)
+    app.switch_page(registry.BY_SLUG["lessons"].path).run()
+    head, *rows = csv.reader(io.StringIO(made(files["What I answered (CSV)"]).decode()))
+    assert head == ["lesson", "stop", "question", "guess", "measured", "asked of"]
+    assert stop.question is not None and len(rows) == 1
+    title = SHIPPED[FIRST].title
+    assert rows[0][:5] == [title, "2", stop.question.prompt, "0 patches", "256 patches"]
 
 
 def test_a_lesson_of_the_operators_folder_is_opened_by_its_link(

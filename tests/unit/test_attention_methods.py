@@ -23,7 +23,7 @@ from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import as_array, capture
 from vitviz.torchvision_fix import import_torchvision
-from vitviz.words import signed
+from vitviz.words import gained, signed
 
 
 def _attention(*shape: int, seed: int = 0) -> np.ndarray:
@@ -62,6 +62,7 @@ def test_rank_correlation_of_known_orders() -> None:
 
 def test_signs_are_written_as_such() -> None:
     assert [signed(v) for v in (0.126, -0.126, -0.001)] == ["0.13", "−0.13", "0.00"]
+    assert [gained(v) for v in (0.16, -0.16, 0.04, -0.04)] == ["+0.2", "−0.2", "0.0", "0.0"]
 
 
 def test_patches_go_in_the_order_of_the_map() -> None:

@@ -73,7 +73,7 @@ def test_the_sentences_say_where_the_lead_goes() -> None:
     said = describe(curves(ROWS, NAMES, augmented=True))
     assert "With 50 pictures CNN leads with 75.0\N{NO-BREAK SPACE}%, 20.0 points above ViT." in said
     assert "Between 50 and 1,000 pictures the lead goes from CNN to ViT." in said
-    assert "CNN less ViT: +20.0 points with 50 pictures, -1.0 with 1,000." in said
+    assert "CNN less ViT: +20.0 points with 50 pictures, \N{MINUS SIGN}1.0 with 1,000." in said
     assert "the mean of 1 to 2 seeds; its bar spans them; a point without a bar has one" in said
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.words import percent, plural
+from vitviz.words import gained, percent, plural
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
@@ -229,7 +229,7 @@ def _distance(gaps: Sequence[tuple[int, float]]) -> str:
     if len(gaps) < 2:
         return ""
     (few, first), (many, last) = gaps[0], gaps[-1]
-    return f"CNN less ViT: {100 * first:+.1f} points with {few:,} pictures, {100 * last:+.1f} with {many:,}."
+    return f"CNN less ViT: {gained(100 * first)} points with {few:,} pictures, {gained(100 * last)} with {many:,}."
 
 
 def seeds_said(found: Sequence[Curve], thing: str = "point") -> str:

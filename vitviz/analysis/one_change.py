@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.words import percent, plural, signed
+from vitviz.words import gained, percent, plural, signed
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
@@ -178,8 +178,7 @@ def _named(level: Sequence[Variant]) -> str:
 
 
 def _points(value: float) -> str:
-    text = signed(value, 1)
-    return f"{'+' if value > 0 and not text.startswith('0.0') else ''}{text} points"
+    return f"{gained(value)} points"
 
 
 def _capital(text: str) -> str:

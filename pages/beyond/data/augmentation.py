@@ -18,6 +18,7 @@ from vitviz.experiments import data_size
 from vitviz.plots.data_size import gain_figure
 from vitviz.training.pictures import prepared_pictures
 from vitviz.training.recipe import augment
+from vitviz.words import gained
 
 SHOWN = 7
 _PX = 96
@@ -91,7 +92,7 @@ def _describe(measured: Sequence[Curve]) -> str:
 
 
 def _said(gain: Curve, place: int) -> str:
-    return f"{gain.title} with {gain.pictures[place]:,} pictures ({100 * gain.mean[place]:+.1f} points)"
+    return f"{gain.title} with {gain.pictures[place]:,} pictures ({gained(100 * gain.mean[place])} points)"
 
 
 def _numbers(measured: Sequence[Curve]) -> None:

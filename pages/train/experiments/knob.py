@@ -91,7 +91,7 @@ def _draw_stored(knob: Knob) -> None:
     page.caption(describe_knob(shown, base_name(knob)))
     page.caption(stored.how(found, [row for value in rows.values() for row in value]))
     columns = columns_of(shown, base_name(knob))
-    st.dataframe(columns, hide_index=True, column_config=formats(columns), key="experiments.knob_table")
+    page.table(columns, (AGAINST,), formats(columns), "experiments.knob_table")
     page.csv("All numbers (CSV)", columns, f"one_knob_{knob.name}.csv", "experiments.knob_csv")
 
 
@@ -113,8 +113,8 @@ FORMATS: dict[str, Any] = {
     "Mean": st.column_config.NumberColumn(format="percent"),
     "Lowest": st.column_config.NumberColumn(format="percent"),
     "Highest": st.column_config.NumberColumn(format="percent"),
-    "Against the base, points": st.column_config.NumberColumn(format="%.1f"),
 }
+AGAINST = "Against the base, points"
 COSTS = {"Training, core-seconds": "%.1f", "Parameters": "localized"}
 
 
@@ -136,7 +136,7 @@ def columns_of(shown: list[Variant], base: str) -> dict[str, list[object]]:
         "Mean": [one.mean if one.test else None for one in shown],
         "Lowest": [min(one.test.values()) if one.test else None for one in shown],
         "Highest": [max(one.test.values()) if one.test else None for one in shown],
-        "Against the base, points": [None if found is None else found.mean for found in gains],
+        AGAINST: [None if found is None else found.mean for found in gains],
         "Seeds": [len(one.test) for one in shown],
         "Training, core-seconds": [
             sum(one.seconds) / len(one.seconds) if one.seconds else None for one in shown

@@ -88,17 +88,15 @@ def _draw_stored(found: Result, name: str, dataset: str) -> None:
     page.caption(describe_slip(sides[1], sides[0]))
     page.caption(stored.how(found, rows))
     columns = columns_of(found)
-    st.dataframe(columns, hide_index=True, column_config=_FORMATS, key="experiments.slip_table")
+    page.table(columns, DIFFERENCES, _FORMATS, "experiments.slip_table")
     page.csv("All slips (CSV)", columns, f"one_slip_{dataset}.csv", "experiments.slip_csv")
 
 
 _FORMATS = {
     "Mended": st.column_config.NumberColumn(format="percent"),
     "With the slip": st.column_config.NumberColumn(format="percent"),
-    "Difference, points": st.column_config.NumberColumn(format="%.1f"),
-    "Lowest": st.column_config.NumberColumn(format="%.1f"),
-    "Highest": st.column_config.NumberColumn(format="%.1f"),
 }
+DIFFERENCES = ("Difference, points", "Lowest", "Highest")
 
 
 def columns_of(found: Result) -> dict[str, list[object]]:
