@@ -132,8 +132,11 @@ def test_models_of_a_race_under_way_are_said_to_stand_at_their_update(
     assert changed._so_far(run) == ""
     monkeypatch.setattr(changed.runs, "status", lambda run: Status("running", step=3, total_steps=4))
     run.members()[0].snapshot_path(4).unlink()
-    assert "as they were after update " in changed._so_far(run) and " of 4" in changed._so_far(run)
-    assert "after update 4 " not in changed._so_far(run)
+    before, last = run.members()[1].snapshots()[-2:]
+    assert last == 4 and f"last kept, after updates {before} or 4 of 4." in changed._so_far(run)
+    for member in run.members()[1:]:
+        member.snapshot_path(4).unlink()
+    assert f"last kept, after update {before} of 4." in changed._so_far(run)
 
 
 def test_random_weights_are_said(open_app: OpenApp, shipped: Path) -> None:

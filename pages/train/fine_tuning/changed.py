@@ -68,9 +68,10 @@ def _so_far(run: Run) -> str:
     status = runs.status(run)
     if status.state == "done":
         return ""
-    reached = min(member.snapshots()[-1] for member in run.members())
+    reached = sorted({member.snapshots()[-1] for member in run.members()})
     of = f" of {status.total_steps:,}" if status.total_steps else ""
-    return f"This race has not ended: its models are opened as they were after update {reached:,}{of}."
+    where = f"{'update' if len(reached) == 1 else 'updates'} {' or '.join(f'{step:,}' for step in reached)}"
+    return f"This race has not ended: its models are opened as they were last kept, after {where}{of}."
 
 
 def _draw_moved(run: Run, seed: int) -> None:
