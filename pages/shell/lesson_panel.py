@@ -18,6 +18,7 @@ from vitviz.plots.theme import PALETTES
 from vitviz.words import plain
 
 KEY = "lesson_panel"
+SHELF = "lessons"  # the page of all lessons
 WIDTH_REM = 21
 BAR_REM = 3.75
 GROUND = "<style>.st-key-lesson_task, .st-key-lesson_ways {{ background: {}; }}</style>"
@@ -143,6 +144,8 @@ def _ways(now: Open, slug: str) -> None:
             _way(now, now.number + 1, "Next" if now.done else "Skip", "arrow_forward", "lesson_next")
     if now.number == last and now.done:
         st.markdown(":green[:material/flag:] That was the last stop.")
+        if slug != SHELF:
+            nouns.link_to(SHELF, "Other lessons, and what you answered")
 
 
 def _way(now: Open, number: int, label: str, icon: str, key: str, help: str | None = None) -> None:

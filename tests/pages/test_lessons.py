@@ -216,6 +216,15 @@ def test_a_guess_can_be_taken_back(open_app: OpenApp) -> None:
     assert not app.metric
 
 
+def test_the_last_stop_leads_on(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ways(app: AppTest) -> list[str]:
+        return [node.proto.label for node in app.main.get("page_link")]
+
+    app, stop = opened(open_app, FIRST, len(SHIPPED[FIRST].stops))
+    assert "Other lessons, and what you answered" not in ways(app)
+    assert "Other lessons, and what you answered" in ways(satisfy(app, stop, monkeypatch))
+
+
 def test_what_was_answered_is_taken_away_and_nothing_else(open_app: OpenApp, files: Files) -> None:
     app, stop = opened(open_app, FIRST, 2)
     guess(app, stop)
