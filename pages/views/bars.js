@@ -1,6 +1,7 @@
 // Class probabilities as bars; with a second set, where they were and where they are.
 
 import { el } from './kit/dom.js';
+import { percent } from './kit/words.js';
 
 export default function bars({ root }) {
   const table = el(root, 'div', { class: 'ab', role: 'table', 'aria-label': 'Class probabilities' });
@@ -15,7 +16,7 @@ export default function bars({ root }) {
       const bar = el(track, 'i', { class: i === header.strong ? 'ab-strong' : '' });
       bar.style.width = `${100 * now[i]}%`;
       if (before) el(track, 'b').style.left = `${100 * before[i]}%`;
-      el(row, 'span', { class: 'ab-value', role: 'cell' }, `${(100 * now[i]).toFixed(1)} %`);
+      el(row, 'span', { class: 'ab-value', role: 'cell' }, percent(now[i]));
       if (before) {
         const change = 100 * (now[i] - before[i]);
         const none = Math.abs(change) < 0.05;

@@ -5,6 +5,7 @@ import { rampImage } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { animate } from '../../views/kit/motion.js';
 import { blit, heat } from '../../views/kit/pixels.js';
+import { percent } from '../../views/kit/words.js';
 import { SEQUENTIAL_LUT, headColor } from '../../views/kit/ramp.js';
 
 function ring(ctx, x, y, radius, color, width, alpha) {
@@ -243,7 +244,7 @@ class HeadDistance {
     const said = (value) => value.toFixed(value < 10 ? 2 : 1);
     const text = `${said(v)} ${header.unit} (± ${said(d)} over pictures)`;
     const top = shown ? arrays[`tops${series}`].data[layer * this.shape()[2] + head] : 0;
-    const share = `${(100 * top).toFixed(1)} %`;
+    const share = percent(top);
     this.side.style.flexBasis = `${width}px`;
     this.map.node.style.display = offsets ? 'block' : 'none';
     this.title.textContent = `Layer ${layer + 1}, head ${head + 1} · ${header.series[series]}`;
