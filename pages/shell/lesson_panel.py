@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
 from pages.shell import asking, lesson, nouns, registry, terms
@@ -27,7 +28,8 @@ GROUND = "<style>.st-key-lesson_task, .st-key-lesson_ways {{ background: {}; }}<
 STYLE = f"""<style>
 .st-key-{KEY} {{ border: 1px solid rgba(128, 128, 128, .3); border-radius: 8px;
   padding: 1rem; gap: .6rem; }}
-.st-key-{KEY} [data-testid="stMetricValue"] {{ font-size: 1.15rem; white-space: normal; }}
+.st-key-{KEY} [data-testid="stMetricValue"] {{ font-size: 1.15rem; }}
+.st-key-{KEY} [data-testid="stMetricValue"] * {{ white-space: normal; text-overflow: clip; overflow-wrap: anywhere; }}
 .st-key-{KEY} [data-testid="stPageLink-NavLink"] {{
   background: none; border: 1px solid transparent; padding: 2px 8px; }}
 .st-key-{KEY} [data-testid="stPageLink-NavLink"] * {{ font-weight: 400 !important; }}
@@ -51,24 +53,38 @@ STYLE = f"""<style>
 
 @contextmanager
 def beside(slug: str) -> Iterator[None]:
-    """The panel of the open lesson beside what runs within; it is drawn last, when the page has said what it shows."""
+    """The panel of the open lesson beside what runs within; its end is drawn when the page has said what it shows."""
     now = lesson.current()
     gone = lesson.was_gone()
     if gone:
         st.warning("The lesson of this link is not on this server.", icon=":material/info:")
-    slot = st.container(key=KEY) if now is not None else None
+    rest = _begin(now) if now is not None else None
     try:
         yield
     except StopException:
-        _fill(slot, slug)
+        _fill(rest, slug)
         raise
-    _fill(slot, slug)
+    _fill(rest, slug)
 
 
-def _fill(slot: object, slug: str) -> None:
-    if slot is not None:
-        with slot:  # type: ignore[attr-defined]
-            st.html(STYLE + GROUND.format(PALETTES[nouns.mode()].paper))
+def _begin(now: Open) -> DeltaGenerator:
+    """The panel's place, which narrows the page, and its words: before the page runs, so that nothing waits for it.
+
+    Returns:
+        Where the rest goes: what is to be done, and whether it is, is known once the page has said what it shows.
+    """
+    with st.container(key=KEY):
+        st.html(STYLE + GROUND.format(PALETTES[nouns.mode()].paper))
+        _head(now)
+        st.markdown(f"**{plain(now.stop.title)}**")
+        terms.begin()
+        st.markdown((terms.marked_as_it_is if lessons.is_shipped(now.name) else plain)(now.stop.words))
+        return st.container(gap="xsmall")
+
+
+def _fill(rest: DeltaGenerator | None, slug: str) -> None:
+    if rest is not None:
+        with rest:
             _panel(slug)
 
 
@@ -79,9 +95,6 @@ def _panel(slug: str) -> None:
     now = lesson.current()
     if now is None:
         return
-    _head(now)
-    st.markdown(f"**{plain(now.stop.title)}**")
-    st.markdown((terms.marked_as_it_is if lessons.is_shipped(now.name) else plain)(now.stop.words))
     _task(now)
     if now.stop.question is not None and slug == now.stop.link.slug:
         _question(now)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import lesson, registry
+from pages.shell import lesson, page, registry, terms
 from pages.stores import lessons
 from tests.pages.conftest import ROOT, Files, OpenApp, made
 from vitviz.lessons.checks import Control, Fact, GuessMade, Model, Page, Picture, Pinned, RunPast, Step
@@ -206,6 +207,20 @@ def test_leaving_takes_the_lesson_out_of_the_link_and_keeps_what_was_done(
     app.query_params["lesson"] = FIRST
     app.run()
     assert said(app)["stop"] == "1" and done(app)
+
+
+def test_a_stop_s_words_come_before_its_page_runs(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page may take seconds, and the panel narrows it: what comes late moves all of it."""
+    order = []
+
+    def spied(module: ModuleType, name: str) -> None:
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args: (order.append(name), real(*args))[1])
+
+    spied(terms, "marked_as_it_is")
+    spied(page, "header")
+    opened(open_app, FIRST, 2)
+    assert order == ["marked_as_it_is", "header"]
 
 
 def test_a_guess_can_be_taken_back(open_app: OpenApp) -> None:

@@ -186,7 +186,7 @@ def test_the_lectures_numbers_are_there(open_app: OpenApp) -> None:
         "| 7 and 8 | 0.9662 | 0.9784 |",
     ):
         assert line in slip
-    assert "| Positions | Formula, as in the lecture | Common slip |" in slip
+    assert "| Positions | Formula | Slip |" in slip
     flat = open_app(PAGE, model="preset:vit_digits", positions__view="lecture", positions__case="flat")
     assert "1-D gives the pair 0.97, exactly as 2 and 3 that touch (0.97)" in captions(flat)
     summed = open_app(PAGE, model="preset:vit_digits", positions__view="lecture", positions__case="sum")

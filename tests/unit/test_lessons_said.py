@@ -13,7 +13,7 @@ from vitviz.checkpoint_header import read_header
 from vitviz.experiments.result import Made, Result
 from vitviz.lessons import of_convolutions, of_experiments, of_weights
 from vitviz.lessons.kinds import Drag
-from vitviz.lessons.of_formulas import PatchCount, ReadableInCorner, WindowCost
+from vitviz.lessons.of_formulas import BlocksToReach, PatchCount, PatchesReached, ReadableInCorner, WindowCost
 from vitviz.models.zoo import create_model
 
 AT: Any = None
@@ -77,6 +77,21 @@ def test_the_gradient_s_question_has_the_numbers_of_its_figure(monkeypatch: pyte
     ask = of_experiments.WeakestGradient()
     assert "LayerNorm after, with residuals: 0.1;" in ask.measured(AT).words  # geometric: of 0.01 and 1
     assert ask.measured(AT).value == list(of_experiments.VARIANTS).index("pre_none")
+
+
+def test_without_a_shift_news_stays_in_its_window() -> None:
+    alone = PatchesReached(8, 4, 0).measured(AT)
+    assert alone.value == 16 and alone.words.endswith(
+        "after 16 blocks, and it comes no further, however many follow."
+    )
+    for blocks, reached in (
+        (1, 16),
+        (2, 36),
+        (3, 64),
+    ):  # a window, then half a window further on two sides, then all
+        assert PatchesReached(8, 4, 2, blocks).measured(AT).value == reached
+        assert "no further" not in PatchesReached(8, 4, 2, blocks).measured(AT).words
+    assert PatchesReached(8, 4, 2).measured(AT).value == 64 and BlocksToReach(8, 4, 2).measured(AT).value == 3
 
 
 def test_a_scale_s_end_does_not_tell_the_answer() -> None:

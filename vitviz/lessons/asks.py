@@ -37,6 +37,7 @@ MEASURES: dict[str, type[Any]] = {
     "nearest_layer": of_models.NearestLayer,
     "neighbours_alike": of_weights.NeighboursAlike,
     "patch_count": of_formulas.PatchCount,
+    "patches_reached": of_formulas.PatchesReached,
     "race_accuracy": of_weights.RaceAccuracy,
     "readable_in_corner": of_formulas.ReadableInCorner,
     "settling_layer": of_models.SettlingLayer,

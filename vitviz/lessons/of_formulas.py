@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vitviz.lessons.kinds import AtHand, Drag, Kind, Measured
 from vitviz.words import percent, plural, signed
 
@@ -107,6 +110,17 @@ class _Windows(Always):
         if self.grid % self.window:
             raise ValueError(f"windows tile the grid, received {self.window} and {self.grid}")
 
+    def _reached(self) -> NDArray[np.int64]:
+        """After which block the first patch has come to each patch that it reaches at all."""
+        from vitviz.analysis import reachability
+        from vitviz.analysis.windows import layout
+
+        found, tokens = layout((self.grid, self.grid), self.window, self.shift), self.grid**2
+        plain = reachability.window_links(found.plain, None, tokens)
+        rolled = reachability.window_links(found.index, found.mask, tokens)
+        hops = reachability.first_block(reachability.alternate(plain, rolled, MOST_BLOCKS))[:, 0]
+        return np.asarray(hops[hops != reachability.NEVER])
+
 
 @dataclass(frozen=True)
 class MaskedPairs(_Windows):
@@ -139,8 +153,6 @@ class ReadableInCorner(_Windows):
 
     def measured(self, at: AtHand) -> Measured:
         """Counts the row of the mask."""
-        import numpy as np
-
         from vitviz.analysis.windows import layout
 
         found = layout((self.grid, self.grid), self.window, self.shift)
@@ -167,14 +179,7 @@ class BlocksToReach(_Windows):
 
     def measured(self, at: AtHand) -> Measured:
         """Follows the masks block by block."""
-        from vitviz.analysis import reachability
-        from vitviz.analysis.windows import layout
-
-        found, tokens = layout((self.grid, self.grid), self.window, self.shift), self.grid**2
-        plain = reachability.window_links(found.plain, None, tokens)
-        rolled = reachability.window_links(found.index, found.mask, tokens)
-        hops = reachability.first_block(reachability.alternate(plain, rolled, MOST_BLOCKS))[:, 0]
-        reached = hops[hops != reachability.NEVER]
+        reached, tokens = self._reached(), self.grid**2
         start = f"With windows of {self.window} and a shift of {self.shift}, what patch 1 holds"
         if len(reached) < tokens:
             return Measured(
@@ -183,6 +188,36 @@ class BlocksToReach(_Windows):
             )
         count = int(reached.max())
         return Measured(count, f"{start} has reached all {tokens} patches after {plural(count, 'block')}.")
+
+
+@dataclass(frozen=True)
+class PatchesReached(_Windows):
+    """To how many patches the first one's news has come after some blocks, shifted every second time."""
+
+    blocks: int = MOST_BLOCKS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        within("blocks", self.blocks, 1, MOST_BLOCKS)
+
+    def kind(self, at: AtHand) -> Kind:
+        """A count, up to all."""
+        return Drag(1, self.grid**2, 1, "patches")
+
+    def measured(self, at: AtHand) -> Measured:
+        """Follows the masks block by block."""
+        reached = self._reached()
+        count = int((reached <= self.blocks).sum())
+        how = f"a shift of {self.shift}" if self.shift else "no shift"
+        over = (
+            count < self.grid**2 and not (reached > self.blocks - 2).any()
+        )  # both kinds of block brought nothing
+        more = ", and it comes no further, however many follow" if over else ""
+        return Measured(
+            count,
+            f"With windows of {self.window} and {how}, what patch 1 holds has come to"
+            f" {plural(count, 'patch', 'patches')} of {self.grid**2} after {plural(self.blocks, 'block')}{more}.",
+        )
 
 
 @dataclass(frozen=True)

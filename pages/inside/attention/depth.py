@@ -31,12 +31,14 @@ def describe(classes: tuple[str, ...], of_readout: np.ndarray, of_token: np.ndar
     """From which layer the answer stands, and what the pinned token says at the end."""
     layer, top = logit_lens.settling_layer(of_readout), int(of_readout[-1].argmax())
     where = "before the first layer" if layer == 0 else f"after layer {layer} of {len(of_readout) - 1}"
-    last = int(of_token[-1].argmax())
-    return (
+    said = (
         f"The answer {plain(classes[top])} leads for good {where}, there with {percent(of_readout[layer, top])}, and"
-        f" ends at {percent(of_readout[-1, top])}. Read from {name}, the last layer says {plain(classes[last])}"
-        f" ({percent(of_token[-1, last])})."
+        f" ends at {percent(of_readout[-1, top])}."
     )
+    if np.array_equal(of_token, of_readout):
+        return f"{said} Pin a patch to see beside it what the head reads there."
+    last = int(of_token[-1].argmax())
+    return f"{said} Read from {name}, the last layer says {plain(classes[last])} ({percent(of_token[-1, last])})."
 
 
 def draw(subject: Subject) -> None:
@@ -64,17 +66,14 @@ def draw(subject: Subject) -> None:
 
 
 def draw_curves(subject: Subject, of_readout: np.ndarray, of_token: np.ndarray, name: str) -> None:
-    """The readout's four favourites over depth, and the same classes read from the pinned token."""
+    """The readout's four favourites over depth, and the same classes read from the pinned token, if it is another."""
     chosen = np.argsort(-of_readout[-1], kind="stable")[:4].tolist()
     chosen += [int(i) for i in np.argsort(-of_token[-1])[:1] if i not in chosen]
     reads = "dist" if "dist" in subject.layout.prefix else subject.readout
-    for column, title, values, key in zip(
-        st.columns(2, gap="medium"),
-        (f"Read as the model reads, {READ_FROM[reads]}", f"Read from {name}"),
-        (of_readout, of_token),
-        ("readout", "token"),
-        strict=True,
-    ):
+    lines = [(f"Read as the model reads, {READ_FROM[reads]}", of_readout, "readout")]
+    if not np.array_equal(of_token, of_readout):  # the pinned token is the one that the model reads from
+        lines.append((f"Read from {name}", of_token, "token"))
+    for column, (title, values, key) in zip(st.columns(len(lines), gap="medium"), lines, strict=True):
         with column:
             st.markdown(f"**{title}**")
             drawn = lens_figure(values, subject.classes, chosen, nouns.mode())

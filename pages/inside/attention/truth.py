@@ -16,9 +16,9 @@ from vitviz.plots.faithfulness import curves_figure
 from vitviz.words import signed
 
 AREAS = {
-    "Deletion": "Area under the left curve: lower is truer.",
-    "Insertion": "Area under the right curve: higher is truer.",
-    "Gap": "Insertion minus deletion: higher is truer.",
+    "Deletion": "the area under the left curve, lower is truer.",
+    "Insertion": "under the right one, higher is truer.",
+    "Gap": "insertion less deletion, higher is truer.",
 }
 
 
@@ -71,23 +71,13 @@ def draw_curves(subject: Subject, checked: Check, target: int) -> None:
 
 
 def draw_areas(scores: list[Score]) -> None:
-    """The areas, the truest order first."""
-    st.dataframe(
-        [
-            {
-                "Order": score.method,
-                "Deletion": score.deletion,
-                "Insertion": score.insertion,
-                "Gap": score.gap,
-            }
-            for score in sorted(scores, key=lambda score: -score.gap)
-        ],
-        hide_index=True,
-        column_config={
-            name: st.column_config.NumberColumn(format="%.2f", width="small", help=text)
-            for name, text in AREAS.items()
-        },
-    )
+    """The areas, the truest order first: a table that fits the column beside the curves, however narrow."""
+    rows = [
+        f"| {score.method} | {score.deletion:.2f} | {score.insertion:.2f} | {signed(score.gap)} |"
+        for score in sorted(scores, key=lambda score: -score.gap)
+    ]
+    st.markdown("\n".join([f"| Order | {' | '.join(AREAS)} |", "|---|---:|---:|---:|", *rows]))
+    page.caption(" ".join(f"{name}: {text}" for name, text in AREAS.items()))
 
 
 def describe_twin(found: Maps, same: dict[str, float], trained: bool) -> str:

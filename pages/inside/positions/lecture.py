@@ -74,16 +74,14 @@ def draw() -> None:
 def _slip() -> None:
     right = positions.cosine_similarity(formulas.sincos_1d(LENGTH, DIM))
     slipped = positions.cosine_similarity(formulas.sincos_1d_slip(LENGTH, DIM))
-    left, beside = st.columns([2, 1], gap="medium")
+    left, beside = st.columns([3, 2], gap="medium")
     with left:
         st.markdown("**Similarity of positions p and p + d**, D = 64")
         page.figure(plots.slip_figure(right, slipped, (1, 2, 3), nouns.mode()), "positions.slip")
     with beside:
         st.markdown("**Cosines, D = 64**")
         rows = [f"| {i} and {j} | {right[i, j]:.4f} | {slipped[i, j]:.4f} |" for i, j in PAIRS]
-        st.markdown(
-            "\n".join(["| Positions | Formula, as in the lecture | Common slip |", "|---|---:|---:|", *rows])
-        )
+        st.markdown("\n".join(["| Positions | Formula | Slip |", "|---|---:|---:|", *rows]))
     one = np.diagonal(slipped, 1)
     page.caption(
         "The lecture is the course on Vision Transformers whose examples this project computes anew; these five pairs"
