@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Dataframe
 
 from pages.stores import runs
-from pages.train.experiments.literature import linked
 from pages.train.experiments.knob import AGAINST
+from pages.train.experiments.literature import linked
 from tests.messages import message
 from tests.pages.conftest import ROOT, OpenApp
 from tests.pages.lab.helpers import FakeExecutor, belongs
