@@ -137,8 +137,18 @@ def test_a_set_is_one_click_away_and_asks_its_own_question(open_app: OpenApp, st
     told = captions(app).replace("\N{NO-BREAK SPACE}", " ")
     assert "With 50 pictures CNN and Hybrid lead with 71.0 % each. One seed each" in told
     assert "Not measured as yet: Swin and DeiT with 50; no model with 250, 1,000" in told
-    for view in ("time", "augmented"):
-        assert not open_app(PAGE, **{"data.view": view, "data.dataset": "mnist"}).exception
+    assert not open_app(PAGE, **{"data.view": "time", "data.dataset": "mnist"}).exception
+
+
+def test_the_showings_are_of_the_set_or_said_not_to_be(
+    open_app: OpenApp, stored: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_result(replace(stored, name="data_size_cifar10"))
+    monkeypatch.setenv("VITVIZ_DATA", "/nowhere")
+    view = {"data.view": "augmented"}
+    assert "It is from 'Digits'." in captions(open_app(PAGE, **view))
+    lacks = "It is from 'CIFAR-10, a few'; the training pictures of CIFAR-10 are not on this machine."
+    assert lacks in captions(open_app(PAGE, **view, **{"data.dataset": "cifar10"}))
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

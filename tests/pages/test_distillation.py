@@ -263,7 +263,7 @@ def test_a_teacher_is_guessed_about_and_then_judged_by_set_and_size(open_app: Op
     assert "The student loses by more than its spread with 1,295 pictures." in told
     assert "sum of the softmaxes −0.1." in told
     assert (
-        "wins by more than its spread at 1 (Digits 50), loses at 1 (Digits 1,295), and does neither at 0"
+        "wins by more than its spread at 1 (Digits 50), loses at 1 (Digits 1,295), and does neither at none"
         in told
     )
     assert "at 1 there is one seed" in told

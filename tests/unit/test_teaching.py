@@ -66,7 +66,8 @@ def test_the_sentence_tells_wins_losses_ties_and_single_seeds() -> None:
     assert describe_duels(found) == (
         "At best the teacher is worth +4.0 points, with 1,295 pictures, at worst −1.5, with 400. The student wins by"
         " more than its spread with 800 pictures. The student loses by more than its spread with 400 pictures. With 50"
-        " student and twin lie no further apart than the seeds. With 1,295 there is one seed, which has no spread."
+        " pictures student and twin lie no further apart than the seeds. With 1,295 pictures there is one seed, which"
+        " has no spread."
     )
     assert describe_duels(found[:1]).startswith("The teacher is worth +3.0 points, with 50 pictures. With 50")
     assert describe_duels([]) == "No student has a twin of its seed as yet."

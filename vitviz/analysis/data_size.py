@@ -107,10 +107,10 @@ def only(found: Sequence[Curve], pictures: int) -> list[Curve]:
     for curve in found:
         at = curve.at(pictures)
         if at is not None:
-            points = (
+            values = (
                 getattr(curve, name)[at : at + 1] for name in ("pictures", "mean", "low", "high", "seeds")
             )
-            out.append(Curve(curve.name, curve.title, *points))
+            out.append(Curve(curve.name, curve.title, *values))
     return out
 
 

@@ -9,15 +9,15 @@ from typing import Any, Literal
 import numpy as np
 
 from vitviz.analysis.data_size import Curve, curve_of, differences
-from vitviz.words import percent, plural, signed
+from vitviz.words import gained, percent, plural
 
 Row = Mapping[str, Any]
 Verdict = Literal["wins", "loses", "even", "one"]
 SAID: dict[Verdict, str] = {
     "wins": "The student wins by more than its spread with {sizes} pictures.",
     "loses": "The student loses by more than its spread with {sizes} pictures.",
-    "even": "With {sizes} student and twin lie no further apart than the seeds.",
-    "one": "With {sizes} there is one seed, which has no spread.",
+    "even": "With {sizes} pictures student and twin lie no further apart than the seeds.",
+    "one": "With {sizes} pictures there is one seed, which has no spread.",
 }
 # The student's answers: what a row of the data grid calls them.
 ANSWERS = {
@@ -107,10 +107,10 @@ def describe_duels(found: Sequence[Duel]) -> str:
         return "No student has a twin of its seed as yet."
     best, worst = max(found, key=lambda duel: duel.mean), min(found, key=lambda duel: duel.mean)
     said = (
-        f"At best the teacher is worth {_points(best.mean)} points, with {plural(best.pictures, 'picture')}, at worst"
-        f" {_points(worst.mean)}, with {worst.pictures:,}."
+        f"At best the teacher is worth {gained(100 * best.mean)} points, with {plural(best.pictures, 'picture')}, at worst"
+        f" {gained(100 * worst.mean)}, with {worst.pictures:,}."
         if len(found) > 1
-        else f"The teacher is worth {_points(best.mean)} points, with {plural(best.pictures, 'picture')}."
+        else f"The teacher is worth {gained(100 * best.mean)} points, with {plural(best.pictures, 'picture')}."
     )
     return f"{said} {verdicts(found)}"
 
@@ -120,7 +120,7 @@ def describe_guess(duel: Duel, guess: str) -> str:
     sign = "wins" if duel.mean > 0 else "loses" if duel.mean < 0 else "even"
     right = guess == (sign if duel.verdict == "one" else duel.verdict)
     sure = {"one": "of one seed", "even": "within its spread"}.get(duel.verdict, "more than its spread")
-    return f"{'right' if right else 'not so'}. Student less twin is {_points(duel.mean)} points, {sure}."
+    return f"{'right' if right else 'not so'}. Student less twin is {gained(100 * duel.mean)} points, {sure}."
 
 
 def verdicts(found: Sequence[Duel]) -> str:
@@ -138,7 +138,7 @@ def tally(by_set: Mapping[str, Sequence[Duel]]) -> str:
     return (
         f"Of {plural(len(every), 'size')} of all sets the student wins by more than its spread at"
         f" {_counted(by_set, 'wins')}, loses at {_counted(by_set, 'loses')}, and does neither at"
-        f" {every.count('even')}{one}."
+        f" {every.count('even') or 'none'}{one}."
     )
 
 
@@ -148,7 +148,7 @@ def _counted(by_set: Mapping[str, Sequence[Duel]], verdict: Verdict) -> str:
         title: [duel.pictures for duel in found if duel.verdict == verdict] for title, found in by_set.items()
     }
     where = "; ".join(f"{title} {_sizes(sizes)}" for title, sizes in at.items() if sizes)
-    return f"{sum(map(len, at.values()))}" + (f" ({where})" if where else "")
+    return f"{sum(map(len, at.values()))} ({where})" if where else "none"
 
 
 def describe_answers(found: Sequence[Curve]) -> str:
@@ -162,16 +162,11 @@ def describe_answers(found: Sequence[Curve]) -> str:
         if usual is None or curve is usual or not sizes:
             continue
         more = [float(curve.mean[curve.at(size)] - usual.mean[usual.at(size)]) for size in sizes]
-        few, many = _points(min(more)), _points(max(more))
+        few, many = gained(100 * min(more)), gained(100 * max(more))
         told.append(
             f"{ANSWERS[name][0].lower() + ANSWERS[name][1:]} {few if few == many else f'{few} to {many}'}"
         )
     return f"Against the mean of the logits, in points: {'; '.join(told)}." if told else ""
-
-
-def _points(share: float) -> str:
-    text = signed(100 * share, 1)
-    return f"+{text}" if float(text.replace("\N{MINUS SIGN}", "-")) > 0 else text
 
 
 def _sizes(sizes: Sequence[int]) -> str:
@@ -215,7 +210,7 @@ def describe_lessons(found: Sequence[Lesson], twin: str = "twin") -> str:
         said.append(
             f"With {pictures:,} pictures the validation pictures choose '{best.name}': {percent(best.reached)} of the"
             f" test pictures against the twin's {percent(alone.reached)},"
-            f" {_points(best.reached - alone.reached)} points,"
+            f" {gained(100 * (best.reached - alone.reached))} points,"
             f" {sure}."
         )
     return " ".join(said)

@@ -9,9 +9,11 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.analysis.data_size import Curve
-from vitviz.plots.data_size import LEGEND, sizes_axis, span
+from vitviz.plots.data_size import HEIGHT_PX, LEGEND, sizes_axis, span
 from vitviz.plots.plain import PlainFigure
 from vitviz.plots.theme import HEADS, PALETTES, SEQUENTIAL, Mode, colorscale
+
+COMBINED = 2  # of a student's answers: both heads together, first by the logits' mean
 
 
 def similarity_figure(
@@ -108,7 +110,10 @@ def disagreement_figure(
 
 
 def worth_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Figure:
-    """Student less twin, in points, over the number of pictures, with the span of the seeds; a line an answer."""
+    """Student less twin, in points, over the number of pictures, a line an answer.
+
+    Both ways of combining the heads, which come first, have the span of their seeds; each head alone is dotted.
+    """
     palette = PALETTES[mode]
     figure = PlainFigure(mode)
     figure.hline(0, {"color": palette.muted, "width": 1.5})
@@ -121,15 +126,19 @@ def worth_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Figure:
                 float(size) * (1 + 0.03 * (index - 1.5)) for size in curve.pictures
             ],  # spans stand side by side
             y=(100 * curve.mean).tolist(),
-            error_y=span(curve, colour),
+            **({"error_y": span(curve, colour)} if index < COMBINED else {}),
             mode="lines+markers",
-            line={"color": colour, "width": 3 if not index else 1.5, "dash": "dot" if index > 1 else "solid"},
+            line={
+                "color": colour,
+                "width": 3 if not index else 1.5,
+                "dash": "solid" if index < COMBINED else "dot",
+            },
             marker={"color": colour, "symbol": _ANSWER_SYMBOLS[index], "size": 9},
             customdata=curve.pictures.tolist(),
             hovertemplate=f"{curve.title}, %{{customdata:,}} pictures: %{{y:+.1f}} points<extra></extra>",
         )
     figure.layout(
-        height=380,
+        height=HEIGHT_PX,
         showlegend=True,
         legend=LEGEND,
         xaxis=sizes_axis(

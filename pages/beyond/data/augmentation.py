@@ -69,10 +69,15 @@ def _strip(dataset: str) -> None:
         for each in (one[0], *seen)
     ]
     names = ["as it is", *(f"seen {i + 1}" for i in range(SHOWN))]
-    st.image(shown, caption=names, alt=[f"The picture, {name}" for name in names], width=_PX)
+    with st.container(horizontal=True, gap="xsmall"):
+        for each, said in zip(shown, names, strict=True):
+            st.image(each, caption=said, alt=f"The picture, {said}", width=_PX)
+    lacks = (
+        "" if name == dataset else f"; the training pictures of {data_title(dataset)} are not on this machine"
+    )
     page.caption(
-        f"One picture of {data_title(name)}, and {SHOWN} showings of it: a model hardly ever sees the very same one"
-        " twice." + ("" if name == dataset else f" {data_title(dataset)} itself is not on this machine.")
+        f"One picture and {SHOWN} showings of it: a model hardly ever sees the very same one twice. It is from"
+        f" '{data_title(name)}'{lacks}."
     )
 
 
