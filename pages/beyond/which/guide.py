@@ -12,9 +12,12 @@ import streamlit as st
 from pages.beyond.which import entries
 from pages.shell import nouns
 from pages.stores import timings
+from vitviz.analysis import teaching
 from vitviz.analysis.reach import cnn_layers
 from vitviz.analysis.scoreboard import Entry, Timings
 from vitviz.config import CNNConfig, ModelConfig, ViTConfig
+from vitviz.data.datasets import DATASETS
+from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import Result, ResultError, read_result, told
 from vitviz.models import cited, tally
 from vitviz.models.presets import PRESETS
@@ -63,6 +66,7 @@ def draw() -> None:
         st.markdown(f"**{advice.sentence}**  \n{advice.support}  \n:small[:gray[{advice.source}]]")
     with st.container(horizontal=True):
         nouns.link_to("data", "How much data?")
+        nouns.link_to("distillation", "Does a teacher help?", **{"distillation.view": "worth"})
         nouns.link_to("attention", "Are attention maps true?", **{"attention.view": "truth"})
         nouns.link_to("swin", "What windows cost", **{"swin.view": "cost"})
 
@@ -310,12 +314,30 @@ def _distilled(everything: tuple[Entry, ...]) -> Advice | None:
     if all(e is not None and e.accuracy is not None for e in pair):
         taught, twin = (e.accuracy or 0 for e in pair if e is not None)
         here = f" Here, on CIFAR-10 and one seed: {percent(taught)} with a teacher, {percent(twin)} without."
+    pairs = _pairs()
+    wins = any(duel.verdict == "wins" for found in pairs.values() for duel in found)
+    elsewhere = "here at some sizes" if wins else "here at no size by more than its seeds' spread"
     return Advice(
-        "A teacher helps a ViT on ImageNet-1k; whether it does elsewhere is to be measured.",
+        f"A teacher helps a ViT on ImageNet-1k; {elsewhere if pairs else 'whether it does here is to be measured'}.",
         f"DeiT-B gains {gain:.1f} points from a CNN as its teacher ({top1['DeiT-B']} to"
-        f" {top1['DeiT-B, distilled']} %).{here}",
-        f"cited: {cited.DEIT_PAPER}" + ("; measured here" if here else ""),
+        f" {top1['DeiT-B, distilled']} %).{here}{f' {teaching.tally(pairs)}' if pairs else ''}",
+        f"cited: {cited.DEIT_PAPER}"
+        + ("; measured here" if here else "")
+        + ("; students of the grids of 'How much data?', augmented" if pairs else ""),
     )
+
+
+def _pairs() -> dict[str, list[teaching.Duel]]:
+    """Students beside their twins on every grid that has some, by the set's title."""
+    found = {}
+    for name in GRIDS:
+        try:
+            found[DATASETS[name].title] = teaching.duels(
+                read_result(f"data_size_{name}").rows, augmented=True
+            )
+        except ResultError:
+            continue
+    return {title: pairs for title, pairs in found.items() if pairs}
 
 
 def _high_resolution() -> Advice:
