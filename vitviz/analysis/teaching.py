@@ -107,8 +107,8 @@ def describe_duels(found: Sequence[Duel]) -> str:
         return "No student has a twin of its seed as yet."
     best, worst = max(found, key=lambda duel: duel.mean), min(found, key=lambda duel: duel.mean)
     said = (
-        f"At best the teacher is worth {gained(100 * best.mean)} points, with {plural(best.pictures, 'picture')}, at worst"
-        f" {gained(100 * worst.mean)}, with {worst.pictures:,}."
+        f"At best the teacher is worth {gained(100 * best.mean)} points, with {plural(best.pictures, 'picture')},"
+        f" at worst {gained(100 * worst.mean)}, with {worst.pictures:,}."
         if len(found) > 1
         else f"The teacher is worth {gained(100 * best.mean)} points, with {plural(best.pictures, 'picture')}."
     )
