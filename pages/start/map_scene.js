@@ -198,7 +198,7 @@ function returning(ctx, { from: { x, y }, turn, to, side = false }) {
 // ------------------------------------------------------------ what the head would say, block by block
 
 /** The classes whose curves are drawn: the three most probable in the end. */
-function lensClasses(model) {
+export function lensClasses(model) {
   const { data } = model.arrays.probabilities;
   return [...data.keys()].sort((a, b) => data[b] - data[a]).slice(0, 3);
 }
