@@ -232,6 +232,18 @@ def test_no_pickle_no_hooks_no_foreign_scripts(path: Path) -> None:
     assert not [call for call in calls(path) if call.endswith(forbidden)]
 
 
+JS_IMPORT = re.compile(r"^import\s+\{([^}]*)\}\s+from\s+'([^']+)'", re.MULTILINE)
+JS_EXPORT = re.compile(r"^export\s+(?:async\s+)?(?:function\*?|const|let|class)\s+(\w+)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "pages").rglob("*.js")), ids=lambda path: path.stem)
+def test_what_a_view_imports_is_exported(path: Path) -> None:
+    """A browser that does not find one name of one file draws nothing of the view."""
+    for names, where in JS_IMPORT.findall(path.read_text("utf-8")):
+        wanted = {name.partition(" as ")[0].strip() for name in names.split(",")} - {""}
+        assert wanted <= set(JS_EXPORT.findall((path.parent / where).read_text("utf-8"))), where
+
+
 def test_importing_vitviz_loads_nothing_heavy() -> None:
     heavy = ("torch", "plotly", "pandas")
     code = f"import sys, vitviz.config; print([m for m in {heavy} if m in sys.modules])"
