@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.shell import (
     browser,
+    bundles,
     damaged,
     first_link,
     foot,
@@ -22,6 +23,7 @@ from pages.shell import (
 first = first_link.is_first()
 guards.install()
 lighter.install()
+bundles.install()
 
 st.set_page_config("vitviz", page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=320)
 st.logo("/app/static/logo.svg", size="large", icon_image="/app/static/favicon.svg")

@@ -1,0 +1,135 @@
+"""Messages that come in bundles come all, in order, and none waits for a run's end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+from streamlit.runtime.scriptrunner import ScriptRunner
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
+from streamlit.signal_util import Signal
+
+from pages.shell import bundles
+
+DRAWN, ENDED = ScriptRunnerEvent.ENQUEUE_FORWARD_MSG, ScriptRunnerEvent.SCRIPT_STOPPED_WITH_SUCCESS
+
+
+class Session(AppSession):
+    """As much of a session as its messages pass through."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._event_loop, self._browser_queue = loop, ForwardMsgQueue()
+        self._scriptrunner = "runner"  # type: ignore[assignment]
+        self.woken, self.sent, self.news = 0, 0, asyncio.Event()
+        self._message_enqueued_callback = self._ask
+
+    def _ask(self) -> None:
+        self.sent += 1
+        self.news.set()
+
+    def _call_soon_on_event_loop(self, callback: Any) -> None:
+        self.woken += 1
+        super()._call_soon_on_event_loop(callback)
+
+    def draw(self, number: int, runner: str = "runner") -> None:
+        message = ForwardMsg()
+        message.delta.new_element.markdown.body = str(number)
+        message.metadata.delta_path[:] = [0, number]
+        self.tell(DRAWN, runner, forward_msg=message)
+
+    def tell(self, event: ScriptRunnerEvent, runner: str = "runner", **said: Any) -> None:
+        self._on_scriptrunner_event(runner, event=event, **said)  # type: ignore[arg-type]
+
+    @property
+    def queued(self) -> list[str]:
+        return [
+            message.delta.new_element.markdown.body or str(message.WhichOneof("type"))
+            for message in self._browser_queue._queue
+        ]
+
+    def __del__(self) -> None:
+        """Nothing was opened."""
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    monkeypatch.setattr(AppSession, "_on_scriptrunner_event", AppSession._on_scriptrunner_event)
+    bundles.install()
+    bundles.install()  # every run of the app does
+
+    def handled(session: Session, sender: ScriptRunner, event: ScriptRunnerEvent) -> None:
+        if event == ScriptRunnerEvent.SHUTDOWN:
+            raise OSError
+        message = ForwardMsg()
+        message.script_finished = ForwardMsg.FINISHED_SUCCESSFULLY
+        session._browser_queue.enqueue(message)
+
+    monkeypatch.setattr(bundles, "_handle", handled)
+    loop = asyncio.new_event_loop()
+    yield Session(loop)
+    loop.close()
+
+
+def test_what_a_run_draws_and_its_end_come_in_order_and_wake_the_server_twice(session: Session) -> None:
+    for number in range(50):
+        session.draw(number)
+    session.tell(ENDED)
+    session._event_loop.run_until_complete(session.news.wait())
+    assert session.queued == [*map(str, range(50)), "script_finished"]
+    assert (session.woken, session.sent) == (2, 1)
+
+
+def test_what_is_drawn_does_not_wait_for_the_end_of_a_run(session: Session) -> None:
+    session.draw(1)
+    session._event_loop.run_until_complete(asyncio.wait_for(session.news.wait(), 10))
+    session.draw(2)  # the next bundle
+    session.news.clear()
+    session._event_loop.run_until_complete(asyncio.wait_for(session.news.wait(), 10))
+    assert session.queued == ["1", "2"]
+
+
+def test_an_address_leaves_at_once_and_after_what_was_drawn_before_it(session: Session) -> None:
+    """`st.switch_page` gives it 10 ms, then the next run throws away what has not left."""
+    session.draw(1)
+    message = ForwardMsg()
+    message.page_info_changed.query_string = "model=a"
+    session.tell(DRAWN, forward_msg=message)
+    session._event_loop.run_until_complete(asyncio.sleep(0))
+    assert session.queued == ["1", "page_info_changed"]
+
+
+def test_a_run_that_was_replaced_draws_no_more_and_an_error_takes_nothing_with_it(session: Session) -> None:
+    session.draw(1, "an older runner")
+    session.tell(ScriptRunnerEvent.SHUTDOWN)
+    session.draw(2)
+    session.tell(ENDED)
+    session._event_loop.run_until_complete(session.news.wait())
+    assert session.queued == ["2", "script_finished"]
+
+
+def test_a_run_that_has_begun_goes_on_telling_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run of a server installs it; its runner holds what it tells weakly."""
+    plain, told = bundles._one_by_one, []
+    monkeypatch.setattr(AppSession, "_on_scriptrunner_event", plain)
+    session = Session(loop := asyncio.new_event_loop())
+    signal = Signal()
+    signal.connect(session._on_scriptrunner_event)
+    del plain
+    bundles.install()
+    gc.collect()
+    monkeypatch.setattr(session, "_call_soon_on_event_loop", told.append)
+    signal.send("runner", event=ENDED)
+    loop.close()
+    assert len(told) == 1
+
+
+def test_another_streamlit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(AppSession, "_call_soon_on_event_loop")
+    with pytest.raises(RuntimeError, match=r"look at pages/shell/bundles\.py again"):
+        bundles.install()
