@@ -13,7 +13,6 @@ from starlette.exceptions import HTTPException
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
-from streamlit.runtime import forward_msg_cache
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -24,6 +23,8 @@ from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestTy
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
+from pages.shell import lighter
+
 SESSION_BYTES = 256 * 2**20  # two of the largest uploads; a page takes a file at once and drops it here
 SESSION_FILES = 16
 ALL_BYTES = 1024 * 2**20
@@ -32,7 +33,6 @@ MOST_HELD = 300
 CLICK_S = 10.0  # a browser on a slow line has the page's next run long before
 MOST_IN_LINE = 8  # runs of one session that wait for a click's end; one more goes on as Streamlit has it
 _request_rerun = AppSession.request_rerun
-_mark = forward_msg_cache.populate_hash_if_needed
 _add_file = MemoryUploadedFileManager.add_file
 _take_values = SafeSessionState.on_script_will_rerun
 _look_for_requests = ScriptRunner._maybe_handle_execution_control_request
@@ -221,7 +221,7 @@ def _with_states(client_state: ClientState, states: WidgetStates) -> ClientState
 
 def _hold_no_poll(msg: ForwardMsg) -> None:
     """Marks a message as one to hold where it is large, a page's and not one too many; else only what is held."""
-    _mark(msg)
+    lighter.mark(msg)
     context = script_run_context.get_script_run_ctx(suppress_warning=True)
     if context is None or msg.hash in context.cached_message_hashes:
         return

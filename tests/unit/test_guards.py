@@ -10,7 +10,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime import forward_msg_cache, media_file_manager
+from streamlit.runtime import media_file_manager
 from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileStorageError
@@ -21,7 +21,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, Scri
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import guards
+from pages.shell import guards, lighter
 
 
 @pytest.fixture
@@ -342,7 +342,7 @@ def test_a_browser_holds_what_pages_show_up_to_a_bound_and_not_what_polls_bring(
     message.delta.new_element.markdown.body = "x" * 100_000
     twin = ForwardMsg()
     twin.CopyFrom(message)
-    forward_msg_cache.populate_hash_if_needed(twin)
+    lighter.mark(twin)
     known = {twin.hash} if held else set()
     context = SimpleNamespace(
         fragment_ids_this_run=alone, cached_message_hashes=frozenset(known | {str(i) for i in range(others)})

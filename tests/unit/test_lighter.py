@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 import streamlit
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.NewSession_pb2 import NewSession
+from streamlit.runtime import app_session
 from streamlit.runtime.state.session_state import SessionState
 from streamlit.testing.v1 import AppTest
 
@@ -49,6 +52,44 @@ def test_widgets_keep_what_they_were_set_to() -> None:
     app.number_input(key="number").set_value(3.0)
     app.run()
     assert (app.selectbox(key="list").value, app.number_input(key="number").value) == ("a", 3.0)
+
+
+def test_a_message_has_a_name_of_its_own_and_the_same_where_it_is_the_same() -> None:
+    """Where it stands does not count: a browser that has it draws nothing anew."""
+    found = []
+    for body, path in (("a", 1), ("b", 1), ("a", 2), ("a" * 5000, 1), ("a" * 5000, 3)):
+        message, plain = ForwardMsg(), ForwardMsg()
+        for one, name in ((message, lighter.mark), (plain, lighter._mark)):
+            one.delta.new_element.markdown.body = body
+            one.metadata.delta_path[:] = [0, path]
+            name(one)
+        assert message.metadata == plain.metadata and message.delta == plain.delta
+        found.append((message.hash, message.metadata.cacheable))
+    assert found[0] == found[2] != found[1] and found[3] == found[4] != found[0]
+    assert [held for _, held in found] == [False, False, False, True, True]
+    started = ForwardMsg()
+    started.new_session.name = "app"
+    lighter.mark(started)
+    assert started.hash and not started.metadata.cacheable
+
+
+def test_the_theme_is_said_as_streamlit_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"primaryColor": "#123456", "headingFontSizes": ["2rem", "1rem"], "baseFontSize": 15}
+    sections = {"theme": options, "theme.dark": {"textColor": "#ffffff"}, "theme.light": {"textColor": None}}
+    monkeypatch.setattr(app_session.config, "get_options_for_section", sections.__getitem__)
+    monkeypatch.setattr(app_session, "_populate_theme_msg", app_session._populate_theme_msg)
+    lighter._theme.cache_clear()
+    plain, lighter_ = NewSession().custom_theme, NewSession().custom_theme
+    lighter._say_theme(plain)
+    lighter._say_theme(plain.dark, "theme.dark")
+    lighter._say_theme(plain.light, "theme.light")
+    for _ in range(2):
+        lighter_.Clear()
+        lighter._say_theme_again(lighter_)
+        lighter._say_theme_again(lighter_.dark, "theme.dark")
+        lighter._say_theme_again(lighter_.light, "theme.light")
+        assert lighter_ == plain and lighter_.dark.text_color == "#ffffff" and not lighter_.HasField("light")
+    lighter._theme.cache_clear()
 
 
 def test_the_browser_reads_no_list_of_pages_where_a_run_begins() -> None:
