@@ -28,50 +28,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
-from pages.shell import link, state
+from pages.shell import behind, link, state
+from pages.shell.chosen import Chosen as Chosen
+from pages.shell.chosen import set_value as set_value
 
 T = TypeVar("T")
 Shown = Literal["visible", "hidden", "collapsed"]
 _NONE: Any = object()  # nothing stands in the session
-
-
-class Chosen:
-    """What a page's controls say in one run: a frozen dataclass, whose field 'layer' is the control 'block.layer'.
-
-    The controls read the link and write it, each under the key of its field; a section of a page may have its own.
-    """
-
-    _page: ClassVar[str]
-
-    def __init_subclass__(cls, page: str) -> None:
-        cls._page = page
-
-    @classmethod
-    def key(cls, name: str) -> str:
-        """The key of a control, in the session and in the link.
-
-        Raises:
-            KeyError: if the page has no such control.
-        """
-        if not is_dataclass(cls) or name not in {field.name for field in fields(cls)}:
-            raise KeyError(f"{cls._page} has no control {name!r}")
-        return f"{cls._page}.{name}"
-
-    @classmethod
-    def keys(cls) -> list[str]:
-        """The keys of all its controls."""
-        return [cls.key(field.name) for field in fields(cls)] if is_dataclass(cls) else []
-
-    @classmethod
-    def change(cls, **values: object) -> None:
-        """Sets controls from outside: before they are drawn in this run, or in a callback."""
-        for name, value in values.items():
-            set_value(cls.key(name), value)
 
 
 def hold(*chosen: type[Chosen]) -> None:
@@ -99,12 +66,6 @@ def keep(key: str, value: Any) -> None:
     link.put(key, encode(value))
 
 
-def set_value(key: str, value: Any) -> None:
-    """Sets a control from outside: before it is drawn in this run, or in a callback."""
-    st.session_state[key] = value
-    state.held(state.KEPT)[key] = value
-
-
 def follow_default(key: str, default: object) -> None:
     """Lets a control that nobody has moved follow its default, where another model has another one.
 
@@ -118,14 +79,18 @@ def follow_default(key: str, default: object) -> None:
 
 
 def _prepare(key: str, default: T, parse: Callable[[str], T | None], valid: Callable[[Any], bool]) -> T:
-    """The value that a widget must start from, put into the session: link, else widget, else kept, else default."""
+    """What a widget must start from, put into the session where it is drawn: link, else widget, kept, default."""
     said = link.take(key)
     parsed = None if said is None else parse(said)
     before: Any = st.session_state.get(key, _NONE)
     kept = before if before is not _NONE else state.held(state.KEPT).get(key, default)
     value = parsed if parsed is not None and valid(parsed) else kept
     start: T = value if valid(value) else default
-    if start is not before:
+    if behind.closed():
+        # What no widget holds would come back, older, once a widget of this key has gone; what is kept counts.
+        if before is not _NONE:
+            del st.session_state[key]
+    elif start is not before:
         st.session_state[key] = start
     return start
 
@@ -137,7 +102,7 @@ def _hold(key: str, limits: object) -> None:
     is left alone: a value that the server sets would pull the handle from under a visitor who drags it.
     """
     seen = state.held(state.LIMITS)
-    if seen.get(key) != limits:
+    if not behind.closed() and seen.get(key) != limits:
         seen[key] = limits
         st.session_state[key] = st.session_state[key]
 
@@ -149,6 +114,13 @@ def settle_choice(key: str, options: Sequence[T], default: T | None = None) -> T
     start = options[0] if default is None or default not in options else default
     by_name = {encode(option): option for option in options}
     return _prepare(key, start, by_name.get, lambda value: any(_same(value, one) for one in options))
+
+
+def _said(key: str, start: T, draw: Callable[[], T]) -> T:
+    """What a control says, kept: its widget's value, or where it would start from behind a button that is closed."""
+    value = start if behind.closed() else draw()
+    keep(key, value)
+    return value
 
 
 def _place(now: object, options: Sequence[Any]) -> int:
@@ -173,18 +145,20 @@ def select(
 ) -> T:
     """A list of options to choose one from; the default is the first."""
     start = settle_choice(key, options, default)
-    value: T = st.selectbox(
-        label,
-        options,
-        index=_place(start, options),
-        key=key,
-        format_func=format_func,
-        help=why_not or help,
-        disabled=disabled or why_not is not None,
-        label_visibility=label_visibility,
+    return _said(
+        key,
+        start,
+        lambda: st.selectbox(
+            label,
+            options,
+            index=_place(start, options),
+            key=key,
+            format_func=format_func,
+            help=why_not or help,
+            disabled=disabled or why_not is not None,
+            label_visibility=label_visibility,
+        ),
     )
-    keep(key, value)
-    return value
 
 
 def segmented(
@@ -202,20 +176,22 @@ def segmented(
 ) -> T:
     """Two to five options side by side, of which one is always chosen."""
     start = settle_choice(key, options, default)
-    value: T = st.segmented_control(
-        label,
-        options,
-        default=options[_place(start, options)],
-        key=key,
-        required=True,
-        format_func=format_func,
-        help=why_not or help,
-        disabled=disabled or why_not is not None,
-        label_visibility=label_visibility,
-        width=width,
+    return _said(
+        key,
+        start,
+        lambda: st.segmented_control(
+            label,
+            options,
+            default=options[_place(start, options)],
+            key=key,
+            required=True,
+            format_func=format_func,
+            help=why_not or help,
+            disabled=disabled or why_not is not None,
+            label_visibility=label_visibility,
+            width=width,
+        ),
     )
-    keep(key, value)
-    return value
 
 
 def select_slider(
@@ -236,18 +212,20 @@ def select_slider(
         keep(key, options[0])
         return options[0]
     _hold(key, tuple(options))
-    value: T = st.select_slider(
-        label,
-        options,
-        value=options[_place(start, options)],
-        key=key,
-        format_func=format_func,
-        help=why_not or help,
-        disabled=disabled or why_not is not None,
-        label_visibility=label_visibility,
+    return _said(
+        key,
+        start,
+        lambda: st.select_slider(
+            label,
+            options,
+            value=options[_place(start, options)],
+            key=key,
+            format_func=format_func,
+            help=why_not or help,
+            disabled=disabled or why_not is not None,
+            label_visibility=label_visibility,
+        ),
     )
-    keep(key, value)
-    return value
 
 
 def slider(
@@ -273,19 +251,21 @@ def slider(
         return start
     start = _prepare(key, start, _number(kind), lambda value: _within(value, kind, low, high))
     _hold(key, (low, high))
-    value = st.slider(
-        label,
-        kind(low),
-        kind(high),
-        value=start,
-        step=None if step is None else kind(step),
-        format=format,
-        key=key,
-        help=why_not or help,
-        disabled=disabled or why_not is not None,
+    return _said(
+        key,
+        start,
+        lambda: st.slider(
+            label,
+            kind(low),
+            kind(high),
+            value=start,
+            step=None if step is None else kind(step),
+            format=format,
+            key=key,
+            help=why_not or help,
+            disabled=disabled or why_not is not None,
+        ),
     )
-    keep(key, value)
-    return value
 
 
 def number(
@@ -301,18 +281,22 @@ def number(
 ) -> int:
     """A whole number between low and high that can be typed."""
     start = _prepare(key, min(max(default, low), high), _number(int), lambda v: _within(v, int, low, high))
-    value = st.number_input(
-        label,
-        low,
-        high,
-        value=start,
-        key=key,
-        step=1,
-        help=why_not or help,
-        disabled=disabled or why_not is not None,
+    return _said(
+        key,
+        start,
+        lambda: int(
+            st.number_input(
+                label,
+                low,
+                high,
+                value=start,
+                key=key,
+                step=1,
+                help=why_not or help,
+                disabled=disabled or why_not is not None,
+            )
+        ),
     )
-    keep(key, value)
-    return int(value)
 
 
 def real(
@@ -327,17 +311,21 @@ def real(
 ) -> float:
     """Any finite number that can be typed; what makes no sense is refused, with the reason, where it is used."""
     start = _prepare(key, float(default), _number(float), lambda v: type(v) is float and math.isfinite(v))
-    value = st.number_input(
-        label,
-        value=start,
-        key=key,
-        step=step,
-        format="%g",
-        help=why_not or help,
-        disabled=disabled or why_not is not None,
+    return _said(
+        key,
+        start,
+        lambda: float(
+            st.number_input(
+                label,
+                value=start,
+                key=key,
+                step=step,
+                format="%g",
+                help=why_not or help,
+                disabled=disabled or why_not is not None,
+            )
+        ),
     )
-    keep(key, value)
-    return float(value)
 
 
 def text(
@@ -352,16 +340,18 @@ def text(
 ) -> str:
     """A short line that can be typed; what makes no sense is refused, with the reason, where it is used."""
     start = _prepare(key, default, str, lambda value: isinstance(value, str) and len(value) <= longest)
-    value: str = st.text_input(
-        label,
+    return _said(
+        key,
         start,
-        key=key,
-        max_chars=longest,
-        help=why_not or help,
-        disabled=disabled or why_not is not None,
+        lambda: st.text_input(
+            label,
+            start,
+            key=key,
+            max_chars=longest,
+            help=why_not or help,
+            disabled=disabled or why_not is not None,
+        ),
     )
-    keep(key, value)
-    return value
 
 
 def toggle(
@@ -375,15 +365,17 @@ def toggle(
 ) -> bool:
     """A switch."""
     start = _prepare(key, default, {"1": True, "0": False}.get, lambda value: isinstance(value, bool))
-    value: bool = st.toggle(
-        label,
+    return _said(
+        key,
         start,
-        key=key,
-        help=why_not or help,
-        disabled=disabled or why_not is not None,
+        lambda: st.toggle(
+            label,
+            start,
+            key=key,
+            help=why_not or help,
+            disabled=disabled or why_not is not None,
+        ),
     )
-    keep(key, value)
-    return value
 
 
 def _number(kind: type[int] | type[float]) -> Callable[[str], Any]:

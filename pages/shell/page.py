@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shell import asking, terms
+from pages.shell import asking, behind, terms
 from vitviz.tables import Columns, csv_text
 from vitviz.words import gained
 
@@ -57,12 +57,13 @@ def row() -> DeltaGenerator:
     return st.container(horizontal=True, vertical_alignment="bottom", gap="small")
 
 
-def options() -> DeltaGenerator:
-    """The button behind which lie the controls that the first look does not need: `with page.options(): ...`.
+def options(name: str) -> behind.Behind:
+    """The button behind which lie the controls that the first look does not need: `with page.options("block"): ...`.
 
-    They are drawn with the page, closed too: what a link says of them counts.
+    Args:
+        name: of the section; no other has it.
     """
-    return st.popover("Options", icon=":material/tune:", width="content")
+    return behind.button("Options", "tune", f"{name}.options")
 
 
 def caption(text: str) -> None:

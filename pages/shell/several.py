@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from pages.shell import controls, link, state
+from pages.shell import behind, controls, link, state
 
 _BETWEEN = ","
 
@@ -39,7 +39,8 @@ def pills(
         before = _valid(st.session_state.get(state.KEPT, {}).get(key, default), options)
         now = before if least <= len(before) <= most else _valid(default, options)
     st.session_state[key] = list(now)
-    st.pills(label, options, selection_mode="multi", default=list(now), key=key, format_func=format_func)
+    if not behind.closed():
+        st.pills(label, options, selection_mode="multi", default=list(now), key=key, format_func=format_func)
     controls.keep(key, now)
     return now
 

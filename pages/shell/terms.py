@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
-from pages.shell import state
+from pages.shell import behind, state
 from vitviz import glossary
 from vitviz.glossary import Term
 from vitviz.words import FOREIGN, as_it_is
@@ -73,6 +73,8 @@ def marked_as_it_is(text: str) -> str:
 
 
 def _marked(text: str, but: Collection[str], between: Callable[[str], str]) -> str:
+    if behind.closed():  # nobody reads it
+        return between(text)
     here = _now().settle()
     words = _now().words
     dotted, seen = with_terms(text, set(words), but, between)

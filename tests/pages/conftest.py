@@ -61,6 +61,15 @@ def undotted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(terms, "_dotted", lambda said, term: said)
 
 
+@pytest.fixture(autouse=True)
+def opened(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test sets controls as if it had opened the button before them: what a closed one does, test_behind.py says."""
+    from pages.shell import behind
+
+    if request.module.__name__.rpartition(".")[2] != "test_behind":
+        monkeypatch.setattr(behind, "_is_open", lambda place: True)
+
+
 @pytest.fixture
 def open_app() -> OpenApp:
     """`open_app("pages/inside/patches/page.py", model="preset:vit_digits")`: the page as that link shows it."""

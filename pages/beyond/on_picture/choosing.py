@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.shell import controls, nouns, several, stand_in
+from pages.shell import behind, controls, nouns, several, stand_in
 from pages.stores import cached, catalogue
 from pages.stores.choice import ModelChoice
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig
@@ -146,7 +146,7 @@ def choose() -> tuple[ModelChoice, ...]:
     if len(found) < FEWEST:
         st.info(f"{of.shown} is the only model here that reads such pictures.", icon=":material/compare:")
         return ()
-    with st.popover("Models", icon=":material/view_column:", width="content"):
+    with behind.button("Models", "view_column", "on_your_picture.choosing"):
         keys = several.pills(
             Choice.key("models"),
             f"Models side by side, {FEWEST} to {MOST}",

@@ -26,7 +26,7 @@ def read() -> Choice:
     """Draws the shift, and behind one button the grid and its windows."""
     with page.row():
         shifts = st.container(width="content")
-        behind = page.options()
+        behind = page.options("swin.grid")
     with behind:
         grid = controls.segmented(
             Choice.key("grid"),

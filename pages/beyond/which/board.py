@@ -69,7 +69,7 @@ def _draw_board(everything: Sequence[Entry]) -> None:
     sets = [name for name in entries.SETS if name in present]
     with page.row():
         test_set = controls.segmented(Choice.key("set"), "Test set", sets, format_func=entries.title)
-        with page.options():
+        with page.options("which_model.board"):
             x = _axis("x", "Across", "adds")
             y = _axis("y", "Up", "accuracy")
     shown = [entry for entry in everything if entry.test_set == test_set]

@@ -73,7 +73,7 @@ def draw(subject: Subject) -> None:
         return
     with page.row():
         blanked = _blanked(able)
-        with page.options():
+        with page.options("attention.ablate"):
             ground = subject.ground(choose_ground(subject, maps=False).seen)
     left, right = st.columns([3, 2], gap="medium")
     with left:

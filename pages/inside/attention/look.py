@@ -82,7 +82,7 @@ def choose(subject: Subject) -> Look:
     """The controls above an explorer."""
     with page.row():
         layer, head = layer_and_head(subject)
-        with page.options():
+        with page.options("attention.look"):
             direction, style = _direction_and_style()
             scale = controls.segmented(
                 Look.key("scale"),

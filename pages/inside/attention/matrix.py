@@ -62,7 +62,7 @@ def draw(subject: Subject) -> None:
                 help="A decoder of text may not see the words to come: every key after the query gets the score −∞"
                 " before the softmax. A ViT has no such mask; here its own scores are masked, nothing is retrained.",
             )
-        with page.options():
+        with page.options("attention.matrix"):
             ground = choose_ground(subject, maps=False)
     attn = attention_of(subject, layer, head, causal)
     photo = subject.ground(ground.seen)

@@ -35,7 +35,7 @@ def choose(subject: Subject) -> tuple[Recipe, Ground]:
     with page.row():
         with st.container(width=230):
             target = _class(subject)
-        with page.options():
+        with page.options("attention.recipe"):
             fusion, discard = _fusing(subject.able.rollout)
             ground = choose_ground(subject)
     return Recipe(target, fusion, discard), ground

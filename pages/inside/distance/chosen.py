@@ -66,7 +66,7 @@ def read(model: LoadedModel) -> Choice:
                 format_func=MEASURES.__getitem__,
                 why_not=able.heads_over_all.why_not or None,
             )
-        with page.options():
+        with page.options("attention_distance"):
             source = choose_set(model)
             count = choose_count(model, source, able)
             compare, renormalise, training = choose_more(model, able)

@@ -47,7 +47,7 @@ def read(first: ModelChoice | None) -> Choice:
     with page.row():
         with st.container(width="content"):
             kind = _kind(model)
-        with page.options():
+        with page.options("filters"):
             others = {
                 key: m
                 for key, m in nouns.models().items()

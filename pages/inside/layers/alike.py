@@ -87,7 +87,7 @@ def read(one: Side) -> tuple[Side, Seen, Choice]:
                 format_func=WHAT.__getitem__,
                 help="All that a layer says of a picture, place by place, or the mean over its places.",
             )
-        with page.options():
+        with page.options("layers.alike"):
             seen = pictures.choose((one, other), MOST, USUAL)
             form = controls.segmented(
                 Choice.key("form"),

@@ -70,7 +70,7 @@ def draw(one: Side) -> None:
     with page.row():
         with st.container(width=230):
             cnn = choose(one)
-        with st.container(width="content"), page.options():
+        with st.container(width="content"), page.options("layers.channels"):
             seen = pictures.choose((cnn,), MOST, USUAL)
     found = tasks.results(
         [tasks.task(("responses", cnn.known, seen), partial(responses, cnn.now.model, seen))],

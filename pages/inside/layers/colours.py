@@ -81,7 +81,7 @@ def draw(one: Side) -> None:
                 format_func={"picture": "this picture", "set": "a set"}.__getitem__,
                 help="Over a set, one colour means one thing on all pictures, and pictures can be compared.",
             )
-        with page.options():
+        with page.options("layers.colours"):
             over = controls.toggle(Choice.key("over"), "Over the picture", True)
             seen = pictures.choose((one, other), MOST, MOST) if fit == "set" else None
     found = coloured((one, other), seen)

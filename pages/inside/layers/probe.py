@@ -62,7 +62,7 @@ def draw(one: Side) -> None:
     with page.row():
         with st.container(width=230):
             other = sides.beside(one)
-        with st.container(width="content"), page.options():
+        with st.container(width="content"), page.options("layers.probe"):
             seen = pictures.choose((one, other), MOST, USUAL, labelled=True)
     both = (one, other)
     wanted = [tasks.task(("probe", side.known, seen), partial(probe, side.now.model, seen)) for side in both]

@@ -50,7 +50,7 @@ def draw(one: Side) -> None:
         if one.is_cnn:
             with st.container(width=230):
                 one = sides.beside(one)
-        with st.container(width="content"), page.options():
+        with st.container(width="content"), page.options("layers.sinks"):
             seen = pictures.choose((one,), MOST, USUAL)
     if one.is_cnn:
         st.info("A CNN has maps and no tokens: choose a ViT beside it.", icon=":material/block:")

@@ -140,7 +140,7 @@ def _read() -> Choice:
                 own,
                 format_func=with_nothing.__getitem__,
             )
-        options = page.options()
+        options = page.options("positions.similarity")
     shown = {left, right}
     with options:
         code = Code(codes.grid(shown), codes.dim(shown), codes.base(shown))

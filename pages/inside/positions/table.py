@@ -85,7 +85,7 @@ def _read() -> Choice:
             option = controls.select(
                 Choice.key("encoding"), "Encoding", tuple(names), "sincos_1d", format_func=names.__getitem__
             )
-        with page.options():
+        with page.options("positions.table"):
             code = Code(codes.grid({option}), codes.dim({option}), codes.base({option}))
     return Choice(option, code)
 

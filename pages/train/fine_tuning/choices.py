@@ -162,7 +162,7 @@ def training_pictures(dataset: str) -> tuple[int, int, int]:
 
 def _method(source: ModelChoice, dataset: str) -> Method | str:
     lesson = source.key.startswith((published.KEY, own_weights.KEY))
-    with page.options():
+    with page.options("fine_tuning"):
         body, larger = _body(source)
         rates = _rates(source, LESSON_RATES if lesson else SMALL_RATES, body)
         updates = controls.number(How.key("updates"), "Updates of each model", 10, 1000, 100)

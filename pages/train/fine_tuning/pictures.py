@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.shell import link, page, received
+from pages.shell import behind, link, page, received
 from pages.stores import own_sets, visit
 from vitviz.data.dataset import DatasetError
 from vitviz.data.letters import LETTERS, TEST, TRAIN, letters_zip
@@ -19,7 +19,9 @@ _TURN = "fine_tuning._turn"
 
 def draw_upload(control: str) -> None:
     """The button behind which a set is brought; one that can be used becomes what the control of this key says."""
-    with st.popover("Your own pictures", icon=":material/upload:", width="content"):
+    with behind.button("Your own pictures", "upload", "fine_tuning.pictures"):
+        if behind.closed():
+            return
         _letters(control)
         st.divider()
         turn = st.session_state.setdefault(_TURN, 0)

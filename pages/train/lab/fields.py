@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.shell import controls
+from pages.shell import behind, controls
 from vitviz.config import ModelConfig, TrainConfig
 
 PREFIX = "live_lab."
@@ -87,6 +87,8 @@ def draw(
     why_not: Callable[[Field], str | None] = lambda _: None,
 ) -> dict[str, Any]:
     """Draws fields two by two; what each shows, by name. `why_not` says why one is disabled, or None."""
+    if behind.closed():
+        return {field.name: _control(field, config, None) for field in fields}
     values: dict[str, Any] = {}
     for first in range(0, len(fields), 2):  # row by row, so that neighbours stand on one line
         pair = fields[first : first + 2]

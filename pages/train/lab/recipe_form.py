@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.shell import controls, link, state
+from pages.shell import behind, controls, link, state
 from pages.stores import cached, own_sets, runs, visit
 from pages.train.lab import fields, model_form, own_pictures
 from pages.train.lab.keys import LOADED, Family, Recipe
@@ -40,15 +40,15 @@ def draw() -> RunConfig | ValueError:
         dataset = _dataset(preset)
     preparation = preparation_of(preset, dataset)
     with columns[2], st.container(horizontal=True, gap="small"):
-        with st.popover("Data", icon=":material/database:", width="content"):
+        with behind.button("Data", "database", f"{fields.PREFIX}behind_data"):
             values = _data_group(preset, dataset)
-        with st.popover("Model", icon=":material/account_tree:", width="content"):
+        with behind.button("Model", "account_tree", f"{fields.PREFIX}behind_model"):
             family, shown = model_form.draw_model(preset.model)
             taught = _teacher(preset, family, preparation, dataset)
-        with st.popover("Optimiser", icon=":material/trending_down:", width="content"):
+        with behind.button("Optimiser", "trending_down", f"{fields.PREFIX}behind_optimiser"):
             optimiser = fields.draw(fields.OPTIMISER, preset.train)
             frozen = _frozen(preset, family)
-        with st.popover("Pictures", icon=":material/auto_fix:", width="content"):
+        with behind.button("Pictures", "auto_fix", f"{fields.PREFIX}behind_pictures"):
             st.caption("Changes to each picture every time it is seen, so that it is never quite the same.")
             augmented = fields.draw(fields.PICTURES, preset.train)
     _shorten_link(preset, family)
@@ -145,8 +145,9 @@ def _complete_link() -> None:
 
 def _shorten_link(preset: TrainingPreset, family: str) -> None:
     """Leaves out of the link what is as the recipe has it."""
+    said = link.written()
     for key, value in _starts(preset.model, preset.train, family).items():
-        if controls.encode(st.session_state.get(key)) == controls.encode(value):
+        if said.get(key) == controls.encode(value):
             link.drop(key)
 
 
@@ -188,15 +189,21 @@ def _shape(dataset: str, preparation: Preparation) -> dict[str, int]:
 
 
 def _data_group(preset: TrainingPreset, dataset: str) -> dict[str, Any]:
+    if not behind.closed():
+        _about(dataset)
+    values = _length(preset) | fields.meant(fields.DATA, fields.draw(fields.DATA, preset.train))
+    if not behind.closed():
+        st.divider()
+        own_pictures.draw_upload(values["batch_size"])
+    return {"dataset": dataset} | values
+
+
+def _about(dataset: str) -> None:
     note = own_sets.mine(visit.current()).get(dataset)
     if note is None:
         st.caption(DATASETS[dataset].summary)
     else:
         own_pictures.draw_set(note)
-    values = _length(preset) | fields.meant(fields.DATA, fields.draw(fields.DATA, preset.train))
-    st.divider()
-    own_pictures.draw_upload(values["batch_size"])
-    return {"dataset": dataset} | values
 
 
 def _length(preset: TrainingPreset) -> dict[str, float | None]:

@@ -223,10 +223,10 @@ def test_a_reading_that_is_broken_off_keeps_nothing_and_says_so(
             raise RerunException(RerunData())
         return type("Bar", (), {"progress": staticmethod(progress)})
 
-    monkeypatch.setattr(own_pictures.st, "progress", progress)
-    app.main.file_uploader[0].upload("pets.zip", archive(), "application/zip").run()
+    with monkeypatch.context() as patch:
+        patch.setattr(own_pictures.st, "progress", progress)
+        app.main.file_uploader[0].upload("pets.zip", archive(), "application/zip").run()
     assert len(drawn) == 2 and "of 25 pictures" in drawn[1]
-    monkeypatch.undo()
     app.run()
     assert own_pictures.CANCELLED in errors(app)
     assert not list(folder.glob("sets/*"))
