@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cache
 from pathlib import Path
 
 import streamlit as st
 
-from pages.shell import nouns, registry, terms
+from pages.shell import link, nouns, registry, still, terms
+from pages.shell.registry import PageEntry
 from vitviz.plots.theme import PALETTES
 
 
@@ -21,10 +23,15 @@ def draw(slug: str) -> None:
         terms.write_others(entry.slug)
         if entry.parts:
             st.html(strip(entry.parts))
-        with st.container(horizontal=True, horizontal_alignment="distribute"):
-            for other, label, icon in ((before, "Previous", "arrow_back"), (after, "Next", "arrow_forward")):
-                if other is not None:
-                    nouns.link_to(other.slug, f"{label}: {other.title}", icon=f":material/{icon}:")
+        ways = st.container(horizontal=True, horizontal_alignment="distribute")
+        still.draw(ways, _draw_ways, before, after, tuple(link.query().items()), own=nouns.are_own())
+
+
+def _draw_ways(before: PageEntry | None, after: PageEntry | None, _query: Hashable) -> None:
+    """Links that carry the nouns, as the query says them."""
+    for other, label, icon in ((before, "Previous", "arrow_back"), (after, "Next", "arrow_forward")):
+        if other is not None:
+            nouns.link_to(other.slug, f"{label}: {other.title}", icon=f":material/{icon}:")
 
 
 def strip(parts: tuple[str, ...]) -> str:

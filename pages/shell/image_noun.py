@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import streamlit as st
 
-from pages.shell import link, more_models, nouns, photo, pictures, received, state
+from pages.shell import link, more_models, nouns, photo, pictures, received, state, still
 from pages.stores import cached, catalogue, uploads, visit
 from pages.stores.choice import ModelChoice
 from vitviz.pin import Pin
@@ -101,25 +101,32 @@ def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
     prepared = cached.prepared(chosen.image, model.preparation, chosen.offset)
     redrawn = _redrawn(picture, prepared, model.preparation)
     pin = chosen.pin if nouns.is_pinned() and not redrawn else None
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        square = picture.shape[0] == picture.shape[1]
-        place = st.container(
-            width=_IMAGE_PX, height=_IMAGE_PX if square else "content", border=False, key="nouns-picture"
-        )
-        place.image(
-            _small(chosen.image, model.preparation, chosen.offset, pin, nouns.mode()),
-            alt=f"The chosen picture: {cached.picture_title(chosen.image)}",
-            width=_width(picture),
-        )
-        with st.container(gap="xxsmall"):
-            st.markdown(f"**{cached.picture_title(chosen.image)}**")
-            st.caption(seen(_own_size(chosen.image, picture), picture.shape[:2], prepared, redrawn))
+    still.draw(
+        st.container(horizontal=True, vertical_alignment="center", gap="small"),
+        _say_picture,
+        _small(chosen.image, model.preparation, chosen.offset, pin, nouns.mode()),
+        _width(picture),
+        picture.shape[0] == picture.shape[1],
+        cached.picture_title(chosen.image),
+        seen(_own_size(chosen.image, picture), picture.shape[:2], prepared, redrawn),
+        own=chosen.image.startswith(cached.UPLOAD),
+    )
     notice = st.session_state.pop(state.NOTICE, None)
     if notice:
         st.warning(notice, icon=":material/info:")
     _crop(picture, model)
     said = photo.draw(model, chosen.image)
     _source(chosen.image, said)
+
+
+def _say_picture(small: str, width: int, square: bool, title: str, words: str) -> None:
+    """The picture in small, and beside it what it is and what becomes of it."""
+    height: int | Literal["content"] = _IMAGE_PX if square else "content"
+    with st.container(width=_IMAGE_PX, height=height, border=False, key="nouns-picture"):
+        st.image(small, alt=f"The chosen picture: {title}", width=width)
+    with st.container(gap="xxsmall"):
+        st.markdown(f"**{title}**")
+        st.caption(words)
 
 
 def _redrawn(picture: np.ndarray, prepared: Prepared, preparation: Preparation) -> bool:

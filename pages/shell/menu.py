@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import copy
 from functools import lru_cache
 from itertools import groupby
-from pathlib import Path
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -26,12 +25,12 @@ def pages() -> dict[str, list[StreamlitPage]]:
 def page(slug: str) -> StreamlitPage:
     """The page at an address, to link to."""
     context = get_script_run_ctx()
-    return _page(slug, None if context is None else context.pages_manager.main_script_parent)
+    return _page(slug, "" if context is None else context.main_script_path)
 
 
 @lru_cache(maxsize=64)
-def _page(slug: str, beside: Path | None) -> StreamlitPage:
-    """Of an app whose script lies in this folder, where the page looks for its file."""
+def _page(slug: str, script: str) -> StreamlitPage:
+    """Of an app of this script, beside which the page looks for its file."""
     entry = registry.BY_SLUG[slug]
     return st.Page(
         entry.path,

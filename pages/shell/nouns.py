@@ -67,6 +67,11 @@ def choice() -> ModelChoice:
     return models()[current().model]
 
 
+def are_own() -> bool:
+    """Whether the model or the picture is the visitor's own, and gone when they leave."""
+    return current().image.startswith(cached.UPLOAD) or catalogue.is_own(choice())
+
+
 def nobody_chose() -> bool:
     """Whether the model is the one that the app opens with, so a page may begin with another that shows more."""
     return not st.session_state.get(state.BY_HAND, False)

@@ -9,7 +9,18 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.shell import controls, follow, image_noun, link, model_list, more_models, nouns, pictures, state
+from pages.shell import (
+    controls,
+    follow,
+    image_noun,
+    link,
+    model_list,
+    more_models,
+    nouns,
+    pictures,
+    state,
+    still,
+)
 from pages.shell.image_noun import GONE as GONE
 from pages.stores import cached, catalogue, own_sets, own_weights, published, runs, uploads, visit
 from pages.stores.choice import ModelChoice
@@ -90,19 +101,24 @@ def _model() -> tuple[ModelChoice, int]:
     choices = nouns.models_now()
     key = _settled_model(choices)
     choice = choices[key]
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        # Drawn once the step is known, which stands below it.
-        slot = st.container(width=_MODEL_PX, height=_MODEL_PX, border=False, key="nouns-model-picture")
-        words = st.container(gap="xxsmall")
+    # Drawn once the step is known, which stands below it.
+    place = st.container(horizontal=True, vertical_alignment="center", gap="small")
     step = _step(choice)
-    with words:
-        if catalogue.is_random(choice, step):
-            st.badge("random weights", icon=":material/casino:", color="orange")
-        st.caption(_note(choice, step))
-    more_models.button()
     small = _model_picture(cached.identity(choice, step), choice, step, nouns.mode())
-    slot.image(small, alt=f"{choice.title}, in small", width=_MODEL_PX)
+    said = small, choice.title, catalogue.is_random(choice, step), _note(choice, step)
+    still.draw(place, _say_model, *said, own=catalogue.is_own(choice))
+    more_models.button()
     return choice, step
+
+
+def _say_model(small: str, title: str, random: bool, note: str) -> None:
+    """The model in small, and beside it what it is."""
+    with st.container(width=_MODEL_PX, height=_MODEL_PX, border=False, key="nouns-model-picture"):
+        st.image(small, alt=f"{title}, in small", width=_MODEL_PX)
+    with st.container(gap="xxsmall"):
+        if random:
+            st.badge("random weights", icon=":material/casino:", color="orange")
+        st.caption(note)
 
 
 def _settled_model(choices: Mapping[str, ModelChoice]) -> str:
@@ -196,10 +212,12 @@ def _step(model: ModelChoice) -> int:
         else "The moment in its training.",
         disabled=followed,
     )
-    st.container(height=_CURVE_HEIGHT_PX, border=False, key="nouns-curve").image(
-        _curve_picture(model.curve, steps, step, nouns.mode()),
-        alt=f"Step {step:,} of {steps[-1]:,} on the training curve",
-        width="stretch",
-    )
+    place = st.container(height=_CURVE_HEIGHT_PX, border=False, key="nouns-curve")
+    drawn = _curve_picture(model.curve, steps, step, nouns.mode())
+    still.draw(place, _show_curve, drawn, step, steps[-1], own=catalogue.is_own(model))
     follow.draw(model)
     return step
+
+
+def _show_curve(drawn: str, step: int, last: int) -> None:
+    st.image(drawn, alt=f"Step {step:,} of {last:,} on the training curve", width="stretch")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, damaged, lesson, nouns, page, registry
+from pages.shell import controls, damaged, lesson, link, nouns, page, registry, still
+from pages.shell.registry import PageEntry
 from pages.start import answers, beside
 from pages.start.one_map import OneMap
 from pages.start.words import MATHEMATICS
@@ -96,26 +97,41 @@ def numbers(message: bytes) -> None:
     page.caption("Every opened part has its own numbers: open one in the map, then its tables.")
 
 
+@cache
+def _card_style() -> str:
+    """A card begins with its pictogram, which says nothing that its words do not; on a phone one fills the line."""
+    drawn = "".join(
+        f" .st-key-home-card-{slug}::before {{ background-image: url(/app/static/cards/{slug}.svg); }}"
+        for slug in sorted(PICTOGRAMS)
+    )
+    return (
+        f"{', '.join(f'.st-key-home-card-{slug}::before' for slug in sorted(PICTOGRAMS))}"
+        " { content: ''; width: 100%; aspect-ratio: 2; background-size: contain; background-repeat: no-repeat; }"
+        f"{drawn}"
+        " @media (max-width: 640px) {"
+        " :has(> [class*='st-key-home-card-']) { flex-basis: 100% !important; }"
+        " [class*='st-key-home-card-'] { width: 100% !important; } }"
+    )
+
+
 def cards() -> None:
     """The way to every page, group by group."""
-    # On a phone one card fills the line.
-    st.html(
-        "<style>@media (max-width: 640px) {"
-        " :has(> [class*='st-key-home-card-']) { flex-basis: 100% !important; }"
-        " [class*='st-key-home-card-'] { width: 100% !important; } }</style>"
-    )
+    st.html(f"<style>{_card_style()}</style>")
     for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group):
         shown = [entry for entry in entries if entry.slug != "home"]
         if not shown:
             continue
         st.header(group, anchor=False)
-        with st.container(horizontal=True, gap="medium"):
-            for entry in shown:
-                with st.container(border=True, width=284, height="stretch", key=f"home-card-{entry.slug}"):
-                    if entry.slug in PICTOGRAMS:
-                        st.image(f"/app/static/cards/{entry.slug}.svg", alt="", width="stretch")
-                    nouns.link_to(entry.slug)
-                    st.caption(entry.question)
+        place = st.container(horizontal=True, gap="medium")
+        still.draw(place, _draw_cards, tuple(shown), tuple(link.query().items()), own=nouns.are_own())
+
+
+def _draw_cards(entries: Sequence[PageEntry], _query: Hashable) -> None:
+    """Cards whose links carry the nouns, as the query says them."""
+    for entry in entries:
+        with st.container(border=True, width=284, height="stretch", key=f"home-card-{entry.slug}"):
+            nouns.link_to(entry.slug)
+            st.caption(entry.question)
 
 
 with st.container(

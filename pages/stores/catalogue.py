@@ -144,6 +144,11 @@ def is_random(choice: ModelChoice, step: int) -> bool:
     return choice.trained_on is None or (step == 0 and choice.path is not None)
 
 
+def is_own(choice: ModelChoice) -> bool:
+    """Whether a model is a visitor's, and gone when they leave: a run, or weights that were opened."""
+    return choice.key.startswith(("run:", own_weights.KEY))
+
+
 def default_model() -> str:
     """A shipped ViT for digits, else any shipped model, else a preset with random weights."""
     digits = [c for c in shipped() if c.trained_on == "digits" and isinstance(c.config, ViTConfig)]

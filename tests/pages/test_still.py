@@ -1,0 +1,67 @@
+"""What is made once is sent again as it was; another place, page or value has its own."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from pages.shell import still
+
+SCRIPT = """
+import streamlit as st
+from pages.shell import still
+
+def made(word, count):
+    st.session_state["made"] = st.session_state.get("made", 0) + 1
+    for number in range(count):
+        with st.container(border=True):
+            st.markdown(f"{word} {number}")
+
+for _ in range(st.session_state.get("before", 0)):
+    st.caption("before")
+still.draw(st.container(), made, st.session_state.get("word", "card"), 3, own=st.session_state.get("own", False))
+st.caption("after")
+"""
+
+
+def words(app: AppTest) -> list[str]:
+    assert not app.exception
+    return [text.value for text in app.markdown]
+
+
+def test_it_is_made_once_for_all_sessions_and_looks_the_same() -> None:
+    still._made.clear()
+    first, second = AppTest.from_string(SCRIPT).run(), AppTest.from_string(SCRIPT).run()
+    first.run()
+    cards = ["card 0", "card 1", "card 2"]
+    assert words(first) == words(second) == cards
+    assert (first.session_state["made"], "made" in second.session_state) == (1, False)
+    assert [text.value for text in second.caption] == ["after"]
+    assert len(second.main.children[0].children) == 3
+
+
+def test_another_value_or_place_is_made_anew() -> None:
+    still._made.clear()
+    app = AppTest.from_string(SCRIPT).run()
+    app.session_state["word"] = "other"
+    assert words(app.run()) == ["other 0", "other 1", "other 2"]
+    app.session_state["before"] = 2
+    assert words(app.run()) == ["other 0", "other 1", "other 2"]
+    assert app.session_state["made"] == 3
+    assert [text.value for text in app.caption] == ["before", "before", "after"]
+
+
+def test_what_is_a_visitors_own_is_not_kept() -> None:
+    still._made.clear()
+    app = AppTest.from_string(SCRIPT)
+    app.session_state["own"] = True
+    assert words(app.run()) == words(app.run()) == ["card 0", "card 1", "card 2"]
+    assert app.session_state["made"] == 2 and not still._made._places
+
+
+def test_what_is_drawn_elsewhere_cannot_be_sent_again() -> None:
+    still._made.clear()
+    app = AppTest.from_string(
+        "import streamlit as st\nfrom pages.shell import still\n"
+        "still.draw(st.container(), lambda: st.sidebar.caption('beside'))"
+    ).run()
+    assert app.exception and not still._made._places[next(iter(still._made._places))].value
