@@ -33,7 +33,9 @@ class Visitor:
         self.pages: dict[str, str] = {}  # address -> the page's hash
         self.page, self.session = "", ""
         self.fragments: dict[str, float] = {}  # that the page polls, with their pace
-        self.switches: list[str] = []  # ids of the page's switches, outside of the sidebar
+        self.switches: dict[
+            str, str
+        ] = {}  # ids of the page's switches outside of the sidebar, with their fragments
         self.buttons: dict[str, str] = {}  # label -> id
         self._on: dict[str, bool] = {}
         self._held: set[str] = (
@@ -58,13 +60,16 @@ class Visitor:
         if page:
             self.page, self._on = self.pages[page], {}
         self._fill(message, query)
-        self.fragments, self.switches, self.buttons = {}, [], {}
+        self.fragments, self.switches, self.buttons = {}, {}, {}
         return await self._ask(message)
 
     async def turn(self, switch: str) -> Answer:
-        """Turns a switch of the page, and has the page run again."""
+        """Turns a switch of the page, and has the page run again, or the fragment that the switch stands in."""
         self._on[switch] = not self._on.get(switch, False)
-        return await self.run()
+        message = BackMsg()
+        self._fill(message, "")
+        message.rerun_script.fragment_id = self.switches[switch]
+        return await self._ask(message)
 
     async def press(self, label: str, query: str = "") -> Answer:
         """Clicks a button, at the address that the page was asked for by."""
@@ -134,5 +139,5 @@ class Visitor:
         elif kind == "button" and not element.button.disabled:
             self.buttons[element.button.label] = element.button.id
         elif kind == "checkbox" and came.metadata.delta_path[0] == 0 and not element.checkbox.disabled:
-            self.switches.append(element.checkbox.id)
+            self.switches[element.checkbox.id] = came.delta.fragment_id
             self._on.setdefault(element.checkbox.id, element.checkbox.default)

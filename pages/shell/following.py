@@ -56,7 +56,12 @@ def enter() -> Place | None:
     said = link.take(CLASS)
     place = current()
     if said is not None and (place is None or place.code != read_code(said)):
-        place = come(said)
+        try:
+            place = come(said)
+        except ClassError:
+            link.want(CLASS, said)
+            link.put(CLASS, said)
+            raise
     if place is not None:
         link.put(CLASS, place.code)
     return place

@@ -56,14 +56,21 @@ def by_class(slug: str) -> Iterator[None]:
 
 
 def _entered(slug: str) -> Place | None:
-    """The class of this run, once what is shown has been taken over; says why there is none any more."""
+    """The class of this run, once what is shown has been taken over; says why there is none any more.
+
+    A class that cannot be reached now is asked again: by the bar where the session is in it, else by the next run.
+    """
     try:
         place = following.enter()
         if place is not None:
             place = _settled(place, slug)
     except ClassError as error:
-        st.warning(f"The class cannot be reached: {plain(str(error))}.", icon=":material/info:")
-        return None
+        place = following.current()
+        if place is None:
+            st.warning(f"The class cannot be reached: {plain(str(error))}.", icon=":material/info:")
+        else:
+            place.trouble = str(error)
+        return place
     if why := following.take_over():
         st.warning(why, icon=":material/info:")
     return place

@@ -110,8 +110,9 @@ class Classes:
         Raises:
             ClassError: if the file cannot be read.
         """
-        with self.database.reading() as file:
-            row = (
+        row = self.database.known(
+            ("class", code),
+            lambda file: (
                 file
                 and file.execute(
                     "SELECT code, teacher, version, shown,"
@@ -119,7 +120,8 @@ class Classes:
                     " FROM class WHERE code = ?",
                     (code,),
                 ).fetchone()
-            )
+            ),
+        )
         if not row:
             return None
         known, teacher, version, text, challenge, seen = row
@@ -192,14 +194,17 @@ class Classes:
         Raises:
             ClassError: if the file cannot be read.
         """
-        with self.database.reading() as file:
-            row = (
+        now = self._now()
+        row = self.database.known(
+            ("present", code, int(now)),
+            lambda file: (
                 file
                 and file.execute(
                     "SELECT count(*), coalesce(sum(follows), 0) FROM member WHERE code = ? AND abs(? - seen) < ?",
-                    (code, self._now(), HERE_S),
+                    (code, now, HERE_S),
                 ).fetchone()
-            )
+            ),
+        )
         return Present(*row) if row else Present(0, 0)
 
     def close(self, code: str, teacher: str) -> None:

@@ -1,7 +1,8 @@
 """The file of classes: SQLite in WAL, which every process of the server reads and writes; what goes wrong is said.
 
 A process holds one connection to read and one to write. Readers never wait for a writer; who writes waits for another
-for at most a second, so that no page hangs. A file that was removed or replaced meanwhile is opened anew.
+for at most a second, so that no page hangs. A file that was removed or replaced meanwhile is opened anew. What many
+learners ask is looked up once, and again when the file has been written to.
 """
 
 from __future__ import annotations
@@ -9,14 +10,19 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 from vitviz.words import cut
 
+R = TypeVar("R")
 NAME = "classes.sqlite"
 WAIT_S = 1.0  # for another writer
+TRUSTED_S = 1.0  # two writes within a tick of the file's clock may leave it as it looked
+_MOST = 512  # answers that are kept
 VERSION = 1
 _SCHEMA = """
 CREATE TABLE class (
@@ -66,6 +72,44 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._reader, self._writer = _Connection(path), _Connection(path)
+        self._files = (str(path), f"{path}-wal")
+        self._asking = threading.Lock()
+        self._known: dict[Hashable, tuple[object, float, Any]] = {}  # (the file as it was, when, the answer)
+
+    def known(self, what: Hashable, ask: Callable[[sqlite3.Connection | None], R]) -> R:
+        """What `ask` finds, of a connection or of None where there is no file, since the file was last written to.
+
+        Args:
+            what: the question, in which all that the answer hangs on is named.
+
+        Raises:
+            ClassError: if the file cannot be read.
+        """
+        if (found := self._still(what)) is not None:
+            return found[0]  # type: ignore[no-any-return]
+        if not self._asking.acquire(timeout=2 * WAIT_S):
+            raise ClassError(_BUSY)
+        try:
+            if (found := self._still(what)) is not None:  # another has asked meanwhile
+                return found[0]  # type: ignore[no-any-return]
+            mark, now = self._mark(), time.monotonic()
+            with self.reading() as file:
+                answer = ask(file)
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[what] = mark, now, answer
+            return answer
+        finally:
+            self._asking.release()
+
+    def _still(self, what: Hashable) -> tuple[Any] | None:
+        """The answer that still holds, in a tuple."""
+        mark, at, answer = self._known.get(what, (None, 0.0, None))
+        return (answer,) if mark == self._mark() and time.monotonic() - at < TRUSTED_S else None
+
+    def _mark(self) -> object:
+        """What is another once the file has been written to."""
+        return tuple(map(_looks, self._files))
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection | None]:
@@ -147,6 +191,14 @@ class _Connection:
             with suppress(sqlite3.Error):
                 self._open.close()
         self._open, self._file = None, None
+
+
+def _looks(path: str) -> tuple[int, int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _which(path: Path) -> tuple[int, int] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -67,19 +68,12 @@ def now(classes: Classes, code: str) -> Question | None:
     Raises:
         ClassError: if the file cannot be read.
     """
-    with classes.database.reading() as file:
-        row = (
-            file
-            and file.execute(
-                "SELECT number, asked, found, stage FROM question WHERE code = ?", (code,)
-            ).fetchone()
-        )
-        if not row or file is None:
-            return None
-        tally = dict(
-            file.execute("SELECT value, count FROM tally WHERE code = ? AND number = ?", (code, row[0]))
-        )
-    number, text, found, stage = row
+    standing = classes.database.known(
+        ("question", code), lambda file: None if file is None else _standing(file, code)
+    )
+    if standing is None:
+        return None
+    (number, text, found, stage), tally = standing
     asked = _read(text)
     if asked is None:
         return None
@@ -91,6 +85,17 @@ def now(classes: Classes, code: str) -> Question | None:
         {} if stage == "open" else tally,
         read_found(found, asked.kind) if stage == "measured" else None,
     )
+
+
+def _standing(
+    file: sqlite3.Connection, code: str
+) -> tuple[tuple[int, str, str, str], dict[float, int]] | None:
+    """(number, what is asked, what was measured, stage) of the class's question, and how often each value was said."""
+    row = file.execute("SELECT number, asked, found, stage FROM question WHERE code = ?", (code,)).fetchone()
+    if row is None:
+        return None
+    said = file.execute("SELECT value, count FROM tally WHERE code = ? AND number = ?", (code, row[0]))
+    return row, dict(said)
 
 
 @lru_cache(maxsize=32)

@@ -28,6 +28,7 @@ from tests.pages.classroom.helpers import (
 from tests.pages.conftest import OpenApp, opened_again, said
 from vitviz.classes.classes import MOST_MEMBERS
 from vitviz.classes.codes import spaced
+from vitviz.classes.database import ClassError
 
 
 def test_a_class_is_opened_in_one_click(teacher: AppTest) -> None:
@@ -184,7 +185,30 @@ def test_a_damaged_file_is_one_sentence_on_every_page(teacher: AppTest, open_app
         beside.unlink()
     path.write_bytes(b"no database, though long enough to be looked at " * 100)
     for app in (teacher.run(), open_app(PATCHES, **{"class": code_of(teacher)}), open_app(ROOM)):
-        assert not app.exception and any("damaged" in each.value.replace("\\", "") for each in app.warning)
+        said_so = [each.value.replace("\\", "") for each in (*app.warning, *app.caption)]
+        assert not app.exception and any("damaged" in words for words in said_so)
+
+
+def test_who_is_in_a_class_that_cannot_be_reached_now_follows_again(
+    teacher: AppTest, open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page without the class's bar would never have asked again: of a hundred learners two were lost so."""
+    learner = learns(open_app, teacher)
+    with monkeypatch.context() as patch:
+        patch.setattr(stored.classes().database, "known", busy)
+        learner.run()
+        assert "busy" in " ".join(each.value for each in learner.caption) and "you follow" in bar(learner)
+        late = open_app(PATCHES, **{"class": code_of(teacher)})
+        assert "busy" in late.warning[0].value and said(late, "class") == code_of(teacher)
+    teacher.switch_page(ATTENTION).run()
+    there(learner.run())
+    assert at(learner) == "attention" and not learner.exception
+    there(late.run())
+    assert place(late).follows and at(late) == "attention"
+
+
+def busy(*_: object) -> None:
+    raise ClassError("the classes of this server are busy")
 
 
 def test_a_full_class_is_said(teacher: AppTest, open_app: OpenApp) -> None:
