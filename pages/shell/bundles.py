@@ -55,7 +55,7 @@ def install() -> None:
     for name in ("_on_scriptrunner_event", "_call_soon_on_event_loop", "_browser_queue"):
         if not hasattr(AppSession, name) and name not in AppSession.__init__.__code__.co_names:
             raise RuntimeError(f"Streamlit's sessions have no {name}: look at pages/shell/bundles.py again")
-    AppSession._on_scriptrunner_event = _collected  # type: ignore[method-assign]
+    AppSession._on_scriptrunner_event = _collected  # type: ignore[method-assign, assignment]
 
 
 def _collected(

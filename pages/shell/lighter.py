@@ -90,6 +90,6 @@ def install() -> None:
     for owner, name in ((AppSession, "_populate_app_pages"), (app_session, "_populate_theme_msg")):
         if not hasattr(owner, name):
             raise RuntimeError(f"Streamlit has no {name}: look at pages/shell/lighter.py again")
-    app_session._populate_theme_msg = _say_theme_again
+    app_session._populate_theme_msg = _say_theme_again  # type: ignore[assignment]
     SessionState.filtered_state = property(Values)  # type: ignore[method-assign, assignment]
     AppSession._populate_app_pages = _no_pages  # type: ignore[method-assign, assignment]
