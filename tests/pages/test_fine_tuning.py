@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ from streamlit.testing.v1 import AppTest
 
 from tests.messages import body, unpack
 from tests.pages.conftest import OpenApp, opened_again, said
+from tests.pages.lab.helpers import belongs
 from tests.pages.test_distillation import ship
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import open_model
 from vitviz.config import TrainConfig
 from vitviz.training import fine_tuning
+from vitviz.training.files import write_status
 from vitviz.training.fine_tuning import Method, Source, Task, race
 from vitviz.training.runs import Run, Status
 from vitviz.training.session import Session
@@ -137,6 +140,14 @@ def test_models_of_a_race_under_way_are_said_to_stand_at_their_update(
     for member in run.members()[1:]:
         member.snapshot_path(4).unlink()
     assert f"last kept, after update {before} of 4." in changed._so_far(run)
+
+
+def test_who_has_a_races_link_does_not_steer_it(open_app: OpenApp, shipped: Path, tmp_path: Path) -> None:
+    run = _finished(shipped, tmp_path / "runs")
+    write_status(run.directory / "status.json", asdict(replace(run.status(), state="stopped")))
+    app = open_app(PAGE, fine_tuning__run=run.id)
+    assert "Resume" not in {button.label for button in app.main.button}
+    assert "Resume" in {button.label for button in belongs(app, run).main.button}
 
 
 def test_random_weights_are_said(open_app: OpenApp, shipped: Path) -> None:

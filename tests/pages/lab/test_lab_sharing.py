@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import time
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs
 from tests.unit.training_helpers import digits_run
 from vitviz.training import sharing
+from vitviz.training.files import write_status
 from vitviz.training.session import Session
 
 
@@ -28,6 +33,32 @@ def test_who_has_a_link_looks_on_until_the_maker_lets_in(
     assert ("lets nobody change the run" in said) is not let_in
     guest.main.button(key="live_lab._delete").click().run()
     assert not guest.exception and run.directory.exists() is not let_in
+
+
+@pytest.mark.parametrize("state", ["running", "paused", "stopped"])
+def test_who_has_a_link_steers_nothing(
+    open_app: OpenApp, folder: Path, executor: FakeExecutor, state: str
+) -> None:
+    run = digits_run(folder, epochs=1)
+    Session(run, "cpu").perform()
+    now = replace(run.status(), state=state, pid=os.getpid(), heartbeat=time.time())
+    write_status(run.directory / "status.json", asdict(now))
+    app = open_app(PAGE, live_lab__run=run.id)
+    assert steering(app) == set()
+    assert any("its maker steers it" in caption.value for caption in app.main.caption)
+    assert (
+        steering(belongs(app, run))
+        == {
+            "running": {"Pause", "Step", "Stop"},
+            "paused": {"Resume", "Step", "Stop"},
+            "stopped": {"Resume"},
+        }[state]
+    )
+
+
+def steering(app: AppTest) -> set[str]:
+    """What of a run's steering stands on the page."""
+    return {button.label for button in app.main.button} & {"Pause", "Resume", "Step", "Stop"}
 
 
 def test_the_maker_makes_a_link_for_editing_and_takes_it_back(
