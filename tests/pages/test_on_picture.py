@@ -15,7 +15,7 @@ from pages.beyond.on_picture import faces, guess, hand, parts, taking
 from pages.beyond.on_picture.hand import Hand
 from pages.beyond.on_picture.taking import Taken
 from tests.messages import message
-from tests.pages.conftest import OpenApp, said
+from tests.pages.conftest import OpenApp, opened_again, said
 from vitviz.analysis.assembly import Part, assembled, cut, emptied, encode, put_wrong
 from vitviz.analysis.changes import CHANGES, WHOLE, changed
 from vitviz.probe.robustness import Sweep
@@ -70,6 +70,16 @@ def test_a_link_restores_change_slider_and_cover(open_app: OpenApp) -> None:
     assert said(app, "on_picture.models") == MODELS
     begun = message(app, VIEW)[0]["hand"]
     assert (begun["at"], begun["place"], begun["seen"]) == (5, [0.25, 0.75], True)
+
+
+def test_a_reload_keeps_the_slider_and_another_change_begins_anew(open_app: OpenApp) -> None:
+    app = open_app(PAGE, on_picture__at="20", on_picture__seen="1", **OPEN)
+    app.selectbox(key="on_picture.kind").set_value("rotate").run()
+    assert message(app, VIEW)[0]["hand"]["at"] == hand.begin("rotate")
+    app = open_app(PAGE, on_picture__at="20", on_picture__seen="1", **OPEN)
+    again = opened_again(app, app.session_state["_visit"])
+    begun = message(again, VIEW)[0]["hand"]
+    assert (begun["at"], begun["seen"]) == (20, True) and said(again, "on_picture.at") == "20"
 
 
 @pytest.mark.parametrize(

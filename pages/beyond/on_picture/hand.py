@@ -10,7 +10,7 @@ import streamlit as st
 from pages.shell import controls, link, state
 from vitviz.analysis.changes import CHANGES, WHOLE, Setting
 
-_BEGUN = "on_picture._begun"  # of the session: its Begun
+_BEGUN = "on_picture._begun"  # of the session: its Begun; among what is kept the same with what is moved now
 _DIGITS = "0123456789abcdef"
 
 
@@ -73,16 +73,16 @@ def now(change: str, image: str, view: str) -> tuple[Hand, Begun]:
         st.session_state[_BEGUN] = begun
     moved: dict[str, Any] = (st.session_state.get(view) or {}).get("moved") or {}
     hand = parsed(moved, begun.hand, change) if moved.get("mark") == begun.mark else begun.hand
-    st.session_state.setdefault(state.KEPT, {})[_BEGUN] = hand
+    st.session_state.setdefault(state.KEPT, {})[_BEGUN] = Begun(begun.mark, (change, image), hand)
     for field, text in hand.words().items():
         link.put(Hand.key(field), text)
     return hand, begun
 
 
 def _begun(before: Begun | None, told: dict[str, str], of: tuple[str, str]) -> Begun:
-    kept: Hand = st.session_state.get(state.KEPT, {}).get(_BEGUN, Hand(-1))
-    stays = before is not None and before.of[0] == of[0]  # another picture, the same change
-    hand = replace(kept, at=kept.at if stays else begin(of[0]))
+    kept: Begun = st.session_state.get(state.KEPT, {}).get(_BEGUN, Begun(0, ("", ""), Hand(-1)))
+    stays = kept.of[0] == of[0]  # another picture, the same change; or this one after a reload
+    hand = replace(kept.hand, at=kept.hand.at if stays else begin(of[0]))
     return Begun(1 if before is None else before.mark + 1, of, read(told, hand, of[0]))
 
 
