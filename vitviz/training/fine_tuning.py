@@ -7,7 +7,6 @@ from typing import Literal
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig
 from vitviz.config_checks import one_of, positive, typed
-from vitviz.models.transfer import body_names, fitted, fitted_preparation
 from vitviz.training.run_config import Member, RunConfig, clean_name
 
 PRESET = "fine_tuning"  # the run's name in a RunConfig
@@ -75,6 +74,10 @@ def recipes(
     Args:
         model: of both, as `models.transfer.fitted` makes it.
     """
+    from vitviz.models.transfer import (
+        body_names,  # it needs torch, and a lesson's question only the names above
+    )
+
     batch = min(method.batch_size, task.pictures)
     scratch = TrainConfig(
         dataset=task.dataset,
@@ -107,6 +110,8 @@ def race(source: Source, task: Task, method: Method) -> RunConfig:
     Raises:
         ValueError: if source, pictures and method do not fit together.
     """
+    from vitviz.models.transfer import fitted, fitted_preparation
+
     model = fitted(source.model, task.classes, method.image_size)
     preparation = fitted_preparation(source.preparation, model.image_size, task.drawn)
     found = {seed: recipes(source, model, task, method, seed) for seed in range(method.seeds)}
