@@ -56,6 +56,22 @@ def test_a_photo_of_the_visitors_own_is_cut_and_read(visit: Visit) -> None:
     assert abs(own - computed) <= 1e-4
 
 
+def test_bars_stay_in_their_room_however_narrow(visit: Visit) -> None:
+    """Beside a lesson's panel, or at 150 %: they stand beside the picture where they have half the page."""
+    page = visit(DIGIT + "&patches.view=puzzle", width=1040)
+    bars = page.locator("[data-component=patches_puzzle] .pt-bars")
+    expect(bars.first).to_be_visible()
+    page.wait_for_function(
+        """() => {
+          const view = [...document.querySelectorAll('[data-testid=stMain] *')]
+            .find((node) => node.shadowRoot?.querySelector('.pt-bars')).shadowRoot;
+          const all = [...view.querySelectorAll('.pt-bars')].filter((box) => !box.hidden);
+          const beside = all[0].offsetTop < view.querySelector('figure').offsetTop + 100;
+          return beside && all.every((box) => box.querySelector('canvas').clientWidth <= box.clientWidth);
+        }"""
+    )
+
+
 def test_the_strip_and_the_picture_light_each_other(visit: Visit) -> None:
     page = visit(DIGIT)
     view = stage(page)

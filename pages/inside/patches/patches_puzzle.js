@@ -104,16 +104,15 @@ class PatchesPuzzle {
     const count = header.bars.length;
     while (this.bars.length < count) this.bars.push(this.addBars());
     const least = count > 2 ? 200 : 264;
-    const room = width - this.side - 24 * count;
-    const beside = width >= 720 ? width - this.side - 24 : width;
-    const columns = Math.floor(room >= count * least ? room / count : beside);
     // One scale for every bar, so that models can be compared; a thousand classes would vanish on a scale to 100 %.
     const most = Math.max(...header.bars.flatMap(({ rows }) => rows.flatMap(([, before, after]) => [before, after])));
     this.bars.forEach((part, i) => {
       part.box.hidden = i >= count;
       part.box.style.minWidth = `${Math.min(least, width)}px`;
-      if (!part.box.hidden) this.drawBars(part, header.bars[i], columns, most);
     });
+    const shown = this.bars.slice(0, count);
+    const narrowest = Math.min(...shown.map(({ box }) => box.clientWidth)); // they wrap, and one scale is one width
+    shown.forEach((part, i) => this.drawBars(part, header.bars[i], narrowest, most));
   }
 
   addBars() {
