@@ -27,6 +27,17 @@ def test_heads_follow_pointer_and_keys(visit: Callable[..., Page]) -> None:
     page.keyboard.press("Enter")  # pins the head: the detail below follows
     expect(page.get_by_label("Layer", exact=True)).to_have_value("2")
     expect(page.get_by_label("Head", exact=True)).to_have_value("2")
+    page.set_viewport_size(
+        {"width": 1130, "height": 900}
+    )  # as beside a lesson: too narrow for the map at its side
+    page.wait_for_function(
+        """() => {
+          const stage = [...document.querySelectorAll('[data-testid=stMain] *')]
+            .flatMap((node) => [...(node.shadowRoot?.querySelectorAll('.hd-stage') ?? [])])[0];
+          const room = stage.clientWidth;
+          return room > 640 && room < 683 && stage.querySelector('.hd-plot canvas').clientWidth > 0.9 * room;
+        }"""
+    )
 
 
 def test_a_shipped_model_is_dragged_through_training(visit: Callable[..., Page]) -> None:

@@ -8,6 +8,9 @@ import { blit, heat } from '../../views/kit/pixels.js';
 import { percent } from '../../views/kit/words.js';
 import { SEQUENTIAL_LUT, headColor } from '../../views/kit/ramp.js';
 
+const GAP = 32; // of the stylesheet, as the next
+const LEAST_SIDE = 200;
+
 function ring(ctx, x, y, radius, color, width, alpha) {
   ctx.strokeStyle = color;
   ctx.lineWidth = width;
@@ -151,8 +154,9 @@ class HeadDistance {
 
   draw() {
     if (!this.now) return;
-    const narrow = this.now.width < 640;
-    const width = narrow ? this.now.width : Math.round(this.now.width * 0.66);
+    const beside = Math.round(this.now.width * 0.66);
+    const narrow = this.now.width - beside - GAP < LEAST_SIDE; // what stands beside the plot would wrap below it
+    const width = narrow ? this.now.width : beside;
     const height = narrow ? 320 : 400;
     const ctx = this.plot.size(width, height);
     const area = this.areaOf(width, height);
@@ -163,7 +167,7 @@ class HeadDistance {
       for (let layer = 0; layer < layers; layer++)
         for (let head = 0; head < heads; head++) this.drawHead(ctx, area, s, layer, head);
     for (const { label, value } of this.now.header.lines) this.nameLine(ctx, area, label, area.y(value));
-    this.inspect(narrow ? Math.min(this.now.width, 280) : this.now.width - width - 32);
+    this.inspect(narrow ? Math.min(this.now.width, 280) : this.now.width - width - GAP);
   }
 
   areaOf(width, height) {
