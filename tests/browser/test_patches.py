@@ -58,7 +58,7 @@ def test_a_photo_of_the_visitors_own_is_cut_and_read(visit: Visit) -> None:
 
 def test_bars_stay_in_their_room_however_narrow(visit: Visit) -> None:
     """Beside a lesson's panel, or at 150 %: they stand beside the picture where they have half the page."""
-    page = visit(DIGIT + "&patches.view=puzzle", width=1040)
+    page = visit(DIGIT + "&patches.view=puzzle", width=1120)
     bars = page.locator("[data-component=patches_puzzle] .pt-bars")
     expect(bars.first).to_be_visible()
     page.wait_for_function(

@@ -80,6 +80,7 @@ class PatchesPuzzle {
     this.side = message.width >= 720 ? grown(count > 2 ? 224 : 280) : Math.min(320, message.width);
     if (fresh) this.take(message.arrays);
     this.stop();
+    if (this.map.width !== this.side) this.map.size(this.side, this.side); // what it leaves is the bars' room
     const landed = () => {
       this.from = this.places;
     };

@@ -19,6 +19,9 @@ PATCH_SIZES = (2, 4, 6, 7, 8, 12, 14, 16, 28, 32)
 Options = dict[int, list[PatchSize]]  # patch sizes by image size
 
 
+_IMAGE_PX, _ROOM_PX = 168, 120
+
+
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="patches"):
     """Sizes in pixels."""
@@ -46,7 +49,11 @@ def read(model: ModelChoice, sizes: Options, own_patch_px: int) -> tuple[Choice,
         sizes: `options` of it; not empty.
         own_patch_px: the patch that the model was made for.
     """
-    image, cut, out, room = st.columns([1.1, 2.3, 2.3, 1.1], vertical_alignment="top")
+    # Each as wide as what it says: what has no room beside the others stands in the next line, and nothing is cut.
+    with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+        image = st.container(width=_IMAGE_PX)
+        cut, out = st.container(width="content"), st.container(width="content")
+        room = st.container(width=_ROOM_PX)
     with image:
         image_px = _image_px(sizes, model.config.image_size)
     fitting = tuple(size.patch_px for size in sizes[image_px] if size.reason is None)
