@@ -274,3 +274,14 @@ def test_arrow_keys_begin_at_the_pin_in_every_view(visit: Visit) -> None:
     frame.focus()
     frame.press("ArrowRight")
     expect(maps.locator(".vv-live")).to_contain_text("Row 5, column 5")
+
+
+def test_the_table_of_areas_goes_over_no_edge(visit: Callable[..., Page]) -> None:
+    page = visit(
+        "attention?model=preset:vit_digits&image=digits:0&attention.view=truth", width=853, height=533
+    )
+    table = page.locator('[data-testid="stMain"] table').first
+    expect(table).to_contain_text("Rollout")
+    assert page.locator('[data-testid="stMain"]').evaluate("main => main.scrollWidth - main.clientWidth") <= 1
+    box = table.bounding_box()
+    assert box is not None and box["x"] + box["width"] <= 853
