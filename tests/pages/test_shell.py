@@ -17,9 +17,10 @@ from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartParser
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import controls, link, pictures, registry, sidebar
+from pages.shell import controls, guards, link, pictures, registry, sidebar
 from pages.stores import catalogue, uploads
 from pages.stores.visit import Visit
+from tests.pages.conftest import OpenApp
 from vitviz.models.size import too_large
 from vitviz.plots.theme import HEADS, PALETTES
 
@@ -345,3 +346,12 @@ def test_a_browser_that_says_no_source_of_pictures_breaks_nothing(open_app) -> N
     app.run()
     assert not app.exception
     assert app.sidebar.segmented_control(key="nouns.source").value == "dataset"
+
+
+def test_every_run_of_the_app_puts_the_guards_in_place(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(guards, "install", lambda: asked.append("install"))
+    open_app().run()
+    assert len(asked) >= 2
