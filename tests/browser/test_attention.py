@@ -221,7 +221,7 @@ def test_the_block_page_says_each_value_and_a_key_becomes_the_token(visit: Visit
     view = page.locator("[data-component=block_view]")
     expect(view).to_have_attribute("data-steps", "13")
     view.locator(".bl-strip canvas").first.hover()
-    expect(view.locator(".vv-tip")).to_contain_text(re.compile(r"channel \d+ of 64: -?\d"))
+    expect(view.locator(".vv-tip")).to_contain_text(re.compile(r"channel \d+ of 64: −?\d"))
     frame = view.locator("[data-step=Softmax] .bl-frame").first
     frame.click(position=cell(frame, 7, 0))
     expect(page).to_have_url(re.compile(r"pin=0\.06[23]%2C0\.93[78]"))
