@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Iterator
+import threading
+from collections.abc import Coroutine, Iterator
 from typing import Any
 
 import pytest
@@ -36,6 +37,13 @@ class Session(AppSession):
     def _call_soon_on_event_loop(self, callback: Any) -> None:
         self.woken += 1
         super()._call_soon_on_event_loop(callback)
+
+    def wait(self, something: Coroutine[Any, Any, object]) -> None:
+        """Lets its loop go until then, in another thread: in this one a browser of other tests may have one going."""
+        thread = threading.Thread(target=self._event_loop.run_until_complete, args=(something,))
+        thread.start()
+        thread.join(timeout=30)
+        assert not thread.is_alive()
 
     def draw(self, number: int, runner: str = "runner") -> None:
         message = ForwardMsg()
@@ -80,17 +88,17 @@ def test_what_a_run_draws_and_its_end_come_in_order_and_wake_the_server_twice(se
     for number in range(50):
         session.draw(number)
     session.tell(ENDED)
-    session._event_loop.run_until_complete(session.news.wait())
+    session.wait(session.news.wait())
     assert session.queued == [*map(str, range(50)), "script_finished"]
     assert (session.woken, session.sent) == (2, 1)
 
 
 def test_what_is_drawn_does_not_wait_for_the_end_of_a_run(session: Session) -> None:
     session.draw(1)
-    session._event_loop.run_until_complete(asyncio.wait_for(session.news.wait(), 10))
+    session.wait(asyncio.wait_for(session.news.wait(), 10))
     session.draw(2)  # the next bundle
     session.news.clear()
-    session._event_loop.run_until_complete(asyncio.wait_for(session.news.wait(), 10))
+    session.wait(asyncio.wait_for(session.news.wait(), 10))
     assert session.queued == ["1", "2"]
 
 
@@ -100,7 +108,7 @@ def test_an_address_leaves_at_once_and_after_what_was_drawn_before_it(session: S
     message = ForwardMsg()
     message.page_info_changed.query_string = "model=a"
     session.tell(DRAWN, forward_msg=message)
-    session._event_loop.run_until_complete(asyncio.sleep(0))
+    session.wait(asyncio.sleep(0))
     assert session.queued == ["1", "page_info_changed"]
 
 
@@ -109,7 +117,7 @@ def test_a_run_that_was_replaced_draws_no_more_and_an_error_takes_nothing_with_i
     session.tell(ScriptRunnerEvent.SHUTDOWN)
     session.draw(2)
     session.tell(ENDED)
-    session._event_loop.run_until_complete(session.news.wait())
+    session.wait(session.news.wait())
     assert session.queued == ["2", "script_finished"]
 
 

@@ -45,7 +45,7 @@ def test_ci_runs_every_test_once() -> None:
     script = (ROOT / ".ci" / "run").read_text()
     first = re.search(r'^test_ -m "not alone" (.+) \|\|', script, re.MULTILINE)
     assert first
-    others = re.findall(r"--ignore(?:-glob='\*/|=)([\w/*.]+)", script)
+    others = re.findall(r"--ignore(?:-glob='|=)([\w/*.]+)", script)
     assert first[1].split() == others
     assert re.search(r"^test_ -n 0 -m alone tests/browser \|\|", script, re.MULTILINE)
     alone = [path for path in (ROOT / "tests").rglob("test_*.py") if "pytest.mark.alone" in path.read_text()]
