@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -97,26 +97,14 @@ def numbers(message: bytes) -> None:
     page.caption("Every opened part has its own numbers: open one in the map, then its tables.")
 
 
-@cache
-def _card_style() -> str:
-    """A card begins with its pictogram, which says nothing that its words do not; on a phone one fills the line."""
-    drawn = "".join(
-        f" .st-key-home-card-{slug}::before {{ background-image: url(/app/static/cards/{slug}.svg); }}"
-        for slug in sorted(PICTOGRAMS)
-    )
-    return (
-        f"{', '.join(f'.st-key-home-card-{slug}::before' for slug in sorted(PICTOGRAMS))}"
-        " { content: ''; width: 100%; aspect-ratio: 2; background-size: contain; background-repeat: no-repeat; }"
-        f"{drawn}"
-        " @media (max-width: 640px) {"
-        " :has(> [class*='st-key-home-card-']) { flex-basis: 100% !important; }"
-        " [class*='st-key-home-card-'] { width: 100% !important; } }"
-    )
-
-
 def cards() -> None:
     """The way to every page, group by group."""
-    st.html(f"<style>{_card_style()}</style>")
+    # On a phone one card fills the line.
+    st.html(
+        "<style>@media (max-width: 640px) {"
+        " :has(> [class*='st-key-home-card-']) { flex-basis: 100% !important; }"
+        " [class*='st-key-home-card-'] { width: 100% !important; } }</style>"
+    )
     for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group):
         shown = [entry for entry in entries if entry.slug != "home"]
         if not shown:
@@ -130,6 +118,8 @@ def _draw_cards(entries: Sequence[PageEntry], _query: Hashable) -> None:
     """Cards whose links carry the nouns, as the query says them."""
     for entry in entries:
         with st.container(border=True, width=284, height="stretch", key=f"home-card-{entry.slug}"):
+            if entry.slug in PICTOGRAMS:
+                st.image(f"/app/static/cards/{entry.slug}.svg", alt="", width="stretch")
             nouns.link_to(entry.slug)
             st.caption(entry.question)
 

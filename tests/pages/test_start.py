@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -299,6 +300,19 @@ def test_the_cards_lead_to_every_page(open_app: OpenApp) -> None:
     assert pictures == {entry.slug for entry in registry.PAGES} - {
         "home"
     }  # no card is bare beside the others
+    shown = {image.url for image in imgs(app)}
+    assert {f"/app/static/cards/{name}.svg" for name in pictures} <= shown
+
+
+def test_no_style_names_an_address_that_a_base_path_would_break() -> None:
+    """Streamlit puts the server's base path before a picture's address, and before none in a style sheet."""
+    sources = [file for ending in ("py", "css", "js") for file in (ROOT / "pages").rglob(f"*.{ending}")]
+    assert not [file for file in sources if re.search(r"url\(['\"]?/", file.read_text())]
+
+
+def imgs(app) -> list:
+    """The pictures of the page, as Streamlit sends them."""
+    return [image for found in app.main.get("image") for image in found.proto.imgs]
 
 
 def test_the_drawers_hold_formulas_code_and_numbers(open_app: OpenApp) -> None:
