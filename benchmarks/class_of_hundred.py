@@ -79,6 +79,7 @@ class Visitor:
         self.page, self.query = "", ""
         self.fragments: dict[str, float] = {}
         self.buttons: dict[str, tuple[str, str]] = {}  # (id, fragment) by label
+        self.slider = ("", "")
         self.bytes = 0
         self.began: dict[str, float] = {}  # when a page's run began last, by the page's hash
         self.ended: dict[str, float] = {}
@@ -104,10 +105,17 @@ class Visitor:
         button, fragment = self.buttons[label]
         await self._ask(self.page, fragment, button)
 
+    async def drag(self, value: float) -> None:
+        """Moves the slider that is there."""
+        slider, fragment = self.slider
+        await self._ask(self.page, fragment, slider=(slider, value))
+
     async def close(self) -> None:
         await self._socket.close()
 
-    async def _ask(self, page: str = "", fragment: str = "", button: str = "") -> None:
+    async def _ask(
+        self, page: str = "", fragment: str = "", button: str = "", slider: tuple[str, float] = ("", 0.0)
+    ) -> None:
         async with self._lock:
             message = BackMsg()
             run = message.rerun_script
@@ -115,8 +123,10 @@ class Visitor:
             run.widget_states.SetInParent()
             if button:
                 run.widget_states.widgets.add(id=button, trigger_value=True)
+            if slider[0]:
+                run.widget_states.widgets.add(id=slider[0]).double_array_value.data.append(slider[1])
             if fragment:
-                run.fragment_id, run.is_auto_rerun = fragment, not button
+                run.fragment_id, run.is_auto_rerun = fragment, not (button or slider[0])
             run.cached_message_hashes.extend(self._held)
             await self._socket.send(message.SerializeToString())
             while not self._take(await asyncio.wait_for(self._socket.recv(), LONGEST_S)):
@@ -156,6 +166,8 @@ class Visitor:
             raise RuntimeError(element.exception.message)
         if element.WhichOneof("type") == "button":
             self.buttons[element.button.label] = element.button.id, message.delta.fragment_id
+        elif element.WhichOneof("type") == "slider":
+            self.slider = element.slider.id, message.delta.fragment_id
 
 
 async def follow(learner: Visitor, until: asyncio.Event, count: list[int]) -> None:
@@ -202,6 +214,7 @@ async def answered(learners: list[Visitor], classes: Classes, code: str) -> floa
     questions.ask(classes, code, asked)
     while not all("Answer" in learner.buttons for learner in learners):
         await asyncio.sleep(0.05)
+    await asyncio.gather(*(learner.drag(40.0) for learner in learners))
     pressed = time.perf_counter()
     await asyncio.gather(*(learner.press("Answer") for learner in learners))
     now = questions.now(classes, code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from vitviz import glossary
@@ -52,6 +53,11 @@ def plain(text: str) -> str:
 def as_it_is(text: str) -> str:
     """Our own text without Markdown in it, where Markdown would be read; another's goes through `plain`."""
     return text.translate(_PLAIN)
+
+
+def listed(words: Sequence[str]) -> str:
+    """One word or more as a sentence has them: 'a', 'a and b', 'a, b and c'."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def plural(count: int, one: str, many: str = "") -> str:

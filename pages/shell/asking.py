@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.shell import class_asking, link, nouns
+from pages.shell.drag import drag, said_key
 from pages.stores import visit
 from pages.stores.lessons import Answer
 from vitviz.lessons.kinds import Choose, Drag, Kind, Measured
@@ -41,7 +42,7 @@ def draw(
     """
     st.markdown(f":material/quiz: {plain(question.prompt)}")
     if answer is not None:
-        st.session_state.pop(_said(key), None)
+        st.session_state.pop(said_key(f"{key}.guess"), None)
         _measured(answer)
         if st.button("Guess again", key=f"{key}.again", type="tertiary"):
             keep(None)
@@ -104,7 +105,7 @@ def _guess(kind: Kind, key: str, no_guess: Pin | None) -> float | None:
             label_visibility="collapsed",
         )
     if isinstance(kind, Drag):
-        return _dragged(kind, key)
+        return drag(kind, f"{key}.guess", "Your guess")
     place = nouns.current().pin
     if place.place is None or place == no_guess:
         st.caption("Click a patch of the picture: the pin is your guess.")
@@ -112,39 +113,6 @@ def _guess(kind: Kind, key: str, no_guess: Pin | None) -> float | None:
     cell = place.cell(kind.grid)
     st.caption(f"Your guess is the pinned patch, {kind.said(cell)}. A click on another one moves it.")
     return float(cell)
-
-
-def _said(key: str) -> str:
-    """Where a session keeps the number that a visitor has dragged to; a slider shows one before anybody has."""
-    return f"{key}.said"
-
-
-def _dragged(kind: Drag, key: str) -> float | None:
-    """The number; None before the visitor has moved the slider: where it stands at first is nobody's guess."""
-
-    def moved() -> None:
-        st.session_state[_said(key)] = st.session_state[f"{key}.guess"]
-
-    said: float | None = st.session_state.get(_said(key))
-    share = 100.0 if kind.unit == "%" else 1.0  # a float: a slider's numbers must all be of one kind
-    digits = 0 if share * kind.step >= 1 else 2
-    middle = kind.low + (kind.high - kind.low) / 2
-    start = round(middle / kind.step) * kind.step
-    value = st.slider(
-        "Your guess",
-        share * kind.low,
-        share * kind.high,
-        share * start if said is None else said,
-        share * kind.step,
-        key=f"{key}.guess",
-        format=f"%.{digits}f {kind.unit.replace('%', '%%')}".strip(),
-        label_visibility="collapsed",
-        on_change=moved,
-    )
-    if said is None:
-        st.caption("Drag to your guess.")
-        return None
-    return float(value) / share
 
 
 def _answer(question: Question, kind: Kind, guess: float, found: Measured, at: Subject) -> Answer:

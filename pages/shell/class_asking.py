@@ -10,6 +10,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.shell import following, link, nouns, registry, state
 from pages.shell.class_points import class_points
+from pages.shell.drag import drag
 from pages.shell.following import Place
 from pages.stores import cached, classes, visit
 from vitviz.classes import questions
@@ -160,7 +161,7 @@ def _guess(question: Question) -> float | None:
         )
         return None if picked is None else float(picked)
     if isinstance(kind, Drag):
-        return _dragged(kind, key)
+        return drag(kind, key, "Your answer")
     told = st.session_state.get(f"{key}.cell")
     cell = class_points(
         kind.grid,
@@ -179,22 +180,6 @@ def _guess(question: Question) -> float | None:
         st.rerun(scope="fragment" if alone else "app")
     st.caption("Point at one patch." if told is None else f"Your answer is {kind.said(told)}.")
     return None if told is None else float(told)
-
-
-def _dragged(kind: Drag, key: str) -> float:
-    share = 100.0 if kind.unit == "%" else 1.0
-    steps = round((kind.high - kind.low) / kind.step)
-    value = st.slider(
-        "Your answer",
-        share * kind.low,
-        share * kind.high,
-        share * (kind.low + steps // 2 * kind.step),
-        share * kind.step,
-        key=key,
-        format=f"%.{0 if share * kind.step >= 1 else 2}f {kind.unit.replace('%', '%%')}".strip(),
-        label_visibility="collapsed",
-    )
-    return float(value) / share
 
 
 def _ground(asked: Asked) -> Photo | None:

@@ -11,6 +11,7 @@ import streamlit as st
 from pages.shell import link, nouns, registry, still, terms
 from pages.shell.registry import PageEntry
 from vitviz.plots.theme import PALETTES
+from vitviz.words import listed
 
 
 def draw(slug: str) -> None:
@@ -44,8 +45,7 @@ def said(parts: tuple[str, ...]) -> str:
     """Where a page stands in words: 'This page is about patches and E, on the way from picture to classes.'"""
     if len(parts) == len(registry.PARTS):
         return "<p>This page is about all of it, from picture to classes.</p>"
-    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"<p>This page is about {listed}, on the way from picture to classes.</p>"
+    return f"<p>This page is about {listed(parts)}, on the way from picture to classes.</p>"
 
 
 def _cell(number: int, part: str, here: bool) -> str:

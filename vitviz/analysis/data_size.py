@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.words import gained, percent, plural
+from vitviz.words import gained, listed, percent, plural
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
@@ -183,18 +183,14 @@ def lacking(found: Sequence[Curve], sizes: Sequence[int], titles: Mapping[str, s
     by_size = {
         size: [title for name, title in titles.items() if not _has(found, name, size)] for size in sizes
     }
-    some = [f"{_listed(gone)} with {size:,}" for size, gone in by_size.items() if 0 < len(gone) < len(titles)]
+    some = [f"{listed(gone)} with {size:,}" for size, gone in by_size.items() if 0 < len(gone) < len(titles)]
     whole = [f"{size:,}" for size, gone in by_size.items() if len(gone) == len(titles)]
-    told = [*some, *([f"no model with {_listed(whole)}"] if whole else [])]
+    told = [*some, *([f"no model with {listed(whole)}"] if whole else [])]
     return f"Not measured as yet: {'; '.join(told)} pictures." if told else ""
 
 
 def _has(found: Sequence[Curve], name: str, size: int) -> bool:
     return any(curve.name == name and curve.at(size) is not None for curve in found)
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _lead(lead: Lead) -> str:

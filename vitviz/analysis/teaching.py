@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from vitviz.analysis.data_size import Curve, curve_of, differences
-from vitviz.words import gained, percent, plural
+from vitviz.words import gained, listed, percent, plural
 
 Row = Mapping[str, Any]
 Verdict = Literal["wins", "loses", "even", "one"]
@@ -170,8 +170,7 @@ def describe_answers(found: Sequence[Curve]) -> str:
 
 
 def _sizes(sizes: Sequence[int]) -> str:
-    shown = [f"{size:,}" for size in sizes]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return listed([f"{size:,}" for size in sizes])
 
 
 def lessons(rows: Sequence[Row]) -> list[Lesson]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pages.shell import controls, guessing
 from vitviz.analysis.changes import CHANGES, kept
 from vitviz.plots.on_picture import strength_words
-from vitviz.words import plain
+from vitviz.words import listed, plain
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def measured(
     """What is measured, after the guess: who outlasts most strengths, and how far each comes."""
     most = max(one.steps for one in found)
     best = [i for i, one in enumerate(found) if one.steps == most]
-    winners = _listed([plain(names[i]) for i in best])
+    winners = listed([plain(names[i]) for i in best])
     total = len(CHANGES[change].values) - 1
     each = "; ".join(
         f"{plain(name)} {_range(one, change, grain_px)}" for name, one in zip(names, found, strict=True)
@@ -92,7 +92,3 @@ def _range(one: Kept, change: str, grain_px: int) -> str:
     if one.first == start or one.last == start:
         return f"up to {ends[1] if one.first == start else ends[0]}"
     return f"from {ends[0]} to {ends[1]}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

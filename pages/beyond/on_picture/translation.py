@@ -24,7 +24,7 @@ from vitviz.plots import heat_rows as plots
 from vitviz.plots.equivariance import moving_figure
 from vitviz.probe.layers import layers_of, stream
 from vitviz.probe.robustness import chances, inputs_of
-from vitviz.words import percent, plain, plural
+from vitviz.words import listed, percent, plain, plural
 
 MOST_PX = 8
 DEPTHS = ("first", "middle", "last")
@@ -196,7 +196,7 @@ def describe(found: Sequence[Moving], shift_px: int) -> str:
     best, worst = min(last, key=last.__getitem__), max(last, key=last.__getitem__)
     exact = [one.name for one in found if one.apart(0, shift_px, MARGIN)[0] < EXACT]
     first = (
-        f"Inside the border the first map of {_listed(exact)} moves along exactly."
+        f"Inside the border the first map of {listed([plain(name) for name in exact])} moves along exactly."
         if exact
         else "No model's first map moves along exactly, not even inside its border."
     )
@@ -222,8 +222,3 @@ def numbers(found: Sequence[Moving], shift_px: int) -> None:
     st.dataframe(columns, hide_index=True, height=240)
     st.caption(f"{plural(shift_px, 'px', 'px')} to the right.")
     page.csv("Errors (CSV)", columns, "equivariance.csv", "on_picture.errors.csv")
-
-
-def _listed(names: Sequence[str]) -> str:
-    words = [plain(name) for name in names]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -14,7 +14,10 @@ from tests.messages import message
 from tests.pages.classroom.helpers import LAB, code_of, learns, place, press, there, words
 from tests.pages.conftest import OpenApp, opened_again
 from vitviz.classes import questions
-from vitviz.classes.asked import Bar
+from vitviz.classes.asked import Asked, Bar
+from vitviz.lessons.asks import MEASURES
+from vitviz.lessons.kinds import Drag
+from vitviz.lessons.lesson import Link
 
 FIFTEEN = lessons.shipped(registry.BY_SLUG)["fifteen"]
 WHERE = next(i for i, stop in enumerate(FIFTEEN.stops, 1) if stop.title == "Where does [CLS] look?")
@@ -65,6 +68,29 @@ def test_where_it_looks_is_pointed_at(teacher: AppTest, open_app: OpenApp) -> No
     header, arrays = message(learner.run(), f"class.points.{now.number}")
     assert arrays["counts"].tolist() == [int(cell == 19) for cell in range(64)]
     assert header["own"] == 19 and 0 <= header["measured"] < 64 and not header["takes"]
+
+
+def test_where_a_slider_stands_at_first_is_nobodys_answer(teacher: AppTest, open_app: OpenApp) -> None:
+    learner = learns(open_app, teacher)
+    asked = Asked(
+        prompt="How much?",
+        kind=Drag(0.0, 1.0, 0.01, "%"),
+        measure=MEASURES["variance_held"](5),
+        about="",
+        model="preset:vit_digits",
+        step=0,
+        image="digits:0",
+        crop=0.5,
+        proof=Link("filters"),
+    )
+    questions.ask(stored.classes(), code_of(teacher), asked)
+    number = questions.now(stored.classes(), code_of(teacher)).number  # type: ignore[union-attr]
+    there(learner.run())
+    button = next(each for each in learner.button if each.label == "Answer")
+    assert button.disabled and "Drag to your answer." in words(learner)
+    press(learner.slider(key=f"class.guess.{number}").set_value(40.0).run(), "Answer")
+    questions.show_answers(stored.classes(), code_of(teacher), number)
+    assert questions.now(stored.classes(), code_of(teacher)).tally == {0.4: 1}  # type: ignore[union-attr]
 
 
 def test_who_reloads_answers_no_second_time(teacher: AppTest, open_app: OpenApp) -> None:
