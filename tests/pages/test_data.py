@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.beyond.data import literature, sizes
+from pages.beyond.data import stored as stored_grid
 from tests.pages.conftest import OpenApp, said
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from vitviz.experiments import result as results
@@ -245,3 +246,14 @@ def test_the_labs_form_is_the_grids_recipe(open_app: OpenApp) -> None:
     said = captions(app)
     assert re.search(r"4 models in turn \(CNN, Hybrid, Swin, ViT\); [\d,]+ to [\d,]+ parameters", said)
     assert f"{GRIDS['digits'].updates} updates each" in said
+
+
+def test_seeds_that_some_cells_lack_are_said_to_be_the_most() -> None:
+    rows = tuple(
+        {"model": "cnn", "pictures": size, "augmented": True, "seed": seed}
+        for size, seeds in ((50, 3), (100, 2))
+        for seed in range(seeds)
+    )
+    found = Result("data_size_digits", "", "", {}, (), rows, 0)
+    assert stored_grid._half(found, True, 90) == "5 of 90 augmented (up to 3 seeds)"
+    assert stored_grid._half(replace(found, rows=rows[:3]), True, 90) == "3 of 90 augmented (3 seeds)"

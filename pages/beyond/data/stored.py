@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import streamlit as st
@@ -104,6 +105,8 @@ def coverage() -> str:
 
 def _half(found: Result, augmented: bool, wanted: int) -> str:
     rows = found.where(augmented=augmented)
-    seeds = plural(len({row["seed"] for row in rows}), "seed")
+    by_cell = Counter((row["model"], row["pictures"]) for row in rows).values()
+    seeds = plural(max(by_cell, default=0), "seed")
+    seeds = f"up to {seeds}" if len({*by_cell}) > 1 else seeds  # of one cell more than of another
     kind = "augmented" if augmented else "plain"
     return f"{len(rows)} of {wanted} {kind} ({seeds})" if rows else f"none of {wanted} {kind}"
