@@ -1,4 +1,7 @@
-"""The app: page config, the three nouns, the pages. `streamlit run app.py`."""
+"""The app: page config, the three nouns, the pages. `streamlit run app.py`.
+
+A server reads this file once, as a module, and serves what it calls `app`; every visit runs it anew, as a script.
+"""
 
 import streamlit as st
 
@@ -6,7 +9,7 @@ from pages.shell import (
     browser,
     bundles,
     damaged,
-    first_link,
+    document,
     foot,
     guards,
     led,
@@ -20,26 +23,31 @@ from pages.shell import (
     warm,
 )
 
-first = first_link.is_first()
-guards.install()
-lighter.install()
-bundles.install()
 
-st.set_page_config("vitviz", page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=320)
-st.logo("/app/static/logo.svg", size="large", icon_image="/app/static/favicon.svg")
-page = st.navigation(menu.pages(), position="top")
-slug = page.url_path or "home"
-if first:  # before the page, which may take its time on a server that has just started
-    first_link.dismiss()
-with link.kept(), led.by_class(slug):
-    lesson.settle(slug)
-    with st.sidebar:
-        sidebar.draw(slug)
-    with lesson_panel.beside(slug):
-        with damaged.said():
-            page.run()
-        foot.draw(slug)
-    with st.sidebar:
-        my_lesson.draw(slug)
-browser.keep()
-warm.begin()
+def draw() -> None:
+    """One run of one visit."""
+    guards.install()
+    lighter.install()
+    bundles.install()
+    st.set_page_config("vitviz", page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=320)
+    st.logo("/app/static/logo.svg", size="large", icon_image="/app/static/favicon.svg")
+    page = st.navigation(menu.pages(), position="top")
+    slug = page.url_path or "home"
+    body = st.container()
+    browser.keep()  # below the page and before it: the frame of all views is then there when the first of them comes
+    with link.kept(), led.by_class(slug):
+        lesson.settle(slug)
+        with st.sidebar:
+            sidebar.draw(slug)
+        with body, lesson_panel.beside(slug):
+            with damaged.said():
+                page.run()
+            foot.draw(slug)
+        with st.sidebar:
+            my_lesson.draw(slug)
+
+
+if __name__ == "__main__":
+    draw()
+else:
+    app = st.App(__file__, routes=document.routes(), lifespan=warm.lifespan)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -36,6 +37,12 @@ class _Nobody:
             self.ended.put(True)
 
 
+def first_look() -> None:
+    """Opens the page that the app opens with, which waits for no model."""
+    with _visit() as (_, run):
+        run("")
+
+
 def look() -> int:
     """Opens every page once with the model and the picture that stand first; how many were opened.
 
@@ -43,6 +50,17 @@ def look() -> int:
     """
     if not Runtime.exists():
         return 0
+    with _visit() as (nobody, run):
+        run("")
+        for page in nobody.pages:
+            time.sleep(PAUSE_S)
+            run(page)
+        return len(nobody.pages)
+
+
+@contextmanager
+def _visit() -> Iterator[tuple[_Nobody, Callable[[str], None]]]:
+    """A visitor, and what runs a page for it, by its hash, to its end; not on the server's own thread."""
     runtime, nobody = Runtime.instance(), _Nobody()
     loop = runtime._get_async_objs().eventloop
 
@@ -61,10 +79,6 @@ def look() -> int:
 
     session = there(lambda: runtime.connect_session(nobody, {}))
     try:
-        run("")
-        for page in nobody.pages:
-            time.sleep(PAUSE_S)
-            run(page)
-        return len(nobody.pages)
+        yield nobody, run
     finally:
         loop.call_soon_threadsafe(runtime.close_session, session)

@@ -18,6 +18,7 @@ class PageEntry:
     need: the ability (`vitviz.models.abilities`) without which a model has nothing to show there.
     layer: the key of the control that chooses one layer, where it opens on the last.
     parts: what of a ViT it is about, of `PARTS`.
+    drawn_by: the large modules of Streamlit's that draw what is seen of it at first (`pages/shell/document.py`).
     """
 
     folder: str
@@ -29,6 +30,7 @@ class PageEntry:
     need: str = "heads_over_all"
     layer: str = ""
     parts: tuple[str, ...] = ()
+    drawn_by: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
@@ -67,6 +69,7 @@ _ALL = (
         "How does a token know where it comes from?",
         need="learned_positions",
         parts=("positions",),
+        drawn_by=("PlotlyChart",),
     ),
     PageEntry(
         "inside/block",
@@ -78,6 +81,7 @@ _ALL = (
         need="blocks",
         layer="block.layer",
         parts=("blocks", "head", "classes"),
+        drawn_by=("PlotlyChart",),
     ),
     PageEntry(
         "inside/attention",
@@ -97,6 +101,7 @@ _ALL = (
         "The model",
         "How far does every head look?",
         parts=("blocks",),
+        drawn_by=("PlotlyChart",),
     ),
     PageEntry(
         "inside/layers",
@@ -136,6 +141,7 @@ _ALL = (
         "What does one change of a model or its training cost?",
         need="blocks",
         parts=("E", "positions", "blocks", "head"),
+        drawn_by=("DataFrame",),
     ),
     PageEntry(
         "beyond/on_picture",
@@ -155,6 +161,7 @@ _ALL = (
         "Beyond",
         "How many pictures does each model want?",
         parts=("picture", "classes"),
+        drawn_by=("PlotlyChart",),
     ),
     PageEntry(
         "beyond/hybrids",
@@ -165,6 +172,7 @@ _ALL = (
         "What do convolutions give a transformer?",
         need="class_head",
         parts=("picture", "patches", "E"),
+        drawn_by=("PlotlyChart",),
     ),
     PageEntry(
         "beyond/distillation",
@@ -175,6 +183,7 @@ _ALL = (
         "What does a student learn from a teacher?",
         need="distillation",
         parts=("blocks", "head", "classes"),
+        drawn_by=("PlotlyChart",),
     ),
     PageEntry(
         "beyond/swin",
@@ -194,6 +203,7 @@ _ALL = (
         "Beyond",
         "Which model is worth its cost?",
         need="class_head",
+        drawn_by=("PlotlyChart", "DataFrame"),
     ),
     PageEntry(
         "classroom/together",
@@ -219,6 +229,7 @@ _ALL = (
         "Class",
         "Can you build each part yourself?",
         parts=("patches", "E", "positions", "blocks", "head"),
+        drawn_by=("PlotlyChart", "StreamlitSyntaxHighlighter"),
     ),
     PageEntry("classroom/words", "words", "Words", "dictionary", "Class", "What does this word mean?"),
 )

@@ -1,11 +1,13 @@
-"""What is heavy loads behind the first page: one thread per server, which then collects garbage once a minute.
+"""What the first page imports is there before the first visit; what is heavy loads behind it, in one thread per server.
 
-Streamlit's own full collection after every run is switched off in config.toml; with torch loaded each would hold every
-visit for a quarter of a second. What has been imported is frozen out of the collector instead.
+That thread then collects garbage once a minute. Streamlit's own full collection after every run is switched off in
+config.toml; with torch loaded each would hold every visit for a quarter of a second. What has been imported is frozen
+out of the collector instead.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
 import importlib
@@ -13,7 +15,10 @@ import logging
 import os
 import threading
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from streamlit import App
 
 from pages.shell import ahead
 from pages.shell.nouns import Nouns
@@ -22,7 +27,7 @@ from vitviz.data import own
 from vitviz.data.datasets import default_pictures
 from vitviz.training import retention
 
-_DELAY_S = 2.0  # the browser is still drawing the first page, and asks for the rest of its files
+_DELAY_S = 2.0  # who has waited for the server to start comes at once
 _PERIOD_S = 60.0
 _MODELS = (
     "torch",
@@ -34,6 +39,17 @@ _FIGURES = ("pandas", "plotly.graph_objects", "sklearn.decomposition")
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
 _told: set[str] = set()  # wrong settings of the operator's, said once
+
+
+@asynccontextmanager
+async def lifespan(_app: App) -> AsyncIterator[None]:
+    """A server's life: it looks at its first page itself before anybody may come, and is then warmed behind visits."""
+    try:
+        await asyncio.to_thread(ahead.first_look)
+    except Exception:  # whoever comes first waits for what the page imports
+        logging.getLogger(__name__).warning("the first page could not be looked at in advance", exc_info=True)
+    begin()
+    yield
 
 
 def begin() -> None:

@@ -9,6 +9,7 @@ import pytest
 from pages.shell import foot, registry
 from tests.pages.conftest import OpenApp
 
+LARGE = {"plotly_chart": "PlotlyChart", "dataframe": "DataFrame", "code": "StreamlitSyntaxHighlighter"}
 SMALL = {
     "swin": "preset:swin_digits",
     "distillation": "preset:deit_digits",
@@ -34,6 +35,8 @@ def test_every_page_says_where_it_stands(open_app: OpenApp, entry: registry.Page
     strips = [html.proto.body for html in app.main.get("html") if "vv-way" in html.proto.body]
     marked = [part for strip in strips for part in re.findall(r'class="vv-here" data-part="(\w+)"', strip)]
     assert tuple(marked) == entry.parts
+    drawn = {module for kind, module in LARGE.items() if app.main.get(kind)}
+    assert drawn == set(entry.drawn_by)  # what the page's document has the browser fetch
 
 
 def test_the_sentence_names_what_is_marked() -> None:

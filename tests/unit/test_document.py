@@ -1,0 +1,74 @@
+"""The document of a page names what the page asks for at first, and nothing that is not there."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+import streamlit
+from streamlit import config
+
+from pages.shell import document, registry
+from pages.views.register import COMPONENT
+
+PAGES = Path(document.__file__).parents[1]
+STATIC = Path(streamlit.__file__).with_name("static")
+NAMED = re.compile(r'(?:src|href)="\./(static/js/[^"]+|_stcore/bidi-components/[^"]+)"')
+
+
+def file_of(address: str) -> Path:
+    """Where the server finds what an address names."""
+    ours = f"_stcore/bidi-components/{COMPONENT}/"
+    return PAGES / address.removeprefix(ours) if address.startswith(ours) else STATIC / address
+
+
+@pytest.mark.parametrize("entry", registry.PAGES, ids=lambda entry: entry.slug)
+def test_each_is_there_and_named_once(entry: registry.PageEntry) -> None:
+    text = document.document(entry.slug)
+    named = NAMED.findall(text)
+    assert [address for address in named if not file_of(address).is_file()] == []
+    assert len(named) == len(set(named)) > 80
+    assert entry.question in unescape(text) and "Streamlit</title>" not in text
+    assert text.endswith((STATIC / "index.html").read_text("utf-8").partition("</head>")[2])
+
+
+def test_a_page_names_its_views_and_those_that_it_shares() -> None:
+    named = {file_of(address).name for address in NAMED.findall(document.document("attention"))}
+    assert {"base.js", "base.css", "dom.js", "explorer.js", "browser.js"} <= named
+    assert "patches_stage.js" not in named
+    assert "/PlotlyChart." in document.document("block")
+    assert "/PlotlyChart." not in document.document("attention")
+
+
+def test_what_is_imported_at_once_comes_and_what_is_asked_for_later_does_not(tmp_path: Path) -> None:
+    texts = {
+        "a.js": 'import{x}from"./b.js";import "./c.js";const later = () => import("./d.js");',
+        "b.js": "export * from './c.js';",
+        "c.js": "",
+        "d.js": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    found = [file.name for file in document._with_imports([tmp_path / "a.js"])]
+    assert found == ["a.js", "b.js", "c.js"]
+
+
+@pytest.mark.parametrize(
+    ("base", "home", "swin"), [("", "/", "/swin"), ("lectures/vit/", "/lectures/vit", "/lectures/vit/swin")]
+)
+def test_pages_are_answered_below_the_base_path(monkeypatch, base: str, home: str, swin: str) -> None:
+    given = config.get_option
+    monkeypatch.setattr(config, "get_option", lambda key: base if key == "server.baseUrlPath" else given(key))
+    paths = [route.path for route in document.routes()]
+    assert paths[0] == home and swin in paths and len(paths) == len(registry.PAGES)
+
+
+def test_another_streamlit_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(document, "_STREAMLIT", tmp_path)
+    (tmp_path / "index.html").write_text("<html></html>")
+    with pytest.raises(RuntimeError, match="no head with its title"):
+        document.document.__wrapped__("home")
+    with pytest.raises(RuntimeError, match="no module Slider"):
+        document._of_streamlit("Slider")
