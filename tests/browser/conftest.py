@@ -32,7 +32,8 @@ FLAGS = [
 START_S = 60
 TAIL_LINES = 100  # of a server's log, beside a failing test's picture
 Visit = Callable[..., Page]
-expect.set_options(timeout=30_000)  # a machine that does much else is slow, not wrong
+WAIT_MS = 30_000  # a machine that does much else is slow, not wrong
+expect.set_options(timeout=WAIT_MS)
 
 
 def chromium_path() -> str | None:
@@ -226,7 +227,7 @@ def visit(
 
     def open_page(address: str = "", *, width: int = 1400, height: int = 900, **context: object) -> Page:
         page = screens.take(viewport={"width": width, "height": height}, **context).new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(WAIT_MS if request.node.get_closest_marker("slow") is None else 4 * WAIT_MS)
         page.on("pageerror", lambda error: problems.append(f"exception: {error}"))
         # A deep link makes Streamlit's client probe for the server below the page's own address first: a 404.
         page.on(
