@@ -124,7 +124,7 @@ class Race {
     ctx.lineWidth = 2.5;
     ctx.lineJoin = 'round';
     const points = Array.from({ length: curve.n }, (_, k) => [area.x(curve.x(k)), area.y(curve.y(k))]);
-    stroke(ctx, points);
+    stroke(ctx, points, i);
     const [x, y] = points[curve.n - 1];
     dot(ctx, x, y, 4);
     return { racer, x, y };

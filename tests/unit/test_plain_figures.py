@@ -10,7 +10,22 @@ import plotly.graph_objects as go
 import plotly.io
 import pytest
 
-from vitviz.plots import block, cost, distance, distillation, faithfulness, lens, positions, theme
+from tests.colours import by_colour_alone
+from vitviz.plots import (
+    block,
+    cost,
+    data_size,
+    distance,
+    distillation,
+    equivariance,
+    faithfulness,
+    hybrids,
+    lens,
+    positions,
+    probes,
+    scoreboard,
+    theme,
+)
 from vitviz.plots.plain import PlainFigure, height_of, merged
 
 Build = Callable[[theme.Mode], go.Figure]
@@ -23,18 +38,39 @@ FIGURES: dict[str, Build] = {
         np.arange(4.0), np.array([0.2, 0.5, 0.3]), 1.6, theme.HEADS[0], mode
     ),
     "reach": lambda mode: distance.reach_figure(
-        ["stem", "block"], {"a": LINE[:2], "b": LINE[:2]}, ["b"], mode
+        ["stem", "block"], {name: LINE[:2] for name in "abcd"}, ["b"], mode
     ),
     "reach map": lambda mode: distance.reach_map(np.arange(6.0).reshape(2, 3), mode),
     "two tokens": lambda mode: distillation.similarity_figure(LINE, LINE, 2, mode),
     "who decides like whom": lambda mode: distillation.disagreement_figure(["a", "b", "c"], np.eye(3), mode),
     "faithfulness": lambda mode: faithfulness.curves_figure(
-        STEPS, {"rollout": (STEPS, STEPS)}, (np.stack([STEPS] * 2), np.stack([STEPS] * 2)), "cat", mode
+        STEPS,
+        {name: (STEPS, STEPS) for name in "abcd"},
+        (np.stack([STEPS] * 2), np.stack([STEPS] * 2)),
+        "cat",
+        mode,
     ),
     "lens": lambda mode: lens.lens_figure(np.full((3, 4), 0.25), list("abcd"), (2, 0), mode),
-    "by distance": lambda mode: positions.by_distance_figure({"a": (LINE, LINE)}, mode),
-    "resize": lambda mode: positions.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 32, mode),
+    "by distance": lambda mode: positions.by_distance_figure({name: (LINE, LINE) for name in "ab"}, mode),
+    "resize": lambda mode: positions.resize_figure([24, 32], {"a": [0.5, 0.9], "b": [0.4, 0.9]}, 32, mode),
     "slip": lambda mode: positions.slip_figure(np.eye(5), np.eye(5), (1, 2), mode),
+    "moving along": lambda mode: equivariance.moving_figure(
+        {name: [("stem", 0.5)] for name in "abcde"}, mode
+    ),
+    "in the papers": lambda mode: data_size.pretraining_figure(
+        {name: [1.0, 2.0] for name in "abcdef"}, [1.3, 300], mode
+    ),
+    "probes": lambda mode: probes.over_depth_figure(
+        [probes.Line("a", ["stem"], [0.5], model) for model in (0, 0, 1)], "share", 0.1, mode, share=True
+    ),
+    "seeds": lambda mode: hybrids.seeds_figure(["a", "b"], [[0.5], [0.6]], 1, mode),
+    "board": lambda mode: scoreboard.board_figure(
+        [scoreboard.Point(name, name, 1.0, 2.0) for name in scoreboard.FAMILY],
+        scoreboard.Axis("x", "", False),
+        scoreboard.Axis("y", "", False),
+        mode,
+    ),
+    "parts": lambda mode: scoreboard.parts_figure({"all": dict.fromkeys(scoreboard.PARTS, 1)}, mode),
     "cost": lambda mode: cost.cost_figure(
         cost.Costs(np.array([28.0, 56]), np.array([1.0, 9]), np.array([1.0, 4]), "time", "s"), "N", mode, 30
     ),
@@ -48,6 +84,38 @@ def test_plotly_accepts_every_part(name: str, mode: theme.Mode) -> None:
     assert len(checked.data) == len(figure.data) > 0
     assert plotly.io.to_json(figure, validate=False)
     assert figure.to_dict()["layout"]["font"]["color"] == theme.PALETTES[mode].ink
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nothing_is_told_by_a_colour_alone(name: str) -> None:
+    assert by_colour_alone(FIGURES[name]("light").to_dict()) == []
+
+
+LINES = {"type": "scatter", "mode": "lines"}
+DOTS = {"type": "scatter", "mode": "markers"}
+BAR = {"type": "bar"}
+
+
+@pytest.mark.parametrize(
+    ("traces", "told"),
+    [
+        ([LINES | {"line": {"color": c}} for c in ("red", "green")], True),
+        ([LINES | {"line": {"color": "red"}} for _ in range(2)], False),
+        ([LINES | {"name": name} for name in "ab"], True),  # Plotly gives each a colour of its own
+        ([LINES | {"line": {"color": c, "dash": c}} for c in ("red", "green")], False),
+        ([LINES | {"name": c, "line": {"color": c}} for c in ("named", "too")], False),
+        ([DOTS | {"marker": {"color": c}} for c in ("red", "green")], True),
+        ([DOTS | {"marker": {"color": c, "symbol": c}} for c in ("red", "green")], False),
+        ([DOTS | {"marker": {"color": ["red", "green"]}}], True),
+        ([DOTS | {"marker": {"color": ["red", "green"], "symbol": ["circle", "star"]}}], False),
+        ([DOTS | {"marker": {"color": c}, "xaxis": c} for c in ("x", "x2")], False),  # of two panels
+        ([BAR | {"marker": {"color": c}} for c in ("red", "green")], True),
+        ([BAR | {"marker": {"color": c, "pattern": {"shape": c}}} for c in ("/", "x")], False),
+    ],
+)
+def test_what_a_colour_alone_tells_is_seen(traces: list[dict[str, object]], told: bool) -> None:
+    notes = [{"text": "named"}, {"text": "too"}]
+    assert bool(by_colour_alone({"data": traces, "layout": {"annotations": notes}})) == told
 
 
 def test_a_height_is_known_before_plotly_has_made_anything() -> None:

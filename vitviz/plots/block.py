@@ -36,9 +36,9 @@ def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "li
         figure.shape(
             type="rect", x0=box[0], y0=box[1], x1=box[2], y1=box[3], line={"color": color, "width": 2.5}
         )
-    figure.layout(xaxis={"title": {"text": "channel (blue: what BatchNorm reads)"}, "showgrid": False})
+    figure.layout(xaxis={"title": {"text": "channel (tall frame: what BatchNorm reads)"}, "showgrid": False})
     figure.layout(
-        yaxis={"title": {"text": "token (orange: LayerNorm)"}, "autorange": "reversed", "showgrid": False}
+        yaxis={"title": {"text": "token (wide frame: LayerNorm)"}, "autorange": "reversed", "showgrid": False}
     )
     figure.layout(height=300)
     return figure.figure()
@@ -61,9 +61,9 @@ def stream_figure(lengths: NDArray[Any], token: int, mode: Mode = "light") -> go
         hoverinfo="skip",
         name="all tokens",
     )
-    for name, values, color in (
-        ("mean", lengths.mean(axis=1), palette.muted),
-        ("this token", lengths[:, token], palette.query),
+    for name, values, color, symbol in (
+        ("mean", lengths.mean(axis=1), palette.muted, "square"),
+        ("this token", lengths[:, token], palette.query, "circle"),
     ):
         figure.add(
             "scatter",
@@ -72,6 +72,7 @@ def stream_figure(lengths: NDArray[Any], token: int, mode: Mode = "light") -> go
             name=name,
             mode="lines+markers",
             line={"color": color, "width": 2},
+            marker={"symbol": symbol, "size": 7},
             hovertemplate="%{y:.2f} after block %{x}<extra>" + name + "</extra>",
         )
     figure.layout(xaxis={"title": {"text": "blocks passed"}, "dtick": 1 if len(depth) <= 13 else 4})

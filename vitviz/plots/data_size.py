@@ -15,6 +15,7 @@ from vitviz.analysis.data_size import Curve, FloatArray
 from vitviz.plots import race
 from vitviz.plots.plain import PlainFigure
 from vitviz.plots.theme import PALETTES, Mode
+from vitviz.plots.theme import SYMBOLS as SHAPES
 
 ORDER = ("cnn", "hybrid", "swin", "vit", "deit")
 COLOURS = dict(zip(ORDER, race.COLOURS, strict=False))  # as they race
@@ -193,11 +194,12 @@ def pretraining_figure(
 ) -> go.Figure:
     """Published ImageNet accuracy, in percent, over the millions of pictures that a model was trained on before.
 
-    The first line is the convolutional network's, dashed.
+    The first line is the convolutional network's, dashed and of squares.
     """
     figure = PlainFigure(mode)
+    symbols = sorted(SHAPES, key=lambda symbol: symbol != "square")
     for index, (title, values) in enumerate(lines.items()):
-        colour = race.COLOURS[index]
+        colour, symbol = race.COLOURS[index], symbols[index]
         figure.add(
             "scatter",
             name=title,
@@ -205,7 +207,7 @@ def pretraining_figure(
             y=list(values),
             mode="lines+markers",
             line={"color": colour, "width": 2.5, "dash": "solid" if index else "dash"},
-            marker={"color": colour, "symbol": "circle" if index else "square", "size": 9},
+            marker={"color": colour, "symbol": symbol, "size": 9},
             hovertemplate=f"{title}, %{{x}} M pictures: %{{y:.2f}} %<extra></extra>",
         )
     figure.layout(

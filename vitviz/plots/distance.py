@@ -119,7 +119,7 @@ def reach_figure(
             mode="lines+markers",
             name=words(label),
             line={"color": color, "width": 2, "dash": "dash" if label in dashed else "solid"},
-            marker={"size": 7},
+            marker={"size": 8, "symbol": theme.SYMBOLS[index % len(theme.SYMBOLS)]},
             customdata=list(names),
             hovertemplate="%{customdata}: %{y:.1f} px<extra>" + words(label) + "</extra>",
         )

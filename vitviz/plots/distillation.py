@@ -38,7 +38,8 @@ def similarity_figure(
         line={"color": palette.primary, "width": 2},
         marker={
             "size": 9,
-            "color": [palette.primary if at == block else palette.paper for at in depth],
+            "color": palette.primary,
+            "symbol": ["circle" if at == block else "circle-open" for at in depth],
             "line": {"color": palette.primary, "width": 2},
         },
         hovertemplate="after layer %{x}: %{y:.3f}<extra></extra>",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from vitviz.plots.plain import PlainFigure, words
-from vitviz.plots.theme import PALETTES, Mode, head_color
+from vitviz.plots.theme import PALETTES, SYMBOLS, Mode, head_color
 
 HEIGHT = 380
 
@@ -28,7 +28,7 @@ def moving_figure(lines: Mapping[str, Sequence[tuple[str, float]]], mode: Mode =
             y=[value for _, value in points],
             mode="lines+markers",
             line={"color": color, "width": 2.5},
-            marker={"color": color, "size": 7},
+            marker={"color": color, "size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
             name=words(name),
             customdata=[layer for layer, _ in points],
             hovertemplate="%{customdata}: %{y:.3f}<extra>" + words(name) + "</extra>",

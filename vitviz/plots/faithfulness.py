@@ -13,6 +13,7 @@ from vitviz.plots.plain import PlainFigure, words
 from vitviz.plots.theme import HEADS, PALETTES, Mode, Palette, layout
 
 Line = NDArray[np.floating[Any]]
+_DASHES = ("solid", "dash", "dashdot", "longdash")  # the dotted line is that of random orders
 Curves = Mapping[str, tuple[Line, Line]]
 
 
@@ -67,7 +68,7 @@ def _add_half(
         yaxis=y,
     )
     lines = {"random order": (noise.mean(axis=0), palette.muted, "dot")} | {
-        title: (values, HEADS[(3, 4, 5, 2)[i % 4]], "solid")
+        title: (values, HEADS[(3, 4, 5, 2)[i % 4]], _DASHES[i % 4])
         for i, (title, values) in enumerate(curves.items())
     }
     for title, (values, color, dash) in lines.items():

@@ -159,7 +159,12 @@ def seeds_figure(
             x=[100 * value for value in values],
             y=[row] * len(values),
             mode="markers",
-            marker={"size": 10, "color": color, "opacity": 0.75},
+            marker={
+                "size": 10,
+                "color": color,
+                "symbol": "diamond" if row == marked else "circle",
+                "opacity": 0.75,
+            },
             hovertemplate=f"{names[row]}: %{{x:.2f}} %<extra></extra>",
         )
         mean = 100 * float(np.mean(values))

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.plots.plain import PlainFigure, words
-from vitviz.plots.theme import HEADS, PALETTES, Mode
+from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode
 
 
 def lens_figure(
@@ -38,7 +38,7 @@ def lens_figure(
             name=name,
             mode="lines+markers",
             line={"color": color, "width": 3 if place == 0 else 1.5},
-            marker={"size": 6},
+            marker={"size": 7, "symbol": SYMBOLS[place % len(SYMBOLS)]},
             hovertemplate="%{y:.1%} after layer %{x}<extra>" + name + "</extra>",
         )
     figure.layout(

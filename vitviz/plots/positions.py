@@ -157,7 +157,7 @@ def by_distance_figure(
     palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
     colours = (palette.query, palette.primary)
-    for (name, lines), colour in zip(curves.items(), colours, strict=False):
+    for (name, lines), colour, symbol in zip(curves.items(), colours, theme.SYMBOLS, strict=False):
         for line, direction, dash in zip(lines, ("along rows", "along columns"), LINE_STYLES, strict=True):
             distance = np.arange(1, len(line))
             if not len(distance):
@@ -170,7 +170,7 @@ def by_distance_figure(
                 name=words(name),
                 showlegend=dash == LINE_STYLES[0],
                 line={"color": colour, "width": 2, "dash": dash},
-                marker={"size": 5, "color": colour},
+                marker={"size": 6, "color": colour, "symbol": symbol},
                 hovertemplate=f"{words(name)}<br>%{{x}} {direction}: %{{y:.3f}}<extra></extra>",
             )
     figure.hline(y=0, line={"color": palette.line, "width": 1})
@@ -203,7 +203,8 @@ def resize_figure(
     """Accuracy in [0, 1] against the picture's side in pixels, one line per way to stretch the positions."""
     palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
-    for (name, values), colour in zip(accuracy.items(), (palette.query, palette.muted), strict=False):
+    colours = (palette.query, palette.muted)
+    for (name, values), colour, symbol in zip(accuracy.items(), colours, theme.SYMBOLS, strict=False):
         figure.add(
             "scatter",
             x=list(sizes),
@@ -211,7 +212,7 @@ def resize_figure(
             mode="lines+markers",
             name=name,
             line={"color": colour, "width": 2.5},
-            marker={"size": 7},
+            marker={"size": 8, "symbol": symbol},
             hovertemplate=f"{name}<br>%{{x}} px: %{{y:.1f}} %<extra></extra>",
         )
     figure.vline(
@@ -251,6 +252,7 @@ def slip_figure(
                 x=np.arange(len(line)),
                 y=line,
                 mode="markers+lines" if dots else "lines",
+                name=f"d = {d}",
                 line={"color": colour, "width": 1 if dots else 3, "dash": "dot" if dots else "solid"},
                 marker={"size": 5, "color": colour},
                 hovertemplate=f"{name}: %{{x}} and {d} further, %{{y:.4f}}<extra></extra>",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vitviz.plots.plain import PlainFigure, words
-from vitviz.plots.theme import HEADS, PALETTES, Mode
+from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -50,14 +50,14 @@ def over_depth_figure(
             "text": list(line.layers),
             "mode": "lines+markers",
             "line": {"color": color, "width": 2.5, "dash": "solid" if not again else "dot"},
-            "marker": {"size": 7, "symbol": "circle" if not again else "diamond"},
+            "marker": {"size": 8, "symbol": SYMBOLS[line.model + 2 * again]},
             "hovertemplate": f"{written} after %{{text}}<extra></extra>",
         }
         if line.errors:
             trace["error_y"] = {"type": "data", "array": list(line.errors), "thickness": 1, "width": 3}
         figure.add("scatter", **trace)
         if line.own is not None:
-            figure.hline(line.own, {"color": color, "width": 1.5, "dash": "dash"})
+            figure.hline(line.own, {"color": color, "width": 1.5, "dash": ("dash", "dashdot")[line.model]})
     figure.hline(chance, {"color": palette.muted, "width": 1, "dash": "dot"})
     figure.layout(
         xaxis={

@@ -20,6 +20,7 @@ FAMILY = {
     "Swin": theme.HEADS[2],
     "Self-supervised ViT": theme.HEADS[3],
 }
+SYMBOLS = dict(zip(FAMILY, theme.SYMBOLS, strict=False))
 PARTS = {  # of a model, in the order of the data
     "embedding": theme.HEADS[0],
     "positions": theme.HEADS[3],
@@ -69,7 +70,7 @@ def board_figure(
     height_px: int = 440,
     width_px: int = 540,
 ) -> go.Figure:
-    """The points of every family in its colour, and a thin line along the front.
+    """The points of every family in its colour and shape, and a thin line along the front.
 
     Args:
         width_px: about as wide as the picture will be, by which names find room.
@@ -178,7 +179,7 @@ def _add_family(
         customdata=[[words(p.name), words(p.note)] for p in points],
         marker={
             "size": [15 if p.chosen else 11 for p in points],
-            "symbol": ["circle-open" if p.hollow else "circle" for p in points],
+            "symbol": [SYMBOLS[family] + ("-open" if p.hollow else "") for p in points],
             "color": color,
             "opacity": [1.0 if p.front or p.chosen else 0.75 for p in points],
             "line": {
@@ -243,7 +244,7 @@ def parts_figure(
     palette = theme.PALETTES[mode]
     kinds = list(counts)
     totals = {kind: max(1, sum(counts[kind].values())) for kind in kinds}
-    for part, color in PARTS.items():
+    for (part, color), hatch in zip(PARTS.items(), theme.HATCHES, strict=True):
         own = [counts[kind].get(part, 0) for kind in kinds]
         if any(own):
             shares = [100 * count / totals[kind] for count, kind in zip(own, kinds, strict=True)]
@@ -253,7 +254,11 @@ def parts_figure(
                 y=kinds,
                 x=shares,
                 name=part,
-                marker={"color": color, "line": {"color": palette.paper, "width": 1}},
+                marker={
+                    "color": color,
+                    "line": {"color": palette.paper, "width": 1},
+                    "pattern": {"shape": hatch, "fgcolor": palette.paper, "size": 6, "solidity": 0.25},
+                },
                 customdata=[[f"{count:,}"] for count in own],
                 hovertemplate=f"{part}: %{{x:.1f}} %, %{{customdata[0]}}<extra></extra>",
             )

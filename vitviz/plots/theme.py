@@ -9,6 +9,10 @@ Mode = Literal["light", "dark"]
 
 # Okabe and Ito (2008): the same head has the same colour on every page.
 HEADS = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#B8A800", "#7F7F7F")
+# What tells lines and bars apart where colours are not seen, beside them in the same order.
+SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x", "star", "hexagon")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+HATCHES = ("", "/", ".", "\\", "x")
 # Quantities without sign; perceptually even (matplotlib's viridis, eight stops).
 SEQUENTIAL = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
 # Signed values, centred on zero: blue, white, orange.

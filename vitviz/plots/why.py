@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from vitviz.analysis.gradients import Norms
 from vitviz.plots.plain import PlainFigure
 from vitviz.plots.race import COLOURS
-from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale
+from vitviz.plots.theme import DIVERGING, PALETTES, SYMBOLS, Mode, colorscale
 
 HEIGHT_PX = 420
-SYMBOLS = ("circle", "square", "diamond", "cross")
 LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}}
 GAP = 0.02  # between the panels of the norms, of the whole width
 VEIL = 0.8  # opacity of what does not share the mean

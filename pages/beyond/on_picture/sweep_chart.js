@@ -46,7 +46,7 @@ export class Chart {
     levels(ctx, colors, { ticks: [0, 0.5, 1], y, x0, x1, word: (share) => percent(share, 0) });
     this.ticks(ctx, words, x, y1, colors);
     line(ctx, colors.muted, 1, Math.round(x(at)) + 0.5, y0 - 6, Math.round(x(at)) + 0.5, y1, [3, 3]);
-    const ends = lines.map((one) => this.line(ctx, one, x, y, at)).filter(Boolean);
+    const ends = lines.map((one, i) => this.line(ctx, one, i, x, y, at)).filter(Boolean);
     this.name(ctx, ends, x1, y0, y1, colors);
     this.view.node.setAttribute('aria-label', label);
   }
@@ -65,18 +65,17 @@ export class Chart {
     }
   }
 
-  line(ctx, { name, color, points, now }, x, y, at) {
+  line(ctx, { name, color, points, now }, i, x, y, at) {
     ctx.strokeStyle = ctx.fillStyle = color;
     ctx.lineJoin = 'round';
     for (const bold of [false, true]) {
       ctx.lineWidth = bold ? 2.5 : 1;
-      ctx.setLineDash(bold ? [] : [2, 3]);
       stroke(
         ctx,
         points.map(([place, share, kept]) => [x(place), bold && !kept ? NaN : y(share)]),
+        i,
       );
     }
-    ctx.setLineDash([]);
     if (now !== null) dot(ctx, x(at), y(now), 4.5);
     const shown = points.filter(([, share]) => Number.isFinite(share));
     return shown.length ? { name, color, x: x(shown.at(-1)[0]), y: y(shown.at(-1)[1]) } : null;

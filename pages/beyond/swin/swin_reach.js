@@ -154,6 +154,7 @@ class SwinReach {
     stroke(
       ctx,
       steps.map((b) => [px(b), py(b)]),
+      k,
     );
     ctx.fillStyle = color;
     dot(ctx, px(this.block), py(this.block), 4);

@@ -17,7 +17,7 @@ from vitviz.analysis.positions import cosine_similarity
 from vitviz.analysis.readout import answer_of
 from vitviz.models.abilities import as_vit
 from vitviz.plots.plain import PlainFigure
-from vitviz.plots.theme import DIVERGING, PALETTES, SEQUENTIAL, colorscale
+from vitviz.plots.theme import DASHES, DIVERGING, PALETTES, SEQUENTIAL, colorscale
 from vitviz.probe.logit_lens import readout_weights
 from vitviz.words import percent, plain, signed
 
@@ -164,10 +164,16 @@ def _accuracy() -> str:
     figure = PlainFigure(nouns.mode())
     palette = PALETTES[nouns.mode()]
     shown = [(name, curve) for name, curve in curves.items() if curve][:3]
-    for (name, curve), colour in zip(shown, (palette.primary, palette.query, palette.muted), strict=False):
+    colours = (palette.primary, palette.query, palette.muted)
+    for (name, curve), colour, dash in zip(shown, colours, DASHES, strict=False):
         steps, accuracy = zip(*curve, strict=True)
         figure.add(
-            "scatter", x=steps, y=[100 * value for value in accuracy], name=name, line={"color": colour}
+            "scatter",
+            x=steps,
+            y=[100 * value for value in accuracy],
+            mode="lines",
+            name=name,
+            line={"color": colour, "dash": dash},
         )
     figure.layout(xaxis={"title": {"text": "step"}}, yaxis={"title": {"text": "validation accuracy, %"}})
     figure.layout(height=340, showlegend=bool(shown), legend={"orientation": "h", "y": 1.1})

@@ -219,7 +219,7 @@ class RebuildView {
     const color = COLORS[b](this.now.colors);
     ctx.strokeStyle = ctx.fillStyle = color;
     ctx.lineWidth = 2.5;
-    stroke(ctx, points);
+    stroke(ctx, points, b);
     const error = data[this.used(b)];
     dot(ctx, x(this.k), y(error), 4.5);
     return { at: y(error), color, text: `${basis.title} ${error.toFixed(1)}` };

@@ -180,7 +180,7 @@ def describe(cut: Cut, moved: int, results: list[Result]) -> str:
     own = results[0]
     best = int(own.before.argmax())
     text = (
-        f"{moved} of {plural(len(cut.found.tokens), 'patch', 'patches')} lie elsewhere; grey bars: in order, coloured:"
+        f"{moved} of {plural(len(cut.found.tokens), 'patch', 'patches')} lie elsewhere; upper bars: in order, lower:"
         f" shuffled. {own.contender.title}, p({plain(class_name(cut, best))}) goes from"
         f" {chance(float(own.before[best]))} to {chance(float(own.after[best]))}."
     )

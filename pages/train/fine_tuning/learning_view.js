@@ -113,12 +113,12 @@ class Learning {
     const place = ([epoch, share]) => [this.area.x(epoch), this.area.y(share)];
     ctx.globalAlpha = 0.45;
     ctx.lineWidth = 1.25;
-    for (let seed = 0; seed < group.seeds; seed++) stroke(ctx, this.points(`curve${i}_${seed}`).map(place));
+    for (let seed = 0; seed < group.seeds; seed++) stroke(ctx, this.points(`curve${i}_${seed}`).map(place), i);
     ctx.globalAlpha = 1;
     const points = this.points(`mean${i}`).map(place);
     if (!points.length) return null;
     ctx.lineWidth = 3;
-    stroke(ctx, points);
+    stroke(ctx, points, i);
     const [x, y] = points.at(-1);
     dot(ctx, x, y, 4);
     return { title: group.title, x, y };

@@ -122,19 +122,18 @@ function drawLine(view, ctx, { fx, fy }, line, share) {
   ctx.lineJoin = 'round';
   if (line.ghost) {
     ctx.lineWidth = 1.5;
-    ctx.setLineDash([5, 4]);
-    stroke(ctx, points(line.values));
-    ctx.setLineDash([]);
+    stroke(ctx, points(line.values), 5);
     return;
   }
   if (!validation && view.state.smoothing > 0) {
     ctx.globalAlpha = 0.22 * share;
     ctx.lineWidth = 1;
-    stroke(ctx, points(line.values));
+    stroke(ctx, points(line.values), 0);
   }
   ctx.globalAlpha = (validation ? 1 : 0.6) * share;
   ctx.lineWidth = validation ? 2 : 1.5;
-  stroke(ctx, points(line.drawn));
+  const place = view.now.header.runs.findIndex(({ id }) => id === line.run);
+  stroke(ctx, points(line.drawn), place);
   if (validation && line.n <= 60)
     line.values.forEach((v, i) => {
       if (Number.isFinite(v)) dot(ctx, fx(x[i]), fy(v), 2.5);

@@ -66,8 +66,12 @@ export function upwards(ctx, text, x, y) {
   ctx.restore();
 }
 
-/** Values as one stroke; a value that is not finite lifts the pen. */
-export function stroke(ctx, points) {
+// How several lines of one plot are told apart where their colours are not seen.
+const DASHES = [[], [9, 4], [2, 3], [9, 3, 2, 3], [16, 4], [5, 2], [16, 3, 2, 3], [2, 6]];
+
+/** Values as one stroke, the `place`-th line of its plot; a value that is not finite lifts the pen. */
+export function stroke(ctx, points, place = 0) {
+  ctx.setLineDash(DASHES[place % DASHES.length]);
   ctx.beginPath();
   let pen = false;
   for (const [x, y] of points) {
@@ -79,6 +83,7 @@ export function stroke(ctx, points) {
     }
   }
   ctx.stroke();
+  ctx.setLineDash([]);
 }
 
 /** A filled dot. */

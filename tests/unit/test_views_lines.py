@@ -1,0 +1,44 @@
+"""Lines that views draw are told apart without their colours: each of several says which of them it is, by its dash."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PAGES = Path(__file__).resolve().parents[2] / "pages"
+ONE_LINE = {"mistakes.js"}  # beside a picture each: one line, and one that it stands on
+
+
+def calls(source: str, function: str) -> Iterator[int]:
+    """How many values each call of a function is given."""
+    for found in re.finditer(rf"(?<![\w.]){function}\(", source):
+        depth, values = 1, 1
+        for sign in source[found.end() :]:
+            depth += (sign in "([{") - (sign in ")]}")
+            if not depth:
+                break
+            values += sign == "," and depth == 1
+        yield values
+
+
+def lines(source: str) -> list[int]:
+    """Of the strokes of the kit's that a module draws, how many values each is given."""
+    if not re.search(
+        r"import \{[^}]*\bstroke\b[^}]*\} from '[./]*views/kit/axes.js'|from './kit/axes.js'", source
+    ):
+        return []
+    return [*calls(re.sub(r",\s*\)", ")", source), "stroke")]
+
+
+def test_one_of_several_lines_says_which() -> None:
+    found = {path.name: lines(path.read_text("utf-8")) for path in PAGES.rglob("*.js")}
+    assert {name for name, values in found.items() if any(count != 3 for count in values)} == ONE_LINE
+
+
+def test_lines_are_found() -> None:
+    drawing = {path.name for path in PAGES.rglob("*.js") if lines(path.read_text("utf-8"))}
+    assert {"race.js", "curves_draw.js", "sweep_chart.js", "learning_view.js", "mistakes.js"} <= drawing
+    brought = "import { dot, stroke } from '../../views/kit/axes.js';\n"
+    told = f"{brought}stroke(ctx, f(a, [b, c]));\nstroke(ctx,\n d,\n i,\n);"
+    assert lines(told) == [2, 3]
