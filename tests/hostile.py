@@ -1,9 +1,14 @@
-"""A stranger's run whose every name is hostile, as its archive brings it."""
+"""A stranger's run and a stranger's pictures whose every name is hostile, as an archive or a zip brings them."""
 
 from __future__ import annotations
 
+import io
+import zipfile
 from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
+from PIL import Image
 
 from vitviz.checkpoints import load_checkpoint, save_checkpoint
 from vitviz.training.archive import export_run, import_run
@@ -14,6 +19,23 @@ HOSTILE = (
     '<img src="//evil.test/x"> ![p](//evil.test/y) [link](//evil.test) **bold** $x$ :red[r]'
     ' <a href="//evil.test/z">a</a> <b>bold</b>'
 )
+# The same as a folder's name, which is a class: without a slash, and not longer than one may be.
+CLASSES = tuple(f"{i}<img src=evil.test> **bold** $x$ :red[r] [link](evil.test)" for i in range(2))
+TITLE = "<b>bold <img src=evil.test> **bold**"  # of a zip: what is longer is cut
+
+
+def strangers_zip(pictures: int = 8) -> bytes:
+    """Noisy squares in two hostile folders, beside a file of a hostile name that is no picture."""
+    dice, buffer = np.random.default_rng(0), io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(f"pictures/{CLASSES[0]}/{CLASSES[1]}.txt", b"no picture")
+        for name in CLASSES:
+            for place in range(pictures):
+                picture = io.BytesIO()
+                pixels = dice.integers(0, 256, (16, 16, 3), dtype=np.uint8)
+                Image.fromarray(pixels).save(picture, "PNG")
+                archive.writestr(f"pictures/{name}/{place}.png", picture.getvalue())
+    return buffer.getvalue()
 
 
 def strangers_run(made: Run, root: Path) -> Run:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.shell import nouns, page, received, state
 from pages.stores import own_weights, visit
+from vitviz.words import plain
 
 _FIRST = "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 _ERROR, _TURN, _NAME = "own_weights._error", "own_weights._turn", "own_weights._name"
@@ -37,7 +38,7 @@ def draw(chosen: str) -> None:
     )
     error = st.session_state.pop(_ERROR, None)
     if error:
-        st.warning(error, icon=":material/info:")
+        st.warning(plain(error), icon=":material/info:")  # it may name a tensor as its file does
     if lines := st.session_state.pop(_CONVERT, None):
         page.source(lines)
     if chosen.startswith(own_weights.KEY):

@@ -1,10 +1,14 @@
-"""A stranger's names reach nothing that reads them as Markdown or HTML: every page, and every view of it."""
+"""What every view of every page keeps to: a stranger's names reach nothing that reads them as Markdown or HTML, and
+nothing is told by a colour alone.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +19,18 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block
 
 from pages.shell import registry
-from tests.hostile import HOSTILE, strangers_run
-from tests.pages.conftest import OpenApp
+from tests.colours import by_colour_alone
+from tests.hostile import CLASSES, HOSTILE, TITLE, strangers_run, strangers_zip
+from tests.pages.conftest import OpenApp, said
+from vitviz.config import TrainConfig, ViTConfig
+from vitviz.data import own
+from vitviz.data.folder import load_zip
+from vitviz.models.presets import RGB_32
+from vitviz.models.pretrained_list import find
+from vitviz.models.zoo import create_model
+from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run
+from vitviz.training.session import Session
 
 # What is left of `HOSTILE` where somebody would read it: escaped, none of these stands there.
 MARKDOWN = re.compile(r"(?<!\\)(?:<img|<a |<b>|\[link|\*\*bold|:red|\$x)")
@@ -37,10 +50,25 @@ AS_IT_IS = {
 }
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs with a stranger's pictures, on which one is trained that a stranger named."""
+    folder = tmp_path_factory.mktemp("strangers") / "runs"
+    note = own.keep_pictures(load_zip(strangers_zip(), image_size=16), TITLE, folder)
+    model = ViTConfig(image_size=16, patch_size=4, embed_dim=16, depth=2, num_heads=2, num_classes=2)
+    train = TrainConfig(dataset=note.name, epochs=1, batch_size=4, snapshots=2)
+    run = Run.create(folder.parent, RunConfig(model, replace(RGB_32, image_size=16), train))
+    shutil.copytree(folder / "sets", folder.parent / "sets")
+    assert Session(run, device="cpu").perform().state == "done"
+    strangers_run(run, folder)
+    return folder
+
+
 @pytest.fixture
-def hostile(trained: Path, tmp_path: Path) -> Run:
-    shutil.copytree(trained, tmp_path / "stranger" / trained.name)
-    return strangers_run(Run(tmp_path / "stranger" / trained.name), tmp_path / "runs")
+def hostile(made: Path, tmp_path: Path) -> Run:
+    shutil.copytree(made, tmp_path / "runs")
+    (run,) = (path for path in (tmp_path / "runs").iterdir() if (path / "config.json").is_file())
+    return Run(run)
 
 
 def texts(message: Message, name: str = "") -> Iterator[tuple[str, str]]:
@@ -80,20 +108,67 @@ def view_groups(app: AppTest) -> list[Any]:
     return [one for one in app.main.get("button_group") if re.search(r"\.view(\._\d)?$", one.key or "")]
 
 
+def told_by_colour(app: AppTest) -> list[str]:
+    """What of this page's figures nothing but a colour tells apart."""
+    figures = (json.loads(node.proto.spec) for node in nodes(app._tree) if node.type == "plotly_chart")
+    return [pair for figure in figures for pair in by_colour_alone(figure)]
+
+
 @pytest.mark.parametrize("entry", registry.PAGES, ids=lambda entry: str(entry.slug))
-def test_no_view_of_a_page_reads_a_strangers_names(
+def test_no_view_of_a_page_reads_a_strangers_names_or_tells_by_colour_alone(
     open_app: OpenApp, hostile: Run, entry: registry.PageEntry
 ) -> None:
     app = open_app(entry.path, model=f"run:{hostile.id}")
-    found = {"": read_as_written(app)}
+    found, alone = {"": read_as_written(app)}, {"": told_by_colour(app)}
     for row, group in enumerate(view_groups(app)):
         for view in group.options:
             chosen = view_groups(app)[row]
             app.session_state[TESTING_KEY][chosen.id] = str  # it is chosen by its words
             chosen.set_value(view).run()
             assert not app.exception, (view, app.exception)
-            found[view] = read_as_written(app)
+            found[view], alone[view] = read_as_written(app), told_by_colour(app)
     assert not any(found.values()), found
+    assert not any(alone.values()), alone
+
+
+@pytest.mark.parametrize("path", ["pages/train/lab/page.py", "pages/train/fine_tuning/page.py"])
+def test_no_page_reads_the_names_of_a_strangers_zip(open_app: OpenApp, own_run: str, path: str) -> None:
+    app = open_app(path, model=f"run:{own_run}")
+    for data in (strangers_zip(), strangers_zip(1)):  # the second is refused, with the names of its files
+        send(app, "A zip", f"{TITLE}.zip", data)
+        assert not (found := read_as_written(app)), found
+    assert any("evil" in element.value for element in app.main.error)
+
+
+def test_no_page_reads_the_names_of_a_strangers_weights(open_app: OpenApp) -> None:
+    """What a file of weights calls its tensors is said where it does not fit; what it says of itself is nowhere."""
+    import torch
+    from safetensors.torch import save
+
+    fits = create_model(replace(find("deit_tiny_patch16_224").config, num_classes=2), seed=0).state_dict()
+    names = {"title": HOSTILE, "classes": json.dumps(CLASSES), "trained_on": HOSTILE, "format": HOSTILE}
+    weights = [
+        save(fits, names),
+        save(fits | {HOSTILE: torch.zeros(1)}),
+        save({HOSTILE[:150]: torch.zeros(2)}),
+    ]
+    app = open_app("pages/inside/attention/page.py", image="sample:cat")
+    refused = []
+    for data in weights:
+        app.sidebar.button(key="nouns.more").click().run()
+        app.selectbox(key="own_weights._name").set_value("deit_tiny_patch16_224.fb_in1k").run()
+        send(app, "A .safetensors", f"{TITLE}.safetensors", data)
+        refused += [one.value for one in app.warning if "evil" in one.value]
+        assert not (found := read_as_written(app)), found
+        assert "evil" not in str(app.sidebar.caption)
+        app.run()
+    assert len(refused) == 2 and said(app, "model").startswith("weights:")
+
+
+def send(app: AppTest, label: str, name: str, data: bytes) -> None:
+    (uploader,) = [one for one in app.get("file_uploader") if one.label.startswith(label)]
+    uploader.upload(name, data, "application/octet-stream").run()
+    assert not app.exception, app.exception
 
 
 def test_what_is_read_as_written_is_found() -> None:
