@@ -337,3 +337,55 @@ def test_a_key_of_the_session_is_spelt_in_one_file() -> None:
                 if SESSION_KEY.fullmatch(node.value):
                     homes.setdefault(node.value, set()).add(path.name)
     assert len(homes) > 40 and {key: files for key, files in homes.items() if len(files) > 1} == {}
+
+
+CACHES = {"cache_resource", "cache_data", "experimental_singleton", "experimental_memo"}
+LEFT_BY_A_VISIT = (
+    "pages/stores/visit.py"  # asks for one entry a session, whose end says that the visit has left
+)
+
+
+def caches_of_streamlit(source: str) -> list[str]:
+    """'line: what' of every use of Streamlit's caches, which any websocket could empty and which may drop anything."""
+    named = [
+        (getattr(node, "lineno", 0), name)
+        for node in parsed(source)
+        for name in (
+            getattr(node, "attr", None),
+            getattr(node, "id", None),
+            getattr(node, "value", None) if isinstance(node, ast.Constant) else None,
+            *([alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []),
+            node.module if isinstance(node, ast.ImportFrom) else None,
+        )
+        if isinstance(name, str) and (name in CACHES or "streamlit.runtime.caching" in name)
+    ]
+    return [f"{line}: {name}" for line, name in sorted(set(named))]
+
+
+def test_nothing_that_lives_as_long_as_the_server_is_in_a_cache_of_streamlits() -> None:
+    found = {path.relative_to(ROOT).as_posix(): caches_of_streamlit(path.read_text()) for path in SOURCES}
+    used = {name: lines for name, lines in found.items() if lines}
+    assert used.keys() == {LEFT_BY_A_VISIT} and len(used[LEFT_BY_A_VISIT]) == 1
+    (call,) = (
+        node
+        for node in parsed((ROOT / LEFT_BY_A_VISIT).read_text())
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "st.cache_resource"
+    )
+    assert ("scope", "session") in [
+        (given.arg, getattr(given.value, "value", None)) for given in call.keywords
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import streamlit as st\n\n\n@st.cache_resource\ndef executor(): ...",
+        "import streamlit as st\n\n\n@st.cache_data(ttl=60)\ndef found(): ...",
+        "from streamlit import cache_resource as kept",
+        "from streamlit.runtime.caching import cache_data_api",
+        "import streamlit.runtime.caching as caching",
+        "kept = getattr(st, 'cache_data')",
+    ],
+)
+def test_a_cache_of_streamlits_is_seen(line: str) -> None:
+    assert caches_of_streamlit(line)
