@@ -19,12 +19,18 @@ AS_UV_SAYS = {
     "extra-index-url": "UV_INDEX",
     "find-links": "UV_FIND_LINKS",
     "constraint": "UV_CONSTRAINT",
+    "no-index": "UV_NO_INDEX",
+    "trusted-host": "UV_INSECURE_HOST",
+    "proxy": "ALL_PROXY",
     "cert": "SSL_CERT_FILE",
     "timeout": "UV_HTTP_TIMEOUT",
     "default-timeout": "UV_HTTP_TIMEOUT",
 }
 # These change what is said, kept or asked, never what is installed.
-NEEDLESS = {"cache-dir", "disable-pip-version-check", "no-cache-dir", "no-input", "progress-bar", "quiet", "retries"}
+NEEDLESS = {
+    *("cache-dir", "no-cache-dir", "retries", "disable-pip-version-check", "no-python-version-warning"),
+    *("no-input", "progress-bar", "quiet", "verbose", "no-color", "root-user-action", "require-virtualenv"),
+}
 SECTIONS = ("global", "install", ":env:")  # as pip reads them: the last one holds
 
 
@@ -46,7 +52,8 @@ def for_uv(said: dict[str, str]) -> dict[str, str] | None:
         print(f"pip is told {', '.join(unknown)}: uv has no word for it")
         return None
     told = {AS_UV_SAYS[key]: " ".join(value.split()) for key, value in said.items() if key in AS_UV_SAYS}
-    return {"UV_INDEX_STRATEGY": "unsafe-best-match", **told}  # as pip: the best of all indexes, not of the first
+    # As pip: the best release of all indexes, not of the first that has one.
+    return {"UV_INDEX_STRATEGY": "unsafe-best-match", **told}
 
 
 def with_uv(tool: str, requirements: str) -> bool:
@@ -56,11 +63,18 @@ def with_uv(tool: str, requirements: str) -> bool:
     told = for_uv(settings(listed))
     if told is None or subprocess.run([*pip, "install", "--quiet", "--no-compile", tool]).returncode:
         return False
-    cache = tempfile.mkdtemp(dir=Path(sys.prefix).parent)  # on the environment's disk: files are linked, not copied
+    cache = tempfile.mkdtemp(dir=Path(sys.prefix).parent)  # on the same disk: files are linked, not copied
     try:
-        command = [Path(sys.executable).with_name("uv"), "pip", "install", "--no-progress", "-r", requirements]
-        told |= {"VIRTUAL_ENV": sys.prefix, "UV_CACHE_DIR": cache}
-        return subprocess.run(command, env={**os.environ, **told}).returncode == 0
+        install = [
+            Path(sys.executable).with_name("uv"),
+            "pip",
+            "install",
+            "--no-progress",
+            "-r",
+            requirements,
+        ]
+        env = {**os.environ, **told, "VIRTUAL_ENV": sys.prefix, "UV_CACHE_DIR": cache}
+        return subprocess.run(install, env=env).returncode == 0
     finally:
         shutil.rmtree(cache, ignore_errors=True)
 

@@ -222,11 +222,16 @@ def screens(browser: Browser) -> Screens:
 def visit(
     browser: Browser, screens: Screens, server_url: str, request: pytest.FixtureRequest
 ) -> Iterator[Visit]:
-    """`visit("patches?image=sample:cat")`: a fresh visit, settled; console errors and exceptions fail the test."""
+    """`visit("patches?image=sample:cat")`: a fresh visit, settled; console errors and exceptions fail the test.
+
+    The visitor has asked for calm: Streamlit's shimmer while a page loads takes a third of a test's processor time.
+    Who looks at what moves gives `**MOVING`.
+    """
     problems: list[str] = []
 
     def open_page(address: str = "", *, width: int = 1400, height: int = 900, **context: object) -> Page:
-        page = screens.take(viewport={"width": width, "height": height}, **context).new_page()
+        kind = {"viewport": {"width": width, "height": height}, "reduced_motion": "reduce", **context}
+        page = screens.take(**kind).new_page()
         page.set_default_timeout(WAIT_MS if request.node.get_closest_marker("slow") is None else 4 * WAIT_MS)
         page.on("pageerror", lambda error: problems.append(f"exception: {error}"))
         # A deep link makes Streamlit's client probe for the server below the page's own address first: a 404.
@@ -261,6 +266,7 @@ def settle(page: Page) -> None:
     assert page.locator('[data-testid="stException"]').count() == 0
 
 
+MOVING = {"reduced_motion": "no-preference"}  # a context's; `visit` asks for none
 DRAWERS = '[data-testid="stMain"] [data-testid="stExpander"] details'
 FILLED = """drawers => [...document.querySelectorAll(`${drawers}[open]`)].every((drawer) =>
   drawer.querySelector('[data-testid="stExpanderDetails"] [data-testid="stElementContainer"]'))"""

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.shell import registry
+from tests.browser.conftest import MOVING
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.files import append_lines
@@ -186,7 +187,7 @@ def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
     visit: Visit, runs: tuple[Run, Run]
 ) -> None:
     run = runs[0]
-    page = lab(visit, run)
+    page = lab(visit, run, **MOVING)
     steps = run.snapshots()
     expect(page.locator(".life-where")).to_contain_text(f"snapshot {len(steps)} of {len(steps)}")
     canvas = page.locator(".curves-canvas")

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import MOVING
 from vitviz.training.runs import Run
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(900)]
@@ -59,7 +60,8 @@ def metric(page: Page, label: str) -> float:
 
 def test_a_small_vit_learns_digits_and_is_looked_into(visit: Visit) -> None:
     # Two thirds of the recipe's epochs: 100 and 98.6 % with this seed.
-    page = visit("live_lab?live_lab.recipe=digits_live&live_lab.length=14&live_lab.snapshots=14", height=1600)
+    learning = "live_lab?live_lab.recipe=digits_live&live_lab.length=14&live_lab.snapshots=14"
+    page = visit(learning, height=1600, **MOVING)
     start(page)
     expect(page.get_by_text("follow the newest")).to_be_visible(timeout=TRAINING_MS)
     expect(page.locator(".life-where")).to_contain_text("snapshot", timeout=TRAINING_MS)

@@ -101,7 +101,7 @@ def test_a_click_pins_and_choosing_a_filter_keeps_the_number(visit: Visit) -> No
 
 
 def test_the_keyboard_walks_pulls_apart_and_pins(visit: Visit) -> None:
-    page = visit(DIGIT, reduced_motion="reduce")
+    page = visit(DIGIT)
     view = stage(page)
     picture = view.locator("canvas").first
     picture.focus()

@@ -8,7 +8,7 @@ import urllib.parse
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Visit, settle
+from tests.browser.conftest import MOVING, Visit, settle
 
 pytestmark = pytest.mark.browser
 
@@ -26,7 +26,7 @@ def opened_to_its_numbers(page: Page) -> None:
 
 
 def test_the_journey_plays_and_a_layer_opens_to_its_numbers(visit: Visit) -> None:
-    page = visit()
+    page = visit(**MOVING)
     expect(page.locator(".mp-part")).to_have_count(12)
     page.get_by_role("button", name="Play one token").click()
     expect(page.locator(".mp-said")).to_contain_text("is lifted off")
@@ -41,7 +41,7 @@ def test_the_journey_plays_and_a_layer_opens_to_its_numbers(visit: Visit) -> Non
 
 
 def test_the_same_with_keys_alone(visit: Visit) -> None:
-    page = visit("?model=preset:vit_digits")
+    page = visit("?model=preset:vit_digits", **MOVING)
     page.get_by_role("button", name="Play one token").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".mp-said")).to_contain_text("is lifted off")

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import MOVING
+
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
 LINK = "swin?model=preset:swin_digits&image=digits:3&pin=0.5,0.5&swin.grid=8&swin.window=4&swin.shift=2"
@@ -39,7 +41,7 @@ STAGES = ("tokens", "partition", "roll", "ids", "again", "mask", "attention", "r
 
 
 def test_it_steps_forwards_and_back(visit: Visit) -> None:
-    view = component(visit(LINK, reduced_motion="reduce"), "swin_stepper")
+    view = component(visit(LINK), "swin_stepper")
     for number, stage in enumerate(STAGES[1:], start=1):
         press(view, "One step forwards")
         expect(view).to_have_attribute("data-stage", stage)
@@ -52,7 +54,7 @@ def test_it_steps_forwards_and_back(visit: Visit) -> None:
 
 
 def test_every_stage_shows_its_shape(visit: Visit) -> None:
-    view = component(visit(LINK), "swin_stepper")
+    view = component(visit(LINK, **MOVING), "swin_stepper")
     shapes = {
         "tokens": "(1,8,8,C)",
         "partition": "(4,16,C)",
@@ -66,7 +68,7 @@ def test_every_stage_shows_its_shape(visit: Visit) -> None:
 
 
 def test_frames_are_drawn_while_it_moves_and_play_can_be_paused(visit: Visit) -> None:
-    page = visit(LINK)
+    page = visit(LINK, **MOVING)
     view = component(page, "swin_stepper")
     before = int(view.get_attribute("data-frames") or 0)
     press(view, "Play")
@@ -83,7 +85,7 @@ def test_frames_are_drawn_while_it_moves_and_play_can_be_paused(visit: Visit) ->
 
 
 def test_a_corner_patch_reads_four_and_leaks_twelve(visit: Visit) -> None:
-    view = component(visit(LINK), "swin_stepper")
+    view = component(visit(LINK, **MOVING), "swin_stepper")
     stage = view.locator("canvas").first
     stage.hover(position=over(stage, 0.06, 0.06))
     expect(part(view, "title")).to_have_text("Patch 1 · row 1, column 1")
@@ -95,7 +97,7 @@ def test_a_corner_patch_reads_four_and_leaks_twelve(visit: Visit) -> None:
 
 
 def test_after_the_roll_the_pointer_finds_what_stands_there_now(visit: Visit) -> None:
-    view = component(visit(LINK, reduced_motion="reduce"), "swin_stepper")
+    view = component(visit(LINK), "swin_stepper")
     view.locator("[data-stage=mask]").click()
     expect(part(view, "all")).to_have_text(
         "The mask of each window (query × key): 448 pairs of 1,024 in 3 of 4 windows"
@@ -110,7 +112,7 @@ def test_after_the_roll_the_pointer_finds_what_stands_there_now(visit: Visit) ->
 
 
 def test_keys_walk_step_and_pin(visit: Visit) -> None:
-    page = visit(LINK, reduced_motion="reduce")
+    page = visit(LINK)
     view = component(page, "swin_stepper")
     view.locator("canvas").first.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
@@ -135,7 +137,7 @@ def test_a_finger_reads_a_patch_on_a_phone(visit: Visit) -> None:
 
 def test_information_travels_block_by_block(visit: Visit) -> None:
     """Pin in the middle, windows of 4 in a grid of 8: 16, then the window across the middle too, then everything."""
-    view = component(visit(LINK + "&swin.view=travel", reduced_motion="reduce"), "swin_reach")
+    view = component(visit(LINK + "&swin.view=travel"), "swin_reach")
     expect(view).to_have_attribute("data-reached", "16 16 64 25")
     press(view, "One block further")
     expect(view).to_have_attribute("data-reached", "36 16 64 64")
