@@ -5,13 +5,34 @@ For a page whose picture itself is the answer; a question with a form and a meas
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import streamlit as st
 
-from pages.shell import controls, link
+from pages.shell import controls, link, page
 
 SHOWN = "shown"  # no guess: only the answer
+
+
+def first(
+    key: str, question: Hashable, prompt: str, options: Mapping[str, str], judge: Callable[[str], str]
+) -> bool:
+    """Asks before an answer is shown, and once there is a guess says what came of it; whether it may be shown.
+
+    Args:
+        key: of the control, in the session and in the link.
+        question: what is asked about; another one is open again.
+        prompt: the question, in Markdown.
+        options: that can be guessed, and what they are called.
+        judge: of an option, the sentence that says whether it was right, from what was computed.
+    """
+    guess = read(key, question, list(options))
+    if not guess:
+        ask(key, prompt, options)
+        return False
+    if guess in options:
+        page.say(judge(guess))
+    return True
 
 
 def read(key: str, question: Hashable, options: Sequence[str]) -> str:

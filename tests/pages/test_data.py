@@ -21,7 +21,7 @@ from vitviz.experiments.result import Made, Result, write_result
 from vitviz.training.runs import Run
 
 PAGE = "pages/beyond/data/page.py"
-GUESSED = {"data.guess": "shown"}
+GUESSED = {f"data.{key}": "shown" for key in ("guess", "time_guess", "gain_guess")}
 SHIPPED = sorted(results.RESULTS.glob("data_size_*.json"))
 
 

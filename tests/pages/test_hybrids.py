@@ -19,7 +19,8 @@ from vitviz.words import percent
 
 PAGE = "pages/beyond/hybrids/page.py"
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
-HYBRID = {"model": "preset:hybrid_cifar10", "image": "sample:cat"}
+GUESSED = {f"hybrids__{key}": "shown" for key in ("reads", "sooner", "weight")}
+HYBRID = {"model": "preset:hybrid_cifar10", "image": "sample:cat", **GUESSED}
 
 
 def captions(app: AppTest) -> str:
@@ -127,7 +128,9 @@ def test_the_answer_follows_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_one_token_s_weight_is_shown_as_computed(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:vit_digits", image="digits:3", hybrids__view="flat")
+    app = open_app(
+        PAGE, **(HYBRID | {"model": "preset:vit_digits", "image": "digits:3"}), hybrids__view="flat"
+    )
     assert [metric.value for metric in app.main.metric] == ["1.000000", "1.000000"]
     assert "no logit changes at all" in captions(app)
     assert f"{2 * 128 * 129 + 2 * 64 * 65:,} of" in captions(app)

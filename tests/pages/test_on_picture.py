@@ -160,7 +160,12 @@ def test_every_stored_number_on_the_page_is_in_its_file(
 
 def test_equivariance_is_said_of_what_is_drawn(open_app: OpenApp) -> None:
     app = open_app(
-        PAGE, on_picture__view="shift", on_picture__shift_px="4", on_picture__depth="first", **OPEN
+        PAGE,
+        on_picture__view="shift",
+        on_picture__shift_px="4",
+        on_picture__depth="first",
+        on_picture__moves="shown",
+        **OPEN,
     )
     header, arrays = message(app, "on_picture.moved")
     assert [row["title"] for row in header["rows"]] == _names()
@@ -174,7 +179,8 @@ def test_equivariance_is_said_of_what_is_drawn(open_app: OpenApp) -> None:
 def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> None:
     from pages.stores import cached, catalogue, visit
 
-    app = open_app(PAGE, on_picture__view="kernels", on_picture__second="5", on_picture__kernel="2", **OPEN)
+    view = {"view": "kernels", "second": "5", "kernel": "2", "stays": "shown"}
+    app = open_app(PAGE, **{f"on_picture__{key}": value for key, value in view.items()}, **OPEN)
     header, arrays = message(app, "on_picture.kernel_maps")
     first, second = (row["tiles"] for row in header["rows"])
     assert np.array_equal(arrays[first[1]["array"]], arrays[second[1]["array"]])

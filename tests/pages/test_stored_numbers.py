@@ -93,7 +93,11 @@ def test_every_lesson_s_accuracy_is_in_its_file(open_app: OpenApp) -> None:
 @pytest.mark.parametrize("source", SOURCES)
 def test_fine_tuning_s_curves_are_in_their_file(open_app: OpenApp, source: str) -> None:
     found = read_result("transfer")
-    view = {"fine_tuning.view": "grown", "fine_tuning.body_of": source}
+    view = {
+        "fine_tuning.view": "grown",
+        "fine_tuning.body_of": source,
+        "fine_tuning.grown_guess": "shown",
+    }
     app = open_app("pages/train/fine_tuning/page.py", model="preset:vit_digits", **view)
     drawn, known = lines(app, list(METHODS.values())), set()
     for method, title in METHODS.items():

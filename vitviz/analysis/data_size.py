@@ -14,6 +14,7 @@ from vitviz.words import gained, listed, percent, plural
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
+Lines = Mapping[str, tuple[str, FloatArray]]  # by model its title and (2, n): core-seconds and accuracy
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +179,18 @@ def describe(found: Sequence[Curve]) -> str:
     return " ".join(filter(None, [*said, _distance(gap(found, "cnn", "vit")), seeds_said(found)]))
 
 
+def judged(lead: Lead, guess: Curve) -> str:
+    """Whether a guess about who leads was right, by how much, and whether another seed might say otherwise."""
+    right = guess.name == lead.first.name
+    above = lead if right else Lead(lead.pictures, lead.first, guess)
+    if round(100 * above.by, 1) == 0:
+        return f"You said {guess.title}: level with {above.second.title if right else lead.first.title}."
+    by = f"{100 * above.by:.1f} points"
+    if right:
+        return f"You said {guess.title}: right, {by} above {above.second.title}, {above.sure}."
+    return f"You said {guess.title}: not so, {lead.first.title} lies {by} above it, {above.sure}."
+
+
 def lacking(found: Sequence[Curve], sizes: Sequence[int], titles: Mapping[str, str]) -> str:
     """Which models were not measured at which of a grid's sizes; '' where none lacks."""
     by_size = {
@@ -257,7 +270,20 @@ def mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[str, tupl
     return found
 
 
-def crossings(lines: Mapping[str, tuple[str, FloatArray]]) -> str:
+def at_last_moment(lines: Lines) -> tuple[float, dict[str, float]] | None:
+    """When the quickest of two or more models is done, in core-seconds, and what each has reached by then.
+
+    None where one of them has no point as yet at that moment, so that nothing can be compared.
+    """
+    if len(lines) < 2:
+        return None
+    end = min(float(line[0, -1]) for _, line in lines.values())
+    if end <= max(float(line[0, 0]) for _, line in lines.values()):
+        return None
+    return end, {name: float(np.interp(end, *line)) for name, (_, line) in lines.items()}
+
+
+def crossings(lines: Lines) -> str:
     """Who leads after equal seconds, moment by moment, in a sentence."""
     if len(lines) < 2:
         return ""

@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.analysis.data_size import Curve, FloatArray
+from vitviz.analysis.data_size import Curve, FloatArray, Lines
 from vitviz.plots import race
 from vitviz.plots.plain import PlainFigure
 from vitviz.plots.theme import PALETTES, Mode
@@ -63,13 +63,13 @@ def size_figure(
         height=HEIGHT_PX,
         showlegend=True,
         legend=LEGEND,
-        xaxis=sizes_axis(sizes, "training pictures") | {"range": _whole(sizes)},
+        xaxis=sizes_axis(sizes, "training pictures") | {"range": whole(sizes)},
         yaxis={"title": {"text": f"{what}, %"}, "rangemode": "tozero"},
     )
     return figure.figure()
 
 
-def _whole(sizes: Sequence[float]) -> list[float]:
+def whole(sizes: Sequence[float]) -> list[float]:
     """The axis from end to end, whatever is drawn: nothing jumps when more is."""
     low, high = math.log10(sizes[0]), math.log10(sizes[-1])
     room = 0.04 * (high - low) or 0.5
@@ -166,25 +166,25 @@ def sizes_axis(sizes: Sequence[float], title: str, unit: str = "") -> dict[str, 
     }
 
 
-def time_figure(
-    lines: Mapping[str, tuple[str, FloatArray]], chance: float, mode: Mode = "light"
-) -> go.Figure:
+def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int | None = None) -> go.Figure:
     """Validation accuracy over the processor's seconds of training.
 
     Args:
-        lines: by model its title and (2, n): core-seconds and accuracy, means over the seeds.
+        lines: by model, means over the seeds.
         chance: accuracy of guessing, in [0, 1].
+        points: how many of each line are drawn, from its first; None: all. The axes are those of all.
     """
     figure = PlainFigure(mode)
     figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for name, (title, (seconds, accuracy)) in lines.items():
-        _line(figure, name, title, seconds.round(1), accuracy, "s")
+        _line(figure, name, title, seconds[:points].round(1), accuracy[:points], "s")
+    longest = max((float(line[0, -1]) for _, line in lines.values()), default=1.0)
     figure.layout(
         height=HEIGHT_PX,
         showlegend=True,
         legend=LEGEND,
-        xaxis={"title": {"text": "seconds of one core"}, "rangemode": "tozero"},
-        yaxis={"title": {"text": "accuracy on the validation pictures, %"}, "rangemode": "tozero"},
+        xaxis={"title": {"text": "seconds of one core"}, "range": [0, 1.04 * longest]},
+        yaxis={"title": {"text": "accuracy on the validation pictures, %"}, "range": [0, 102]},
     )
     return figure.figure()
 

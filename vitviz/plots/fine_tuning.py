@@ -14,7 +14,7 @@ from vitviz.analysis.data_size import Curve
 from vitviz.analysis.fine_tuning import Group, in_order, mean_curve
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
-from vitviz.plots.data_size import LEGEND, sizes_axis, span
+from vitviz.plots.data_size import LEGEND, sizes_axis, span, whole
 from vitviz.plots.plain import PlainFigure
 
 COLOURS = {
@@ -132,8 +132,8 @@ def moved_figure(
     return figure.figure()
 
 
-def grown_figure(curves: Sequence[Curve], chance: float, mode: theme.Mode) -> go.Figure:
-    """Test accuracy over pictures a class, a line a way with the span of its seeds."""
+def grown_figure(curves: Sequence[Curve], sizes: Sequence[int], chance: float, mode: theme.Mode) -> go.Figure:
+    """Test accuracy over pictures a class, a line a way with the span of its seeds; `sizes` are the axis's ticks."""
     figure = PlainFigure(mode)
     figure.hline(100 * chance, {"color": theme.PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for curve in curves:
@@ -148,12 +148,11 @@ def grown_figure(curves: Sequence[Curve], chance: float, mode: theme.Mode) -> go
             error_y=span(curve, COLOURS[curve.name]),
             hovertemplate=f"{curve.title}, %{{x}} a class: %{{y:.1f}} %<extra></extra>",
         )
-    sizes = sorted({int(size) for curve in curves for size in curve.pictures})
     figure.layout(
         height=420,
         showlegend=True,
         legend=LEGEND,
-        xaxis=sizes_axis(sizes, "training pictures of each class"),
-        yaxis={"title": {"text": "accuracy on the test pictures, %"}, "rangemode": "tozero"},
+        xaxis=sizes_axis(sizes, "training pictures of each class") | {"range": whole(sizes)},
+        yaxis={"title": {"text": "accuracy on the test pictures, %"}, "range": [0, 102]},
     )
     return figure.figure()

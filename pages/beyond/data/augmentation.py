@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import streamlit as st
 import torch
 
-from pages.beyond.data import stored
-from pages.shell import nouns, page
+from pages.beyond.data import literature, stored
+from pages.shell import controls, guessing, nouns, page
 from pages.stores import cached
-from vitviz.analysis.data_size import Curve, gains
+from vitviz.analysis.data_size import Curve, gains, leads
 from vitviz.data.datasets import data_title, default_pictures
 from vitviz.experiments import data_size
 from vitviz.plots.data_size import gain_figure
 from vitviz.training.pictures import prepared_pictures
 from vitviz.training.recipe import augment
-from vitviz.words import gained
+from vitviz.words import gained, plural
 
 SHOWN = 7
 _PX = 96
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="data"):
+    """Which model is guessed to gain most."""
+
+    gain_guess: str
 
 
 def draw() -> None:
@@ -40,12 +48,45 @@ def draw() -> None:
             " another set.",
             icon=":material/timer:",
         )
-    else:
+    elif _guessed(dataset, measured):
         page.figure(gain_figure(measured, nouns.mode()), "data.gains_figure")
         page.caption(_describe(measured))
+    else:
+        page.caption("A guess shows what it gives each of them.")
     page.caption(stored.how(found))
     page.caption(stored.coverage())
+    literature.say("augmented")
     page.drawers("data.augmented", code=(augment,), numbers=partial(_numbers, measured))
+
+
+def _guessed(dataset: str, measured: Sequence[Curve]) -> bool:
+    """Asks who gains most with the fewest pictures; whether the gains may be shown."""
+    compared = leads(measured)
+    if not compared:
+        return True
+    pictures = compared[0].pictures
+    points = {
+        gain.name: (gain.title, 100 * float(gain.mean[place]))
+        for gain in measured
+        if (place := gain.at(pictures)) is not None
+    }
+    return guessing.first(
+        Choice.key("gain_guess"),
+        dataset,
+        f"With {plural(pictures, 'picture')}, which model gains most from such showings?",
+        {name: title for name, (title, _) in points.items()},
+        lambda guess: judged(points, guess),
+    )
+
+
+def judged(points: Mapping[str, tuple[str, float]], guess: str) -> str:
+    """Whether a guess about who gains most was right; by model its title and its gain in points."""
+    title, own = points[guess]
+    most, best = max(points.values(), key=lambda of: of[1])
+    said = f"You said {title}: {gained(own)} points"
+    if round(own, 1) == round(best, 1):
+        return f"{said}, right: none gains more."
+    return f"{said}. {most} gains most, {gained(best)}."
 
 
 def _strip(dataset: str) -> None:

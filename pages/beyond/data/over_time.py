@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from pages.beyond.data import stored
-from pages.shell import controls, nouns, page
-from vitviz.analysis.data_size import crossings, curves, lacking, mean_lines, seeds_said
+from pages.beyond.data import literature, stored
+from pages.shell import controls, guessing, nouns, page
+from vitviz.analysis.data_size import (
+    Lines,
+    at_last_moment,
+    crossings,
+    curves,
+    lacking,
+    mean_lines,
+    seeds_said,
+)
 from vitviz.experiments import data_size
 from vitviz.plots.data_size import time_figure
 from vitviz.words import percent
 
+BEGUN = 2  # points of each line that are drawn before a guess
+
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="data"):
-    """The number of training pictures."""
+    """The number of training pictures, and who is guessed to be best when the quickest is done."""
 
     pictures: int
+    time_guess: str
 
 
 def draw() -> None:
@@ -35,21 +45,49 @@ def draw() -> None:
     )
     here = [row for row in rows if row["pictures"] == pictures]
     lines = mean_lines(here, data_size.TITLES)
-    page.figure(time_figure(lines, stored.CHANCE, nouns.mode()), "data.time_figure")
+    answered = _guessed(which, lines)
+    figure = time_figure(lines, stored.CHANCE, nouns.mode(), None if answered else BEGUN)
+    page.figure(figure, "data.time_figure")
     measured = curves(here, data_size.TITLES, which.augmented)
-    told = (
-        _ends(lines),
-        crossings(lines),
-        seeds_said(measured, "line"),
-        lacking(measured, (pictures,), data_size.TITLES),
-    )
-    page.caption(" ".join(filter(None, told)))
+    told = (_ends(lines), crossings(lines)) if answered else ("So the lines begin; a guess shows the rest.",)
+    lacks = lacking(measured, (pictures,), data_size.TITLES)
+    page.caption(" ".join(filter(None, (*told, seeds_said(measured, "line"), lacks))))
     page.caption(stored.how(found))
     page.caption(stored.coverage())
+    literature.say("time")
     page.drawers("data.time", code=(mean_lines, crossings))
 
 
-def _ends(lines: dict[str, tuple[str, np.ndarray]]) -> str:
+def _guessed(which: stored.Which, lines: Lines) -> bool:
+    """Asks who is best when the quickest is done; whether the lines may be shown."""
+    last = at_last_moment(lines)
+    if last is None:
+        return True
+    seconds, reached = last
+    titles = {name: title for name, (title, _) in lines.items()}
+    quickest = min(lines, key=lambda name: lines[name][1][0, -1])
+    return guessing.first(
+        Choice.key("time_guess"),
+        (which.dataset, which.augmented),
+        f"{titles[quickest]} is done first, after {seconds:.0f}\N{NO-BREAK SPACE}s. Which model is best then?",
+        titles,
+        lambda guess: judged(reached, titles, guess),
+    )
+
+
+def judged(reached: Mapping[str, float], titles: Mapping[str, str], guess: str) -> str:
+    """Whether a guess about who is best at one moment was right, and by how much; accuracies in [0, 1] by model."""
+    others = {name: share for name, share in reached.items() if name != guess}
+    best = max(others, key=others.__getitem__)
+    above = 100 * (reached[guess] - others[best])
+    if round(above, 1) == 0:
+        return f"You said {titles[guess]}: level with {titles[best]}, {percent(reached[guess])}."
+    if above > 0:
+        return f"You said {titles[guess]}: right, {above:.1f} points above {titles[best]}."
+    return f"You said {titles[guess]}: not so, {titles[best]} lies {-above:.1f} points above it."
+
+
+def _ends(lines: Lines) -> str:
     said = [
         f"{title} {percent(float(line[1, -1]))} after {line[0, -1]:.0f}\N{NO-BREAK SPACE}s"
         for title, line in lines.values()

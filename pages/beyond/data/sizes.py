@@ -19,6 +19,7 @@ from vitviz.analysis.data_size import (
     at_equal_time,
     curves,
     describe,
+    judged,
     lacking,
     leads,
     only,
@@ -80,7 +81,7 @@ def draw() -> None:
     _live(which, found)
     page.caption(stored.how(found))
     page.caption(stored.coverage())
-    literature.say()
+    literature.say("sizes")
     page.drawers(
         "data.sizes",
         math=MATH,
@@ -91,27 +92,14 @@ def draw() -> None:
 
 def _guessed(which: stored.Which, lead: Lead, lines: Sequence[Curve]) -> bool:
     """Asks who is best with the fewest pictures; once there is a guess says whether it was right."""
-    key = Choice.key("guess")
-    there = {line.name: line.title for line in lines if line.at(lead.pictures) is not None}
-    guess = guessing.read(key, (which.dataset, which.augmented), list(there))
-    if not guess:
-        guessing.ask(key, f"With {plural(lead.pictures, 'picture')} alone, which model is best?", there)
-        return False
-    if guess in there:
-        page.say(answered(lead, next(line for line in lines if line.name == guess)))
-    return True
-
-
-def answered(lead: Lead, guess: Curve) -> str:
-    """Whether a guess about who leads was right, by how much, and whether another seed might say otherwise."""
-    right = guess.name == lead.first.name
-    above = lead if right else Lead(lead.pictures, lead.first, guess)
-    if round(100 * above.by, 1) == 0:
-        return f"You said {guess.title}: level with {above.second.title if right else lead.first.title}."
-    by = f"{100 * above.by:.1f} points"
-    if right:
-        return f"You said {guess.title}: right, {by} above {above.second.title}, {above.sure}."
-    return f"You said {guess.title}: not so, {lead.first.title} lies {by} above it, {above.sure}."
+    there = {line.name: line for line in lines if line.at(lead.pictures) is not None}
+    return guessing.first(
+        Choice.key("guess"),
+        (which.dataset, which.augmented),
+        f"With {plural(lead.pictures, 'picture')} alone, which model is best?",
+        {name: line.title for name, line in there.items()},
+        lambda guess: judged(lead, there[guess]),
+    )
 
 
 def _described(lines: Sequence[Curve], sizes: Sequence[int]) -> str:

@@ -161,15 +161,14 @@ def _grid(name: str, found: Result, augmented: bool) -> bool:
 
 def _guessed(name: str, augmented: bool, fewest: Duel) -> bool:
     """Asks who is better with the fewest pictures; once there is a guess says whether it was right."""
-    key = Choice.key("teaching_guess")
     options = {of: words for of, words in GUESSES.items() if of != "even" or fewest.verdict != "one"}
-    guess = guessing.read(key, (name, augmented), list(options))
-    if not guess:
-        guessing.ask(key, f"With {plural(fewest.pictures, 'picture')}, which is better?", options)
-        return False
-    if guess in options:
-        page.say(f"You said {options[guess]}: {describe_guess(fewest, guess)}")
-    return True
+    return guessing.first(
+        Choice.key("teaching_guess"),
+        (name, augmented),
+        f"With {plural(fewest.pictures, 'picture')}, which is better?",
+        options,
+        lambda guess: f"You said {options[guess]}: {describe_guess(fewest, guess)}",
+    )
 
 
 def _ways() -> None:

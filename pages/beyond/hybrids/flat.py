@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import streamlit as st
 
-from pages.shell import nouns, page
+from pages.beyond.hybrids import literature
+from pages.shell import controls, guessing, nouns, page
 from pages.stores import cached
 from vitviz.models.lecture import FlatAttention, FlatAttentionLayer
 from vitviz.models.presets import GREY_28, PRESETS
@@ -15,6 +18,14 @@ from vitviz.words import percent, signed
 
 PRESET = "recipe_e"
 SAID_BY_LECTURE = 97.04  # percent on MNIST's test pictures, as the lecture prints it
+GUESSES = {"0": "0", "0.5": "0.5", "1": "1", "picture": "That depends on the picture"}
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="hybrids"):
+    """What the weight is guessed to be: one of `GUESSES`."""
+
+    weight: str
 
 
 def draw() -> None:
@@ -22,6 +33,13 @@ def draw() -> None:
     now = nouns.current()
     found = _computed(now.image, now.offset)
     prepared = nouns.prepared(GREY_28)
+    answered = guessing.first(
+        Choice.key("weight"),
+        PRESET,
+        "The whole picture is one token. With which weight does it attend to itself?",
+        GUESSES,
+        lambda guess: judged(float(found.attention.min()), float(found.attention.max()), guess),
+    )
     left, right = st.columns([1, 3], gap="medium", vertical_alignment="center")
     with left:
         shown = np.asarray(prepared.shown)
@@ -30,15 +48,20 @@ def draw() -> None:
     with right:
         first, second = st.columns(2)
         for number, column in enumerate((first, second)):
-            weight = float(found.attention[number].max())
+            weight = f"{float(found.attention[number].max()):.6f}"
             with column:
-                st.metric(f"A of layer {number + 1}", f"{weight:.6f}", border=True)
+                st.metric(f"A of layer {number + 1}", weight if answered else "?", border=True)
                 page.shapes(A=found.attention[number].shape)
-        page.say(
-            f"The scores before the softmax are {signed(float(found.scores[0]), 4)} and"
-            f" {signed(float(found.scores[1]), 4)}; of a single score a softmax makes 1, whatever it is."
+        scores = " and ".join(signed(float(score), 4) for score in found.scores)
+        one = (
+            f"; of a single score a softmax ({literature.VASWANI}) makes 1, whatever it is."
+            if answered
+            else "."
         )
-    page.caption(describe(found))
+        page.say(f"The scores before the softmax are {scores}{one}")
+    page.caption(
+        describe(found) if answered else "A guess shows the weights, and what is left of the attention."
+    )
     page.drawers("hybrids.flat", math=MATHEMATICS, code=(FlatAttention, FlatAttentionLayer, one_token))
 
 
@@ -47,6 +70,12 @@ def _computed(image: str, offset: cached.Offset) -> OneToken:
     model = create_model(PRESETS[PRESET].config, seed=0).eval().requires_grad_(False)
     assert isinstance(model, FlatAttention)
     return one_token(model, cached.prepared(image, GREY_28, offset).input)
+
+
+def judged(least: float, most: float, guess: str) -> str:
+    """Whether a guess of `GUESSES` was right; least, most: of the weights of all layers."""
+    right = guess == "1" and least == most == 1.0
+    return f"You said {GUESSES[guess].lower()}: {'right' if right else 'not so'}, here it is {most:g} in every layer."
 
 
 def describe(found: OneToken) -> str:

@@ -6,6 +6,7 @@ from pages.shell import page
 
 XIAO = "[Xiao et al. 2021](https://arxiv.org/abs/2106.14881)"
 DOSOVITSKIY = "[Dosovitskiy et al. 2021, section 4.4](https://arxiv.org/abs/2010.11929)"
+VASWANI = "[Vaswani et al. 2017, equation 1](https://arxiv.org/abs/1706.03762)"
 WU = "[Wu et al. 2021](https://arxiv.org/abs/2103.15808)"
 SAID = {
     "stem": f"{XIAO}: a few convolutions in the place of the patches make a ViT's training more stable and its accuracy"

@@ -24,5 +24,5 @@ class Choice(controls.Chosen, page="hybrids"):
 
 entry = registry.BY_SLUG["hybrids"]
 page.header(entry.title, entry.question)
-controls.hold(stem.Choice, training.Choice, asked.Choice)
+controls.hold(stem.Choice, stem.Guess, training.Choice, asked.Choice, flat.Choice)
 sections.choose(Choice.key("view"), VIEWS)()

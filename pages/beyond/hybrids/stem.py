@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from pages.beyond.hybrids import literature
-from pages.shell import controls, nouns, page, stand_in, subject
+from pages.shell import controls, guessing, nouns, page, stand_in, subject
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.hybrids import field_box, stem_fields_px
@@ -28,6 +28,13 @@ class Choice(controls.Chosen, page="hybrids"):
     """Which step is shown: a convolution, from 1, or 'tokens'."""
 
     step: int | str
+
+
+@dataclass(frozen=True)
+class Guess(controls.Chosen, page="hybrids"):
+    """How many px a place is guessed to read, a side."""
+
+    reads: str
 
 
 def is_hybrid(config: ModelConfig) -> bool:
@@ -73,9 +80,10 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
     token = nouns.current().pin.cell(config.grid)
     cell = _cell(divmod(token, config.grid[1]), config.grid, maps.shape[1:])
     field = stem_fields_px(config)[at - 1]
+    answered = guessed(config, choice.key)
     with left:
         seen = found.prepared.shown
-        box = field_box(cell, maps.shape[1:], field, len(seen))
+        box = field_box(cell, maps.shape[1:], field, len(seen)) if answered else patch_box(config, token)
         page.figure(plots.field_figure(seen, box, nouns.mode()), "hybrids.field")
     with right:
         if chosen.step == TOKENS:
@@ -83,9 +91,40 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
             page.figure(plots.tokens_figure(tokens, token, nouns.mode()), "hybrids.tokens")
         else:
             page.figure(plots.sheet_figure(maps, cell, nouns.mode()), "hybrids.maps")
-    page.caption(describe(config, way, chosen.step, cell, field))
+    page.caption(
+        describe(config, way, chosen.step, cell, field)
+        if answered
+        else f"Outlined in the picture: the {config.patch_size} × {config.patch_size} px that this place stands for. A"
+        " guess shows what it has read."
+    )
     literature.say("stem")
     page.drawers("hybrids.stem", math=MATHEMATICS, code=(ConvStem,))
+
+
+def guessed(config: ViTConfig, key: str) -> bool:
+    """Asks how much a place reads behind all convolutions; whether what it reads may be shown."""
+    patch, reads, whole = config.patch_size, stem_fields_px(config)[-1], config.image_size
+    options = {f"{px}": f"{px} × {px} px" for px in sorted({patch, reads, 2 * patch, whole})}
+    options[f"{patch}"] += ", its patch"
+    options[f"{whole}"] += ", the whole picture"
+    return guessing.first(
+        Guess.key("reads"),
+        key,
+        f"After {plural(len(config.stem), 'convolution')} of 3 × 3, a place of a map stands for {patch} × {patch} px."
+        " How much of the picture has it read?",
+        options,
+        lambda guess: (
+            f"You said {guess} × {guess} px: {'right' if guess == f'{reads}' else 'not so'}, it has read"
+            f" {reads} × {reads} px."
+        ),
+    )
+
+
+def patch_box(config: ViTConfig, token: int) -> tuple[float, float, float, float]:
+    """(left, top, right, bottom) of a token's own patch, in px."""
+    side = config.patch_size
+    row, col = divmod(token, config.grid[1])
+    return col * side, row * side, (col + 1) * side, (row + 1) * side
 
 
 def _cell(place: tuple[int, int], grid: tuple[int, int], shape: tuple[int, ...]) -> tuple[int, int]:

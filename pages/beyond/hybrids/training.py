@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
 from pages.beyond.hybrids import literature
-from pages.shell import controls, nouns, page
+from pages.shell import controls, guessing, nouns, page
 from pages.stores import catalogue
 from vitviz.analysis.hybrids import crossing, reached
 from vitviz.checkpoint_header import Header
@@ -22,15 +22,22 @@ SHOWN = {  # family: the checkpoint
     "ViT": "cifar10_vit",
     "Swin": "cifar10_swin",
 }
+SOONER = {
+    "never": "later, or never",
+    "1": "up to twice as soon",
+    "2": "2 to 4 times as soon",
+    "4": "sooner still",
+}
 AXES = {"seconds": "Seconds", "pictures": "Pictures seen"}
 NOT_HERE = "The shipped models of CIFAR-10 do not lie on this server, so there are no records to draw."
 
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="hybrids"):
-    """Over what: 'seconds' or 'pictures'."""
+    """Over what: 'seconds' or 'pictures'; and when the hybrid is guessed to have the ViT's best, one of `SOONER`."""
 
     over: str
+    sooner: str
 
 
 def headers() -> dict[str, Header]:
@@ -55,16 +62,43 @@ def draw() -> None:
         st.info(NOT_HERE, icon=":material/block:")
         return
     with page.row():
-        chosen = Choice(
-            controls.segmented(Choice.key("over"), "Over", tuple(AXES), format_func=AXES.__getitem__)
-        )
-    courses = [course(family, header, chosen.over) for family, header in known.items()]
-    title = {"seconds": "seconds of training", "pictures": "pictures seen"}[chosen.over]
-    page.figure(courses_figure(courses, title, _unit(chosen.over), nouns.mode()), f"hybrids.{chosen.over}")
-    page.caption(describe(courses, chosen.over))
+        over = controls.segmented(Choice.key("over"), "Over", tuple(AXES), format_func=AXES.__getitem__)
+    answered = _guessed(known)
+    courses = [
+        course(family, header, over) for family, header in known.items() if answered or family == "ViT"
+    ]
+    title = {"seconds": "seconds of training", "pictures": "pictures seen"}[over]
+    page.figure(courses_figure(courses, title, _unit(over), nouns.mode()), f"hybrids.{over}")
+    page.caption(describe(courses, over) if answered else "This is the ViT's line; a guess shows the others.")
     page.caption(origin(list(known.values())))
     literature.say("training")
     nouns.link_to("data", "The same over data sizes, with seeds", **{"data.view": "time"})
+
+
+def _guessed(known: Mapping[str, Header]) -> bool:
+    """Asks when the hybrid has the ViT's best accuracy, in seconds; whether the other lines may be shown."""
+    hybrid, vit = (course(family, known[family], "seconds") for family in ("Hybrid", "ViT"))
+    best = float(vit.accuracy.max())
+    own, when = (reached(one.x, one.accuracy, best) for one in (vit, hybrid))
+    return guessing.first(
+        Choice.key("sooner"),
+        "CIFAR-10",
+        f"The ViT comes to {percent(best)} after {own or 0:,.0f}\N{NO-BREAK SPACE}s. When does the hybrid have that?",
+        SOONER,
+        lambda guess: judged(own or 0.0, when, guess),
+    )
+
+
+def judged(vit_s: float, hybrid_s: float | None, guess: str) -> str:
+    """Whether a guess of `SOONER` was right; seconds until each has the ViT's best accuracy, None: never."""
+    times = vit_s / hybrid_s if hybrid_s else 0.0
+    right = "never" if times <= 1 else next(low for low in ("4", "2", "1") if times > float(low))
+    told = (
+        f"after {hybrid_s:,.0f}\N{NO-BREAK SPACE}s, {times:.1f} times as soon"
+        if hybrid_s
+        else "the hybrid never comes to it"
+    )
+    return f"You said {SOONER[guess]}: {'right' if guess == right else 'not so'}, {told}."
 
 
 def _unit(over: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pages.beyond.on_picture import choosing, literature
 from pages.beyond.on_picture.choosing import Compared, family
 from pages.beyond.on_picture.heat_rows import heat_rows
-from pages.shell import controls, page, stand_in
+from pages.shell import controls, guessing, page, stand_in
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.attention import readout_row
@@ -25,6 +25,12 @@ from vitviz.words import percent
 
 ATTENTION = ("blocks.*.attn",)
 FIRST = "stem.0.weight"  # of a CNN: its first kernels
+SHARES = {  # of its weights, in quarters
+    "0": "less than a quarter",
+    "1": "a quarter to a half",
+    "2": "a half to three quarters",
+    "3": "three quarters or more",
+}
 MATHEMATICS = r"""
 **A convolution** gives at every place $y_c(p) = \sum_{o} K_c[o]\, x(p + o)$: the weights $K_c$ are learned once and are
 the same for every place and every picture. What differs between two pictures is $x$ alone.
@@ -46,6 +52,13 @@ class Choice(controls.Chosen, page="on_picture"):
     second: int
 
 
+@dataclass(frozen=True)
+class Guess(controls.Chosen, page="on_picture"):
+    """How much of their weights the heads are guessed to keep: one of `SHARES`."""
+
+    stays: str
+
+
 def draw() -> None:
     """Kernel and head, on the chosen picture and on a second one."""
     cnn, vit = pair()
@@ -57,11 +70,21 @@ def draw() -> None:
     said = read(int(_stem(cnn, of.image, of).std(axis=(0, 1)).argmax()) + 1, kernels, vit)
     other = second_picture(vit, said.second)
     pictures = (of.image, other)
+    rows = [rows_of(vit, picture, of) for picture in pictures]
+    shared = shared_mass(rows[0], rows[1])
+    answered = guessing.first(
+        Guess.key("stays"),
+        (cnn.key, vit.key),
+        "A kernel keeps all its weights from one picture to the next. How much of theirs do the ViT's heads keep, on"
+        " average?",
+        SHARES,
+        lambda guess: judged(float(shared.mean()), guess),
+    )
     left, right = st.columns(2, gap="large")
     with left:
         draw_kernel(of, cnn, kernels, said.kernel - 1, pictures)
     with right:
-        draw_head(of, vit, said, pictures)
+        draw_head(of, vit, said, pictures, rows, shared if answered else None)
     literature.say("kernels")
     page.drawers("on_picture.kernels", math=MATHEMATICS, code=(shared_mass, readout_row))
 
@@ -125,10 +148,31 @@ def draw_kernel(
     )
 
 
-def draw_head(of: Compared, vit: ModelChoice, said: Choice, pictures: Sequence[str]) -> None:
-    """The weights that a head gives the patches, on each picture, for the answer's own row."""
+def judged(share: float, guess: str) -> str:
+    """Whether a guess of `SHARES` was right; share: of the weights that all heads keep, on average, in [0, 1]."""
+    right = str(min(int(4 * share), 3))
+    return (
+        f"You said {SHARES[guess]}: {'right' if guess == right else 'not so'}, between these two pictures the heads"
+        f" keep {percent(share, 0)} on average."
+    )
+
+
+def draw_head(
+    of: Compared,
+    vit: ModelChoice,
+    said: Choice,
+    pictures: Sequence[str],
+    rows: Sequence[NDArray[np.float32]],
+    shared: NDArray[np.floating] | None,
+) -> None:
+    """The weights that a head gives the patches, on each picture, for the answer's own row.
+
+    Args:
+        rows: of each picture, (layers, heads, prefix and patches).
+        shared: what each head keeps of its weights, (layers, heads); None while that is a question: the first
+            picture's weights alone are drawn.
+    """
     st.subheader(f"{choosing.name_of(vit)}: one head", anchor=False)
-    rows = [rows_of(vit, picture, of) for picture in pictures]  # each (layers, heads, patches + prefix)
     grid = cached.loaded(vit).layout(of.grain_px, of.grain_px).grid
     prefix = rows[0].shape[-1] - grid[0] * grid[1]
     maps = [one[said.layer - 1, said.head - 1, prefix:].reshape(grid) for one in rows]
@@ -144,8 +188,14 @@ def draw_head(of: Compared, vit: ModelChoice, said: Choice, pictures: Sequence[s
         )
         for name, picture, values in zip(("First picture", "Second picture"), pictures, maps, strict=True)
     ]
+    if shared is None:
+        tiles[1] = replace(tiles[1], tiles=tiles[1].tiles[:1])
     heat_rows(plots.payload(tiles, ("Picture", "Weights")), key="on_picture.head_maps")
-    page.caption(describe(shared_mass(rows[0], rows[1]), said.layer, said.head))
+    page.caption(
+        "A guess shows this head's weights before the second picture."
+        if shared is None
+        else describe(shared, said.layer, said.head)
+    )
 
 
 def describe(shared: NDArray[np.floating], layer: int, head: int) -> str:

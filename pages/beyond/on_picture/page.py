@@ -35,5 +35,6 @@ controls.hold(
     Taken,
     translation.Choice,
     kernels.Choice,
+    kernels.Guess,
 )
 sections.choose(Choice.key("view"), VIEWS)()

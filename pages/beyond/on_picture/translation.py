@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pages.beyond.on_picture import choosing, literature
 from pages.beyond.on_picture.choosing import Compared
 from pages.beyond.on_picture.heat_rows import heat_rows
-from pages.shell import controls, nouns, page
+from pages.shell import controls, guessing, nouns, page
 from pages.stores import cached
 from vitviz.analysis.changes import shift
 from vitviz.analysis.equivariance import liveliest_channel, move_and_stay, moved, staying, unlikeness
@@ -28,6 +28,7 @@ from vitviz.words import listed, percent, plain, plural
 
 MOST_PX = 8
 DEPTHS = ("first", "middle", "last")
+HEADS = ("The picture's map", "The moved picture's", "Difference")
 MARGIN = 0.25
 ALIKE = 0.05  # what is no difference worth a name
 EXACT = 1e-4  # rounding of sums over some thousand values
@@ -55,16 +56,18 @@ of the probability that changes its class.
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="on_picture"):
-    """How far the picture moves, in px to the right, and which of `DEPTHS` is drawn."""
+    """How far the picture moves, in px to the right, which of `DEPTHS` is drawn, and who is guessed to move along."""
 
     shift_px: int
     depth: str
+    moves: str
 
 
 @dataclass(frozen=True, eq=False)
 class Moving:
     """One model's layers before a picture and its shifted copy: names, maps (2, rows, cols, D), step in px of each."""
 
+    key: str
     name: str
     titles: tuple[str, ...]
     maps: tuple[NDArray[np.float32], ...]
@@ -108,27 +111,60 @@ def draw() -> None:
         choices = choosing.choose()
     if not choices:
         return
-    of, said = choosing.compared(choices), Choice(px, depth)
-    found = movings(of, said.shift_px)
+    of = choosing.compared(choices)
+    found = movings(of, px)
     if not found:
         st.info("None of these models has layers with a place for every part of the picture.")
         return
-    left, right = st.columns([3, 2], gap="medium")
-    with left:
-        rows = [row_of(one, of, said) for one in found]
-        heads = ("The picture's map", "The moved picture's", "Difference")
-        heat_rows(plots.payload(rows, heads), key="on_picture.moved")
-    with right:
-        st.markdown("**Does each layer move along, or stay?**")
-        page.figure(moving_figure(lines(found, said.shift_px), nouns.mode()), "on_picture.errors")
-        page.caption(describe(found, said.shift_px))
+    rows = [row_of(one, px, depth) for one in found]
+    if _guessed(found, px):
+        _draw_moved(rows, found, px)
+    else:
+        heat_rows(plots.payload([still(row) for row in rows], HEADS[:1]), key="on_picture.moved")
+        page.caption("These are the maps before the picture moves; a guess moves it.")
     literature.say("shift")
     page.drawers(
         "on_picture.translation",
         math=MATHEMATICS,
         code=(move_and_stay, staying, moved, unlikeness, shift),
-        numbers=partial(numbers, found, said.shift_px),
+        numbers=partial(numbers, found, px),
     )
+
+
+def _guessed(found: Sequence[Moving], shift_px: int) -> bool:
+    """Asks whose last layer moves along most; whether the moved maps may be shown. One alone is not asked about."""
+    if len(found) < 2:
+        return True
+    last = {one.key: one.staying(len(one.maps) - 1, shift_px) for one in found}
+    names = {one.key: one.name for one in found}
+    return guessing.first(
+        Choice.key("moves"),
+        tuple(last),
+        "The picture moves to the right. Whose last layer moves along most?",
+        names,
+        lambda guess: judged(last, names, guess),
+    )
+
+
+def judged(last: Mapping[str, float], names: Mapping[str, str], guess: str) -> str:
+    """Whether a guess about who moves along most was right; 0 where a last layer moves along, 1 where it stays."""
+    best = min(last, key=last.__getitem__)
+    said = f"You said {plain(names[guess])} ({last[guess]:.2f}; 0 moves along, 1 stays)"
+    if guess == best:
+        return f"{said}: right, no other moves along more."
+    if last[guess] - last[best] < ALIKE:
+        return f"{said}: hardly less than {plain(names[best])} ({last[best]:.2f})."
+    return f"{said}: not so, {plain(names[best])} does ({last[best]:.2f})."
+
+
+def _draw_moved(rows: Sequence[plots.Row], found: Sequence[Moving], shift_px: int) -> None:
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        heat_rows(plots.payload(rows, HEADS), key="on_picture.moved")
+    with right:
+        st.markdown("**Does each layer move along, or stay?**")
+        page.figure(moving_figure(lines(found, shift_px), nouns.mode()), "on_picture.errors")
+        page.caption(describe(found, shift_px))
 
 
 def movings(of: Compared, shift_px: int) -> list[Moving]:
@@ -139,7 +175,7 @@ def movings(of: Compared, shift_px: int) -> list[Moving]:
             model = cached.loaded(choice, step)
             maps, answers = _maps(model.digest, model, of.image, of.preparation, of.offset, shift_px)
             titles = tuple(layer.title for layer in layers_of(choice.config))
-            found.append(Moving(name, titles, maps, of.grain_px, answers))
+            found.append(Moving(choice.key, name, titles, maps, of.grain_px, answers))
     return found
 
 
@@ -159,19 +195,24 @@ def _maps(
     return tuple(layer.places for layer in said), chances(_model, pair)
 
 
-def row_of(one: Moving, of: Compared, said: Choice) -> plots.Row:
+def still(row: plots.Row) -> plots.Row:
+    """A row without what the shift makes of it."""
+    return replace(row, tiles=row.tiles[:1])
+
+
+def row_of(one: Moving, shift_px: int, depth: str) -> plots.Row:
     """The liveliest channel of the layer that is drawn, before and after, and what is left when it is moved along."""
-    layer = one.at(said.depth)
+    layer = one.at(depth)
     before, after = one.maps[layer]
     channel = liveliest_channel(before)
-    cells = one.cells(layer, said.shift_px)
+    cells = one.cells(layer, shift_px)
     first, wanted = int(np.ceil(cells)), moved(before, cells)
     rest = np.zeros(after.shape[:2], np.float32)
     rest[:, first:] = (after[:, first:] - wanted)[..., channel]
     middle = float(before[..., channel].mean())
     most = float(np.abs(before[..., channel] - middle).max()) or 1.0
     size = "{} × {}".format(*before.shape[:2])
-    move, stay = one.apart(layer, said.shift_px)
+    move, stay = one.apart(layer, shift_px)
     tiles = (
         plots.signed(before[..., channel] - middle, f"{size} places", most),
         plots.signed(

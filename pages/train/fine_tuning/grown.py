@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
 
-from pages.shell import controls, nouns, page
+from pages.shell import controls, guessing, nouns, page
+from vitviz.analysis.data_size import Curve, Lead, judged, leads, only
 from vitviz.analysis.transfer import crossing, curves_of, describe
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.result import Result, ResultError, read_result, told
-from vitviz.experiments.transfer_plan import DATASET, LONGER, METHODS, NAME, SOURCES
-from vitviz.lessons.lesson import Question
-from vitviz.lessons.of_transfer import TransferLeader
+from vitviz.experiments.transfer_plan import DATASET, LONGER, METHODS, NAME, SIZES, SOURCES
 from vitviz.plots.fine_tuning import grown_figure
 from vitviz.words import plain, plural
 
@@ -27,9 +27,10 @@ each picture once, and a logistic regression reads them: no update of the body, 
 
 @dataclass(frozen=True)
 class Body(controls.Chosen, page="fine_tuning"):
-    """Which body was fine-tuned."""
+    """Which body was fine-tuned, and which way is guessed to be best with the fewest pictures."""
 
     body_of: str
+    grown_guess: str
 
 
 def draw() -> None:
@@ -47,18 +48,32 @@ def draw() -> None:
             Body.key("body_of"), "A body trained on", here, format_func=SOURCES.__getitem__
         )
     curves = curves_of(found.rows, source, METHODS)
-    page.figure(grown_figure(curves, 1 / 10, nouns.mode()), "fine_tuning.grown")
-    page.caption(" ".join((describe(curves), crossing(curves), crossing(curves, LONGER))))
+    found_leads = leads(curves)
+    answered = not found_leads or _guessed(source, found_leads[0], curves)
+    shown = curves if answered else only(curves, found_leads[-1].pictures)
+    page.figure(grown_figure(shown, SIZES, 1 / 10, nouns.mode()), "fine_tuning.grown")
+    words = (describe(curves), crossing(curves), crossing(curves, LONGER))
+    page.caption(
+        " ".join(words) if answered else "These are the most pictures a class; a guess shows the rest."
+    )
     page.caption(_how(found))
     page.drawers(
         "fine_tuning.grown",
         math=MATH,
         code=(curves_of, crossing),
         numbers=partial(_numbers, found),
-        asks=(
-            Question("Which way is best with the fewest pictures a class?", TransferLeader(source)),
-            Question("And with the most?", TransferLeader(source, fewest=False)),
-        ),
+    )
+
+
+def _guessed(source: str, lead: Lead, curves: Sequence[Curve]) -> bool:
+    """Asks which way is best with the fewest pictures; whether the rest may be shown."""
+    ways = {curve.name: curve for curve in curves if curve.at(lead.pictures) is not None}
+    return guessing.first(
+        Body.key("grown_guess"),
+        source,
+        f"With {plural(lead.pictures, 'picture')} a class, which way is best?",
+        {name: curve.title for name, curve in ways.items()},
+        lambda guess: judged(lead, ways[guess]),
     )
 
 
