@@ -90,7 +90,8 @@ def test_a_level_pair_is_neither_right_nor_wrong() -> None:
 def test_the_picture_moves_once_a_model_is_guessed(open_app: OpenApp) -> None:
     app = open_app(PICTURE, on_picture__view="shift", **TWO)
     header, _ = message(app, "on_picture.moved")
-    assert [len(row["tiles"]) for row in header["rows"]] == [1, 1] and not app.main.get("plotly_chart")
+    assert [len(row["tiles"]) for row in header["rows"]] == [3] and not app.main.get("plotly_chart")
+    assert header["heads"] == ["The picture", *header["heads"][1:]] and len(header["heads"]) == 3
     assert "Moved by" not in text(app)
     app.main.button_group(key="on_picture.moves.row").set_value("preset:vit_digits").run()
     header, _ = message(app, "on_picture.moved")

@@ -240,7 +240,7 @@ _KNOBS = (
         "Batch",
         "train",
         (16, 32, 64, 128, 256),
-        said="Goyal et al. 2017: at equal epochs a larger batch makes fewer updates; the rate must grow with it.",
+        said="Goyal et al. 2017: with a batch k times as large the learning rate should be k times as high.",
     ),
     Knob(
         "optimizer",

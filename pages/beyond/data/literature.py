@@ -7,7 +7,8 @@ import streamlit as st
 from pages.shell import nouns, page
 from vitviz.plots.data_size import pretraining_figure
 
-# Dosovitskiy et al. 2021, table 5 (fine-tuned at a higher resolution); BiT: Kolesnikov et al. 2020, table 1.
+# Dosovitskiy et al. 2021, table 5 (fine-tuned at a higher resolution); BiT: Kolesnikov et al. 2020, table 2 for the
+# two smaller sets, table 1 for the largest.
 SETS = {"ImageNet-1k": 1.28, "ImageNet-21k": 14.0, "JFT-300M": 303.0}
 ACCURACY: dict[str, tuple[float | None, float, float]] = {
     "BiT (ResNet-152×4)": (81.30, 85.39, 87.54),
@@ -20,7 +21,7 @@ ACCURACY: dict[str, tuple[float | None, float, float]] = {
 SOURCES = """
 Cited, not measured here: Dosovitskiy et al. 2021, *An image is worth 16x16 words*, [table 5](https://arxiv.org/abs/2010.11929)
 (models fine-tuned on ImageNet after a pre-training on each set); Kolesnikov et al. 2020, *Big Transfer*,
-[table 1](https://arxiv.org/abs/1912.11370), for the convolutional network. Touvron et al. 2021, *DeiT*,
+[tables 1 and 2](https://arxiv.org/abs/1912.11370), for the convolutional network. Touvron et al. 2021, *DeiT*,
 [table 5](https://arxiv.org/abs/2012.12877): with strong augmentation a ViT-B/16 comes to 81.8 % on ImageNet-1k
 alone, and to 83.4 % with a convolutional teacher.
 """

@@ -23,10 +23,10 @@ SHOWN = {  # family: the checkpoint
     "Swin": "cifar10_swin",
 }
 SOONER = {
-    "never": "later, or never",
-    "1": "up to twice as soon",
+    "never": "Later, or never",
+    "1": "Up to twice as soon",
     "2": "2 to 4 times as soon",
-    "4": "sooner still",
+    "4": "Sooner still",
 }
 AXES = {"seconds": "Seconds", "pictures": "Pictures seen"}
 NOT_HERE = "The shipped models of CIFAR-10 do not lie on this server, so there are no records to draw."
@@ -98,7 +98,7 @@ def judged(vit_s: float, hybrid_s: float | None, guess: str) -> str:
         if hybrid_s
         else "the hybrid never comes to it"
     )
-    return f"You said {SOONER[guess]}: {'right' if guess == right else 'not so'}, {told}."
+    return f"You said {SOONER[guess].lower()}: {'right' if guess == right else 'not so'}, {told}."
 
 
 def _unit(over: str) -> str:

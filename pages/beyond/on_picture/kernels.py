@@ -26,10 +26,10 @@ from vitviz.words import percent
 ATTENTION = ("blocks.*.attn",)
 FIRST = "stem.0.weight"  # of a CNN: its first kernels
 SHARES = {  # of its weights, in quarters
-    "0": "less than a quarter",
-    "1": "a quarter to a half",
-    "2": "a half to three quarters",
-    "3": "three quarters or more",
+    "0": "Less than a quarter",
+    "1": "A quarter to a half",
+    "2": "A half to three quarters",
+    "3": "Three quarters or more",
 }
 MATHEMATICS = r"""
 **A convolution** gives at every place $y_c(p) = \sum_{o} K_c[o]\, x(p + o)$: the weights $K_c$ are learned once and are
@@ -152,8 +152,8 @@ def judged(share: float, guess: str) -> str:
     """Whether a guess of `SHARES` was right; share: of the weights that all heads keep, on average, in [0, 1]."""
     right = str(min(int(4 * share), 3))
     return (
-        f"You said {SHARES[guess]}: {'right' if guess == right else 'not so'}, between these two pictures the heads"
-        f" keep {percent(share, 0)} on average."
+        f"You said {SHARES[guess].lower()}: {'right' if guess == right else 'not so'}, between these two pictures the"
+        f" heads keep {percent(share, 0)} on average."
     )
 
 

@@ -120,8 +120,10 @@ def draw() -> None:
     if _guessed(found, px):
         _draw_moved(rows, found, px)
     else:
-        heat_rows(plots.payload([still(row) for row in rows], HEADS[:1]), key="on_picture.moved")
-        page.caption("These are the maps before the picture moves; a guess moves it.")
+        seen = cached.prepared(of.image, of.preparation, of.offset).shown
+        heads = ("The picture", *(one.name for one in found))
+        heat_rows(plots.payload([still(rows, seen)], heads), key="on_picture.moved")
+        page.caption("One map of each model before the picture moves; a guess moves it.")
     literature.say("shift")
     page.drawers(
         "on_picture.translation",
@@ -195,9 +197,10 @@ def _maps(
     return tuple(layer.places for layer in said), chances(_model, pair)
 
 
-def still(row: plots.Row) -> plots.Row:
-    """A row without what the shift makes of it."""
-    return replace(row, tiles=row.tiles[:1])
+def still(rows: Sequence[plots.Row], seen: NDArray[np.uint8]) -> plots.Row:
+    """The picture (S, S, 3) and of every model the map before it moves."""
+    maps = (replace(row.tiles[0], words=row.note) for row in rows)
+    return plots.Row("Before it moves", "", (plots.Tile("picture", seen, "what the models see"), *maps))
 
 
 def row_of(one: Moving, shift_px: int, depth: str) -> plots.Row:

@@ -15,9 +15,9 @@ SAID = {
     f" {OQUAB} find with DINOv2 that one colour is one part across pictures. Both have far larger models.",
     "similar": f"{RAGHU} find that a ViT's tokens keep their place up to the last layers, most where it reads [CLS];"
     f" {AMIR} find the bias towards place to fade with depth.",
-    "alike": f"{RAGHU}, figure 1: in a ViT lower and higher layers are much alike, in a ResNet they differ by stage;"
-    " the lowest quarter of the ViT is like the lower half of the ResNet.",
-    "probe": f"{ALAIN} find that linear probes read more the deeper the layer; {RAGHU} find that the tokens"
+    "alike": f"{RAGHU}, figures 1 and 2: in a ViT lower and higher layers are much alike, in a ResNet they differ by"
+    " stage; the lowest quarter of the ViT is like the lower half of the ResNet.",
+    "probe": f"{ALAIN}: in two CNNs linear probes read more the deeper the layer; {RAGHU} find that the tokens"
     " of a ViT with [CLS] stay tied to their own place up to the top.",
     "channels": f"{ZEILER} show edges and textures for the first layers of a CNN, parts and whole objects for"
     " the last.",

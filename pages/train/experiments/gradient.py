@@ -63,9 +63,9 @@ def draw() -> None:
     ):
         _draw_here()
     literature.say(
-        "He et al. 2016 on shortcuts; Xiong et al. 2020: with the norm after the sum gradients near the output are"
-        " large at the start, with the norm before it they are not; Dong et al. 2021: without shortcuts and MLPs all"
-        " tokens become equal."
+        "He et al. 2016: without shortcuts a CNN of more layers has the higher training error. Xiong et al. 2020: with"
+        " the norm after the sum gradients near the output are large at the start, with the norm before it not."
+        " Dong et al. 2021: without shortcuts and MLPs all tokens become equal."
     )
     page.drawers("experiments.gradient", math=MATH, code=_code)
 

@@ -17,6 +17,11 @@ from vitviz.experiments.transfer_plan import DATASET, LONGER, METHODS, NAME, SIZ
 from vitviz.plots.fine_tuning import grown_figure
 from vitviz.words import plain, plural
 
+PAPER = (
+    ":material/menu_book: *Found elsewhere, with larger models and sets:* [Yosinski et al."
+    " 2014](https://arxiv.org/abs/1411.1792): a CNN's features help less the further the two tasks lie apart, yet even"
+    " those of a distant task can be better than random ones, and what they give remains after fine-tuning."
+)
 MATH = r"""
 Every point is the mean of its seeds; each draws its own pictures of every class, its own head or all weights, and its
 own order. All models make the same number of updates, but for one that begins random and makes four times as many: it
@@ -57,6 +62,7 @@ def draw() -> None:
         " ".join(words) if answered else "These are the most pictures a class; a guess shows the rest."
     )
     page.caption(_how(found))
+    page.caption(PAPER)
     page.drawers(
         "fine_tuning.grown",
         math=MATH,
