@@ -96,12 +96,18 @@ def test_the_picture_moves_once_a_model_is_guessed(open_app: OpenApp) -> None:
     app.main.button_group(key="on_picture.moves.row").set_value("preset:vit_digits").run()
     header, _ = message(app, "on_picture.moved")
     assert [len(row["tiles"]) for row in header["rows"]] == [3, 3] and said(app, "on_picture.moves")
-    (figure,) = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
-    cnn, vit = (line["y"][-1] for line in figure["data"] if line.get("name"))
-    verdict = "right" if vit <= cnn else "hardly less" if vit - cnn < translation.ALIKE else "not so"
-    assert f"({vit:.2f}; 0 moves along, 1 stays): {verdict}" in text(app)
+    told = text(app).partition("this much changes its class: ")[2]
+    cnn, vit = (float(share) for share in re.findall(r"(\d+\.\d) %", told)[:2])
+    verdict = ", right" if vit >= cnn else f", of {header['rows'][0]['title']}'s {cnn:.1f} %"
+    assert f": {vit:.1f} % of its probability changes class{verdict}" in text(app)
     app.slider(key="on_picture.shift_px").set_value(4).run()
     assert "Moved by 4 px" in text(app), "another shift does not hide what was guessed"
+
+
+def test_the_answer_that_changes_most_is_said() -> None:
+    turned = {"a": ("A", 0.1), "b": ("B", 0.25)}
+    assert translation.judged(turned, "b").endswith("changes class, right: of no other more.")
+    assert "changes class, of B's 25.0" in translation.judged(turned, "a")
 
 
 def test_a_head_s_other_weights_wait_for_a_guess(open_app: OpenApp) -> None:

@@ -74,13 +74,13 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
         )
     way = cached.journey(choice, step, image, nouns.current().offset)
     found = subject.of(choice, step, image)
+    answered = guessed(config, choice.key)
     left, right = st.columns([2, 3], gap="medium")
     at = len(config.stem) if chosen.step == TOKENS else int(chosen.step)
     maps = stem_maps(way)[at - 1]
     token = nouns.current().pin.cell(config.grid)
     cell = _cell(divmod(token, config.grid[1]), config.grid, maps.shape[1:])
     field = stem_fields_px(config)[at - 1]
-    answered = guessed(config, choice.key)
     with left:
         seen = found.prepared.shown
         box = field_box(cell, maps.shape[1:], field, len(seen)) if answered else patch_box(config, token)
@@ -104,7 +104,7 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
 def guessed(config: ViTConfig, key: str) -> bool:
     """Asks how much a place reads behind all convolutions; whether what it reads may be shown."""
     patch, reads, whole = config.patch_size, stem_fields_px(config)[-1], config.image_size
-    options = {f"{px}": f"{px} × {px} px" for px in sorted({patch, reads, 2 * patch, whole})}
+    options = {f"{px}": f"{px} × {px} px" for px in sorted({patch, reads, min(4 * patch, whole), whole})}
     options[f"{patch}"] += ", its patch"
     options[f"{whole}"] += ", the whole picture"
     return guessing.first(

@@ -134,29 +134,27 @@ def draw() -> None:
 
 
 def _guessed(found: Sequence[Moving], shift_px: int) -> bool:
-    """Asks whose last layer moves along most; whether the moved maps may be shown. One alone is not asked about."""
+    """Asks whose answer changes most; whether the moved maps may be shown. One model alone is not asked about."""
     if len(found) < 2:
         return True
-    last = {one.key: one.staying(len(one.maps) - 1, shift_px) for one in found}
-    names = {one.key: one.name for one in found}
+    turned = {one.key: (one.name, one.turned) for one in found}
     return guessing.first(
         Choice.key("moves"),
-        tuple(last),
-        "The picture moves to the right. Whose last layer moves along most?",
-        names,
-        lambda guess: judged(last, names, guess),
+        tuple(turned),
+        f"The picture moves {shift_px} px to the right. Whose answer changes most?",
+        {key: name for key, (name, _) in turned.items()},
+        lambda guess: judged(turned, guess),
     )
 
 
-def judged(last: Mapping[str, float], names: Mapping[str, str], guess: str) -> str:
-    """Whether a guess about who moves along most was right; 0 where a last layer moves along, 1 where it stays."""
-    best = min(last, key=last.__getitem__)
-    said = f"You said {plain(names[guess])} ({last[guess]:.2f}; 0 moves along, 1 stays)"
-    if guess == best:
-        return f"{said}: right, no other moves along more."
-    if last[guess] - last[best] < ALIKE:
-        return f"{said}: hardly less than {plain(names[best])} ({last[best]:.2f})."
-    return f"{said}: not so, {plain(names[best])} does ({last[best]:.2f})."
+def judged(turned: Mapping[str, tuple[str, float]], guess: str) -> str:
+    """Whether a guess about whose answer changes most was right; by model its name and the share that changes class."""
+    name, own = turned[guess]
+    most, best = max(turned.values(), key=lambda of: of[1])
+    said = f"You said {plain(name)}: {percent(own)} of its probability changes class"
+    return (
+        f"{said}, right: of no other more." if own == best else f"{said}, of {plain(most)}'s {percent(best)}."
+    )
 
 
 def _draw_moved(rows: Sequence[plots.Row], found: Sequence[Moving], shift_px: int) -> None:

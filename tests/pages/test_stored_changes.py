@@ -1,0 +1,107 @@
+"""One knob, one slip: what a page draws, writes in a table or says is computed anew from the rows of its file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from statistics import mean
+from typing import Any
+
+import pytest
+
+from pages.train.experiments import knob as knob_section
+from pages.train.experiments import slip as slip_section
+from vitviz.analysis.one_change import Variant, describe_knob, describe_slip
+from vitviz.experiments.knobs import BASES, KNOBS
+from vitviz.experiments.result import read_result
+from vitviz.experiments.slips import SEEDS, SLIPS
+
+Row = dict[str, Any]
+KNOBS_FOUND = read_result("one_knob_digits")
+STORED = [name for name, knob in KNOBS.items() if knob.stored]
+
+
+def reached(rows: Sequence[Any]) -> dict[int, float]:
+    return {row["seed"]: row["test"] for row in rows if "test" in row}
+
+
+def differences(rows: Sequence[Any], base: Sequence[Any]) -> list[float]:
+    own, other = reached(rows), reached(base)
+    return [100 * (own[seed] - other[seed]) for seed in sorted(own.keys() & other.keys())]
+
+
+def drawn_like(shown: Variant, rows: Sequence[Any]) -> None:
+    """The variant's numbers are the rows'."""
+    assert shown.test == reached(rows) and shown.diverged == sum("diverged" in row for row in rows)
+    assert shown.seconds == tuple(row["training_core_s"] for row in rows if "training_core_s" in row)
+    assert {row["parameters"] for row in rows} == {shown.parameters}
+    whole = [row["curve"] for row in rows if "test" in row]
+    for place, height in enumerate(shown.curve[1]):
+        assert height == pytest.approx(mean(curve[place][2] for curve in whole))
+
+
+def said_of(text: str, shares: Sequence[float], points: Sequence[float]) -> None:
+    """Every share and every number of points in a sentence is one of these; shares in [0, 1]."""
+    text = text.replace("\N{NO-BREAK SPACE}", " ")
+    told = re.findall(r"(\d+\.\d) %", text)
+    assert {*told} <= {f"{100 * share:.1f}" for share in shares}, text
+    told = re.findall(r"(\d+\.\d) (?:points|to|over)", text)
+    assert {*told} <= {f"{abs(point):.1f}" for point in points}, text
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_every_number_of_a_knob_is_in_its_file(name: str) -> None:
+    knob, rows = KNOBS[name], KNOBS_FOUND.rows
+    base = [row for row in rows if row["knob"] == "base"]
+    own = knob.base(BASES["digits"])
+    by_value = {
+        f"{value}": base if value == own else [r for r in rows if r["knob"] == name and r["value"] == value]
+        for value in knob.values
+    }
+    shown = knob_section.stored_variants(KNOBS_FOUND, knob)
+    assert [one.name for one in shown] == [value for value, found in by_value.items() if found]
+    assert len(shown) > 1, "a stored knob has values to compare"
+    for one in shown:
+        drawn_like(one, by_value[one.name])
+    columns = knob_section.columns_of(shown, knob_section.base_name(knob))
+    for place, one in enumerate(shown):
+        tests, gaps = list(reached(by_value[one.name]).values()), differences(by_value[one.name], base)
+        if tests:
+            ends = [columns[head][place] for head in ("Mean", "Lowest", "Highest")]
+            assert ends == pytest.approx([mean(tests), min(tests), max(tests)])
+            assert columns["Seeds"][place] == len(tests)
+        if gaps and f"{own}" in by_value and by_value[f"{own}"]:
+            assert columns[knob_section.AGAINST][place] == pytest.approx(mean(gaps))
+    gaps = [differences(found, base) for found in by_value.values()]
+    points = [point for each in gaps if each for point in (*each, mean(each))]
+    means = [mean(reached(found).values()) for found in by_value.values() if reached(found)]
+    said_of(describe_knob(shown, knob_section.base_name(knob)), means, points)
+
+
+@pytest.mark.parametrize("name", SLIPS)
+@pytest.mark.parametrize("dataset", SEEDS)
+def test_every_number_of_a_slip_is_in_its_file(dataset: str, name: str) -> None:
+    """As 'One slip' draws it, and 'Spot the mistake', which says the same sentence."""
+    found, slip = read_result(f"one_slip_{dataset}"), SLIPS[name]
+    right = [r for r in found.rows if r["slip"] == "mended" and r["family"] == slip.family]
+    wrong = [r for r in found.rows if r["slip"] == name]
+    sides, rows = slip_section.pair(found, name)
+    columns = slip_section.columns_of(found)
+    if not (right and wrong):
+        assert len(sides) < 2 and slip.title not in columns["Slip"]
+        return
+    for side, own in zip(sides, (right, wrong), strict=True):
+        drawn_like(side, own)
+    assert rows == [*right, *wrong]
+    gaps = differences(wrong, right)
+    place = columns["Slip"].index(slip.title)
+    line = [columns[head][place] for head in slip_section.DIFFERENCES]
+    assert line == pytest.approx([mean(gaps), min(gaps), max(gaps)])
+    assert columns["Seeds"][place] == len(gaps) >= 3
+    agree = "yes" if min(gaps) > 0 or max(gaps) < 0 else "no"
+    assert columns["All seeds agree"][place] == agree
+    ends = [mean(reached(side).values()) for side in (right, wrong)]
+    text = describe_slip(sides[1], sides[0])
+    said_of(text, ends, [*gaps, mean(gaps)])
+    sense = {"costs": mean(gaps) < 0 and agree == "yes", "do not agree": agree == "no" and any(gaps)}
+    assert all((words in text) == held for words, held in sense.items()), text
