@@ -18,7 +18,7 @@ PATIENCE_MS = 60_000
 
 
 def test_a_step_is_chosen_and_a_prediction_is_measured(visit: Callable[..., Page]) -> None:
-    page = visit("hybrids?model=checkpoint:cifar10_hybrid&image=cifar10-few:65")
+    page = visit("hybrids?model=checkpoint:cifar10_hybrid&image=cifar10-few:65&hybrids.reads=9")
     main = page.locator('[data-testid="stMain"]')
     main.get_by_role("radio", name="Tokens", exact=True).click()
     expect(main.get_by_text("Every place of the last maps is a token")).to_be_visible(timeout=PATIENCE_MS)
