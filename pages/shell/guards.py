@@ -207,8 +207,11 @@ def _in_line(session: PagesManager) -> Iterator[bool]:
 
 
 def _after_callbacks(runner: ScriptRunner) -> None:
-    """Ends a run for the next one, or goes on with it; asked again once the callbacks are through."""
-    if not getattr(_here, "serves", False):
+    """Ends a run for the next one, or goes on with it; asked again once the callbacks are through.
+
+    A page's run is asked this two hundred times, at each message and look at the session: most have no request.
+    """
+    if runner._requests._state != ScriptRequestType.CONTINUE and not getattr(_here, "serves", False):
         _look_for_requests(runner)
 
 

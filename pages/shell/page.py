@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json as json_text
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from html import escape
 from pathlib import Path, PurePath
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shell import asking, behind, terms
+from pages.shell import asking, behind, still, terms
 from vitviz.tables import Columns, csv_text
 from vitviz.words import gained
 
@@ -156,15 +157,42 @@ def download(
     )
 
 
-def table(columns: Columns, differences: Sequence[str], formats: dict[str, Any], key: str) -> None:
-    """A table in which some columns are differences: they are sorted as numbers, and have the signs that captions have.
+@dataclass(frozen=True)
+class _Table:
+    """A table by all that is said of it."""
 
-    A number's own format in Streamlit has a hyphen for a minus.
+    said: str
+    columns: dict[str, list[object]] = field(compare=False)
+    differences: Sequence[str] = field(compare=False)
+    formats: dict[str, Any] = field(compare=False)
+    key: str = field(compare=False)
+
+
+def table(columns: Columns, differences: Sequence[str], formats: dict[str, Any], key: str) -> None:
+    """A table that is nobody's own; what is not known is an en dash in it.
+
+    Some columns are differences: they are sorted as numbers, and have the signs that captions have. A number's own
+    format in Streamlit has a hyphen for a minus. The same table is put together once: pandas takes as long for one as
+    half of its page.
     """
+    listed = {name: [*values] for name, values in columns.items()}
+    said = repr((listed, differences, formats, key))
+    still.draw(st.container(), _draw_table, _Table(said, listed, differences, formats, key))
+
+
+def _draw_table(told: _Table) -> None:
     import pandas as pd
 
-    shown = pd.DataFrame(dict(columns)).style.format(dict.fromkeys(differences, gained), na_rep="")
-    st.dataframe(shown, hide_index=True, column_config=formats, key=key)
+    shown: Any = told.columns
+    if told.differences:
+        shown = pd.DataFrame(shown).style.format(dict.fromkeys(told.differences, gained), na_rep="")
+    st.dataframe(
+        shown,
+        hide_index=True,
+        placeholder=None if told.differences else "–",
+        column_config=told.formats,
+        key=told.key,
+    )
 
 
 def csv(label: str, columns: Columns, file_name: str, key: str, *, stretch: bool = False) -> None:

@@ -65,3 +65,26 @@ def test_what_is_drawn_elsewhere_cannot_be_sent_again() -> None:
         "still.draw(st.container(), lambda: st.sidebar.caption('beside'))"
     ).run()
     assert app.exception and not still._made._places[next(iter(still._made._places))].value
+
+
+TABLE = """
+import streamlit as st
+from pages.shell import page
+
+found = {"Model": ["a", "b"], "Accuracy": [st.session_state.get("first", 0.5), None]}
+page.table(found, st.session_state.get("differences", ()), {}, "still.table")
+"""
+
+
+def test_a_table_is_put_together_once_and_anew_for_other_numbers() -> None:
+    still._made.clear()
+    app = AppTest.from_string(TABLE).run()
+    (table,) = app.dataframe
+    assert not app.exception and table.value["Accuracy"].tolist()[0] == 0.5 and table.proto.placeholder == "–"
+    before, made = table.proto.arrow_data.data, len(still._made._places)
+    assert app.run().dataframe[0].proto.arrow_data.data == before and len(still._made._places) == made
+    app.session_state["first"] = 0.25
+    assert app.run().dataframe[0].value["Accuracy"].tolist()[0] == 0.25
+    app.session_state["differences"] = ("Accuracy",)
+    (table,) = app.run().dataframe
+    assert b"+0.2" in table.proto.arrow_data.styler.display_values and not table.proto.placeholder

@@ -63,7 +63,8 @@ def test_results_are_kept_and_read(tmp_path: Path) -> None:
     result = Result("one", "One", "python", {"k": 1}, (made,), ({"n": 1, "made": 0},), 4)
     write_result(result, tmp_path)
     assert read_result("one", tmp_path) == result
-    assert result.where(n=1) == [{"n": 1, "made": 0}]
+    assert result.where(n=1) == [{"n": 1, "made": 0}] and result.where(n=2) == result.where(n=1, m=1) == []
+    assert result.where(m=None, n=1.0) == result.where() == [{"n": 1, "made": 0}]
     assert told((made, Made("def", "2026-01-05", "a machine"))) == (
         "measured 2026-01-02 to 2026-01-05 on a machine, commit abc, def"
     )

@@ -229,6 +229,17 @@ def test_a_click_that_has_begun_is_served_to_its_end() -> None:
     )  # and its run ended before the page
 
 
+def test_a_run_of_which_nothing_is_asked_looks_for_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page looks two hundred times."""
+    guards.install()
+    looked: list[object] = []
+    monkeypatch.setattr(guards, "_look_for_requests", looked.append)
+    app = AppTest.from_string(CLICKED).run()
+    assert app.session_state["drawn"] == 1 and not looked
+    app.button[0].click().run()
+    assert looked
+
+
 BROKEN = """
 import streamlit as st
 

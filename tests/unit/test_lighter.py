@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 import streamlit
+from streamlit.cursor import LockedCursor, RunningCursor
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import NewSession
 from streamlit.runtime import app_session
@@ -27,6 +30,7 @@ st.selectbox("Without a key", ["c"])
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SessionState, "filtered_state", SessionState.filtered_state)
+    monkeypatch.setattr(DeltaGenerator, "__deepcopy__", DeltaGenerator.__deepcopy__)
     lighter.install()
 
 
@@ -52,6 +56,26 @@ def test_widgets_keep_what_they_were_set_to() -> None:
     app.number_input(key="number").set_value(3.0)
     app.run()
     assert (app.selectbox(key="list").value, app.number_input(key="number").value) == ("a", 3.0)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_copied_place_is_where_it_was_goes_its_own_way_and_stays_in_its_own_container() -> None:
+    around = DeltaGenerator(0, RunningCursor(0, (1,)), block_type="column")
+    around._creating_fragment_id = "f"
+    within = DeltaGenerator(0, RunningCursor(0, (1, 2)), parent=around)
+    within._cursor.lock_element()
+    copied_around, copied = deepcopy([around, within])
+    assert copied is not within and copied._parent is copied_around is not around
+    assert (copied_around._block_type, copied_around._creating_fragment_id) == ("column", "f")
+    assert copied._cursor.delta_path == within._cursor.delta_path == [0, 1, 2, 1]
+    copied._cursor.lock_element()
+    assert (copied._cursor.index, within._cursor.index) == (2, 1)
+    for cursor in (RunningCursor(0, (4,)), LockedCursor(0, (4,), 3)):
+        cursor.get_transient_cursor().transient_elements[0] = "for a moment"  # type: ignore[assignment]
+        again = deepcopy(cursor)
+        assert (again.delta_path, [*again.transient_elements]) == (cursor.delta_path, ["for a moment"])
+        del again.transient_elements[0]
+        assert len(cursor.transient_elements) == 1
 
 
 def test_a_message_has_a_name_of_its_own_and_the_same_where_it_is_the_same() -> None:

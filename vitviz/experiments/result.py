@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +48,19 @@ class Result:
     missing: int = 0
 
     def where(self, **values: Any) -> list[Row]:
-        """The rows that hold these values."""
-        return [row for row in self.rows if all(row.get(name) == value for name, value in values.items())]
+        """The rows that hold these values, which are texts, numbers, truths or None."""
+        names = tuple(values)
+        if names not in self._sorted:
+            found: dict[tuple[Any, ...], list[Row]] = {}
+            for row in self.rows:
+                found.setdefault(tuple(row.get(name) for name in names), []).append(row)
+            self._sorted[names] = found  # a file's hundreds of rows are gone through once, not at every question
+        return [*self._sorted[names].get(tuple(values.values()), ())]
+
+    @cached_property
+    def _sorted(self) -> dict[tuple[str, ...], dict[tuple[Any, ...], list[Row]]]:
+        """The rows by the values of some of their names."""
+        return {}
 
 
 def result_path(name: str, folder: Path | None = None) -> Path:

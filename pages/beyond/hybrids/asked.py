@@ -55,7 +55,7 @@ def _draw_results(found: Result) -> None:
     page.figure(figure, "hybrids.seeds")
     page.caption(describe(found))
     columns = columns_of(found, names)
-    st.dataframe(columns, hide_index=True, column_config=_FORMATS, key="hybrids.table")
+    page.table(columns, (), _FORMATS, "hybrids.table")
     page.csv("All numbers (CSV)", columns, "conv_attention.csv", "hybrids.csv")
     settings = found.settings
     page.caption(

@@ -237,7 +237,7 @@ def _draw_table(shown: Sequence[Entry], known: Timings) -> None:
         down = controls.toggle(Choice.key("down"), "Largest first", True)
     rows = ordered(shown, sort, down, known)
     columns = columns_of(rows, known)
-    st.dataframe(columns, hide_index=True, placeholder="–", column_config=_FORMATS, key="which_model.table")
+    page.table(columns, (), _FORMATS, "which_model.table")
     page.csv("All numbers (CSV)", columns, "models.csv", "which_model.csv")
 
 

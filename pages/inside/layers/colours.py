@@ -52,15 +52,24 @@ class Coloured:
         """(layers,): the share of the variance that the three colours hold."""
         return np.array([one.shares.sum() for one in self.components])
 
-    def kept(self) -> list[float]:
-        """From each layer to the next, how far the colours of the picture stay: mean correlation."""
-        found = []
-        scores = [c.scores(x) for c, x in zip(self.components, self.layers, strict=True)]
-        for before, now in zip(scores, scores[1:], strict=False):
-            grid = min(before.shape[1:3], now.shape[1:3])
-            pair = (components.on_grid(x, grid).reshape(-1, components.COUNT) for x in (before, now))
-            found.append(components.carried_on(*pair))
-        return found
+    def kept(self, over: str) -> list[float]:
+        """From each layer to the next, how far the colours of the picture stay: mean correlation.
+
+        Args:
+            over: what the components were fitted over, by name.
+        """
+        return _kept(self.side.known, self, self.side.now.image, self.side.now.offset, over)
+
+
+@cached.per_picture(shared=24, upload=6)
+def _kept(known: str, _one: Coloured, image: str, offset: cached.Offset, over: str) -> list[float]:
+    found = []
+    scores = [c.scores(x) for c, x in zip(_one.components, _one.layers, strict=True)]
+    for before, now in zip(scores, scores[1:], strict=False):
+        grid = min(before.shape[1:3], now.shape[1:3])
+        pair = (components.on_grid(x, grid).reshape(-1, components.COUNT) for x in (before, now))
+        found.append(components.carried_on(*pair))
+    return found
 
 
 def draw(one: Side) -> None:
@@ -156,7 +165,7 @@ def describe(found: Sequence[Coloured], seen: Seen | None) -> str:
     """What the colours hold of the variance, and where they change most from one layer to the next."""
     said = []
     for one in found:
-        held, kept = one.held, one.kept()
+        held, kept = one.held, one.kept("picture" if seen is None else str(seen))
         text = (
             f"{one.side.shown}: three colours hold {percent(held[0], 0)} of the variance in {one.side.layers[0].said}"
             f" and {percent(held[-1], 0)} in {one.side.layers[-1].said}"
