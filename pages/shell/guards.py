@@ -30,6 +30,8 @@ SESSION_FILES = 16
 ALL_BYTES = 1024 * 2**20
 KEPT_S = 300.0  # a file that no page has taken by then was asked for by no page
 MOST_HELD = 300
+MOST_SMALL = 150  # of fewer bytes than LARGE: style sheets and lists come first; captions must not crowd out views
+LARGE = 4000
 CLICK_S = 10.0  # a browser on a slow line has the page's next run long before
 MOST_IN_LINE = 8  # runs of one session that wait for a click's end; one more goes on as Streamlit has it
 _request_rerun = AppSession.request_rerun
@@ -65,7 +67,7 @@ def install() -> None:
     `MOST_IN_LINE` requests wait at most: each is a thread.
 
     A browser holds what is large, so that it is sent once, and says with every request what it holds, by 34 bytes each.
-    So it holds 300 such messages at most, and nothing that a poll brings, which is new each time.
+    So it holds 300 such messages at most, of small ones 150, and nothing that a poll brings, which is new each time.
 
     Raises:
         RuntimeError: if this Streamlit has no such handlers: the guards must be looked at again.
@@ -228,5 +230,6 @@ def _hold_no_poll(msg: ForwardMsg) -> None:
     context = script_run_context.get_script_run_ctx(suppress_warning=True)
     if context is None or msg.hash in context.cached_message_hashes:
         return
-    if context.fragment_ids_this_run or len(context.cached_message_hashes) >= MOST_HELD:
+    held = len(context.cached_message_hashes)
+    if context.fragment_ids_this_run or held >= MOST_HELD or (held >= MOST_SMALL and msg.ByteSize() < LARGE):
         msg.metadata.cacheable = False

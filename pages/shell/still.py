@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunCon
 
 from pages.stores.results import Results
 
-_LARGE = 4000  # bytes, of .streamlit/config.toml: what a browser may hold is asked about anew in every run
+_LARGE = 1000  # bytes, of .streamlit/config.toml: what a browser may hold is asked about anew in every run
 _made: Results[list[ForwardMsg]] = Results(1024)
 
 

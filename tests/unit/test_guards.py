@@ -336,21 +336,25 @@ def test_a_flood_of_requests_is_no_flood_of_threads(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("alone", "held", "others", "cacheable"),
+    ("size", "alone", "held", "others", "cacheable"),
     [
-        ([], False, 299, True),
-        (["f"], False, 0, False),
-        (["f"], True, 0, True),
-        ([], False, 300, False),
-        ([], True, 300, True),
+        (100_000, [], False, 299, True),
+        (100_000, ["f"], False, 0, False),
+        (100_000, ["f"], True, 0, True),
+        (100_000, [], False, 300, False),
+        (100_000, [], True, 300, True),
+        (2000, [], False, 149, True),
+        (2000, [], False, 150, False),
+        (2000, [], True, 150, True),
+        (500, [], False, 0, False),
     ],
 )
 def test_a_browser_holds_what_pages_show_up_to_a_bound_and_not_what_polls_bring(
-    monkeypatch: pytest.MonkeyPatch, alone: list[str], held: bool, others: int, cacheable: bool
+    monkeypatch: pytest.MonkeyPatch, size: int, alone: list[str], held: bool, others: int, cacheable: bool
 ) -> None:
     guards.install()
     message = ForwardMsg()
-    message.delta.new_element.markdown.body = "x" * 100_000
+    message.delta.new_element.markdown.body = "x" * size
     twin = ForwardMsg()
     twin.CopyFrom(message)
     lighter.mark(twin)
