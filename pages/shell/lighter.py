@@ -124,9 +124,9 @@ def install() -> None:
     ):
         if not hasattr(owner, name):
             raise RuntimeError(f"Streamlit has no {name}: look at pages/shell/lighter.py again")
-    DeltaGenerator.__deepcopy__ = _same_container  # type: ignore[method-assign]
+    DeltaGenerator.__deepcopy__ = _same_container  # type: ignore[method-assign, assignment]
     for kind in (RunningCursor, LockedCursor):
-        kind.__deepcopy__ = _same_place  # type: ignore[attr-defined]
+        kind.__deepcopy__ = _same_place  # type: ignore[union-attr]
     app_session._populate_theme_msg = _say_theme_again  # type: ignore[assignment]
     SessionState.filtered_state = property(Values)  # type: ignore[method-assign, assignment]
     AppSession._populate_app_pages = _no_pages  # type: ignore[method-assign, assignment]

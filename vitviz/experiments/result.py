@@ -49,12 +49,12 @@ class Result:
 
     def where(self, **values: Any) -> list[Row]:
         """The rows that hold these values, which are texts, numbers, truths or None."""
-        names = tuple(values)
+        names = tuple(values)  # a file's hundreds of rows are gone through once, not at every question
         if names not in self._sorted:
             found: dict[tuple[Any, ...], list[Row]] = {}
             for row in self.rows:
                 found.setdefault(tuple(row.get(name) for name in names), []).append(row)
-            self._sorted[names] = found  # a file's hundreds of rows are gone through once, not at every question
+            self._sorted[names] = found
         return [*self._sorted[names].get(tuple(values.values()), ())]
 
     @cached_property
