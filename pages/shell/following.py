@@ -13,7 +13,8 @@ from vitviz.classes import pictures
 from vitviz.classes.classes import TOLD_S, Classes, Room, member
 from vitviz.classes.codes import read_code
 from vitviz.classes.database import ClassError
-from vitviz.classes.shown import CLASS, LESSON, shown
+from vitviz.classes.shown import CLASS, LESSON, Words, shown
+from vitviz.lessons.lesson import Lesson
 
 SLUG = "class_room"  # the class's own page, where nobody is led from
 OVER = "That class is over, or there is none of this code."
@@ -36,6 +37,8 @@ class Place:
     told: float = -1e9  # when it last said that it is here, by the clock that only counts
     published: str = ""  # what this session showed last
     pictures: dict[str, str] = field(default_factory=dict)  # the class's picture by one's own
+    lessons: list[Lesson] = field(default_factory=list)  # one's own whose stops the class reads
+    words: Words | None = None  # of the stop that the teacher shows
     trouble: str = ""  # why the class cannot be reached now
     answers: dict[int, float] = field(default_factory=dict)  # one's own, by the question's number
 
@@ -153,7 +156,7 @@ def _bring(place: Place, room: Room, slug: str) -> None:
     now, place.version = room.shown, room.version
     if now is None or now.slug not in registry.BY_SLUG:
         return
-    place.slug = now.slug
+    place.slug, place.words = now.slug, now.words
     if not now.lesson:
         lesson.leave()
     if now.slug != slug:
@@ -214,11 +217,44 @@ def show(place: Place, slug: str) -> None:
     """Shows the class what this run shows, where it is not what it was."""
     if slug == SLUG:
         return
-    now = shown(slug, link.written(), place.pictures, _OWN_LESSONS)
+    now = shown(slug, link.written(), place.pictures, _OWN_LESSONS, _own_words(place))
     if str(now) == place.published:
         return
     place.version = store().show(place.code, now)
     place.published = str(now)
+
+
+def own_lesson() -> lesson.Open | None:
+    """The stop that is open beside the page, where its lesson is the visit's own."""
+    now = lesson.current()
+    return now if now is not None and now.name in _OWN_LESSONS else None
+
+
+def _own_words(place: Place) -> Words | None:
+    now = own_lesson()
+    if now is None or now.lesson not in place.lessons:
+        return None
+    stop = now.stop
+    return Words(now.lesson.title, now.number, len(now.lesson.stops), stop.title, stop.words, stop.task)
+
+
+def hides_lesson(place: Place) -> bool:
+    """Whether a lesson of one's own is open that the class does not read."""
+    now = own_lesson()
+    return now is not None and now.lesson not in place.lessons
+
+
+def show_lesson() -> None:
+    """Lets the class read the stops of the lesson of one's own that is open, each as it is shown."""
+    place, now = current(), own_lesson()
+    if place is not None and now is not None:
+        place.lessons.append(now.lesson)
+
+
+def read_along() -> Words | None:
+    """What the teacher's own lesson says to who follows; None where there is nothing to read."""
+    place = current()
+    return None if place is None or place.leads or not place.follows else place.words
 
 
 def hidden_picture(place: Place) -> str | None:

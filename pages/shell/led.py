@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import StopException
+from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
 from pages.shell import class_asking, following, registry, state
 from pages.shell.following import Place
@@ -19,6 +19,7 @@ KEY = "class_bar"
 ROW, PULSE = "class.row", "class.pulse"  # fragments
 LEADING_S = 1.0
 FOLLOWING_S = 0.7
+AGAIN_S = 3.0  # who could not come in knocks
 AT_FULL_SPEED = 30  # learners; more of them ask less often
 KEPT = "It is then kept on this server's disk, for everyone in the class, as long as the class lasts, and goes with it."
 STYLE = f"""<style>
@@ -58,7 +59,7 @@ def by_class(slug: str) -> Iterator[None]:
 def _entered(slug: str) -> Place | None:
     """The class of this run, once what is shown has been taken over; says why there is none any more.
 
-    A class that cannot be reached now is asked again: by the bar where the session is in it, else by the next run.
+    A class that cannot be reached now is asked again: by the bar where the session is in it, else by a knock.
     """
     try:
         place = following.enter()
@@ -68,12 +69,20 @@ def _entered(slug: str) -> Place | None:
         place = following.current()
         if place is None:
             st.warning(f"The class cannot be reached: {plain(str(error))}.", icon=":material/info:")
+            st.fragment(_knock, key=PULSE, run_every=AGAIN_S)()
         else:
             place.trouble = str(error)
         return place
     if why := following.take_over():
         st.warning(why, icon=":material/info:")
     return place
+
+
+def _knock() -> None:
+    """Runs the page again after a while, for who stands at the door of a class whose file was busy."""
+    context = get_script_run_ctx()
+    if context is not None and context.fragment_ids_this_run:
+        st.rerun()
 
 
 def _settled(place: Place, slug: str) -> Place | None:
@@ -179,9 +188,20 @@ def _teaches(place: Place, slug: str) -> None:
                 args=(image,),
                 help=KEPT,
             )
+        hides = following.hides_lesson(place)
+        if hides:
+            st.button(
+                "Show your lesson to the class",
+                key="class.show_lesson",
+                type="tertiary",
+                on_click=following.show_lesson,
+                help=f"Each stop's words and task stand beside the page of whoever follows. {KEPT}",
+            )
         _way(slug)
     if image is not None:
         st.caption(f"The class does not see your picture until you show it. {KEPT}")
+    if hides:
+        st.caption(f"The class does not read your lesson until you show it. {KEPT}")
 
 
 def _show(image: str) -> None:

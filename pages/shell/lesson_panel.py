@@ -1,4 +1,7 @@
-"""The lesson beside the page: where one is, a few words, what to do, whether it is done, the question, the way on."""
+"""The lesson beside the page: where one is, a few words, what to do, whether it is done, the question, the way on.
+
+Who follows a teacher in a lesson that only the teacher has reads its stop there.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.shell import asking, lesson, nouns, registry, terms
+from pages.shell import asking, following, lesson, nouns, registry, terms
 from pages.shell.lesson import Open
 from pages.shell.lesson_foot import foot
 from pages.stores import lessons
 from pages.stores.lessons import Answer
+from vitviz.classes.shown import Words
 from vitviz.pin import Pin
 from vitviz.plots.theme import PALETTES
 from vitviz.words import plain
@@ -59,6 +63,8 @@ def beside(slug: str) -> Iterator[None]:
     if gone:
         st.warning("The lesson of this link is not on this server.", icon=":material/info:")
     rest = _begin(now) if now is not None else None
+    if now is None and (words := following.read_along()) is not None:
+        _read_along(words)
     try:
         yield
     except StopException:
@@ -80,6 +86,17 @@ def _begin(now: Open) -> DeltaGenerator:
         terms.begin()
         st.markdown((terms.marked_as_it_is if lessons.is_shipped(now.name) else plain)(now.stop.words))
         return st.container(gap="xsmall")
+
+
+def _read_along(words: Words) -> None:
+    """The stop of a teacher's own lesson, for who follows: to read; its ways are the teacher's."""
+    with st.container(key=KEY):
+        st.html(STYLE)
+        st.caption(f"{plain(words.lesson)} · your teacher's lesson")
+        st.progress(words.stop / words.stops, f"Stop {words.stop} of {words.stops}")
+        st.markdown(f"**{plain(words.title)}**")
+        st.markdown(plain(words.words))
+        st.markdown(f":material/task_alt: {plain(words.task)}")
 
 
 def _fill(rest: DeltaGenerator | None, slug: str) -> None:

@@ -16,7 +16,7 @@ from vitviz.classes import pictures
 from vitviz.classes.classes import LIFE_S, Classes, Present, clean_name, member
 from vitviz.classes.codes import LENGTH, SIGNS, new_code, read_code, spaced
 from vitviz.classes.database import NAME, ClassError
-from vitviz.classes.shown import Shown, is_private, shown
+from vitviz.classes.shown import Shown, Words, is_private, shown
 from vitviz.classes.tries import Tries
 from vitviz.lessons.lesson import Link
 
@@ -242,7 +242,8 @@ def test_a_file_that_cannot_be_written_is_said_and_can_be_read(
 
 
 def test_what_is_shown_goes_through_the_file_and_back() -> None:
-    assert Shown.read(str(PAGE)) == PAGE
+    own = Shown(Link("patches"), words=Words("Ours", 1, 3, "A *stop*", "Words, [CLS]", "Look."))
+    assert Shown.read(str(PAGE)) == PAGE and Shown.read(str(own)) == own != Shown(Link("patches"))
     assert PAGE.query == {"model": "checkpoint:digits_vit", "pin": "cls", "lesson": "fifteen", "stop": "3"}
     for text in (
         "",
@@ -251,6 +252,10 @@ def test_what_is_shown_goes_through_the_file_and_back() -> None:
         '["patches", "", 0]',
         '["../up", "", 1]',
         '["patches", "<b>", 1]',
+        '["patches", "", 1, ["Ours", 4, 3, "", "", ""]]',
+        '["patches", "", 1, ["Ours", 1, 3, "", ""]]',
+        '["patches", "", 1, ["Ours", 1, 3, "", 5, ""]]',
+        f'["patches", "", 1, ["Ours", 1, 3, "", "{"w" * 9999}", ""]]',
         "[" * 9999,
     ):
         assert Shown.read(text) is None, text[:20]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from vitviz.data.own import is_own
 from vitviz.lessons.lesson import Link
@@ -14,11 +14,41 @@ CLASS, LESSON, STOP = "class", "lesson", "stop"  # keys of a link that are no co
 _PRIVATE = re.compile(r"(upload|weights):")
 _LESSON = re.compile(r"[A-Za-z0-9_.-]{1,80}")
 _MOST_STOP = 999
+_LONGEST_WORDS = 1000  # of any text of a stop; a lesson's own bounds are narrower
+
+
+@dataclass(frozen=True)
+class Words:
+    """A stop of a lesson that only the teacher has, in words: what a class reads where it cannot open the lesson.
+
+    Raises:
+        ValueError: if its place or its texts are no stop's.
+    """
+
+    lesson: str  # its title
+    stop: int
+    stops: int
+    title: str  # of the stop
+    words: str
+    task: str
+
+    def __post_init__(self) -> None:
+        if (
+            type(self.stop) is not int
+            or type(self.stops) is not int
+            or not 1 <= self.stop <= self.stops <= _MOST_STOP
+        ):
+            raise ValueError(f"a stop is one of 1..{_MOST_STOP}, received {self.stop!r} of {self.stops!r}")
+        for text in (self.lesson, self.title, self.words, self.task):
+            if not isinstance(text, str) or len(text) > _LONGEST_WORDS:
+                raise ValueError(
+                    f"a stop's text has at most {_LONGEST_WORDS} characters, received {text!r:.40}"
+                )
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A page with what it shows, and the lesson that is open beside it.
+    """A page with what it shows, and the lesson that is open beside it: by name, or as words where it is the teacher's.
 
     Raises:
         ValueError: if the lesson or its stop cannot be one.
@@ -27,6 +57,7 @@ class Shown:
     link: Link
     lesson: str = ""  # '': none is open
     stop: int = 1
+    words: Words | None = None
 
     def __post_init__(self) -> None:
         if self.lesson and not _LESSON.fullmatch(self.lesson):
@@ -47,14 +78,15 @@ class Shown:
 
     def __str__(self) -> str:
         """As `read` reads it."""
-        return json.dumps([str(self.link), self.lesson, self.stop])
+        words = [] if self.words is None else [astuple(self.words)]
+        return json.dumps([str(self.link), self.lesson, self.stop, *words])
 
     @classmethod
     def read(cls, text: str) -> Shown | None:
         """What the file holds; None where it holds nothing that can be shown."""
         try:
-            link, lesson, stop = json.loads(text)
-            return cls(Link.parse(str(link)), str(lesson), int(stop))
+            link, lesson, stop, *words = json.loads(text)
+            return cls(Link.parse(str(link)), str(lesson), int(stop), *(Words(*one) for one in words))
         except (ValueError, TypeError, RecursionError):
             return None
 
@@ -65,7 +97,11 @@ def is_private(value: str) -> bool:
 
 
 def shown(
-    slug: str, written: Mapping[str, str], pictures: Mapping[str, str], own_lessons: frozenset[str]
+    slug: str,
+    written: Mapping[str, str],
+    pictures: Mapping[str, str],
+    own_lessons: frozenset[str],
+    words: Words | None = None,
 ) -> Shown:
     """What the class sees of a page whose link this is; the longest values give way where a link has no room.
 
@@ -74,6 +110,7 @@ def shown(
         written: what its link says.
         pictures: the class's own picture by the teacher's, of those that are shown to the class.
         own_lessons: names of lessons that only this visit has.
+        words: of the stop of such a lesson, where the teacher shows it.
     """
     said = {key: pictures.get(value, value) for key, value in written.items()}
     public = {
@@ -84,7 +121,7 @@ def shown(
     lesson = said.get(LESSON, "")
     stop = said.get(STOP, "1")
     known = bool(lesson) and lesson not in own_lessons and stop.isdecimal()
-    return Shown(_fitting(slug, public), lesson if known else "", int(stop) if known else 1)
+    return Shown(_fitting(slug, public), lesson if known else "", int(stop) if known else 1, words)
 
 
 def _fitting(slug: str, public: Mapping[str, str]) -> Link:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+import streamlit as st
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.shell import following, led
 from pages.stores import classes as stored
-from pages.stores import uploads
+from pages.stores import lessons, uploads
 from pages.stores.visit import Visit
 from tests.pages.classroom.helpers import (
     ATTENTION,
@@ -24,11 +27,14 @@ from tests.pages.classroom.helpers import (
     place,
     press,
     there,
+    words,
 )
 from tests.pages.conftest import OpenApp, opened_again, said
 from vitviz.classes.classes import MOST_MEMBERS
 from vitviz.classes.codes import spaced
 from vitviz.classes.database import ClassError
+from vitviz.lessons.checks import Page
+from vitviz.lessons.lesson import Lesson, Link, Stop
 
 
 def test_a_class_is_opened_in_one_click(teacher: AppTest) -> None:
@@ -96,6 +102,36 @@ def test_a_lesson_is_followed_stop_by_stop(teacher: AppTest, open_app: OpenApp) 
     teacher.button(key="lesson.leave").click().run()
     there(learner.run())
     assert learner.session_state["_lesson"] is None
+
+
+def test_a_lesson_of_the_teachers_own_is_read_once_it_is_shown_and_as_long_as_it_is_open(
+    teacher: AppTest, open_app: OpenApp
+) -> None:
+    learner = learns(open_app, teacher)
+    stops = (
+        Stop("First *stop*", Link("patches"), "Words of mine <b>alone</b>.", "Look once.", Page("patches")),
+        Stop("Second stop", Link("patches"), "More words.", "Look twice.", Page("patches")),
+    )
+    lessons.shelf(teacher.session_state["_visit"]).own[lessons.MINE] = Lesson("Ours", stops)
+    teacher.switch_page(PATCHES)
+    teacher.query_params |= {"lesson": lessons.MINE, "stop": "1"}
+    teacher.run()
+    assert "mine" not in words(there(learner.run())) and "does not read your lesson" in words(teacher)
+    press(teacher, "Show your lesson to the class")
+    there(learner.run())
+    panel = [each.value for each in learner.main.markdown]
+    assert "**First \\*stop\\***" in panel and any("mine \\<b" in each for each in panel)
+    assert at(learner) == "patches" and learner.session_state["_lesson"] is None
+    assert "Ours · your teacher's lesson" in words(learner) and "does not read" not in words(teacher)
+    teacher.query_params["stop"] = "2"
+    teacher.run()
+    assert "More words." in words(there(learner.run())) and "mine" not in words(learner)
+    learner.button(key="class.around").click().run()
+    assert "More words." not in words(there(learner.run()))
+    learner.button(key="class.back").click().run()
+    assert "More words." in words(there(learner))
+    teacher.button(key="lesson.leave").click().run()
+    assert "More words." not in words(there(learner.run()))
 
 
 def test_no_link_makes_a_teacher(teacher: AppTest) -> None:
@@ -194,17 +230,40 @@ def test_who_is_in_a_class_that_cannot_be_reached_now_follows_again(
 ) -> None:
     """A page without the class's bar would never have asked again: of a hundred learners two were lost so."""
     learner = learns(open_app, teacher)
+    asked: dict[str, float | None] = {}
+    fragment = st.fragment
+
+    def noted(*given: Any, key: Any = None, run_every: Any = None) -> Any:
+        asked[key] = run_every
+        return fragment(*given, key=key, run_every=run_every)
+
+    monkeypatch.setattr(st, "fragment", noted)
     with monkeypatch.context() as patch:
         patch.setattr(stored.classes().database, "known", busy)
         learner.run()
         assert "busy" in " ".join(each.value for each in learner.caption) and "you follow" in bar(learner)
+        assert asked.pop(led.PULSE)
         late = open_app(PATCHES, **{"class": code_of(teacher)})
         assert "busy" in late.warning[0].value and said(late, "class") == code_of(teacher)
+        assert asked.pop(led.PULSE) == led.AGAIN_S  # who stands at the door knocks
     teacher.switch_page(ATTENTION).run()
     there(learner.run())
     assert at(learner) == "attention" and not learner.exception
     there(late.run())
     assert place(late).follows and at(late) == "attention"
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_knock_runs_the_page_again_and_no_page_for_ever(
+    monkeypatch: pytest.MonkeyPatch, alone: bool
+) -> None:
+    again: list[bool] = []
+    monkeypatch.setattr(
+        led, "get_script_run_ctx", lambda: SimpleNamespace(fragment_ids_this_run=["x"] if alone else [])
+    )
+    monkeypatch.setattr(led.st, "rerun", lambda: again.append(True))
+    led._knock()
+    assert bool(again) == alone
 
 
 def busy(*_: object) -> None:
