@@ -30,7 +30,9 @@ SESSION_FILES = 16
 ALL_BYTES = 1024 * 2**20
 KEPT_S = 300.0  # a file that no page has taken by then was asked for by no page
 MOST_HELD = 300
-MOST_SMALL = 150  # of fewer bytes than LARGE: style sheets and lists come first; captions must not crowd out views
+MOST_SMALL = (
+    150  # of fewer bytes than LARGE: style sheets and lists come first; captions must not crowd out views
+)
 LARGE = 4000
 CLICK_S = 10.0  # a browser on a slow line has the page's next run long before
 MOST_IN_LINE = 8  # runs of one session that wait for a click's end; one more goes on as Streamlit has it
