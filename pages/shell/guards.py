@@ -6,7 +6,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 from weakref import WeakKeyDictionary
 
 from starlette.exceptions import HTTPException
@@ -19,7 +21,11 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils import script_run_context
-from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType, _coalesce_widget_states
+from streamlit.runtime.scriptrunner_utils.script_requests import (
+    RerunData,
+    ScriptRequestType,
+    _coalesce_widget_states,
+)
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
@@ -39,6 +45,7 @@ MOST_IN_LINE = 8  # runs of one session that wait for a click's end; one more go
 _request_rerun = AppSession.request_rerun
 _add_file = MemoryUploadedFileManager.add_file
 _take_values = SafeSessionState.on_script_will_rerun
+_run_script = ScriptRunner._run_script
 _look_for_requests = ScriptRunner._maybe_handle_execution_control_request
 _SWEEPER = "_vitviz_sweeper"  # an upload manager's timer, while it holds files
 _sweeping = threading.Lock()
@@ -68,6 +75,9 @@ def install() -> None:
     request's after those of the one before it. One that takes longer than `CLICK_S` is waited for no longer, and
     `MOST_IN_LINE` requests wait at most: each is a thread.
 
+    A poll may be under way while its page is left, and waits for the next page's run: it said the page before to the
+    browser, which dropped all that the new one had drawn. It runs on the page that stands there now.
+
     A browser holds what is large, so that it is sent once, and says with every request what it holds, by 34 bytes each.
     So it holds 300 such messages at most, of small ones 150, and nothing that a poll brings, which is new each time.
 
@@ -84,6 +94,8 @@ def install() -> None:
         (script_run_context, "populate_hash_if_needed"),
         (SafeSessionState, "on_script_will_rerun"),
         (ScriptRunner, "_maybe_handle_execution_control_request"),
+        (ScriptRunner, "_run_script"),
+        (PagesManager, "current_page_script_hash"),
     ):
         if not hasattr(owner, name):
             raise RuntimeError(f"Streamlit has no {name}: look at pages/shell/guards.py again")
@@ -93,6 +105,7 @@ def install() -> None:
     script_run_context.populate_hash_if_needed = _hold_no_poll  # type: ignore[attr-defined]
     SafeSessionState.on_script_will_rerun = _to_the_end  # type: ignore[method-assign, assignment]
     ScriptRunner._maybe_handle_execution_control_request = _after_callbacks  # type: ignore[method-assign, assignment]
+    ScriptRunner._run_script = _where_it_is  # type: ignore[method-assign, assignment]
     MediaFileManager._remove_orphaned_deferred_callables = _forget_later  # type: ignore[method-assign, assignment]
 
 
@@ -217,6 +230,15 @@ def _after_callbacks(runner: ScriptRunner) -> None:
     """
     if runner._requests._state != ScriptRequestType.CONTINUE and not getattr(_here, "serves", False):
         _look_for_requests(runner)
+
+
+def _where_it_is(runner: ScriptRunner, data: RerunData) -> None:
+    """Runs the script: a page, or a fragment of the page that the session is at by now."""
+    here = runner._pages_manager.current_page_script_hash
+    if data.fragment_id_queue and here and data.page_script_hash != here:
+        address = urlencode(runner._session_state._state.query_params.to_dict())
+        data = replace(data, page_script_hash=here, query_string=address)
+    _run_script(runner, data)
 
 
 def _with_states(client_state: ClientState, states: WidgetStates) -> ClientState:
