@@ -27,6 +27,7 @@ from vitviz.data import own
 from vitviz.data.datasets import default_pictures
 from vitviz.training import retention
 
+_FIRST_S = 10.0  # a disk that is slower than that keeps nobody out
 _DELAY_S = 2.0  # who has waited for the server to start comes at once
 _PERIOD_S = 60.0
 _MODELS = (
@@ -45,7 +46,7 @@ _told: set[str] = set()  # wrong settings of the operator's, said once
 async def lifespan(_app: App) -> AsyncIterator[None]:
     """A server's life: it looks at its first page itself before anybody may come, and is then warmed behind visits."""
     try:
-        await asyncio.to_thread(ahead.first_look)
+        await asyncio.wait_for(asyncio.to_thread(ahead.first_look), _FIRST_S)
     except Exception:  # whoever comes first waits for what the page imports
         logging.getLogger(__name__).warning("the first page could not be looked at in advance", exc_info=True)
     begin()
