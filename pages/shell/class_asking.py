@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 KEY = "class_asked"
 STYLE = """<style>
+.st-key-class_asked { padding-bottom: .6rem; }
 .class-bars { display: grid; grid-template-columns: max-content 1fr max-content; gap: 4px 12px; align-items: center;
   max-width: 640px; font-variant-numeric: tabular-nums; }
 .class-bars span { overflow-wrap: anywhere; max-width: 16rem; }
@@ -87,6 +88,8 @@ def _ask(question: lesson.Question, at: Subject) -> None:
         questions.ask(following.store(), place.code, asked)
     except (ClassError, ValueError) as error:
         st.toast(f"The class is not asked: {plain(str(error))}.", icon=":material/info:")
+    else:  # the button may stand far below
+        st.toast("The class is asked. Its answers come in at the top of the page.", icon=":material/quiz:")
 
 
 # ---------------------------------------------------------------- on every page
@@ -101,6 +104,9 @@ def panel(place: Place) -> None:
     question = questions.now(following.store(), place.code)
     if question is None:
         return
+    if not place.leads and question.stage == "open" and question.number != place.heard:
+        place.heard = question.number  # who has scrolled down does not see it
+        st.toast("Your teacher asks a question, at the top of the page.", icon=":material/quiz:")
     with st.container(key=KEY):
         st.html(STYLE)
         st.markdown(f":material/quiz: **{plain(question.asked.prompt)}**")

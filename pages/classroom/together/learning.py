@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.classroom.together import nickname, teaching, way_in
-from pages.shell import following, page
+from pages.shell import following
 from pages.shell.following import Place
 
 
@@ -20,7 +20,8 @@ def draw(place: Place) -> None:
         st.button(
             "Leave the class", key="class_room.leave", icon=":material/logout:", on_click=following.leave
         )
-    page.caption("Nobody sees which page you look at. 'Look around' lets go of the teacher's page.")
+    # Not page.caption: the glossary's teacher is a model.
+    st.caption("Nobody sees which page you look at. 'Look around' lets go of your teacher's page.")
     teaching.challenged(place)
     with st.expander("Bring somebody in", icon=":material/qr_code_2:"):
         way_in.draw(place.code)

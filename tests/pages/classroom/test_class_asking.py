@@ -36,8 +36,9 @@ def at_stop(teacher: AppTest, number: int) -> AppTest:
 def test_a_class_answers_and_sees_what_is_measured(teacher: AppTest, open_app: OpenApp) -> None:
     first, second = learns(open_app, teacher), learns(open_app, teacher)
     teacher = press(at_stop(teacher, BRANCH), "Ask the class")
-    there(first.run())
-    there(second.run())
+    assert "at the top of the page" in teacher.toast[0].value
+    for app in (first, second):
+        assert "Your teacher asks" in there(app.run()).toast[0].value and not app.run().toast  # once
     number = questions.now(stored.classes(), code_of(teacher)).number  # type: ignore[union-attr]
     for app, option in ((first, 0), (second, 1)):
         assert "Ask the class" not in {button.label for button in app.button}
