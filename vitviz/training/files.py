@@ -32,9 +32,22 @@ def write_status(path: Path, values: dict[str, Any]) -> None:
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object; an empty one where the file is missing or torn."""
+    return json_object(read_whole(path))
+
+
+def read_whole(path: Path) -> bytes:
+    """What a file holds; nothing where it is missing."""
     try:
-        values = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def json_object(data: bytes) -> dict[str, Any]:
+    """The JSON object of a file; an empty one where it holds none."""
+    try:
+        values = json.loads(data)
+    except (ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}
 

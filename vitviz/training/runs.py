@@ -17,11 +17,20 @@ import shutil
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from vitviz.pulse import Pulses
-from vitviz.training.files import append_lines, read_json, read_lines, write_status, write_whole
+from vitviz.training.files import (
+    append_lines,
+    json_object,
+    read_json,
+    read_lines,
+    read_whole,
+    write_status,
+    write_whole,
+)
 from vitviz.training.run_config import MEMBER_NAME, RunConfig, clean_name, config_from_values, values_of
 
 # A trainer beats every 5 s, whatever it does: one that is silent for so long has died.
@@ -75,6 +84,12 @@ class Status:
     def active(self) -> bool:
         """Whether a trainer works on the run or will."""
         return self.state in ("queued", "starting", "running", "paused")
+
+
+@lru_cache(maxsize=64)
+def _config(data: bytes) -> RunConfig:
+    """The config of a file's content: one poll of the lab asks for it eleven times, and its checks were half of it."""
+    return config_from_values(json_object(data))
 
 
 class Run:
@@ -154,9 +169,8 @@ class Run:
         Raises:
             RunError: if config.json is damaged.
         """
-        values = read_json(self.directory / "config.json")
         try:
-            return config_from_values(values)
+            return _config(read_whole(self.directory / "config.json"))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise RunError(f"the run's config cannot be used: {error}") from error
 
