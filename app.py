@@ -35,11 +35,11 @@ def draw() -> None:
     slug = page.url_path or "home"
     body = st.container()
     browser.keep()  # below the page and before it: the frame of all views is then there when the first of them comes
-    with link.kept(), led.by_class(slug):
+    with link.kept(), body, led.by_class(slug):
         lesson.settle(slug)
         with st.sidebar:
             sidebar.draw(slug)
-        with body, lesson_panel.beside(slug):
+        with lesson_panel.beside(slug):
             with damaged.said():
                 page.run()
             foot.draw(slug)

@@ -53,6 +53,8 @@ def test_who_opens_the_link_is_in_and_follows(teacher: AppTest, open_app: OpenAp
     assert at(learner) == "attention" and said(learner, "model") == "preset:vit_digits"
     teacher.run()
     assert "1 follows" in bar(teacher)
+    for app in (teacher, learner):
+        assert app.main.markdown[0].value == bar(app)  # above the page
 
 
 def test_controls_pin_and_picture_follow(teacher: AppTest, open_app: OpenApp) -> None:
