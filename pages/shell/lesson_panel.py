@@ -92,11 +92,11 @@ def _read_along(words: Words) -> None:
     """The stop of a teacher's own lesson, for who follows: to read; its ways are the teacher's."""
     with st.container(key=KEY):
         st.html(STYLE)
-        st.caption(f"{plain(words.lesson)} · your teacher's lesson")
+        st.caption(f"Your teacher's lesson: {plain(words.lesson)}")
         st.progress(words.stop / words.stops, f"Stop {words.stop} of {words.stops}")
         st.markdown(f"**{plain(words.title)}**")
         st.markdown(plain(words.words))
-        st.markdown(f":material/task_alt: {plain(words.task)}")
+        st.markdown(f":material/radio_button_unchecked: {plain(words.task)}")
 
 
 def _fill(rest: DeltaGenerator | None, slug: str) -> None:

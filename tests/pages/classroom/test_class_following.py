@@ -124,7 +124,7 @@ def test_a_lesson_of_the_teachers_own_is_read_once_it_is_shown_and_as_long_as_it
     panel = [each.value for each in learner.main.markdown]
     assert "**First \\*stop\\***" in panel and any("mine \\<b" in each for each in panel)
     assert at(learner) == "patches" and learner.session_state["_lesson"] is None
-    assert "Ours · your teacher's lesson" in words(learner) and "does not read" not in words(teacher)
+    assert "Your teacher's lesson: Ours" in words(learner) and "does not read" not in words(teacher)
     teacher.query_params["stop"] = "2"
     teacher.run()
     assert "More words." in words(there(learner.run())) and "mine" not in words(learner)
