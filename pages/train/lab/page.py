@@ -35,7 +35,7 @@ from vitviz.words import plain, plural
 
 RESET = 1.5  # the page runs again where visits should now poll so many times faster or slower
 STAGE_POLL_S = (
-    0.1  # a poll costs some 15 ms; a browser shows three to four a second (benchmarks/live_updates.md)
+    0.1  # a poll costs some 6 ms; a browser shows seven to eight a second (benchmarks/live_updates.md)
 )
 LIFE_POLL_S = 0.5
 DRAW_POLL_S = 1.0
