@@ -62,7 +62,7 @@ def _collected(
     session: AppSession, sender: ScriptRunner | None, event: ScriptRunnerEvent, **said: Any
 ) -> None:
     """Notes what a run did, in whatever thread; has the server's thread look at once, or in a moment."""
-    bundle: _Bundle = session.__dict__.setdefault(_BUNDLE, _Bundle())
+    bundle: _Bundle = session.__dict__.get(_BUNDLE) or session.__dict__.setdefault(_BUNDLE, _Bundle())
     first = bundle.add((sender, event, said))
     message: ForwardMsg | None = said.get("forward_msg")
     if message is None or message.WhichOneof("type") not in _MAY_WAIT:

@@ -251,6 +251,8 @@ def _with_states(client_state: ClientState, states: WidgetStates) -> ClientState
 def _hold_no_poll(msg: ForwardMsg) -> None:
     """Marks a message as one to hold where it is large, a page's and not one too many; else only what is held."""
     lighter.mark(msg)
+    if not msg.metadata.cacheable:  # nine of ten
+        return
     context = script_run_context.get_script_run_ctx(suppress_warning=True)
     if context is None or msg.hash in context.cached_message_hashes:
         return
