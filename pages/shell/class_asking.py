@@ -28,8 +28,13 @@ if TYPE_CHECKING:
     from vitviz.plots.photo import Photo
 
 KEY = "class_asked"
-STYLE = """<style>
+# Drawn with the bar's: a style sheet that a poll brings takes the place of one that the page has drawn.
+STYLE = """
 .st-key-class_asked { padding-bottom: .6rem; }
+.class-new { position: fixed; z-index: 100; bottom: 1.25rem; left: 50%; transform: translateX(-50%);
+  width: max-content; max-width: calc(100vw - 2rem); padding: .6rem 1rem; border-radius: 8px; pointer-events: none;
+  background: #2457a6; color: #ffffff; animation: class-new 7s forwards; }
+@keyframes class-new { 0%, 85% { opacity: 1; } 100% { opacity: 0; visibility: hidden; } }
 .class-bars { display: grid; grid-template-columns: max-content 1fr max-content; gap: 4px 12px; align-items: center;
   max-width: 640px; font-variant-numeric: tabular-nums; }
 .class-bars span { overflow-wrap: anywhere; max-width: 16rem; }
@@ -38,8 +43,11 @@ STYLE = """<style>
 .class-bars .found + i { background: #d9480f; }
 html[data-vitviz-present] .class-bars { max-width: none; }
 html[data-vitviz-present] .class-bars i { height: 1.6rem; }
-@media (max-width: 640px) { .class-bars span { max-width: 8rem; } }
-</style>"""
+@media (max-width: 640px) {
+  .class-bars span { max-width: 8rem; }
+  .class-new { bottom: 9.5rem; }
+}
+"""
 
 
 # ---------------------------------------------------------------- asking
@@ -88,8 +96,6 @@ def _ask(question: lesson.Question, at: Subject) -> None:
         questions.ask(following.store(), place.code, asked)
     except (ClassError, ValueError) as error:
         st.toast(f"The class is not asked: {plain(str(error))}.", icon=":material/info:")
-    else:  # the button may stand far below
-        st.toast("The class is asked. Its answers come in at the top of the page.", icon=":material/quiz:")
 
 
 # ---------------------------------------------------------------- on every page
@@ -104,14 +110,14 @@ def panel(place: Place) -> None:
     question = questions.now(following.store(), place.code)
     if question is None:
         return
-    if not place.leads and question.stage == "open" and question.number != place.heard:
-        place.heard = question.number  # who has scrolled down does not see it
-        st.toast("Your teacher asks a question, at the top of the page.", icon=":material/quiz:")
     with st.container(key=KEY):
-        st.html(STYLE)
         st.markdown(f":material/quiz: **{plain(question.asked.prompt)}**")
         st.caption(plain(question.asked.about))
         own = _own(place, question)
+        if question.stage == "open" and own is None:
+            who = "The class is asked: its answers come in" if place.leads else "Your teacher asks a question"
+            # For a moment at the foot of the screen: whoever has scrolled down does not see what is above.
+            st.html(f'<div class="class-new" role="status">{who} at the top of the page.</div>')
         if question.stage != "measured" and own is None and not place.leads:
             _form(place, question)
         else:

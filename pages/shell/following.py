@@ -40,7 +40,6 @@ class Place:
     lessons: list[Lesson] = field(default_factory=list)  # one's own whose stops the class reads
     words: Words | None = None  # of the stop that the teacher shows
     trouble: str = ""  # why the class cannot be reached now
-    heard: int = 0  # the number of the question that was said to have come
     answers: dict[int, float] = field(default_factory=dict)  # one's own, by the question's number
 
 

@@ -22,7 +22,7 @@ FOLLOWING_S = 0.7
 AGAIN_S = 3.0  # who could not come in knocks
 AT_FULL_SPEED = 30  # learners; more of them ask less often
 KEPT = "It is then kept on this server's disk, for everyone in the class, as long as the class lasts, and goes with it."
-STYLE = f"""<style>
+STYLE = f"""
 .st-key-{KEY} {{ border: 1px solid rgba(128, 128, 128, .3); border-radius: 8px; padding: .25rem .75rem; }}
 .st-key-{KEY} [data-testid="stHorizontalBlock"] {{ min-height: 2.5rem; }}
 @media (max-width: 640px) {{
@@ -30,7 +30,7 @@ STYLE = f"""<style>
   .st-key-{KEY} [data-testid="stHorizontalBlock"] {{ flex-wrap: nowrap; }}
   .st-key-{KEY} [data-testid="stPageLink-NavLink"] {{ padding: 0 4px; }}
 }}
-</style>"""
+"""
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def _shown(place: Place, slug: str) -> None:
 
 def _draw(bar: object, slug: str) -> None:
     with bar:  # type: ignore[attr-defined]
-        st.html(STYLE)
+        st.html(f"<style>{STYLE}{class_asking.STYLE}</style>")
         place = following.current()
         leads = place is not None and place.leads
         if not leads:

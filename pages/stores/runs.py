@@ -25,7 +25,9 @@ LEASE_S = (
     300.0  # browsers throttle hidden tabs to about one poll a minute, and a lens page does not poll at all
 )
 _TOUCH_S = 5.0
-AT_FULL_SPEED = 4  # visits; of a class of thirty each sees its curves about once a second, and training keeps its time
+AT_FULL_SPEED = (
+    4  # visits; of a class of thirty each sees its curves about once a second, and training keeps its time
+)
 _WATCHING_S = 3.0
 MOST_OF_A_VISIT = 24  # runs that a visit keeps in its table
 
