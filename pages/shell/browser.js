@@ -1,7 +1,8 @@
 // What the browser does on every page: keeps the cookie that names the visit after a reload, explains dotted
-// words, says when the address has changed, presents.
+// words, says in words what Plotly draws, says when the address has changed, presents.
 
 import { watchAddress } from './address.js';
+import { tellingFigures } from './figures.js';
 import { presenting } from './present.js';
 import { colour, explaining } from './terms.js';
 
@@ -21,6 +22,7 @@ export default function browser() {
   if (!window[HEARD]) {
     window[HEARD] = true;
     explaining();
+    tellingFigures();
   }
   watchAddress();
   presenting();

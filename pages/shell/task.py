@@ -22,6 +22,6 @@ def draw(dataset: str) -> None:
     st.image(
         [np.broadcast_to(one, (*one.shape[:2], 3)).repeat(scale, 0).repeat(scale, 1) for one in shown],
         caption=list(data.classes[:MOST]),
-        alt=[f"A test picture of {name}" for name in data.classes[:MOST]],
+        alt=[f"A test picture whose answer is {name}" for name in data.classes[:MOST]],
         width=_PX,
     )

@@ -3,7 +3,7 @@
 
 import { dot, levels, line, niceStep, spread, stroke, upwards } from './kit/axes.js';
 import { canvas, el, live, tooltip } from './kit/dom.js';
-import { gridNavigation } from './kit/grid.js';
+import { gridNavigation, nameLines } from './kit/grid.js';
 
 const PLOT = { left: 44, top: 8, bottom: 40 };
 const ROW = 46;
@@ -94,6 +94,8 @@ class Race {
     ctx.fillText(`chance ${this.percent(header.chance, 0)}`, x1 - 8, chance + 12);
     const ends = header.racers.map((racer, i) => this.drawCurve(ctx, area, racer, i)).filter(Boolean);
     this.nameEnds(ctx, area, ends);
+    const told = this.valuesAt(header.epochs).join(', ');
+    nameLines(this.curves.node, `Accuracy over epochs: ${told || header.waiting}`);
     if (!ends.length) {
       ctx.fillStyle = colors.muted;
       ctx.textAlign = 'center';

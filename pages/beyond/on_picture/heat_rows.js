@@ -15,9 +15,9 @@ function source({ kind, array, low, high }, arrays) {
   return heat(data, shape[0], shape[1], kind === 'signed' ? DIVERGING_LUT : SEQUENTIAL_LUT, low, high);
 }
 
-function tile(parent, told, arrays, side) {
+function tile(parent, told, column, arrays, side) {
   const box = el(parent, 'figure', { class: 'hr-tile' });
-  const view = canvas(box, { role: 'img', 'aria-label': told.words });
+  const view = canvas(box, { role: 'img', 'aria-label': `${column}: ${told.words}` });
   blit(view.size(side, side), source(told, arrays), 0, 0, side, side);
   el(box, 'figcaption', {}, told.words).style.width = `${side}px`;
 }
@@ -39,7 +39,7 @@ export default function heatRows({ root }) {
       const name = el(line, 'div', { class: 'hr-name' });
       el(name, 'b', {}, row.title);
       el(name, 'div', { class: 'vv-muted' }, row.note);
-      for (const told of row.tiles) tile(line, told, arrays, side);
+      row.tiles.forEach((told, i) => tile(line, told, header.heads[i], arrays, side));
     }
   };
 }

@@ -86,7 +86,7 @@ class SwinStepper extends Windows {
       return { kind, head, map: canvas(box), note: el(box, 'div', { class: 'sw-note', 'data-role': kind }) };
     });
     const row = el(right, 'div', { class: 'sw-matrix' });
-    this.matrix = canvas(row, { class: 'sw-cross' });
+    this.matrix = canvas(row, { class: 'sw-cross', role: 'img' });
     const beside = el(row, 'div');
     this.matrixHead = el(beside, 'div', { class: 'sw-head' });
     this.matrixNote = el(beside, 'div', { class: 'sw-note sw-lines', 'data-role': 'matrix' });

@@ -97,6 +97,8 @@ export function drawMatrix(view) {
     view.isShifted() ? `${counted(view.masked(w))} of ${counted(n * n)} pairs masked` : 'no mask: a regular block',
     `the marked row is patch ${view.active() + 1}`,
   ].join('\n');
+  const told = `${view.matrixHead.textContent}: ${view.matrixNote.textContent.replaceAll('\n', '; ')}`;
+  view.matrix.node.setAttribute('aria-label', told);
   view.key.replaceChildren();
   const entries = view.attending()
     ? [['query', 'weight'], ...(view.leaking ? [['leak', 'leaked weight']] : [])]

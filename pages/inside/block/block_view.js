@@ -9,6 +9,9 @@ import { gridNavigation } from '../../views/kit/grid.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT, accentLut, headColor } from '../../views/kit/ramp.js';
 
+/** A part of a step, as it is called. */
+const titled = (step, part) => [step.title, step.labels[part]].filter(Boolean).join(' ');
+
 class BlockView {
   constructor({ root, trigger }) {
     this.root = root;
@@ -55,7 +58,7 @@ class BlockView {
     for (let i = 0; i < channels; i++) top = Math.max(top, Math.abs(data[from + i]));
     blit(node.getContext('2d'), heat(data, 1, channels, DIVERGING_LUT, -top, top, from), 0, 0, channels, 1);
     gridNavigation(node, {
-      label: `${step.title} ${step.labels[part]}: ${channels} ${step.names.length ? 'classes' : 'channels'}`,
+      label: `${titled(step, part)}: ${channels} ${step.names.length ? 'classes' : 'channels'}`,
       rows: () => 1,
       cols: () => channels,
       hover: (i, event) => {
@@ -91,7 +94,7 @@ class BlockView {
     this.drawKeys(frame, values.subarray(prefix.length), signed, top);
     if (token >= prefix.length) mark(el(frame, 'div', { class: 'bl-mark' }), grid, token - prefix.length);
     gridNavigation(frame, {
-      label: `${step.title} ${step.labels[part]}, head ${head}`,
+      label: `${titled(step, part)}, head ${head}`,
       rows: () => rows,
       cols: () => cols,
       hover: (i, event) => {

@@ -2,8 +2,9 @@
 
 import { dot, levels, line, niceStep, upwards } from '../../views/kit/axes.js';
 import { rampImage } from '../../views/kit/ramp.js';
-import { canvas, el, live } from '../../views/kit/dom.js';
+import { button, canvas, el, live } from '../../views/kit/dom.js';
 import { animate } from '../../views/kit/motion.js';
+import { player } from '../../views/kit/player.js';
 import { blit, heat } from '../../views/kit/pixels.js';
 import { percent } from '../../views/kit/words.js';
 import { SEQUENTIAL_LUT, headColor } from '../../views/kit/ramp.js';
@@ -49,12 +50,7 @@ class HeadDistance {
 
   buildTime() {
     this.time = el(this.root, 'div', { class: 'hd-time' });
-    this.play = el(
-      this.time,
-      'button',
-      { type: 'button', class: 'hd-play', 'aria-label': 'Play through training' },
-      '▶',
-    );
+    this.play = button(this.time, '', null, { class: 'hd-play' });
     this.slider = el(this.time, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Training step' });
     this.stepText = el(this.time, 'output', { class: 'hd-step' });
     this.say = live(this.root);
@@ -67,7 +63,6 @@ class HeadDistance {
     this.picked = { series: 0, layer: 0, head: 0 };
     this.stopMotion = () => {};
     this.dots = [];
-    this.playing = 0;
     this.message = null;
   }
 
@@ -106,16 +101,15 @@ class HeadDistance {
       this.pause();
       this.show(+this.slider.value, 200);
     };
-    this.play.onclick = () => {
-      if (this.playing) return this.pause();
-      this.play.textContent = '❚❚';
-      this.play.setAttribute('aria-label', 'Pause');
-      if (this.step === this.shape()[0] - 1) this.show(0, 0);
-      this.playing = setInterval(
-        () => (this.step < this.shape()[0] - 1 ? this.show(this.step + 1, 450) : this.pause()),
-        500,
-      );
-    };
+    this.player = player(this.play, {
+      at: () => this.step,
+      last: () => this.shape()[0] - 1,
+      dwell: 50,
+      first: 500,
+      faces: { play: ['▶', 'Play through training'], pause: ['❚❚', 'Pause'] },
+      rewind: () => this.show(0, 0),
+      step: (to, done) => this.show(to, 450, done),
+    });
     this.onUnmount(() => {
       this.pause();
       this.stopMotion();
@@ -304,23 +298,22 @@ class HeadDistance {
     }
   }
 
-  show(target, ms) {
+  show(target, ms, done) {
     this.stopMotion();
     const from = this.place;
-    this.stopMotion = animate(ms, (t) => {
-      this.place = t === 1 ? target : from + (target - from) * t;
-      this.draw();
-    });
     this.step = target;
     this.slider.value = String(target);
     this.stepText.textContent = `step ${this.now.header.steps[target].toLocaleString('en')}`;
+    this.slider.setAttribute('aria-valuetext', this.stepText.textContent);
+    const frame = (t) => {
+      this.place = t === 1 ? target : from + (target - from) * t;
+      this.draw();
+    };
+    this.stopMotion = animate(ms, frame, done);
   }
 
   pause() {
-    clearInterval(this.playing);
-    this.playing = 0;
-    this.play.textContent = '▶';
-    this.play.setAttribute('aria-label', 'Play through training');
+    this.player.stop();
   }
 
   update(next) {

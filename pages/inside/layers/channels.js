@@ -44,7 +44,9 @@ class Channels {
   }
 
   tile(patches, channel, picture, t) {
-    const said = [channel.names[t], `response ${channel.values[t].toFixed(2)}`].filter(Boolean).join(', ');
+    const said = [channel.names[t] && `class ${channel.names[t]}`, `response ${channel.values[t].toFixed(2)}`]
+      .filter(Boolean)
+      .join(', ');
     const node = button(patches, '', () => this.trigger('open', picture), {
       class: 'lc-tile',
       'aria-label': `${said}: show this picture`,

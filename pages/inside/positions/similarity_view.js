@@ -220,7 +220,7 @@ class SimilarityView extends Tables {
       width: this.scale.wanted,
       words: [word(lo), word((lo + hi) / 2), `${unit} ${word(hi)}`],
       colors: this.now.colors,
-      label: `Colour scale: ${unit} from ${lo} to ${hi}${stretched ? '' : ', white at zero'}`,
+      label: `Colour scale: ${unit} from ${word(lo)} to ${word(hi)}${stretched ? '' : ', white at zero'}`,
     });
   }
 

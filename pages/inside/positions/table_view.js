@@ -6,6 +6,7 @@ import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+import { counted } from '../../views/kit/words.js';
 
 const AXIS = 34;
 const STRIP = 68;
@@ -188,7 +189,7 @@ class TableView {
     ctx.fillRect(AXIS + k * w - 1, y(all[k]) - 3, Math.max(4, w + 2), 6);
     this.strip.node.setAttribute(
       'aria-label',
-      `Wavelengths from ${number(10 ** low)} to ${number(10 ** high)} positions`,
+      `Wavelengths from ${number(10 ** low)} to ${counted(Math.round(10 ** high))} positions`,
     );
   }
 

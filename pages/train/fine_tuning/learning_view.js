@@ -2,7 +2,7 @@
 
 import { dot, levels, line, niceStep, spread, stroke, upwards } from '../../views/kit/axes.js';
 import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
+import { gridNavigation, nameLines } from '../../views/kit/grid.js';
 
 const PLOT = { left: 52, top: 12, bottom: 40 };
 const SHARES = [0, 0.25, 0.5, 0.75, 1];
@@ -92,7 +92,7 @@ class Learning {
     }
     this.nameEnds(ctx, header.groups.map((group, i) => this.drawGroup(ctx, group, i)).filter(Boolean), y0, y1);
     const told = this.epochs.length ? this.valuesAt(this.epochs.at(-1)).join(', ') : header.waiting;
-    this.curves.node.setAttribute('aria-label', `Accuracy over epochs: ${told}`);
+    nameLines(this.curves.node, `Accuracy over epochs: ${told}`);
   }
 
   drawEpochs(ctx, x1, y1) {

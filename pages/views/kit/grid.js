@@ -44,6 +44,12 @@ export function nameGrid(node, label) {
   node.setAttribute('aria-label', `${label}. Arrow keys move, Enter pins.`);
 }
 
+/** The same of lines over a common axis, whose cells are the places along it. */
+export function nameLines(node, label) {
+  node.setAttribute('aria-roledescription', 'lines');
+  node.setAttribute('aria-label', `${label}. Arrow keys read values.`);
+}
+
 function describe(node, label) {
   node.tabIndex = 0;
   node.setAttribute('role', 'application');

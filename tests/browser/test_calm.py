@@ -1,0 +1,58 @@
+"""Nothing moves by itself where the visitor asks for no motion; what can be played goes from station to station."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Page]
+# Of every part of every view: how long its changes of style take.
+SLOW = """() => {
+  const found = [];
+  const walk = (root) => {
+    for (const node of root.querySelectorAll('*')) {
+      const { transitionDuration, animationName } = getComputedStyle(node);
+      const inView = node.closest('.vv[data-component]');
+      if (inView && (/[1-9]/.test(transitionDuration) || animationName !== 'none')) found.push(node.className);
+      if (node.shadowRoot) walk(node.shadowRoot);
+    }
+  };
+  walk(document);
+  return found;
+}"""
+
+
+def film(page: Page) -> tuple[object, object]:
+    """The button that plays the lab's recording, and the slider of its moment."""
+    view = page.locator('[data-component="life"]')
+    return view.locator("button", has_text="play").or_(
+        view.locator("button", has_text="pause")
+    ), view.locator(".life-track")
+
+
+@pytest.mark.parametrize("calm", [False, True])
+def test_a_recording_plays_by_itself_for_who_wants_motion(visit: Visit, calm: bool) -> None:
+    page = visit("live_lab", reduced_motion="reduce" if calm else "no-preference")
+    play, track = film(page)
+    expect(play).to_have_text("play" if calm else "pause")
+    last = track.get_attribute("max")
+    assert (
+        track.input_value() == last
+    ) == calm  # all of it stands there; or it has begun at its first moment
+    if calm:
+        assert page.evaluate(SLOW) == []
+        play.click()
+        expect(track).not_to_have_value(last)
+        expect(play).to_have_text("pause")
+
+
+@pytest.mark.parametrize("calm", [False, True])
+def test_the_map_fades_for_who_wants_motion(visit: Visit, calm: bool) -> None:
+    page = visit("", reduced_motion="reduce" if calm else "no-preference")
+    assert bool(page.evaluate(SLOW)) == (not calm)
+    expect(page.get_by_role("button", name="Play one token's journey")).to_be_visible(visible=not calm)
+    page.get_by_role("button", name="Next station").click()
+    expect(page.locator('[data-component="map"] .mp-said')).not_to_be_empty()

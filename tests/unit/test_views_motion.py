@@ -1,0 +1,38 @@
+"""Who wants no motion gets none: what moves goes through the kit, which asks, and style sheets ask, too."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+PAGES = Path(__file__).resolve().parents[2] / "pages"
+MOVES = re.compile(r"\b(?:requestAnimationFrame|setInterval)\(|\.animate\(|behavior: 'smooth'")
+MAY = {
+    "motion.js": "the kit's own, which asks",
+    "explorer.js": "draws once in the next frame, however often it was asked to",
+    "map.js": "draws once in the next frame, however often it was asked to",
+}
+ASKED = re.compile(r"@media \(prefers-reduced-motion: no-preference\) \{(?:[^{}]*\{[^{}]*\})*\s*\}")
+STYLED = re.compile(r"\b(?:transition|animation|scroll-behavior)[\w-]*\s*:")
+
+
+def test_what_moves_goes_through_the_kit() -> None:
+    moving = {path.name for path in PAGES.rglob("*.js") if MOVES.search(path.read_text("utf-8"))}
+    assert moving == MAY.keys()
+
+
+def test_style_sheets_move_only_for_who_wants_motion() -> None:
+    files = [*PAGES.rglob("*.css"), *PAGES.rglob("*.py"), *PAGES.rglob("*.js")]
+    found = {path.name for path in files if moves(path.read_text("utf-8"))}
+    assert found == set()
+
+
+def moves(style: str) -> bool:
+    """Whether a style moves something without asking."""
+    return STYLED.search(ASKED.sub("", style)) is not None
+
+
+def test_a_style_that_moves_is_seen() -> None:
+    moving = ".a {\n  transition: width 1s;\n}\n"
+    asked = f"@media (prefers-reduced-motion: no-preference) {{\n{moving}}}\n"
+    assert moves(moving) and moves(asked + moving) and not moves(asked)
