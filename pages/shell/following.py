@@ -17,7 +17,8 @@ from vitviz.classes.shown import CLASS, LESSON, Words, shown
 from vitviz.lessons.lesson import Lesson
 
 SLUG = "class_room"  # the class's own page, where nobody is led from
-OVER = "That class is over, or there is none of this code."
+OVER = "The class is over."
+NONE = "That class is over, or there is none of this code."
 TOO_MANY = "Too many codes that are none; try again in five minutes."
 _NAME = "class.name"  # of a visit's notes: its nickname
 _OWN_LESSONS = frozenset({lessons.OPENED, lessons.MINE})
@@ -84,7 +85,7 @@ def come(said: str) -> Place | None:
     room = None if code is None else store().look(code)
     if room is None:
         classes.tried_wrong(here)
-        _leave(OVER)
+        _leave(NONE)
         return None
     place = Place(room.code, room.teacher == here.owner, member(room.code, here.token))
     st.session_state[state.CLASS] = place

@@ -191,7 +191,7 @@ def test_wrong_codes_are_said_and_too_many_have_to_wait(open_app: OpenApp) -> No
     press(app, "Join")
     assert "five minutes" in app.warning[0].value
     app = open_app(PATCHES, **{"class": "<script>"})
-    assert [each.value for each in app.warning] == [following.OVER]
+    assert [each.value for each in app.warning] == [following.NONE]
 
 
 def test_the_operator_may_ask_for_a_code(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
