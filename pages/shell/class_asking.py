@@ -33,7 +33,11 @@ STYLE = """
 .st-key-class_asked { padding-bottom: .6rem; }
 .class-new { position: fixed; z-index: 100; bottom: 1.25rem; left: 50%; transform: translateX(-50%);
   width: max-content; max-width: calc(100vw - 2rem); padding: .6rem 1rem; border-radius: 8px; pointer-events: none;
-  background: #2457a6; color: #ffffff; animation: class-new 7s forwards; }
+  background: #2457a6; color: #ffffff; }
+.class-asked { display: none; }
+@media (prefers-reduced-motion: no-preference) {
+  .class-new { display: block; animation: class-new 7s forwards; }
+}
 @keyframes class-new { 0%, 85% { opacity: 1; } 100% { opacity: 0; visibility: hidden; } }
 .class-bars { display: grid; grid-template-columns: max-content 1fr max-content; gap: 4px 12px; align-items: center;
   max-width: 640px; font-variant-numeric: tabular-nums; }
@@ -116,8 +120,10 @@ def panel(place: Place) -> None:
         own = _own(place, question)
         if question.stage == "open" and own is None:
             who = "The class is asked: its answers come in" if place.leads else "Your teacher asks a question"
-            # For a moment at the foot of the screen: whoever has scrolled down does not see what is above.
-            st.html(f'<div class="class-new" role="status">{who} at the top of the page.</div>')
+            kind = "class-new class-asked" if place.leads else "class-new"
+            # For a moment at the foot of the screen: whoever has scrolled down does not see what is above. Where
+            # nothing may move it stays until there is an answer, and a teacher sees none.
+            st.html(f'<div class="{kind}" role="status">{who} at the top of the page.</div>')
         if question.stage != "measured" and own is None and not place.leads:
             _form(place, question)
         else:

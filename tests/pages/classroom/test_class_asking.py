@@ -35,7 +35,7 @@ def at_stop(teacher: AppTest, number: int) -> AppTest:
 
 def notice(app: AppTest) -> str:
     """What stands at the foot of the screen for a moment."""
-    return "".join(each.proto.body for each in app.get("html") if 'class="class-new"' in each.proto.body)
+    return "".join(each.proto.body for each in app.get("html") if 'class="class-new' in each.proto.body)
 
 
 def test_a_class_answers_and_sees_what_is_measured(teacher: AppTest, open_app: OpenApp) -> None:
