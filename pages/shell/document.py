@@ -39,7 +39,7 @@ EVERYWHERE = (
     "Slider",
 )
 _IMPORT = re.compile(r"""\b(?:from|import)\s*["'](\.{1,2}/[^"']+\.js)["']""")
-_VIEW = re.compile(r"^from pages\.views(?:\.(\w+))? import (.+)$", re.MULTILINE)
+_VIEW = re.compile(r"^from pages\.views(?:\.(\w+))? import (.+)", re.MULTILINE)
 
 
 def routes() -> list[Route]:
