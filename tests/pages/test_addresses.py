@@ -1,4 +1,8 @@
-"""Links that people keep: twenty full addresses, as the app wrote them before its pages moved."""
+"""Links that people keep: twenty full addresses, as the app wrote them before its pages moved, and what they open.
+
+Where a picture is meant to change: `python -m pytest -n 0 --store-pictures tests/pages/test_addresses.py` writes
+first_pictures.json anew; read its diff.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,46 @@ import pytest
 
 from pages.shell import registry
 from tests.pages.conftest import OpenApp
+from tests.pages.first_picture import first_picture, same
 
 KEPT: list[dict[str, Any]] = json.loads(Path(__file__).with_name("addresses.json").read_text("utf-8"))
+IDS = [f"{i}-{kept['page']}" for i, kept in enumerate(KEPT)]
+PICTURES = Path(__file__).with_name("first_pictures.json")
 
 
-@pytest.mark.parametrize("kept", KEPT, ids=[f"{i}-{kept['page']}" for i, kept in enumerate(KEPT)])
-def test_an_old_link_says_what_it_said(open_app: OpenApp, kept: dict[str, Any]) -> None:
+def stored() -> dict[str, Any]:
+    """The first picture of each address, by its id."""
+    found: dict[str, Any] = json.loads(PICTURES.read_text("utf-8")) if PICTURES.exists() else {}
+    return found
+
+
+@pytest.mark.parametrize("which", IDS)
+def test_an_old_link_says_what_it_said_and_opens_the_same_picture(
+    open_app: OpenApp, which: str, request: pytest.FixtureRequest
+) -> None:
+    kept = KEPT[IDS.index(which)]
     app = open_app(registry.BY_SLUG[kept["page"]].path, **kept["query"])
     assert app.title[0].value == kept["title"]
     said = {key: value[0] if isinstance(value, list) else value for key, value in app.query_params.items()}
     assert {key: said.get(key) for key in kept["query"]} == kept["query"]
+    picture = json.loads(json.dumps(first_picture(app)))
+    if request.config.option.store_pictures:
+        lines = [
+            f" {json.dumps(name)}: {json.dumps(told)}" for name, told in {**stored(), which: picture}.items()
+        ]
+        PICTURES.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+    assert same(stored().get(which), picture), f"{which} opens another picture: {json.dumps(picture)}"
+
+
+@pytest.mark.parametrize("change", [{"image": "digits:4"}, {"pin": "0.300,0.300", "block.layer": "2"}])
+def test_another_picture_or_layer_is_seen(open_app: OpenApp, change: dict[str, str]) -> None:
+    which = "12-block"
+    app = open_app(registry.BY_SLUG["block"].path, **{**KEPT[IDS.index(which)]["query"], **change})
+    assert not same(stored()[which], first_picture(app))
+
+
+def test_no_two_of_them_are_taken_for_one() -> None:
+    told = stored()
+    assert set(told) == set(IDS)
+    alike = {(a, b) for a in told for b in told if a < b and same(told[a], told[b])}
+    assert not alike

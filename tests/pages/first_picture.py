@@ -1,0 +1,60 @@
+"""A page's first picture in few numbers: enough to tell it from another one, blind to words and to rounding."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from tests.messages import body, unpack
+
+PARTS = 6  # an array is told by the mean size of its values in so many equal parts: a basis has no signs of its own
+ROUNDING = 0.01  # of the largest of them: processors add in another order
+Told = dict[str, Any]
+
+
+def first_picture(app: AppTest) -> Told:
+    """The arrays that the first view is sent; without one a Plotly figure's; without that what the form says."""
+    for part in app.main.get("bidi_component"):
+        arrays = unpack(body(part.proto.bytes))[1] if part.proto.bytes else {}
+        if arrays:
+            return {part.proto.id.rpartition("-")[2]: {name: told(array) for name, array in arrays.items()}}
+    for part in app.main.get("plotly_chart"):
+        traces = json.loads(part.proto.spec)["data"]
+        return {part.proto.id.rpartition("-")[2]: {str(i): traced(trace) for i, trace in enumerate(traces)}}
+    forms = (app.main.selectbox, app.main.number_input, app.main.button_group)
+    return {"form": {widget.label: widget.value for form in forms for widget in form}}
+
+
+def told(array: np.ndarray[Any, Any]) -> Told:
+    """Shape and mean sizes of an array; of an encoded photo, whose bytes are its encoder's, of the picture."""
+    if array.ndim == 1 and array.tobytes()[:4] in (b"\x89PNG", b"RIFF", b"\xff\xd8\xff\xe0"):
+        with Image.open(io.BytesIO(array.tobytes())) as image:
+            array = np.asarray(image.convert("RGB"))
+    parts = np.array_split(np.abs(np.nan_to_num(array.astype(np.float64))).reshape(-1), PARTS)
+    return {"shape": list(array.shape), "means": [float(f"{part.mean():.4g}") for part in parts if part.size]}
+
+
+def traced(trace: dict[str, Any]) -> Told:
+    """The heights of a Plotly trace."""
+    heights = trace["y"]
+    if isinstance(heights, dict):
+        heights = np.frombuffer(base64.b64decode(heights["bdata"]), heights["dtype"])
+    return told(np.asarray(heights, np.float64))
+
+
+def same(kept: Any, now: Any) -> bool:
+    """Whether two pictures, as `first_picture` tells them, are one but for rounding."""
+    if isinstance(kept, dict) and isinstance(now, dict) and kept.keys() == now.keys():
+        if "means" not in kept:
+            return all(same(value, now[name]) for name, value in kept.items())
+        of = ROUNDING * max(kept["means"], default=0.0)
+        return bool(
+            kept["shape"] == now["shape"] and np.allclose(kept["means"], now["means"], rtol=0, atol=of)
+        )
+    return bool(kept == now)
