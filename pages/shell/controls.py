@@ -107,6 +107,13 @@ def _hold(key: str, limits: object) -> None:
         st.session_state[key] = st.session_state[key]
 
 
+def _renamed(key: str, chosen: object, name: str) -> None:
+    """Says a list's option anew where it is called otherwise than before: a browser keeps the name that was chosen."""
+    before, state.held(state.LIMITS)[key] = state.held(state.LIMITS).get(key, ()), (chosen, name)
+    if not behind.closed() and before[:1] == (chosen,) and before[1] != name:
+        st.session_state[key] = st.session_state[key]
+
+
 def settle_choice(key: str, options: Sequence[T], default: T | None = None) -> T:
     """The option that a choice must start from, put into the session: link, else widget, else kept, else default."""
     if not options:
@@ -145,6 +152,7 @@ def select(
 ) -> T:
     """A list of options to choose one from; the default is the first."""
     start = settle_choice(key, options, default)
+    _renamed(key, start, format_func(start))
     return _said(
         key,
         start,

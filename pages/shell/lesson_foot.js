@@ -26,7 +26,7 @@ export default function lessonFoot({ root, trigger, onUnmount }) {
   presenting();
   const row = el(root, 'div', { class: 'lf' });
   button(row, 'Present', toggle, { class: 'lf-present' });
-  el(row, 'span', { class: 'vv-muted' }, 'P: large type; arrow keys: back, next; Escape: leave');
+  el(row, 'span', { class: 'vv-muted' }, 'P: large type · ← → or Page Up, Page Down: stops · Escape: leave');
   let header = null;
   let timer = 0;
   const look = () => {

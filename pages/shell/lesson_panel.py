@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.shell import asking, following, lesson, nouns, registry, terms
+from pages.shell import asking, following, lesson, lesson_nouns, nouns, registry, terms
 from pages.shell.lesson import Open
 from pages.shell.lesson_foot import foot
 from pages.stores import lessons
@@ -113,6 +113,7 @@ def _panel(slug: str) -> None:
     if now is None:
         return
     _task(now)
+    lesson_nouns.draw(now)
     if now.stop.question is not None and slug == now.stop.link.slug:
         _question(now)
     _ways(now, slug)

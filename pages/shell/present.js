@@ -1,4 +1,5 @@
 // Presenting: large type, no sidebar, arrow keys through the stops of a lesson. P begins and ends it, Escape ends it.
+// Page Up and Page Down, which a presenter's remote sends, go through the stops wherever the focus is.
 
 import { growing } from '../views/kit/grow.js';
 
@@ -7,6 +8,7 @@ const KEPT = 'vitviz.present';
 const READY = Symbol.for('vitviz.present');
 const WRITES = 'input:not([type="radio"], [type="checkbox"]), textarea, select, [contenteditable="true"]';
 const MOVES = `${WRITES}, input, canvas, [role="slider"], [role="radio"], [role="listbox"], [role="grid"], [role="application"]`;
+const REMOTE = { PageDown: 'next', PageUp: 'back' };
 const STYLE = `
 html[data-vitviz-present] { font-size: clamp(18px, 1.4vw, 30px) !important; }
 html[data-vitviz-present] [data-testid="stSidebar"],
@@ -51,7 +53,10 @@ function onKey(event) {
   if (event.key.toLowerCase() === 'p' && !node?.matches(WRITES)) toggle();
   else if (!on) return;
   else if (event.key === 'Escape') present(false);
-  else if (node?.matches(MOVES)) return;
+  else if (event.key in REMOTE && !node?.matches(WRITES)) {
+    event.preventDefault();
+    go(REMOTE[event.key]);
+  } else if (node?.matches(MOVES)) return;
   else if (event.key === 'ArrowRight') go('next');
   else if (event.key === 'ArrowLeft') go('back');
 }

@@ -84,7 +84,8 @@ class Maps {
     const [rows, cols] = header.grid;
     const patches = rows * cols;
     this.build(header.titles.length);
-    this.box.style.setProperty('--am-min', `${header.titles.length > 4 ? 120 : 168}px`);
+    const four = header.titles.length === 4 && message.width >= 640;
+    this.box.style.setProperty('--am-min', `${header.titles.length > 4 ? 120 : four ? 136 : 168}px`);
     this.box.classList.toggle('am-grey', header.grey);
     this.box.classList.toggle('am-smooth', header.smooth);
     const table = accentLut(colors.query);

@@ -48,3 +48,20 @@ def test_one_of_two_groups_is_chosen(open_app):
     assert [app.segmented_control(key=f"attention.view._{row}").value for row in (0, 1)] == [None, "ablate"]
     assert app.session_state["_kept"]["attention.view"] == "ablate"
     assert any("Paint patches out" in caption.value for caption in app.main.caption)
+
+
+def test_a_list_says_anew_what_its_option_is_called_now() -> None:
+    """A browser keeps the name under which an option was chosen until the server says it again."""
+
+    def script() -> None:
+        import streamlit as st
+
+        from pages.shell import controls
+
+        name = "ship" if st.session_state.get("times", 0) < 2 else "cat"
+        st.session_state["times"] = st.session_state.get("times", 0) + 1
+        controls.select("p.a", "A", ("top", "other"), format_func=lambda one: f"{one}: {name}")
+
+    app = AppTest.from_function(script).run()
+    assert not app.run().selectbox[0].proto.set_value  # nothing has changed: a visitor's hand is left alone
+    assert app.run().selectbox[0].proto.set_value and app.selectbox[0].proto.raw_value == "top: cat"

@@ -164,6 +164,25 @@ def test_a_slider_is_no_guess_until_it_is_moved(open_app: OpenApp) -> None:
     assert next(button for button in app.button if str(button.key).endswith(".measure")).disabled
 
 
+def test_the_step_and_the_picture_that_a_stop_asks_for_stand_in_its_panel(open_app: OpenApp) -> None:
+    """On a phone and while presenting there is no sidebar to reach for."""
+    stops = SHIPPED[FIRST].stops
+    number = next(i for i, stop in enumerate(stops, 1) if isinstance(stop.check, Step))
+    app, _ = opened(open_app, FIRST, number)
+    assert not done(app) and said(app)["step"] != "0"
+    app.session_state["lesson.step"] = {"step": 17}  # no step of this model
+    app.run()
+    assert not done(app) and said(app)["step"] == stops[number - 1].link.values["step"]
+    app.session_state["lesson.step"] = {"step": 0}
+    app.run()
+    assert done(app) and said(app)["step"] == "0"
+    number = next(i for i, stop in enumerate(stops, 1) if isinstance(stop.check, Picture))
+    app, stop = opened(open_app, FIRST, number)
+    name, _, index = stop.link.values["image"].partition(":")
+    app.button(key="lesson.picture").click().run()
+    assert done(app) and said(app)["image"] == f"{name}:{int(index) + 1}"
+
+
 def test_a_bare_link_opens_the_stop(open_app: OpenApp) -> None:
     app = open_app(lesson=FIRST, stop="8")
     stop = SHIPPED[FIRST].stops[7]

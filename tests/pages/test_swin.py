@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.beyond.swin import stepper
 from tests.messages import body
+from tests.pages.conftest import ROOT
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import SwinConfig, TrainConfig
 from vitviz.models.presets import GREY_32
@@ -268,3 +270,19 @@ def test_the_cost_s_slopes_are_over_tokens(open_app: OpenApp) -> None:
     )
     assert slopes is not None
     assert 1.9 < float(slopes[1]) <= 2 and float(slopes[2]) == 1
+
+
+def test_a_link_says_where_the_steps_and_the_travelling_begin(open_app: OpenApp) -> None:
+    link = {"model": "preset:swin_digits", "image": "digits:3"}
+    assert payload(open_app(PAGE, **link), STEPPER)[0]["begin"] == 0
+    app = open_app(PAGE, **link, swin__stage="mask")
+    assert stepper.STAGES[payload(app, STEPPER)[0]["begin"]] == "mask" and said(app, "swin.stage") == "mask"
+    app = open_app(PAGE, **link, swin__view="travel", swin__blocks="7")
+    assert payload(app, REACH)[0]["begin"] == 7
+    app = open_app(PAGE, **link, swin__stage="nowhere")
+    assert payload(app, STEPPER)[0]["begin"] == 0
+
+
+def test_the_stages_of_a_link_are_those_of_the_view() -> None:
+    poses = (ROOT / "pages/beyond/swin/swin_stepper_poses.js").read_text("utf-8")
+    assert re.findall(r"key: '(\w+)'", poses) == list(stepper.STAGES)

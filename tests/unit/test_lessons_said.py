@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from pages.shell import registry
+from pages.stores import lessons
 from vitviz.checkpoint_header import read_header
 from vitviz.experiments.result import Made, Result
 from vitviz.lessons import of_convolutions, of_experiments, of_weights
@@ -110,3 +112,15 @@ def test_a_shipped_model_s_accuracy_is_read_off_its_file(tmp_path: Path) -> None
     assert of_weights.Accuracy("no_such_model").why_not(at)
     with pytest.raises(ValueError, match="the name of a shipped checkpoint"):
         of_weights.Accuracy("../runs/x")
+
+
+def test_the_picture_that_proves_a_count_of_blocks_stands_at_it() -> None:
+    stops = [stop for found in lessons.shipped(registry.BY_SLUG).values() for stop in found.stops]
+    asked = [
+        (stop.question.measure, dict(stop.question.proof))
+        for stop in stops
+        if stop.question is not None and isinstance(stop.question.measure, BlocksToReach)
+    ]
+    assert asked
+    for measure, proof in asked:
+        assert proof["swin.blocks"] == f"{measure.measured(AT).value:g}"

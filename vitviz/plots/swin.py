@@ -20,7 +20,7 @@ Hops = tuple[
 ]  # a note, and (output, input) blocks until the input can have reached the output
 
 
-def stepper(shown: PictureArray, found: Layout, attended: Attended, pin: int) -> bytes:
+def stepper(shown: PictureArray, found: Layout, attended: Attended, pin: int, begin: int = 0) -> bytes:
     """The stepper: windows, roll, region ids, masks and attention of one grid.
 
     Args:
@@ -28,6 +28,7 @@ def stepper(shown: PictureArray, found: Layout, attended: Attended, pin: int) ->
         found: its windows.
         attended: who looks at whom in them.
         pin: index of the chosen patch.
+        begin: the stage that it goes to first, from 0.
 
     Raises:
         ValueError: if there is no such patch.
@@ -35,7 +36,14 @@ def stepper(shown: PictureArray, found: Layout, attended: Attended, pin: int) ->
     rows, cols = found.grid
     if not 0 <= pin < rows * cols:
         raise ValueError(f"pin must lie below {rows * cols}, received {pin}")
-    header = {"rows": rows, "cols": cols, "window": found.window, "shift": found.shift, "pin": pin}
+    header = {
+        "rows": rows,
+        "cols": cols,
+        "window": found.window,
+        "shift": found.shift,
+        "pin": pin,
+        "begin": begin,
+    }
     return pack(
         header,
         shown=shown,
@@ -49,7 +57,7 @@ def stepper(shown: PictureArray, found: Layout, attended: Attended, pin: int) ->
     )
 
 
-def reach(shown: PictureArray, grid: Pair, hops: Mapping[str, Hops], pin: int) -> bytes:
+def reach(shown: PictureArray, grid: Pair, hops: Mapping[str, Hops], pin: int, begin: int = 1) -> bytes:
     """Travelling information: one panel per kind of model, all on one grid.
 
     Args:
@@ -57,6 +65,7 @@ def reach(shown: PictureArray, grid: Pair, hops: Mapping[str, Hops], pin: int) -
         grid: (rows, cols).
         hops: by title.
         pin: index of the chosen patch.
+        begin: the blocks that it goes to first.
     """
     tables = np.stack([table for _, table in hops.values()])
     blocks = int(tables[tables != NEVER].max())
@@ -65,6 +74,7 @@ def reach(shown: PictureArray, grid: Pair, hops: Mapping[str, Hops], pin: int) -
         "cols": grid[1],
         "pin": pin,
         "blocks": max(blocks, 1),
+        "begin": begin,
         "panels": [{"title": title, "note": note} for title, (note, _) in hops.items()],
     }
     return pack(header, shown=shown, hops=tables.astype(np.uint8))

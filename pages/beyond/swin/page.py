@@ -29,7 +29,11 @@ class Choice(controls.Chosen, page="swin"):
 entry = registry.BY_SLUG["swin"]
 page.header(entry.title, entry.question)
 controls.hold(
-    grid.Choice, measured.Choice, attention.Choice, bias.Choice, hierarchy.Choice, cost.Choice, cost.Clock
+    *(grid.Choice, stepper.Begin, travel.Begin, measured.Choice, attention.Choice),
+    bias.Choice,
+    hierarchy.Choice,
+    cost.Choice,
+    cost.Clock,
 )
 sections.choose(Choice.key("view"), VIEWS)()
 with st.container(horizontal=True):

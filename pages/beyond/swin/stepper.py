@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from pages.beyond.swin import grid, subject, views
-from pages.shell import nouns, page
+from pages.shell import controls, nouns, page
 from vitviz import windows
 from vitviz.analysis import windows as analysis
 from vitviz.lessons import of_formulas
@@ -18,6 +19,17 @@ from vitviz.tables import columns_of
 from vitviz.words import percent
 
 KEY = "swin.stepper"
+STAGES = (
+    "tokens",
+    "partition",
+    "roll",
+    "ids",
+    "again",
+    "mask",
+    "attention",
+    "reverse",
+    "unroll",
+)  # of its view
 
 MATHEMATICS = r"""
 $$
@@ -46,13 +58,23 @@ ASKS = (
 )
 
 
+@dataclass(frozen=True)
+class Begin(controls.Chosen, page="swin"):
+    """The stage at which a link lets the picture begin; a visitor walks on in the picture itself."""
+
+    stage: str
+
+
 def draw() -> None:
     """Controls, the picture step by step, its caption, the drawers."""
     chosen = grid.read()
     found = analysis.layout((chosen.grid, chosen.grid), chosen.window, chosen.shift)
     shown = subject.picture()
     attended = analysis.attend(shown, found)
-    payload = plots.stepper(shown, found, attended, nouns.current().pin.cell(found.grid))
+    stage = controls.settle_choice(Begin.key("stage"), STAGES)
+    controls.keep(Begin.key("stage"), stage)
+    pin = nouns.current().pin.cell(found.grid)
+    payload = plots.stepper(shown, found, attended, pin, begin=STAGES.index(stage))
     views.stepper(payload, key=KEY, on_change=partial(subject.keep_pin, KEY))
     page.caption(describe(found, attended.leak))
     page.drawers(

@@ -323,7 +323,7 @@ class SwinBias {
         this.now.arrays.table.data.reduce((m, v) => Math.max(m, Math.abs(v)), 0),
       );
     }
-    const across = width >= 760 ? 4 : width >= 480 ? 2 : 1;
+    const across = width >= 640 ? 4 : width >= 480 ? 2 : 1;
     const unit = Math.min(300, Math.floor((width - 24 * (across - 1)) / across));
     Object.assign(this.size, { window: Math.min(unit, 192), table: unit, matrix: unit });
     this.drawScale();

@@ -137,7 +137,7 @@ class SwinGradient {
     if (fresh) this.image = picture(this.now.arrays.shown);
     const total = this.now.header.blocks.length;
     while (this.tiles.length < total) this.add(this.tiles.length);
-    const across = this.now.width >= 760 ? Math.min(6, Math.max(4, total)) : 2;
+    const across = this.now.width >= 640 ? Math.min(6, Math.max(4, total)) : 2;
     const side = Math.floor((this.now.width - 16 * (across - 1)) / across);
     this.tiles.forEach((self, b) => {
       self.box.style.display = b < total ? '' : 'none';

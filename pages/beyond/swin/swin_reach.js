@@ -1,5 +1,5 @@
 // Light one patch and step through the blocks: where can its information be, with and without the shift?
-// header: {rows, cols, pin, blocks, panels: [{title, note}]}
+// header: {rows, cols, pin, blocks, begin, panels: [{title, note}]}
 // arrays: shown (S, S, 3) uint8; hops (panels, output, input) uint8: blocks until the input can have reached the output
 
 import { dot, frame, lattice, levels, line, stroke } from '../../views/kit/axes.js';
@@ -16,7 +16,7 @@ const STEP_MS = 1000;
 class SwinReach {
   constructor({ root, trigger, onUnmount }) {
     Object.assign(this, { root, trigger, now: null, image: null, panels: [] });
-    Object.assign(this, { block: 1, grown: 1, hover: -1, pinned: 0, forward: true, stop: () => {} });
+    Object.assign(this, { block: 1, grown: 1, begun: 1, hover: -1, pinned: 0, forward: true, stop: () => {} });
     this.drive = el(root, 'div', { class: 'vv-row' });
     this.buildDrive();
     this.grid = el(root, 'div', { class: 'sw-panels' });
@@ -61,6 +61,10 @@ class SwinReach {
   rest() {
     this.stop();
     if (this.now) this.grown = this.block;
+  }
+
+  shown() {
+    return this.panels.slice(0, this.now.header.panels.length);
   }
 
   count() {
@@ -166,7 +170,7 @@ class SwinReach {
   }
 
   drawAll() {
-    this.panels.forEach((_, k) => this.drawPanel(k));
+    this.shown().forEach((_, k) => this.drawPanel(k));
     this.drawChart();
     this.counted.textContent =
       this.block === 0 ? 'before block 1' : `after ${this.block} block${this.block > 1 ? 's' : ''}`;
@@ -176,7 +180,9 @@ class SwinReach {
     this.out.setAttribute('aria-pressed', String(this.forward));
     this.into.setAttribute('aria-pressed', String(!this.forward));
     this.root.dataset.block = String(this.block);
-    this.root.dataset.reached = this.panels.map((_, k) => this.reached(k, this.block)).join(' ');
+    this.root.dataset.reached = this.shown()
+      .map((_, k) => this.reached(k, this.block))
+      .join(' ');
   }
 
   go(target, done = () => {}) {
@@ -192,7 +198,9 @@ class SwinReach {
       },
       () => {
         this.say(
-          `${this.counted.textContent}: ${this.panels.map((p, k) => `${this.now.header.panels[k].title} ${p.note.textContent}`).join('; ')}`,
+          `${this.counted.textContent}: ${this.shown()
+            .map((p, k) => `${this.now.header.panels[k].title} ${p.note.textContent}`)
+            .join('; ')}`,
         );
         done();
       },
@@ -251,16 +259,19 @@ class SwinReach {
       this.hover = -1;
       this.block = this.grown = Math.min(this.block, header.blocks);
     }
+    this.panels.forEach(({ box }, k) => (box.hidden = k >= header.panels.length));
     this.scrub.max = header.blocks;
-    const across = width >= 760 ? 4 : 2;
+    const across = width >= 640 ? 4 : 2;
     const side = Math.floor((width - 16 * (across - 1)) / across);
-    this.panels.forEach((self, k) => {
+    this.shown().forEach((self, k) => {
       self.side = side;
       self.box.style.width = `${side}px`;
       self.head.textContent = header.panels[k].title;
       self.why.textContent = header.panels[k].note;
     });
     this.drawAll();
+    if (header.begin !== this.begun) this.go(header.begin);
+    this.begun = header.begin;
   }
 }
 

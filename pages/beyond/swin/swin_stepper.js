@@ -1,5 +1,5 @@
 // One pair of Swin blocks, step by step: patches stay themselves (their picture, their number) while windows roll.
-// header: {rows, cols, window, shift, pin}
+// header: {rows, cols, window, shift, pin, begin}
 // arrays: shown (S, S, 3) uint8; ids (rows, cols) uint8; plain, index (windows, M M) int32;
 //         allowed (windows, M M, M M) uint8; attn, unmasked the same, float32; leak (patches) float32
 
@@ -25,7 +25,7 @@ class SwinStepper extends Windows {
     super();
     Object.assign(this, { root, trigger, now: null, hover: -1, pinned: 0 });
     // Where it stands between the stages, and where it is heading (null: nowhere, between two).
-    Object.assign(this, { at: 0, goal: 0, stop: () => {}, dragging: false, leaking: false });
+    Object.assign(this, { at: 0, goal: 0, begun: 0, stop: () => {}, dragging: false, leaking: false });
     // What is made once a message: sizes, pictures of the patches, of the windows' matrices, slots, masked pairs.
     Object.assign(this, { side: 0, tile: null, sheet: null, tinted: null, slots: null, shut: null, frames: 0 });
     this.matrices = new Map();
@@ -318,7 +318,7 @@ class SwinStepper extends Windows {
     const fresh = this.now?.arrays !== message.arrays;
     this.now = message;
     const { header, width } = this.now;
-    const wide = width >= 760;
+    const wide = width >= 640;
     this.layout.classList.toggle('sw-wide', wide);
     this.matrices.clear();
     if (fresh) {
@@ -334,6 +334,8 @@ class SwinStepper extends Windows {
     this.left.style.width = `${this.side}px`;
     paint(this);
     this.drawAll();
+    if (header.begin !== this.begun) this.go(header.begin);
+    this.begun = header.begin;
   }
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
 import streamlit as st
 
 from pages.beyond.swin import grid, measured, subject, views
-from pages.shell import nouns, page
+from pages.shell import controls, nouns, page
 from vitviz.analysis import reachability
 from vitviz.analysis import windows as analysis
 from vitviz.lessons import of_formulas
@@ -20,6 +21,7 @@ from vitviz.words import plural
 
 KEY = "swin.reach"
 BLOCKS = 8  # a corner of 16 x 16 patches reaches the whole picture after 7 with windows of 4
+SHIFTED, UNSHIFTED = "Swin, shifted", "Swin, never shifted"
 CNN_RADIUS = 2  # two 3 x 3 convolutions, as in a residual block
 
 MATHEMATICS = r"""
@@ -52,18 +54,26 @@ ASKS = (
 )
 
 
+@dataclass(frozen=True)
+class Begin(controls.Chosen, page="swin"):
+    """After how many blocks a link lets the pictures begin; a visitor goes on in the pictures themselves."""
+
+    blocks: int
+
+
 @lru_cache(maxsize=32)
 def tables(chosen: grid.Choice) -> dict[str, Hops]:
-    """By title, the hops of the four kinds of block on one grid."""
+    """By title, the hops of the kinds of block on one grid: without a shift there is one kind of Swin."""
     side, tokens = (chosen.grid, chosen.grid), chosen.grid**2
     found = analysis.layout(side, chosen.window, chosen.shift)
     plain = reachability.window_links(found.plain, None, tokens)
     shifted = reachability.window_links(found.index, found.mask, tokens)
     every = np.ones((tokens, tokens), bool)
     near = reachability.convolution_links(side, CNN_RADIUS)
-    kinds = {
-        "Swin, shifted": (f"windows of {chosen.window}, shift {chosen.shift}", plain, shifted),
-        "Swin, never shifted": (f"windows of {chosen.window}", plain, plain),
+    cut = f"windows of {chosen.window}"
+    kinds = {SHIFTED: (f"{cut}, shift {chosen.shift}", plain, shifted)} if chosen.shift else {}
+    kinds |= {
+        UNSHIFTED: (cut, plain, plain),
         "ViT": ("global attention", every, every),
         "CNN": ("two 3 × 3 convolutions a block", near, near),
     }
@@ -78,7 +88,9 @@ def draw() -> None:
     chosen = grid.read()
     side, hops = (chosen.grid, chosen.grid), tables(chosen)
     pin = nouns.current().pin.cell(side)
-    payload = plots.reach(subject.picture(), side, hops, pin)
+    blocks = controls.settle_choice(Begin.key("blocks"), tuple(range(BLOCKS + 1)), 1)
+    controls.keep(Begin.key("blocks"), blocks)
+    payload = plots.reach(subject.picture(), side, hops, pin, begin=blocks)
     views.reach(payload, key=KEY, on_change=partial(subject.keep_pin, KEY))
     page.caption(describe(hops, pin, chosen.shift))
     st.subheader("Measured: the gradient of one output token", anchor=False)
@@ -103,8 +115,5 @@ def describe(hops: dict[str, Hops], pin: int, shift: int) -> str:
 
     text = f"From patch {pin + 1}, information reaches {full('ViT')} of a ViT and {full('CNN')} of the CNN."
     if not shift:
-        return text + f" With a shift of 0 it stays in its window: {full('Swin, shifted')}."
-    return (
-        text
-        + f" Windows that shift reach {full('Swin, shifted')}; windows that never shift: {full('Swin, never shifted')}."
-    )
+        return text + f" With a shift of 0 it stays in its window: {full(UNSHIFTED)}."
+    return text + f" Windows that shift reach {full(SHIFTED)}; windows that never shift: {full(UNSHIFTED)}."

@@ -225,7 +225,7 @@ class Matrix {
     const fresh = this.now?.arrays !== message.arrays;
     this.now = message;
     const { header, colors, width } = message;
-    this.root.classList.toggle('mx-narrow', width < 700);
+    this.root.classList.toggle('mx-narrow', width < 640);
     if (fresh) {
       this.read(message);
       this.build(message);

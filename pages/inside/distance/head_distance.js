@@ -149,7 +149,7 @@ class HeadDistance {
   draw() {
     if (!this.now) return;
     const beside = Math.round(this.now.width * 0.66);
-    const narrow = this.now.width - beside - GAP < LEAST_SIDE; // what stands beside the plot would wrap below it
+    const narrow = this.now.width - beside - GAP - 1 < LEAST_SIDE; // what stands beside the plot would wrap below it
     const width = narrow ? this.now.width : beside;
     const height = narrow ? 320 : 400;
     const ctx = this.plot.size(width, height);
@@ -161,7 +161,7 @@ class HeadDistance {
       for (let layer = 0; layer < layers; layer++)
         for (let head = 0; head < heads; head++) this.drawHead(ctx, area, s, layer, head);
     for (const { label, value } of this.now.header.lines) this.nameLine(ctx, area, label, area.y(value));
-    this.inspect(narrow ? Math.min(this.now.width, 280) : this.now.width - width - GAP);
+    this.inspect(narrow ? Math.min(this.now.width, 280) : this.now.width - width - GAP - 1);
   }
 
   areaOf(width, height) {

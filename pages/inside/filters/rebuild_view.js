@@ -285,7 +285,7 @@ class RebuildView {
         self.node.style.display = b < count ? '' : 'none';
       });
     }
-    const across = this.now.width >= 720 ? count + 1 : 2;
+    const across = this.now.width >= 640 ? count + 1 : 2;
     const size = Math.min(grown(280), Math.floor((this.now.width - 24 * (across - 1)) / across));
     for (const self of [this.original, ...this.boxes]) {
       self.size = size;

@@ -272,7 +272,7 @@ class TilesView {
     this.left.style.width = `${leftWidth}px`;
     this.right.style.width = `${rightWidth}px`;
     this.right.wanted = rightWidth;
-    const across = this.now.width >= 720 && count > 1 ? 2 : 1;
+    const across = this.now.width >= 640 && count > 1 ? 2 : 1;
     const column = Math.floor((leftWidth - 24 * (across - 1)) / across);
     this.area.style.gridTemplateColumns = `repeat(${across}, ${column}px)`;
     this.sheets.forEach((sheet, s) => {

@@ -7,7 +7,7 @@ import { coverOnce, photo } from '../../views/kit/photo.js';
 import { cellAt, centreOf, mark, pinOf, tokenOfPin } from '../../views/kit/place.js';
 import { tokenName } from '../../views/kit/words.js';
 
-const NARROW_PX = 720;
+const NARROW_PX = 640;
 
 /** One picture with the cells of one layer over it, and marks for the pin and for the place under the pointer. */
 function frame(parent) {

@@ -77,7 +77,7 @@ class PatchesPuzzle {
     const fresh = this.now?.arrays !== message.arrays;
     this.now = message;
     const count = message.header.bars.length;
-    this.side = message.width >= 720 ? grown(count > 2 ? 224 : 280) : Math.min(320, message.width);
+    this.side = message.width >= 640 ? grown(count > 2 ? 224 : 280) : Math.min(320, message.width);
     if (fresh) this.take(message.arrays);
     this.stop();
     if (this.map.width !== this.side) this.map.size(this.side, this.side); // what it leaves is the bars' room

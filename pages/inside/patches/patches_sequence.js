@@ -219,8 +219,8 @@ class PatchesSequence {
     this.parts.forEach((part, i) => {
       part.shape.textContent = `${shape}${i ? '' : extra}, within ±${this.number(this.tops[i])}`;
     });
-    this.box.width = Math.floor(this.now.width >= 720 ? (this.now.width - 48) / 3 : this.now.width);
-    this.box.height = this.now.width >= 720 ? Math.max(200, Math.min(400, T * 6)) : 200;
+    this.box.width = Math.floor(this.now.width >= 640 ? (this.now.width - 49) / 3 : this.now.width);
+    this.box.height = this.now.width >= 640 ? Math.max(200, Math.min(400, T * 6)) : 200;
     this.draw();
     this.drawScale();
   }

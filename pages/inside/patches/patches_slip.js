@@ -115,7 +115,7 @@ class PatchesSlip {
     }
     this.now = message;
     this.side = Math.floor(
-      this.now.width >= 720 ? Math.min(320, (this.now.width - 48) / 3) : Math.min(320, this.now.width),
+      this.now.width >= 640 ? Math.min(320, (this.now.width - 49) / 3) : Math.min(320, this.now.width),
     );
     this.draw();
   }

@@ -335,7 +335,7 @@ class PatchesStage {
   }
 
   layOut({ header, width }) {
-    const wide = width >= 760;
+    const wide = width >= 640;
     const left = wide ? Math.min(grown(480), Math.floor((width - 32) * 0.47)) : width;
     const right = wide ? width - left - 32 : width;
     this.layout.classList.toggle('pt-wide', wide);

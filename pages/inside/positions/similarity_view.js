@@ -13,6 +13,7 @@ import { Tables, valueText } from './similarity_tables.js';
 const GUTTER = 2;
 const HEADINGS = 18;
 const GAP = 24;
+const EDGE = 4; // what a frame around the last tile needs
 const FRAME_MS = 420;
 
 class SimilarityView extends Tables {
@@ -107,7 +108,7 @@ class SimilarityView extends Tables {
     const { map, tile } = this.mosaics[p];
     const [rows, cols] = this.panels()[p].grid;
     const pitch = tile + GUTTER;
-    const ctx = map.size(pitch * cols - GUTTER + HEADINGS, pitch * rows - GUTTER + HEADINGS);
+    const ctx = map.size(pitch * cols - GUTTER + HEADINGS + EDGE, pitch * rows - GUTTER + HEADINGS + EDGE);
     const image = this.imageOf(p);
     this.drawHeadings(ctx, rows, cols, pitch, tile);
     ctx.imageSmoothingEnabled = false;
@@ -357,18 +358,21 @@ class SimilarityView extends Tables {
 
   layOut(width) {
     const shown = this.panels().length;
-    const wide = width >= 720;
-    const columns = wide ? shown + (shown > 1 ? 1 : 0.5) : 1;
+    const pairs = shown > 1;
+    const wide = width >= (pairs ? 720 : 640);
+    // Two stand side by side also beside a lesson, the enlarged map below them; on a phone one below the other.
+    const columns = wide ? shown + (pairs ? 1 : 0.5) : pairs && width >= 520 ? 2 : 1;
     const column = Math.floor((width - 1 - GAP * (Math.ceil(columns) - 1)) / columns);
     this.mosaics.forEach((m, p) => {
       m.box.style.display = p < shown ? '' : 'none';
       if (p >= shown) return;
       const cols = this.panels()[p].grid[1];
-      m.tile = Math.max(3, Math.floor((Math.min(column, grown(560)) - HEADINGS - GUTTER * (cols - 1)) / cols));
-      m.box.style.width = `${wide ? column : width}px`;
+      m.tile = Math.max(3, Math.floor((Math.min(column, grown(560)) - HEADINGS - EDGE - GUTTER * (cols - 1)) / cols));
+      m.box.style.width = `${columns > 1 ? column : width}px`;
     });
     const { lens } = this;
-    lens.width = wide ? (shown > 1 ? column : Math.min(width - column - GAP - 1, grown(420))) : width;
+    const beside = Math.min(width - column - GAP - 1, grown(420));
+    lens.width = wide && !pairs ? beside : columns > 1 ? column : width;
     lens.box.style.width = `${lens.width}px`;
     this.left.style.width = `${wide ? width - lens.width - GAP - 1 : width}px`;
     this.right.style.width = `${lens.width}px`;

@@ -261,7 +261,7 @@ class TableView {
     const fresh = this.now?.arrays !== message.arrays;
     this.now = message;
     if (fresh) this.take(message);
-    const wide = message.width >= 720;
+    const wide = message.width >= 640;
     const rightWidth = wide ? Math.floor((message.width - 24) / 3) : message.width;
     const width = wide ? message.width - rightWidth - 25 : message.width; // 25: the root's width may be a fraction less
     const height = Math.round(Math.min(392, Math.max(160, (this.N() * (width - AXIS)) / this.D())));

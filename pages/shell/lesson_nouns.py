@@ -1,0 +1,44 @@
+"""The step or the picture in a lesson's panel, where a stop asks for it: on a phone and while presenting there is no
+sidebar to reach for.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.shell import follow, link, nouns
+from pages.shell.lesson import Open
+from pages.stores import cached, catalogue
+from pages.views.register import register
+from vitviz.lessons.checks import Picture, Step
+from vitviz.plots.blob import pack
+
+_step_view = register(__file__, "lesson_step")
+
+
+def draw(now: Open) -> None:
+    """The control that the stop asks for, if it is the sidebar's; what is chosen becomes the sidebar's own."""
+    if isinstance(now.stop.check, Step):
+        _step()
+    elif isinstance(now.stop.check, Picture):
+        _picture()
+
+
+def _step() -> None:
+    model, step = nouns.choice(), nouns.current().step
+    if len(model.steps) == 1 or follow.follows(model):
+        return
+    payload = pack({"steps": list(model.steps), "at": model.steps.index(step)})
+    said = _step_view(payload, key="lesson.step", triggers=("step",)).step
+    if said in model.steps and said != step:  # what a browser says is checked
+        link.want("step", str(said))
+        st.rerun()
+
+
+def _picture() -> None:
+    name, _, index = nouns.current().image.partition(":")
+    if name not in catalogue.datasets():
+        return
+    if st.button("Next picture of the set", icon=":material/skip_next:", key="lesson.picture"):
+        nouns.set_image(f"{name}:{(int(index) + 1) % cached.examples(name)}")
+        st.rerun()
