@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.shell import class_asking, link, nouns
 from pages.shell.drag import drag, said_key
-from pages.stores import visit
+from pages.stores import lessons, visit
 from pages.stores.lessons import Answer
 from vitviz.lessons.kinds import Choose, Drag, Kind, Measured
 from vitviz.lessons.lesson import Question
@@ -19,7 +19,6 @@ from vitviz.words import plain
 if TYPE_CHECKING:
     from pages.shell.subject import Subject
 
-_NOTE = "asked"  # of a visit's notes: answers to pages' own questions, by key
 Keep = Callable[[Answer | None], None]
 
 
@@ -75,12 +74,14 @@ def ask(question: Question, key: str, at: Subject | None = None) -> None:
         at: the model, step and picture that are asked; the sidebar's where none is given.
     """
     at = _at_hand() if at is None else at
-    asked = visit.current().notes.setdefault(_NOTE, {})
-    assert isinstance(asked, dict)
+    asked = lessons.asked(visit.current())
     answer = asked.get(key)
 
     def keep(new: Answer | None) -> None:
-        asked[key] = new
+        if new is None:
+            asked.pop(key, None)
+        else:
+            asked[key] = new
 
     draw(question, key, answer if answer is not None and answer.where == _where(at) else None, keep, at)
 

@@ -9,7 +9,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import streamlit as st
 
-from pages.shell import controls, link, page
+from pages.shell import controls, link, page, state
+from pages.stores import lessons, visit
+from pages.stores.lessons import Answer
 
 SHOWN = "shown"  # no guess: only the answer
 
@@ -31,7 +33,9 @@ def first(
         ask(key, prompt, options)
         return False
     if guess in options:
-        page.say(judge(guess))
+        verdict = judge(guess)
+        page.say(verdict)
+        keep(f"{key} {question}", prompt, options[guess], verdict)
     return True
 
 
@@ -72,6 +76,12 @@ def _take(key: str, row: str) -> None:
     said = st.session_state[row]
     if said is not None:
         controls.set_value(key, said)
+
+
+def keep(key: str, prompt: str, guessed: str, measured: str) -> None:
+    """Puts what this page asked among the visit's answers; another answer to the same question takes its place."""
+    slug = st.session_state.get(state.PAGE)
+    lessons.asked(visit.current())[f"{slug}.{key}"] = Answer(0.0, prompt, guessed, measured, measured, "")
 
 
 def again(key: str) -> None:

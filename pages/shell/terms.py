@@ -7,7 +7,7 @@ reached by keys and moves nothing; terms.js opens it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -20,6 +20,7 @@ from vitviz import glossary
 from vitviz.glossary import Term
 from vitviz.words import FOREIGN, as_it_is
 
+_BY_WORD = {term.word: term for term in glossary.TERMS}
 ADDRESS = "#word-"  # of a dotted word's link, before the word's slug
 _CLOSED = re.compile(  # where no word is dotted
     rf"""```.*?``` | `[^`\n]*`                      # code
@@ -89,12 +90,23 @@ def write(text: str) -> None:
 
 def write_others(slug: str) -> None:
     """The words that a page is about and that have not stood on it yet, in a line."""
+    seen = _now().words
+    new = [term.word for term in glossary.TERMS if term.page == slug and term.word not in seen]
+    write_line("Words of this page", {word: word for word in new})
+
+
+def write_line(title: str, said: Mapping[str, str]) -> None:
+    """Words in a line, each dotted whether it has stood on the page before or not; none: nothing.
+
+    Args:
+        said: how the page writes each, and the glossary's word for it.
+    """
     here = _now().settle()
-    new = [term for term in glossary.TERMS if term.page == slug and term.word not in _now().words]
-    if new:
-        _now().words |= {term.word: here for term in new}
-        line = " · ".join(_dotted(term.word, term) for term in new)
-        st.markdown(f":small[:gray[Words of this page: {line}]]")
+    found = {form: _BY_WORD[word] for form, word in said.items()}
+    _now().words |= {word: here for word in said.values()}
+    if found:
+        line = " · ".join(_dotted(form, term) for form, term in found.items())
+        st.markdown(f":small[:gray[{title}: {line}]]")
 
 
 def with_terms(

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, damaged, lesson, link, nouns, page, registry, still
+from pages.shell import controls, damaged, lesson, link, nouns, page, registry, still, terms
 from pages.shell.registry import PageEntry
 from pages.start import answers, beside
 from pages.start.one_map import OneMap
-from pages.start.words import MATHEMATICS
+from pages.start.words import MATHEMATICS, OF_PARTS
 from pages.stores import lessons, visit
 from vitviz.models.abilities import abilities
 from vitviz.plots.blob import opened, unpacked
@@ -53,8 +53,13 @@ def draw() -> None:
 
 
 def caption(message: bytes) -> None:
-    """What the whole way comes to, and whether it is right."""
+    """The words that the map writes, explained where one points at them; what the whole way comes to."""
     header, _ = opened(message)
+    kinds = dict.fromkeys(part["id"].partition(".")[0] for part in header["parts"])
+    words = {form: word for kind in kinds for form, word in OF_PARTS.get(kind, {}).items()}
+    if "dist" in header["prefix"]:
+        words["[DIST]"] = "[DIST]"
+    terms.write_line("The words of this map", words)
     page.caption(
         f"{plain(header['caption'])} Press Play to follow one patch; point at a part to see what feeds it; click to"
         " open it."

@@ -2,6 +2,25 @@
 
 from __future__ import annotations
 
+OF_PARTS = {
+    "patches": {"patch": "patch"},
+    "stem": {"hybrid": "hybrid"},
+    "embed": {"token": "token", "E": "E"},
+    "prefix": {"[CLS]": "[CLS]"},
+    "positions": {"positions": "position embedding"},
+    "block": {
+        "layer": "block",
+        "attention": "attention",
+        "value": "value",
+        "MLP": "MLP",
+        "stream": "residual stream",
+    },
+    "merge": {"merging": "patch merging"},
+    "norm": {"LN": "LayerNorm"},
+    "head": {"head": "classification head", "logit": "logit"},
+}
+"""By the kind of a map's part: the words that it writes, and what the glossary calls them."""
+
 MATHEMATICS = r"""
 **ViT** (Dosovitskiy et al. 2021, eq. 1 to 4): N patches $x_p^i$ of P²C values become tokens of D values; L layers
 add to them; the class is read from the first one.

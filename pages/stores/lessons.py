@@ -24,7 +24,7 @@ ORDER = (
 )  # of the shipped ones; others follow by name
 OPENED, MINE = "opened", "mine"  # names of a visit's own
 CLASS = "class."  # before the name of a file in the operator's folder
-_NOTE = "lessons"  # of a visit's notes: its Shelf
+_NOTE, _ASKED = "lessons", "asked"  # of a visit's notes: its Shelf, and its answers to pages' own questions
 _MOST = 60  # files of a folder
 _STEM = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -63,6 +63,13 @@ def shelf(visit: Visit) -> Shelf:
     """The visit's; it survives a reload of the page."""
     found = visit.notes.setdefault(_NOTE, Shelf())
     assert isinstance(found, Shelf)
+    return found
+
+
+def asked(visit: Visit) -> dict[str, Answer]:
+    """The visit's answers to pages' own questions, by key ('block.asks.0'); those in lessons are in its progress."""
+    found = visit.notes.setdefault(_ASKED, {})
+    assert isinstance(found, dict)
     return found
 
 

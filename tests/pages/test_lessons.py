@@ -264,10 +264,27 @@ def test_what_was_answered_is_taken_away_and_nothing_else(open_app: OpenApp, fil
     guess(app, stop)
     app.switch_page(registry.BY_SLUG["lessons"].path).run()
     head, *rows = csv.reader(io.StringIO(made(files["What I answered (CSV)"]).decode()))
-    assert head == ["lesson", "stop", "question", "guess", "measured", "asked of"]
+    assert head == ["lesson or page", "stop", "question", "guess", "measured", "asked of"]
     assert stop.question is not None and len(rows) == 1
     title = SHIPPED[FIRST].title
     assert rows[0][:5] == [title, "2", stop.question.prompt, "0 patches", "256 patches"]
+
+
+def test_what_a_page_asked_itself_is_taken_away_too(open_app: OpenApp, files: Files) -> None:
+    """In a drawer, and above a picture; a guess that is taken back is no answer."""
+    app = open_app("pages/inside/patches/page.py", model="preset:vit_digits", image="digits:0")
+    app.session_state["patches.drawer.asks"] = True
+    app.run()
+    next(node for node in app.main.slider if node.label == "Your guess").set_value(4.0).run()
+    next(node for node in app.button if str(node.key).endswith("asks.0.measure")).click().run()
+    app.switch_page(registry.BY_SLUG["data"].path)
+    app.query_params["data.guess"] = "vit"
+    app.run()
+    app.switch_page(registry.BY_SLUG["lessons"].path).run()
+    _, *rows = csv.reader(io.StringIO(made(files["What I answered (CSV)"]).decode()))
+    assert [row[:2] for row in rows] == [["Patches and embedding", ""], ["How much data?", ""]]
+    assert rows[1][2].endswith("alone, which model is best?") and rows[1][3] == "ViT"
+    assert rows[1][4].startswith("You said ViT: ")
 
 
 def test_a_lesson_of_the_operators_folder_is_opened_by_its_link(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.shell import registry
-from pages.stores import catalogue, uploads
+from pages.stores import catalogue, own_sets, uploads
 from pages.stores.visit import Visit
 from tests.pages.conftest import OpenApp, opened_again
 from vitviz.config import TrainConfig
@@ -260,3 +261,27 @@ def test_a_file_s_size_is_that_of_the_upright_picture() -> None:
     Image.new("RGB", (60, 20)).save(buffer, "JPEG", exif=exif)
     assert picture_size(buffer.getvalue()) == (60, 20)
     assert picture_size(png(size=(64, 40))) == (40, 64)
+
+
+@pytest.mark.parametrize("colour", [(200, 30, 30), (90, 90, 90)])
+def test_a_zip_in_colour_on_a_grey_body_is_offered_one_of_photos(
+    open_app: OpenApp, colour: tuple[int, int, int]
+) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in ("a", "b"):
+            for number in range(8):
+                one = tuple(part + 2 * number + ord(name) % 2 for part in colour)  # no copies
+                archive.writestr(f"{name}/{number}.png", png(one, (32, 32)))
+    app = open_app("pages/train/fine_tuning/page.py", model=GREY)
+    note = own_sets.keep(app.session_state["_visit"], file.getvalue(), "mine", 32)
+    app.query_params["fine_tuning.dataset"] = note.name
+    app.run()
+    assert not app.exception, [error.message for error in app.exception]
+    (offered,) = [b for b in app.main.button if b.key == "fine_tuning._colour"] or [None]
+    if colour == (90, 90, 90):
+        assert offered is None
+    else:
+        assert "read" in "\n".join(node.value for node in app.main.info)
+        offered.click().run()
+        assert app.selectbox(key="fine_tuning.source").value == HYBRID  # the best of photos

@@ -125,3 +125,24 @@ def test_a_word_that_may_mean_something_else_is_dotted_where_it_is_meant_alone()
     forms = {form.lower() for term in TERMS for form in term.written}
     assert forms >= glossary.OTHERWISE
     assert not any(":" in term.word for term in TERMS)  # terms.js parts a title there
+
+
+@pytest.mark.parametrize(
+    ("model", "has", "lacks"),
+    [
+        (
+            "preset:vit_digits",
+            ["token", "e", "cls", "position_embedding", "attention", "mlp", "layernorm"],
+            ["dist"],
+        ),
+        ("preset:swin_digits", ["patch_merging", "attention"], ["cls"]),
+        ("preset:cnn_digits", ["classification_head"], ["token", "attention"]),
+    ],
+)
+def test_the_map_explains_the_words_that_it_writes(
+    open_app: OpenApp, model: str, has: list[str], lacks: list[str]
+) -> None:
+    app = open_app("pages/start/page.py", model=model, image="digits:0")
+    (line,) = [part.value for part in app.main.markdown if "The words of this map" in part.value]
+    words = re.findall(r"\(#word-(\w+) \"", line)
+    assert set(has) <= set(words) and not set(lacks) & set(words)

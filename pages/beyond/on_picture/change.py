@@ -72,8 +72,7 @@ def draw() -> None:
     keys = [choice.key for choice in of.choices]
     guessed = guess.read(keys, (said.kind, of.image, *keys))
     if not guessed.guess:
-        prompt = f"{CHANGES[said.kind].title}: which model keeps its answer to this picture longest?"
-        guess.ask(keys, of.names, prompt)
+        guess.ask(keys, of.names, guess.prompt(said.kind))
     revealed = bool(guessed.guess)
     start = plots.Start(begun.hand.__dict__, begun.mark, of.truth, revealed, setting.place)
     show(of, changed_of(of, said.kind, setting), found, start)
@@ -153,6 +152,7 @@ def tell(of: Compared, change: str, moved: Hand, found: Sequence[Sweep], guessed
         keys = [choice.key for choice in of.choices]
         outlasted = [guess.outlasted(one.answers, CHANGES[change].start) for one in found]
         st.markdown(guess.measured(guessed, keys, of.names, outlasted, change, of.grain_px))
+        guess.keep(guessed, keys, of.names, outlasted, change)
         guess.again()
 
 

@@ -74,6 +74,19 @@ def measured(
     )
 
 
+def prompt(change: str) -> str:
+    """The question about a change."""
+    return f"{CHANGES[change].title}: which model keeps its answer to this picture longest?"
+
+
+def keep(guess: str, keys: Sequence[str], names: Sequence[str], found: Sequence[Kept], change: str) -> None:
+    """Puts the guess and who outlasts most among the visit's answers, where a model was guessed."""
+    if guess in keys:
+        most = max(one.steps for one in found)
+        best = listed([name for name, one in zip(names, found, strict=True) if one.steps == most])
+        guessing.keep(change, prompt(change), names[keys.index(guess)], best)
+
+
 def again() -> None:
     """Opens the question again."""
     guessing.again(Choice.key("guess"))

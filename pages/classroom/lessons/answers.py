@@ -6,9 +6,10 @@ import streamlit as st
 
 from pages.shell import page, registry
 from pages.stores import lessons, visit
+from pages.stores.lessons import Answer
 from vitviz.tables import Columns
 
-NAMES = ("lesson", "stop", "question", "guess", "measured", "asked of")
+NAMES = ("lesson or page", "stop", "question", "guess", "measured", "asked of")
 
 
 def draw() -> None:
@@ -22,13 +23,20 @@ def draw() -> None:
     page.csv("What I answered (CSV)", columns, "my_answers.csv", "lessons.answers")
 
 
-def collected() -> list[tuple[str, int, str, str, str, str]]:
-    """Every answer of the visit: lesson, stop, question, guess, measured, model, step and picture."""
+def collected() -> list[tuple[str, str, str, str, str, str]]:
+    """Every answer of the visit, in lessons and to pages' own questions, which have no stop."""
     here = visit.current()
     found = []
     for name, progress in lessons.shelf(here).progress.items():
         lesson = lessons.find(here, name, registry.BY_SLUG)
         title = name if lesson is None else lesson.title
         for stop, answer in sorted(progress.answers.items()):
-            found.append((title, stop, answer.prompt, answer.guessed, answer.measured, answer.where))
+            found.append((title, str(stop), *_said(answer)))
+    for key, answer in lessons.asked(here).items():
+        entry = registry.BY_SLUG.get(key.partition(".")[0])
+        found.append((key if entry is None else entry.title, "", *_said(answer)))
     return found
+
+
+def _said(answer: Answer) -> tuple[str, str, str, str]:
+    return answer.prompt, answer.guessed, answer.measured, answer.where

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.shell import link, nouns, page, starting
+from pages.shell import link, nouns, page, photo, starting
 from pages.stores import cached, catalogue, own_weights, runs, visit
 from pages.train.fine_tuning import choices, drawers, features, on_stage, plan, results
 from pages.train.fine_tuning.choices import Choice, Chosen
 from pages.train.fine_tuning.learning_view import learning_view
 from vitviz.analysis import fine_tuning as analysis
 from vitviz.checkpoints import CheckpointError
+from vitviz.data.own import is_own
 from vitviz.plots import fine_tuning as plots
 from vitviz.training.executor import ExecutorError
 from vitviz.training.fine_tuning import TITLES, Source, race
@@ -60,6 +61,9 @@ def _begin(chosen: Chosen) -> None:
         st.error(f"This cannot be trained: {plain(why)}.", icon=":material/block:")
         return
     plan.draw(chosen)
+    if is_own(chosen.task.dataset):
+        pictures = cached.dataset(chosen.task.dataset).test_images
+        photo.offer_for_set(chosen.source, pictures, "fine_tuning._colour", _begin_with)
     if catalogue.is_random(chosen.source, chosen.step):
         st.warning(RANDOM, icon=":material/casino:")
     if chosen.source.key.startswith(own_weights.KEY):
@@ -84,6 +88,10 @@ def _begin(chosen: Chosen) -> None:
             on_click=_start,
             args=(chosen, guess, starting.clicks_served()),
         )
+
+
+def _begin_with(source: str) -> None:
+    Choice.change(source=source)
 
 
 def _pictures(chosen: Chosen) -> str:
