@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from pages.stores import own_sets
 from tests.messages import body, unpack
 from tests.pages.conftest import OpenApp, opened_again, said
 from tests.pages.lab.helpers import belongs
@@ -16,6 +20,7 @@ from tests.pages.test_distillation import ship
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import open_model
 from vitviz.config import TrainConfig
+from vitviz.models.presets import RGB_32
 from vitviz.training import fine_tuning
 from vitviz.training.files import write_status
 from vitviz.training.fine_tuning import Method, Source, Task, race
@@ -75,6 +80,40 @@ def test_before_it_starts_one_sees_what_is_kept_and_new(open_app: OpenApp, shipp
     assert list(fates) == ["E", "[CLS]", "positions", "layer 1", "last norm", "head"]
     assert fates["head"] == ("new", "10 × 16") and {fate for fate, _ in fates.values()} == {"kept", "new"}
     assert "200 pictures to learn from, 143 held out for the curves, 359 to test" in words(app)
+
+
+@pytest.mark.parametrize(
+    ("colour", "begins"), [((200, 30, 30), "checkpoint:cifar10_vit"), ((90, 90, 90), "checkpoint:mnist_vit")]
+)
+def test_coloured_pictures_of_ones_own_begin_with_a_body_that_reads_colours(
+    open_app: OpenApp, no_shipped_checkpoints: Path, colour: tuple[int, int, int], begins: str
+) -> None:
+    ship(no_shipped_checkpoints, "mnist_vit", TINY, TrainConfig(dataset="mnist"), GREY)
+    ship(
+        no_shipped_checkpoints,
+        "cifar10_vit",
+        replace(TINY, in_chans=3),
+        TrainConfig(dataset="cifar10"),
+        RGB_32,
+    )
+    app = open_app(PAGE)
+    assert app.main.selectbox(key="fine_tuning.source").value == "checkpoint:mnist_vit"
+    own_sets.keep(app.session_state["_visit"], zip_of(colour), "mine", 8)
+    app.run()
+    assert app.main.selectbox(key="fine_tuning.dataset").value.startswith("own")
+    assert app.main.selectbox(key="fine_tuning.source").value == begins and not app.exception
+
+
+def zip_of(colour: tuple[int, int, int]) -> bytes:
+    """Two classes of four plain pictures each."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for number in range(8):
+            picture = io.BytesIO()
+            shade = tuple(max(0, part - 3 * number) for part in colour)
+            Image.new("RGB", (8, 8), shade).save(picture, "PNG")
+            archive.writestr(f"{'ab'[number % 2]}/{number}.png", picture.getvalue())
+    return data.getvalue()
 
 
 def test_a_higher_resolution_shows_the_positions_before_and_after(open_app: OpenApp, shipped: Path) -> None:

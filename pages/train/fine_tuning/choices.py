@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import streamlit as st
+
 from pages.shell import controls, nouns, page
 from pages.stores import cached, own_sets, own_weights, published, visit
 from pages.stores.choice import ModelChoice
@@ -19,9 +22,14 @@ from vitviz.training.pictures import SPLIT_SEED
 from vitviz.words import plain
 
 FIRST = "checkpoint:mnist_vit"  # the body that shows most on the digits that are always here
+FIRST_IN_COLOUR = (
+    "checkpoint:cifar10_vit"  # for coloured pictures of one's own: a grey body would read them in grey
+)
 SIZES = (2, 5, 10, 20, 50, 100)  # pictures a class
 ALL = 0
 A_FEW = 20
+SOME = 64  # pictures of an own set whose colours are looked at
+GREYEST = 4  # of 255: by how much the channels of grey pictures that were compressed differ, on average
 DRAWN = ("digits", "mnist")  # a body of digits centres them as it did before
 NONE_HERE = "No trained model is here to begin with: train one in the live lab first."
 BODIES: dict[Body, str] = {"all": "Body and head", "head": "Head alone"}
@@ -85,8 +93,10 @@ def draw() -> Chosen | str:
     if not sources():
         return NONE_HERE
     with page.row():
-        source = _source()
+        begin = st.container()
         dataset = _dataset()
+        with begin:
+            source = _source(dataset)
         try:
             total, held_out, classes = training_pictures(dataset)
         except DatasetError as error:
@@ -103,10 +113,11 @@ def draw() -> Chosen | str:
     return Chosen(source, step, task, held_out, method)
 
 
-def _source() -> ModelChoice:
+def _source(dataset: str) -> ModelChoice:
     found = sources()
     own = nouns.current().model
-    preferred = FIRST if nouns.nobody_chose() and FIRST in found else own
+    first = FIRST_IN_COLOUR if _in_colour(dataset) else FIRST
+    preferred = first if nouns.nobody_chose() and first in found else own
     controls.follow_default(Choice.key("source"), preferred)
     key = controls.select(
         Choice.key("source"),
@@ -117,6 +128,17 @@ def _source() -> ModelChoice:
         help="A shipped model, a run, published or own weights: the last step, or the sidebar's of the model there.",
     )
     return found[key]
+
+
+def _in_colour(dataset: str) -> bool:
+    """Whether a set of the visitor's own, which is always kept in three channels, has colours in its first pictures."""
+    if not is_own(dataset):
+        return False
+    try:
+        some = cached.dataset(dataset).train_images[:SOME].astype(np.int16)
+    except DatasetError:
+        return False  # it is gone: `draw` says so
+    return bool(np.ptp(some, axis=-1).mean() > GREYEST)
 
 
 def _dataset() -> str:
