@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import streamlit as st
-
 from pages.views.register import register
+from pages.views.said import events_of
 
 _map = register(__file__, "map", "map", "map_panel")
 _part = register(__file__, "map_part")
@@ -23,7 +20,7 @@ def draw_part(message: bytes, *, key: str) -> None:
     _part(message, key=key)
 
 
-def events(key: str) -> dict[str, Any]:
+def events(key: str) -> dict[str, str]:
     """What the visitor did in this run, by name: 'pin', 'open', 'go'."""
-    said = st.session_state.get(key) or {}
-    return {name: said[name] for name in EVENTS if name in said and said[name] is not None}
+    found = events_of(key)
+    return {name: str(found[name]) for name in EVENTS if found.get(name) is not None}

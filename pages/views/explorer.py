@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from pages.views.register import register
+from pages.views.said import events_of, pin, whole
 from vitviz.plots.attention import Strip
 from vitviz.plots.blob import pack
 
@@ -37,7 +38,7 @@ class Options:
 def explorer(data: bytes, strip: Strip, *, key: str, on_change: Callable[[], None]) -> None:
     """Draws `vitviz.plots.attention.explorer_view` with its strip; what was picked is in the session under the key.
 
-    `picked(key)` reads it inside on_change: {'pin': str} | {'layer': int} | {'head': int}.
+    `picked(key)` reads it inside on_change: {'pin': Pin} | {'layer': int} | {'head': int}.
     """
     with st.container(gap=None):
         hand_strip(strip, key=key)
@@ -56,10 +57,9 @@ def stage(data: bytes, *, key: str, on_change: Callable[[], None]) -> None:
 
 def picked(key: str) -> dict[str, Any]:
     """The events of the explorer in this run, by name; to be called in its callback."""
-    events = st.session_state.get(key) or {}
-    return {
-        name: events[name] for name in ("pin", "layer", "head") if name in events and events[name] is not None
-    }
+    events = events_of(key)
+    found = {"pin": pin(events.get("pin"))} | {name: whole(events.get(name)) for name in ("layer", "head")}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def view_options(group: str, pin: str, options: Options) -> None:

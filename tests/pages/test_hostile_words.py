@@ -1,5 +1,5 @@
-"""What every view of every page keeps to: a stranger's names reach nothing that reads them as Markdown or HTML, and
-nothing is told by a colour alone.
+"""What every view of every page keeps to: a stranger's names reach nothing that reads them as Markdown or HTML,
+nothing is told by a colour alone, and whatever a connection says to a view, the page goes on.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from google.protobuf.message import Message
 from streamlit.runtime.state.common import TESTING_KEY
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block
+from streamlit.util import calc_hash
 
 from pages.shell import registry
 from tests.colours import by_colour_alone
 from tests.hostile import CLASSES, HOSTILE, TITLE, strangers_run, strangers_zip
-from tests.pages.conftest import OpenApp, said
+from tests.pages.conftest import OpenApp, opened_again, said
+from tests.pages.odd_words import Browser, deaf_to
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.data import own
 from vitviz.data.folder import load_zip
@@ -116,10 +118,12 @@ def told_by_colour(app: AppTest) -> list[str]:
 
 @pytest.mark.parametrize("entry", registry.PAGES, ids=lambda entry: str(entry.slug))
 def test_no_view_of_a_page_reads_a_strangers_names_or_tells_by_colour_alone(
-    open_app: OpenApp, hostile: Run, entry: registry.PageEntry
+    open_app: OpenApp, hostile: Run, entry: registry.PageEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    browser = Browser(monkeypatch)
     app = open_app(entry.path, model=f"run:{hostile.id}")
     found, alone = {"": read_as_written(app)}, {"": told_by_colour(app)}
+    wrong = {"": deaf_to(app, browser)}
     for row, group in enumerate(view_groups(app)):
         for view in group.options:
             chosen = view_groups(app)[row]
@@ -127,8 +131,10 @@ def test_no_view_of_a_page_reads_a_strangers_names_or_tells_by_colour_alone(
             chosen.set_value(view).run()
             assert not app.exception, (view, app.exception)
             found[view], alone[view] = read_as_written(app), told_by_colour(app)
+            wrong[view] = deaf_to(app, browser)
     assert not any(found.values()), found
     assert not any(alone.values()), alone
+    assert not any(wrong.values()), wrong
 
 
 @pytest.mark.parametrize("path", ["pages/train/lab/page.py", "pages/train/fine_tuning/page.py"])
@@ -163,6 +169,23 @@ def test_no_page_reads_the_names_of_a_strangers_weights(open_app: OpenApp) -> No
         assert "evil" not in str(app.sidebar.caption)
         app.run()
     assert len(refused) == 2 and said(app, "model").startswith("weights:")
+
+
+def test_no_page_reads_the_words_of_a_strangers_lesson(open_app: OpenApp) -> None:
+    words = f"{TITLE} [link](//evil.test)"
+    stop = f"title = {words!r}\nlink = 'patches'\nwords = {words!r}\ntask = {words!r}\ncheck = {{ name = 'guess_made' }}"
+    question = f"[stop.question]\nprompt = {words!r}\nmeasure = "
+    app = open_app("pages/classroom/lessons/page.py")
+    for last in ("'answer'", "'<img src=evil.test>'"):  # the second is refused, in its own words
+        text = f"title = {words!r}\nabout = {words!r}\nminutes = 5\n[[stop]]\n{stop}\n{question}{last}"
+        send(app, "Open a lesson", f"{TITLE}.toml", text.encode())
+        assert not (found := read_as_written(app)), found
+    assert len(app.warning) == 1
+    app.button(key="lessons.copy").click().run()
+    assert not (found := read_as_written(app)), found
+    app._page_hash = calc_hash("patches")
+    shown = opened_again(app, app.session_state["_visit"], lesson="opened", stop="1")
+    assert "evil" in str(shown.main) and not (found := read_as_written(shown)), found
 
 
 def send(app: AppTest, label: str, name: str, data: bytes) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.shell import controls, link, state
+from pages.views.said import events_of, fields
 from vitviz.analysis.changes import CHANGES, WHOLE, Setting
 
 _BEGUN = "on_picture._begun"  # of the session: its Begun; among what is kept the same with what is moved now
@@ -71,7 +72,7 @@ def now(change: str, image: str, view: str) -> tuple[Hand, Begun]:
     if begun is None or told or begun.of != (change, image):
         begun = _begun(begun, told, (change, image))
         st.session_state[_BEGUN] = begun
-    moved: dict[str, Any] = (st.session_state.get(view) or {}).get("moved") or {}
+    moved = fields(events_of(view).get("moved"))
     hand = parsed(moved, begun.hand, change) if moved.get("mark") == begun.mark else begun.hand
     st.session_state.setdefault(state.KEPT, {})[_BEGUN] = Begun(begun.mark, (change, image), hand)
     for field, text in hand.words().items():

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from pages.shell import controls, link, state
+from pages.views.said import events_of, fields
 from vitviz.analysis.assembly import Parts, decode, encode
 
 _BEGUN = "on_picture._apart"  # of the session: its Begun; among what is kept the same with what is taken now
@@ -50,7 +51,7 @@ def now(
         begun = Begun(1 if begun is None else begun.mark + 1, of, parsed(told, before, size))
         st.session_state[_BEGUN] = kept = begun
     taken = begun.taken if kept is None else kept.taken
-    moved: dict[str, Any] = (st.session_state.get(view) or {}).get("moved") or {}
+    moved = fields(events_of(view).get("moved"))
     if moved.get("mark") == begun.mark:
         taken = parsed(moved, taken, size)
     st.session_state.setdefault(state.KEPT, {})[_BEGUN] = Begun(begun.mark, of, taken)

@@ -80,5 +80,5 @@ def on_pick() -> None:
     """What a click in the explorer changes: the pin, the layer or the head."""
     events = picked(KEY)
     if "pin" in events:
-        nouns.set_pin(str(events["pin"]))
-    Choice.change(**{name: int(events[name]) for name in ("layer", "head") if name in events})
+        nouns.set_pin(events["pin"])
+    Choice.change(**{name: events[name] for name in ("layer", "head") if name in events})

@@ -12,10 +12,10 @@ from PIL import Image
 from pages.shell import nouns, stand_in
 from pages.stores import cached, catalogue
 from pages.stores.choice import ModelChoice
+from pages.views.said import events_of, pin
 from vitviz.config import Preparation, SwinConfig
 from vitviz.models.abilities import abilities, as_swin
 from vitviz.models.loaded import LoadedModel
-from vitviz.pin import Pin
 from vitviz.words import plain
 
 PICTURE_PX = 384
@@ -90,6 +90,6 @@ def picture(preparation: Preparation | None = None) -> NDArray[np.uint8]:
 
 def keep_pin(key: str) -> None:
     """Makes the point that a view was clicked at the pin of every page."""
-    point = st.session_state[key].get("pin")
+    point = pin(events_of(key).get("pin"))
     if point is not None:
-        nouns.set_pin(Pin((float(point[0]), float(point[1]))))
+        nouns.set_pin(point)

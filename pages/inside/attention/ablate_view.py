@@ -9,6 +9,7 @@ import streamlit as st
 from pages.inside.attention.left_out import LeftOut, Sizes
 from pages.shell import controls, link, state
 from pages.views.register import register
+from pages.views.said import fields
 from vitviz.plots.blob import pack
 from vitviz.plots.photo import Photo
 
@@ -39,7 +40,7 @@ def ablate(picture: Photo, sizes: Sizes, *, start: int, key: str, link_key: str)
         "left_out": {"patches": list(begun.left_out.patches), "heads": list(begun.left_out.heads)},
     }
     view = _ablate(pack(header | picture.header, photo=picture.array), key=key, states=("ablation",))
-    said = view.ablation or {}
+    said = fields(view.ablation)
     now = LeftOut.said(said, sizes) if said.get("mark") == begun.mark else begun.left_out
     controls.keep(link_key, now.code(sizes))
     return now

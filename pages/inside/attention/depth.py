@@ -99,7 +99,7 @@ def draw_patches(subject: Subject, every: np.ndarray, name: str) -> None:
         ),
         key="attention.lens_maps",
     )
-    if picked is not None:
+    if picked is not None and picked < grid[0] * grid[1]:
         nouns.set_pin(Pin.of_cell(grid, picked))
         st.rerun(scope="fragment")
 

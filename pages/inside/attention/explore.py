@@ -28,15 +28,15 @@ def on_pick(key: str = KEY) -> None:
     """What a click in the browser changes: pin, layer or head."""
     events = picked(key)
     if "pin" in events:
-        nouns.set_pin(str(events["pin"]))
-    Look.change(**{name: int(events[name]) for name in ("layer", "head") if name in events})
+        nouns.set_pin(events["pin"])
+    Look.change(**{name: events[name] for name in ("layer", "head") if name in events})
 
 
 def _on_pick() -> None:
     """A pin runs the stage alone, and the drawers that are open; another layer or head the whole view."""
     events = picked(KEY)
     if "pin" in events:
-        nouns.set_pin(str(events["pin"]))
+        nouns.set_pin(events["pin"])
     if others := [name for name in ("layer", "head") if name in events]:
         for (
             name

@@ -14,6 +14,8 @@ from itertools import accumulate
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
+from pages.views.said import pair, several, whole
+
 _DIGITS = ascii_uppercase + ascii_lowercase + digits + "-_"
 _CODE = re.compile(r"([0-9]{1,5})\.([A-Za-z0-9_-]*)\.([0-9]{1,5})\.([A-Za-z0-9_-]*)")
 
@@ -41,14 +43,12 @@ class LeftOut:
     @classmethod
     def said(cls, said: Mapping[str, Any], sizes: Sizes) -> LeftOut:
         """What a view says, without what there is none of."""
-        patches = {int(i) for i in said.get("patches", ()) if 0 <= int(i) < sizes.patches}
-        heads = {(int(layer), int(head)) for layer, head in said.get("heads", ())}
+        patches = {i for i in map(whole, several(said.get("patches"))) if i is not None and i < sizes.patches}
+        heads = {two for two in map(pair, several(said.get("heads"))) if two is not None}
         many = sizes.heads
         return cls(
             tuple(sorted(patches)),
-            tuple(
-                sorted(pair for pair in heads if 0 <= pair[0] < len(many) and 0 <= pair[1] < many[pair[0]])
-            ),
+            tuple(sorted(two for two in heads if two[0] < len(many) and two[1] < many[two[0]])),
         )
 
     @classmethod

@@ -13,6 +13,7 @@ from pages.shell import controls, nouns, page
 from pages.shell.looking import head_name
 from pages.shell.subject import Subject, token_name
 from pages.views.register import register
+from pages.views.said import events_of, pin
 from vitviz.analysis.attention import FloatArray, fuse_heads
 from vitviz.analysis.causal import SENTENCE, causal_attention, sentence_attention
 from vitviz.models.layers import Attention
@@ -42,9 +43,9 @@ def attention_of(subject: Subject, layer: int, head: Head, causal: bool) -> Floa
 
 def on_pin() -> None:
     """A click on a row, or on the picture, pins its token."""
-    events = st.session_state.get(KEY) or {}
-    if events.get("pin"):
-        nouns.set_pin(str(events["pin"]))
+    pinned = pin(events_of(KEY).get("pin"))
+    if pinned is not None:
+        nouns.set_pin(pinned)
 
 
 def draw(subject: Subject) -> None:

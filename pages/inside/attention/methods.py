@@ -67,7 +67,7 @@ def panels(subject: Subject, found: Maps, ground: Ground, key: str, notes: list[
         drawn=ground.maps(subject),
     )
     picked = draw_maps(data, key=key)
-    if picked is not None:
+    if picked is not None and picked < grid[0] * grid[1]:
         nouns.set_pin(Pin.of_cell(grid, picked))
 
 

@@ -12,6 +12,7 @@ from pages.inside.block import answer, norms
 from pages.inside.block.block_view import block as draw_block
 from pages.shell import controls, damaged, nouns, page, stand_in, subject
 from pages.shell.subject import Subject, token_name
+from pages.views.said import events_of, pin, whole
 from vitviz.analysis.block import steps_of_block
 from vitviz.config import ViTConfig
 from vitviz.lessons import of_models
@@ -44,11 +45,12 @@ def read_controls(config: ViTConfig) -> Choice:
 
 def on_pick() -> None:
     """A click on a key pins it; one on a channel chooses it for the norms."""
-    events = st.session_state.get(VIEW) or {}
-    if events.get("pin"):
-        nouns.set_pin(str(events["pin"]))
-    if events.get("channel") is not None:
-        norms.Choice.change(channel=int(events["channel"]) + 1)
+    events = events_of(VIEW)
+    pinned, channel = pin(events.get("pin")), whole(events.get("channel"))
+    if pinned is not None:
+        nouns.set_pin(pinned)
+    if channel is not None:
+        norms.Choice.change(channel=channel + 1)
 
 
 def describe(record: Record, config: ViTConfig, chosen: Choice, token: int, name: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pages.views.register import register
+from pages.views.said import pair
 
 _view = register(__file__, "head_distance")
 
 
 def head_distance(data: bytes, *, key: str) -> tuple[int, int] | None:
     """Draws `vitviz.plots.distance.heads_view`; returns the (layer, head) that was clicked in this run."""
-    picked = _view(data, key=key, triggers=("pick",)).pick
-    return None if picked is None else (int(picked[0]), int(picked[1]))
+    return pair(_view(data, key=key, triggers=("pick",)).pick)

@@ -15,6 +15,7 @@ from pages.inside.layers.sides import Side
 from pages.shell import controls, nouns, page, stand_in, subject
 from pages.stores import cached
 from pages.views.register import register
+from pages.views.said import events_of, whole
 from vitviz.analysis import channels as analysis
 from vitviz.analysis import fields as reach
 from vitviz.analysis.channels import Peaks
@@ -184,9 +185,9 @@ def top(cnn: Side, place: Place, peaks: Peaks, channel: int, picture: int, seen:
 
 def _open(source: str) -> None:
     """A click on a patch chooses its picture; what a browser says that is no picture's number is left alone."""
-    said = (st.session_state.get(VIEW) or {}).get("open")
-    if isinstance(said, int) and 0 <= said < pictures.count_of(source):
-        nouns.set_image(f"{source}:{said}")
+    place = whole(events_of(VIEW).get("open"))
+    if place is not None and place < pictures.count_of(source):
+        nouns.set_image(f"{source}:{place}")
 
 
 def describe(cnn: Side, places: Sequence[Place], over: Responses, seen: Seen) -> str:

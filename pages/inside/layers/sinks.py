@@ -154,7 +154,7 @@ def draw_where(one: Side) -> None:
         drawn=MapsDrawn(smooth=False, grey=True, start=nouns.current().pin.cell(grid)),
     )
     picked = draw_maps(data, key="layers.lengths")
-    if picked is not None:
+    if picked is not None and picked < grid[0] * grid[1]:
         nouns.set_pin(Pin.of_cell(grid, picked))
         st.rerun(scope="fragment")
 

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.inside.layers.sides import Side
 from pages.shell import controls, nouns
 from pages.views.register import View
-from vitviz.pin import Pin
+from pages.views.said import events_of, pin, whole
 from vitviz.plots.layers import Rows
 
 
@@ -38,12 +38,11 @@ def draw(view: View, key: str, message: Callable[[int], bytes], counts: Sequence
 
 def _take(key: str) -> None:
     """A click pins a token or brings a layer onto the stage; what a browser says that is neither is left alone."""
-    said = st.session_state.get(key) or {}
-    pin = Pin.parse(str(said.get("pin") or ""))
-    if pin is not None:
-        nouns.set_pin(pin)
-    layer = said.get("layer")
-    if isinstance(layer, int) and layer >= 0:
+    events = events_of(key)
+    pinned, layer = pin(events.get("pin")), whole(events.get("layer"))
+    if pinned is not None:
+        nouns.set_pin(pinned)
+    if layer is not None:
         Choice.change(layer=layer)
 
 

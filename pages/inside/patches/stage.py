@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.inside.patches import views
 from pages.inside.patches.cut import SEED, Cut
 from pages.shell import controls, nouns, page
+from pages.views.said import events_of, whole
 from vitviz.analysis.patches import patchify
 from vitviz.lessons import of_formulas
 from vitviz.lessons.lesson import Question
@@ -118,11 +119,12 @@ def sequence_in_words(cut: Cut) -> str:
 
 def _picked(layout: TokenLayout) -> None:
     """What was clicked on the stage becomes the pin, or the column of E."""
-    said = st.session_state[KEY]
-    if said.get("column") is not None:
-        Choice.change(column=int(said["column"]) + 1)
-    if said.get("pin") is not None:
-        nouns.set_pin(Pin.of_token(layout, int(said["pin"])))
+    events = events_of(KEY)
+    column, token = whole(events.get("column")), whole(events.get("pin"))
+    if column is not None:
+        Choice.change(column=column + 1)
+    if token is not None and token < layout.num_tokens:
+        nouns.set_pin(Pin.of_token(layout, token))
 
 
 def say_what_stands_in(cut: Cut) -> None:

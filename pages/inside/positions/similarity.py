@@ -15,11 +15,11 @@ from pages.inside.positions.encodings import FloatArray, Table
 from pages.inside.positions.similarity_view import similarity as mosaic_view
 from pages.shell import controls, nouns, page
 from pages.stores import cached, films
+from pages.views.said import events_of, pin
 from vitviz.analysis import positions
 from vitviz.analysis.positions import mean_along
 from vitviz.lessons import of_weights
 from vitviz.lessons.lesson import Question
-from vitviz.pin import Pin
 from vitviz.plots import positions as plots
 from vitviz.tables import Columns, columns_of
 from vitviz.words import percent, plain, signed
@@ -268,9 +268,9 @@ def _wishes_table(chosen: list[Table]) -> str:
 
 
 def _picked() -> None:
-    place = st.session_state[VIEW].get("pin")
+    place = pin(events_of(VIEW).get("pin"))
     if place is not None:
-        nouns.set_pin(Pin((float(place[0]), float(place[1]))))
+        nouns.set_pin(place)
 
 
 def rows(matrix: FloatArray) -> Columns:

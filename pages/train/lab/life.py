@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-import streamlit as st
-
 from pages.views.register import register
+from pages.views.said import events_of, fields, whole
 
 KEY = "live_lab.life"
 _life = register(__file__, "life")
 
 
-def life(payload: bytes) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def life(payload: bytes) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """Mounts the timeline that `vitviz.plots.life.payload` packed.
 
     Returns the moment that the visitor settled on (run, step, follow), and what was opened in this run of the script.
     """
     result = _life(payload, key=KEY, states=("moment",), triggers=("open", "again"))
-    return result.moment, result.open
+    return moment(result.moment), fields(result.open)
 
 
 def asks_again() -> bool:
     """Whether the browser has lost a message, and asks for all that it may show; to be asked before `life`."""
-    return bool((st.session_state.get(KEY) or {}).get("again"))
+    return bool(events_of(KEY).get("again"))
+
+
+def moment(value: object) -> dict[str, Any] | None:
+    """A moment as the browser says it; None for anything that is none."""
+    found = fields(value)
+    step = whole(found.get("step"))
+    if not isinstance(found.get("run"), str) or (step is None and not found.get("follow")):
+        return None
+    return {"run": found["run"], "step": step, "follow": bool(found.get("follow"))}

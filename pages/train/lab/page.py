@@ -29,6 +29,7 @@ from pages.train.lab import (
 from pages.train.lab.life import asks_again, life
 from pages.train.lab.part import part
 from pages.train.lab.recorded import Recording
+from pages.views.said import whole
 from vitviz.training.run_config import RunConfig
 from vitviz.training.runs import Run
 from vitviz.words import plain, plural
@@ -191,12 +192,11 @@ def _life(focus: Run | Recording) -> None:
     settled, opened = life(evolving.flip_book(focus, _marked(focus), asks_again(), every))
     if settled and settled.get("run") == focus.id:
         keys.remember(keys.MOMENT, settled)
-    if opened:
-        nouns.set_model(recorded.model_key(focus.id), int(opened["step"]))
+    step, entry = whole(opened.get("step")), registry.BY_SLUG.get(str(opened.get("page")))
+    if step is not None and entry is not None:
+        nouns.set_model(recorded.model_key(focus.id), step)
         take_picture_of(focus.config())
-        entry = registry.BY_SLUG.get(opened["page"])
-        if entry is not None:
-            st.switch_page(entry.path)
+        st.switch_page(entry.path)
     if words := evolving.trouble(focus):
         st.warning(plain(words), icon=":material/broken_image:")
     if st.session_state.get(keys.GROWING) and evolving.complete(focus):

@@ -44,7 +44,7 @@ def _curves(recording: Recording) -> None:
         key="live_lab.recorded",
     )
     if marked is not None:
-        keys.remember(keys.MOMENT, {"run": recording.id, "step": int(marked), "follow": False})
+        keys.remember(keys.MOMENT, {"run": recording.id, "step": marked, "follow": False})
 
 
 def _inspector(recording: Recording) -> None:

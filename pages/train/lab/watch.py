@@ -14,6 +14,7 @@ import streamlit as st
 from pages.stores import records, runs, visit
 from pages.train.lab import fields, keys
 from pages.train.lab.curves import curves
+from pages.views.said import like
 from vitviz.analysis.milestones import time_to
 from vitviz.experiments.printed import PRINTED
 from vitviz.plots.curves import RunLabel, Series, payload
@@ -82,14 +83,14 @@ def draw_curves(shown: list[Run], focus: Run | None) -> None:
             [series for run in shown for series in _series(run)] + _printed(focus),
             None if focus is None else focus.id,
             at,
-            keys.remembered(keys.VIEW, VIEW),
+            like(keys.remembered(keys.VIEW), VIEW),
         ),
         key="live_lab.curves",
     )
     if view:
         keys.remember(keys.VIEW, view)
     if marked is not None and focus is not None:
-        keys.remember(keys.MOMENT, {"run": focus.id, "step": int(marked), "follow": False})
+        keys.remember(keys.MOMENT, {"run": focus.id, "step": marked, "follow": False})
 
 
 def _series(run: Run) -> list[Series]:

@@ -1,0 +1,69 @@
+"""What a browser says is read field by field; what is none of what is meant is nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from pages.inside.attention.left_out import LeftOut, Sizes
+from pages.train.lab.life import moment
+from pages.views import said
+from vitviz.pin import Pin
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("odd", [None, True, "1", [], {}, -1, 10**30, NAN, float("inf"), float("-inf")])
+def test_what_is_no_number_is_none(odd: object) -> None:
+    assert said.whole(odd) is None and said.pair([0, odd]) is None and said.pair(odd) is None
+
+
+def test_numbers_are_taken() -> None:
+    assert (said.whole(0), said.whole(7.0), said.pair([1, 2])) == (0, 7, (1, 2))
+
+
+@pytest.mark.parametrize(
+    "odd", [None, 1, "", "x", "2,0", [NAN, 0], [0], [0, 0, 0], [[0], 0], [None, 0], {"x": 0}]
+)
+def test_what_is_no_pin_is_none(odd: object) -> None:
+    assert said.pin(odd) is None
+
+
+def test_pins_are_taken() -> None:
+    assert said.pin("cls") == Pin(None, "cls") and said.pin([0.5, 0.25]) == said.pin("0.5,0.25") == Pin(
+        (0.5, 0.25)
+    )
+
+
+def test_fields_of_another_kind_are_the_patterns() -> None:
+    pattern = {"axis": "step", "smoothing": 0.6, "log": False}
+    assert said.like({"axis": "epoch", "smoothing": 0, "log": True, "more": 1}, pattern) == {
+        "axis": "epoch",
+        "smoothing": 0,
+        "log": True,
+    }
+    for odd in (
+        None,
+        [1],
+        {"axis": 1, "smoothing": True, "log": 1},
+        {"smoothing": NAN},
+        {"smoothing": 10**30},
+    ):
+        assert said.like(odd, pattern) == pattern
+    assert said.fields([1]) == {} and said.several("ab") == []
+
+
+def test_what_is_left_out_is_there() -> None:
+    sizes = Sizes((2, 2), (2, 1))
+    odd = {"patches": [3, 4, -1, "x", NAN, [0]], "heads": [[0, 1], [1, 1], [9, 0], [0], None, "ab"]}
+    assert LeftOut.said(odd, sizes) == LeftOut((3,), ((0, 1),))
+    assert LeftOut.said({"patches": 3, "heads": {"a": 1}}, sizes) == LeftOut()
+
+
+@pytest.mark.parametrize("odd", [None, [], {"run": 7}, {"run": "a", "step": "x"}, {"run": "a", "step": NAN}])
+def test_what_is_no_moment_is_none(odd: object) -> None:
+    assert moment(odd) is None
+
+
+def test_moments_are_taken() -> None:
+    assert moment({"run": "a", "step": 5, "follow": False}) == {"run": "a", "step": 5, "follow": False}
+    assert moment({"run": "a", "follow": True}) == {"run": "a", "step": None, "follow": True}
