@@ -173,7 +173,8 @@ def test_no_page_reads_the_names_of_a_strangers_weights(open_app: OpenApp) -> No
 
 def test_no_page_reads_the_words_of_a_strangers_lesson(open_app: OpenApp) -> None:
     words = f"{TITLE} [link](//evil.test)"
-    stop = f"title = {words!r}\nlink = 'patches'\nwords = {words!r}\ntask = {words!r}\ncheck = {{ name = 'guess_made' }}"
+    stop = f"title = {words!r}\nlink = 'patches'\nwords = {words!r}\ntask = {words!r}"
+    stop += "\ncheck = { name = 'guess_made' }"
     question = f"[stop.question]\nprompt = {words!r}\nmeasure = "
     app = open_app("pages/classroom/lessons/page.py")
     for last in ("'answer'", "'<img src=evil.test>'"):  # the second is refused, in its own words
