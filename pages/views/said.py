@@ -43,7 +43,7 @@ def _alike(value: object, own: object) -> bool:
 def whole(value: object) -> int | None:
     """A whole number counted from 0; None for anything else."""
     fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST
-    return int(value) if fits else None  # type: ignore[call-overload, no-any-return]
+    return int(value) if fits else None  # type: ignore[call-overload]
 
 
 def pair(value: object) -> tuple[int, int] | None:
