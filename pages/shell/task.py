@@ -19,9 +19,7 @@ def draw(dataset: str) -> None:
     shown = [data.test_images[int(np.argmax(labels == index))] for index in range(len(data.classes[:MOST]))]
     scale = max(1, 2 * _PX // shown[0].shape[0])  # so that a browser does not blur small pictures
     st.caption(f"The question: {QUESTIONS[dataset]}")
-    st.image(
-        [np.broadcast_to(one, (*one.shape[:2], 3)).repeat(scale, 0).repeat(scale, 1) for one in shown],
-        caption=list(data.classes[:MOST]),
-        alt=[f"A test picture whose answer is {name}" for name in data.classes[:MOST]],
-        width=_PX,
-    )
+    with st.container(horizontal=True, gap="small"):
+        for name, one in zip(data.classes, shown, strict=False):
+            large = np.broadcast_to(one, (*one.shape[:2], 3)).repeat(scale, 0).repeat(scale, 1)
+            st.image(large, caption=name, alt=f"A test picture whose answer is {name}", width=_PX)

@@ -8,7 +8,7 @@ import { atHome, encode, fromNumbers } from './parts_link.js';
 import { PartsStage } from './parts_stage.js';
 import { Panels, answerOf, chancesOf } from './sweep_panels.js';
 
-const NARROW = 760;
+const NARROW = 600;
 
 class PartsView {
   constructor({ root, send, onUnmount }) {

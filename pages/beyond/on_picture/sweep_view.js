@@ -7,7 +7,7 @@ import { Chart } from './sweep_chart.js';
 import { Panels, answerOf, chancesOf } from './sweep_panels.js';
 import { Stage } from './sweep_stage.js';
 
-const NARROW = 760;
+const NARROW = 600;
 
 class SweepView {
   constructor({ root, send, onUnmount }) {

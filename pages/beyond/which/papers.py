@@ -24,13 +24,10 @@ class Choice(controls.Chosen, page="which_model"):
 
 
 def draw() -> None:
-    """Table 2 as a plot over its core-days, then as a table; table 1; DeiT and Swin over multiply-adds."""
+    """Table 2 as a plot over its core-days, then as a table; DeiT and Swin over multiply-adds; table 1."""
     _draw_transfers()
-    left, right = st.columns(2, gap="medium")
-    with left:
-        _draw_sizes()
-    with right:
-        _draw_beside()
+    _draw_beside()
+    _draw_sizes()
     st.markdown(
         ":small[Sources: Dosovitskiy et al. 2021, tables 1 and 2 (means of three fine-tuning runs; ViT-L/16 at 512 px,"
         " ViT-H/14 at 518 px); Touvron et al. 2021, tables 1 and 5, DeiT-S by their repository (79.8 in the paper);"
@@ -130,6 +127,6 @@ def _draw_beside() -> None:
         for one, (x, y), front in zip(cited.BESIDE, where, fronts, strict=True)
     ]
     axes = plots.Axis("multiply-adds at 224 px", "", True), plots.Axis("top-1 on ImageNet-1k", "%", False)
-    page.figure(plots.board_figure(points, *axes, nouns.mode(), 340, 380), "which_model.beside")
+    page.figure(plots.board_figure(points, *axes, nouns.mode(), 340, 880), "which_model.beside")
     front = ", ".join(p.name for p in sorted(points, key=lambda p: p.x) if p.front)
     page.caption(f"The Pareto front: {front}. Accuracies are cited, multiply-adds counted here.")
