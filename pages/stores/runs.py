@@ -28,6 +28,7 @@ _TOUCH_S = 5.0
 AT_FULL_SPEED = (
     4  # visits; of a class of thirty each sees its curves about once a second, and training keeps its time
 )
+_LEAST_SLOWNESS = float(os.environ.get("VITVIZ_SLOWNESS", "1"))  # an owner's: every visit asks less often
 _WATCHING_S = 3.0
 MOST_OF_A_VISIT = 24  # runs that a visit keeps in its table
 
@@ -96,7 +97,7 @@ class Watchers:
     def slowness(self) -> float:
         """How many times more slowly than alone a visit polls: the more visits share the server, the slower."""
         with self._lock:
-            return max(1.0, len(self._seen) / AT_FULL_SPEED)
+            return max(_LEAST_SLOWNESS, len(self._seen) / AT_FULL_SPEED)
 
 
 _watchers = Watchers()
