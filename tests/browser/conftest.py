@@ -164,19 +164,13 @@ def runs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server_url(browser: Browser, runs_folder: Path) -> Iterator[str]:
+def server_url(runs_folder: Path) -> Iterator[str]:
     """The app's address; runs go to a folder of this session."""
     port = free_port()
     log = runs_folder.parent / "server.log"
     # Ten questions a second about a run take more of a core than its training does; benchmarks/ ask at full speed.
     env = {"VITVIZ_RUNS": str(runs_folder), "VITVIZ_SLOWNESS": "3"}
     server = start_server("app.py", port, log, env)
-    # A server's very first run takes the folder `pages` for Streamlit's old navigation and answers a link to a page
-    # with 'page not found'; from the second run on it asks st.navigation.
-    first = browser.new_page()
-    first.goto(f"http://127.0.0.1:{port}")
-    settle(first)
-    first.close()
     yield f"http://127.0.0.1:{port}"
     stop_server(server)
 
