@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.messages import photo_of, unpack
-from vitviz.analysis.components import Components
+from vitviz.analysis.token_colours import Components
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import Panel, Rows
 from vitviz.plots.photo import photo

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.components import REACH, Components
+from vitviz.analysis.token_colours import REACH, Components
 from vitviz.plots.blob import pack
 from vitviz.plots.photo import Photo
 from vitviz.words import percent

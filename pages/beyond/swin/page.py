@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.beyond.swin import attention, bias, cost, grid, hierarchy, measured, stepper, travel
+from pages.beyond.swin import bias, cost, grid, hierarchy, measured, stepper, travel, window_attention
 from pages.shell import controls, nouns, page, registry, sections
 
 VIEWS = {
     "steps": ("Step by step", stepper.draw),
     "travel": ("Information travels", travel.draw),
-    "attention": ("Real attention", attention.draw),
+    "attention": ("Real attention", window_attention.draw),
     "bias": ("Position bias", bias.draw),
     "merge": ("Merging", hierarchy.draw),
     "cost": ("Cost", cost.draw),
@@ -29,7 +29,7 @@ class Choice(controls.Chosen, page="swin"):
 entry = registry.BY_SLUG["swin"]
 page.header(entry.title, entry.question)
 controls.hold(
-    *(grid.Choice, stepper.Begin, travel.Begin, measured.Choice, attention.Choice),
+    *(grid.Choice, stepper.Begin, travel.Begin, measured.Choice, window_attention.Choice),
     bias.Choice,
     hierarchy.Choice,
     cost.Choice,

@@ -16,8 +16,8 @@ from pages.inside.layers.sides import Side
 from pages.shell import controls, page
 from pages.stores import cached
 from pages.views.register import register
-from vitviz.analysis import components
-from vitviz.analysis.components import Components, FloatArray
+from vitviz.analysis import token_colours
+from vitviz.analysis.token_colours import Components, FloatArray
 from vitviz.lessons.kinds import Choose, Measured
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots import layers as plots
@@ -67,8 +67,8 @@ def _kept(known: str, _one: Coloured, image: str, offset: cached.Offset, over: s
     scores = [c.scores(x) for c, x in zip(_one.components, _one.layers, strict=True)]
     for before, now in zip(scores, scores[1:], strict=False):
         grid = min(before.shape[1:3], now.shape[1:3])
-        pair = (components.on_grid(x, grid).reshape(-1, components.COUNT) for x in (before, now))
-        found.append(components.carried_on(*pair))
+        pair = (token_colours.on_grid(x, grid).reshape(-1, token_colours.COUNT) for x in (before, now))
+        found.append(token_colours.carried_on(*pair))
     return found
 
 
@@ -104,7 +104,7 @@ def draw(one: Side) -> None:
     page.drawers(
         "layers.colours",
         math=MATHEMATICS,
-        code=(components.principal, components.following),
+        code=(token_colours.principal, token_colours.following),
         numbers=partial(numbers, found),
     )
 
@@ -129,7 +129,7 @@ def coloured(both: Sequence[Side], seen: Seen | None) -> list[Coloured] | None:
 @cached.per_picture(shared=24, upload=6)
 def _fitted(known: str, _side: Side, image: str, offset: cached.Offset) -> list[Components]:
     with threadpool_limits(1):
-        return components.over_layers([said.places for said in _side.said()], _side.brightness())
+        return token_colours.over_layers([said.places for said in _side.said()], _side.brightness())
 
 
 def fit_over(model: LoadedModel, seen: Seen) -> Generator[float, None, list[Components]]:
@@ -140,7 +140,7 @@ def fit_over(model: LoadedModel, seen: Seen) -> Generator[float, None, list[Comp
         parts.append([layer.places for layer in said])
         yield 0.9 * sum(len(part[0]) for part in parts) / len(images)
     layers = [np.concatenate(layer) for layer in zip(*parts, strict=True)]
-    return components.over_layers(layers, seen.raw.mean(axis=-1))
+    return token_colours.over_layers(layers, seen.raw.mean(axis=-1))
 
 
 def message(found: Sequence[Coloured], over: bool, chosen: int) -> bytes:
@@ -150,7 +150,7 @@ def message(found: Sequence[Coloured], over: bool, chosen: int) -> bytes:
             row,
             layer.title,
             (tokens.shape[1], tokens.shape[2]),
-            components.colours(fitted, tokens[0]),
+            token_colours.colours(fitted, tokens[0]),
             note=plots.share_note(fitted),
             more=plots.coloured(fitted),
         )

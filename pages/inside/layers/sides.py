@@ -11,7 +11,7 @@ from pages.shell import controls, nouns, stand_in, subject
 from pages.shell.subject import Subject
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
-from vitviz.analysis.components import FloatArray
+from vitviz.analysis.token_colours import FloatArray
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded import LoadedModel

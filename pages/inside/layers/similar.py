@@ -18,7 +18,7 @@ from pages.shell.subject import token_name
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import similarity as analysis
-from vitviz.analysis.components import on_grid
+from vitviz.analysis.token_colours import on_grid
 from vitviz.lessons.kinds import Choose, Measured
 from vitviz.pin import Pin
 from vitviz.plots import layers as plots

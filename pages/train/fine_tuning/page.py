@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.shell import controls, page, registry, sections
-from pages.train.fine_tuning import changed, choices, grown, race, recipe
+from pages.train.fine_tuning import changed, choices, grown, recipe, side_by_side
 
 VIEWS = {
-    "race": ("Fine-tune", race.draw),
+    "race": ("Fine-tune", side_by_side.draw),
     "changed": ("What changed", changed.draw),
     "grown": ("As pictures grow", grown.draw),
     "recipe": ("The lesson's recipe", recipe.draw),

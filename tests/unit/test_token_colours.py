@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vitviz.analysis import components as c
+from vitviz.analysis import token_colours as c
 
 
 def cloud(n: int = 400, seed: int = 0) -> np.ndarray:
