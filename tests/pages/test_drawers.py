@@ -50,7 +50,7 @@ def open_drawers(app: AppTest) -> list[str]:
         ("inside/distance", {"attention_distance__set": "picture"}, [MATH, CODE, NUMBERS, ASK]),
         ("train/lab", {}, [MATH, CODE, NUMBERS]),
         ("train/fine_tuning", {}, [MATH, CODE]),
-        ("train/fine_tuning", {"fine_tuning__view": "grown"}, [MATH, CODE, NUMBERS, ASK]),
+        ("train/fine_tuning", {"fine_tuning__view": "grown"}, [MATH, CODE, NUMBERS]),
         ("train/fine_tuning", {"fine_tuning__view": "recipe"}, [CODE]),
         ("beyond/swin", {}, [MATH, CODE, NUMBERS, ASK]),
         ("beyond/swin", {"swin__view": "travel"}, [MATH, CODE, ASK]),
