@@ -40,11 +40,11 @@ def import_torchvision() -> ModuleType:
 
 
 def _declare_operators() -> None:
-    from torch.library import Library
+    from torch import library as registered
 
     if _declared:
         return
-    library: Any = Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
+    library: Any = registered.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
     for operator in ("nms", "qnms"):
         library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     _declared.append(library)

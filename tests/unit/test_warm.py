@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import streamlit as st
@@ -26,7 +27,8 @@ def lived(monkeypatch: pytest.MonkeyPatch, first_look: Callable[[], None]) -> li
 
     monkeypatch.setattr(warm.ahead, "first_look", look)
     monkeypatch.setattr(warm, "begin", lambda: happened.append("begin"))
-    asyncio.run(live())
+    with ThreadPoolExecutor(1) as apart:  # a browser's test may have left this thread with a loop of its own
+        apart.submit(asyncio.run, live()).result()
     return happened
 
 
