@@ -27,7 +27,7 @@ from pages.views import register
 _PAGES = Path(__file__).resolve().parents[1]
 _STREAMLIT = Path(streamlit.__file__).with_name("static")
 # By what Streamlit draws that stands on every page: the sidebar, a row of controls, a view, the foot.
-EVERYWHERE = (
+_EVERYWHERE = (
     "BidiComponent",
     "Button",
     "ButtonGroup",
@@ -92,7 +92,7 @@ def _named(entry: PageEntry, head: str) -> list[str]:
     The largest, which draw figures and tables, are begun at once: reading them takes longer than fetching them.
     """
     first = [_of_streamlit(name) for name in entry.drawn_by]
-    rest = _with_imports([*first, *map(_of_streamlit, EVERYWHERE)])
+    rest = _with_imports([*first, *map(_of_streamlit, _EVERYWHERE)])
     modules = [f"./static/js/{file.name}" for file in rest if file not in first and file.name not in head]
     modules += [_address(file) for file in _with_imports(_views(entry))]
     frame = _address(_PAGES / "views/base.css")

@@ -31,7 +31,6 @@ _SETS = {  # of a picture's kind: what a model that fits it learned from
     "mnist": _DIGITS,
 }
 _YOURS = ("upload", "sample")
-_LOOKED_AT = 24  # pictures of a set
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def offer_for_set(
     """
     from vitviz.data import images
 
-    if model.preparation.in_chans != 1 or not any(images.in_colour(one) for one in pictures[:_LOOKED_AT]):
+    if model.preparation.in_chans != 1 or not images.some_in_colour(pictures):
         return
     target = _fitting("upload")
     if target is not None:

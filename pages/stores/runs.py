@@ -28,7 +28,6 @@ _TOUCH_S = 5.0
 AT_FULL_SPEED = (
     4  # visits; of a class of thirty each sees its curves about once a second, and training keeps its time
 )
-_LEAST_SLOWNESS = float(os.environ.get("VITVIZ_SLOWNESS", "1"))  # an owner's: every visit asks less often
 _WATCHING_S = 3.0
 MOST_OF_A_VISIT = 24  # runs that a visit keeps in its table
 
@@ -80,6 +79,15 @@ def admit_upload(visit: Visit, address: str) -> None:
 # ---------------------------------------------------------------- how often pages ask
 
 
+def least_slowness() -> float:
+    """How many times less often the operator has every visit ask; 1 where that is no number of 1 to 100."""
+    try:
+        wanted = float(os.environ.get("VITVIZ_SLOWNESS", ""))
+    except ValueError:
+        return 1.0
+    return wanted if 1 <= wanted <= 100 else 1.0
+
+
 class Watchers:
     """The visits that watch a run just now, so that a class shares the server's time and training keeps its own."""
 
@@ -97,7 +105,7 @@ class Watchers:
     def slowness(self) -> float:
         """How many times more slowly than alone a visit polls: the more visits share the server, the slower."""
         with self._lock:
-            return max(_LEAST_SLOWNESS, len(self._seen) / AT_FULL_SPEED)
+            return max(least_slowness(), len(self._seen) / AT_FULL_SPEED)
 
 
 _watchers = Watchers()

@@ -29,3 +29,13 @@ def test_a_visit_that_has_gone_no_longer_counts(monkeypatch: pytest.MonkeyPatch)
     now[0] += 60
     watchers.note("last")
     assert watchers.slowness() == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"), [("3", 3.0), ("", 1.0), ("0", 1.0), ("nan", 1.0), ("slow", 1.0), ("1e9", 1.0)]
+)
+def test_an_operator_can_slow_all_visits_down_and_no_word_stops_them(
+    monkeypatch: pytest.MonkeyPatch, said: str, wanted: float
+) -> None:
+    monkeypatch.setenv("VITVIZ_SLOWNESS", said)
+    assert runs.Watchers().slowness() == wanted

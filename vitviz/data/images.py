@@ -131,6 +131,11 @@ def in_colour(picture: NDArray[np.uint8]) -> bool:
     return bool((apart > 16).mean() > 0.01)
 
 
+def some_in_colour(pictures: NDArray[np.uint8]) -> bool:
+    """Whether one of a set's first 24 pictures has colour; (N, H, W, 3)."""
+    return any(in_colour(one) for one in pictures[:24])
+
+
 @contextmanager
 def _opened(data: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
     """(kind, picture with nothing decoded) of a file whose header may be trusted; nobody else decodes meanwhile."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import streamlit as st
 
 from pages.shell import controls, nouns, page
@@ -14,6 +13,7 @@ from pages.train.fine_tuning import pictures
 from vitviz.config import CNNConfig, SwinConfig, ViTConfig
 from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import DATASETS, available_datasets, validation_split
+from vitviz.data.images import some_in_colour
 from vitviz.data.own import is_own
 from vitviz.models.transfer import fitted
 from vitviz.training.fine_tuning import Body, Method, Task
@@ -22,14 +22,11 @@ from vitviz.training.pictures import SPLIT_SEED
 from vitviz.words import plain
 
 FIRST = "checkpoint:mnist_vit"  # the body that shows most on the digits that are always here
-FIRST_IN_COLOUR = (
-    "checkpoint:cifar10_vit"  # for coloured pictures of one's own: a grey body would read them in grey
-)
+# For coloured pictures of one's own: a grey body would read them in grey.
+FIRST_IN_COLOUR = "checkpoint:cifar10_vit"
 SIZES = (2, 5, 10, 20, 50, 100)  # pictures a class
 ALL = 0
 A_FEW = 20
-SOME = 64  # pictures of an own set whose colours are looked at
-GREYEST = 4  # of 255: by how much the channels of grey pictures that were compressed differ, on average
 DRAWN = ("digits", "mnist")  # a body of digits centres them as it did before
 NONE_HERE = "No trained model is here to begin with: train one in the live lab first."
 BODIES: dict[Body, str] = {"all": "Body and head", "head": "Head alone"}
@@ -131,14 +128,13 @@ def _source(dataset: str) -> ModelChoice:
 
 
 def _in_colour(dataset: str) -> bool:
-    """Whether a set of the visitor's own, which is always kept in three channels, has colours in its first pictures."""
+    """Whether a set of the visitor's own, which is always kept in three channels, has colour in its first pictures."""
     if not is_own(dataset):
         return False
     try:
-        some = cached.dataset(dataset).train_images[:SOME].astype(np.int16)
+        return some_in_colour(cached.dataset(dataset).train_images)
     except DatasetError:
         return False  # it is gone: `draw` says so
-    return bool(np.ptp(some, axis=-1).mean() > GREYEST)
 
 
 def _dataset() -> str:
