@@ -48,7 +48,7 @@ sys.path.insert(0, str(ROOT))
 
 from vitviz.training.executor import LocalExecutor  # noqa: E402
 from vitviz.training.presets import TRAINING_PRESETS  # noqa: E402
-from vitviz.training.runs import Run, RunConfig  # noqa: E402
+from vitviz.training.run_directory import Run, RunConfig  # noqa: E402
 
 
 class Visit:

@@ -29,7 +29,7 @@ from vitviz.checkpoints import load_checkpoint  # noqa: E402
 from vitviz.config import to_dict  # noqa: E402
 from vitviz.training.races import RACES, positions_race  # noqa: E402
 from vitviz.training.records import Event, StepRecord  # noqa: E402
-from vitviz.training.runs import Run  # noqa: E402
+from vitviz.training.run_directory import Run  # noqa: E402
 from vitviz.training.session import Session  # noqa: E402
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from vitviz.checkpoints import load_checkpoint, save_checkpoint
 from vitviz.training.archive import export_run, import_run
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 # Pictures, links and signs as HTML has them, Markdown, and Plotly.
 HOSTILE = (

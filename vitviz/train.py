@@ -21,7 +21,7 @@ from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
 from vitviz.training.provenance import commit
 from vitviz.training.records import Evaluation, Event, StepRecord
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, RunError
+from vitviz.training.run_directory import Run, RunError
 from vitviz.training.session import Session
 
 PROJECT = Path(__file__).resolve().parents[1]

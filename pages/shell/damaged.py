@@ -19,7 +19,7 @@ def said() -> Iterator[None]:
         from vitviz.checkpoint_header import CheckpointError
         from vitviz.data.dataset import DatasetError
         from vitviz.models.pretrained_list import PretrainedError
-        from vitviz.training.runs import RunError
+        from vitviz.training.run_directory import RunError
 
         if not isinstance(error, CheckpointError | DatasetError | PretrainedError | RunError):
             raise

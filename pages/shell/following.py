@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.shell import lesson, link, registry, state
 from pages.stores import classes, lessons, visit
-from vitviz.classes import pictures
+from vitviz.classes import teachers_pictures
 from vitviz.classes.classes import TOLD_S, Classes, Room, member
 from vitviz.classes.codes import read_code
 from vitviz.classes.database import ClassError
@@ -274,4 +274,4 @@ def show_picture(image: str) -> None:
 
     place, picture = current(), uploads.STORE.get(image.removeprefix("upload:"))
     if place is not None and picture is not None:
-        place.pictures[image] = f"upload:{pictures.keep(store(), place.code, picture)}"
+        place.pictures[image] = f"upload:{teachers_pictures.keep(store(), place.code, picture)}"

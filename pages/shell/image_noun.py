@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import streamlit as st
 
-from pages.shell import link, more_models, nouns, photo, pictures, received, state, still
+from pages.shell import fitting_model, link, more_models, nouns, received, state, still, thumbnails
 from pages.stores import cached, catalogue, uploads, visit
 from pages.stores.choice import ModelChoice
 from vitviz.pin import Pin
@@ -115,7 +115,7 @@ def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
     if notice:
         st.warning(notice, icon=":material/info:")
     _crop(picture, model)
-    said = photo.draw(model, chosen.image)
+    said = fitting_model.draw(model, chosen.image)
     _source(chosen.image, said)
 
 
@@ -145,7 +145,7 @@ def _small(image: str, preparation: Preparation, offset: cached.Offset, pin: Pin
     """The picture with what the model sees of it, as a file."""
     picture = cached.picture(image)
     box = cached.prepared(image, preparation, offset).box
-    return pictures.encoded(pictures.seen_picture(picture, box, pin, mode, _IMAGE_PX), _width(picture))
+    return thumbnails.encoded(thumbnails.seen_picture(picture, box, pin, mode, _IMAGE_PX), _width(picture))
 
 
 def _own_size(image: str, picture: np.ndarray) -> tuple[int, int]:
@@ -219,7 +219,7 @@ def _choose(image: str) -> None:
 def _brought(image: str) -> None:
     """A picture of the visitor's own, or a sample."""
     _choose(image)
-    photo.came(image)
+    fitting_model.came(image)
 
 
 def _samples(image: str) -> None:

@@ -16,7 +16,7 @@ from pages.stores import lessons, visit
 from pages.stores.lessons import Progress
 from vitviz.config import ModelConfig
 from vitviz.lessons.lesson import Lesson, Link, Stop
-from vitviz.lessons.shown import Shown
+from vitviz.lessons.page_state import Shown
 
 _KEYS = {"lesson", "stop"}
 _NOT_OF_A_PAGE = _KEYS | {"class"}
@@ -162,7 +162,7 @@ def look() -> bool:
 
 
 def hand_over(**facts: float) -> None:
-    """Tells lessons what no link holds: `hand_over(run=0.93)`; the names are those of `vitviz.lessons.shown.FACTS`."""
+    """Tells lessons what no link holds, `hand_over(run=0.93)`; names are those of `vitviz.lessons.page_state.FACTS`."""
     known: dict[str, float] = st.session_state.setdefault(state.FACTS, {})
     if all(known.get(name) == value for name, value in facts.items()):
         return

@@ -17,9 +17,9 @@ from pages.shell import (
     model_list,
     more_models,
     nouns,
-    pictures,
     state,
     still,
+    thumbnails,
 )
 from pages.shell.image_noun import GONE as GONE
 from pages.stores import cached, catalogue, own_sets, own_weights, published, runs, uploads, visit
@@ -180,17 +180,17 @@ def _note(model: ModelChoice, step: int) -> str:
 def _model_picture(identity: str, _choice: ModelChoice, step: int, mode: Mode) -> str:
     filters = catalogue.filters(_choice, step)
     if filters is not None:
-        drawn = pictures.filters_picture(filters, side_px=_MODEL_PX)
+        drawn = thumbnails.filters_picture(filters, side_px=_MODEL_PX)
     else:
-        drawn = pictures.shape_picture(_choice.config, mode, side_px=_MODEL_PX)
-    return pictures.encoded(drawn, _MODEL_PX)
+        drawn = thumbnails.shape_picture(_choice.config, mode, side_px=_MODEL_PX)
+    return thumbnails.encoded(drawn, _MODEL_PX)
 
 
 @cached.shared(most=256)
 def _curve_picture(
     curve: tuple[tuple[int, float], ...], steps: tuple[int, ...], step: int, mode: Mode
 ) -> str:
-    return pictures.encoded(pictures.curve_picture(curve, steps, step, mode, _CURVE_PX), 2 * _CURVE_PX)
+    return thumbnails.encoded(thumbnails.curve_picture(curve, steps, step, mode, _CURVE_PX), 2 * _CURVE_PX)
 
 
 def _step(model: ModelChoice) -> int:

@@ -14,7 +14,7 @@ from vitviz.words import reason
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
-    from vitviz.training.runs import Run
+    from vitviz.training.run_directory import Run
 
 _clicks = threading.Lock()  # one at a time reads and raises state.STARTS
 

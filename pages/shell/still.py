@@ -12,7 +12,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, ThreadState
 
-from pages.stores.results import Results
+from pages.stores.shared_results import Results
 
 _LARGE = 1000  # bytes, of .streamlit/config.toml: what a browser may hold is asked about anew in every run
 _made: Results[list[ForwardMsg]] = Results(1024)

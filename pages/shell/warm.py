@@ -34,7 +34,7 @@ _MODELS = (
     "torch",
     "vitviz.models.zoo",
     "vitviz.probe.capture",
-    "vitviz.probe.parts",
+    "vitviz.probe.map_part",
 )  # every page waits for these
 _FIGURES = ("pandas", "plotly.graph_objects", "sklearn.decomposition")
 _lock = threading.Lock()

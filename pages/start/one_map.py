@@ -10,11 +10,11 @@ import streamlit as st
 
 from pages.shell import controls, link, nouns, registry
 from pages.shell.nouns import Nouns
-from pages.start import answers, scene
+from pages.start import map_answers, scene
 from pages.start.map import draw_map, draw_part, events
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
-from vitviz.analysis.asked import Asked
+from vitviz.analysis.part_asked import Asked
 from vitviz.data.datasets import default_pictures
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
@@ -41,7 +41,7 @@ class OneMap:
     def draw(self) -> bytes:
         """Mounts it, answers what is opened in it, and goes where the visitor wants; returns its message."""
         wanted = self._take_events()
-        message = answers.whole(self.choice, self.now)
+        message = map_answers.whole(self.choice, self.now)
         parts = opened(message)[0]["parts"]
         config = self.choice.config
         ways = scene.links([part["id"] for part in parts], config, self.elsewhere)
@@ -83,7 +83,7 @@ class OneMap:
 
     def _inside(self, asked: Asked | None, parts: Sequence[dict[str, Any]], ways: Links) -> bytes:
         """What the map is told of the part that is open in it."""
-        message = None if asked is None else answers.part(self.choice, self.now, asked)
+        message = None if asked is None else map_answers.part(self.choice, self.now, asked)
         if asked is None or message is None:
             return map_part.closed(self.key)
         title = next(part["title"] for part in parts if part["id"] == asked.part)

@@ -14,9 +14,9 @@ import streamlit as st
 
 from pages.shell import controls, damaged, lesson, link, nouns, page, registry, still, terms
 from pages.shell.registry import PageEntry
-from pages.start import answers, beside
+from pages.start import beside, map_answers
+from pages.start.drawers import MATHEMATICS, OF_PARTS
 from pages.start.one_map import OneMap
-from pages.start.words import MATHEMATICS, OF_PARTS
 from pages.stores import lessons, visit
 from vitviz.models.abilities import abilities
 from vitviz.plots.blob import opened, unpacked
@@ -138,7 +138,7 @@ with st.container(
         )
     way_in()
 draw()
-shown = answers.whole(nouns.choice(), nouns.current())
+shown = map_answers.whole(nouns.choice(), nouns.current())
 caption(shown)
 beside.draw()
 page.drawers("home", math=MATHEMATICS, code=code, numbers=partial(numbers, shown))

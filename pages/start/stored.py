@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pages.start.answers import STORED, STORED_PARTS, mark, message_of
+from pages.start.map_answers import STORED, STORED_PARTS, mark, message_of
 from pages.stores import catalogue
 from pages.stores.choice import ModelChoice
-from vitviz.analysis.asked import Asked
+from vitviz.analysis.part_asked import Asked
 from vitviz.data.datasets import default_pictures, load_dataset
 from vitviz.data.preparation import Prepared, prepare
 from vitviz.pin import Pin
@@ -42,7 +42,7 @@ def first_message(choice: ModelChoice) -> bytes:
 
 def first_parts(choice: ModelChoice) -> bytes:
     """The messages of all parts of that map that open, by id, for the token that stands pinned first; marked alike."""
-    from vitviz.probe.parts import open_part
+    from vitviz.probe.map_part import open_part
 
     model, prepared, way = _first(choice)
     inside = (open_part(model, prepared.input, way, Asked(part.id, Pin())) for part in way.parts)

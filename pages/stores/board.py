@@ -65,7 +65,7 @@ def wait_s(turn: int) -> float | None:
 
 def _row(entry: Entry) -> Row:
     from vitviz.training.limits import parameters
-    from vitviz.training.runs import RunError
+    from vitviz.training.run_directory import RunError
 
     run = runs.find(entry.run)
     if run is None:

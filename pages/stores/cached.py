@@ -20,7 +20,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.stores import catalogue, own_weights, published, runs, uploads
 from pages.stores.choice import ModelChoice
-from pages.stores.results import Results
+from pages.stores.shared_results import Results
 
 if TYPE_CHECKING:
     from vitviz.analysis.journey import Journey

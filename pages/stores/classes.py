@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pages.stores import runs, uploads
-from vitviz.classes import pictures
+from vitviz.classes import teachers_pictures
 from vitviz.classes.classes import Classes
 from vitviz.classes.database import NAME, ClassError
 from vitviz.classes.tries import Tries
@@ -78,7 +78,7 @@ def bring(code: str, image: str) -> None:
     key = image.removeprefix("upload:")
     if key == image or uploads.STORE.get(key) is not None:
         return
-    picture = pictures.find(classes(), code, key)
+    picture = teachers_pictures.find(classes(), code, key)
     if picture is not None:
         uploads.STORE.lend(key, picture, _lender(code))
         stay(code)

@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from pages.stores.visit import Visit
-from vitviz.lessons.fields import LessonError
-from vitviz.lessons.files import MOST_BYTES, read_lesson
 from vitviz.lessons.lesson import Lesson
+from vitviz.lessons.lesson_file import MOST_BYTES, read_lesson
+from vitviz.lessons.typed_tables import LessonError
 
 SHIPPED = Path(__file__).parents[2] / "lessons"
 ORDER = (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pages.stores.visit import Visit
     from vitviz.training.executor import Executor
     from vitviz.training.intake import Intake
-    from vitviz.training.runs import Run, Status
+    from vitviz.training.run_directory import Run, Status
 
 LEASE_S = (
     300.0  # browsers throttle hidden tabs to about one poll a minute, and a lens page does not poll at all
@@ -51,7 +51,7 @@ _executor: Executor | None = None  # lives as long as the server: no cache, whic
 def executor() -> Executor:
     """The server's one executor: on this machine, with a warm worker, or on the cluster that $VITVIZ_DASK names."""
     global _executor
-    from vitviz.training.opening import open_executor
+    from vitviz.training.open_executor import open_executor
 
     with _opening:
         if _executor is None:
@@ -135,7 +135,7 @@ def mine(visit: Visit) -> list[Run]:
 
 def _made_by(owner: str) -> list[str]:
     """Ids of the runs on disk whose maker this is, newest first."""
-    from vitviz.training.runs import Run, RunError
+    from vitviz.training.run_directory import Run, RunError
 
     made = []
     for directory in folder().iterdir() if folder().is_dir() else ():
@@ -172,7 +172,7 @@ def drop(visit: Visit, run_id: str) -> None:
 
 def find(run_id: str) -> Run | None:
     """The run with this id, or None: where there is none, or its config is damaged or beyond what is trained here."""
-    from vitviz.training.runs import Run, RunError
+    from vitviz.training.run_directory import Run, RunError
 
     try:
         run = Run.find(folder(), run_id)
@@ -184,14 +184,14 @@ def find(run_id: str) -> Run | None:
 
 def is_id(run_id: str) -> bool:
     """Whether a run, or an experiment's member, may be called so."""
-    from vitviz.training.runs import is_id
+    from vitviz.training.run_directory import is_id
 
     return is_id(run_id)
 
 
 def models_of(run: Run) -> list[Run]:
     """An experiment's members; any other run alone: what has curves and snapshots."""
-    from vitviz.training.runs import RunError
+    from vitviz.training.run_directory import RunError
 
     try:
         return run.members() or [run]
@@ -304,14 +304,14 @@ def log(run_id: str) -> Log:
     """The records of a run; call `read()` for the newest.
 
     Raises:
-        vitviz.training.runs.RunError: if there is no such run.
+        vitviz.training.run_directory.RunError: if there is no such run.
     """
     return _log(folder(), run_id)
 
 
 @lru_cache(maxsize=256)
 def _log(runs_folder: Path, run_id: str) -> Log:
-    from vitviz.training.runs import Run
+    from vitviz.training.run_directory import Run
 
     return Log(Run.find(runs_folder, run_id))
 
@@ -329,7 +329,7 @@ def choices(visit: Visit) -> tuple[ModelChoice, ...]:
 def _choice(run: Run) -> ModelChoice | None:
     from vitviz.data.datasets import data_title
     from vitviz.data.own import spoken
-    from vitviz.training.runs import RunError
+    from vitviz.training.run_directory import RunError
 
     steps = run.snapshots()
     try:
@@ -358,8 +358,8 @@ def snapshot_path(run_id: str, step: int) -> Path:
     """The checkpoint file of a run's step.
 
     Raises:
-        vitviz.training.runs.RunError: if there is no such run or step.
+        vitviz.training.run_directory.RunError: if there is no such run or step.
     """
-    from vitviz.training.runs import Run
+    from vitviz.training.run_directory import Run
 
     return Run.find(folder(), run_id).snapshot_path(step)

@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from pages.stores.results import Results
+from pages.stores.shared_results import Results
 from pages.stores.visit import Visit, on_leave
 
 PRIVACY = (

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import lead, open_drawers
 from tests.hostile import strangers_run
 from tests.unit.training_helpers import digits_run
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -16,7 +16,7 @@ from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.files import append_lines
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import MOVING
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]

@@ -155,7 +155,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from vitviz.config import TrainConfig, ViTConfig
     from vitviz.models.presets import GREY_32
     from vitviz.training.run_config import RunConfig
-    from vitviz.training.runs import Run
+    from vitviz.training.run_directory import Run
     from vitviz.training.session import Session
 
     shape = ViTConfig(

@@ -12,7 +12,7 @@ from PIL import Image
 from tests.messages import message, photo_of
 from tests.pages.conftest import Files, OpenApp, made
 from tests.pages.test_attention import PAGE
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 COLOUR = "preset:vit_shapes"  # RGB, 32 px, 4 layers, reads from [CLS]
 DEEPER = "preset:vit_cifar10"  # 6 layers

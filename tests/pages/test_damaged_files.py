@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from pages.stores import results
+from pages.stores import shared_results
 from tests.pages.conftest import OpenApp, said
 from tests.robustness.run_files import new_run
 from vitviz.data.cache import data_file, write_dataset
@@ -27,7 +27,7 @@ MODEL = "preset:vit_digits"
 def mnist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of twenty digits under MNIST's name."""
     monkeypatch.setenv("VITVIZ_DATA", str(tmp_path / "data"))
-    results.forget()
+    shared_results.forget()
     images, labels = np.random.default_rng(0).integers(0, 256, (20, 28, 28, 1), np.uint8), np.arange(20) % 10
     digits = tuple(map(str, range(10)))
     write_dataset(Dataset("mnist", images, labels, images, labels, digits), data_file("mnist"))

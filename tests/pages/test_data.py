@@ -18,7 +18,7 @@ from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from vitviz.experiments import result as results
 from vitviz.experiments.data_size import GRIDS, TITLES, race
 from vitviz.experiments.result import Made, Result, write_result
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 PAGE = "pages/beyond/data/page.py"
 GUESSED = {f"data.{key}": "shown" for key in ("guess", "time_guess", "gain_guess")}

@@ -25,7 +25,7 @@ from vitviz.experiments.knobs import KNOBS
 from vitviz.experiments.result import read_result
 from vitviz.experiments.slips import MENDED, SLIPS
 from vitviz.lessons.of_experiments import knob_rows, slip_rows
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 from vitviz.words import gained, percent
 

@@ -24,9 +24,9 @@ from vitviz.models.presets import RGB_32
 from vitviz.training import fine_tuning
 from vitviz.training.files import write_status
 from vitviz.training.fine_tuning import Method, Source, Task, race
-from vitviz.training.runs import Run, Status
+from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
-from vitviz.training.starting import start_file
+from vitviz.training.start_weights import start_file
 
 PAGE = "pages/train/fine_tuning/page.py"
 

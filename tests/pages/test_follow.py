@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.stores import results
+from pages.stores import shared_results
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.files import write_status
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, Status
+from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
 
 OpenApp = Callable[..., AppTest]
@@ -34,7 +34,7 @@ CONFIG = RunConfig(
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A run that says that it trains, with all but its last snapshot."""
-    results.forget()
+    shared_results.forget()
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
     made = Run.create(tmp_path, CONFIG)
     assert Session(made, device="cpu").perform().state == "done"

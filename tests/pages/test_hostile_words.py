@@ -31,7 +31,7 @@ from vitviz.models.presets import RGB_32
 from vitviz.models.pretrained_list import find
 from vitviz.models.zoo import create_model
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 
 # What is left of `HOSTILE` where somebody would read it: escaped, none of these stands there.

@@ -107,7 +107,7 @@ def _numbers(values: Any) -> list[float]:
 
 
 def test_the_answer_follows_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pages.beyond.hybrids.asked import describe
+    from pages.beyond.hybrids.conv_attention import describe
     from vitviz.experiments.result import Result
 
     settings = {"multiply_adds": {name: 10 if name == "control" else 100 for name in TITLES}}

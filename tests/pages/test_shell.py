@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartParser
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import controls, guards, link, pictures, registry, sidebar
+from pages.shell import controls, guards, link, registry, sidebar, thumbnails
 from pages.stores import catalogue, uploads
 from pages.stores.visit import Visit
 from tests.pages.conftest import OpenApp
@@ -274,7 +274,7 @@ def test_every_listed_page_has_its_script_and_its_group():
 
 def test_what_the_model_does_not_see_is_dimmed():
     picture = np.full((40, 80, 3), 255, np.uint8)
-    shown = pictures.seen_picture(picture, (0.0, 20.0, 40.0), None, "dark", side_px=80)
+    shown = thumbnails.seen_picture(picture, (0.0, 20.0, 40.0), None, "dark", side_px=80)
     assert shown.shape == (80, 160, 3)
     assert (shown[40, 80] == 255).all()
     assert (shown[40, 10] < 200).all()
@@ -282,14 +282,14 @@ def test_what_the_model_does_not_see_is_dimmed():
 
 def test_few_pixels_stay_squares():
     picture = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
-    shown = pictures.seen_picture(picture, (0.0, 0.0, 8.0), None, "light", side_px=80)
+    shown = thumbnails.seen_picture(picture, (0.0, 0.0, 8.0), None, "light", side_px=80)
     np.testing.assert_array_equal(shown[10::20, 10::20], picture)
 
 
 def test_filters_are_tiles_with_grey_at_zero():
     filters = np.zeros((3, 1, 4, 4), np.float32)
     filters[1, 0, 0, 0] = 2.0
-    sheet = pictures.filters_picture(filters, columns=2, side_px=40)
+    sheet = thumbnails.filters_picture(filters, columns=2, side_px=40)
     assert sheet.shape == (80, 80, 4)
     assert tuple(sheet[20, 20]) == (128, 128, 128, 255)
     assert sheet[0, 42, 0] == 255
@@ -298,7 +298,7 @@ def test_filters_are_tiles_with_grey_at_zero():
 
 def test_every_preset_has_a_picture():
     for choice in catalogue.models(Visit("a visit")).values():
-        assert pictures.shape_picture(choice.config, "light").shape == (144, 144, 4)
+        assert thumbnails.shape_picture(choice.config, "light").shape == (144, 144, 4)
     big = replace(next(iter(catalogue.models(Visit("a visit")).values())).config, embed_dim=64 * 24, depth=32)
     assert too_large(big)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pages.shell import registry, warm
-from pages.start import answers, scene, stored
+from pages.start import map_answers, scene, stored
 from pages.stores import cached, catalogue, lessons
 from pages.stores.visit import Visit
 from tests.messages import body, unpack
@@ -191,7 +191,7 @@ def test_a_parts_link_opens_its_lens_with_the_token_pinned(open_app: OpenApp) ->
 def test_the_stored_map_is_what_the_model_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever changes the message, the default model or its picture runs `python -m pages.start.stored`."""
     monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
-    kept, kept_buffers = opened((SHIPPED / answers.STORED).read_bytes())
+    kept, kept_buffers = opened((SHIPPED / map_answers.STORED).read_bytes())
     made, buffers = opened(stored.first_message(stored.default_choice()))
     found, wanted = (unpack_parts(header, raw) for header, raw in ((kept, kept_buffers), (made, buffers)))
     assert found.keys() == wanted.keys() and kept["mark"] == made["mark"]
@@ -209,12 +209,14 @@ def test_the_stored_map_is_what_the_model_computes(monkeypatch: pytest.MonkeyPat
 def test_the_stored_parts_are_what_the_model_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever changes what a part says, the default model or its picture runs `python -m pages.start.stored`."""
     monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
-    kept = (SHIPPED / answers.STORED_PARTS).read_bytes()
+    kept = (SHIPPED / map_answers.STORED_PARTS).read_bytes()
     made = stored.first_parts(stored.default_choice())
     assert opened(kept)[0]["mark"] == opened(made)[0]["mark"]
     found, wanted = unpacked(kept), unpacked(made)
     opens = {
-        part["id"] for part in opened((SHIPPED / answers.STORED).read_bytes())[0]["parts"] if part["opens"]
+        part["id"]
+        for part in opened((SHIPPED / map_answers.STORED).read_bytes())[0]["parts"]
+        if part["opens"]
     }
     assert found.keys() == wanted.keys() == opens
     for name in wanted:
@@ -227,7 +229,7 @@ def test_the_stored_parts_are_what_the_model_computes(monkeypatch: pytest.Monkey
 def test_a_stored_part_is_opened_without_a_model_and_another_tokens_with_it(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("digits_vit.safetensors", answers.STORED, answers.STORED_PARTS):
+    for name in ("digits_vit.safetensors", map_answers.STORED, map_answers.STORED_PARTS):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
     asked = []
     loaded = cached.loaded
@@ -252,7 +254,7 @@ def unpack_parts(header: dict, buffers: bytes) -> dict[str, np.ndarray]:
 def test_the_stored_map_serves_its_own_model_step_and_picture_alone(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("digits_vit.safetensors", answers.STORED):
+    for name in ("digits_vit.safetensors", map_answers.STORED):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
     asked = []
     whole = cached.journey
@@ -270,7 +272,7 @@ def test_the_stored_map_serves_its_own_model_step_and_picture_alone(
 def test_what_a_fresh_server_prepares_is_what_a_part_is_opened_from(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("digits_vit.safetensors", answers.STORED):
+    for name in ("digits_vit.safetensors", map_answers.STORED):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
     warm.first_way()
     monkeypatch.setattr(probe, "journey", lambda *_: pytest.fail("the way is computed again"))
@@ -287,7 +289,7 @@ def test_a_broken_stored_map_is_computed_instead(
     open_app: OpenApp, no_shipped_checkpoints: Path, broken: bytes
 ) -> None:
     shutil.copy(SHIPPED / "digits_vit.safetensors", no_shipped_checkpoints / "digits_vit.safetensors")
-    (no_shipped_checkpoints / answers.STORED).write_bytes(broken)
+    (no_shipped_checkpoints / map_answers.STORED).write_bytes(broken)
     header, _ = views(open_app())["map"]
     assert header["title"] == "Digits ViT, patch 4"
 

@@ -21,7 +21,7 @@ from vitviz.config import SwinConfig, TrainConfig
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 
 PAGE = "pages/beyond/swin/page.py"

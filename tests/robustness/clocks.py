@@ -14,7 +14,7 @@ import pytest
 
 from vitviz.data import own
 from vitviz.pulse import Clock, Pulses
-from vitviz.training import claim, retention, runs
+from vitviz.training import claim, retention, run_directory
 
 HOUR_S = 3600.0
 
@@ -41,7 +41,7 @@ def set_clocks(patch: pytest.MonkeyPatch) -> Iterator[Clocks]:
         patched.setattr(time, "monotonic", lambda: counter() + clocks.passed)
         patched.setattr(os, "utime", stamped)
         patched.setattr(claim, "_now", lambda folder: time.time())
-        patched.setattr(runs, "_heartbeats", Pulses(runs.HEARTBEAT_LIMIT_S))
+        patched.setattr(run_directory, "_heartbeats", Pulses(run_directory.HEARTBEAT_LIMIT_S))
         patched.setattr(claim, "_holders", Pulses(claim.STALE_S))
         patched.setattr(retention, "_clock", Clock(60.0))
         patched.setattr(own, "_clock", Clock(60.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.robustness.run_files import new_run
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.training.archive import export_run
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 MODEL = ViTConfig(image_size=32, patch_size=16, in_chans=1, embed_dim=8, depth=1, num_heads=1)
 GREY = Preparation(image_size=32, mean=(0.5,), std=(0.5,), digit=True)

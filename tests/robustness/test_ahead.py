@@ -16,7 +16,7 @@ import asyncio, os, sys
 from pathlib import Path
 from benchmarks.page_runs import Visitor, app
 from pages.shell import ahead
-from pages.stores.results import Results
+from pages.stores.shared_results import Results
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 ahead.PAUSE_S, made, get = 0.0, [], Results.get

@@ -20,7 +20,7 @@ from vitviz.training import claim, retention
 from vitviz.training.files import write_status
 from vitviz.training.records import StepRecord
 from vitviz.training.retention import Limits, sweep
-from vitviz.training.runs import Run, Status, list_runs
+from vitviz.training.run_directory import Run, Status, list_runs
 from vitviz.training.session import Session
 
 JUMPS = pytest.mark.parametrize("jump_s", [3 * HOUR_S, -3 * HOUR_S], ids=["ahead", "back"])

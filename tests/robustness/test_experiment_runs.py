@@ -11,10 +11,10 @@ import pytest
 
 from tests.robustness.run_files import GREY, MODEL, TRAIN, full_disk, rezipped
 from vitviz.checkpoints import open_model
-from vitviz.training import lane, runs
+from vitviz.training import lane, run_directory
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.run_config import Member, RunConfig
-from vitviz.training.runs import Run, RunError, list_runs
+from vitviz.training.run_directory import Run, RunError, list_runs
 from vitviz.training.session import Session
 
 
@@ -131,7 +131,7 @@ def test_a_full_disk_at_creation_leaves_no_half_of_a_run(
 ) -> None:
     for config in (RunConfig(MODEL, GREY, TRAIN), compared.config()):
         with monkeypatch.context() as patched:
-            patched.setattr(runs, "write_status", full_disk)
+            patched.setattr(run_directory, "write_status", full_disk)
             with pytest.raises(OSError, match="No space"):
                 Run.create(tmp_path, config)
         assert list(tmp_path.iterdir()) == []

@@ -20,7 +20,7 @@ from vitviz.data.datasets import load_dataset
 from vitviz.data.folder import MAX_CLASSES, load_zip
 from vitviz.models.presets import RGB_32
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 
 COLOURS = {"warm": (200, 90, 20), "cool": (20, 90, 200)}

@@ -24,7 +24,7 @@ from tests.cluster import Cluster
 from tests.robustness.run_files import GREY, MODEL, TRAIN
 from tests.visitor import Visitor
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 
 pytestmark = [

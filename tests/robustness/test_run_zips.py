@@ -17,7 +17,7 @@ from vitviz.checkpoints import checkpoint_bytes, load_checkpoint, open_model
 from vitviz.training import archive
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.files import read_json
-from vitviz.training.runs import Run, RunError, list_runs
+from vitviz.training.run_directory import Run, RunError, list_runs
 
 
 def test_a_run_travels_as_a_zip(tmp_path: Path, finished: Run) -> None:

@@ -19,7 +19,7 @@ from vitviz.data.datasets import load_dataset
 from vitviz.training import claim, files, lane, lanes, session
 from vitviz.training.files import read_json, read_lines, write_status
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, RunError, list_runs
+from vitviz.training.run_directory import Run, RunError, list_runs
 from vitviz.training.saving import save_resume
 from vitviz.training.session import Session
 

@@ -14,7 +14,7 @@ from vitviz.data.dataset import DatasetError
 from vitviz.data.folder import load_zip
 from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.training.archive import import_run
-from vitviz.training.runs import RunError
+from vitviz.training.run_directory import RunError
 
 LIMITS = ZipLimits(entries=100, unpacked_bytes=2**20)
 LARGE = 48 * 2**20  # what a file of some 40 bytes to 48 kB unpacks to

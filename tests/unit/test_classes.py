@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vitviz.classes import classes as module
-from vitviz.classes import pictures
+from vitviz.classes import teachers_pictures
 from vitviz.classes.classes import LIFE_S, Classes, Present, clean_name, member
 from vitviz.classes.codes import LENGTH, SIGNS, new_code, read_code, spaced
 from vitviz.classes.database import NAME, ClassError
@@ -95,7 +95,7 @@ def test_who_is_here_is_counted_and_not_named(classes: Classes, clock: Time) -> 
 def test_a_class_is_gone_twelve_hours_after_the_last_sign(classes: Classes) -> None:
     code = classes.open("teacher")
     classes.here(code, "me", True)
-    pictures.keep(classes, code, np.zeros((4, 4, 3), np.uint8))
+    teachers_pictures.keep(classes, code, np.zeros((4, 4, 3), np.uint8))
     long_ago(classes, code, LIFE_S - 60)
     assert classes.look(code) is not None
     classes.sign(code)
@@ -292,28 +292,31 @@ def test_a_link_without_room_loses_its_longest_values() -> None:
 def test_a_picture_is_kept_without_loss_for_its_class_alone(classes: Classes) -> None:
     code, other = classes.open("teacher"), classes.open("another")
     picture = np.random.default_rng(0).integers(0, 256, (5, 7, 3), np.uint8)
-    key = pictures.keep(classes, code, picture)
-    found = pictures.find(classes, code, key)
+    key = teachers_pictures.keep(classes, code, picture)
+    found = teachers_pictures.find(classes, code, key)
     assert found is not None and (found == picture).all()
-    assert pictures.find(classes, other, key) is None and pictures.find(classes, code, "../x") is None
-    for _ in range(pictures.MOST_PICTURES):
-        pictures.keep(classes, code, picture)
-    assert pictures.find(classes, code, key) is None  # the oldest has made room
-    key = pictures.keep(classes, code, picture)
+    assert (
+        teachers_pictures.find(classes, other, key) is None
+        and teachers_pictures.find(classes, code, "../x") is None
+    )
+    for _ in range(teachers_pictures.MOST_PICTURES):
+        teachers_pictures.keep(classes, code, picture)
+    assert teachers_pictures.find(classes, code, key) is None  # the oldest has made room
+    key = teachers_pictures.keep(classes, code, picture)
     with classes.database.writing() as file:
         file.execute("UPDATE picture SET png = ? WHERE id = ?", (b"spoilt", key))
-    assert pictures.find(classes, code, key) is None
-    pictures.remove(classes, code)
+    assert teachers_pictures.find(classes, code, key) is None
+    teachers_pictures.remove(classes, code)
     with classes.database.reading() as file:
         assert file is not None and file.execute("SELECT count(*) FROM picture").fetchone() == (0,)
 
 
 def test_a_picture_that_is_too_large_is_refused(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "MOST_BYTES", 100)
+    monkeypatch.setattr(teachers_pictures, "MOST_BYTES", 100)
     code = classes.open("teacher")
     noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
     with pytest.raises(ClassError, match="MB"):
-        pictures.keep(classes, code, noise)
+        teachers_pictures.keep(classes, code, noise)
 
 
 def test_wrong_tries_are_counted_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,11 @@ import pytest
 from vitviz.lessons import checks
 from vitviz.lessons.asks import MEASURES
 from vitviz.lessons.checks import CHECKS, Control, Fact, GuessMade, Page, Picture, Pinned, RunPast, Step
-from vitviz.lessons.fields import LessonError
-from vitviz.lessons.files import LONGEST_LINE, MOST_BYTES, read_lesson, write_lesson
 from vitviz.lessons.lesson import MOST_STOPS, MOST_WORDS, Lesson, Link, Question, Stop
+from vitviz.lessons.lesson_file import LONGEST_LINE, MOST_BYTES, read_lesson, write_lesson
 from vitviz.lessons.of_formulas import MaskedPairs, PatchCount, SinusoidSimilarity
-from vitviz.lessons.shown import Shown
+from vitviz.lessons.page_state import Shown
+from vitviz.lessons.typed_tables import LessonError
 
 SLUGS = ("home", "attention", "patches")
 STOP = """

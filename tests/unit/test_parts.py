@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from tests.messages import unpack
-from vitviz.analysis.asked import Asked
 from vitviz.analysis.journey import Journey
 from vitviz.analysis.opened import Opened, Operation
+from vitviz.analysis.part_asked import Asked
 from vitviz.checkpoints import open_model
 from vitviz.models.loaded import LoadedModel
 from vitviz.models.presets import PRESETS
@@ -21,7 +21,7 @@ from vitviz.plots.map import opens
 from vitviz.plots.map_part import for_visit, part_view
 from vitviz.probe.capture import capture
 from vitviz.probe.journey import journey
-from vitviz.probe.parts import open_part
+from vitviz.probe.map_part import open_part
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
 MODELS = ("digits_vit", "cifar10_deit", "cifar10_hybrid", "cifar10_swin", "cifar10_cnn", "digits_cnn")

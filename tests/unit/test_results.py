@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pages.stores import cached
-from pages.stores.results import Results
+from pages.stores.shared_results import Results
 
 
 def test_thirty_who_ask_for_the_same_wait_for_one_computation() -> None:

@@ -15,7 +15,7 @@ from vitviz.pulse import Pulses
 from vitviz.training import claim
 from vitviz.training.executor import Executor, ExecutorError
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 from vitviz.training.waiting import Order
 

@@ -17,8 +17,8 @@ from tests.unit.test_training_executor import LONG, SHORT, config, eventually, g
 from vitviz.experiments.experiment import Cell, Experiment, collected, run_on_cluster
 from vitviz.training.dask_executor import DaskExecutor
 from vitviz.training.executor import ExecutorError, LocalExecutor, Order
-from vitviz.training.opening import open_executor
-from vitviz.training.runs import Run
+from vitviz.training.open_executor import open_executor
+from vitviz.training.run_directory import Run
 
 
 @pytest.fixture(scope="module")

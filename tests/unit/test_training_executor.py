@@ -18,7 +18,7 @@ from tests.unit.training_helpers import GREY, TINY
 from vitviz.config import TrainConfig
 from vitviz.training.executor import Executor, ExecutorError, LocalExecutor
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.waiting import QUEUED_PER_OWNER
 
 LONG = TrainConfig(epochs=1000, batch_size=32, train_fraction=0.1, snapshots=4)

@@ -22,7 +22,7 @@ from vitviz.training.pictures import Pictures
 from vitviz.training.races import CODES, RACES, positions_race
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import Member, RunConfig, config_from_values, values_of
-from vitviz.training.runs import Run, RunError, list_runs
+from vitviz.training.run_directory import Run, RunError, list_runs
 from vitviz.training.session import Session
 from vitviz.training.shuffling import shuffle_patches
 

@@ -6,7 +6,7 @@ import pytest
 
 from vitviz.training import intake
 from vitviz.training.intake import Intake
-from vitviz.training.runs import RunError
+from vitviz.training.run_directory import RunError
 
 
 def test_a_visit_and_an_address_bring_so_many_runs_an_hour() -> None:

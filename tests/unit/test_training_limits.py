@@ -26,7 +26,7 @@ from vitviz.models.zoo import create_model
 from vitviz.training.limits import MAX_PARAMETERS, MAX_TRAINING_S, check_run, parameters
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import Member, RunConfig
-from vitviz.training.runs import Run, RunError
+from vitviz.training.run_directory import Run, RunError
 
 ODD: tuple[ModelConfig, ...] = (
     ViTConfig(head_input="slice", layer_scale=0.1, num_registers=3, position_on_prefix=False, distilled=True),

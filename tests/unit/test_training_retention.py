@@ -13,7 +13,7 @@ from tests.unit.training_helpers import digits_run
 from vitviz.training import retention
 from vitviz.training.files import write_status
 from vitviz.training.retention import Limits, Stored, plan, remove, survey, sweep
-from vitviz.training.runs import Run, list_runs
+from vitviz.training.run_directory import Run, list_runs
 
 NOW = 2_000_000_000.0
 DAY = 86_400.0

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.unit.training_helpers import digits_run
 from vitviz.training.files import write_status
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, Status
+from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.unit.training_helpers import digits_run
 from vitviz.training import sharing
 from vitviz.training.archive import export_run, import_run
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 
 

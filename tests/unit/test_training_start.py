@@ -21,9 +21,9 @@ from vitviz.training.fine_tuning import Method, Source, Task, part_of, race
 from vitviz.training.loop import Trainer
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import RunConfig, config_from_values, values_of
-from vitviz.training.runs import START, Run, RunError
+from vitviz.training.run_directory import START, Run, RunError
 from vitviz.training.session import Session
-from vitviz.training.starting import start_file
+from vitviz.training.start_weights import start_file
 
 BODY = replace(TINY, num_classes=7)
 TASK = Task("digits", 10, pictures=130, train_fraction=0.1, drawn=True)

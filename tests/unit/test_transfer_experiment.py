@@ -11,7 +11,7 @@ import torch
 from vitviz.analysis.probes import linear_accuracy
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
 from vitviz.experiments import transfer, transfer_plan
-from vitviz.experiments.catalogue import EXPERIMENTS
+from vitviz.experiments.named import EXPERIMENTS
 from vitviz.models.zoo import create_model
 from vitviz.probe.features import features
 from vitviz.training.fine_tuning import Method

@@ -10,7 +10,7 @@ from pages.stores import runs, visit
 from pages.stores.visit import Visit
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 
 def test_a_token_finds_its_visit_again() -> None:

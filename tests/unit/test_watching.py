@@ -10,7 +10,7 @@ import pytest
 from pages.stores import runs
 from pages.stores.visit import Visit
 from tests.unit.training_helpers import digits_run
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 
 def test_only_its_maker_renews_a_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

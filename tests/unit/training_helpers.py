@@ -9,7 +9,7 @@ import torch
 from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.training.pictures import Pictures, TrainingData
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 MODEL = ViTConfig(image_size=8, patch_size=4, in_chans=1, num_classes=2, embed_dim=16, depth=1, num_heads=2)
 PREPARATION = Preparation(image_size=8, mean=(0.5,), std=(0.5,))

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from vitviz.lessons.asks import NAMES, read_measure
-from vitviz.lessons.fields import LessonError
 from vitviz.lessons.kinds import NEAR, Choose, Drag, Kind, Measure, Measured, Point
 from vitviz.lessons.lesson import LONGEST_PROMPT, Link
+from vitviz.lessons.typed_tables import LessonError
 
 MOST_OPTIONS = 40
 MOST_CELLS = 4096

@@ -13,7 +13,7 @@ from vitviz.config import TrainConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.conv_nets import MODELS, NAME, PREPARATION, SEEDS, SIDE_PX, TRAIN
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.training import trained
+from vitviz.experiments.one_training import trained
 from vitviz.models import tally
 from vitviz.training.pictures import TrainingData, training_data
 

@@ -14,7 +14,7 @@ from torch import nn
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.data_size import GRIDS, SEEDS
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.training import Trained, trained
+from vitviz.experiments.one_training import Trained, trained
 from vitviz.models.zoo import create_model
 from vitviz.training.pictures import TrainingData, training_data
 

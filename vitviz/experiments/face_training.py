@@ -16,7 +16,7 @@ from vitviz.data.faces import ARRANGEMENTS, CLASSES, arranged, faces_dataset
 from vitviz.data.preparation import prepare_batch
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.faces import BACKGROUND, MODELS, NAME, PREPARATION, SEEDS, TRAIN
-from vitviz.experiments.training import trained
+from vitviz.experiments.one_training import trained
 from vitviz.models import tally
 from vitviz.models.zoo import create_model
 from vitviz.training.pictures import training_data

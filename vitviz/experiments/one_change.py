@@ -14,9 +14,9 @@ from vitviz.config import ModelConfig, TrainConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.knobs import BASES, KNOBS, SEEDS
+from vitviz.experiments.one_training import trained
 from vitviz.experiments.slips import MENDED, SLIPS, mended, slipped
 from vitviz.experiments.slips import SEEDS as SLIP_SEEDS
-from vitviz.experiments.training import trained
 from vitviz.models import tally
 from vitviz.training.pictures import TrainingData, training_data
 

@@ -13,7 +13,7 @@ from vitviz.data.datasets import load_dataset
 from vitviz.experiments.data_size import GRIDS, SEEDS
 from vitviz.experiments.data_training import heads, teacher_for
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.training import trained
+from vitviz.experiments.one_training import trained
 from vitviz.training.pictures import training_data
 
 DATASET = "digits"

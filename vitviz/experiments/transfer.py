@@ -16,7 +16,7 @@ from vitviz.checkpoints import Checkpoint, load_checkpoint
 from vitviz.data.dataset import Dataset
 from vitviz.data.datasets import load_dataset, validation_split
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.training import trained
+from vitviz.experiments.one_training import trained
 from vitviz.experiments.transfer_plan import (
     DATASET,
     FROZEN,

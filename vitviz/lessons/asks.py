@@ -18,8 +18,8 @@ from vitviz.lessons import (
     of_transfer,
     of_weights,
 )
-from vitviz.lessons.fields import LessonError, build, listed
 from vitviz.lessons.kinds import Measure
+from vitviz.lessons.typed_tables import LessonError, build, listed
 from vitviz.words import cut
 
 MEASURES: dict[str, type[Any]] = {

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from vitviz.lessons.fields import LessonError, build, listed
-from vitviz.lessons.shown import FACTS, Shown
+from vitviz.lessons.page_state import FACTS, Shown
+from vitviz.lessons.typed_tables import LessonError, build, listed
 from vitviz.pin import Pin
 from vitviz.words import cut
 

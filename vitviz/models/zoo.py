@@ -18,7 +18,7 @@ from vitviz.config import (
     ViTConfig,
 )
 from vitviz.models.cnn import ConvNet
-from vitviz.models.lecture import ConvAttention, FlatAttention
+from vitviz.models.lecture_nets import ConvAttention, FlatAttention
 from vitviz.models.presets import GREY_28, GREY_32, IMAGENET_224, PRESETS, RGB_32, Preset
 from vitviz.models.swin import SwinTransformer
 from vitviz.models.vit import VisionTransformer

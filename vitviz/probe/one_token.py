@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vitviz.models.lecture import FlatAttention, FlatAttentionLayer
+from vitviz.models.lecture_nets import FlatAttention, FlatAttentionLayer
 
 LARGER = 100.0  # times its own queries and keys: any attention that they made would change
 

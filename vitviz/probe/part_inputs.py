@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.analysis.asked import Asked
 from vitviz.analysis.journey import Journey, Part, Tokens
 from vitviz.analysis.opened import Opened, Operation, Table, name_of
+from vitviz.analysis.part_asked import Asked
 from vitviz.models.abilities import abilities, as_swin, as_vit
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.loaded import LoadedModel

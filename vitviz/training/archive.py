@@ -23,8 +23,8 @@ from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.training.files import write_status
 from vitviz.training.record_fields import FieldError, checked_record, number, whole
 from vitviz.training.run_config import MEMBER_NAME, RunConfig, config_from_values
-from vitviz.training.runs import START, Run, RunError, Status
-from vitviz.training.starting import check_start
+from vitviz.training.run_directory import START, Run, RunError, Status
+from vitviz.training.start_weights import check_start
 from vitviz.words import cut
 
 MAX_ZIP_BYTES = 64 * 2**20

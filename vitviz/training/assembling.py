@@ -17,7 +17,7 @@ from vitviz.models.zoo import create_model
 from vitviz.training.loop import predict
 from vitviz.training.pictures import normaliser, test_pictures
 from vitviz.training.provenance import processor
-from vitviz.training.runs import Run, RunError
+from vitviz.training.run_directory import Run, RunError
 from vitviz.training.saving import teacher_digest
 from vitviz.words import plural
 

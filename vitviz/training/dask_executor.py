@@ -25,7 +25,7 @@ from vitviz.training.executor import (
     mark_dead,
     spawn_worker,
 )
-from vitviz.training.runs import Run, RunError
+from vitviz.training.run_directory import Run, RunError
 from vitviz.training.waiting import Order
 
 CONNECT_S = 5.0

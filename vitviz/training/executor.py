@@ -21,7 +21,7 @@ from pathlib import Path
 from vitviz.training import claim
 from vitviz.training.files import write_status
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, RunError
+from vitviz.training.run_directory import Run, RunError
 from vitviz.training.waiting import Order, in_turn, why_full
 
 STOP_GRACE_S = 30.0  # a step on a busy machine takes its time

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from vitviz.training.runs import RunError
+from vitviz.training.run_directory import RunError
 from vitviz.words import plural
 
 PER_OWNER = 12

@@ -10,7 +10,7 @@ from typing import Any
 from vitviz.training.files import append_lines, write_status
 from vitviz.training.loop import Trainer, turn
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
-from vitviz.training.runs import Run, Status
+from vitviz.training.run_directory import Run, Status
 from vitviz.training.saving import cut_after, save_snapshot
 from vitviz.training.shuffling import ShuffleTest
 

@@ -17,9 +17,9 @@ from vitviz.training.loop import Trainer
 from vitviz.training.pictures import TrainingData, training_data
 from vitviz.training.records import Ended
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, RunError, Status
+from vitviz.training.run_directory import Run, RunError, Status
 from vitviz.training.shuffling import ShuffleTest, patch_px
-from vitviz.training.starting import starts
+from vitviz.training.start_weights import starts
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -17,7 +17,7 @@ from math import isfinite
 from pathlib import Path
 
 from vitviz.pulse import Clock
-from vitviz.training.runs import DRAFT, GONE, Run, RunError, Status, list_runs
+from vitviz.training.run_directory import DRAFT, GONE, Run, RunError, Status, list_runs
 
 WATCHED_S = 600.0  # a page that shows a run says so every few seconds, one in a hidden tab every minute
 QUEUED_S = 24 * 3600.0  # a run that has waited so long waits for a server that is gone

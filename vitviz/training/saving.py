@@ -14,7 +14,7 @@ from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.training.files import write_whole
 from vitviz.training.records import Snapshot
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, RunError
+from vitviz.training.run_directory import Run, RunError
 
 
 def save_snapshot(run: Run, config: RunConfig, classes: tuple[str, ...], snapshot: Snapshot) -> None:

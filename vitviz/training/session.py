@@ -28,7 +28,7 @@ from vitviz.training.lanes import as_one, how_it_ended, make_lanes, restore, tau
 from vitviz.training.limits import MAX_TRAINING_S
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, RunError, Status
+from vitviz.training.run_directory import Run, RunError, Status
 from vitviz.training.saving import load_resume, save_resume
 from vitviz.words import reason
 

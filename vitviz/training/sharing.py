@@ -14,7 +14,7 @@ import secrets
 from pathlib import Path
 
 from vitviz.training.files import read_json, write_whole
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 MOST_EDITORS = 64
 _NAME = "editors.json"

@@ -46,7 +46,7 @@ def _reply(replies: TextIO, **values: object) -> None:
 
 
 def _train(run: str, control_at: int, claim: str) -> str:
-    from vitviz.training.runs import Run, RunError
+    from vitviz.training.run_directory import Run, RunError
     from vitviz.training.session import Session
 
     try:

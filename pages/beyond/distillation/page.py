@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.beyond.distillation import lessons, taken_over, teaching
+from pages.beyond.distillation import own_dose, taken_over, teaching
 from pages.shell import controls, nouns, page, registry, sections, stand_in, subject
 from pages.shell.subject import Subject
 from pages.stores import cached, catalogue
@@ -335,9 +335,9 @@ def voices() -> None:
 
 def lesson() -> None:
     """A lesson of one's own, and the whole one on CIFAR-10."""
-    lessons.draw()
+    own_dose.draw()
     nouns.link_to("live_lab", "Train a student of CIFAR-10, live", **{"live_lab.recipe": "cifar10_deit"})
-    page.drawers("distillation.lesson", code=(lessons.lesson, distillation_loss))
+    page.drawers("distillation.lesson", code=(own_dose.lesson, distillation_loss))
 
 
 VIEWS = {
@@ -357,5 +357,5 @@ class View(controls.Chosen, page="distillation"):
 
 entry_of_page = registry.BY_SLUG["distillation"]
 page.header(entry_of_page.title, entry_of_page.question)
-controls.hold(Choice, OwnPicture, taken_over.Choice, teaching.Choice, lessons.Choice)
+controls.hold(Choice, OwnPicture, taken_over.Choice, teaching.Choice, own_dose.Choice)
 sections.choose(View.key("view"), VIEWS)()

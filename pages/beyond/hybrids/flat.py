@@ -10,7 +10,7 @@ import streamlit as st
 from pages.beyond.hybrids import literature
 from pages.shell import controls, guessing, nouns, page
 from pages.stores import cached
-from vitviz.models.lecture import FlatAttention, FlatAttentionLayer
+from vitviz.models.lecture_nets import FlatAttention, FlatAttentionLayer
 from vitviz.models.presets import GREY_28, PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.one_token import LARGER, OneToken, one_token

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.beyond.hybrids import asked, flat, stem, training
+from pages.beyond.hybrids import conv_attention, flat, over_training, stem
 from pages.shell import controls, page, registry, sections
 
 VIEWS = {
     "stem": ("Stem to tokens", stem.draw),
-    "training": ("Over training time", training.draw),
-    "asked": ("Attention over convolutions", asked.draw),
+    "training": ("Over training time", over_training.draw),
+    "asked": ("Attention over convolutions", conv_attention.draw),
     "flat": ("One token", flat.draw),
 }
 
@@ -24,5 +24,5 @@ class Choice(controls.Chosen, page="hybrids"):
 
 entry = registry.BY_SLUG["hybrids"]
 page.header(entry.title, entry.question)
-controls.hold(stem.Choice, stem.Guess, training.Choice, asked.Choice, flat.Choice)
+controls.hold(stem.Choice, stem.Guess, over_training.Choice, conv_attention.Choice, flat.Choice)
 sections.choose(Choice.key("view"), VIEWS)()

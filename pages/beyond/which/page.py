@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.beyond.which import board, guide, length, papers
+from pages.beyond.which import guide, length, papers, scoreboard
 from pages.shell import controls, page, registry, sections
 
 VIEWS = {
-    "board": ("Scoreboard", board.draw),
+    "board": ("Scoreboard", scoreboard.draw),
     "papers": ("The papers' sizes", papers.draw),
     "length": ("Cost over tokens", length.draw),
     "guide": ("CNN or ViT?", guide.draw),
@@ -24,5 +24,5 @@ class Choice(controls.Chosen, page="which_model"):
 
 entry = registry.BY_SLUG["which_model"]
 page.header(entry.title, entry.question)
-controls.hold(board.Choice, papers.Choice, length.Choice)
+controls.hold(scoreboard.Choice, papers.Choice, length.Choice)
 sections.choose(Choice.key("view"), VIEWS)()

@@ -13,7 +13,6 @@ from pages.stores import lessons, visit
 from vitviz.lessons import checks
 from vitviz.lessons.asks import MEASURES
 from vitviz.lessons.checks import Check
-from vitviz.lessons.files import write_lesson
 from vitviz.lessons.lesson import (
     LONGEST_ABOUT,
     LONGEST_PROMPT,
@@ -25,6 +24,7 @@ from vitviz.lessons.lesson import (
     Question,
     Stop,
 )
+from vitviz.lessons.lesson_file import write_lesson
 from vitviz.words import plain
 
 _TURN, _ERROR = "lessons._edited", "lessons._refused"

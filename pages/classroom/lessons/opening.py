@@ -7,8 +7,8 @@ import streamlit as st
 from pages.classroom.lessons import editor, shelf
 from pages.shell import received, registry
 from pages.stores import lessons, visit
-from vitviz.lessons.fields import LessonError
-from vitviz.lessons.files import MOST_BYTES, read_lesson
+from vitviz.lessons.lesson_file import MOST_BYTES, read_lesson
+from vitviz.lessons.typed_tables import LessonError
 from vitviz.words import plain
 
 # Streamlit counts in whole megabytes: the label says what is taken, and the widget's own line does not contradict it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.classroom.together import nickname, teaching, way_in
+from pages.classroom.together import leading, nickname, way_in
 from pages.shell import following
 from pages.shell.following import Place
 
@@ -22,6 +22,6 @@ def draw(place: Place) -> None:
         )
     # Not page.caption: the glossary's teacher is a model.
     st.caption("Nobody sees which page you look at. 'Look around' lets go of your teacher's page.")
-    teaching.challenged(place)
+    leading.challenged(place)
     with st.expander("Bring somebody in", icon=":material/qr_code_2:"):
         way_in.draw(place.code)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pages.classroom.together import learning, opening, teaching
+from pages.classroom.together import entrance, leading, learning
 from pages.shell import following, page, registry
 
 entry = registry.BY_SLUG[following.SLUG]
 page.header(entry.title, entry.question)
 place = following.current()
 if place is None:
-    opening.draw()
+    entrance.draw()
 elif place.leads:
-    teaching.draw(place)
+    leading.draw(place)
 else:
     learning.draw(place)

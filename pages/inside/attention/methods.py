@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from pages.inside.attention import explained, predictions, recipe
+from pages.inside.attention import explained, method_choice, predictions
 from pages.inside.attention.explained import Maps
 from pages.inside.attention.look import Ground
 from pages.shell import nouns, page
@@ -73,7 +73,7 @@ def panels(subject: Subject, found: Maps, ground: Ground, key: str, notes: list[
 
 def draw(subject: Subject) -> None:
     """Every method's map of the same picture, one pointer over all."""
-    chosen, ground = recipe.choose(subject)
+    chosen, ground = method_choice.choose(subject)
     found = explained.maps(subject, chosen)
     able = subject.able
     if not able.rollout:

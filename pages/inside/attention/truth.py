@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.inside.attention import explained, recipe
+from pages.inside.attention import explained, method_choice
 from pages.inside.attention.explained import Check, Maps
 from pages.inside.attention.methods import panels
 from pages.shell import nouns, page
@@ -27,7 +27,7 @@ def draw(subject: Subject) -> None:
     if not subject.able.class_head:
         st.info(subject.able.class_head.why_not, icon=":material/block:")
         return
-    chosen, ground = recipe.choose(subject)
+    chosen, ground = method_choice.choose(subject)
     assert chosen.target is not None  # there is a head, so there are classes
     found = explained.maps(subject, chosen)
     draw_curves(subject, explained.check(subject, found, chosen.target), chosen.target)

@@ -10,8 +10,8 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.inside.layers import literature, pictures, predict, sides, tasks
-from pages.inside.layers.pictures import Seen
+from pages.inside.layers import literature, measured_set, predict, sides, tasks
+from pages.inside.layers.measured_set import Seen
 from pages.inside.layers.sides import Side
 from pages.shell import controls, page
 from pages.views.register import register
@@ -88,7 +88,7 @@ def read(one: Side) -> tuple[Side, Seen, Choice]:
                 help="All that a layer says of a picture, place by place, or the mean over its places.",
             )
         with page.options("layers.alike"):
-            seen = pictures.choose((one, other), MOST, USUAL)
+            seen = measured_set.choose((one, other), MOST, USUAL)
             form = controls.segmented(
                 Choice.key("form"),
                 "Form",
@@ -103,7 +103,7 @@ def grams(model: LoadedModel, seen: Seen, compared: str) -> Generator[float, Non
     """The products between pictures, layer by layer."""
     images = seen.images(model)
     parts: list[list[NDArray[np.float32]]] = []
-    for said in stream(model, images, pictures.BATCH):
+    for said in stream(model, images, measured_set.BATCH):
         parts.append([_rows(layer, compared) for layer in said])
         yield 0.9 * sum(len(part[0]) for part in parts) / len(images)
     found = []

@@ -9,15 +9,15 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from pages.inside.layers import literature, pictures, predict, tasks
-from pages.inside.layers.pictures import Seen
+from pages.inside.layers import literature, measured_set, predict, tasks
+from pages.inside.layers.measured_set import Seen
 from pages.inside.layers.sides import Side
 from pages.shell import controls, nouns, page, stand_in, subject
 from pages.stores import cached
 from pages.views.register import register
 from pages.views.said import events_of, whole
 from vitviz.analysis import channels as analysis
-from vitviz.analysis import fields as reach
+from vitviz.analysis import kernel_fields as reach
 from vitviz.analysis.channels import Peaks
 from vitviz.config import CNNConfig
 from vitviz.data.preparation import prepare
@@ -72,7 +72,7 @@ def draw(one: Side) -> None:
         with st.container(width=230):
             cnn = choose(one)
         with st.container(width="content"), page.options("layers.channels"):
-            seen = pictures.choose((cnn,), MOST, USUAL)
+            seen = measured_set.choose((cnn,), MOST, USUAL)
     found = tasks.results(
         [tasks.task(("responses", cnn.known, seen), partial(responses, cnn.now.model, seen))],
         f"Looking for the strongest patches of {seen.title}",
@@ -125,7 +125,7 @@ def responses(model: LoadedModel, seen: Seen) -> Generator[float, None, Response
     """Every channel's strongest response to every picture, layer by layer, and how its top pictures are alike."""
     images, labels = seen.images(model), seen.data.test_labels
     parts: list[list[Peaks]] = []
-    for said in stream(model, images, pictures.BATCH):
+    for said in stream(model, images, measured_set.BATCH):
         parts.append([Peaks.of(layer.places) for layer in said])
         yield 0.95 * sum(len(part[0].values) for part in parts) / len(images)
     peaks = [Peaks.joined(layer) for layer in zip(*parts, strict=True)]
@@ -186,7 +186,7 @@ def top(cnn: Side, place: Place, peaks: Peaks, channel: int, picture: int, seen:
 def _open(source: str) -> None:
     """A click on a patch chooses its picture; what a browser says that is no picture's number is left alone."""
     place = whole(events_of(VIEW).get("open"))
-    if place is not None and place < pictures.count_of(source):
+    if place is not None and place < measured_set.count_of(source):
         nouns.set_image(f"{source}:{place}")
 
 

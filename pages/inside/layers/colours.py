@@ -10,8 +10,8 @@ import numpy as np
 import streamlit as st
 from threadpoolctl import threadpool_limits
 
-from pages.inside.layers import literature, pictures, predict, sides, stage, tasks
-from pages.inside.layers.pictures import Seen
+from pages.inside.layers import literature, measured_set, predict, sides, stage, tasks
+from pages.inside.layers.measured_set import Seen
 from pages.inside.layers.sides import Side
 from pages.shell import controls, page
 from pages.stores import cached
@@ -92,7 +92,7 @@ def draw(one: Side) -> None:
             )
         with page.options("layers.colours"):
             over = controls.toggle(Choice.key("over"), "Over the picture", True)
-            seen = pictures.choose((one, other), MOST, MOST) if fit == "set" else None
+            seen = measured_set.choose((one, other), MOST, MOST) if fit == "set" else None
     found = coloured((one, other), seen)
     if found is None:
         return
@@ -136,7 +136,7 @@ def fit_over(model: LoadedModel, seen: Seen) -> Generator[float, None, list[Comp
     """Components over the tokens of a set."""
     images = seen.images(model)
     parts: list[list[FloatArray]] = []
-    for said in stream(model, images, pictures.BATCH):
+    for said in stream(model, images, measured_set.BATCH):
         parts.append([layer.places for layer in said])
         yield 0.9 * sum(len(part[0]) for part in parts) / len(images)
     layers = [np.concatenate(layer) for layer in zip(*parts, strict=True)]

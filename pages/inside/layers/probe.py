@@ -10,8 +10,8 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.inside.layers import literature, pictures, predict, sides, tasks
-from pages.inside.layers.pictures import Seen
+from pages.inside.layers import literature, measured_set, predict, sides, tasks
+from pages.inside.layers.measured_set import Seen
 from pages.inside.layers.sides import Side
 from pages.shell import nouns, page
 from vitviz.analysis import probes as analysis
@@ -63,7 +63,7 @@ def draw(one: Side) -> None:
         with st.container(width=230):
             other = sides.beside(one)
         with st.container(width="content"), page.options("layers.probe"):
-            seen = pictures.choose((one, other), MOST, USUAL, labelled=True)
+            seen = measured_set.choose((one, other), MOST, USUAL, labelled=True)
     both = (one, other)
     wanted = [tasks.task(("probe", side.known, seen), partial(probe, side.now.model, seen)) for side in both]
     found = tasks.results(
@@ -90,11 +90,11 @@ def probe(model: LoadedModel, seen: Seen) -> Generator[float, None, Probed]:
     labels = data.labels_of("test")[: seen.count]
     features: list[list[dict[str, FloatArray]]] = []
     maps: list[list[FloatArray]] = []
-    for said in stream(model, images, pictures.BATCH):
+    for said in stream(model, images, measured_set.BATCH):
         features.append([_read(layer, model) for layer in said])
-        if len(maps) * pictures.BATCH < PLACED:
+        if len(maps) * measured_set.BATCH < PLACED:
             maps.append([layer.places for layer in said])
-        yield 0.4 * len(features) * pictures.BATCH / (len(images) + pictures.BATCH)
+        yield 0.4 * len(features) * measured_set.BATCH / (len(images) + measured_set.BATCH)
     classes: dict[str, list[Accuracy]] = {read: [] for read in features[0][0]}
     places, count = [], len(features[0])
     for layer in range(count):

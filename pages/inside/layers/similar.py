@@ -17,7 +17,7 @@ from pages.shell import controls, nouns, page
 from pages.shell.subject import token_name
 from pages.stores import cached
 from pages.views.register import register
-from vitviz.analysis import similarity as analysis
+from vitviz.analysis import token_similarity as analysis
 from vitviz.analysis.token_colours import on_grid
 from vitviz.lessons.kinds import Choose, Measured
 from vitviz.pin import Pin

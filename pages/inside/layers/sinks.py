@@ -10,8 +10,8 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.inside.layers import literature, pictures, predict, sides, tasks
-from pages.inside.layers.pictures import Seen
+from pages.inside.layers import literature, measured_set, predict, sides, tasks
+from pages.inside.layers.measured_set import Seen
 from pages.inside.layers.sides import Side
 from pages.shell import nouns, page, subject
 from pages.stores import published
@@ -51,7 +51,7 @@ def draw(one: Side) -> None:
             with st.container(width=230):
                 one = sides.beside(one)
         with st.container(width="content"), page.options("layers.sinks"):
-            seen = pictures.choose((one,), MOST, USUAL)
+            seen = measured_set.choose((one,), MOST, USUAL)
     if one.is_cnn:
         st.info("A CNN has maps and no tokens: choose a ViT beside it.", icon=":material/block:")
         return
@@ -82,9 +82,9 @@ def lengths_over(model: LoadedModel, seen: Seen) -> Generator[float, None, list[
     """The lengths of all tokens, layer by layer."""
     images = seen.images(model)
     parts: list[list[Lengths]] = []
-    for said in stream(model, images, pictures.BATCH):
+    for said in stream(model, images, measured_set.BATCH):
         parts.append([analysis.lengths(layer.places, layer.prefix) for layer in said])
-        yield len(parts) * pictures.BATCH / (len(images) + pictures.BATCH)
+        yield len(parts) * measured_set.BATCH / (len(images) + measured_set.BATCH)
     return [
         Lengths(np.concatenate([p.places for p in layer]), np.concatenate([p.prefix for p in layer]))
         for layer in zip(*parts, strict=True)
@@ -168,7 +168,7 @@ def draw_registers(models: Mapping[str, ModelChoice]) -> None:
         st.markdown(needed(missing))
         return
     pair = [Side(subject.of(models[key], None, nouns.current().image)) for key in keys]
-    seen = Seen("photos", pictures.FEW)
+    seen = Seen("photos", measured_set.FEW)
     found = tasks.results([_task(side, seen) for side in pair], f"Measuring DINOv2 over {seen.title}")
     if found is None:
         return

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from pages.inside.positions import codes, encodings
-from pages.inside.positions.codes import Code
+from pages.inside.positions import code_shape, encodings
+from pages.inside.positions.code_shape import Code
 from pages.inside.positions.encodings import FloatArray, Table
 from pages.inside.positions.similarity_view import similarity as mosaic_view
 from pages.shell import controls, nouns, page
@@ -143,7 +143,7 @@ def _read() -> Choice:
         options = page.options("positions.similarity")
     shown = {left, right}
     with options:
-        code = Code(codes.grid(shown), codes.dim(shown), codes.base(shown))
+        code = Code(code_shape.grid(shown), code_shape.dim(shown), code_shape.base(shown))
         raw, stretched, seed = _read_options("random" in shown)
     return Choice(left, right, raw, stretched, seed, code)
 

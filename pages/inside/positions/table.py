@@ -10,8 +10,8 @@ from typing import cast
 import numpy as np
 import streamlit as st
 
-from pages.inside.positions import codes, encodings, similarity
-from pages.inside.positions.codes import Code
+from pages.inside.positions import code_shape, encodings, similarity
+from pages.inside.positions.code_shape import Code
 from pages.inside.positions.table_view import table as table_view
 from pages.shell import controls, nouns, page
 from vitviz import positions as formulas
@@ -86,7 +86,7 @@ def _read() -> Choice:
                 Choice.key("encoding"), "Encoding", tuple(names), "sincos_1d", format_func=names.__getitem__
             )
         with page.options("positions.table"):
-            code = Code(codes.grid({option}), codes.dim({option}), codes.base({option}))
+            code = Code(code_shape.grid({option}), code_shape.dim({option}), code_shape.base({option}))
     return Choice(option, code)
 
 

@@ -18,7 +18,7 @@ from vitviz.words import plain, reason
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
-    from vitviz.training.runs import Run
+    from vitviz.training.run_directory import Run
 
 POLL_S = 0.5
 NOTICE = "experiments._notice"
@@ -80,7 +80,7 @@ def draw(run: Run, tell: Told) -> None:
 
 
 def _draw(run: Run, tell: Told) -> None:
-    from vitviz.training.runs import RunError
+    from vitviz.training.run_directory import RunError
 
     try:
         _stage(run, tell)

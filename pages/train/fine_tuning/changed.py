@@ -22,7 +22,7 @@ from vitviz.plots.attention import maps_view
 from vitviz.plots.fine_tuning import moved_figure
 from vitviz.probe.capture import capture
 from vitviz.training.fine_tuning import SCRATCH, TITLES, TUNED
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.words import percent, plain
 
 MATH = r"""

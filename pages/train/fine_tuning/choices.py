@@ -9,7 +9,7 @@ import streamlit as st
 from pages.shell import controls, nouns, page
 from pages.stores import cached, own_sets, own_weights, published, visit
 from pages.stores.choice import ModelChoice
-from pages.train.fine_tuning import pictures
+from pages.train.fine_tuning import few_pictures
 from vitviz.config import CNNConfig, SwinConfig, ViTConfig
 from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import DATASETS, available_datasets, validation_split
@@ -100,7 +100,7 @@ def draw() -> Chosen | str:
             return plain(str(error))
         a_class = _a_class(total, classes)
         method = _method(source, dataset)
-        pictures.draw_upload(Choice.key("dataset"))
+        few_pictures.draw_upload(Choice.key("dataset"))
     count = total if a_class == ALL else min(total, a_class * classes)
     task = Task(dataset, classes, count, count / total, held_out_share(dataset), dataset in DRAWN)
     now = nouns.current()

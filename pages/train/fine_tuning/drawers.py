@@ -12,7 +12,7 @@ from vitviz.models.transfer import transferred
 from vitviz.models.vit import resize_positions
 from vitviz.training.fine_tuning import recipes
 from vitviz.training.layer_rates import rate_scales
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 MATH = r"""
 **The head is new.** A body $f$ turns a picture into $y \in \mathbb{R}^D$ (the normed [CLS] token, or the mean of the

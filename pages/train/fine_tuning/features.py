@@ -14,8 +14,8 @@ from vitviz.models.transfer import begun
 from vitviz.probe.features import features
 from vitviz.training.pictures import Pictures, normaliser, training_data
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, RunError
-from vitviz.training.starting import load_start
+from vitviz.training.run_directory import Run, RunError
+from vitviz.training.start_weights import load_start
 from vitviz.words import percent
 
 TITLE = "Features of the frozen body"

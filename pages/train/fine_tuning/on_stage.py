@@ -10,7 +10,7 @@ from pages.train.fine_tuning.choices import Choice
 from vitviz.data.datasets import data_title
 from vitviz.training.fine_tuning import PRESET
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 
 def adopt_linked() -> str | None:

@@ -9,7 +9,7 @@ from vitviz.analysis.fine_tuning import Group
 from vitviz.checkpoint_header import read_header
 from vitviz.training.fine_tuning import SCRATCH, TITLES, TUNED, part_of
 from vitviz.training.run_config import Member, RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 
 def groups(run: Run) -> tuple[Group, Group]:

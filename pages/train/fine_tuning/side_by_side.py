@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.shell import link, nouns, page, photo, starting
+from pages.shell import fitting_model, link, nouns, page, starting
 from pages.stores import cached, catalogue, own_weights, runs, visit
 from pages.train.fine_tuning import choices, drawers, features, on_stage, plan, results
 from pages.train.fine_tuning.choices import Choice, Chosen
@@ -16,8 +16,8 @@ from vitviz.plots import fine_tuning as plots
 from vitviz.training.executor import ExecutorError
 from vitviz.training.fine_tuning import TITLES, Source, race
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, RunError, Status
-from vitviz.training.starting import start_file
+from vitviz.training.run_directory import Run, RunError, Status
+from vitviz.training.start_weights import start_file
 from vitviz.words import plain, plural, reason
 
 POLL_S = 0.5
@@ -63,7 +63,7 @@ def _begin(chosen: Chosen) -> None:
     plan.draw(chosen)
     if is_own(chosen.task.dataset):
         pictures = cached.dataset(chosen.task.dataset).test_images
-        photo.offer_for_set(chosen.source, pictures, "fine_tuning._colour", _begin_with)
+        fitting_model.offer_for_set(chosen.source, pictures, "fine_tuning._colour", _begin_with)
     if catalogue.is_random(chosen.source, chosen.step):
         st.warning(RANDOM, icon=":material/casino:")
     if chosen.source.key.startswith(own_weights.KEY):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.shell import following, starting
-from pages.train.lab import fields, keys, table
+from pages.train.lab import fields, keys, runs_table
 from vitviz.classes import challenge as rules
 from vitviz.classes.codes import spaced
 from vitviz.classes.database import ClassError
@@ -60,7 +60,7 @@ def _hand_in(config: RunConfig, click: int, show: Callable[[str], None]) -> None
             keys.notice(f"It is not handed in: {why}.")
             return
         opens = place.leads and not any(entry.who == place.who for entry in rules.entries(store, place.code))
-        run = starting.start(table.fresh(config), config.lease_s, first=opens)
+        run = starting.start(runs_table.fresh(config), config.lease_s, first=opens)
         rules.hand_in(store, place.code, place.who, following.name(), run.id)
     except (ClassError, starting.NotStarted) as error:
         keys.notice(f"It is not handed in: {error}.")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vitviz.data.preparation import Prepared
     from vitviz.models.loaded import LoadedModel
     from vitviz.training.run_config import RunConfig
-    from vitviz.training.runs import Run
+    from vitviz.training.run_directory import Run
 
 KEY = "live_lab.pad"
 MOST_CLASSES = 20  # a column of bars; of more classes the most probable

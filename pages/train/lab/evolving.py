@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pages.train.lab.snapshots import Version
     from vitviz.data.preparation import Prepared
     from vitviz.probe.snapshot import Frame, HeldOut
-    from vitviz.training.runs import Run
+    from vitviz.training.run_directory import Run
 
 PART_S = 0.25  # of computing, before the book is put together anew and other runs have their turn
 FIRST_S = 0.3  # a book that nobody has opened yet may wait so long for its first page

@@ -16,7 +16,7 @@ from vitviz.words import percent
 if TYPE_CHECKING:
     from vitviz.config import ModelConfig
     from vitviz.training.run_config import RunConfig
-    from vitviz.training.runs import Run, Status
+    from vitviz.training.run_directory import Run, Status
 
 _KEEPS = {
     "adamw": "AdamW keeps two more numbers",

@@ -10,20 +10,20 @@ from pages.shell import controls, lesson, link, nouns, page, registry, starting,
 from pages.stores import catalogue, runs, visit
 from pages.train.lab import (
     challenge,
+    drawers,
     drawing,
     evolving,
     fields,
+    in_words,
     keys,
-    lessons,
+    lineup,
     mistakes,
     numbers,
     race,
     recipe_form,
     recorded,
     replay,
-    said,
-    several,
-    table,
+    runs_table,
     watch,
 )
 from pages.train.lab.life import asks_again, life
@@ -31,7 +31,7 @@ from pages.train.lab.part import part
 from pages.train.lab.recorded import Recording
 from pages.views.said import whole
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.words import plain, plural
 
 RESET = 1.5  # the page runs again where visits should now poll so many times faster or slower
@@ -60,7 +60,7 @@ def start(config: RunConfig, click: int) -> None:
     if not starting.serve(click):
         return
     try:
-        run = starting.start(table.fresh(config))
+        run = starting.start(runs_table.fresh(config))
     except starting.NotStarted as why:
         keys.notice(f"It cannot start: {why}.")
         return
@@ -92,12 +92,12 @@ def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
     with beside:
         _choose_beside(mine, focus)
     challenge.draw(config, show)
-    if isinstance(config, several.Incomplete):
+    if isinstance(config, lineup.Incomplete):
         page.caption(f":material/groups: {config}.")
     elif isinstance(config, ValueError):
         st.error(f"This cannot be trained: {plain(fields.said(str(config)))}.", icon=":material/block:")
     else:
-        page.caption(f"A new run would train: {said.describe(config)}.{said.beside(config, focus)}")
+        page.caption(f"A new run would train: {in_words.describe(config)}.{in_words.beside(config, focus)}")
     if notice := st.session_state.pop(keys.NOTICE, None):
         st.warning(plain(notice), icon=":material/info:")
     return focus
@@ -270,8 +270,8 @@ def _run(whole: Run, mine: list[Run]) -> None:
     _drawing_title(focus)
     st.fragment(part(_draw), run_every=DRAW_POLL_S * slowness if active else None)(focus)
     st.subheader("Runs of this visit", anchor=False)
-    st.fragment(part(table.draw), run_every=TABLE_POLL_S * slowness if active else None)(mine)
-    table.manage(whole, show)
+    st.fragment(part(runs_table.draw), run_every=TABLE_POLL_S * slowness if active else None)(mine)
+    runs_table.manage(whole, show)
     _drawers(whole.config().preset, lambda: numbers.draw(focus))
 
 
@@ -285,7 +285,7 @@ def _recorded(recording: Recording) -> None:
     st.fragment(_life, run_every=LIFE_POLL_S if growing else None)(recording)
     _drawing_title(recording)
     _draw(recording)
-    table.upload_only(show)
+    runs_table.upload_only(show)
     _drawers(recording.config().preset)
 
 
@@ -301,8 +301,8 @@ def _drawing_title(focus: Run | Recording) -> None:
 def _drawers(preset: str | None, draw_numbers: Callable[[], None] | None = None) -> None:
     page.drawers(
         "live_lab",
-        math=lessons.mathematics(preset),
-        code=lessons.code(preset),
+        math=drawers.mathematics(preset),
+        code=drawers.code(preset),
         numbers=draw_numbers,
     )
 
@@ -313,7 +313,7 @@ def _empty() -> None:
         " and the pictures of what the model learns follow it.",
         icon=":material/science:",
     )
-    table.upload_only(show)
+    runs_table.upload_only(show)
     _drawers(None)
 
 

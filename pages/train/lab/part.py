@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from vitviz.training.runs import Run, RunError
+from vitviz.training.run_directory import Run, RunError
 
 
 def part(draw: Callable[..., None]) -> Callable[..., None]:

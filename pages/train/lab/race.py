@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.shell import controls, link, nouns, page, state, task
 from pages.stores import cached, runs
-from pages.train.lab import data_race, several, watch
+from pages.train.lab import data_race, lineup, watch
 from pages.train.lab.keys import RACE_LOADED as LOADED
 from pages.train.lab.keys import Race, Recipe, Stage
 from pages.views.race import race as race_view
@@ -21,7 +21,7 @@ from vitviz.words import plain
 if TYPE_CHECKING:
     from vitviz.analysis.race import Racer
     from vitviz.training.run_config import RunConfig
-    from vitviz.training.runs import Run, Status
+    from vitviz.training.run_directory import Run, Status
 
 ONE, SEVERAL, EXPERIMENT, DATA = "one", "several", "experiment", "data"
 KINDS = {
@@ -61,7 +61,7 @@ def draw_form() -> RunConfig | ValueError:
     """Draws the chosen experiment's controls; the run that they describe, or why it cannot be."""
     kind = st.session_state[Race.key("train")]
     if kind == SEVERAL:
-        return several.draw_form()
+        return lineup.draw_form()
     if kind == DATA:
         return data_race.draw_form()
     chosen = _choose()
@@ -104,7 +104,7 @@ def _epochs(dataset: str) -> float:
 
 def fill(config: RunConfig) -> bool:
     """Sets the form to an experiment's settings, in a callback; False, and the form for one model, for other runs."""
-    if several.fill(config):
+    if lineup.fill(config):
         Race.change(train=SEVERAL)
         return True
     experiment = config.preset == POSITIONS_RACE and bool(config.members)

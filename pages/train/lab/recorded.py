@@ -19,7 +19,7 @@ from pages.stores.records import Records
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
-    from vitviz.training.runs import Run
+    from vitviz.training.run_directory import Run
 
 KEY = "checkpoint:"  # begins the id of a recording, and of no run
 FEWEST = 3  # snapshots that make a film
@@ -113,7 +113,7 @@ def records(run_id: str) -> Records:
 
     Raises:
         KeyError: if the recording is gone.
-        vitviz.training.runs.RunError: if the run is gone.
+        vitviz.training.run_directory.RunError: if the run is gone.
     """
     if not run_id.startswith(KEY):
         return runs.log(run_id).read()
@@ -125,7 +125,7 @@ def snapshot_path(run_id: str, step: int) -> Path:
 
     Raises:
         KeyError: if the recording is gone.
-        vitviz.training.runs.RunError: if the run or the step is gone.
+        vitviz.training.run_directory.RunError: if the run or the step is gone.
     """
     return _found(run_id).path if run_id.startswith(KEY) else runs.snapshot_path(run_id, step)
 

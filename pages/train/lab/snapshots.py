@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vitviz.models.loaded import LoadedModel
     from vitviz.pin import Pin
     from vitviz.probe.snapshot import Frame, HeldOut
-    from vitviz.training.runs import Run
+    from vitviz.training.run_directory import Run
 
 HELD_OUT = 200  # validation pictures that are classified at every snapshot
 

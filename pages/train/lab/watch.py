@@ -21,7 +21,7 @@ from vitviz.plots.curves import RunLabel, Series, payload
 from vitviz.words import percent, plain, reason
 
 if TYPE_CHECKING:
-    from vitviz.training.runs import Run, Status
+    from vitviz.training.run_directory import Run, Status
 
 NBSP = "\N{NO-BREAK SPACE}"
 SLOW_START_S = 3.0  # a worker that is not warm loads its libraries first

@@ -17,7 +17,7 @@ from tests.pages.conftest import OpenApp
 from tests.pages.lab.helpers import FakeExecutor
 from vitviz.classes import challenge
 from vitviz.training.files import write_status
-from vitviz.training.runs import Run, Status
+from vitviz.training.run_directory import Run, Status
 
 
 @pytest.fixture

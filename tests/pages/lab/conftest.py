@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from pages.stores import results
+from pages.stores import shared_results
 from tests.pages.lab.helpers import FakeExecutor
 
 
 @pytest.fixture
 def folder(tmp_path: Path, no_shipped_checkpoints: Path) -> Iterator[Path]:
-    results.forget()
+    shared_results.forget()
     path = tmp_path / "runs"
     path.mkdir()
     yield path
-    results.forget()
+    shared_results.forget()
 
 
 @pytest.fixture

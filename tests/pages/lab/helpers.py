@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from tests.messages import Leaves, body, unpack
 from vitviz.training.files import write_status
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, Status
+from vitviz.training.run_directory import Run, Status
 
 PAGE = "pages/train/lab/page.py"
 OpenApp = Callable[..., AppTest]

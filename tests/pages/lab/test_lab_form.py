@@ -20,7 +20,7 @@ from vitviz.data.datasets import load_dataset, validation_split
 from vitviz.data.folder import load_zip
 from vitviz.models.presets import PRESETS, RGB_32
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 
 SHIPPED = Path(__file__).parents[3] / "checkpoints"

@@ -24,7 +24,7 @@ from vitviz.training import intake
 from vitviz.training.archive import export_run
 from vitviz.training.files import write_status
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, RunError, Status
+from vitviz.training.run_directory import Run, RunError, Status
 from vitviz.training.session import Session
 
 CONFIG = RunConfig(

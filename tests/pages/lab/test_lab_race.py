@@ -14,7 +14,7 @@ from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.races import CODES, positions_race
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 
 EXPERIMENT = {"live_lab__train": "experiment"}

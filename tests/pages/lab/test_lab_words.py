@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pages.train.lab import fields, said, settings
+from pages.train.lab import fields, in_words, settings
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp
 from vitviz.config import CNNConfig, FlatAttentionConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.races import positions_race
 from vitviz.training.run_config import Member, RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 
 TINY = ViTConfig(image_size=32, patch_size=32, in_chans=1, embed_dim=16, depth=1, num_heads=1)
 
@@ -32,7 +32,7 @@ TINY = ViTConfig(image_size=32, patch_size=32, in_chans=1, embed_dim=16, depth=1
     ],
 )
 def test_a_model_in_words(config: ViTConfig, words: str) -> None:
-    assert said.model_words(config) == words
+    assert in_words.model_words(config) == words
 
 
 def test_a_run_that_got_the_free_threads_differs_in_none(
@@ -40,18 +40,18 @@ def test_a_run_that_got_the_free_threads_differs_in_none(
 ) -> None:
     asked = RunConfig(TINY, GREY_32, TrainConfig(dataset="digits", epochs=3, threads=0))
     run = Run.create(tmp_path, asked.on_threads(2))
-    monkeypatch.setattr(said.runs, "status", lambda run: replace(run.status(), state="running"))
-    assert said.beside(asked, run) == " These are the settings of the run on the stage."
+    monkeypatch.setattr(in_words.runs, "status", lambda run: replace(run.status(), state="running"))
+    assert in_words.beside(asked, run) == " These are the settings of the run on the stage."
     other = replace(asked, train=replace(asked.train, seed=7, threads=1))
-    assert said.beside(other, run).endswith("the new one differs in Threads, Seed.")
+    assert in_words.beside(other, run).endswith("the new one differs in Threads, Seed.")
 
 
 def test_several_models_are_described_as_one_only_where_they_are_alike() -> None:
     members = [Member(name, name, replace(TINY, depth=depth)) for name, depth in (("a", 1), ("b", 2))]
     config = RunConfig(TINY, GREY_32, TrainConfig(dataset="digits", epochs=3), members=tuple(members))
-    assert "each a" not in said.describe(config)  # the first one's layers are not the second's
+    assert "each a" not in in_words.describe(config)  # the first one's layers are not the second's
     alike = replace(config, members=(members[0], replace(members[1], model=TINY)))
-    assert f"each a {said.model_words(TINY)}" in said.describe(alike)
+    assert f"each a {in_words.model_words(TINY)}" in in_words.describe(alike)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_several_models_are_described_as_one_only_where_they_are_alike() -> None
 )
 def test_a_length_in_words(length: dict[str, float | None], words: str) -> None:
     config = RunConfig(TINY, GREY_32, replace(TrainConfig(dataset="digits", epochs=3), **length))  # type: ignore[arg-type]
-    assert said.describe(config).endswith(f", {words}")
+    assert in_words.describe(config).endswith(f", {words}")
 
 
 @pytest.mark.parametrize(

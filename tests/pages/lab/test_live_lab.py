@@ -22,7 +22,7 @@ from vitviz.models.zoo import create_model
 from vitviz.training.files import append_lines, read_lines, write_status
 from vitviz.training.records import Snapshot
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run, Status
+from vitviz.training.run_directory import Run, Status
 from vitviz.training.saving import save_snapshot
 from vitviz.training.session import Session
 

@@ -25,15 +25,15 @@ from vitviz.checkpoints import load_checkpoint
 from vitviz.data.dataset import DatasetError
 from vitviz.data.folder import load_zip
 from vitviz.data.images import ImageError, decode_image
-from vitviz.lessons.fields import LessonError
-from vitviz.lessons.files import read_lesson, write_lesson
+from vitviz.lessons.lesson_file import read_lesson, write_lesson
+from vitviz.lessons.typed_tables import LessonError
 from vitviz.models.pretrained import PretrainedError, open_own
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.files import write_status
 from vitviz.training.lanes import make_lanes
-from vitviz.training.runs import Run, RunError, Status, is_id
+from vitviz.training.run_directory import Run, RunError, Status, is_id
 from vitviz.training.session import Session
 
 NAMES = ("pictures", "zips", "archives", "checkpoints", "weights", "links", "commands", "records", "lessons")

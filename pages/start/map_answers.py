@@ -20,7 +20,7 @@ from pages.shell.nouns import Nouns
 from pages.start import scene
 from pages.stores import cached, catalogue
 from pages.stores.choice import ModelChoice
-from vitviz.analysis.asked import Asked
+from vitviz.analysis.part_asked import Asked
 from vitviz.pin import Pin
 from vitviz.plots.blob import opened, unpacked
 from vitviz.plots.map import map_view
@@ -109,7 +109,7 @@ def _whole(
 def _part(
     digest: str, _model: LoadedModel, _way: Journey, image: str, offset: cached.Offset, asked: Asked
 ) -> bytes | None:
-    from vitviz.probe.parts import open_part
+    from vitviz.probe.map_part import open_part
 
     values = cached.prepared(image, _model.preparation, offset).input
     inside = open_part(_model, values, _way, asked)

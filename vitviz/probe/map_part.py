@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.asked import Asked
 from vitviz.analysis.journey import (
     Embedded,
     Journey,
@@ -25,6 +24,7 @@ from vitviz.analysis.opened import (
     table,
     vector,
 )
+from vitviz.analysis.part_asked import Asked
 from vitviz.models.loaded import LoadedModel
 from vitviz.probe.part_answer import open_classes, open_head, open_norm, open_pool
 from vitviz.probe.part_block import open_block, open_merging

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vitviz.analysis.fields import Field, fields
+from vitviz.analysis.kernel_fields import Field, fields
 from vitviz.config import CNNConfig
 from vitviz.models.zoo import create_model
 from vitviz.probe.receptive_field import gradient_maps

@@ -9,8 +9,8 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from vitviz.lessons import asks, checks
-from vitviz.lessons.fields import LessonError, listed
 from vitviz.lessons.lesson import Lesson, Link, Question, Stop
+from vitviz.lessons.typed_tables import LessonError, listed
 from vitviz.words import cut
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from vitviz.training import claim
 from vitviz.training.loop import Trainer
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import clean_name
-from vitviz.training.runs import Run, RunError, Status, list_runs
+from vitviz.training.run_directory import Run, RunError, Status, list_runs
 from vitviz.training.session import Session
 
 

@@ -13,7 +13,7 @@ from vitviz.experiments.conv_nets import MODELS, TITLES
 from vitviz.experiments.result import Result, told
 from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_convolutions import AttentionOverConvolutions, accuracies, stored
-from vitviz.models.lecture import ConvAttention
+from vitviz.models.lecture_nets import ConvAttention
 from vitviz.plots.hybrids import seeds_figure
 from vitviz.words import percent, plain, plural
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vitviz.training.run_config import RunConfig
-    from vitviz.training.runs import Run
+    from vitviz.training.run_directory import Run
 
 MOST_UPLOAD_MB = 64
 
@@ -153,7 +153,7 @@ def _copy(run: Run) -> None:
 
 
 def _delete(run: Run) -> None:
-    from vitviz.training.runs import RunError
+    from vitviz.training.run_directory import RunError
 
     try:
         if runs.may_change(visit.current(), run):
@@ -192,7 +192,7 @@ def upload_only(shown: Callable[[str], None]) -> None:
 
 
 def _upload(shown: Callable[[str], None]) -> None:
-    from vitviz.training.runs import RunError
+    from vitviz.training.run_directory import RunError
 
     turn = st.session_state.setdefault("live_lab._turn", 0)
     key = f"live_lab._upload_{turn}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vitviz.analysis import similarity as s
+from vitviz.analysis import token_similarity as s
 
 
 def test_cosines_by_hand() -> None:

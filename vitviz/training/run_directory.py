@@ -111,7 +111,7 @@ class Run:
         """A new run under `root`, with an unguessable id unless one is given.
 
         Args:
-            start: the file of the weights that it begins with (`vitviz.training.starting`); None: random ones.
+            start: the file of the weights that it begins with (`vitviz.training.start_weights`); None: random ones.
 
         Raises:
             OSError: if it cannot be written; nothing is left of it then.

@@ -15,7 +15,7 @@ from vitviz.words import percent, plain, plural
 if TYPE_CHECKING:
     from vitviz.config import ModelConfig, TrainConfig
     from vitviz.training.run_config import RunConfig
-    from vitviz.training.runs import Run
+    from vitviz.training.run_directory import Run
 
 
 def beside(config: RunConfig, focus: Run | None) -> str:

@@ -9,7 +9,7 @@ from pages.shell import following, page
 from pages.shell.following import Place
 from pages.shell.led import who
 from pages.stores import visit
-from vitviz.classes import challenge, pictures
+from vitviz.classes import challenge, teachers_pictures
 from vitviz.classes.challenge import TERMS
 from vitviz.classes.database import ClassError
 from vitviz.words import plain, plural
@@ -83,7 +83,7 @@ def _hide() -> None:
     place = following.current()
     if place is not None:
         try:
-            pictures.remove(following.store(), place.code)
+            teachers_pictures.remove(following.store(), place.code)
         except ClassError as error:
             st.toast(f"They are still shown: {plain(str(error))}.", icon=":material/info:")
             return

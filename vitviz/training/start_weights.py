@@ -11,7 +11,7 @@ from vitviz.config import TrainConfig
 from vitviz.models.loaded import LoadedModel
 from vitviz.models.transfer import transferred
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import START, Run, RunError
+from vitviz.training.run_directory import START, Run, RunError
 
 CARD = ("title", "digest")  # all that such a file says of itself
 

@@ -15,7 +15,7 @@ from vitviz.config import CNNConfig, SwinConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training import lineup
 from vitviz.training.run_config import RunConfig
-from vitviz.training.runs import Run
+from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 from vitviz.words import FOREIGN
 

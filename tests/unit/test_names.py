@@ -1,0 +1,39 @@
+"""A file's name says what it is about: it stands twice only for one subject in several layers, or for one role in
+several lenses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# One subject: what it is, what computes it, what draws it, what keeps it, the page that shows it.
+SUBJECTS = set(
+    """assembly attention block board challenge channels classes conv_attention cost curves data_size distance
+    distillation equivariance experiment faces faithfulness features filters fine_tuning gradients heat_rows hybrids
+    journey lesson life lineup logit_lens map map_part matrix methods mistakes norms one_change patches positions
+    presets probes published race reach recipe records robustness scoreboard sinks swin teaching transfer
+    windows""".split()
+)
+# One role, in each lens for its own picture.
+ROLES = set("page choosing chosen drawers literature sizes stage stored subject views".split())
+# Two things by one name, and why they keep it.
+EXCEPTIONS = {
+    "layers": "building blocks in models, as in timm; what a model's layers say in probe and plots",
+    "download": "of a data set in data, of weights in models: each is the one of its folder",
+}
+
+
+def homes() -> Counter[str]:
+    """How many folders have a file of each name."""
+    files = (path for folder in ("vitviz", "pages") for path in (ROOT / folder).rglob("*.py"))
+    return Counter(path.stem for path in files if path.stem != "__init__")
+
+
+def test_a_file_s_name_means_one_thing() -> None:
+    twice = {name for name, count in homes().items() if count > 1}
+    known = SUBJECTS | ROLES | EXCEPTIONS.keys()
+    assert sorted(twice - known) == [], (
+        "give the second file a name of its own, or say that it is the same subject"
+    )
+    assert sorted(known - twice) == [], "stands once now: take it out of the list"
