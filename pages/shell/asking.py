@@ -47,7 +47,7 @@ def draw(
             keep(None)
             st.rerun()
         return
-    at = _at_hand() if at is None else at
+    at = at_hand() if at is None else at
     if why := question.measure.why_not(at):
         st.caption(f"This model has no answer to it. {plain(why)}")
         return
@@ -73,7 +73,7 @@ def ask(question: Question, key: str, at: Subject | None = None) -> None:
         key: of the question, such as 'block.longer'.
         at: the model, step and picture that are asked; the sidebar's where none is given.
     """
-    at = _at_hand() if at is None else at
+    at = at_hand() if at is None else at
     asked = lessons.asked(visit.current())
     answer = asked.get(key)
 
@@ -86,7 +86,7 @@ def ask(question: Question, key: str, at: Subject | None = None) -> None:
     draw(question, key, answer if answer is not None and answer.where == _where(at) else None, keep, at)
 
 
-def _at_hand() -> Subject:
+def at_hand() -> Subject:
     """The sidebar's model, step and picture; what it takes to run a model is imported only where one is asked."""
     from pages.shell import subject
 

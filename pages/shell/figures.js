@@ -1,6 +1,6 @@
 // Plotly's figures in words, computed from what each of them draws: to who does not see it a figure has no name.
 
-import { brief, percent, plural } from '../views/kit/words.js';
+import { brief, plural } from '../views/kit/words.js';
 
 const MOST = 8; // lines that are told one by one
 const PLOTS = document.getElementsByClassName('js-plotly-plot');
@@ -13,7 +13,6 @@ function worded(axis, value) {
   const place = axis?.tickvals?.indexOf?.(value) ?? -1;
   if (place >= 0 && axis.ticktext) return bare(axis.ticktext[place]);
   if (typeof value !== 'number') return bare(value);
-  if (axis?.tickformat?.includes('%')) return percent(value, 0);
   return brief(value).replace('-', '\u2212');
 }
 

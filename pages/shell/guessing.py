@@ -1,6 +1,6 @@
 """A guess before the answer: one question above a picture, its options in a row; what is guessed stands in the link.
 
-For a page whose picture itself is the answer; a question with a form and a measured number is `asking`'s.
+For a page whose picture itself is the answer; a question beside a picture that does not give it away is `asking`'s.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import streamlit as st
 
-from pages.shell import controls, link, page, state
+from pages.shell import asking, class_asking, controls, link, page, state
 from pages.stores import lessons, visit
 from pages.stores.lessons import Answer
+from vitviz.lessons.kinds import Choose
+from vitviz.lessons.lesson import Question
+from vitviz.words import as_it_is
 
 SHOWN = "shown"  # no guess: only the answer
 
@@ -36,6 +39,35 @@ def first(
         verdict = judge(guess)
         page.say(verdict)
         keep(f"{key} {question}", prompt, options[guess], verdict)
+    return True
+
+
+def measured(key: str, question: Question) -> bool:
+    """`first` for a question that lessons ask too: its options, and what was measured; a teacher can ask the class it.
+
+    Whether the answer may be shown; it may where the question cannot be answered.
+
+    Raises:
+        TypeError: if the question asks for anything but one of a few options.
+    """
+    at = asking.at_hand()
+    if question.measure.why_not(at):
+        return True
+    kind = question.measure.kind(at)
+    if not isinstance(kind, Choose):
+        raise TypeError(f"a guess above a picture is one of a few options, received {type(kind).__name__}")
+
+    options = {str(place): as_it_is(option) for place, option in enumerate(kind.options)}
+    guess = read(key, question.prompt, list(options))
+    if not guess:
+        ask(key, as_it_is(question.prompt), options)
+        class_asking.offer(question, at, key)
+        return False
+    if guess in options:
+        found = question.measure.measured(at)
+        page.say(as_it_is(f"{kind.verdict(float(guess), found)} {found.words}"))
+        said = (kind.said(value) for value in (float(guess), found.value))
+        keep(f"{key} {question.prompt}", question.prompt, *said)
     return True
 
 

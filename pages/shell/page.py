@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json as json_text
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from html import escape
@@ -17,7 +17,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.shell import asking, behind, still, terms
 from vitviz.tables import Columns, csv_text
-from vitviz.words import gained
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from pages.shell.subject import Subject
     from vitviz.lessons.lesson import Question
 
+Written = Mapping[str, Callable[[float], str]]
+MISSING = "–"  # in a table, for what is not known
 _MIME = {
     ".csv": "text/csv",
     ".json": "application/json",
@@ -163,36 +164,43 @@ class _Table:
 
     said: str
     columns: dict[str, list[object]] = field(compare=False)
-    differences: Sequence[str] = field(compare=False)
+    written: Written = field(compare=False)
     formats: dict[str, Any] = field(compare=False)
     key: str = field(compare=False)
 
 
-def table(columns: Columns, differences: Sequence[str], formats: dict[str, Any], key: str) -> None:
+def table(columns: Columns, written: Written, formats: dict[str, Any], key: str) -> None:
     """A table that is nobody's own; what is not known is an en dash in it.
 
-    Some columns are differences: they are sorted as numbers, and have the signs that captions have. A number's own
-    format in Streamlit has a hyphen for a minus. The same table is put together once: pandas takes as long for one as
-    half of its page.
+    The same table is put together once: pandas takes as long for one as half of its page.
+
+    Args:
+        written: by column the words of `vitviz.words` that write its numbers, `percent` or `gained`: see `styled`.
+        formats: Streamlit's own formats of other columns.
     """
     listed = {name: [*values] for name, values in columns.items()}
-    said = repr((listed, differences, formats, key))
-    still.draw(st.container(), _draw_table, _Table(said, listed, differences, formats, key))
+    said = repr((listed, written, formats, key))
+    still.draw(st.container(), _draw_table, _Table(said, listed, written, formats, key))
 
 
 def _draw_table(told: _Table) -> None:
-    import pandas as pd
-
-    shown: Any = told.columns
-    if told.differences:
-        shown = pd.DataFrame(shown).style.format(dict.fromkeys(told.differences, gained), na_rep="")
     st.dataframe(
-        shown,
+        styled(told.columns, told.written),
         hide_index=True,
-        placeholder=None if told.differences else "–",
+        placeholder=MISSING,
         column_config=told.formats,
         key=told.key,
     )
+
+
+def styled(columns: Any, written: Written) -> Any:
+    """Columns for `st.dataframe` whose numbers are written as captions write them, and sorted as numbers.
+
+    Streamlit's own formats have a hyphen for a minus, no space before the sign of percent, and two digits beside one.
+    """
+    import pandas as pd
+
+    return pd.DataFrame(columns).style.format(dict(written), na_rep=MISSING)
 
 
 def csv(label: str, columns: Columns, file_name: str, key: str, *, stretch: bool = False) -> None:

@@ -46,9 +46,9 @@ AXES = {"xaxis": {"title": {"text": "depth"}}, "yaxis": {"title": {"text": "<b>s
             "share over depth: a<b: from 0.5 at 1 to −0.25 at 2",
         ),
         (
-            {"xaxis": {"tickvals": [0, 1], "ticktext": ["first", "last"]}, "yaxis": {"tickformat": ".0%"}},
+            {"xaxis": {"tickvals": [0, 1], "ticktext": ["first", "last"]}, "yaxis": {}},
             [LINE | {"x": [0, 1], "y": [0.5, 1]}, LINE | {"x": [0], "y": [9], "hoverinfo": "skip"}],
-            "Figure: from 50\N{NO-BREAK SPACE}% at first to 100\N{NO-BREAK SPACE}% at last",
+            "Figure: from 0.5 at first to 1 at last",
         ),
         (
             {},

@@ -124,7 +124,7 @@ def test_a_swin_shows_its_windows_and_refuses_rollout(open_app):
     assert "window" in app.caption[0].value
     refused = open_app(PAGE, model="preset:swin_digits", attention__view="methods")
     assert "rollout is not defined" in refused.info[0].value
-    assert next(s for s in refused.slider if s.label == "Rollout discards").disabled
+    assert next(s for s in refused.select_slider if s.label == "Rollout discards").disabled
     assert message(refused, "attention.methods")[0]["titles"] == ["Gradient × input"]
 
 

@@ -30,10 +30,12 @@ from vitviz.training.session import Session
 from vitviz.words import gained, percent
 
 PAGE = "pages/train/experiments/page.py"
+GUESSED = {f"experiments__{key}_guess": "shown" for key in ("knob", "slip", "gradient", "norm", "positions")}
 
 
 def opened(open_app: OpenApp, view: str, **more: str) -> AppTest:
-    app = open_app(PAGE, experiments__view=view, model="preset:vit_digits", image="digits:3", **more)
+    asked = {"model": "preset:vit_digits", "image": "digits:3", **GUESSED, **more}
+    app = open_app(PAGE, experiments__view=view, **asked)
     assert not app.main.error
     return app
 
@@ -71,7 +73,8 @@ def test_every_seed_of_a_knob_on_the_page_stands_in_the_file(open_app: OpenApp) 
         assert found.made[0].commit in captions(app) and linked(KNOBS[name].said) in captions(app)
         (table,) = app.main.dataframe
         against = table.value[AGAINST]
-        assert written(table, AGAINST) == ["" if value != value else gained(value) for value in against]
+        assert written(table, AGAINST) == ["–" if value != value else gained(value) for value in against]
+        assert written(table, "Mean") == [percent(value) for value in table.value["Mean"]]
         assert list(table.value["Value"]) == list(tests)
         for title, value in zip(table.value["Value"], table.value["Mean"], strict=True):
             assert not tests[title] or value == pytest.approx(mean(tests[title]))

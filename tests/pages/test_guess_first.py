@@ -13,12 +13,19 @@ from streamlit.testing.v1 import AppTest
 from pages.beyond.data import augmentation, over_time
 from pages.beyond.hybrids import flat, over_training
 from pages.beyond.on_picture import kernels, translation
+from pages.beyond.which import length, papers
+from pages.train.experiments import norms, positions
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from vitviz.experiments import result as results
+from vitviz.experiments.deep import VARIANTS
 from vitviz.experiments.result import Made, Result, write_result
 
-DATA, HYBRIDS, PICTURE = (f"pages/beyond/{name}/page.py" for name in ("data", "hybrids", "on_picture"))
+DATA, HYBRIDS, PICTURE, WHICH = (
+    f"pages/beyond/{name}/page.py" for name in ("data", "hybrids", "on_picture", "which")
+)
+EXPERIMENTS = "pages/train/experiments/page.py"
+DIGITS = {"model": "preset:vit_digits", "image": "digits:3"}
 TWO = {
     "model": "preset:vit_digits",
     "image": "digits:3",
@@ -165,3 +172,92 @@ def test_where_ways_of_fine_tuning_cross_waits_for_a_guess(open_app: OpenApp) ->
     assert {*points(app).values()} == {1} and "comes level" not in text(app)
     app.main.button_group(key="fine_tuning.grown_guess.row").set_value("scratch").run()
     assert max(points(app).values()) > 4 and "You said From scratch" in text(app)
+
+
+def racers(app: AppTest, key: str) -> list[str]:
+    """Whose curves and dots a race shows."""
+    header, _ = message(app, key)
+    return [racer["title"] for racer in header["racers"]]
+
+
+def test_a_knob_s_values_wait_for_a_guess(open_app: OpenApp) -> None:
+    app = open_app(EXPERIMENTS, **DIGITS, experiments__knob="optimizer")
+    assert racers(app, "experiments.knob_view") == ["AdamW"] and not app.main.dataframe
+    assert "Best of" not in text(app) and "This is the base, 'Optimiser' at AdamW." in text(app)
+    row = app.main.button_group(key="experiments.knob_guess.row")
+    named = [option.replace("\\", "") for option in row.options]
+    assert named == ["AdamW", "Adam (L2)", "SGD", "Muon", "Just show me"]
+    row.set_value("2").run()
+    assert not app.exception and said(app, "experiments.knob_guess") == "2"
+    assert len(racers(app, "experiments.knob_view")) == 4 and app.main.dataframe
+    assert "You said SGD; measured: " in text(app) and "Best of 4" in text(app)
+    app.main.selectbox(key="experiments.knob").set_value("depth").run()
+    assert len(racers(app, "experiments.knob_view")) == 1, "another knob is another question"
+
+
+def test_a_slip_s_cost_waits_for_a_guess(open_app: OpenApp) -> None:
+    asked = {"experiments__view": "slip", "experiments__slip": "reshape"}
+    app = open_app(EXPERIMENTS, **DIGITS, **asked)
+    assert racers(app, "experiments.slip_view") == ["Mended"] and not app.main.dataframe
+    assert "without it" not in text(app)
+    app.main.button_group(key="experiments.slip_guess.row").set_value("2").run()
+    assert racers(app, "experiments.slip_view") == ["Mended", "With the slip"] and app.main.dataframe
+    assert "You said it brings more than 2 points; measured: less than 2 points either way." in text(app)
+    app.main.button_group(key="experiments.slip_set").set_value("shapes").run()
+    assert racers(app, "experiments.slip_view") == ["Mended"]
+
+
+def test_one_of_the_deep_models_stands_before_a_guess(open_app: OpenApp) -> None:
+    app = open_app(EXPERIMENTS, **DIGITS, experiments__view="gradient")
+    first, *others = VARIANTS.values()
+    assert [*points(app)] == [first] and not any(other in text(app) for other in others)
+    app.main.button_group(key="experiments.gradient_guess.row").set_value("3").run()
+    assert [*points(app)] == [first, *others] and "geometric means over the seeds" in text(app)
+
+
+def test_what_each_norm_mixes_waits_for_a_guess(open_app: OpenApp) -> None:
+    app = open_app(EXPERIMENTS, **DIGITS, experiments__view="norms")
+    assert app.main.get("plotly_chart") and not app.main.dataframe
+    app.main.button_group(key="experiments.norm_guess.row").set_value("group").run()
+    assert app.main.dataframe and "You said Group norm: not so, Batch norm alone." in text(app)
+    assert norms.judged({"layer": 0.0, "batch": 0.2}, "batch").endswith("right, Batch norm alone.")
+    assert norms.judged({"layer": 0.0}, norms.NONE) == "You said none of them: right, none of them."
+
+
+def test_what_positions_are_worth_waits_for_a_guess(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
+    file = Path(__file__).parents[2] / "checkpoints" / "positions_race.json"
+    (no_shipped_checkpoints / file.name).write_bytes(file.read_bytes())
+    app = open_app(EXPERIMENTS, **DIGITS, experiments__view="positions")
+    assert not app.main.dataframe and "best table, and the poorest" not in text(app)
+    app.main.button_group(key="experiments.positions_guess.row").set_value("25").run()
+    race = json.loads(file.read_text())["races"]["mnist"]["runs"]
+    reached = {run["positions"]: run["measured"]["accuracy"] for run in race}
+    points = 100 * (max(reached.values()) - reached["none"])
+    assert f"You said 10 to 25 points: not so, it ends {points:.1f} points below it." in text(app)
+    assert app.main.dataframe
+
+
+@pytest.mark.parametrize(("points", "right"), [(-1, "2"), (2, "2"), (2.1, "10"), (24, "25"), (75, "more")])
+def test_a_distance_lies_in_one_range(points: float, right: str) -> None:
+    assert [guess for guess in positions.LESS if ": right" in positions.judged(points, guess)] == [right]
+
+
+def test_attention_s_line_waits_for_a_guess(open_app: OpenApp) -> None:
+    app = open_app(WHICH, **DIGITS, which_model__view="length", which_model__patch_px="8")
+    assert points(app) == {"linear maps": len(length.SIDES)} and "Slopes" not in text(app)
+    assert not [one for one in app.main.button if one.key == "which_model.clock"]
+    row = app.main.button_group(key="which_model.times.row")
+    assert "makes 3,136 tokens of 784" in row.label
+    row.set_value("8").run()
+    assert "You said 8 times: not so, 16 times; the linear maps take 4 times as many." in text(app)
+    assert len(points(app)) == 3 and "Slopes: 2.00" in text(app)
+
+
+def test_the_vits_of_the_paper_wait_for_a_guess(open_app: OpenApp) -> None:
+    app = open_app(WHICH, **DIGITS, which_model__view="papers")
+    assert "These are the CNNs" in text(app) and len(app.main.dataframe) == 1
+    app.main.button_group(key="which_model.papers_guess.row").set_value("vit_more").run()
+    told = "You said the ViT, for more: not so, it is the ViT, for fewer core-days."
+    assert told in text(app) and len(app.main.dataframe) == 2 and "points ahead of" in text(app)
+    known = [one for one in papers.cited.TRANSFERS if one.family == "CNN" or one.data == "ImageNet-21k"]
+    assert "right" in papers.judged(known, "ImageNet", "cnn_more")

@@ -189,10 +189,7 @@ def test_the_probe_says_what_its_figures_show(open_app: OpenApp) -> None:
     assert "Over 64 test pictures of Digits" in said
     for trace in classes["data"]:
         y = values(trace["y"])
-        assert (
-            f"{100 * y[0]:.0f}\N{NO-BREAK SPACE}% (" in said
-            and f"{100 * y[-1]:.0f}\N{NO-BREAK SPACE}% (" in said
-        )
+        assert f"{y[0]:.0f}\N{NO-BREAK SPACE}% (" in said and f"{y[-1]:.0f}\N{NO-BREAK SPACE}% (" in said
 
 
 def values(told: object) -> list[float]:

@@ -118,8 +118,9 @@ def test_gradient_norms_are_in_their_file(open_app: OpenApp, updates: int) -> No
     from vitviz.experiments.deep import VARIANTS
 
     at = found.settings["marks"].index(updates)
-    view = {"experiments.view": "gradient", "experiments.updates": str(updates)}
-    app = open_app("pages/train/experiments/page.py", model="preset:vit_digits", **view)
+    view = {"view": "gradient", "updates": str(updates), "gradient_guess": "shown"}
+    asked = {f"experiments.{key}": value for key, value in view.items()}
+    app = open_app("pages/train/experiments/page.py", model="preset:vit_digits", **asked)
     drawn = lines(app, list(VARIANTS.values()))
     for variant, title in VARIANTS.items():
         norms = [row["norms"][at] for row in found.where(variant=variant) if len(row["norms"]) > at]

@@ -22,6 +22,7 @@ from vitviz.words import FOREIGN
 PAGE = "pages/beyond/which/page.py"
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
 HERE = {"model": "preset:vit_digits", "image": "digits:3"}
+GUESSED = {"which_model__times": "shown", "which_model__papers_guess": "shown"}
 
 
 @pytest.fixture(autouse=True)
@@ -136,7 +137,7 @@ def test_a_link_restores_axes_sorting_and_the_model(open_app: OpenApp) -> None:
 
 
 def test_the_papers_numbers_stand_in_their_tables(open_app: OpenApp) -> None:
-    app = open_app(PAGE, **HERE, which_model__view="papers", which_model__tested_on="VTAB")
+    app = open_app(PAGE, **HERE, which_model__view="papers", which_model__tested_on="VTAB", **GUESSED)
     tables = [table.value for table in app.main.dataframe]
     assert list(tables[0]["Core-days"]) == [one.core_days for one in cited.TRANSFERS]
     assert list(tables[0]["ImageNet"]) == [88.55, 87.76, 85.30, 87.54, 88.4]
@@ -146,7 +147,7 @@ def test_the_papers_numbers_stand_in_their_tables(open_app: OpenApp) -> None:
 
 
 def test_slopes_read_two_and_one(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_app(PAGE, **HERE, which_model__view="length", which_model__patch_px="8")
+    app = open_app(PAGE, **HERE, which_model__view="length", which_model__patch_px="8", **GUESSED)
     assert "Slopes: 2.00 for attention over all tokens, 1.00 for the linear maps" in captions(app)
     assert "make N = 784 of 224 px" in captions(app) and "N = 6 D = 4,608" in captions(app)
     shares = re.search(r"attention is ([\d.]+) % of the layer's", captions(app))

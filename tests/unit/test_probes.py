@@ -88,5 +88,5 @@ def test_the_figure_holds_the_numbers() -> None:
     ]
     figure = over_depth_figure(lines, "read right", 0.1, "light", share=True).to_plotly_json()
     assert [list(trace["x"]) for trace in figure["data"]] == [[0, 0.5, 1], [0]]
-    assert list(figure["data"][0]["error_y"]["array"]) == [0.01, 0.02, 0.03]
-    assert [shape["y0"] for shape in figure["layout"]["shapes"]] == [0.85, 0.1]
+    assert list(figure["data"][0]["error_y"]["array"]) == [1, 2, 3]
+    assert [shape["y0"] for shape in figure["layout"]["shapes"]] == [85, 10]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -34,3 +37,18 @@ def test_what_does_not_fit_is_refused() -> None:
         columns_of(np.zeros((2, 2)), ["a", "a"])
     with pytest.raises(ValueError):
         columns_of(np.zeros((2, 2)), ["a"])
+
+
+ROOT = Path(__file__).resolve().parents[2]
+PERCENT = re.compile(r"""format=["']percent["']|\.\d%[}"']""")
+DRAWN = [*(ROOT / "pages").rglob("*.py"), *(ROOT / "vitviz" / "plots").rglob("*.py")]
+
+
+@pytest.mark.parametrize("line", ['format="percent"', 'f"{share:.1%}"', '"tickformat": ".0%"'])
+def test_a_second_way_to_write_percent_is_seen(line: str) -> None:
+    assert PERCENT.search(line) and not PERCENT.search('"%{y:.1f} %"')
+
+
+def test_percent_is_written_in_one_way() -> None:
+    """As `vitviz.words.percent` does: '96.6 %'; Streamlit's format has '96.6%' beside '97.21%'."""
+    assert not [path.relative_to(ROOT) for path in DRAWN if PERCENT.search(path.read_text("utf-8"))]

@@ -34,12 +34,12 @@ def lens_figure(
         figure.add(
             "scatter",
             x=list(range(depth + 1)),
-            y=probabilities[:, index],
+            y=100 * probabilities[:, index],
             name=name,
             mode="lines+markers",
             line={"color": color, "width": 3 if place == 0 else 1.5},
             marker={"size": 7, "symbol": SYMBOLS[place % len(SYMBOLS)]},
-            hovertemplate="%{y:.1%} after layer %{x}<extra>" + name + "</extra>",
+            hovertemplate="%{y:.1f} % after layer %{x}<extra>" + name + "</extra>",
         )
     figure.layout(
         xaxis={
@@ -48,7 +48,7 @@ def lens_figure(
             "range": [-0.2, depth + 0.2],
         }
     )
-    figure.layout(yaxis={"title": {"text": "probability"}, "range": [-0.02, 1.02], "tickformat": ".0%"})
+    figure.layout(yaxis={"title": {"text": "probability, %"}, "range": [-2, 102]})
     figure.layout(
         showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, height=320
     )

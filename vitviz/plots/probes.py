@@ -39,13 +39,13 @@ def over_depth_figure(
     """
     figure = PlainFigure(mode)
     palette = PALETTES[mode]
-    written = "%{y:.1%}" if share else "%{y:.2f}"
+    times, written = (100, "%{y:.1f} %") if share else (1, "%{y:.2f}")
     for place, line in enumerate(lines):
         color, again = LINES[line.model], any(line.model == other.model for other in lines[:place])
         last = max(len(line.layers) - 1, 1)
         trace = {
             "x": [i / last for i in range(len(line.layers))],
-            "y": list(line.values),
+            "y": [times * value for value in line.values],
             "name": words(line.name),
             "text": list(line.layers),
             "mode": "lines+markers",
@@ -54,11 +54,23 @@ def over_depth_figure(
             "hovertemplate": f"{written} after %{{text}}<extra></extra>",
         }
         if line.errors:
-            trace["error_y"] = {"type": "data", "array": list(line.errors), "thickness": 1, "width": 3}
+            trace["error_y"] = {
+                "type": "data",
+                "array": [times * error for error in line.errors],
+                "thickness": 1,
+                "width": 3,
+            }
         figure.add("scatter", **trace)
         if line.own is not None:
-            figure.hline(line.own, {"color": color, "width": 1.5, "dash": ("dash", "dashdot")[line.model]})
-    figure.hline(chance, {"color": palette.muted, "width": 1, "dash": "dot"})
+            figure.hline(
+                times * line.own, {"color": color, "width": 1.5, "dash": ("dash", "dashdot")[line.model]}
+            )
+    figure.hline(times * chance, {"color": palette.muted, "width": 1, "dash": "dot"})
+    _axes(figure, f"{axis}, %" if share else axis, times)
+    return figure.figure()
+
+
+def _axes(figure: PlainFigure, title: str, most: int) -> None:
     figure.layout(
         xaxis={
             "title": {"text": "layers passed"},
@@ -66,12 +78,11 @@ def over_depth_figure(
             "ticktext": ["first", "half", "last"],
             "range": [-0.04, 1.04],
         },
-        yaxis={"title": {"text": axis}, "tickformat": ".0%" if share else ".1f", "range": [-0.05, 1.05]},
+        yaxis={"title": {"text": title}, "range": [-0.05 * most, 1.05 * most]},
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         height=340,
     )
-    return figure.figure()
 
 
 @dataclass(frozen=True)

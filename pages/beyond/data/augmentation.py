@@ -17,6 +17,7 @@ from vitviz.analysis.data_size import Curve, gains, leads
 from vitviz.data.datasets import data_title, default_pictures
 from vitviz.experiments import data_size
 from vitviz.plots.data_size import gain_figure
+from vitviz.tables import Columns
 from vitviz.training.pictures import prepared_pictures
 from vitviz.training.recipe import augment
 from vitviz.words import gained, plural
@@ -142,12 +143,10 @@ def _said(gain: Curve, place: int) -> str:
 
 
 def _numbers(measured: Sequence[Curve]) -> None:
-    st.dataframe(
-        {
-            "model": [gain.title for gain in measured for _ in gain.pictures],
-            "pictures": [int(size) for gain in measured for size in gain.pictures],
-            "gain, points": [100 * float(value) for gain in measured for value in gain.mean],
-            "seeds": [int(count) for gain in measured for count in gain.seeds],
-        },
-        hide_index=True,
-    )
+    table: Columns = {
+        "model": [gain.title for gain in measured for _ in gain.pictures],
+        "pictures": [int(size) for gain in measured for size in gain.pictures],
+        "gain, points": [100 * float(value) for gain in measured for value in gain.mean],
+        "seeds": [int(count) for gain in measured for count in gain.seeds],
+    }
+    page.table(table, {"gain, points": gained}, {}, "data.gains")

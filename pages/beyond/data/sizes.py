@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import mean
 
-import streamlit as st
-
 from pages.beyond.data import literature, stored
 from pages.shell import controls, guessing, nouns, page
 from pages.stores import runs, visit
@@ -165,16 +163,14 @@ def _live(which: stored.Which, found: Result) -> None:
 
 
 def _numbers(found: Result, lines: Sequence[Curve]) -> None:
-    st.dataframe(
-        {
-            "model": [line.title for line in lines for _ in line.pictures],
-            "parameters": [found.settings["parameters"][line.name] for line in lines for _ in line.pictures],
-            "pictures": [int(size) for line in lines for size in line.pictures],
-            "mean": [float(value) for line in lines for value in line.mean],
-            "lowest": [float(value) for line in lines for value in line.low],
-            "highest": [float(value) for line in lines for value in line.high],
-            "seeds": [int(count) for line in lines for count in line.seeds],
-        },
-        hide_index=True,
-    )
+    table = {
+        "model": [line.title for line in lines for _ in line.pictures],
+        "parameters": [found.settings["parameters"][line.name] for line in lines for _ in line.pictures],
+        "pictures": [int(size) for line in lines for size in line.pictures],
+        "mean": [float(value) for line in lines for value in line.mean],
+        "lowest": [float(value) for line in lines for value in line.low],
+        "highest": [float(value) for line in lines for value in line.high],
+        "seeds": [int(count) for line in lines for count in line.seeds],
+    }
+    page.table(table, dict.fromkeys(("mean", "lowest", "highest"), percent), {}, "data.numbers")
     page.json("Every training (JSON)", [dict(row) for row in found.rows], f"{found.name}.json", "data.json")

@@ -34,6 +34,7 @@ NOT_SHIPPED = "Measured for shipped students beside their teacher; this model is
 STREAM = ("embedded", "blocks.*", "logits_cls", "logits_dist")
 TOP = 4  # classes in a voice's bars
 MEAN = "mean"
+REPEATS = "Repeats the teacher's mistakes"
 FloatArray = NDArray[np.floating[Any]]
 Voice = tuple[tuple[str, ...], FloatArray]  # class names and probabilities
 MATH = r"""
@@ -247,26 +248,14 @@ def agreement(entry: dict[str, Any] | str) -> None:
     with left:
         page.figure(disagreement_figure(names, differs, nouns.mode()), "distillation.differs")
     with right:
-        st.dataframe(
-            [
-                {
-                    "Voice": name,
-                    "Accuracy": right,
-                    "Repeats the teacher's mistakes": None if not i else repeats,
-                }
-                for i, (name, right, repeats) in enumerate(
-                    zip(names, accuracy, entry["repeats"], strict=True)
-                )
-            ],
-            placeholder="–",
-            hide_index=True,
-            column_config={
-                "Accuracy": st.column_config.NumberColumn(format="percent"),
-                "Repeats the teacher's mistakes": st.column_config.NumberColumn(
-                    format="percent",
-                    help="Share of the teacher's wrong pictures that get the same wrong class.",
-                ),
-            },
+        helped = st.column_config.NumberColumn(
+            help="Share of the teacher's wrong pictures that get the same wrong class."
+        )
+        page.table(
+            {"Voice": names, "Accuracy": accuracy, REPEATS: [None, *entry["repeats"][1:]]},
+            dict.fromkeys(("Accuracy", REPEATS), percent),
+            {REPEATS: helped},
+            "distillation.voices",
         )
     page.caption(describe_agreement(entry))
 

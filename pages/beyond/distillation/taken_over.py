@@ -55,13 +55,8 @@ def draw(student: ModelChoice, step: int, teacher: ModelChoice | None, twin: Mod
     if not asked:
         return
     decisions, labels = answers(student, step, teacher, twin, dataset)
-    st.dataframe(
-        rows(decisions, labels),
-        hide_index=True,
-        placeholder="–",
-        column_config=_FORMATS,
-        key="distillation.taken",
-    )
+    shown = page.styled(rows(decisions, labels), _WRITTEN)
+    st.dataframe(shown, hide_index=True, placeholder=page.MISSING, key="distillation.taken")
     early = step != student.last_step and (TEACHER in decisions or TWIN in decisions)
     page.caption(describe(decisions, labels) + (EARLY.format(step=step) if early else ""))
     _draw_case(dataset, decisions, labels)
@@ -108,10 +103,7 @@ def _kept(
     return {name: found.logits if name == "logits" else found[name] for name in names}
 
 
-_FORMATS = {
-    name: st.column_config.NumberColumn(format="percent")
-    for name in ("Accuracy", "Decides like the teacher", "Repeats its mistakes")
-}
+_WRITTEN = dict.fromkeys(("Accuracy", "Decides like the teacher", "Repeats its mistakes"), percent)
 
 
 def rows(decisions: Decisions, labels: NDArray[np.int64]) -> dict[str, list[object]]:

@@ -24,7 +24,7 @@ from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import Result, ResultError, read_result, told
 from vitviz.plots.data_size import size_figure
 from vitviz.plots.distillation import lessons_figure, worth_figure
-from vitviz.words import plain, plural
+from vitviz.words import gained, percent, plain, plural
 
 CHANCE = 0.1  # all sets of the grid have ten classes
 LESSONS = "teaching_digits"
@@ -111,7 +111,9 @@ def numbers() -> None:
                         "by more than its spread": duel.verdict,
                     }
                 )
-    st.dataframe(lines, hide_index=True)
+    points = ("student less twin, points", "lowest", "highest")
+    written: page.Written = {**dict.fromkeys(ROLES.values(), percent), **dict.fromkeys(points, gained)}
+    st.dataframe(page.styled(lines, written), hide_index=True, placeholder=page.MISSING)
 
 
 def _choose(grids: dict[str, Result]) -> tuple[str, bool]:

@@ -55,7 +55,7 @@ def _draw_results(found: Result) -> None:
     page.figure(figure, "hybrids.seeds")
     page.caption(describe(found))
     columns = columns_of(found, names)
-    page.table(columns, (), _FORMATS, "hybrids.table")
+    page.table(columns, {"Mean": percent}, _FORMATS, "hybrids.table")
     page.csv("All numbers (CSV)", columns, "conv_attention.csv", "hybrids.csv")
     settings = found.settings
     page.caption(
@@ -69,7 +69,6 @@ def _draw_results(found: Result) -> None:
 
 
 _FORMATS = {
-    "Mean": st.column_config.NumberColumn(format="percent"),
     "Parameters": st.column_config.NumberColumn(format="localized"),
     "Multiply-adds": st.column_config.NumberColumn(format="localized"),
     "Training, core-seconds": st.column_config.NumberColumn(format="%.1f"),

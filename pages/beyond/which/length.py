@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.shell import controls, nouns, page
+from pages.shell import controls, guessing, nouns, page
 from pages.stores import timings
 from vitviz.analysis.windows import log_slope
 from vitviz.models import cited
@@ -23,7 +23,15 @@ PATCHES = (8, 14, 16, 32)
 PICTURES = (224, 448, 896, 1792)  # px; every patch size tiles each
 WINDOW = 7
 CLOCK_DIM = 192
+TIMES = (2, 4, 8, 16)  # that the products of attention are guessed to cost once the side has doubled
 WIDTHS = {one.name.partition("/")[0]: one.width for one in cited.SIZES}
+
+
+@dataclass(frozen=True)
+class Guess(controls.Chosen, page="which_model"):
+    """How many times as much attention is guessed to cost: of `TIMES`."""
+
+    times: str
 
 
 @dataclass(frozen=True)
@@ -67,11 +75,37 @@ def draw() -> None:
         image = controls.segmented(Choice.key("image_px"), "Picture, px", PICTURES, 224)
     chosen = Choice(size, patch, image)
     rule, clock = st.columns(2, gap="medium")
+    answered = _guessed(chosen)
+    rule, clock = st.columns(2, gap="medium")
     with rule:
-        _draw_formula(chosen)
+        _draw_formula(chosen, answered)
     with clock:
-        _draw_clock()
+        if answered:
+            _draw_clock()
+        else:
+            st.caption("Then this machine can be asked how long attention takes.")
     page.drawers("which_model.length", math=MATHEMATICS, code=(linear_adds, attention_adds, measure))
+
+
+def _guessed(chosen: Choice) -> bool:
+    """Asks what a side twice as long costs attention; whether its lines may be shown."""
+    twice = replace(chosen, image_px=2 * chosen.image_px)
+    return guessing.first(
+        Guess.key("times"),
+        "length",
+        f"A side twice as long makes {twice.count:,} tokens of {chosen.count:,}. How many times as many multiply-adds"
+        " do the products with attention take?",
+        {str(times): f"{times} times" for times in TIMES},
+        lambda guess: judged(chosen, twice, guess),
+    )
+
+
+def judged(now: Choice, then: Choice, guess: str) -> str:
+    """Whether a guess of `TIMES` was right, by the formula, and what the linear maps take."""
+    products = attention_adds(then.count, then.width) / attention_adds(now.count, now.width)
+    linear = linear_adds(then.count, then.width) / linear_adds(now.count, now.width)
+    verdict = "right" if float(guess) == products else "not so"
+    return f"You said {guess} times: {verdict}, {products:g} times; the linear maps take {linear:g} times as many."
 
 
 def _labels() -> list[str]:
@@ -79,16 +113,17 @@ def _labels() -> list[str]:
     return [f"{side**2:,}<br>{side} × {side}" if not i % 2 else "" for i, side in enumerate(SIDES)]
 
 
-def _draw_formula(chosen: Choice) -> None:
+def _draw_formula(chosen: Choice, answered: bool) -> None:
     st.markdown(f"**By the formula**: multiply-adds of one layer, D = {chosen.width:,}")
     tokens = np.array(SIDES, float) ** 2
     linear, products = linear_adds(tokens, chosen.width), attention_adds(tokens, chosen.width)
     windows = 2 * WINDOW**2 * tokens * chosen.width
-    lines = (
-        plots.Line("attention", products, HEADS[5], "right"),
-        plots.Line("linear maps", linear, HEADS[4], "right"),
-        plots.Line(f"in windows of {WINDOW}", windows, HEADS[2], "right"),
-    )
+    lines = [plots.Line("linear maps", linear, HEADS[4], "right")]
+    if answered:
+        lines += [
+            plots.Line("attention", products, HEADS[5], "right"),
+            plots.Line(f"in windows of {WINDOW}", windows, HEADS[2], "right"),
+        ]
     at = (float(chosen.count), f"N = {chosen.count:,}")
     titles = ("tokens N, and the side", "multiply-adds", "")
     page.figure(
@@ -103,7 +138,9 @@ def _draw_formula(chosen: Choice) -> None:
         ),
         "which_model.length",
     )
-    page.caption(describe(chosen))
+    page.caption(
+        describe(chosen) if answered else "This is the linear maps' line; a guess shows attention's."
+    )
 
 
 def describe(chosen: Choice) -> str:

@@ -24,5 +24,5 @@ class Choice(controls.Chosen, page="which_model"):
 
 entry = registry.BY_SLUG["which_model"]
 page.header(entry.title, entry.question)
-controls.hold(scoreboard.Choice, papers.Choice, length.Choice)
+controls.hold(scoreboard.Choice, papers.Choice, length.Choice, length.Guess)
 sections.choose(Choice.key("view"), VIEWS)()

@@ -7,20 +7,27 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.shell import controls, nouns, page
+from pages.shell import controls, guessing, nouns, page
 from vitviz.analysis.scoreboard import pareto
 from vitviz.models import cited, tally
 from vitviz.models.presets import PRESETS
 from vitviz.plots import scoreboard as plots
 
 FEWER_MORE = (False, True)  # cost, accuracy
+GUESSES = {  # who has the best accuracy, and whether for fewer core-days than the other kind's best
+    "vit_fewer": "The ViT, for fewer core-days",
+    "vit_more": "The ViT, for more",
+    "cnn_fewer": "The CNN, for fewer core-days",
+    "cnn_more": "The CNN, for more",
+}
 
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="which_model"):
-    """On which of the paper's test sets."""
+    """On which of the paper's test sets, and who is guessed to be ahead: of `GUESSES`."""
 
     tested_on: str
+    papers_guess: str
 
 
 def draw() -> None:
@@ -40,12 +47,40 @@ def draw() -> None:
 def _draw_transfers() -> None:
     st.subheader("Accuracy for core-days of pre-training", anchor=False)
     with page.row(), st.container(width=248):
-        chosen = Choice(controls.select(Choice.key("tested_on"), "Test set", cited.TEST_SETS))
-    shown = [one for one in cited.TRANSFERS if chosen.tested_on in one.accuracy]
-    points = points_of(shown, chosen.tested_on)
-    axes = plots.Axis("TPUv3-core-days", "", True), plots.Axis(f"accuracy on {chosen.tested_on}", "%", False)
+        tested_on = controls.select(Choice.key("tested_on"), "Test set", cited.TEST_SETS)
+    known = [one for one in cited.TRANSFERS if tested_on in one.accuracy]
+    answered = _guessed(known, tested_on)
+    shown = known if answered else [one for one in known if one.family == "CNN"]
+    points = points_of(shown, tested_on)
+    axes = plots.Axis("TPUv3-core-days", "", True), plots.Axis(f"accuracy on {tested_on}", "%", False)
     page.figure(plots.board_figure(points, *axes, nouns.mode(), 340, 880), "which_model.transfers")
-    page.caption(describe(shown, chosen.tested_on))
+    page.caption(describe(known, tested_on) if answered else "These are the CNNs; a guess shows the ViTs.")
+    if answered:
+        _draw_table()
+
+
+def _guessed(known: Sequence[cited.Transfer], test_set: str) -> bool:
+    """Asks whose best is better, and for what; whether the ViTs may be shown."""
+    return guessing.first(
+        Choice.key("papers_guess"),
+        "papers",
+        f"The best ViT and the best CNN of the ViT paper's table 2: which is more accurate on {test_set}?",
+        GUESSES,
+        lambda guess: judged(known, test_set, guess),
+    )
+
+
+def judged(known: Sequence[cited.Transfer], test_set: str, guess: str) -> str:
+    """Whether a guess of `GUESSES` was right."""
+    vit, cnn = best_of(known, test_set)
+    ahead, other = (vit, cnn) if vit.accuracy[test_set] > cnn.accuracy[test_set] else (cnn, vit)
+    cost = "fewer" if ahead.core_days < other.core_days else "more"
+    right = f"{ahead.family.lower()}_{cost}"
+    said, found = (f"{GUESSES[name][0].lower()}{GUESSES[name][1:]}" for name in (guess, right))
+    return f"You said {said}: {'right' if guess == right else f'not so, it is {found}'}."
+
+
+def _draw_table() -> None:
     rows = {
         "": [one.name for one in cited.TRANSFERS],
         "Pre-trained on": [one.data for one in cited.TRANSFERS],
@@ -69,13 +104,18 @@ def points_of(shown: Sequence[cited.Transfer], test_set: str) -> list[plots.Poin
     ]
 
 
+def best_of(known: Sequence[cited.Transfer], test_set: str) -> tuple[cited.Transfer, cited.Transfer]:
+    """The most accurate ViT and the most accurate CNN."""
+    vit, cnn = (
+        max((one for one in known if one.family == family), key=lambda one: one.accuracy[test_set])
+        for family in ("ViT", "CNN")
+    )
+    return vit, cnn
+
+
 def describe(shown: Sequence[cited.Transfer], test_set: str) -> str:
     """The best ViT against the best CNN, in points and in core-days."""
-    best = {
-        family: max((one for one in shown if one.family == family), key=lambda one: one.accuracy[test_set])
-        for family in ("ViT", "CNN")
-    }
-    vit, cnn = best["ViT"], best["CNN"]
+    vit, cnn = best_of(shown, test_set)
     lead = vit.accuracy[test_set] - cnn.accuracy[test_set]
     said = "ahead" if lead > 0 else "behind"
     return (

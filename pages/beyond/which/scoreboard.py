@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -237,14 +238,13 @@ def _draw_table(shown: Sequence[Entry], known: Timings) -> None:
         down = controls.toggle(Choice.key("down"), "Largest first", True)
     rows = ordered(shown, sort, down, known)
     columns = columns_of(rows, known)
-    page.table(columns, (), _FORMATS, "which_model.table")
+    page.table(columns, {"Accuracy": partial(percent, digits=2)}, _FORMATS, "which_model.table")
     page.csv("All numbers (CSV)", columns, "models.csv", "which_model.csv")
 
 
 _FORMATS = {
     "Parameters": st.column_config.NumberColumn(format="localized"),
     "Multiply-adds": st.column_config.NumberColumn(format="localized"),
-    "Accuracy": st.column_config.NumberColumn(format="percent"),
     "ms here": st.column_config.NumberColumn(format="%.1f"),
     "ms, low to high": st.column_config.TextColumn(help="The fastest and the slowest of the repeats."),
     "MB held": st.column_config.NumberColumn(

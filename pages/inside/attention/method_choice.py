@@ -17,6 +17,7 @@ from vitviz.probe.explain import Recipe
 from vitviz.words import percent
 
 MOST_CLASSES = 50  # of the list, the most probable first
+DISCARDS = tuple(round(0.05 * twentieth, 2) for twentieth in range(20))  # shares of a layer's weights
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,12 @@ def _fusing(rollout: Ability) -> tuple[Fusion, float]:
         help="Of every layer, before the product.",
         why_not=None if rollout else rollout.why_not,
     )
-    discard = controls.slider(
+    discard = controls.select_slider(
         Fusing.key("discard"),
         "Rollout discards",
+        DISCARDS,
         0.0,
-        0.95,
-        0.0,
-        0.05,
-        format="percent",
+        format_func=lambda share: percent(share, 0),
         help="The lowest weights of every layer are dropped; the columns of prefix tokens are kept.",
         why_not=None if rollout else rollout.why_not,
     )

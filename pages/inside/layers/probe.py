@@ -212,7 +212,8 @@ def numbers(both: Sequence[Side], found: Sequence[Probed]) -> None:
                 values = (side.title, layer.title, READ[read], accuracy.share, accuracy.error, place)
                 for name, value in zip(columns, values, strict=True):
                     columns[name].append(value)
-    st.dataframe(columns, hide_index=True)
+    shares = dict.fromkeys(("accuracy", "standard error"), percent)
+    st.dataframe(page.styled(columns, shares), hide_index=True, placeholder=page.MISSING)
     page.csv("Probes (CSV)", columns, "layers_probes.csv", "layers.csv.probe")
 
 

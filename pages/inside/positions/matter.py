@@ -20,6 +20,7 @@ from vitviz.lessons import of_weights
 from vitviz.lessons.lesson import Question
 from vitviz.plots import race as plots
 from vitviz.training.races import CODES, RACES
+from vitviz.words import percent
 
 MEASURED = "positions_race.json"
 ASKS = (
@@ -91,14 +92,14 @@ def racers_of(race: Race) -> list[Racer]:
 
 def _numbers(race: Race) -> None:
     runs = race["runs"]
-    st.dataframe(
-        {
-            "positions": [CODES[run["positions"]] for run in runs],
-            "test": [run["measured"]["accuracy"] for run in runs],
-            "shuffled": [run["measured"]["shuffled"] for run in runs],
-            "best validation": [max(accuracy for _, accuracy in run["curve"]) for run in runs],
-            "seconds": [run["seconds"] for run in runs],
-        },
-        hide_index=True,
-    )
+    table = {
+        "positions": [CODES[run["positions"]] for run in runs],
+        "test": [run["measured"]["accuracy"] for run in runs],
+        "shuffled": [run["measured"]["shuffled"] for run in runs],
+        "best validation": [max(accuracy for _, accuracy in run["curve"]) for run in runs],
+        "seconds": [run["seconds"] for run in runs],
+    }
+    shares = dict.fromkeys(("test", "shuffled", "best validation"), percent)
+    seconds = {"seconds": st.column_config.NumberColumn(format="%.1f")}
+    page.table(table, shares, seconds, "positions.race_numbers")
     page.json("The race (JSON)", race, "positions_race.json", "positions.race_json")

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.shell import asking, controls, nouns, page
+from pages.shell import controls, guessing, nouns, page
 from pages.stores import cached
 from pages.train.experiments import literature, stored
 from vitviz.analysis.gradients import Norms, describe, norms_at
@@ -25,6 +25,7 @@ QUESTION = Question(
     f"After {EARLY} updates of a ViT of {DEPTH} blocks: in which of the {len(VARIANTS)} does the first block get the"
     " smallest gradient, measured by the last block's?",
     WeakestGradient(),
+    (("experiments.view", "gradient"), ("experiments.gradient_guess", guessing.SHOWN)),
 )
 MATH = r"""
 With residual connections a block is $z_{l} = z_{l-1} + f_l(z_{l-1})$, so
@@ -42,8 +43,9 @@ Drawn is $\lVert \partial L / \partial \theta_l \rVert_2$ by all parameters of b
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="experiments"):
-    """After how many updates, and how deep the models are whose gradient is computed here."""
+    """Who is guessed to get least, after how many updates, and how deep the models are that are computed here."""
 
+    gradient_guess: str
     updates: int
     here: bool
     deep: int
@@ -51,14 +53,15 @@ class Choice(controls.Chosen, page="experiments"):
 
 def draw() -> None:
     """The question, the stored norms at a chosen moment, and those that are computed here."""
-    with st.expander("Predict first", icon=":material/quiz:"):
-        asking.ask(QUESTION, "experiments.gradient")
     found = stored.result(NAME)
+    answered = found is None or guessing.measured(Choice.key("gradient_guess"), QUESTION)
     if found is None:
         stored.missing(NAME)
-    else:
+    elif answered:
         _draw_stored(found)
-    if controls.toggle(
+    else:
+        _draw_first(found)
+    if answered and controls.toggle(
         Choice.key("here"), "Compute it here at the start", help="Fresh weights, this machine, a few seconds."
     ):
         _draw_here()
@@ -75,6 +78,15 @@ def _code() -> tuple[Callable[..., object], ...]:
     from vitviz.probe.gradients import gradient_norms
 
     return gradient_norms, Block.forward, Block._add
+
+
+def _draw_first(found: Result) -> None:
+    """One of the variants, while the question about all of them is open."""
+    marks = [int(mark) for mark in found.settings["marks"]]
+    norms = norms_at(found.rows, marks.index(EARLY), VARIANTS)[:1]
+    page.figure(gradient_figure(norms, nouns.mode()), "experiments.gradient_figure")
+    page.caption(f"{describe(norms, EARLY)} A guess shows the other {len(VARIANTS) - 1}.")
+    page.caption(stored.how(found, list(found.rows)))
 
 
 def _draw_stored(found: Result) -> None:

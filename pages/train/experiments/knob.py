@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.shell import asking, controls, nouns, page
+from pages.shell import controls, guessing, nouns, page
 from pages.train.experiments import literature, live, stored
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant, describe_knob, gain, variant
@@ -19,6 +19,7 @@ from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_experiments import KnobBest, knob_rows
 from vitviz.models import tally
 from vitviz.plots.one_change import payload
+from vitviz.words import gained, percent
 
 if TYPE_CHECKING:
     from vitviz.experiments.result import Result
@@ -41,10 +42,11 @@ norm leave that as it is; depth multiplies it, width squares it.
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="experiments"):
-    """Which knob, whether stored or live, and what the live form asks for."""
+    """Which knob, whether stored or live, which value is guessed to be best, and what the live form asks for."""
 
     knob: str
     how: str
+    knob_guess: str
     knob_set: str
     knob_values: str
     knob_seeds: int
@@ -81,18 +83,35 @@ def _draw_stored(knob: Knob) -> None:
         return
     shown = stored_variants(found, knob)
     epochs = float(found.settings["epochs"])
-    question = Question(f"Which value of '{knob.title}' does best on the digits?", KnobBest(knob.name))
-    with st.expander("Predict first", icon=":material/quiz:"):
-        asking.ask(question, f"experiments.knob.{knob.name}")
+    answered = guessing.measured(Choice.key("knob_guess"), question(knob))
+    drawn = shown if answered else [one for one in shown if one.name == base_name(knob)]
     race_view(
-        payload(shown, 0.1, epochs, "digits' test pictures, read once at the end"),
+        payload(drawn, 0.1, epochs, "digits' test pictures, read once at the end"),
         key="experiments.knob_view",
     )
+    how = stored.how(found, [row for value in rows.values() for row in value])
+    if not answered:
+        page.caption(f"{_base_alone(knob, drawn)}A guess shows the others. {how}")
+        return
     page.caption(describe_knob(shown, base_name(knob)))
-    page.caption(stored.how(found, [row for value in rows.values() for row in value]))
+    page.caption(how)
     columns = columns_of(shown, base_name(knob))
-    page.table(columns, (AGAINST,), formats(columns), "experiments.knob_table")
+    page.table(columns, _WRITTEN, formats(columns), "experiments.knob_table")
     page.csv("All numbers (CSV)", columns, f"one_knob_{knob.name}.csv", "experiments.knob_csv")
+
+
+def question(knob: Knob) -> Question:
+    """What is asked before a knob's values are shown."""
+    proof = ("view", "knob"), ("knob", knob.name), ("how", STORED), ("knob_guess", guessing.SHOWN)
+    return Question(
+        f"Which value of '{knob.title}' does best on the digits?",
+        KnobBest(knob.name),
+        tuple((f"experiments.{name}", value) for name, value in proof),
+    )
+
+
+def _base_alone(knob: Knob, drawn: Sequence[Variant]) -> str:
+    return "".join(f"This is the base, '{knob.title}' at {one.title}. " for one in drawn)
 
 
 def base_name(knob: Knob) -> str:
@@ -109,19 +128,15 @@ def stored_variants(found: Result, knob: Knob) -> list[Variant]:
     ]
 
 
-FORMATS: dict[str, Any] = {
-    "Mean": st.column_config.NumberColumn(format="percent"),
-    "Lowest": st.column_config.NumberColumn(format="percent"),
-    "Highest": st.column_config.NumberColumn(format="percent"),
-}
 AGAINST = "Against the base, points"
+_WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {AGAINST: gained}
 COSTS = {"Training, core-seconds": "%.1f", "Parameters": "localized"}
 
 
 def formats(columns: dict[str, list[object]]) -> dict[str, Any]:
     """How the columns are shown: time and parameters as bars from 0 on, so that they are seen against the knob."""
     tops = {name: max((float(str(v)) for v in columns[name] if v is not None), default=1.0) for name in COSTS}
-    return FORMATS | {
+    return {
         name: st.column_config.ProgressColumn(format=shape, min_value=0, max_value=tops[name] or 1.0)
         for name, shape in COSTS.items()
     }

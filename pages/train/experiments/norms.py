@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, nouns, page, stand_in
+from pages.shell import controls, guessing, nouns, page, stand_in
 from pages.stores import cached
-from vitviz.analysis.norms import GROUPS, NORMS, moved_by_others, normed
+from vitviz.analysis.norms import GROUPS, NORMS, Normed, moved_by_others, normed
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.why import norms_figure
-from vitviz.words import plural, signed
+from vitviz.words import listed, plural, signed
 
 PICTURES, TOKENS, CHANNELS = 3, 8, 16  # drawn; more could not be told apart
+NONE = "none"  # a guess
 MATH = r"""
 All four compute $y = \gamma \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta$; they differ in the numbers of the
 array (pictures $B$, tokens $N$, channels $D$) over which the mean $\mu$ and the variance $\sigma^2$ are taken:
@@ -33,8 +35,9 @@ means stand in for them.
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="experiments"):
-    """The number whose mean is asked about: picture, token and channel, from 1."""
+    """Which norm is guessed to mix pictures, and the number whose mean is asked about: its place, counted from 1."""
 
+    norm_guess: str
     norm_picture: int
     norm_token: int
     norm_channel: int
@@ -57,6 +60,15 @@ def draw() -> None:
     groups = GROUPS if one.embed_dim % GROUPS == 0 else 1
     found = {name: normed(tokens, name, at, groups) for name in NORMS}
     members = {NORMS[name]: result.members[:, :TOKENS, :CHANNELS] for name, result in found.items()}
+    moves = {name: round(moved_by_others(tokens, name, others), 4) for name in NORMS}
+    answered = guessing.first(
+        Choice.key("norm_guess"),
+        "norms",
+        "Bright is what shares its mean with the framed number. Under which norm does picture 1 change when the other"
+        f" {PICTURES - 1} pictures of its batch do?",
+        {**NORMS, NONE: "None of them"},
+        lambda guess: judged(moves, guess),
+    )
     page.untrained_note(choice.trained_on)
     page.figure(norms_figure(shown, members, at, nouns.mode()), "experiments.norms_figure")
     page.caption(
@@ -64,7 +76,15 @@ def draw() -> None:
         f" {tokens.shape[1]} tokens, the first {shown.shape[2]} of {one.embed_dim} channels. Bright is what shares"
         f" its mean with the framed number, {signed(float(tokens[at]), 3)}."
     )
-    moves = [round(moved_by_others(tokens, name, others), 4) for name in NORMS]
+    if answered:
+        _table(found, at, moves)
+    else:
+        page.caption("A guess shows what each makes of the number, and of the other pictures.")
+    page.drawers("experiments.norms", math=MATH, code=(normed, moved_by_others))
+
+
+def _table(found: Mapping[str, Normed], at: tuple[int, int, int], moves: Mapping[str, float]) -> None:
+    """What every norm does with the number, and how far other pictures of the batch move the first."""
     rows = {
         "Norm": list(NORMS.values()),
         "Numbers in a mean": [int(result.members.sum()) for result in found.values()],
@@ -72,11 +92,18 @@ def draw() -> None:
         "Mean": [round(result.mean, 3) for result in found.values()],
         "Deviation": [round(result.deviation, 3) for result in found.values()],
         "The number becomes": [round(float(result.values[at]), 3) for result in found.values()],
-        "Picture 1 moves with the others by": moves,
+        "Picture 1 moves with the others by": list(moves.values()),
     }
     st.dataframe(rows, hide_index=True, key="experiments.norms_table")
-    page.caption(describe(list(NORMS.values()), moves))
-    page.drawers("experiments.norms", math=MATH, code=(normed, moved_by_others))
+    page.caption(describe(list(NORMS.values()), list(moves.values())))
+
+
+def judged(moves: Mapping[str, float], guess: str) -> str:
+    """Whether a guess about who mixes pictures was right; by norm how far picture 1 moves, root mean square."""
+    mixing = [NORMS[name] for name, move in moves.items() if move]
+    right = bool(moves[guess]) if guess in moves else not mixing
+    said = f"{listed(mixing)} alone" if mixing else "none of them"
+    return f"You said {NORMS.get(guess, 'none of them')}: {'right' if right else 'not so'}, {said}."
 
 
 def describe(names: list[str], moves: list[float]) -> str:

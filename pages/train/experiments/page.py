@@ -26,5 +26,5 @@ class Choice(controls.Chosen, page="experiments"):
 
 entry = registry.BY_SLUG["experiments"]
 page.header(entry.title, entry.question)
-controls.hold(knob.Choice, slip.Choice, spot.Choice, gradient.Choice, norms.Choice)
+controls.hold(knob.Choice, slip.Choice, spot.Choice, gradient.Choice, norms.Choice, positions.Choice)
 sections.choose(Choice.key("view"), VIEWS)()

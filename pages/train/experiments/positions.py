@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from pages.shell import nouns, page
+from pages.shell import controls, guessing, nouns, page
 from pages.stores import catalogue
 from pages.train.experiments import knob as knob_section
-from pages.train.experiments import stored
+from pages.train.experiments import literature, stored
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import describe_knob
 from vitviz.experiments.knobs import KNOBS
@@ -21,6 +22,12 @@ from vitviz.words import percent
 
 LECTURE_POOR, LECTURE_GOOD = 0.68, 0.95  # after ten epochs of MNIST, recipe F: two tables, not said which
 RACE = "positions_race.json"
+LESS = {  # points that a model without positions lies below the best table: the largest of each guess
+    "2": (2.0, "Up to 2 points"),
+    "10": (10.0, "2 to 10 points"),
+    "25": (25.0, "10 to 25 points"),
+    "more": (100.0, "More"),
+}
 MATH = r"""
 Attention, MLP and LayerNorm treat a set of tokens: with a permutation $\Pi$ of the patches $f(\Pi X) = \Pi f(X)$. A
 model without positions therefore reads a *bag* of patches. That is not nothing: which strokes occur, and how often,
@@ -32,6 +39,13 @@ what the patch shows without saying where it lies.
 """
 
 
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="experiments"):
+    """How far a model without positions is guessed to lie below the best table: of `LESS`."""
+
+    positions_guess: str
+
+
 def draw() -> None:
     """The lecture's two numbers, the app's own race on three sets, and the stored knob on digits."""
     st.markdown(
@@ -40,9 +54,39 @@ def draw() -> None:
     )
     path = catalogue.CHECKPOINTS / RACE
     races = json.loads(path.read_text("utf-8"))["races"] if path.is_file() else {}
+    if not races or _guessed(races):
+        _draw_results(races)
+    else:
+        page.caption("A guess shows what was measured here.")
+    page.drawers("experiments.positions", math=MATH)
+
+
+def _guessed(races: dict[str, Any]) -> bool:
+    """Asks what positions are worth on the lecture's set, or the first one; whether the results may be shown."""
+    name = "mnist" if "mnist" in races else next(iter(races))
+    none, _, good = ends(races[name])
+    epochs = stored.epochs(races[name]["train"]["epochs"])
+    return guessing.first(
+        Choice.key("positions_guess"),
+        name,
+        f"How far below the best table does a model **without** positions end on {name}, after {epochs} here?",
+        {guess: title for guess, (_, title) in LESS.items()},
+        lambda guess: judged(100 * (good[1] - none), guess),
+    )
+
+
+def judged(points: float, guess: str) -> str:
+    """Whether a guess of `LESS` was right; points that no positions lie below the best table."""
+    right = next((name for name, (most, _) in LESS.items() if points <= most), "more")
+    verdict = "right" if guess == right else "not so"
+    side = "below" if points >= 0 else "above"
+    return f"You said {LESS[guess][1].lower()}: {verdict}, it ends {abs(points):.1f} points {side} it."
+
+
+def _draw_results(races: dict[str, Any]) -> None:
     if races:
         columns = columns_of(races)
-        st.dataframe(columns, hide_index=True, column_config=_FORMATS, key="experiments.positions_table")
+        page.table(columns, _WRITTEN, {}, "experiments.positions_table")
         page.caption(describe(races))
         page.csv("These accuracies (CSV)", columns, "positions.csv", "experiments.positions_csv")
     nouns.link_to("positions", "The race's curves, and shuffled patches", **{"positions.view": "matter"})
@@ -57,14 +101,10 @@ def draw() -> None:
             f"Over seeds, on digits. {describe_knob(shown, knob_section.base_name(KNOBS['positions']))}"
         )
         page.caption(stored.how(found, [row for value in rows.values() for row in value]))
-    page.caption(KNOBS["positions"].said)
-    page.drawers("experiments.positions", math=MATH)
+    literature.say(KNOBS["positions"].said)
 
 
-_FORMATS = {
-    name: st.column_config.NumberColumn(format="percent")
-    for name in ("No positions", "Poorest table", "Best table")
-}
+_WRITTEN = dict.fromkeys(("No positions", "Poorest table", "Best table"), percent)
 
 
 def columns_of(races: dict[str, Any]) -> dict[str, list[object]]:

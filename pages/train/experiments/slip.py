@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.shell import asking, controls, nouns, page
+from pages.shell import controls, guessing, nouns, page
 from pages.train.experiments import live, stored
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant, describe_slip, variant
@@ -18,7 +18,7 @@ from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_experiments import SlipCost, slip_gain, slip_rows
 from vitviz.models import tally
 from vitviz.plots.one_change import payload
-from vitviz.words import plural
+from vitviz.words import gained, percent, plural
 
 CHANCE = {"digits": 0.1, "shapes": 0.25}
 MATH = r"""
@@ -36,10 +36,11 @@ the scores back to variance 1. With $1/\sqrt D$, $D = h d$, their variance is $1
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="experiments"):
-    """Which slip, and on which set."""
+    """Which slip, on which set, and what it is guessed to do."""
 
     slip: str
     slip_set: str
+    slip_guess: str
 
 
 def draw() -> None:
@@ -71,32 +72,40 @@ def pair(found: Result, name: str) -> tuple[list[Variant], list[Row]]:
     return sides, rows
 
 
+def question(name: str, dataset: str) -> Question:
+    """What is asked before a slip's cost is shown."""
+    proof = ("view", "slip"), ("slip", name), ("slip_set", dataset), ("slip_guess", guessing.SHOWN)
+    return Question(
+        f"{SLIPS[name].title}: what does it do to the test accuracy on {dataset}?",
+        SlipCost(name, dataset),
+        tuple((f"experiments.{key}", value) for key, value in proof),
+    )
+
+
 def _draw_stored(found: Result, name: str, dataset: str) -> None:
     sides, rows = pair(found, name)
     if len(sides) < 2:
         page.caption("This slip was not measured on this set as yet: train it below.")
         return
-    with st.expander("Predict first", icon=":material/quiz:"):
-        asking.ask(
-            Question("What does this slip do to the test accuracy?", SlipCost(name, dataset)),
-            f"experiments.slip.{dataset}.{name}",
-        )
+    answered = guessing.measured(Choice.key("slip_guess"), question(name, dataset))
     note = f"{dataset}' test pictures, read once at the end"
+    drawn = sides if answered else sides[:1]
     race_view(
-        payload(sides, CHANCE[dataset], float(found.settings["epochs"]), note), key="experiments.slip_view"
+        payload(drawn, CHANCE[dataset], float(found.settings["epochs"]), note), key="experiments.slip_view"
     )
+    how = stored.how(found, rows)
+    if not answered:
+        page.caption(f"This is the model without the slip; a guess shows the other. {how}")
+        return
     page.caption(describe_slip(sides[1], sides[0]))
-    page.caption(stored.how(found, rows))
+    page.caption(how)
     columns = columns_of(found)
-    page.table(columns, DIFFERENCES, _FORMATS, "experiments.slip_table")
+    page.table(columns, _WRITTEN, {}, "experiments.slip_table")
     page.csv("All slips (CSV)", columns, f"one_slip_{dataset}.csv", "experiments.slip_csv")
 
 
-_FORMATS = {
-    "Mended": st.column_config.NumberColumn(format="percent"),
-    "With the slip": st.column_config.NumberColumn(format="percent"),
-}
 DIFFERENCES = ("Difference, points", "Lowest", "Highest")
+_WRITTEN = dict.fromkeys(("Mended", "With the slip"), percent) | dict.fromkeys(DIFFERENCES, gained)
 
 
 def columns_of(found: Result) -> dict[str, list[object]]:

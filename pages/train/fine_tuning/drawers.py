@@ -13,6 +13,7 @@ from vitviz.models.vit import resize_positions
 from vitviz.training.fine_tuning import recipes
 from vitviz.training.layer_rates import rate_scales
 from vitviz.training.run_directory import Run
+from vitviz.words import percent
 
 MATH = r"""
 **The head is new.** A body $f$ turns a picture into $y \in \mathbb{R}^D$ (the normed [CLS] token, or the mean of the
@@ -63,7 +64,8 @@ def _table(run: Run) -> None:
                     curve, (group.title, seed, float(epoch), float(accuracy)), strict=True
                 ):
                     curve[name].append(value)
-    st.dataframe(columns, hide_index=True, placeholder="–")
+    shown = page.styled(columns, {"test accuracy": percent})
+    st.dataframe(shown, hide_index=True, placeholder=page.MISSING)
     train = run.config().train
     page.caption(f"Learned: {spoken(train.dataset)}. The body's digest: {train.start_digest or 'none'}.")
     page.csv("Test accuracies (CSV)", columns, "fine_tuning_test.csv", "fine_tuning.csv_test")

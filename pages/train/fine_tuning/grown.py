@@ -15,7 +15,7 @@ from vitviz.data.datasets import DATASETS
 from vitviz.experiments.result import Result, ResultError, read_result, told
 from vitviz.experiments.transfer_plan import DATASET, LONGER, METHODS, NAME, SIZES, SOURCES
 from vitviz.plots.fine_tuning import grown_figure
-from vitviz.words import plain, plural
+from vitviz.words import percent, plain, plural
 
 PAPER = (
     ":material/menu_book: *Found elsewhere, with larger models and sets:* [Yosinski et al."
@@ -104,15 +104,12 @@ def _how(found: Result) -> str:
 
 
 def _numbers(found: Result) -> None:
-    st.dataframe(
-        {
-            "body": [SOURCES[row["source"]] for row in found.rows],
-            "way": [METHODS[row["method"]] for row in found.rows],
-            "pictures a class": [row["a_class"] for row in found.rows],
-            "seed": [row["seed"] for row in found.rows],
-            "test accuracy": [row.get("test") for row in found.rows],
-        },
-        hide_index=True,
-        placeholder="–",
-    )
+    table = {
+        "body": [SOURCES[row["source"]] for row in found.rows],
+        "way": [METHODS[row["method"]] for row in found.rows],
+        "pictures a class": [row["a_class"] for row in found.rows],
+        "seed": [row["seed"] for row in found.rows],
+        "test accuracy": [row.get("test") for row in found.rows],
+    }
+    page.table(table, {"test accuracy": percent}, {}, "fine_tuning.numbers")
     page.json("Every training (JSON)", [dict(row) for row in found.rows], f"{NAME}.json", "fine_tuning.json")

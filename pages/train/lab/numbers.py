@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from pages.shell import page
 from pages.stores import cached, records, runs
 from pages.train.lab import watch
 from vitviz.analysis.milestones import parameters_by_part, time_to
@@ -44,18 +45,17 @@ def draw(run: Run) -> None:
 
 
 def _parts(parts: dict[str, int]) -> None:
-    import pandas as pd
-
-    table = pd.DataFrame({"Part": list(parts), "Parameters": list(parts.values())})
-    table["Share"] = (100 * table["Parameters"] / max(1, sum(parts.values()))).round(1)
+    total = max(1, sum(parts.values()))
+    table = {
+        "Part": list(parts),
+        "Parameters": list(parts.values()),
+        "Share": [count / total for count in parts.values()],
+    }
     st.dataframe(
-        table,
+        page.styled(table, {"Share": percent}),
         hide_index=True,
         width="stretch",
-        column_config={
-            "Parameters": st.column_config.NumberColumn(format="localized"),
-            "Share": st.column_config.NumberColumn(format=watch.PERCENT),
-        },
+        column_config={"Parameters": st.column_config.NumberColumn(format="localized")},
     )
 
 

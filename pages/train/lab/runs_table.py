@@ -11,7 +11,7 @@ from pages.shell import page, received
 from pages.stores import runs, visit
 from pages.train.lab import fields, keys, race, recipe_form, settings, watch
 from vitviz.analysis.milestones import time_to
-from vitviz.words import plain, reason
+from vitviz.words import percent, plain, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +24,6 @@ MOST_UPLOAD_MB = 64
 
 def draw(mine: list[Run]) -> None:
     """One row per model: how it stands, how well it does, and only those settings that differ."""
-    import pandas as pd
-
     models = [model for run in mine for model in runs.models_of(run)]
     configs = [run.config() for run in models]
     names = settings.unlike(*configs)
@@ -34,13 +32,13 @@ def draw(mine: list[Run]) -> None:
         has = settings.of(config)
         rows.append(_result(run) | {name: settings.said(name, has.get(name)) for name in names})
     st.dataframe(
-        pd.DataFrame(rows),
+        page.styled(rows, dict.fromkeys(("validation", "test"), percent)),
         hide_index=True,
         width="stretch",
-        placeholder="–",
+        placeholder=page.MISSING,
         column_config={
-            "validation": st.column_config.NumberColumn("Best validation", format=watch.PERCENT),
-            "test": st.column_config.NumberColumn("Test", format=watch.PERCENT),
+            "validation": st.column_config.NumberColumn("Best validation"),
+            "test": st.column_config.NumberColumn("Test"),
             "to_95": st.column_config.NumberColumn("95 % after, s", format="%.1f"),
             "seconds": st.column_config.NumberColumn("Seconds", format="%.1f"),
             "step": st.column_config.NumberColumn("Steps", format="localized"),
@@ -60,8 +58,8 @@ def _result(run: Run) -> dict[str, Any]:
         "State": watch.state(status).word,
         "step": status.step,
         "seconds": status.seconds,
-        "validation": None if best is None else round(100 * best[1], 1),
-        "test": None if log.test is None else round(100 * log.test["accuracy"], 1),
+        "validation": None if best is None else best[1],
+        "test": None if log.test is None else log.test["accuracy"],
         "to_95": time_to((0.95,), table[-1], table[2])[0] if table.shape[1] else None,
     }
 

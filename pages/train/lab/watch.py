@@ -29,7 +29,6 @@ LEVELS = (0.90, 0.95, 0.98)
 CHANGEABLE = {"learning_rate": "peak learning rate", "weight_decay": "weight decay"}
 SHORT = {"learning_rate": "lr", "weight_decay": "decay"}  # on the curves
 VIEW = {"axis": "step", "smoothing": 0.6, "log": False, "log_x": False, "extra": 0}
-PERCENT = "%g\N{NO-BREAK SPACE}%%"  # of numbers that are rounded to one digit: 98.5 %, 100 %
 
 ANOTHERS = (
     "This run is another visit's: its link shows it, and its maker steers it."
