@@ -98,7 +98,8 @@ def test_every_number_of_a_slip_is_in_its_file(dataset: str, name: str) -> None:
     line = [columns[head][place] for head in slip_section.DIFFERENCES]
     assert line == pytest.approx([mean(gaps), min(gaps), max(gaps)])
     assert columns["Seeds"][place] == len(gaps) >= 3
-    agree = "yes" if min(gaps) > 0 or max(gaps) < 0 else "no"
+    tenths = [round(gap, 1) for gap in gaps]  # as they are written
+    agree = "yes" if min(tenths) > 0 or max(tenths) < 0 else "no"
     assert columns["All seeds agree"][place] == agree
     ends = [mean(reached(side).values()) for side in (right, wrong)]
     text = describe_slip(sides[1], sides[0])

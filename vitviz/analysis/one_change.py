@@ -96,8 +96,9 @@ class Gain:
 
     @property
     def clear(self) -> bool:
-        """Whether every seed says the same."""
-        return len(self.points) > 1 and (min(self.points) > 0 or max(self.points) < 0)
+        """Whether every seed says the same; one whose difference is written as 0.0 says nothing."""
+        written = [round(point, 1) for point in self.points]
+        return len(written) > 1 and (min(written) > 0 or max(written) < 0)
 
     @property
     def said(self) -> str:

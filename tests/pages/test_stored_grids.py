@@ -1,0 +1,234 @@
+"""Every number that a caption says of the grids of data sizes is computed anew here from the rows of their files.
+
+Whatever cells there are: a grid in its first hour and a whole one are read alike.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from itertools import permutations
+from statistics import mean, stdev
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import OpenApp
+from tests.pages.told import points, shares, words, written
+from vitviz.experiments.data_size import GRIDS, TITLES
+from vitviz.experiments.result import RESULTS, Result, read_result
+
+SHIPPED = [name for name in GRIDS if (RESULTS / f"data_size_{name}.json").is_file()]
+DATA, DEIT, WHICH = (f"pages/beyond/{name}/page.py" for name in ("data", "distillation", "which"))
+Means = dict[str, dict[int, float]]  # by title and number of pictures, in percent
+
+
+def halves(found: Result) -> list[bool]:
+    return [half for half in (True, False) if any(row["augmented"] == half for row in found.rows)]
+
+
+def grouped(rows: Sequence[Any], key: str) -> Means:
+    """Means over the seeds, read without the project's own."""
+    by: dict[str, dict[int, list[float]]] = {}
+    for row in rows:
+        if key in row:
+            by.setdefault(TITLES[row["model"]], {}).setdefault(row["pictures"], []).append(100 * row[key])
+    return {title: {size: mean(at[size]) for size in sorted(at)} for title, at in by.items()}
+
+
+def at_equal_time(rows: Sequence[Any]) -> list[Any]:
+    """The rows with 'timed', read off their curves when the quickest of their size was done."""
+    spent: dict[int, list[float]] = {}
+    for row in rows:
+        if "training_core_s" in row:
+            spent.setdefault(row["pictures"], []).append(row["training_core_s"])
+    found = []
+    for row in rows:
+        if "training_core_s" in row and row["curve"]:
+            _, seconds, accuracy = zip(*row["curve"], strict=True)
+            timed = float(np.interp(min(spent[row["pictures"]]), seconds, accuracy))
+            found.append({**row, "timed": timed})
+    return found
+
+
+def gaps(reached: Means) -> list[float]:
+    """How far each model lies above each other, size by size."""
+    return [
+        one[size] - other[size]
+        for one, other in permutations(reached.values(), 2)
+        for size in one.keys() & other.keys()
+        if one[size] >= other[size]
+    ]
+
+
+@pytest.mark.parametrize("equal", ["updates", "time"])
+@pytest.mark.parametrize("name", SHIPPED)
+def test_sizes_at_equal_updates_and_at_equal_time(open_app: OpenApp, name: str, equal: str) -> None:
+    found = read_result(f"data_size_{name}")
+    for half in halves(found):
+        view = {"dataset": name, "augmented": str(int(half)), "equal": equal, "guess": "shown"}
+        app = open_app(DATA, **{f"data.{key}": value for key, value in view.items()})
+        rows = [row for row in found.rows if row["augmented"] == half]
+        reached = grouped(
+            at_equal_time(rows) if equal == "time" else rows, "timed" if equal == "time" else "test"
+        )
+        drawn = {title: at for title, at in figures(app).items() if title in reached}
+        assert drawn.keys() == reached.keys()
+        for title, at in reached.items():
+            assert drawn[title] == pytest.approx(at, abs=1e-6)
+        text = words(app)
+        assert shares(text) <= written(value for at in reached.values() for value in at.values())
+        assert points(text.partition("CNN less ViT")[0]) <= written(gaps(reached))
+        cnn, vit = reached.get("CNN", {}), reached.get("ViT", {})
+        both = sorted(cnn.keys() & vit.keys())
+        said = re.search(
+            r"CNN less ViT: \+?(-?\d+\.\d) points with ([\d,]+) pictures, \+?(-?\d+\.\d) with", text
+        )
+        assert bool(said) == (len(both) > 1 and len(reached) > 1)
+        if said:
+            assert float(said[1]) == pytest.approx(cnn[both[0]] - vit[both[0]], abs=0.0501)
+            assert float(said[3]) == pytest.approx(cnn[both[-1]] - vit[both[-1]], abs=0.0501)
+        count = sum(row["augmented"] == half for row in found.rows)
+        assert f"{count} of {GRIDS[name].cells_of_a_half} {'augmented' if half else 'plain'}" in text
+
+
+def figures(app: AppTest) -> dict[str, dict[float, float]]:
+    """By name of a line the heights of its points, by their places."""
+    specs = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    return {
+        trace["name"]: {x: y for x, y in zip(trace["x"], trace["y"], strict=True) if y is not None}
+        for spec in specs
+        for trace in spec["data"]
+        if trace.get("name") and "markers" in trace.get("mode", "")
+    }
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_training_time_at_the_fewest_and_the_most_pictures(open_app: OpenApp, name: str) -> None:
+    found = read_result(f"data_size_{name}")
+    for half in halves(found):
+        rows = [row for row in found.rows if row["augmented"] == half and row.get("curve")]
+        sizes = sorted({row["pictures"] for row in rows})
+        for size in {sizes[0], sizes[-1]}:
+            view = {"view": "time", "dataset": name, "augmented": str(int(half)), "pictures": str(size)}
+            app = open_app(
+                DATA, **{f"data.{key}": value for key, value in (view | {"time_guess": "shown"}).items()}
+            )
+            text, ends, spans = words(app), {}, {}
+            for model, title in TITLES.items():
+                own = [row["curve"] for row in rows if row["model"] == model and row["pictures"] == size]
+                if own:
+                    line = np.mean([curve for curve in own if len(curve) == max(map(len, own))], axis=0)
+                    ends[title], spans[title] = line[-1], (line[0, 1], line[-1, 1])
+            said = dict(re.findall(r"(\w+) (\d+\.\d % after \d+ s)", text.partition("At the end")[2]))
+            assert said == {
+                title: f"{100 * end[2]:.1f} % after {end[1]:.0f} s" for title, end in ends.items()
+            }
+            if len(spans) > 1 and "leads from" in text:
+                start, end = (
+                    max(first for first, _ in spans.values()),
+                    min(last for _, last in spans.values()),
+                )
+                assert f"leads from {start:.0f} s on" in text
+                assert "no line crosses" not in text or f"the last that all have, {end:.0f} s" in text
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_augmentation_gives(open_app: OpenApp, name: str) -> None:
+    found = read_result(f"data_size_{name}")
+    pairs: dict[tuple[str, int], list[float]] = {}
+    plain = {(row["model"], row["pictures"], row["seed"]): row for row in found.rows if not row["augmented"]}
+    for row in found.rows:
+        other = plain.get((row["model"], row["pictures"], row["seed"]), {})
+        if row["augmented"] and "test" in row and "test" in other:
+            pairs.setdefault((TITLES[row["model"]], row["pictures"]), []).append(
+                100 * (row["test"] - other["test"])
+            )
+    text = words(
+        open_app(DATA, **{"data.view": "augmented", "data.dataset": name, "data.gain_guess": "shown"})
+    )
+    said = re.findall(r"(\w+) with ([\d,]+) pictures \(\+?(-?\d+\.\d) points\)", text)
+    assert bool(said) == bool(pairs)
+    for title, size, value in said:
+        assert float(value) == pytest.approx(mean(pairs[title, int(size.replace(",", ""))]), abs=0.0501)
+    if len(said) > 1:
+        means = [mean(values) for values in pairs.values()]
+        assert [float(value) for *_, value in said] == pytest.approx([max(means), min(means)], abs=0.0501)
+
+
+def duels(rows: Sequence[Any], key: str = "test") -> dict[int, list[float]]:
+    """By size, student less twin of one seed, in points."""
+    twins = {
+        (row["pictures"], row["seed"]): row["test"] for row in rows if row["model"] == "vit" and "test" in row
+    }
+    by: dict[int, list[float]] = {}
+    for row in rows:
+        at = row["pictures"], row["seed"]
+        if row["model"] == "deit" and key in row and at in twins:
+            by.setdefault(row["pictures"], []).append(100 * (row[key] - twins[at]))
+    return dict(sorted(by.items()))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_a_teacher_is_worth(open_app: OpenApp, name: str) -> None:
+    found = read_result(f"data_size_{name}")
+    for half in (half for half in halves(found) if duels([r for r in found.rows if r["augmented"] == half])):
+        view = {
+            "view": "worth",
+            "teaching_set": name,
+            "teaching_augmented": str(int(half)),
+            "teaching_guess": "shown",
+        }
+        app = open_app(
+            DEIT, **{f"distillation.{key}": value for key, value in view.items()}, model="preset:deit_digits"
+        )
+        rows = [row for row in found.rows if row["augmented"] == half]
+        pairs, text = duels(rows), words(app)
+        roles = {"cnn": "Teacher, a CNN", "vit": "Twin, no teacher", "deit": "Student"}
+        reached, drawn = grouped(rows, "test"), figures(app)
+        for model, title in roles.items():
+            assert drawn[title] == pytest.approx(reached[TITLES[model]], abs=1e-6)
+        told = re.search(
+            r"(?:At best t|T)he teacher is worth \+?(-?\d+\.\d) points, with ([\d,]+) pictures", text
+        )
+        assert told is not None
+        best = max(pairs, key=lambda size: mean(pairs[size]))
+        assert (float(told[1]), told[2]) == (pytest.approx(mean(pairs[best]), abs=0.0501), f"{best:,}")
+        if worst := re.search(r"at worst \+?(-?\d+\.\d), with ([\d,]+)", text):
+            assert float(worst[1]) == pytest.approx(min(map(mean, pairs.values())), abs=0.0501)
+        every = [
+            gains
+            for each in SHIPPED
+            for gains in duels(
+                [r for r in read_result(f"data_size_{each}").rows if r["augmented"] == half]
+            ).values()
+        ]
+        wins, loses = (
+            sum(len(gains) > 1 and sign * mean(gains) > max(gains) - min(gains) for gains in every)
+            for sign in (1, -1)
+        )
+        sizes = f"{len(every)} size{'s' * (len(every) != 1)}"
+        assert f"Of {sizes} of all sets the student wins by more than its spread at {wins or 'none'}" in text
+        assert f", loses at {loses or 'none'}" in text
+
+
+def test_the_guide_s_comparison(open_app: OpenApp) -> None:
+    rows = [row for row in read_result("data_size_cifar10").rows if row["augmented"] and "test" in row]
+    kinds = {"CNN": "cnn", "Hybrid": "hybrid", "ViT": "vit"}
+    text = words(open_app(WHICH, **{"which_model.view": "guide"}))
+    sizes = set.intersection(
+        *({row["pictures"] for row in rows if row["model"] == name} for name in kinds.values())
+    )
+    line = next((line for line in text.splitlines() if "accuracy by training pictures" in line), "")
+    assert bool(line) == bool(sizes)
+    cells = [cell.strip() for cell in line.split("|")[2:-1]]
+    for name, cell in zip(kinds.values(), cells, strict=False):
+        wanted = []
+        for size in sorted({min(sizes), max(sizes)}):
+            own = [100 * row["test"] for row in rows if row["model"] == name and row["pictures"] == size]
+            more = f" ± {stdev(own):.1f}" if len(own) > 1 else ""
+            wanted.append(f"{mean(own):.1f} %{more} of {size:,}")
+        assert cell == "; ".join(wanted)

@@ -1,0 +1,157 @@
+"""Every number that a caption says of an experiment is computed anew here from the rows of its file.
+
+The grids of data sizes see `test_stored_grids`; what is drawn `test_stored_numbers` and `test_stored_changes`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from statistics import mean, stdev
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import OpenApp
+from tests.pages.told import points, shares, words, written
+from vitviz.experiments.deep import VARIANTS
+from vitviz.experiments.result import RESULTS, read_result
+from vitviz.experiments.transfer_plan import METHODS, SOURCES
+
+CHECKPOINTS = RESULTS.parent
+DEIT, TUNING, EXPERIMENTS, PICTURE, HYBRIDS = (
+    f"pages/{name}/page.py"
+    for name in (
+        "beyond/distillation",
+        "train/fine_tuning",
+        "train/experiments",
+        "beyond/on_picture",
+        "beyond/hybrids",
+    )
+)
+VIT = {"model": "preset:vit_digits", "image": "digits:3"}
+
+
+def test_which_way_of_teaching_is_chosen(open_app: OpenApp) -> None:
+    found = read_result("teaching_digits")
+    for size in sorted({row["pictures"] for row in found.rows}):
+        view = {"distillation.view": "worth", "distillation.teaching_pictures": str(size)}
+        text = words(open_app(DEIT, **view, model="preset:deit_digits"))
+        rows = [row for row in found.where(pictures=size) if "test" in row]
+        names = dict.fromkeys(row["lesson"] for row in rows if row["lesson"] != "twin")
+        by = {name: [row for row in rows if row["lesson"] == name] for name in (*names, "twin")}
+        chosen = max(names, key=lambda name: mean(row["validation"] for row in by[name]))
+        ends = [100 * mean(row["test"] for row in by[name]) for name in (chosen, "twin")]
+        assert (
+            f"With {size:,} pictures the validation pictures choose '{chosen}': {ends[0]:.1f} % of the test pictures"
+            f" against the twin's {ends[1]:.1f} %"
+        ) in text
+        assert written([ends[0] - ends[1]]) <= points(text)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_where_the_ways_of_fine_tuning_meet(open_app: OpenApp, source: str) -> None:
+    view = {"view": "grown", "body_of": source, "grown_guess": "shown"}
+    text = words(open_app(TUNING, **VIT, **{f"fine_tuning.{key}": value for key, value in view.items()}))
+    reached: dict[str, dict[int, float]] = {}
+    for method, title in METHODS.items():
+        rows = [row for row in read_result("transfer").where(source=source, method=method) if "test" in row]
+        sizes = sorted({row["a_class"] for row in rows})
+        reached[title] = {n: mean(100 * row["test"] for row in rows if row["a_class"] == n) for n in sizes}
+    found = text.partition("Stored, not live")[0]
+    own, below = "", r"'(From scratch[^']*)' (?=is|comes)|still (\d+\.\d) points below '([^']+)' with (\d+)"
+    for one in re.finditer(below, found):
+        own = one[1] or own
+        assert one[1] or one[2] in written([reached[one[3]][int(one[4])] - reached[own][int(one[4])]])
+    assert shares(found) <= written(value for at in reached.values() for value in at.values())
+
+
+def test_what_attention_over_convolutions_is_worth(open_app: OpenApp) -> None:
+    found = read_result("conv_attention")
+    app = open_app(HYBRIDS, **VIT, **{"hybrids.view": "asked", "hybrids.results": "1"})
+    by: dict[str, list[float]] = {}
+    for row in found.rows:
+        by.setdefault(row["model"], []).append(100 * row["test"])
+    text, means = words(app), {name: mean(values) for name, values in by.items()}
+    attends = max(("written", "scaled", "upright", "corrected"), key=lambda name: means.get(name, 0))
+    assert shares(text.partition("epoch of")[0]) <= written(means.values())
+    wanted = [means[attends] - means["control"], means["written"] - means["corrected"]]
+    assert points(text) == written(wanted)
+    cost = found.settings["multiply_adds"]
+    assert f"for {cost[attends] / cost['control']:.0f} times the multiply-adds" in text
+    (table,) = app.main.dataframe
+    spread = [stdev(values) for values in by.values()]
+    assert sorted(table.value["± (seeds), points"]) == pytest.approx(sorted(spread))
+    spent = [mean(row["training_core_s"] for row in found.where(model=name)) for name in by]
+    assert sorted(table.value["Training, core-seconds"]) == pytest.approx(sorted(spent))
+
+
+@pytest.mark.parametrize("change", ["shift", "rotate", "occlude"])
+def test_who_loses_least_over_many_test_pictures(
+    open_app: OpenApp, no_shipped_checkpoints: Path, change: str
+) -> None:
+    names = ("cifar10_vit", "cifar10_swin")
+    for name in names:
+        shutil.copy(CHECKPOINTS / f"{name}.safetensors", no_shipped_checkpoints)
+    view = {"model": "checkpoint:cifar10_vit", "image": "cifar10-few:65", "on_picture.kind": change}
+    app = open_app(PICTURE, **view, **{"on_picture.guess": "shown"})
+    (text,) = [part.value for part in app.main.caption if "test pictures, at" in part.value]
+    text = text.replace("\N{NO-BREAK SPACE}", " ")
+    found = read_result("robustness")
+    values = [row["value"] for row in found.where(change=change, model=names[0])]
+    last = max(values)
+    ends = {
+        name: [
+            found.where(change="none", model=name)[0],
+            found.where(change=change, model=name, value=last)[0],
+        ]
+        for name in names
+    }
+    lost = {name: end[0]["right"] - end[1]["right"] for name, end in ends.items()}
+    ways = [
+        " → ".join(f"{100 * row['right']:.1f} %" for row in ends[choose(lost, key=lost.__getitem__)])
+        for choose in (min, max)
+    ]
+    assert re.findall(r"\((\d[^)]*→[^)]*)\)", text) == ways
+    assert f"Over {found.settings['pictures']:,} test pictures" in text
+
+
+@pytest.mark.parametrize("updates", [0, 10, 200])
+def test_the_first_block_s_share_of_the_gradient(open_app: OpenApp, updates: int) -> None:
+    found = read_result("gradient_norms")
+    at = found.settings["marks"].index(updates)
+    view = {"view": "gradient", "updates": str(updates), "gradient_guess": "shown"}
+    text = words(open_app(EXPERIMENTS, **VIT, **{f"experiments.{key}": value for key, value in view.items()}))
+    for variant, title in VARIANTS.items():
+        norms = [row["norms"][at] for row in found.where(variant=variant) if len(row["norms"]) > at]
+        if not norms or not all(row[-1] for row in norms):
+            continue
+        share = float(np.exp(np.mean([np.log(max(row[0], 5e-324)) - np.log(row[-1]) for row in norms])))
+        said = re.search(rf"{re.escape(title)} (below 1e-30|1/[\d,]+|\d+(?:\.\d)?)(?: \(alike\))?[;.]", text)
+        assert said is not None, title
+        if said[1].startswith("1/"):
+            assert float(said[1][2:].replace(",", "")) == pytest.approx(1 / share, rel=0.01, abs=0.51)
+        elif not said[1].startswith("below"):
+            assert float(said[1]) == pytest.approx(share, rel=0.01, abs=0.51)
+
+
+def test_what_positions_bring(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
+    file = CHECKPOINTS / "positions_race.json"
+    (no_shipped_checkpoints / file.name).write_bytes(file.read_bytes())
+    view = {"experiments.view": "positions", "experiments.positions_guess": "shown"}
+    app = open_app(EXPERIMENTS, **VIT, **view)
+    text, (table,) = words(app), app.main.dataframe
+    for place, (name, race) in enumerate(json.loads(file.read_text())["races"].items()):
+        reached = {run["positions"]: 100 * run["measured"]["accuracy"] for run in race["runs"]}
+        none, best = reached.pop("none"), max(reached.values())
+        assert (
+            f"on {name} none has {none:.1f} %, {abs(best - none):.1f} points {'below' if none <= best else 'above'} the"
+            f" best table, and the poorest table lies {best - min(reached.values()):.1f} points below the best"
+        ) in text
+        line = table.value.iloc[place]
+        shown = [100 * line[head] for head in ("No positions", "Poorest table", "Best table")]
+        assert shown == pytest.approx([none, min(reached.values()), best])
+    base = [100 * row["test"] for row in read_result("one_knob_digits").rows if row["knob"] == "positions"]
+    assert base and "Over seeds, on digits. Best of" in text
