@@ -91,6 +91,15 @@ def test_nothing_is_told_by_a_colour_alone(name: str) -> None:
     assert by_colour_alone(FIGURES[name]("light").to_dict()) == []
 
 
+@pytest.mark.parametrize(("name", "mode"), list(itertools.product(FIGURES, ("light", "dark"))))
+def test_a_hatched_bar_has_its_colour_between_the_strokes(name: str, mode: theme.Mode) -> None:
+    paper = theme.PALETTES[mode].paper
+    for trace in FIGURES[name](mode).to_dict()["data"]:
+        pattern = trace.get("marker", {}).get("pattern", {})
+        if pattern.get("shape"):
+            assert pattern.get("bgcolor", paper) != paper, "clear: paper on paper"
+
+
 LINES = {"type": "scatter", "mode": "lines"}
 DOTS = {"type": "scatter", "mode": "markers"}
 BAR = {"type": "bar"}

@@ -122,6 +122,27 @@ def test_ticks_are_round_numbers() -> None:
     ]
 
 
+def test_the_front_strikes_no_name_that_has_another_place() -> None:
+    axis = plots.Axis("x", "", False)
+    at = {
+        "first": (0, 0),
+        "beaten, and right below": (6, 3),
+        "next": (4, 5),
+        "dot": (4.3, 4.2),
+        "top": (10, 10),
+    }
+    points = [
+        plots.Point(name, "ViT", x, y, front=name in ("first", "next", "top")) for name, (x, y) in at.items()
+    ]
+    found = plots._places(points, axis, axis, (400, 300))
+    across, up = [40.0 * p.x for p in points], [30.0 * p.y for p in points]
+    line = plots._line([(a, u) for p, a, u in zip(points, across, up, strict=True) if p.front])
+    for point, place, x, y in zip(points, found, across, up, strict=True):
+        boxes = {one: plots._box(point.name, x, y, one) for one in plots._PLACES}
+        struck = {one: sum(plots._overlap(box, part) for part in line) for one, box in boxes.items()}
+        assert place and struck[place] == 0, (point.name, struck)
+
+
 def test_names_do_not_lie_on_one_another() -> None:
     axis = plots.Axis("x", "", False)
     near = [plots.Point(f"model {i}", "ViT", 1 + i / 1000, 1.0) for i in range(6)]

@@ -30,10 +30,21 @@ PARTS = {  # of a model, in the order of the data
 }
 MOST_NAMES = 12  # beyond so many points only the front and the chosen one carry their names
 # A front that climbs leaves a point to the right and comes from below: names keep away from both where they can.
-_PLACES = ("top left", "bottom right", "top center", "middle left", "bottom center", "middle right")
-_LETTER_PX = 6.2  # of the names' type
+_PLACES = (
+    "top left",
+    "bottom right",
+    "top center",
+    "middle left",
+    "bottom center",
+    "middle right",
+    "bottom left",
+    "top right",
+)
+_LETTER_PX = 5.5  # of the names' type
 _DOT_PX = 6.0
+_LINE_PX = 3.0  # to each side of the front's line: a name there is struck out
 _ROOM_PX2 = 40.0  # of another name or dot that a name may cover
+Box = tuple[float, float, float, float]  # left, low, right, high in px, y upwards
 
 
 @dataclass(frozen=True)
@@ -109,8 +120,9 @@ def _places(points: Sequence[Point], x: Axis, y: Axis, size_px: tuple[int, int])
     few = len(points) <= MOST_NAMES
     across = _scaled([p.x for p in points], x) * size_px[0]
     up = _scaled([p.y for p in points], y) * size_px[1]
-    taken: list[tuple[float, float, float, float]] = []
+    taken: list[Box] = []
     taken += [(a - _DOT_PX, u - _DOT_PX, a + _DOT_PX, u + _DOT_PX) for a, u in zip(across, up, strict=True)]
+    line = _line([(a, u) for p, a, u in zip(points, across, up, strict=True) if p.front])
     found = [""] * len(points)
     first = sorted(range(len(points)), key=lambda i: (not points[i].chosen, not points[i].front))
     for i in first:
@@ -122,15 +134,26 @@ def _places(points: Sequence[Point], x: Axis, y: Axis, size_px: tuple[int, int])
             + _outside(box, size_px[0])
             for place, box in boxes.items()
         }
-        best = min(_PLACES, key=lambda place: free[place])
+        struck = {place: sum(_overlap(box, part) for part in line) for place, box in boxes.items()}
+        best = min(_PLACES, key=lambda place: (free[place] > _ROOM_PX2, free[place] + struck[place]))
         if free[best] <= _ROOM_PX2 or points[i].chosen:
             found[i] = best
             taken.append(boxes[best])
     return found
 
 
-def _box(name: str, x: float, y: float, place: str) -> tuple[float, float, float, float]:
-    """(left, low, right, high) of a name in px, y upwards."""
+def _line(front: Sequence[tuple[float, float]]) -> list[Box]:
+    """Where the front's line lies: from each point across to below the next, then up to it."""
+    corners = sorted(front)
+    found: list[Box] = []
+    for (left, low), (right, high) in zip(corners, corners[1:], strict=False):
+        found.append((left, low - _LINE_PX, right, low + _LINE_PX))
+        found.append((right - _LINE_PX, min(low, high), right + _LINE_PX, max(low, high)))
+    return found
+
+
+def _box(name: str, x: float, y: float, place: str) -> Box:
+    """Where a name lies."""
     wide, high, gap = _LETTER_PX * len(name), 15.0, 8.0
     high_or_low, _, side = place.partition(" ")
     left = {"right": x + (gap if high_or_low == "middle" else 2), "left": x - gap - wide}.get(
@@ -140,12 +163,12 @@ def _box(name: str, x: float, y: float, place: str) -> tuple[float, float, float
     return left, low, left + wide, low + high
 
 
-def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
+def _overlap(a: Box, b: Box) -> float:
     wide, high = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     return wide * high if wide > 0 and high > 0 else 0.0
 
 
-def _outside(box: tuple[float, float, float, float], width_px: float) -> float:
+def _outside(box: Box, width_px: float) -> float:
     """How much of a name the picture's edge would cut off."""
     return 15.0 * (max(0.0, -0.08 * width_px - box[0]) + max(0.0, box[2] - 1.08 * width_px))
 
@@ -257,7 +280,13 @@ def parts_figure(
                 marker={
                     "color": color,
                     "line": {"color": palette.paper, "width": 1},
-                    "pattern": {"shape": hatch, "fgcolor": palette.paper, "size": 6, "solidity": 0.25},
+                    "pattern": {  # without a colour of its own the ground between the strokes is clear, as they are
+                        "shape": hatch,
+                        "bgcolor": color,
+                        "fgcolor": palette.paper,
+                        "size": 6,
+                        "solidity": 0.25,
+                    },
                 },
                 customdata=[[f"{count:,}"] for count in own],
                 hovertemplate=f"{part}: %{{x:.1f}} %, %{{customdata[0]}}<extra></extra>",
