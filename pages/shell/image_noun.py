@@ -49,12 +49,12 @@ def settled(model: ModelChoice) -> str:
 
 
 def _default(model: ModelChoice) -> str:
-    from vitviz.data.datasets import default_pictures
+    from vitviz.data.datasets import default_picture
 
-    name = default_pictures(model.trained_on, model.preparation.in_chans)
-    if name != "photos" and not _exists(f"{name}:0"):  # its file is damaged, and not offered from now on
-        name = default_pictures(model.trained_on, model.preparation.in_chans)
-    return "sample:cat" if name == "photos" else f"{name}:0"
+    image = default_picture(model.trained_on, model.preparation.in_chans)
+    if not _exists(image):  # its file is damaged, and not offered from now on
+        image = default_picture(model.trained_on, model.preparation.in_chans)
+    return image
 
 
 def _notice(sentence: str) -> None:

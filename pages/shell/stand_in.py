@@ -10,7 +10,7 @@ from pages.shell import controls, nouns, state
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.config import ModelConfig
-from vitviz.data.datasets import default_pictures, note_of
+from vitviz.data.datasets import default_pictures, first_number, note_of
 from vitviz.models.abilities import abilities
 
 RANDOM = ":orange-badge[:material/casino: random weights] It has not been trained."
@@ -134,14 +134,15 @@ def picture_or_own(choice: ModelChoice, key: str, them: str = "this model") -> s
 
 def _fitting(choice: ModelChoice, image: str) -> str:
     """A picture if a model may be shown with it: an upload, a photo before a model of colour, one of its own set; else
-    that of the same number of its own set, or of the nearest that is here."""
+    that of the same number of its own set, or of the nearest that is here, and the first for the first."""
     kind, _, number = image.partition(":")
     name = default_pictures(choice.trained_on, choice.preparation.in_chans)
     if kind == "upload" or kind in (choice.trained_on, name):
         return image
     if kind == "sample" and choice.preparation.in_chans == 3:
         return image
-    return f"{name}:{int(number) % cached.examples(name) if number.isdecimal() else 0}"
+    is_first = not number.isdecimal() or int(number) == first_number(kind)
+    return f"{name}:{first_number(name) if is_first else int(number) % cached.examples(name)}"
 
 
 def take_its_picture(choice: ModelChoice) -> None:

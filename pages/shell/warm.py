@@ -24,7 +24,7 @@ from pages.shell import ahead
 from pages.shell.nouns import Nouns
 from pages.stores import cached, catalogue, classes, runs, uploads
 from vitviz.data import own
-from vitviz.data.datasets import default_pictures
+from vitviz.data.datasets import default_picture
 from vitviz.training import retention
 
 _FIRST_S = 10.0  # a disk that is slower than that keeps nobody out
@@ -111,7 +111,7 @@ def first_way() -> None:
     """
     choice = next((one for one in catalogue.shipped() if one.key == catalogue.default_model()), None)
     if choice is not None:
-        image = f"{default_pictures(choice.trained_on, choice.preparation.in_chans)}:0"
+        image = default_picture(choice.trained_on, choice.preparation.in_chans)
         cached.journey(choice, choice.last_step, image, (Nouns.crop, Nouns.crop))
 
 

@@ -16,7 +16,7 @@ from pages.start.map_answers import STORED, STORED_PARTS, mark, message_of
 from pages.stores import catalogue
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.part_asked import Asked
-from vitviz.data.datasets import default_pictures, load_dataset
+from vitviz.data.datasets import default_pictures, first_number, load_dataset
 from vitviz.data.preparation import Prepared, prepare
 from vitviz.pin import Pin
 from vitviz.plots.blob import opened, pack, sealed
@@ -56,8 +56,9 @@ def _first(choice: ModelChoice) -> tuple[LoadedModel, Prepared, Journey]:
 
     assert choice.path is not None
     model = open_model(choice.path)
-    pictures = load_dataset(default_pictures(choice.trained_on, choice.preparation.in_chans)).test_images
-    picture = np.broadcast_to(pictures[0], (*pictures.shape[1:3], 3))
+    name = default_pictures(choice.trained_on, choice.preparation.in_chans)
+    pictures = load_dataset(name).test_images
+    picture = np.broadcast_to(pictures[first_number(name)], (*pictures.shape[1:3], 3))
     prepared = prepare(picture, choice.preparation)
     return model, prepared, journey(model, prepared.input)
 

@@ -10,6 +10,7 @@ from pages.shell import nouns, stand_in
 from pages.stores.catalogue import ModelChoice
 from tests.pages.conftest import OpenApp
 from vitviz.config import ViTConfig
+from vitviz.data.datasets import default_picture
 from vitviz.models.presets import GREY_32, RGB_32
 
 
@@ -35,6 +36,16 @@ def test_a_click_shows_a_model_that_has_what_the_page_shows(
     assert not app.exception
     assert not any(reason in note.value for note in app.main.info)
     assert app.query_params["model"] == f"preset:{expected}"
+
+
+def test_the_first_picture_stands_for_the_first_and_any_other_for_its_number() -> None:
+    colour = ModelChoice("colour", "", "", ViTConfig(), RGB_32, "cifar10", (0,))
+    own = default_picture("cifar10", 3)
+    assert stand_in._fitting(colour, "digits:0") == own
+    assert stand_in._fitting(colour, "digits:3") == f"{own.partition(':')[0]}:3"
+    grey = replace(colour, config=ViTConfig(in_chans=1), preparation=GREY_32, trained_on="digits")
+    assert stand_in._fitting(grey, own) == "digits:0"
+    assert stand_in._fitting(grey, "sample:cat") == "digits:0"
 
 
 def test_the_nearest_is_trained_then_of_the_same_data_then_the_best(monkeypatch: pytest.MonkeyPatch) -> None:

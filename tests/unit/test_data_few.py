@@ -8,11 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vitviz import clearest
 from vitviz.config import Preparation, TrainConfig
 from vitviz.data import datasets, few
 from vitviz.data.cache import data_file, write_dataset
 from vitviz.data.dataset import Dataset, DatasetError
-from vitviz.data.datasets import DATASETS, default_pictures, load_dataset, note_of, picture_sets
+from vitviz.data.datasets import (
+    DATASETS,
+    default_picture,
+    default_pictures,
+    first_number,
+    load_dataset,
+    note_of,
+    picture_sets,
+)
 from vitviz.training.pictures import test_pictures as prepared_tests
 from vitviz.training.pictures import training_data
 
@@ -101,6 +110,34 @@ def test_a_model_opens_on_pictures_like_its_own(
     monkeypatch.setenv("VITVIZ_DATA", str(tmp_path))
     assert default_pictures(trained_on, in_chans) == shown
     assert load_dataset(shown).picture_shape[2] in (in_chans, 3)
+
+
+def test_a_model_of_colour_opens_on_what_every_shipped_one_is_sure_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITVIZ_DATA", str(tmp_path))
+    number = first_number("cifar10-few")
+    assert default_picture("cifar10", 3) == f"cifar10-few:{number}"
+    right = clearest.measured()
+    assert len(right) >= 7 and number == clearest.clearest(right)
+    assert right[:, number].min() > 0.9 > right[:, 0].min()
+
+
+def test_the_full_set_opens_on_the_same_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITVIZ_DATA", str(tmp_path))
+    few_ones = load_dataset("cifar10-few")
+    number = first_number("cifar10-few")
+    words = json.loads((few.FOLDER / few.WORDS).read_text("utf-8"))
+    indices = words["indices"][int(few_ones.test_labels[number])]
+    assert first_number("cifar10") == indices[number // len(words["classes"])]
+    assert [first_number(name) for name in ("digits", "mnist", "photos")] == [0, 0, 0]
+    assert default_picture(None, 3) == "sample:cat" and default_picture("mnist", 1) == "digits:0"
+
+
+def test_where_no_picture_is_said_to_be_clear_it_is_the_first(tmp_path: Path) -> None:
+    assert few.clearest(tmp_path) == {}
+    (tmp_path / few.WORDS).write_text('{"clearest": 900, "classes": ["a"], "indices": [[1, 2]]}')
+    assert few.clearest.__wrapped__(tmp_path) == {}
 
 
 def test_the_full_set_is_taken_where_it_is_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

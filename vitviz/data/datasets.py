@@ -31,7 +31,9 @@ __all__ = [
     "DatasetNote",
     "available_datasets",
     "data_title",
+    "default_picture",
     "default_pictures",
+    "first_number",
     "load_dataset",
     "note_of",
     "picture_sets",
@@ -126,6 +128,17 @@ def default_pictures(trained_on: str | None, in_chans: int) -> str:
     if name in LOOKED_AT or (name in DATASETS and _is_here(name)):
         return name
     return _NEAREST.get(name, "digits" if in_chans == 1 else "photos")
+
+
+def first_number(name: str) -> int:
+    """Which test picture of a set is shown at first: of CIFAR-10 one that every shipped model of it is sure of."""
+    return few.clearest().get(name, 0)
+
+
+def default_picture(trained_on: str | None, in_chans: int) -> str:
+    """The key of the picture that a model is shown with at first; of `photos`, which say nothing, a sample."""
+    name = default_pictures(trained_on, in_chans)
+    return "sample:cat" if name == "photos" else f"{name}:{first_number(name)}"
 
 
 def data_title(name: str) -> str:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -63,6 +65,19 @@ def few_dataset(folder: Path = FOLDER) -> Dataset:
     return Dataset(NAME, images[:0], labels[:0], images[turn], labels[turn], classes)
 
 
+@cache
+def clearest(folder: Path = FOLDER) -> dict[str, int]:
+    """The picture that all shipped models of CIFAR-10 are surest of (`vitviz/clearest.py`): its number among the 200,
+    and in the file that they were taken from; nothing where it is not said."""
+    try:
+        words = json.loads((folder / WORDS).read_text("utf-8"))
+        number = int(words["clearest"])
+        turn, row = divmod(number, len(words["classes"]))
+        return {NAME: number, "cifar10": int(words["indices"][row][turn])}
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return {}
+
+
 def choose(labels: Labels, classes: int) -> Labels:
     """(classes, PER_CLASS) indices into the test set: of each class the first in its order.
 
@@ -85,8 +100,13 @@ def write_few(dataset: Dataset, folder: Path) -> None:
         "sha256": hashlib.sha256(raw).hexdigest(),
     }
     (folder / PICTURES).write_bytes(raw)
+    write_words(folder / WORDS, words)
+
+
+def write_words(file: Path, words: dict[str, Any]) -> None:
+    """Write what is to say about the pictures, a fact in a line."""
     lines = (f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in words.items())
-    (folder / WORDS).write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")  # a fact in a line
+    file.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 
 
 def _png(rows: Images) -> bytes:

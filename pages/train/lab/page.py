@@ -30,6 +30,7 @@ from pages.train.lab.life import asks_again, life
 from pages.train.lab.part import part
 from pages.train.lab.recorded import Recording
 from pages.views.said import whole
+from vitviz.data.datasets import first_number
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.words import plain, plural
@@ -73,7 +74,7 @@ def take_picture_of(config: RunConfig) -> None:
     kind, dataset = nouns.current().image.partition(":")[0], config.train.dataset
     photos = kind == "sample" and dataset.startswith("cifar")
     if dataset in catalogue.datasets() and kind not in ("upload", dataset) and not photos:
-        nouns.set_image(f"{dataset}:0")
+        nouns.set_image(f"{dataset}:{first_number(dataset)}")
 
 
 def show(run_id: str) -> None:
