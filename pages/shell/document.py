@@ -4,6 +4,9 @@ Streamlit's document names the modules that every app needs. What a page needs b
 or a figure and our views, a browser would learn of step by step: from the page's first messages, and from one module
 about the next, some eighty requests after the messages have come. Named in the head, all of it comes while Streamlit's
 modules are still being read.
+
+And it says where the server is. Streamlit's client looks for it below the page's own address first: two requests that
+are answered 'not found', and the next two only after them.
 """
 
 from __future__ import annotations
@@ -39,6 +42,8 @@ _EVERYWHERE = (
     "Slider",
 )
 _IMPORT = re.compile(r"""\b(?:from|import)\s*["'](\.{1,2}/[^"']+\.js)["']""")
+# Read by Streamlit's client as its module begins; where a policy forbids it the client looks for itself.
+_SERVER = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location.href).href }</script>'
 _HEAD = 64_000  # characters: Plotly's module has 4.7 million
 _VIEW = re.compile(r"^from pages\.views(?:\.(\w+))? import (.+)", re.MULTILINE)
 
@@ -77,7 +82,8 @@ def document(slug: str) -> str:
         )
     title = "vitviz" if slug == "home" else f"{entry.title} · vitviz"
     head = head.replace("<title>Streamlit</title>", f"<title>{escape(title)}</title>")
-    return "\n".join((head, *_said(title, entry.question), *_named(entry, head), end + body))
+    server = () if slug == "home" else (_SERVER,)  # its address is the server's own
+    return "\n".join((head, *server, *_said(title, entry.question), *_named(entry, head), end + body))
 
 
 def _said(title: str, question: str) -> list[str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -214,6 +214,16 @@ def screens(browser: Browser) -> Screens:
     return Screens(browser)
 
 
+def is_problem(message: ConsoleMessage) -> bool:
+    """An error; that a server has gone is for its test to say."""
+    return message.type == "error" and "net::ERR_" not in message.text
+
+
+def told(message: ConsoleMessage) -> str:
+    """What the console says, and of which address."""
+    return f"{message.text} {message.location.get('url', '')}".strip()
+
+
 @pytest.fixture
 def visit(
     browser: Browser, screens: Screens, server_url: str, request: pytest.FixtureRequest
@@ -230,15 +240,7 @@ def visit(
         page = screens.take(**kind).new_page()
         page.set_default_timeout(WAIT_MS if request.node.get_closest_marker("slow") is None else 4 * WAIT_MS)
         page.on("pageerror", lambda error: problems.append(f"exception: {error}"))
-        # A deep link makes Streamlit's client probe for the server below the page's own address first: a 404.
-        page.on(
-            "console",
-            lambda message: (
-                problems.append(message.text)
-                if message.type == "error" and "Failed to load resource" not in message.text
-                else None
-            ),
-        )
+        page.on("console", lambda message: problems.append(told(message)) if is_problem(message) else None)
         page.goto(f"{server_url}/{address}")
         settle(page)
         return page

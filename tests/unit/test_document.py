@@ -34,6 +34,14 @@ def test_each_is_there_and_named_once(entry: registry.PageEntry) -> None:
     assert text.endswith((STATIC / "index.html").read_text("utf-8").partition("</head>")[2])
 
 
+def test_a_page_below_the_server_s_own_address_says_where_the_server_is() -> None:
+    for entry in registry.PAGES:
+        head = document.document(entry.slug).partition("</head>")[
+            0
+        ]  # modules are run when all of it has been read
+        assert ("BACKEND_BASE_URL" in head) == (entry.slug != "home")
+
+
 def test_a_page_names_its_views_and_those_that_it_shares() -> None:
     named = {file_of(address).name for address in NAMED.findall(document.document("attention"))}
     assert {"base.js", "base.css", "dom.js", "explorer.js", "browser.js"} <= named
