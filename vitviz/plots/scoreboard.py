@@ -280,13 +280,7 @@ def parts_figure(
                 marker={
                     "color": color,
                     "line": {"color": palette.paper, "width": 1},
-                    "pattern": {  # without a colour of its own the ground between the strokes is clear, as they are
-                        "shape": hatch,
-                        "bgcolor": color,
-                        "fgcolor": palette.paper,
-                        "size": 6,
-                        "solidity": 0.25,
-                    },
+                    "pattern": _hatched(hatch, color, palette),
                 },
                 customdata=[[f"{count:,}"] for count in own],
                 hovertemplate=f"{part}: %{{x:.1f}} %, %{{customdata[0]}}<extra></extra>",
@@ -302,3 +296,8 @@ def parts_figure(
         margin={"l": 4, "r": 4, "t": 4, "b": 4},
     )
     return figure.figure()
+
+
+def _hatched(shape: str, color: str, palette: theme.Palette) -> dict[str, Any]:
+    """Strokes in the paper's colour; without one of its own the ground between them is clear."""
+    return {"shape": shape, "bgcolor": color, "fgcolor": palette.paper, "size": 6, "solidity": 0.25}
