@@ -1,7 +1,7 @@
 // A race of models: accuracy over epochs, each line named at its end; beside it whole against shuffled pictures, or,
 // where the message has `rows`, every seed of every model as a dot.
 
-import { dot, levels, line, niceStep, spread, stroke, upwards } from './kit/axes.js';
+import { dot, levels, line, niceStep, niceTicks, spread, stroke, upwards } from './kit/axes.js';
 import { canvas, el, live, tooltip } from './kit/dom.js';
 import { gridNavigation, nameLines } from './kit/grid.js';
 
@@ -183,12 +183,12 @@ class Race {
     ctx.font = `12px ${colors.font}`;
     ctx.textBaseline = 'middle';
     ctx.textAlign = 'center';
-    for (let k = 0; k <= 4; k++) {
-      const share = low + ((high - low) * k) / 4;
+    for (const percent of niceTicks(100 * low, 100 * high, 4)) {
+      const share = percent / 100;
       const at = Math.round(x(share)) + 0.5;
       line(ctx, colors.line, 1, at, 16, at, y1);
       ctx.fillStyle = colors.muted;
-      ctx.fillText(String(+(100 * share).toFixed(1)), Math.min(at, width - 16), y1 + 14);
+      ctx.fillText(String(percent), Math.min(at, width - 16), y1 + 14);
     }
     ctx.fillText(header.rows.axis, (x0 + x1) / 2, height - 8);
     const told = header.racers.map((racer, i) => this.drawRow(ctx, racer, x, 24 + ROW * (i + 0.68))).filter(Boolean);

@@ -20,6 +20,7 @@ from tests.messages import message
 from tests.pages.conftest import ROOT, OpenApp
 from tests.pages.lab.helpers import FakeExecutor, belongs
 from tests.pages.test_drawers import CODE, MATH, open_drawers
+from vitviz.data.datasets import DATASETS
 from vitviz.experiments import knobs, slips
 from vitviz.experiments.knobs import KNOBS
 from vitviz.experiments.result import read_result
@@ -154,7 +155,7 @@ def test_positions_are_shown_beside_the_lecture_s_two_tables(
         for name, race in races.items()
     }
     said = captions(app)
-    assert all(f"on {name} none has {percent(value)}" in said for name, value in none.items())
+    assert all(f"on {DATASETS[name].title} none has {percent(value)}" in said for name, value in none.items())
     assert "27 points apart" in said
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from tests.pages.conftest import OpenApp
 from tests.pages.told import points, shares, words, written
+from vitviz.data.datasets import DATASETS
 from vitviz.experiments.deep import VARIANTS
 from vitviz.experiments.result import RESULTS, read_result
 from vitviz.experiments.transfer_plan import METHODS, SOURCES
@@ -146,8 +147,9 @@ def test_what_positions_bring(open_app: OpenApp, no_shipped_checkpoints: Path) -
     for place, (name, race) in enumerate(json.loads(file.read_text())["races"].items()):
         reached = {run["positions"]: 100 * run["measured"]["accuracy"] for run in race["runs"]}
         none, best = reached.pop("none"), max(reached.values())
+        side = "below" if none <= best else "above"
         assert (
-            f"on {name} none has {none:.1f} %, {abs(best - none):.1f} points {'below' if none <= best else 'above'} the"
+            f"on {DATASETS[name].title} none has {none:.1f} %, {abs(best - none):.1f} points {side} the"
             f" best table, and the poorest table lies {best - min(reached.values()):.1f} points below the best"
         ) in text
         line = table.value.iloc[place]

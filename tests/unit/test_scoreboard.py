@@ -9,6 +9,7 @@ from vitviz.models import cited, tally
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.plots import scoreboard as plots
+from vitviz.plots.ticks import log_axis, log_ticks, short
 
 
 def test_the_front_by_hand() -> None:
@@ -111,10 +112,18 @@ def test_the_papers_tables() -> None:
     assert [top1[f"Swin-{s}"] for s in ("T", "S", "B")] == [81.2, 83.2, 83.5]
 
 
+def test_a_narrow_logarithmic_axis_has_ticks_too() -> None:
+    """One decade has no power of ten inside, or one: the gradient's figure had no number at all."""
+    assert log_axis([1e-3, 10])["dtick"] == 1
+    assert log_axis([0.0021, 0.0049])["tickvals"] == [0.003, 0.004, 0.005]
+    for values in ([9.7e6, 12.2e6], [9900, 12300], [1.0], [3, 30]):
+        assert len(log_axis(values)["tickvals"]) >= 3, values
+
+
 def test_ticks_are_round_numbers() -> None:
-    assert plots.log_ticks(0.9, 2.1) == [10, 20, 50, 100]
-    assert plots.log_ticks(6, 9) == [1e6, 1e7, 1e8, 1e9]
-    assert [plots.short(tick) for tick in (0.5, 20, 1500, 2e7)] == [
+    assert log_ticks(0.9, 2.1) == [10, 20, 50, 100]
+    assert log_ticks(6, 9) == [1e6, 1e7, 1e8, 1e9]
+    assert [short(tick) for tick in (0.5, 20, 1500, 2e7)] == [
         "0.5",
         "20",
         "1.5\N{NO-BREAK SPACE}k",

@@ -16,6 +16,7 @@ from vitviz.plots import theme
 from vitviz.plots.blob import pack
 from vitviz.plots.data_size import LEGEND, sizes_axis, span, whole
 from vitviz.plots.plain import PlainFigure
+from vitviz.plots.ticks import log_axis
 
 COLOURS = {
     "tuned": theme.HEADS[5],
@@ -123,11 +124,12 @@ def moved_figure(
             marker={"color": COLOURS[name], "symbol": SYMBOLS[name], "size": 9},
             hovertemplate=f"{titles[name]}, %{{x}}: %{{y:.2f}} %<extra></extra>",
         )
+    drawn = [100 * share for parts in found.values() for share in parts.values() if share]
     figure.layout(
         height=360,
         showlegend=True,
         legend=LEGEND,
-        yaxis={"title": {"text": "moved by, % of its length"}, "type": "log", "dtick": 1},
+        yaxis={"title": {"text": "moved by, % of its length"}, **log_axis(drawn or [1.0])},
     )
     return figure.figure()
 

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from vitviz.plots import theme
 from vitviz.plots.plain import PlainFigure, words
+from vitviz.plots.ticks import log_ticks, short
 
 FAMILY = {
     "CNN": theme.HEADS[5],
@@ -242,21 +243,6 @@ def _axis(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
     ticks = log_ticks(*ends)
     shown = {"type": "log", "range": ends, "tickvals": ticks, "ticktext": [short(tick) for tick in ticks]}
     return {"title": {"text": title}, **shown}
-
-
-def log_ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two powers of ten: 1, 2 and 5 of each where few powers lie between, else the powers."""
-    steps = (1, 2, 5) if high - low < 2.5 else (1,)
-    every = [step * 10.0**power for power in range(int(low) - 1, int(high) + 2) for step in steps]
-    return [tick for tick in every if low <= np.log10(tick) <= high]
-
-
-def short(value: float) -> str:
-    """'1.3 k', '20 M' or '5 G': a number for a tick."""
-    for power, sign in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
-        if value >= 10**power:
-            return f"{value / 10**power:g}\N{NO-BREAK SPACE}{sign}"
-    return f"{value:g}"
 
 
 def parts_figure(

@@ -13,6 +13,7 @@ from vitviz.analysis.gradients import Norms
 from vitviz.plots.plain import PlainFigure
 from vitviz.plots.race import COLOURS
 from vitviz.plots.theme import DIVERGING, PALETTES, SYMBOLS, Mode, colorscale
+from vitviz.plots.ticks import log_axis
 
 HEIGHT_PX = 420
 LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}}
@@ -49,14 +50,14 @@ def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> go.Figure:
         showlegend=True,
         legend=LEGEND,
         xaxis={"title": {"text": "block, from the picture to the head"}, "dtick": 1},
-        yaxis={
-            "title": {"text": "norm of the gradient"},
-            "type": "log",
-            "dtick": 1,
-            "exponentformat": "power",
-        },
+        yaxis={"title": {"text": "norm of the gradient"}, **_log_axis(found)},
     )
     return figure.figure()
+
+
+def _log_axis(found: Sequence[Norms]) -> dict[str, Any]:
+    ends = [float(value) for one in found for values in (one.low, one.high) for value in values if value > 0]
+    return log_axis(ends or [1.0])
 
 
 def norms_figure(

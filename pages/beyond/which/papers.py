@@ -168,5 +168,5 @@ def _draw_beside() -> None:
     ]
     axes = plots.Axis("multiply-adds at 224 px", "", True), plots.Axis("top-1 on ImageNet-1k", "%", False)
     page.figure(plots.board_figure(points, *axes, nouns.mode(), 340, 880), "which_model.beside")
-    front = ", ".join(p.name for p in sorted(points, key=lambda p: p.x) if p.front)
+    front = "; ".join(p.name for p in sorted(points, key=lambda p: p.x) if p.front)  # a name may have a comma
     page.caption(f"The Pareto front: {front}. Accuracies are cited, multiply-adds counted here.")

@@ -251,7 +251,7 @@ _FORMATS = {
         format="%.1f", help="Weights and the most that one picture takes."
     ),
     "Training pictures": st.column_config.NumberColumn(format="localized"),
-    "Training, s": st.column_config.NumberColumn(format="localized", help="Here, on one core."),
+    "Training, s": st.column_config.NumberColumn(format="%.0f", help="Here, on one core."),
     "Core-days": st.column_config.NumberColumn(format="localized", help="TPUv3, of pre-training, as cited."),
 }
 

@@ -14,6 +14,7 @@ from pages.train.experiments import knob as knob_section
 from pages.train.experiments import literature, stored
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import describe_knob
+from vitviz.data.datasets import DATASETS
 from vitviz.experiments.knobs import KNOBS
 from vitviz.lessons.of_experiments import knob_rows
 from vitviz.plots.one_change import payload
@@ -65,11 +66,11 @@ def _guessed(races: dict[str, Any]) -> bool:
     """Asks what positions are worth on the lecture's set, or the first one; whether the results may be shown."""
     name = "mnist" if "mnist" in races else next(iter(races))
     none, _, good = ends(races[name])
-    epochs = stored.epochs(races[name]["train"]["epochs"])
+    title, epochs = DATASETS[name].title, stored.epochs(races[name]["train"]["epochs"])
     return guessing.first(
         Choice.key("positions_guess"),
         name,
-        f"How far below the best table does a model **without** positions end on {name}, after {epochs} here?",
+        f"How far below the best table does a model **without** positions end on {title}, after {epochs} here?",
         {guess: title for guess, (_, title) in LESS.items()},
         lambda guess: judged(100 * (good[1] - none), guess),
     )
@@ -109,11 +110,13 @@ _WRITTEN = dict.fromkeys(("No positions", "Poorest table", "Best table"), percen
 
 def columns_of(races: dict[str, Any]) -> dict[str, list[object]]:
     """By set the accuracy without positions, and of the poorest and the best table, as the race's file has them."""
-    heads = ("Set", "Epochs", "No positions", "Poorest table", "which", "Best table", "which is")
+    heads = ("Set", "Epochs", "No positions", "Poorest table", "Poorest: code", "Best table", "Best: code")
     lines = []
     for name, race in races.items():
-        none, poor, good = ends(race)
-        lines.append((name, race["train"]["epochs"], none, poor[1], CODES[poor[0]], good[1], CODES[good[0]]))  # type: ignore[index]
+        none, (poor, least), (good, most) = ends(race)
+        titles = CODES[poor], CODES[good]  # type: ignore[index]
+        epochs = race["train"]["epochs"]
+        lines.append((DATASETS[name].title, epochs, none, least, titles[0], most, titles[1]))
     return {head: [line[place] for line in lines] for place, head in enumerate(heads)}
 
 
@@ -131,7 +134,7 @@ def describe(races: dict[str, Any]) -> str:
     for name, race in races.items():
         none, poor, good = ends(race)
         said.append(
-            f"on {name} none has {percent(none)}, {abs(100 * (good[1] - none)):.1f} points"
+            f"on {DATASETS[name].title} none has {percent(none)}, {abs(100 * (good[1] - none)):.1f} points"
             f" {'below' if none <= good[1] else 'above'} the best table, and the poorest table lies"
             f" {100 * (good[1] - poor[1]):.1f} points below the best"
         )

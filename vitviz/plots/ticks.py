@@ -1,0 +1,46 @@
+"""Ticks of a logarithmic axis: as round as its span allows, and never fewer than a reader needs to read off a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, floor, log10
+from typing import Any
+
+FEWEST = 3  # ticks from which values can be read off
+ROOM = 0.05  # of the span, beside the outermost values
+POWERS = 2.5  # from so many powers of ten on each power is a tick
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers between two powers of ten: the powers, or 1, 2 and 5 of each; between near ends even steps."""
+    steps = (1, 2, 5) if high - low < POWERS else (1,)
+    every = [step * 10.0**power for power in range(floor(low), ceil(high) + 1) for step in steps]
+    found = [tick for tick in every if low <= log10(tick) <= high]
+    return found if len(found) >= FEWEST else _even(10.0**low, 10.0**high)
+
+
+def _even(low: float, high: float) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten, about four of them."""
+    rough = (high - low) / 4
+    power = 10.0 ** floor(log10(rough))
+    step = next(times * power for times in (1, 2, 5, 10) if times * power >= rough)
+    return [round(step * i, 12) for i in range(ceil(low / step), floor(high / step) + 1)]
+
+
+def short(value: float) -> str:
+    """'1.3 k', '20 M' or '5 G': a number for a tick."""
+    for power, sign in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
+        if value >= 10**power:
+            return f"{value / 10**power:g}\N{NO-BREAK SPACE}{sign}"
+    return f"{value:g}"
+
+
+def log_axis(values: Sequence[float]) -> dict[str, Any]:
+    """A logarithmic axis around values above 0: powers of ten as powers, or where few lie between all that is round."""
+    low, high = (log10(pick(values)) for pick in (min, max))
+    if high - low >= POWERS:
+        return {"type": "log", "dtick": 1, "exponentformat": "power"}
+    room = ROOM * max(high - low, 0.3)
+    ticks = log_ticks(low - room, high + room)
+    ends = [low - room, high + room]
+    return {"type": "log", "range": ends, "tickvals": ticks, "ticktext": [short(tick) for tick in ticks]}
