@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 
 MAX_IMAGE_PX = 2048
@@ -20,31 +22,8 @@ def check_buildable(config: ModelConfig, most_layers: int) -> None:
     Raises:
         ValueError: stating what is out of proportion.
     """
-    widths = [config.image_size, config.in_chans, config.num_classes]
-    layers = 1
-    if isinstance(config, ViTConfig):
-        widths += [config.embed_dim, *config.stem]
-        layers = config.depth + len(config.stem)
-        rows, cols = config.grid
-        if rows * cols * config.embed_dim > MAX_TABLE:
-            raise ValueError(
-                f"{rows} x {cols} positions of width {config.embed_dim} are more than {MAX_TABLE} values"
-            )
-        if config.mlp_ratio > 64:
-            raise ValueError(f"mlp_ratio must be at most 64, received {config.mlp_ratio:g}")
-    elif isinstance(config, SwinConfig):
-        widths += [config.embed_dim * 2 ** min(len(config.depths), 64), config.window_size]
-        layers = sum(config.depths)
-        if layers * config.window_size**4 > MAX_TABLE:
-            raise ValueError(
-                f"windows of {config.window_size} x {config.window_size} tokens in {layers} layers have more than"
-                f" {MAX_TABLE} offsets"
-            )
-        if config.mlp_ratio > 64:
-            raise ValueError(f"mlp_ratio must be at most 64, received {config.mlp_ratio:g}")
-    else:
-        widths += [*getattr(config, "widths", ()), getattr(config, "channels", 1)]
-        layers = sum(getattr(config, "blocks", (1,)))
+    layers, own = _layers_and_widths(config)
+    widths = [config.image_size, config.in_chans, config.num_classes, *own]
     if config.image_size > MAX_IMAGE_PX:
         raise ValueError(f"image_size must be at most {MAX_IMAGE_PX}, received {config.image_size}")
     if max(widths) > MAX_WIDTH:
@@ -52,3 +31,38 @@ def check_buildable(config: ModelConfig, most_layers: int) -> None:
     most_layers = min(most_layers, MAX_LAYERS)
     if layers > most_layers:
         raise ValueError(f"there can be at most {most_layers} layers here, received {layers}")
+
+
+@singledispatch
+def _layers_and_widths(config: ModelConfig) -> tuple[int, list[int]]:
+    """How many layers a model has, and its widths beyond picture and head; refuses what else is out of proportion."""
+    widths = [*getattr(config, "widths", ()), getattr(config, "channels", 1)]
+    return sum(getattr(config, "blocks", (1,))), widths
+
+
+@_layers_and_widths.register
+def _(config: ViTConfig) -> tuple[int, list[int]]:
+    rows, cols = config.grid
+    if rows * cols * config.embed_dim > MAX_TABLE:
+        raise ValueError(
+            f"{rows} x {cols} positions of width {config.embed_dim} are more than {MAX_TABLE} values"
+        )
+    _check_mlp(config.mlp_ratio)
+    return config.depth + len(config.stem), [config.embed_dim, *config.stem]
+
+
+@_layers_and_widths.register
+def _(config: SwinConfig) -> tuple[int, list[int]]:
+    layers = sum(config.depths)
+    if layers * config.window_size**4 > MAX_TABLE:
+        raise ValueError(
+            f"windows of {config.window_size} x {config.window_size} tokens in {layers} layers have more than"
+            f" {MAX_TABLE} offsets"
+        )
+    _check_mlp(config.mlp_ratio)
+    return layers, [config.embed_dim * 2 ** min(len(config.depths), 64), config.window_size]
+
+
+def _check_mlp(ratio: float) -> None:
+    if ratio > 64:
+        raise ValueError(f"mlp_ratio must be at most 64, received {ratio:g}")

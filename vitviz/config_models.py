@@ -16,6 +16,7 @@ Readout = Literal["cls", "mean", "first_patch"]
 Activation = Literal["gelu", "relu", "silu"]
 AttentionScale = Literal["head", "width", "none"]
 Embed = Literal["conv", "unfold", "reshape"]
+Family = Literal["vit", "deit", "hybrid", "swin", "cnn", "conv_attention", "flat_attention"]
 MOST_REGISTERS = 9  # 'reg1' to 'reg9': a pin and a link name each by one digit
 
 
@@ -114,6 +115,11 @@ class ViTConfig:
             )
 
     @property
+    def family(self) -> Family:
+        """A ViT, or what an option makes of it: a DeiT, or a hybrid."""
+        return "deit" if self.distilled else "hybrid" if self.stem else "vit"
+
+    @property
     def grid(self) -> tuple[int, int]:
         """(rows, cols) of patches at the native image size."""
         side = self.image_size // self.patch_size
@@ -132,6 +138,7 @@ class SwinConfig:
     """Shape of a Swin Transformer (Liu et al. 2021); lengths in pixels, window sizes in tokens."""
 
     kind: ClassVar[str] = "swin"
+    family: ClassVar[Family] = "swin"
 
     image_size: int = 32
     patch_size: int = 2
@@ -179,12 +186,18 @@ class SwinConfig:
         if not 1 <= self.mlp_ratio * self.embed_dim < inf:
             raise ValueError(f"mlp_ratio must give at least one hidden unit, received {self.mlp_ratio!r}")
 
+    @property
+    def stage_widths(self) -> tuple[int, ...]:
+        """Channels of every stage: each merging doubles them."""
+        return tuple(self.embed_dim * 2**stage for stage in range(len(self.depths)))
+
 
 @dataclass(frozen=True)
 class CNNConfig:
     """A small convolutional network: the baseline, and DeiT's teacher; lengths in pixels."""
 
     kind: ClassVar[str] = "cnn"
+    family: ClassVar[Family] = "cnn"
 
     image_size: int = 32
     in_chans: int = 3
@@ -215,6 +228,7 @@ class ConvAttentionConfig:
     """Attention over convolutions: 3 x 3 convolutions give queries, keys and values (recipe G)."""
 
     kind: ClassVar[str] = "conv_attention"
+    family: ClassVar[Family] = "conv_attention"
 
     image_size: int = 28
     in_chans: int = 1
@@ -234,6 +248,7 @@ class FlatAttentionConfig:
     """'Attention' over the flat picture (recipe E): one token, so its attention is the constant 1."""
 
     kind: ClassVar[str] = "flat_attention"
+    family: ClassVar[Family] = "flat_attention"
 
     image_size: int = 28
     in_chans: int = 1

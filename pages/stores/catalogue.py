@@ -12,7 +12,7 @@ import numpy as np
 
 from pages.stores import own_weights, published, runs
 from pages.stores.choice import ModelChoice
-from vitviz.config import ViTConfig
+from vitviz.models.abilities import abilities
 from vitviz.models.size import too_large
 from vitviz.words import percent
 
@@ -151,7 +151,7 @@ def is_own(choice: ModelChoice) -> bool:
 
 def default_model() -> str:
     """A shipped ViT for digits, else any shipped model, else a preset with random weights."""
-    digits = [c for c in shipped() if c.trained_on == "digits" and isinstance(c.config, ViTConfig)]
+    digits = [c for c in shipped() if c.trained_on == "digits" and abilities(c.config).heads_over_all]
     return next(choice.key for choice in (*digits, *shipped(), *_published(), *_presets()))
 
 

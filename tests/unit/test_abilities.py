@@ -16,7 +16,7 @@ from vitviz.config import (
     SwinConfig,
     ViTConfig,
 )
-from vitviz.models.abilities import Abilities, Ability, abilities
+from vitviz.models.abilities import Abilities, Ability, abilities, as_cnn, as_cut, as_swin, as_vit
 from vitviz.models.presets import PRESETS, Preset
 
 NAMES = [field.name for field in fields(Abilities)]
@@ -53,7 +53,7 @@ OF_PATCHES = {
 
 
 def test_a_plain_vit_lacks_windows_and_a_teacher_alone() -> None:
-    assert lacking(ViTConfig()) == {"windows", "distillation", "receptive_field"}
+    assert lacking(ViTConfig()) == {"windows", "distillation", "receptive_field", "stem"}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,6 @@ def test_a_plain_vit_lacks_windows_and_a_teacher_alone() -> None:
         (ViTConfig(readout="mean", num_registers=4), {"cls_readout", "distillation"}),
         (ViTConfig(readout="first_patch"), {"cls_readout", "prefix", "distillation"}),
         (ViTConfig(positions="none"), {"learned_positions", "distillation"}),
-        (ViTConfig(stem=(8, 16)), {"embedding", "any_size", "distillation"}),
         (ViTConfig(num_classes=0), {"class_head", "distillation"}),
         (ViTConfig(residual=False), {"blocks", "rollout", "distillation"}),
         (ViTConfig(embed="reshape"), {*OF_PATCHES, "distillation"}),
@@ -72,11 +71,16 @@ def test_a_plain_vit_lacks_windows_and_a_teacher_alone() -> None:
     ],
 )
 def test_a_vit_s_options_take_abilities_away(config: ViTConfig, more: set[str]) -> None:
-    assert lacking(config) == {"windows", "receptive_field"} | more
+    assert lacking(config) == {"windows", "receptive_field", "stem"} | more
+
+
+def test_a_hybrid_has_a_stem_in_place_of_e() -> None:
+    lacks = {"windows", "receptive_field", "embedding", "any_size", "distillation"}
+    assert lacking(ViTConfig(stem=(8, 16))) == lacks
 
 
 def test_a_swin_has_windows_and_e_but_no_one_row_over_all() -> None:
-    has = {"attention", "windows", "class_head", "embedding", "filters", "distance", "layers"}
+    has = {"attention", "windows", "class_head", "embedding", "filters", "distance", "layers", "new_head"}
     assert lacking(SwinConfig()) == set(NAMES) - has
     assert not abilities(SwinConfig(num_classes=0)).class_head
     assert lacking(SwinConfig(masked=False)) == set(NAMES) - has | {"windows"}
@@ -89,6 +93,7 @@ def test_what_is_no_transformer_has_little() -> None:
         "receptive_field",
         "distance",
         "layers",
+        "new_head",
     }
     assert lacking(ConvAttentionConfig()) == lacking(FlatAttentionConfig()) == set(NAMES) - {"class_head"}
 
@@ -98,6 +103,28 @@ def test_the_sentence_fits_the_model() -> None:
     assert "first patch" in abilities(ViTConfig(readout="first_patch")).cls_readout.why_not
     assert "Swin" in abilities(SwinConfig()).positions.why_not
     assert abilities(replace(SwinConfig())) is abilities(SwinConfig())  # told once
+
+
+def test_a_config_is_taken_as_what_its_abilities_say() -> None:
+    cut = (ViTConfig(), SwinConfig())
+    assert [as_cut(config) for config in cut] == [*cut] and as_cnn(CNNConfig()) == CNNConfig()
+    for take, config in (
+        (as_cut, CNNConfig()),
+        (as_cnn, ViTConfig()),
+        (as_vit, SwinConfig()),
+        (as_swin, ViTConfig()),
+    ):
+        with pytest.raises(TypeError, match=type(config).__name__):
+            take(config)
+
+
+def test_the_families_are_a_vit_s_options_and_the_kinds() -> None:
+    configs = (ViTConfig(), ViTConfig(distilled=True), ViTConfig(stem=(8, 16)), SwinConfig(), CNNConfig())
+    assert [config.family for config in configs] == ["vit", "deit", "hybrid", "swin", "cnn"]
+    assert [config.family for config in (ConvAttentionConfig(), FlatAttentionConfig())] == [
+        ConvAttentionConfig.kind,
+        FlatAttentionConfig.kind,
+    ]
 
 
 def test_asking_loads_no_torch() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
+from vitviz.config import ModelConfig
 from vitviz.models import tally
 from vitviz.models.size import MOST_MILLIONS
 
@@ -167,15 +167,8 @@ def _beats(a: tuple[float, float], b: tuple[float, float]) -> bool:
 
 def family_of(config: ModelConfig, trained_on: str) -> str:
     """Which of `FAMILIES` a model belongs to."""
-    if isinstance(config, SwinConfig):
-        return "Swin"
-    if isinstance(config, CNNConfig):
-        return "CNN"
-    if isinstance(config, ViTConfig) and config.stem:
-        return "Hybrid"
-    if isinstance(config, ViTConfig) and config.distilled:
-        return "DeiT"
-    return "Self-supervised ViT" if "without labels" in trained_on else "ViT"
+    plain = "Self-supervised ViT" if "without labels" in trained_on else "ViT"
+    return {"swin": "Swin", "cnn": "CNN", "hybrid": "Hybrid", "deit": "DeiT"}.get(config.family, plain)
 
 
 def ordered(entries: Sequence[Entry], by: str, down: bool, timings: Timings) -> list[Entry]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-from vitviz.config import ModelConfig, SwinConfig, ViTConfig
+from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,13 @@ class Abilities:
     learned_positions: Ability  # a table that is weights, and has snapshots
     embedding: Ability  # E: one matrix for a whole patch
     filters: Ability  # a first map whose weights can be drawn as pictures
+    stem: Ability  # convolutions before the tokens: a hybrid
     any_size: Ability  # pictures and patches of other sizes than its own
     receptive_field: Ability  # kernels alone say what a layer can read
     distance: Ability  # how far its layers look can be measured
     layers: Ability  # layers that each say something of every place of the picture
+    new_head: Ability  # a head that can be replaced, so that the body learns another set
+    larger_pictures: Ability  # positions that can be stretched to the grid of a larger picture
 
 
 HEADLESS = "This model has no head for classes: it gives features, so nothing is predicted and no class is explained."
@@ -62,6 +65,9 @@ _FIRST_PATCH = "This model reads its answer from the first patch and has no [CLS
 _NO_DISTILLATION = "This model has no distillation token: it has not learned from a teacher through one."
 _NO_TABLE = "Only a learned table is stretched; computed encodings are computed anew for every grid."
 _NO_FILTERS = "This model's first map reads the whole picture at once: there are no filters to draw."
+_NO_STEM = "This model has no convolutional stem."
+_NO_NEW_HEAD = "This model's head cannot be replaced here: a ViT's, a Swin's and a CNN's can."
+_NO_LARGER = "Only a ViT's positions can be resized here."
 _NO_SIZES = "This model is shown at the size it was built for."
 _NO_DISTANCE = "This model attends over no grid of patches, so there is no distance to measure."
 _NO_LAYERS = "This model has no row of layers that each say something of every place of the picture."
@@ -99,6 +105,8 @@ _NO_TRANSFORMER = {  # what is true of every model that is neither a ViT nor a S
     "distillation": _NO_DISTILLATION,
     "learned_positions": _NO_TABLE,
     "any_size": _NO_SIZES,
+    "stem": _NO_STEM,
+    "larger_pictures": _NO_LARGER,
 }
 _LACKS: dict[str, dict[str, str]] = {
     "vit": {"windows": _NO_WINDOWS, "receptive_field": _NO_FIELD},
@@ -118,6 +126,8 @@ _LACKS: dict[str, dict[str, str]] = {
         "positions": "A Swin adds nothing to its tokens: a bias for each offset inside a window is added to the"
         " scores.",
         "learned_positions": _NO_TABLE,
+        "stem": _NO_STEM,
+        "larger_pictures": _NO_LARGER,
         "any_size": "A Swin is shown at the sizes it was built for: its windows depend on them.",
         "receptive_field": "Windows and their shifts say what a Swin's layer can read, and no kernel does.",
     },
@@ -130,6 +140,7 @@ _LACKS: dict[str, dict[str, str]] = {
     },
     "conv_attention": _NO_TRANSFORMER
     | {
+        "new_head": _NO_NEW_HEAD,
         "positions": "Here queries, keys and values are convolutions, which know their neighbours.",
         "embedding": "Here queries, keys and values are 3 × 3 convolutions of the picture: no patches.",
         "filters": _NO_FILTERS,
@@ -139,6 +150,7 @@ _LACKS: dict[str, dict[str, str]] = {
     },
     "flat_attention": _NO_TRANSFORMER
     | {
+        "new_head": _NO_NEW_HEAD,
         "positions": "This model has one token, the whole picture, so there is no position to tell.",
         "embedding": "Here the whole picture is one flat vector, so there is one token and no patch.",
         "filters": _NO_FILTERS,
@@ -185,6 +197,26 @@ def as_swin(config: ModelConfig) -> SwinConfig:
     return config
 
 
+def as_cnn(config: ModelConfig) -> CNNConfig:
+    """The config of a model that has a `receptive_field`.
+
+    Raises:
+        TypeError: if it is no CNN's.
+    """
+    if not isinstance(config, CNNConfig):
+        raise TypeError(f"config must be a CNN's, received a {type(config).__name__}")
+    return config
+
+
+def as_cut(config: ModelConfig) -> ViTConfig | SwinConfig:
+    """The config of a model that has an `embedding`: it cuts the picture into patches.
+
+    Raises:
+        TypeError: if it is neither a ViT's nor a Swin's.
+    """
+    return as_swin(config) if config.kind == SwinConfig.kind else as_vit(config)
+
+
 def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
     """What a ViT lacks by its options."""
     lacks = {}
@@ -196,7 +228,9 @@ def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
         lacks["distillation"] = _NO_DISTILLATION
     if config.positions != "learned":
         lacks["learned_positions"] = _NO_TABLE
-    if config.stem:
+    if not config.stem:
+        lacks["stem"] = _NO_STEM
+    else:
         lacks["embedding"] = (
             f"This hybrid reads the picture through {len(config.stem)} overlapping 3 × 3 convolutions, so its tokens"
             " are not cut from squares and there is no single matrix E."

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import singledispatch
 
-from vitviz.config import ModelConfig, SwinConfig
-from vitviz.models.abilities import as_swin, as_vit
+from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.layout import TokenLayout
 
 
@@ -18,17 +18,25 @@ class StagePlace:
     before: int
 
 
+@singledispatch
 def heads_by_layer(config: ModelConfig) -> tuple[int, ...]:
     """How many heads each layer has; a Swin's stages differ.
 
     Raises:
         TypeError: if the model is neither a ViT nor a Swin.
     """
-    if isinstance(config, SwinConfig):
-        stages = zip(config.num_heads, config.depths, strict=True)
-        return tuple(heads for heads, depth in stages for _ in range(depth))
-    vit = as_vit(config)
-    return (vit.num_heads,) * vit.depth
+    raise TypeError(f"config must be a ViT's or a Swin's, received a {type(config).__name__}")
+
+
+@heads_by_layer.register
+def _(config: ViTConfig) -> tuple[int, ...]:
+    return (config.num_heads,) * config.depth
+
+
+@heads_by_layer.register
+def _(config: SwinConfig) -> tuple[int, ...]:
+    stages = zip(config.num_heads, config.depths, strict=True)
+    return tuple(heads for heads, depth in stages for _ in range(depth))
 
 
 def stage_of(config: SwinConfig, layer: int) -> StagePlace:
@@ -45,16 +53,20 @@ def stage_of(config: SwinConfig, layer: int) -> StagePlace:
     raise ValueError(f"layer must lie in 1..{before}, received {layer}")
 
 
+@singledispatch
 def layout_of_layer(config: ModelConfig, layout: TokenLayout, layer: int) -> TokenLayout:
     """The tokens of a layer: a ViT's sequence stays, a Swin's grid halves from stage to stage, odd sides rounded up.
 
     Args:
         layout: of the first layer.
     """
-    if not isinstance(config, SwinConfig):
-        return layout
+    return layout
+
+
+@layout_of_layer.register
+def _(config: SwinConfig, layout: TokenLayout, layer: int) -> TokenLayout:
     rows, cols = layout.grid
-    stage = stage_of(as_swin(config), layer).stage
+    stage = stage_of(config, layer).stage
     for _ in range(stage):
         rows, cols = -(-rows // 2), -(-cols // 2)
     return TokenLayout((), (rows, cols), layout.patch_px * 2**stage)

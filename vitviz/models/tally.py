@@ -14,7 +14,6 @@ from vitviz.config import (
     SwinConfig,
     ViTConfig,
 )
-from vitviz.models.size import stage_widths
 
 EMBEDDING, POSITIONS, LAYERS, ATTENTION, HEAD = "embedding", "positions", "layers", "attention", "head"
 Counts = dict[str, int]  # by part, in the order of the data
@@ -47,17 +46,13 @@ def multiply_adds(config: ModelConfig, side_px: int) -> Counts:
     return _multiply_adds(config, side_px)
 
 
+@singledispatch
 def tokens(config: ModelConfig, side_px: int) -> int | None:
     """How many tokens the picture becomes, those before the patches included; of a Swin in its first stage.
 
     None for a CNN, which has none.
     """
-    if isinstance(config, ViTConfig | SwinConfig):
-        prefix = len(config.prefix_tokens) if isinstance(config, ViTConfig) else 0
-        return _cells(side_px, config.patch_size) ** 2 + prefix
-    if isinstance(config, ConvAttentionConfig):
-        return side_px**2
-    return 1 if isinstance(config, FlatAttentionConfig) else None
+    return None
 
 
 def _cells(side_px: int, patch_px: int) -> int:
@@ -113,6 +108,11 @@ def _embedding(config: ViTConfig) -> int:
     return convolutions + (widths[-1] + 1) * config.embed_dim
 
 
+@tokens.register
+def _(config: ViTConfig, side_px: int) -> int:
+    return _cells(side_px, config.patch_size) ** 2 + len(config.prefix_tokens)
+
+
 @_multiply_adds.register
 def _(config: ViTConfig, side_px: int) -> Counts:
     width, cells = config.embed_dim, _cells(side_px, config.patch_size)
@@ -148,7 +148,7 @@ def _stem(config: ViTConfig, cells: int) -> int:
 @_parameters.register
 def _(config: SwinConfig) -> Counts:
     """A norm after the embedding, a table of biases a block, mergings without a bias after a norm over 4 C."""
-    widths, side = stage_widths(config), config.image_size // config.patch_size
+    widths, side = config.stage_widths, config.image_size // config.patch_size
     layers = sum(8 * width**2 + 8 * width for width in widths[:-1])
     for depth, width, heads in zip(config.depths, widths, config.num_heads, strict=True):
         # A window never spans more than the grid in timm's convention; in torchvision's it keeps its size.
@@ -167,9 +167,14 @@ def _(config: SwinConfig) -> Counts:
     }
 
 
+@tokens.register
+def _(config: SwinConfig, side_px: int) -> int:
+    return _cells(side_px, config.patch_size) ** 2
+
+
 @_multiply_adds.register
 def _(config: SwinConfig, side_px: int) -> Counts:
-    cells, widths = _cells(side_px, config.patch_size), stage_widths(config)
+    cells, widths = _cells(side_px, config.patch_size), config.stage_widths
     counts = {
         EMBEDDING: cells**2 * config.in_chans * config.patch_size**2 * config.embed_dim,
         POSITIONS: 0,
@@ -246,6 +251,11 @@ def _(config: ConvAttentionConfig) -> Counts:
     return {EMBEDDING: 0, POSITIONS: 0, LAYERS: maps * (9 * config.in_chans + 1) * channels, HEAD: head}
 
 
+@tokens.register
+def _(config: ConvAttentionConfig, side_px: int) -> int:
+    return side_px**2
+
+
 @_multiply_adds.register
 def _(config: ConvAttentionConfig, side_px: int) -> Counts:
     pixels, channels = side_px**2, config.channels
@@ -267,6 +277,11 @@ def _(config: FlatAttentionConfig) -> Counts:
         LAYERS: 3 * (first + 1) * first + (first + 1) * second + 3 * (second + 1) * second,
         HEAD: (second + 1) * config.num_classes,
     }
+
+
+@tokens.register
+def _(config: FlatAttentionConfig, side_px: int) -> int:
+    return 1
 
 
 @_multiply_adds.register

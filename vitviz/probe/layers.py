@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import singledispatch
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from vitviz.models.loaded import LoadedModel
 from vitviz.probe.capture import as_array
 
 FloatArray = NDArray[np.float32]
+Form = Literal["tokens", "grid", "map"]  # (B, tokens, D), (B, rows, cols, D), (B, D, rows, cols)
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Layer:
 
     record: str
     title: str
+    form: Form  # of what it records
 
     @property
     def said(self) -> str:
@@ -54,35 +57,45 @@ class Said:
         return np.asarray(self.places.mean(axis=(1, 2)))
 
 
+@singledispatch
 def layers_of(config: ModelConfig) -> tuple[Layer, ...]:
     """The layers of a ViT, a Swin or a CNN from the first map to the last block.
 
     Raises:
         TypeError: if the model is of another kind; `vitviz.models.abilities` says so beforehand (`layers`).
     """
-    if isinstance(config, ViTConfig):
-        blocks = [Layer(f"blocks.{i}", f"layer {i + 1}") for i in range(config.depth)]
-        return Layer("embedded", "embedding"), *blocks
-    if isinstance(config, SwinConfig):
-        return Layer("patch_embed", "embedding"), *_staged(config.depths)
-    if isinstance(config, CNNConfig):
-        return Layer("stem", "stem"), *_staged(config.blocks)
     raise TypeError(f"needs a ViT, a Swin or a CNN, received a {type(config).__name__}")
 
 
-def _staged(counts: tuple[int, ...]) -> list[Layer]:
+@layers_of.register
+def _(config: ViTConfig) -> tuple[Layer, ...]:
+    blocks = [Layer(f"blocks.{i}", f"layer {i + 1}", "tokens") for i in range(config.depth)]
+    return Layer("embedded", "embedding", "tokens"), *blocks
+
+
+@layers_of.register
+def _(config: SwinConfig) -> tuple[Layer, ...]:
+    return Layer("patch_embed", "embedding", "grid"), *_staged(config.depths, "grid")
+
+
+@layers_of.register
+def _(config: CNNConfig) -> tuple[Layer, ...]:
+    return Layer("stem", "stem", "map"), *_staged(config.blocks, "map")
+
+
+def _staged(counts: tuple[int, ...], form: Form) -> list[Layer]:
     """Layers count through, as everywhere in the app; their stage is said where there are several."""
     found = []
     for stage, count in enumerate(counts):
         for block in range(count):
             title = f"stage {stage + 1}" + (f", block {block + 1}" if count > 1 else "")
-            found.append(Layer(f"layers.{stage}.blocks.{block}", title))
+            found.append(Layer(f"layers.{stage}.blocks.{block}", title, form))
     return found
 
 
 def said_in(model: LoadedModel, record: Mapping[str, NDArray[Any]], size: tuple[int, int]) -> list[Said]:
     """What every layer says, in order of depth, out of what a model has recorded of pictures of (height, width) px."""
-    return [_said(model, record[layer.record], size) for layer in layers_of(model.config)]
+    return [_said(model, layer.form, record[layer.record], size) for layer in layers_of(model.config)]
 
 
 def stream(model: LoadedModel, images: FloatArray, batch_size: int) -> Iterator[list[Said]]:
@@ -97,12 +110,11 @@ def stream(model: LoadedModel, images: FloatArray, batch_size: int) -> Iterator[
         yield said_in(model, arrays, (x.shape[-2], x.shape[-1]))
 
 
-def _said(model: LoadedModel, values: NDArray[Any], size: tuple[int, int]) -> Said:
-    if isinstance(model.config, ViTConfig):
+def _said(model: LoadedModel, form: Form, values: NDArray[Any], size: tuple[int, int]) -> Said:
+    if form == "tokens":
         layout = model.layout(*size)
         count = layout.num_prefix_tokens
         places = values[:, count:].reshape(len(values), *layout.grid, -1)
         return Said(values[:, :count], places)
-    # A Swin's grid has its channels last, a CNN's map first.
-    places = values if isinstance(model.config, SwinConfig) else values.transpose(0, 2, 3, 1)
+    places = values if form == "grid" else values.transpose(0, 2, 3, 1)
     return Said(np.empty((len(values), 0, places.shape[-1]), np.float32), np.ascontiguousarray(places))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.config import SwinConfig
+from vitviz.config import ModelConfig
+from vitviz.probe.layers import layers_of
 
 FloatArray = NDArray[np.float32]
 
@@ -32,7 +33,7 @@ def gradient_maps(
         name -> ((H, W) scaled to sum to 1, (rows, cols) of the layer's map).
     """
     x = torch.tensor(images, dtype=torch.float32, requires_grad=True)
-    channels_last = isinstance(model.config, SwinConfig)
+    channels_last = layers_of(cast(ModelConfig, model.config))[0].form == "grid"
     with torch.enable_grad():
         _, record = model(x, record=tuple(names))
         out = {}

@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from math import ceil
 
-from vitviz.config import CNNConfig, ConvAttentionConfig, ModelConfig, SwinConfig, TrainConfig, ViTConfig
+from vitviz.config import (
+    CNNConfig,
+    ConvAttentionConfig,
+    FlatAttentionConfig,
+    ModelConfig,
+    SwinConfig,
+    TrainConfig,
+    ViTConfig,
+)
 from vitviz.models import tally
 
 MAX_PARAMETERS = 15_000_000  # 60 MB in fp32: a snapshot that `checkpoints.MAX_BYTES` lets everybody open
@@ -91,19 +100,37 @@ class _Extent:
     width: int
 
 
+@singledispatch
 def _extent(model: ModelConfig) -> _Extent:
-    if isinstance(model, ViTConfig):
-        rows, cols = model.grid
-        tokens = rows * cols + len(model.prefix_tokens)
-        return _Extent(model.depth + len(model.stem), tokens, tokens, model.embed_dim)
-    if isinstance(model, SwinConfig):
-        side = model.image_size // model.patch_size
-        # In torchvision's convention a window may be larger than the picture; later stages hold half as much.
-        return _Extent(sum(model.depths), model.window_size**2, side**2, model.embed_dim)
-    if isinstance(model, CNNConfig):
-        return _Extent(sum(model.blocks) + 1, 1, model.image_size**2, model.widths[0])
-    if isinstance(model, ConvAttentionConfig):
-        return _Extent(1, model.image_size**2, model.image_size**2, model.channels)
+    raise ValueError(f"a {type(model).__name__} is not trained here")
+
+
+@_extent.register
+def _(model: ViTConfig) -> _Extent:
+    rows, cols = model.grid
+    tokens = rows * cols + len(model.prefix_tokens)
+    return _Extent(model.depth + len(model.stem), tokens, tokens, model.embed_dim)
+
+
+@_extent.register
+def _(model: SwinConfig) -> _Extent:
+    side = model.image_size // model.patch_size
+    # In torchvision's convention a window may be larger than the picture; later stages hold half as much.
+    return _Extent(sum(model.depths), model.window_size**2, side**2, model.embed_dim)
+
+
+@_extent.register
+def _(model: CNNConfig) -> _Extent:
+    return _Extent(sum(model.blocks) + 1, 1, model.image_size**2, model.widths[0])
+
+
+@_extent.register
+def _(model: ConvAttentionConfig) -> _Extent:
+    return _Extent(1, model.image_size**2, model.image_size**2, model.channels)
+
+
+@_extent.register
+def _(model: FlatAttentionConfig) -> _Extent:
     return _Extent(2, 1, 1, max(model.widths))
 
 

@@ -15,7 +15,7 @@ from vitviz.analysis.hybrids import field_box, stem_fields_px
 from vitviz.analysis.journey import Embedded, Journey, Maps
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.models import tally
-from vitviz.models.abilities import as_vit
+from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.hybrid import ConvStem
 from vitviz.plots import hybrids as plots
 from vitviz.words import percent, plural
@@ -39,7 +39,7 @@ class Guess(controls.Chosen, page="hybrids"):
 
 def is_hybrid(config: ModelConfig) -> bool:
     """Whether a model has a convolutional stem."""
-    return isinstance(config, ViTConfig) and bool(config.stem)
+    return bool(abilities(config).stem)
 
 
 def shown() -> tuple[ModelChoice, int | None]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pages.shell import behind, controls, nouns, several, stand_in
 from pages.stores import cached, catalogue
 from pages.stores.choice import ModelChoice
-from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig
+from vitviz.config import ModelConfig, Preparation
 from vitviz.data.preparation import seen_crop
 from vitviz.models.abilities import abilities
 from vitviz.plots.photo import Photo, photo
@@ -98,12 +98,11 @@ def name_of(choice: ModelChoice) -> str:
 
 def family(config: ModelConfig) -> str:
     """'CNN', 'ViT', 'Hybrid', 'Swin', 'DeiT', or what else there is."""
-    if isinstance(config, ViTConfig):
-        return "DeiT" if config.distilled else "Hybrid" if config.stem else "ViT"
-    return "CNN" if isinstance(config, CNNConfig) else "Swin" if isinstance(config, SwinConfig) else "other"
+    return FAMILIES.get(config.family, "other")
 
 
-FAMILIES = ("CNN", "ViT", "Hybrid", "Swin", "DeiT", "other")
+FAMILIES = {"cnn": "CNN", "vit": "ViT", "hybrid": "Hybrid", "swin": "Swin", "deit": "DeiT"}  # as they stand
+ORDER = (*FAMILIES.values(), "other")
 
 
 def anchor() -> ModelChoice:
@@ -128,7 +127,7 @@ def peers(of: ModelChoice) -> list[ModelChoice]:
         )
 
     found = [one for one in nouns.models().values() if alike(one)]
-    found.sort(key=lambda one: (FAMILIES.index(family(one.config)), -(one.accuracy or 0.0)))
+    found.sort(key=lambda one: (ORDER.index(family(one.config)), -(one.accuracy or 0.0)))
     return found[:OFFERED] if of in found[:OFFERED] else [*found[: OFFERED - 1], of]
 
 

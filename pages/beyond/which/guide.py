@@ -15,11 +15,12 @@ from pages.stores import timings
 from vitviz.analysis import teaching
 from vitviz.analysis.reach import cnn_layers
 from vitviz.analysis.scoreboard import Entry, Timings
-from vitviz.config import CNNConfig, ModelConfig, ViTConfig
+from vitviz.config import ModelConfig
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import Result, ResultError, read_result, told
 from vitviz.models import cited, tally
+from vitviz.models.abilities import abilities, as_cnn, as_vit
 from vitviz.models.presets import PRESETS
 from vitviz.windows import global_attention_cost, window_attention_cost
 from vitviz.words import percent, plain, plural
@@ -108,13 +109,13 @@ def comparison(everything: tuple[Entry, ...], known: Timings, grid: Result | Non
 
 def _bias(config: ModelConfig) -> str:
     side = config.image_size
-    if isinstance(config, CNNConfig):
-        first = 9 * config.in_chans * config.widths[0]
+    if abilities(config).receptive_field:
+        first = 9 * config.in_chans * as_cnn(config).widths[0]
         return f"its first {first:,} weights are the same at all {side**2:,} pixels; none tells where it is"
     weights, count = tally.parameters(config), tally.tokens(config, side)
     said = f"{weights[tally.POSITIONS]:,} learned numbers tell its {count} tokens where they are"
-    if isinstance(config, ViTConfig) and config.stem:
-        return f"{len(config.stem)} convolutions first; then {said}"
+    if abilities(config).stem:
+        return f"{len(as_vit(config).stem)} convolutions first; then {said}"
     return f"E is the same for every patch; {said}"
 
 
@@ -127,8 +128,8 @@ def _growth(config: ModelConfig) -> str:
 
 
 def _range(config: ModelConfig) -> str:
-    if isinstance(config, CNNConfig):
-        names, sides = cnn_layers(config)
+    if abilities(config).receptive_field:
+        names, sides = cnn_layers(as_cnn(config))
         enough = next((i for i, side in enumerate(sides) if side >= config.image_size), None)
         whole = f", {config.image_size} px first after block {enough}" if enough else ""
         return f"3 × 3 px after the first layer{whole}, {sides[-1]} px after all {len(names) - 1} blocks"
@@ -137,18 +138,12 @@ def _range(config: ModelConfig) -> str:
 
 
 def _drawn(config: ModelConfig) -> str:
-    if isinstance(config, CNNConfig):
-        return f"{config.widths[0]} filters of 3 × 3 px, and maps; no attention"
-    assert isinstance(config, ViTConfig)
-    maps = config.depth * config.num_heads
-    filters = (
-        "no E"
-        if config.stem
-        else f"{config.embed_dim} filters of {config.patch_size} × {config.patch_size} px"
-    )
-    return (
-        f"{maps} maps of attention a picture ({config.depth} layers of {config.num_heads} heads); {filters}"
-    )
+    if abilities(config).receptive_field:
+        return f"{as_cnn(config).widths[0]} filters of 3 × 3 px, and maps; no attention"
+    vit = as_vit(config)
+    maps, side = vit.depth * vit.num_heads, vit.patch_size
+    filters = f"{vit.embed_dim} filters of {side} × {side} px" if abilities(vit).embedding else "no E"
+    return f"{maps} maps of attention a picture ({vit.depth} layers of {vit.num_heads} heads); {filters}"
 
 
 def _of(everything: tuple[Entry, ...], key: str) -> Entry | None:

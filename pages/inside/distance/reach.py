@@ -13,8 +13,7 @@ from pages.inside.distance.head_distance import head_distance
 from pages.shell import nouns, page
 from pages.stores import cached
 from vitviz.analysis.reach import cnn_layers
-from vitviz.config import CNNConfig
-from vitviz.models.abilities import as_swin
+from vitviz.models.abilities import as_cnn, as_swin
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots.distance import HeadSeries, heads_view, reach_figure
 from vitviz.words import plural
@@ -35,7 +34,7 @@ def draw_cnn(model: LoadedModel) -> None:
     """How far each layer of a CNN reads, measured and by its kernels."""
     chosen = controls_of.read(model)
     page.untrained_note(model.trained_on)
-    config, seen = as_cnn(model), chosen.seen
+    config, seen = as_cnn(model.config), chosen.seen
     names, sides = cnn_layers(config)
     measured = distances.gradient_reach(model, names, seen)
     theory = "in theory: half the receptive field"
@@ -56,7 +55,7 @@ def draw_cnn(model: LoadedModel) -> None:
 def draw_cnn_beside(model: LoadedModel, mean_px: FloatArray, seen: Pictures) -> None:
     """The heads' mean by layer, and how far a CNN's layers read, on one axis."""
     cnn = cached.loaded(distances.a_cnn(model.preparation.in_chans))
-    names, sides = cnn_layers(as_cnn(cnn))
+    names, sides = cnn_layers(as_cnn(cnn.config))
     few = distances.Pictures(seen.source, min(seen.count, MOST_BY_GRADIENT), seen.image, seen.offset)
     measured = distances.gradient_reach(cnn, names, few)
     half = np.minimum(np.array(sides) / 2, cnn.preparation.image_size)
@@ -121,14 +120,3 @@ def draw_travel(model: LoadedModel, names: list[str], seen: Pictures) -> None:
         f"Gradients put the pixels that one token reads {measured[0]:.1f} px from it after layer 1 and"
         f" {measured[-1]:.1f} px after layer {len(names)}, over {plural(few.count, 'picture')}."
     )
-
-
-def as_cnn(model: LoadedModel) -> CNNConfig:
-    """The config of a model that has a `receptive_field`.
-
-    Raises:
-        TypeError: if it is no CNN's.
-    """
-    if not isinstance(model.config, CNNConfig):
-        raise TypeError(f"{model.title} must be a CNN, received a {type(model.config).__name__}")
-    return model.config

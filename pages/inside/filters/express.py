@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 
 from pages.inside.filters import choosing, sources
@@ -12,8 +10,8 @@ from pages.shell import nouns, page, stand_in
 from pages.stores import cached
 from vitviz.analysis import filters
 from vitviz.analysis.filters import FloatArray, Rebuilding
-from vitviz.config import Preparation, SwinConfig, ViTConfig
-from vitviz.models.abilities import abilities
+from vitviz.config import Preparation
+from vitviz.models.abilities import abilities, as_cut
 from vitviz.plots import filters as plots
 
 MOST = 96  # components at most: more would make the message larger than the picture deserves
@@ -34,11 +32,11 @@ def draw() -> None:
     choice = nouns.choice()
     config = choice.config
     able = abilities(config)
-    if not able.embedding or not isinstance(config, ViTConfig | SwinConfig):
+    if not able.embedding:
         stand_in.offer(able.embedding.why_not, "express.instead", icon=":material/grid_off:")
         return
     shown = choosing.instead()
-    choice, config = shown.choice, cast(ViTConfig | SwinConfig, shown.choice.config)
+    choice, config = shown.choice, as_cut(shown.choice.config)
     page.untrained_note(choice.trained_on)
     now = nouns.current()
     prepared = cached.prepared(shown.image, choice.preparation, now.offset)

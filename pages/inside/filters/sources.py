@@ -43,7 +43,7 @@ def parameter_name(config: ModelConfig) -> str:
     """The name of the first map's weight, of a model that has `abilities.filters`."""
     if abilities(config).embedding:
         return "patch_embed.proj.weight"
-    return "patch_embed.stem.0.weight" if isinstance(config, ViTConfig) else "stem.0.weight"
+    return "patch_embed.stem.0.weight" if abilities(config).stem else "stem.0.weight"
 
 
 def of(choice: ModelChoice, step: int | None) -> Filters:

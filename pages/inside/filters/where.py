@@ -12,7 +12,6 @@ from pages.inside.filters.tiles_view import tiles as tiles_view
 from pages.shell import controls, nouns, page
 from pages.stores import cached
 from vitviz.analysis import filters
-from vitviz.config import SwinConfig, ViTConfig
 from vitviz.lessons import of_weights
 from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import abilities
@@ -51,10 +50,10 @@ def draw() -> None:
         page.listing("\n".join(tree(counts, sources.parameter_name(config))), "Parameters", 520)
     with right:
         able = abilities(config)
-        if not able.embedding or not isinstance(config, ViTConfig | SwinConfig):
+        if not able.embedding:
             st.info(able.embedding.why_not, icon=":material/grid_off:")
         else:
-            _by_hand(loaded, config, shown)
+            _by_hand(loaded, shown)
     page.drawers(
         "filters.where",
         math=MATHEMATICS,
@@ -87,7 +86,7 @@ def tree(shapes: dict[str, tuple[int, ...]], first_map: str) -> list[str]:
     return lines
 
 
-def _by_hand(loaded: LoadedModel, config: ViTConfig | SwinConfig, shown: choosing.Instead) -> None:
+def _by_hand(loaded: LoadedModel, shown: choosing.Instead) -> None:
     choice = shown.choice
     weights = sources.of(choice, shown.step).now
     dim, channels, patch_px, _ = weights.shape
@@ -112,7 +111,7 @@ def _by_hand(loaded: LoadedModel, config: ViTConfig | SwinConfig, shown: choosin
     maps = np.stack([found.patch, found.weight, found.products])[None]
     sheet = plots.Sheet("Patch, filter, their products", f"patch {index}, column {column}", maps)
     tiles_view(plots.tiles([sheet], 3, word="picture"), key="filters.by_hand")
-    page.caption(_sum_text(found, index, column, by_model, isinstance(config, SwinConfig)))
+    page.caption(_sum_text(found, index, column, by_model, choice.config.kind == "swin"))
 
 
 def _sum_text(found: filters.Answer, index: int, column: int, by_model: float, normed: bool) -> str:

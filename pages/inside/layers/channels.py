@@ -19,10 +19,9 @@ from pages.views.said import events_of, whole
 from vitviz.analysis import channels as analysis
 from vitviz.analysis import kernel_fields as reach
 from vitviz.analysis.channels import Peaks
-from vitviz.config import CNNConfig
 from vitviz.data.preparation import prepare
 from vitviz.lessons.kinds import Drag, Measured
-from vitviz.models.abilities import abilities
+from vitviz.models.abilities import abilities, as_cnn
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots import channels as plots
 from vitviz.probe.layers import stream
@@ -99,9 +98,8 @@ def draw(one: Side) -> None:
 def choose(one: Side) -> Side:
     """The sidebar's model where it is a CNN, else the CNN nearest to it, until somebody chooses another."""
     models = {k: choice for k, choice in nouns.models().items() if abilities(choice.config).receptive_field}
-    models = {key: choice for key, choice in models.items() if isinstance(choice.config, CNNConfig)}
     own = one.now.choice.key
-    default = own if own in models else stand_in.nearest(lambda c: isinstance(c, CNNConfig)).key
+    default = own if own in models else stand_in.nearest(lambda c: bool(abilities(c).receptive_field)).key
     controls.follow_default(Choice.key("cnn"), default)
     key = controls.select(
         Choice.key("cnn"), "CNN", list(models), default, format_func=lambda name: models[name].title
@@ -111,8 +109,7 @@ def choose(one: Side) -> Side:
 
 def ends(cnn: Side) -> list[Place]:
     """The stem and the last block of every stage that has one."""
-    config = cnn.now.model.config
-    assert isinstance(config, CNNConfig)
+    config = as_cnn(cnn.now.model.config)
     fields, places, index = reach.fields(config), [Place(0, "Stem", reach.fields(config)[0])], 0
     for stage, count in enumerate(config.blocks):
         index += count

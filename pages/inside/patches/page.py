@@ -10,8 +10,7 @@ from pages.inside.patches import cut as cutting
 from pages.inside.patches import puzzle, sequence, sizes, stage, ways
 from pages.inside.patches.cut import Cut
 from pages.shell import controls, nouns, page, registry, stand_in
-from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models.abilities import abilities
+from vitviz.models.abilities import abilities, as_cut
 
 VIEWS = {
     "stage": "From patch to token",
@@ -31,10 +30,11 @@ class Choice(controls.Chosen, page="patches"):
 def draw() -> None:
     """Reads the controls, runs the model, and draws the chosen section."""
     choice = nouns.choice()
-    config, able = choice.config, abilities(choice.config)
-    if not able.embedding or not isinstance(config, ViTConfig | SwinConfig):
-        stand_in.offer(able.embedding.why_not, "patches.instead", icon=":material/grid_off:")
+    able = abilities(choice.config).embedding
+    if not able:
+        stand_in.offer(able.why_not, "patches.instead", icon=":material/grid_off:")
         return
+    config = as_cut(choice.config)
     options = sizes.options(config)
     if not options:
         side = config.image_size // config.patch_size

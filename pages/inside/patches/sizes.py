@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.shell import controls
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.patches import PatchSize, patch_sizes
-from vitviz.config import ModelConfig, SwinConfig, ViTConfig
+from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.abilities import abilities
 from vitviz.words import plain
 
@@ -30,10 +30,8 @@ class Choice(controls.Chosen, page="patches"):
     patch_px: int
 
 
-def options(config: ModelConfig) -> Options:
-    """Patch sizes by image size, where at least one can be shown; empty for a model without patches."""
-    if not isinstance(config, ViTConfig | SwinConfig):
-        return {}
+def options(config: ViTConfig | SwinConfig) -> Options:
+    """Patch sizes by image size, where at least one can be shown."""
     images, candidates = {config.image_size}, {config.patch_size}
     if abilities(config).any_size:
         images, candidates = {*IMAGE_SIZES, *images}, {*PATCH_SIZES, *candidates}

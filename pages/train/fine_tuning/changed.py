@@ -13,10 +13,9 @@ from pages.train.fine_tuning import on_stage, results
 from pages.views.maps import maps
 from vitviz.analysis.fine_tuning import describe_moved, moved, shared_mass
 from vitviz.checkpoints import load_checkpoint, open_model
-from vitviz.config import ViTConfig
 from vitviz.data.dataset import DatasetError
 from vitviz.data.preparation import prepare, seen_crop
-from vitviz.models.abilities import abilities
+from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots.attention import maps_view
 from vitviz.plots.fine_tuning import moved_figure
@@ -106,9 +105,10 @@ def _draw_attention(run: Run, seed: int, index: int) -> None:
     tuned, scratch = (results.of_seed(run, name, seed) for name in (TUNED, SCRATCH))
     config = tuned.config()
     able = abilities(config.model).heads_over_all
-    if not able or not isinstance(config.model, ViTConfig):
+    if not able:
         page.caption(plain(able.why_not))
         return
+    vit = as_vit(config.model)
     try:
         data = cached.dataset(config.train.dataset)
     except DatasetError as error:
@@ -124,9 +124,9 @@ def _draw_attention(run: Run, seed: int, index: int) -> None:
         *(f"says {_answer(opened[title], prepared.input[None])}" for title in ("After", "From scratch")),
     ]
     ground = seen_crop(np.ascontiguousarray(image), config.preparation)
-    view = maps_view(ground, np.stack(list(found.values())), list(found), config.model.grid, notes=answers)
+    view = maps_view(ground, np.stack(list(found.values())), list(found), vit.grid, notes=answers)
     maps(view, key="fine_tuning.attention")
-    page.caption(_said(found, data.classes[int(data.labels_of("test")[index])], config.model.depth))
+    page.caption(_said(found, data.classes[int(data.labels_of("test")[index])], vit.depth))
     for name, member in (("Fine-tuned", tuned), ("From scratch", scratch)):
         nouns.link_to(
             "attention",

@@ -10,11 +10,11 @@ from pages.shell import controls, nouns, page
 from pages.stores import cached, own_sets, own_weights, published, visit
 from pages.stores.choice import ModelChoice
 from pages.train.fine_tuning import few_pictures
-from vitviz.config import CNNConfig, SwinConfig, ViTConfig
 from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import DATASETS, available_datasets, validation_split
 from vitviz.data.images import some_in_colour
 from vitviz.data.own import is_own
+from vitviz.models.abilities import abilities
 from vitviz.models.transfer import fitted
 from vitviz.training.fine_tuning import Body, Method, Task
 from vitviz.training.limits import MAX_PARAMETERS, parameters
@@ -80,7 +80,7 @@ def sources() -> dict[str, ModelChoice]:
         key: choice
         for key, choice in nouns.models().items()
         if choice.trained_on is not None
-        and isinstance(choice.config, ViTConfig | SwinConfig | CNNConfig)
+        and abilities(choice.config).new_head
         and parameters(choice.config) <= MAX_PARAMETERS
     }
 
@@ -216,11 +216,7 @@ def _body(source: ModelChoice) -> tuple[Body, int]:
         format_func=BODIES.__getitem__,
         help="Head alone: the body is frozen and gives features, on which the new head is a logistic regression.",
     )
-    only = (
-        None
-        if isinstance(source.config, ViTConfig)
-        else "Disabled: only a ViT's positions can be resized here."
-    )
+    only = abilities(source.config).larger_pictures.why_not or None
     larger = controls.segmented(
         How.key("larger"), "Resolution", (1, 2), format_func=lambda times: f"× {times}", why_not=only
     )

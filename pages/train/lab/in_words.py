@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from pages.stores import runs
 from pages.train.lab import fields, numbers, settings, watch
-from pages.train.lab.model_form import FAMILIES, family_of
-from vitviz.config import CNNConfig, ViTConfig
-from vitviz.models.abilities import abilities, as_swin, as_vit
+from pages.train.lab.model_form import FAMILIES
+from vitviz.config import ViTConfig
+from vitviz.models.abilities import abilities, as_cnn, as_swin, as_vit
 from vitviz.training import lineup
 from vitviz.words import percent, plain, plural
 
@@ -74,24 +74,25 @@ def _until(train: TrainConfig) -> str:
 
 def model_words(config: ModelConfig) -> str:
     """A model in a few words."""
-    if isinstance(config, CNNConfig):
-        kind = "plain" if config.pooled else "residual"
-        return f"CNN: {_listed(config.blocks)} {kind} blocks of {_listed(config.widths)} channels"
     able = abilities(config)
+    if able.receptive_field:
+        cnn = as_cnn(config)
+        kind = "plain" if cnn.pooled else "residual"
+        return f"CNN: {_listed(cnn.blocks)} {kind} blocks of {_listed(cnn.widths)} channels"
     if able.heads_over_all:
         return _vit_words(as_vit(config))
     if able.windows:
         swin = as_swin(config)
         windows = f"windows of {swin.window_size} × {swin.window_size} tokens"
         return f"Swin: {windows}, {_listed(swin.depths)} layers, width {swin.embed_dim}"
-    return FAMILIES[family_of(config)]
+    return FAMILIES[config.family]
 
 
 def _vit_words(config: ViTConfig) -> str:
     rows, cols = config.grid
     patches = f"{rows} × {cols} {'patch' if rows * cols == 1 else 'patches'} of {config.patch_size} px"
     layers = f"{plural(config.depth, 'layer')} of {plural(config.num_heads, 'head')}"
-    name = {"vit": "ViT", "deit": "DeiT", "hybrid": "Hybrid"}[family_of(config)]
+    name = {"vit": "ViT", "deit": "DeiT", "hybrid": "Hybrid"}[config.family]
     return f"{name}: {patches}, width {config.embed_dim}, {layers}"
 
 

@@ -101,7 +101,7 @@ def _draw_models(entries: tuple[Entry, ...]) -> None:
             help=f"{len(epochs)} families, {min(epochs):g} to {max(epochs):g} epochs each; all else is their recipes'.",
         )
     for place, entry in enumerate(entries):
-        family = model_form.KINDS[model_form.family_of(entry.model)]
+        family = model_form.KINDS[entry.model.family]
         words = ", ".join(filter(None, (family, _changes(entry))))
         st.button(
             plain(entry.title),
@@ -176,7 +176,7 @@ def _add(form: RunConfig, title: str) -> None:
 
 def suggestion(entries: tuple[Entry, ...], form: RunConfig) -> str:
     """A short name that no other model has: its family, and where that is taken what sets it apart."""
-    family = model_form.KINDS[model_form.family_of(form.model)].partition(":")[0]
+    family = model_form.KINDS[form.model.family].partition(":")[0]
     rest = _changes(Entry(str(form.preset), "", form.model, form.train))
     taken = {entry.title for entry in entries}
     title = family if family not in taken or not rest else f"{family} {rest}"

@@ -181,16 +181,9 @@ _FIELDS = {
 }
 
 
-def family_of(model: ModelConfig) -> str:
-    """Which family of the form a config belongs to."""
-    if isinstance(model, ViTConfig):
-        return "deit" if model.distilled else "hybrid" if model.stem else "vit"
-    return model.kind
-
-
 def base(family: str, model: ModelConfig) -> ModelConfig:
     """Where a family's controls begin: the recipe's model where it is of that family, else a small one."""
-    if family_of(model) == family:
+    if model.family == family:
         return model
     start = model if isinstance(model, ViTConfig) else VIT_DIGITS
     plain = replace(start, distilled=False, stem=())
@@ -224,7 +217,7 @@ def draw_model(recipe: ModelConfig) -> tuple[str, dict[str, Any]]:
         Family.key("family"),
         "Model family",
         list(FAMILIES),
-        family_of(recipe),
+        recipe.family,
         format_func=lambda name: FAMILIES[name],
         help="A lens that has no meaning for a family says so where its picture would be.",
     )

@@ -97,7 +97,7 @@ def fill(model: ModelConfig, train: TrainConfig, recipe: str | None = None) -> N
     if recipe in TRAINING_PRESETS:
         Recipe.change(recipe=recipe)
         st.session_state[LOADED] = recipe
-    for key, value in _starts(model, train, model_form.family_of(model)).items():
+    for key, value in _starts(model, train, model.family).items():
         controls.set_value(key, value)
 
 
@@ -107,7 +107,7 @@ def _starts(model: ModelConfig, train: TrainConfig, family: str) -> dict[str, An
         Recipe.key("dataset"): train.dataset,
         Recipe.key("unit"): "seconds" if train.epochs is None else "epochs",
         Recipe.key("length"): float(train.epochs or train.seconds or 1.0),
-        Family.key("family"): model_form.family_of(model),
+        Family.key("family"): model.family,
         Recipe.key("embedding_learns"): train.frozen != EMBEDDING,
     }
     for field in (*fields.DATA, *fields.OPTIMISER, *fields.PICTURES):
@@ -138,7 +138,7 @@ def _complete_link() -> None:
     incoming = st.session_state.setdefault(state.INCOMING, {})
     family = said.get(Family.key("family"), "")
     if family not in model_form.FAMILIES:
-        family = model_form.family_of(preset.model)
+        family = preset.model.family
     for key, value in _starts(preset.model, preset.train, family).items():
         incoming.setdefault(key, said.get(key, controls.encode(value)))
 
@@ -233,7 +233,7 @@ def _teacher(preset: TrainingPreset, family: str, preparation: Preparation, data
     train = preset.train
     if family == "deit":
         return model_form.draw_teacher(preparation, dataset, train)
-    return {} if family == model_form.family_of(preset.model) else {"distill_from": None}
+    return {} if family == preset.model.family else {"distill_from": None}
 
 
 def _frozen(preset: TrainingPreset, family: str) -> tuple[str, ...]:
