@@ -77,7 +77,7 @@ function head(ctx, x, y) {
 }
 
 /** Under E and under the positions: the first channels of the followed token, and whose they are. */
-function drawStrips(ctx, { model, plan, offsets, stripPin: pin, colors, ahead }) {
+function drawStrips(ctx, { model, plan, offsets, stripPin: pin, colors, ahead, width }) {
   if (model.header.prefix.includes(pin)) return;
   const name = model.shortName(pin);
   const shown = {
@@ -94,7 +94,7 @@ function drawStrips(ctx, { model, plan, offsets, stripPin: pin, colors, ahead })
     ctx.textAlign = 'left';
     ctx.textBaseline = 'top';
     ctx.fillStyle = colors.muted;
-    ctx.fillText(words, x, y + offsets[box.band] + h + 4);
+    ctx.fillText(words, Math.min(x, width - ctx.measureText(words).width), y + offsets[box.band] + h + 4);
   }
 }
 

@@ -276,21 +276,28 @@ function frameRow(ctx, w, y, h, colors) {
   ctx.strokeRect(1, y - 1, w - 2, h + 2);
 }
 
+const PERCENT = 58; // what a probability takes at a line's end
+const LEAST_BAR = 24;
+
 /** A class a line: its name, its probability as a bar; `share` of the bars' length while they rise. */
 function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
   const { names, truth } = model.header.classes;
   const probabilities = model.arrays.probabilities.data;
   const step = h / names.length;
-  const name = Math.min(w * 0.42, 124);
-  const track = w - name - 58;
+  const font = (weight) => `${weight} ${Math.min(13, step * 0.84)}px ${colors.font}`;
+  const marked = names.map((text, i) => (i === truth ? `${text} ✓` : text));
+  ctx.font = font(600);
+  const longest = Math.max(...marked.map((text) => ctx.measureText(text).width));
+  const name = Math.min(longest + 10, w - PERCENT - LEAST_BAR);
+  const track = w - name - PERCENT;
   ctx.textBaseline = 'middle';
-  names.forEach((text, i) => {
+  marked.forEach((text, i) => {
     const y = i * step + step / 2;
     const best = i === model.top && share > 0;
-    ctx.font = `${best ? 600 : 400} ${Math.min(13, step * 0.84)}px ${colors.font}`;
+    ctx.font = font(best ? 600 : 400);
     ctx.fillStyle = best ? colors.ink : colors.muted;
     ctx.textAlign = 'left';
-    ctx.fillText(short(ctx, i === truth ? `${text} ✓` : text, name - 6), 0, y);
+    ctx.fillText(short(ctx, text, name - 6), 0, y);
     const tall = Math.min(12, step * 0.6);
     ctx.fillStyle = colors.panel;
     ctx.fillRect(name, y - tall / 2, track, tall);
