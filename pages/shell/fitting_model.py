@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -54,13 +54,30 @@ def came(image: str) -> None:
         return
     now, kept = nouns.current(), st.session_state[state.KEPT]
     layers = tuple((entry.layer, kept.get(entry.layer)) for entry in registry.PAGES if entry.layer)
+    _take(target, Former(model.key, now.step, now.pin, layers, target.key))
+    kept["pin"] = Pin(None, "cls") if abilities(target.config).cls_readout else Pin()
+
+
+def go_on(target: ModelChoice) -> bool:
+    """A page has nothing to show of a model that the app chose for a photo: goes on to one of which it has.
+
+    Returns:
+        Whether it does, with the next run; a model that the visitor chose is kept.
+    """
+    former: Former | None = st.session_state.get(state.FORMER)
+    if former is None or former.shown != nouns.current().model or not nouns.nobody_chose():
+        return False
+    _take(target, replace(former, shown=target.key))
+    return True
+
+
+def _take(target: ModelChoice, former: Former) -> None:
+    """Shows a model, at its last step and layer, that nobody chose by hand; `former` leads back."""
     nouns.set_model(target.key)
     st.session_state[state.BY_HAND] = False
-    st.session_state[state.FORMER] = Former(model.key, now.step, now.pin, layers, target.key)
-    able = abilities(target.config)
-    kept["pin"] = Pin(None, "cls") if able.cls_readout else Pin()
-    if able.blocks:
-        for key, _ in layers:
+    st.session_state[state.FORMER] = former
+    if abilities(target.config).blocks:
+        for key, _ in former.layers:
             controls.set_value(key, as_vit(target.config).depth)
 
 

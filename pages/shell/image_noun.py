@@ -164,12 +164,17 @@ def seen(size: tuple[int, int], kept: tuple[int, ...], prepared: Prepared, redra
         redrawn: as a digit is, whole.
     """
     side = prepared.shown.shape[0]
-    has = f"{size[1]:,} × {size[0]:,} px"
+    has, read = _px(size[1], size[0]), _px(side, side)
     if redrawn:
-        return f"{has}, redrawn as a digit of {side} × {side} px"
+        return f"{has}, redrawn as a digit of {read}"
     if prepared.box[2] < max(kept) - 0.5:
-        return f"{has}; the model sees the bright square at {side} × {side} px"
-    return f"{has}, seen whole" + ("" if tuple(size) == (side, side) else f" at {side} × {side} px")
+        return f"{has}; the model sees the bright square at {read}"
+    return f"{has}, seen whole" + ("" if tuple(size) == (side, side) else f" at {read}")
+
+
+def _px(width: int, height: int) -> str:
+    """'32 × 32 px', on one line."""
+    return f"{width:,} × {height:,} px".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _crop(picture: np.ndarray, model: ModelChoice) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.shell import controls, nouns, state
+from pages.shell import controls, fitting_model, nouns, state
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.config import ModelConfig
@@ -44,7 +44,8 @@ def nearest(fits: Callable[[ModelConfig], bool]) -> ModelChoice:
 def offer(
     reason: str, key: str, fits: Callable[[ModelConfig], bool] = plain_vit, icon: str = ":material/block:"
 ) -> None:
-    """Says why the sidebar's model has nothing to show here, and offers the nearest one that has.
+    """Says why the sidebar's model has nothing to show here, and offers the nearest one that has; of a model that the
+    app chose for a photo it goes on to that one.
 
     Args:
         reason: one or two sentences.
@@ -52,8 +53,10 @@ def offer(
         fits: which models have what this page shows.
         icon: of the note.
     """
-    st.info(reason, icon=icon)
     choice = nearest(fits)
+    if fitting_model.go_on(choice):
+        st.rerun()
+    st.info(reason, icon=icon)
     if st.button(f"Show {choice.shown} instead", key=key):
         choose(choice)
         st.rerun()  # all of the page, also from within a fragment: the sidebar changes too

@@ -106,6 +106,26 @@ def test_a_photo_takes_a_grey_model_that_nobody_chose_to_the_best_of_photos(open
     assert button(app, "nouns.fitting").label.replace(FOREIGN, "") == "Show CIFAR\\-10 hybrid instead"
 
 
+def test_a_page_that_has_nothing_of_the_model_goes_on_to_one_that_has_by_the_same_way_back(
+    open_app: OpenApp,
+) -> None:
+    app = upload(open_app(ATTENTION), png())
+    assert app.query_params["model"] == HYBRID
+    app.switch_page(registry.BY_SLUG["patches"].path).run()
+    assert not app.exception
+    assert app.query_params["model"] == VIT and app.query_params["image"].startswith("upload:")
+    assert "CIFAR\\-10 vit is shown instead" in sentences(app)
+    button(app, "nouns.undo").click().run()
+    assert app.query_params["model"] == GREY
+
+
+def test_a_hybrid_that_was_chosen_by_hand_is_kept_where_a_page_has_nothing_of_it(open_app: OpenApp) -> None:
+    app = upload(open_app(ATTENTION, model=HYBRID), png())
+    app.switch_page(registry.BY_SLUG["patches"].path).run()
+    assert app.query_params["model"] == HYBRID
+    assert any(one.key == "patches.instead" for one in app.main.button)
+
+
 def test_a_sample_in_colour_does_the_same_and_cls_asks_where_it_is_read_out(
     open_app: OpenApp, checkpoints: Path
 ) -> None:
@@ -195,10 +215,10 @@ def test_the_size_named_is_the_upload_s_own(open_app: OpenApp) -> None:
     app = upload(open_app(model=HYBRID), png(size=(4000, 3000)))
     assert uploads.STORE.get(app.query_params["image"].removeprefix("upload:")).shape == (1536, 2048, 3)
     said = " ".join(caption.value for caption in app.sidebar.caption)
-    assert "4,000 × 3,000 px; the model sees the bright square at 32 × 32 px" in said
+    assert "4,000 × 3,000 px; the model sees the bright square at 32 × 32 px" in said.replace("\xa0", " ")
     app = upload(app, png(size=(300, 300)))
     said = " ".join(caption.value for caption in app.sidebar.caption)
-    assert "300 × 300 px, seen whole at 32 × 32 px" in said
+    assert "300\xa0×\xa0300\xa0px, seen whole at 32\xa0×\xa032\xa0px" in said
 
 
 @pytest.mark.parametrize(
