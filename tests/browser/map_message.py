@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from playwright.sync_api import Browser, Page, expect
 
 from pages.views.register import address
 from tests.browser.conftest import ROOT
@@ -17,6 +18,16 @@ GRID, PREFIX, CHANNELS, LAYERS = [4, 4], ["cls"], 8, 3
 TOKENS = len(PREFIX) + GRID[0] * GRID[1]
 FILES = ("map", "map", "map_panel")  # as pages/start/map.py registers them
 BESIDE = str(ROOT / "pages" / "start" / "page.py")
+MOUNT = """async ([map, parts]) => {
+  const mount = (await import('/pages/views/base.js')).default, at = (id) => document.querySelector(id);
+  window.told = [];
+  window.answer = (part) => mount({ parentElement: at('#part'), data: new Uint8Array(parts[part]) });
+  window.show = (bytes) => mount({
+    parentElement: at('#map'), data: new Uint8Array(bytes), setTriggerValue: (name, value) => told.push([name, value]),
+  });
+  answer('');
+  show(map);
+}"""
 
 
 def part(id_: str, kind: str, title: str, shape: list[int], **more: Any) -> dict[str, Any]:
@@ -153,3 +164,20 @@ def answer(name: str) -> list[int]:
     }
     values = np.arange(24, dtype=np.float32).reshape(3, 8)
     return list(address(BESIDE, "map_part") + pack(said, s0=values, t0=values[:2].T.copy()))
+
+
+def open_map(browser: Browser, site: str, width: int = 1000, calm: bool = False) -> Page:
+    """A page with the map, which the caller closes; `told` are its events, `answer(part)` the server's answers."""
+    page = browser.new_page(
+        viewport={"width": width, "height": 900}, reduced_motion="reduce" if calm else "no-preference"
+    )
+    page.route(
+        f"{site}/",
+        lambda route: route.fulfill(
+            body="<body style='margin: 0'><div id=map></div><div id=part></div>", content_type="text/html"
+        ),
+    )
+    page.goto(f"{site}/")
+    page.evaluate(MOUNT, [message(), {name: answer(name) for name in ("", "block.2", "embed")}])
+    expect(page.locator(".vv[data-component=map][data-ready=true][data-photo]")).to_be_visible()
+    return page

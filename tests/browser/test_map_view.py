@@ -12,20 +12,10 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from pages.views.register import address
-from tests.browser.map_message import BESIDE, FILES, LAYERS, TOKENS, answer, arrays, message, parts
+from tests.browser.map_message import BESIDE, FILES, LAYERS, TOKENS, arrays, message, open_map, parts
 from vitviz.words import percent
 
 pytestmark = pytest.mark.browser
-MOUNT = """async ([map, parts]) => {
-  const mount = (await import('/pages/views/base.js')).default, at = (id) => document.querySelector(id);
-  window.told = [];
-  window.answer = (part) => mount({ parentElement: at('#part'), data: new Uint8Array(parts[part]) });
-  window.show = (bytes) => mount({
-    parentElement: at('#map'), data: new Uint8Array(bytes), setTriggerValue: (name, value) => told.push([name, value]),
-  });
-  answer('');
-  show(map);
-}"""
 IMPORT = """async (names) => {
   window.map = {};
   for (const name of names) map[name] = await import(`/pages/start/map_${name}.js`);
@@ -44,20 +34,6 @@ TILES = """(kind) =>
   [...document.querySelectorAll(`[data-part^="${kind}."] canvas`)].map((tile) => tile.toDataURL())"""
 
 
-# Notes what is written on canvases from now on, and by how many px it leaves its canvas.
-WRITING = """() => {
-  const write = CanvasRenderingContext2D.prototype.fillText;
-  window.written = [];
-  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-    const { a, e } = this.getTransform();
-    const share = { left: 0, start: 0, center: 0.5, right: 1, end: 1 }[this.textAlign];
-    const wide = this.measureText(text).width * a, left = x * a + e - share * wide;
-    window.written.push([text, Math.max(0, -left, left + wide - this.canvas.width) / a]);
-    write.call(this, text, x, y);
-  };
-}"""
-
-
 Opened = Callable[..., Page]
 
 
@@ -68,21 +44,9 @@ def opened(browser: Browser, site: str) -> Iterator[Opened]:
     problems: list[str] = []
 
     def make(width: int = 1000, calm: bool = False) -> Page:
-        page = browser.new_page(
-            viewport={"width": width, "height": 900}, reduced_motion="reduce" if calm else "no-preference"
-        )
+        page = open_map(browser, site, width, calm)
         pages.append(page)
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.route(
-            f"{site}/",
-            lambda route: route.fulfill(
-                body="<body style='margin: 0'><div id=map></div><div id=part></div>", content_type="text/html"
-            ),
-        )
-        page.goto(f"{site}/")
-        known = {name: answer(name) for name in ("", "block.2", "embed")}
-        page.evaluate(MOUNT, [message(), known])
-        expect(page.locator(".vv[data-component=map][data-ready=true][data-photo]")).to_be_visible()
         return page
 
     yield make
@@ -122,19 +86,6 @@ def test_every_part_stands_on_the_screen_and_nothing_leaves_its_width(opened: Op
         assert [box[2] for box in boxes] == sorted(box[2] for box in boxes)
     else:
         assert [box[0] for box in boxes[:5]] == sorted(box[0] for box in boxes[:5])
-
-
-@pytest.mark.parametrize("width", [1000, 640, 390])
-def test_what_is_written_is_whole(opened: Opened, width: int) -> None:
-    page = opened(width)
-    names = ["automobile", "airplane", "ship"]
-    page.evaluate(WRITING)
-    classes = {"names": names, "index": [0, 1, 2], "truth": 0}
-    page.evaluate("(bytes) => show(bytes)", message(classes=classes, pin="0.875,0.625"))
-    page.wait_for_function("() => written.length > 3")
-    written = page.evaluate("written")
-    assert {"automobile ✓", "airplane", "ship"} <= {text for text, _ in written}
-    assert [text for text, beyond in written if beyond > 1 or "…" in text] == []
 
 
 def test_every_tile_has_a_picture(opened: Opened) -> None:
