@@ -128,7 +128,7 @@ def test_lines_over_time_are_means_at_equal_updates_and_their_crossing_is_told()
     lines = mean_lines(rows, NAMES)
     np.testing.assert_allclose(lines["cnn"][1], [[2.0, 12.0], [0.3, 0.8]])
     # CNN rises by 0.05 a second, ViT by 0.01: they meet 0.2 / 0.04 = 5 s after the start at 2 s.
-    assert crossings(lines) == "After equal seconds ViT leads from 2 s on; then CNN from 7 s."
+    assert crossings(lines) == "After equal seconds ViT leads from 2.0 s on; then CNN from 7.0 s."
 
 
 def test_a_gain_is_of_one_seed_in_both_halves() -> None:

@@ -14,6 +14,8 @@ from vitviz.words import gained, listed, percent, plural
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
+LONG_S = 30  # from so many seconds on whole ones are said
+MOST_CHANGES = 4  # of the lead that are said
 Lines = Mapping[str, tuple[str, FloatArray]]  # by model its title and (2, n): core-seconds and accuracy
 
 
@@ -296,11 +298,13 @@ def crossings(lines: Lines) -> str:
     titles = [title for title, _ in lines.values()]
     order = heights.argmax(axis=0)
     changes = np.flatnonzero(np.diff(order)) + 1
-    first = f"After equal seconds {titles[order[0]]} leads from {start:.0f} s on"
+    places = 0 if end >= LONG_S else 1  # of a short race: several lines may cross within one second
+    first = f"After equal seconds {titles[order[0]]} leads from {start:.{places}f} s on"
     if not len(changes):
-        return f"{first}, up to the last that all have, {end:.0f} s: no line crosses the first."
-    told = [f"{titles[order[at]]} from {moments[at]:.0f} s" for at in changes[:4]]
-    return f"{first}; then {', '.join(told)}."
+        return f"{first}, up to the last that all have, {end:.{places}f} s: no line crosses the first."
+    told = [f"{titles[order[at]]} from {moments[at]:.{places}f} s" for at in changes[:MOST_CHANGES]]
+    more = ", and so on" if len(changes) > MOST_CHANGES else ""
+    return f"{first}; then {', '.join(told)}{more}."
 
 
 def gains(rows: Sequence[Row], titles: Mapping[str, str]) -> list[Curve]:

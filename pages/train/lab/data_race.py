@@ -32,29 +32,25 @@ def _choose() -> DataRace:
     from vitviz.data.datasets import DATASETS, available_datasets
 
     here = tuple(name for name in GRIDS if name in available_datasets())
-    columns = st.columns([2.2, 2.6, 2, 2.2, 3.4], vertical_alignment="bottom")
-    with columns[0]:
+    with page.row():
         dataset = controls.segmented(
             DataRace.key("data_race"), "Data set", here, format_func=lambda name: DATASETS[name].title
         )
-    with columns[1]:
-        pictures = controls.select_slider(
-            DataRace.key("race_pictures"),
-            "Training pictures",
-            GRIDS[dataset].sizes,
-            GRIDS[dataset].sizes[1],
-            format_func=lambda size: f"{size:,}",
-        )
-    with columns[2]:
+        with st.container(width=216):
+            pictures = controls.select_slider(
+                DataRace.key("race_pictures"),
+                "Training pictures",
+                GRIDS[dataset].sizes,
+                GRIDS[dataset].sizes[1],
+                format_func=lambda size: f"{size:,}",
+            )
         augmented = controls.toggle(DataRace.key("race_augmented"), "Augmented", True)
-    with columns[3]:
         words = "All four start from it and see the same pictures in the same order."
         seed = controls.segmented(DataRace.key("race_draw"), "Seed", SEEDS, help=words)
-    with columns[4]:
-        page.caption(
-            f"Four models, one recipe, {GRIDS[dataset].updates:,} updates each, trained in turn: what the stored points"
-            " of 'How much data?' were trained with."
-        )
+    page.caption(
+        f"Four models, one recipe, {GRIDS[dataset].updates:,} updates each, trained in turn: what the stored points of"
+        " 'How much data?' were trained with."
+    )
     return DataRace(dataset, pictures, augmented, seed)
 
 
