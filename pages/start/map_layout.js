@@ -130,7 +130,7 @@ function outroBeside(parts, x, width, core, classes) {
   }
   const tall = clamp(core.height - 14 - top, READ + classes * 17, READ + classes * 25);
   core.height = Math.max(core.height, top + tall + 14);
-  const part = Math.round(room * 0.4);
+  const part = Math.round(room * 0.36);
   at('head', { x: right, y: top, w: part - 12, h: tall });
   at('classes', { x: right + part, y: top + READ, w: room - part, h: tall - READ });
   boxes.classes.y = top - TITLE;

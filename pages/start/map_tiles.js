@@ -276,19 +276,23 @@ function frameRow(ctx, w, y, h, colors) {
   ctx.strokeRect(1, y - 1, w - 2, h + 2);
 }
 
-const PERCENT = 58; // what a probability takes at a line's end
-const LEAST_BAR = 24;
+const PERCENT = 50; // what a probability takes at a line's end
+const LEAST_BAR = 12;
+const SMALLEST = 10; // px of type
 
 /** A class a line: its name, its probability as a bar; `share` of the bars' length while they rise. */
 function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
   const { names, truth } = model.header.classes;
   const probabilities = model.arrays.probabilities.data;
   const step = h / names.length;
-  const font = (weight) => `${weight} ${Math.min(13, step * 0.84)}px ${colors.font}`;
   const marked = names.map((text, i) => (i === truth ? `${text} ✓` : text));
-  ctx.font = font(600);
-  const longest = Math.max(...marked.map((text) => ctx.measureText(text).width));
-  const name = Math.min(longest + 10, w - PERCENT - LEAST_BAR);
+  const most = w - PERCENT - LEAST_BAR;
+  const usual = Math.min(13, step * 0.84);
+  ctx.font = `600 ${usual}px ${colors.font}`;
+  const longest = Math.max(...marked.map((text) => ctx.measureText(text).width)) + 10;
+  const size = Math.min(usual, Math.max(SMALLEST, (usual * most) / longest)); // names that fit are better than large ones
+  const font = (weight) => `${weight} ${size}px ${colors.font}`;
+  const name = Math.min(longest, most);
   const track = w - name - PERCENT;
   ctx.textBaseline = 'middle';
   marked.forEach((text, i) => {
