@@ -33,7 +33,6 @@ STYLE = f"""<style>
 .st-key-{KEY} {{ border: 1px solid rgba(128, 128, 128, .3); border-radius: 8px;
   padding: 1rem; gap: .6rem; }}
 .st-key-{KEY} [data-testid="stMetricValue"] {{ font-size: 1.15rem; }}
-.st-key-{KEY} [data-testid="stMetricValue"] * {{ white-space: normal; text-overflow: clip; overflow-wrap: anywhere; }}
 .st-key-{KEY} [data-testid="stPageLink-NavLink"] {{
   background: none; border: 1px solid transparent; padding: 2px 8px; }}
 .st-key-{KEY} [data-testid="stPageLink-NavLink"] * {{ font-weight: 400 !important; }}

@@ -174,7 +174,8 @@ def open_map(browser: Browser, site: str, width: int = 1000, calm: bool = False)
     page.route(
         f"{site}/",
         lambda route: route.fulfill(
-            body="<body style='margin: 0; --st-font: sans-serif'><div id=map></div><div id=part></div>", content_type="text/html"
+            body="<body style='margin: 0; --st-font: sans-serif'><div id=map></div><div id=part></div>",
+            content_type="text/html",
         ),
     )
     page.goto(f"{site}/")

@@ -15,6 +15,7 @@ from vitviz.words import percent
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 PATIENCE_MS = 60_000
+CUT = """(all) => all.filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.textContent)"""
 
 
 def test_a_step_is_chosen_and_a_prediction_is_measured(visit: Callable[..., Page]) -> None:
@@ -31,6 +32,8 @@ def test_a_step_is_chosen_and_a_prediction_is_measured(visit: Callable[..., Page
     tests = [row["test"] for row in read_result("conv_attention").where(model="written")]
     words = f"As written it has {percent(sum(tests) / len(tests))}"
     expect(main.get_by_text(re.compile(words))).to_be_visible(timeout=PATIENCE_MS)
+    page.set_viewport_size({"width": 660, "height": 900})
+    assert main.locator('[data-testid="stMetricValue"] *').evaluate_all(CUT) == []
     page.reload()
     settle(page)
     expect(main.get_by_text(re.compile(words))).to_be_visible(timeout=PATIENCE_MS)
