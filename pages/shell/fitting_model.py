@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -14,10 +12,6 @@ from pages.stores.choice import ModelChoice
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.pin import Pin
 from vitviz.words import percent
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _PHOTOS = ("cifar10", "cifar100")  # sets of colour photos that a shipped model can have learned from
 _DIGITS = ("digits", "mnist")
@@ -123,27 +117,6 @@ def draw(model: ModelChoice, image: str) -> bool:
     if yours:
         more_models.offer("nouns.imagenet_said")
     return yours
-
-
-def offer_for_set(
-    model: ModelChoice, pictures: NDArray[np.uint8], key: str, take: Callable[[str], None]
-) -> None:
-    """Where a set of one's own has colour and the model reads grey: the one that fits, in one click.
-
-    Args:
-        model: that would read them.
-        pictures: (count, H, W, C) uint8, of which the first are looked at.
-        key: of the button.
-        take: given the key of the model that was taken, in a callback.
-    """
-    from vitviz.data import images
-
-    if model.preparation.in_chans != 1 or not images.some_in_colour(pictures):
-        return
-    target = _fitting("upload")
-    if target is not None:
-        _say(f"These pictures have colour, and {model.shown} reads grey ones.")
-        st.button(f"Take {target.shown} instead", key=key, on_click=take, args=(target.key,))
 
 
 def _former(model: ModelChoice) -> ModelChoice | None:

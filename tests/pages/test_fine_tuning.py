@@ -13,6 +13,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import own_sets
+from pages.train.fine_tuning import plan
 from tests.messages import body, unpack
 from tests.pages.conftest import OpenApp, opened_again, said
 from tests.pages.lab.helpers import belongs
@@ -102,6 +103,22 @@ def test_coloured_pictures_of_ones_own_begin_with_a_body_that_reads_colours(
     app.run()
     assert app.main.selectbox(key="fine_tuning.dataset").value.startswith("own")
     assert app.main.selectbox(key="fine_tuning.source").value == begins and not app.exception
+    assert "Take" not in " ".join(button.label for button in app.main.button), "it fits already"
+    other = {"checkpoint:cifar10_vit": "checkpoint:mnist_vit"}.get(begins, "checkpoint:cifar10_vit")
+    app.main.selectbox(key="fine_tuning.source").set_value(other).run()
+    if other == "checkpoint:mnist_vit":
+        assert "as their luminance" in words(app)
+        app.main.button(key="fine_tuning._colour").click().run()
+        assert app.main.selectbox(key="fine_tuning.source").value == begins, "what the page begins with"
+    else:
+        assert "grey in all three channels" in words(app) and "have colour" not in words(app)
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(1.0, "100"), (0.9995, "99.95"), (0.9912, "99.1"), (1 - 1e-6, "99.9999")]
+)
+def test_what_is_less_than_all_is_not_said_to_be_100_percent(share: float, said: str) -> None:
+    assert plan._nearly(share) == f"{said}\N{NO-BREAK SPACE}%"
 
 
 def zip_of(colour: tuple[int, int, int]) -> bytes:
@@ -118,9 +135,9 @@ def zip_of(colour: tuple[int, int, int]) -> bytes:
 
 def test_a_higher_resolution_shows_the_positions_before_and_after(open_app: OpenApp, shipped: Path) -> None:
     app = open_app(PAGE, fine_tuning__larger="2")
-    plan = view(app, "plan")
-    assert plan["grids"] == [[4, 4], [8, 8]]
-    (positions,) = [part for part in plan["parts"] if part["fate"] == "resized"]
+    shown = view(app, "plan")
+    assert shown["grids"] == [[4, 4], [8, 8]]
+    (positions,) = [part for part in shown["parts"] if part["fate"] == "resized"]
     assert (positions["before"], positions["shape"]) == ("1 × 17 × 16", "1 × 65 × 16")
 
 

@@ -26,6 +26,7 @@ FIRST = "checkpoint:mnist_vit"  # the body that shows most on the digits that ar
 FIRST_IN_COLOUR = "checkpoint:cifar10_vit"
 SIZES = (2, 5, 10, 20, 50, 100)  # pictures a class
 ALL = 0
+PHOTOS = ("cifar10", "cifar100")  # sets of colour photos that a model can have learned from
 A_FEW = 20
 DRAWN = ("digits", "mnist")  # a body of digits centres them as it did before
 NONE_HERE = "No trained model is here to begin with: train one in the live lab first."
@@ -69,6 +70,7 @@ class Chosen:
 
     source: ModelChoice
     step: int
+    in_colour: bool  # whether the pictures have colour
     task: Task
     held_out: int  # pictures that the curves are read on
     method: Method
@@ -107,14 +109,14 @@ def draw() -> Chosen | str:
     step = now.step if source.key == now.model else source.last_step
     if isinstance(method, str):
         return method
-    return Chosen(source, step, task, held_out, method)
+    return Chosen(source, step, in_colour(dataset), task, held_out, method)
 
 
 def _source(dataset: str) -> ModelChoice:
     found = sources()
     own = nouns.current().model
-    first = FIRST_IN_COLOUR if _in_colour(dataset) else FIRST
-    preferred = first if nouns.nobody_chose() and first in found else own
+    own_colour = is_own(dataset) and in_colour(dataset)
+    preferred = (first_body(own_colour) if nouns.nobody_chose() else None) or own
     controls.follow_default(Choice.key("source"), preferred)
     key = controls.select(
         Choice.key("source"),
@@ -127,14 +129,24 @@ def _source(dataset: str) -> ModelChoice:
     return found[key]
 
 
-def _in_colour(dataset: str) -> bool:
-    """Whether a set of the visitor's own, which is always kept in three channels, has colour in its first pictures."""
-    if not is_own(dataset):
-        return False
+def first_body(colour: bool) -> str | None:
+    """With what the page begins, by key: for photos the ViT of photos, or the best model of them that is here."""
+    found = sources()
+    first = FIRST_IN_COLOUR if colour else FIRST
+    if first in found:
+        return first
+    photos = [choice for choice in found.values() if choice.trained_on in PHOTOS]
+    best = max(photos, key=lambda choice: choice.accuracy or 0.0, default=None)
+    return best.key if colour and best is not None else None
+
+
+def in_colour(dataset: str) -> bool:
+    """Whether a set's pictures have colour: of a visitor's own, kept in three channels always, the first are seen."""
     try:
-        return some_in_colour(cached.dataset(dataset).train_images)
+        data = cached.dataset(dataset)
     except DatasetError:
         return False  # it is gone: `draw` says so
+    return some_in_colour(data.train_images) if is_own(dataset) else data.picture_shape[2] == 3
 
 
 def _dataset() -> str:

@@ -69,24 +69,29 @@ def _counted(found: Sequence[Piece]) -> str:
     total = sum(counts.values())
     resized = f", {counts['resized']:,} are resized with the grid" if counts["resized"] else ""
     return (
-        f"The body is all of a model but its head: {percent(counts['kept'] / total)} of the {total:,} numbers are kept,"
+        f"The body is all of a model but its head: {_nearly(counts['kept'] / total)} of the {total:,} numbers are kept,"
         f" {counts['new']:,} are new and begin random{resized}."
     )
+
+
+def _nearly(share: float) -> str:
+    """In percent, with as many digits as it takes not to read 100 % of what is less."""
+    digits = next((places for places in range(1, 5) if share == 1 or round(100 * share, places) < 100), 5)
+    return percent(share, digits)
 
 
 def _pictures(chosen: Chosen) -> str:
     """How the new pictures are brought to what the body reads."""
     data = cached.dataset(chosen.task.dataset)
-    height, _, channels = data.picture_shape
+    height = data.picture_shape[0]
     how = fitted_preparation(
         chosen.source.preparation,
         chosen.method.image_size or chosen.source.config.image_size,
         chosen.task.drawn,
     )
     size = f"{height} px" + ("" if height == how.image_size else f" to {how.image_size} px")
-    colour = {(1, 3): ", grey in all three channels", (3, 1): ", as their luminance"}.get(
-        (channels, how.in_chans), ""
-    )
+    said = {(False, 3): ", grey in all three channels", (True, 1): ", as their luminance"}
+    colour = said.get((chosen.in_colour, how.in_chans), "")
     names = ", ".join(map(plain, data.classes))
     named = "" if len(data.classes) > 6 else f": {names}"
     classes = plural(len(data.classes), "class", "classes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.shell import fitting_model, link, nouns, page, starting
+from pages.shell import link, nouns, page, starting
 from pages.stores import cached, catalogue, own_weights, runs, visit
 from pages.train.fine_tuning import choices, drawers, features, on_stage, plan, results
 from pages.train.fine_tuning.choices import Choice, Chosen
@@ -61,9 +61,7 @@ def _begin(chosen: Chosen) -> None:
         st.error(f"This cannot be trained: {plain(why)}.", icon=":material/block:")
         return
     plan.draw(chosen)
-    if is_own(chosen.task.dataset):
-        pictures = cached.dataset(chosen.task.dataset).test_images
-        fitting_model.offer_for_set(chosen.source, pictures, "fine_tuning._colour", _begin_with)
+    _offer_colour(chosen)
     if catalogue.is_random(chosen.source, chosen.step):
         st.warning(RANDOM, icon=":material/casino:")
     if chosen.source.key.startswith(own_weights.KEY):
@@ -88,6 +86,19 @@ def _begin(chosen: Chosen) -> None:
             on_click=_start,
             args=(chosen, guess, starting.clicks_served()),
         )
+
+
+def _offer_colour(chosen: Chosen) -> None:
+    """Where pictures of one's own have colour and the body reads grey: what the page would begin with, in one click."""
+    key = choices.first_body(colour=True)
+    grey = chosen.source.preparation.in_chans == 1
+    if key is None or not (grey and chosen.in_colour and is_own(chosen.task.dataset)):
+        return
+    st.info(
+        f"These pictures have colour, and {chosen.source.shown} reads grey ones.", icon=":material/palette:"
+    )
+    label = f"Take {choices.sources()[key].shown} instead"
+    st.button(label, key="fine_tuning._colour", on_click=_begin_with, args=(key,))
 
 
 def _begin_with(source: str) -> None:
