@@ -25,6 +25,8 @@ def test_models_are_timed_here_and_tokens_cost_what_the_formula_says(visit: Call
 
     main.get_by_role("radio", name="Cost over tokens").click()
     main.get_by_role("radio", name="8", exact=True).click()
+    main.get_by_text("16 times", exact=True).click()
+    expect(main.get_by_text("You said 16 times: right")).to_be_visible(timeout=PATIENCE_MS)
     expect(main.get_by_text("Patches of 8 px make N = 784 of 224 px")).to_be_visible(timeout=PATIENCE_MS)
     page.wait_for_url("**which_model.patch_px=8**", timeout=PATIENCE_MS)
     page.reload()

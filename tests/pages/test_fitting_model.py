@@ -306,4 +306,6 @@ def test_a_zip_in_colour_on_a_grey_body_is_offered_one_of_photos(
     else:
         assert "read" in "\n".join(node.value for node in app.main.info)
         offered.click().run()
-        assert app.selectbox(key="fine_tuning.source").value == "checkpoint:cifar10_vit"  # as where nobody chose
+        assert (
+            app.selectbox(key="fine_tuning.source").value == "checkpoint:cifar10_vit"
+        )  # as where nobody chose

@@ -181,3 +181,10 @@ def test_curves_leave_out_what_diverged() -> None:
     ]
     (only,) = transfer.curves_of(rows, "a", {"tuned": "Tuned", "scratch": "Scratch"})
     assert only.seeds.tolist() == [1] and only.mean.tolist() == [0.5]
+
+
+def test_seeds_that_are_level_are_not_said_to_span() -> None:
+    level = Group("tuned", "Fine-tuned", (), (1.0, 1.0, 1.0))
+    apart = Group("scratch", "From scratch", (), (0.9, 1.0, 0.95))
+    told = describe(level, apart, 60).replace("\N{NO-BREAK SPACE}", " ")
+    assert "Fine-tuned 100 % (every seed); From scratch 95.0 % (90.0 % to 100 %)" in told

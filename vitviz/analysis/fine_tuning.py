@@ -97,7 +97,8 @@ def describe(tuned: Group, scratch: Group, images: int) -> str:
 def _said(group: Group) -> str:
     if len(group.tests) == 1:
         return percent(group.mean)
-    return f"{percent(group.mean)} ({percent(min(group.tests))} to {percent(max(group.tests))})"
+    ends = [percent(end(group.tests)) for end in (min, max)]
+    return f"{percent(group.mean)} ({'every seed' if ends[0] == ends[1] else ' to '.join(ends)})"
 
 
 def part_of(name: str) -> str:

@@ -97,16 +97,19 @@ def read_result(name: str, folder: Path | None = None) -> Result:
     """What was measured and kept of an experiment; read once while the file stays as it is, and never changed.
 
     Raises:
-        ResultError: if there is no such file, or it is damaged.
+        ResultError: if there is no such file, it is damaged, or no cell was measured as yet.
     """
     path = result_path(name, folder)
     try:
         state = path.stat()
-        return _read(path, state.st_mtime_ns, state.st_size)
+        found = _read(path, state.st_mtime_ns, state.st_size)
     except FileNotFoundError as error:
         raise ResultError(f"there are no results of {name!r} here: {path} is missing") from error
     except OSError as error:
         raise ResultError(f"{path.name} is damaged: {error}") from error
+    if not found.rows:
+        raise ResultError(f"no cell of {name!r} was measured as yet")
+    return found
 
 
 @lru_cache(maxsize=16)

@@ -124,7 +124,8 @@ def _draw_attention(run: Run, seed: int, index: int) -> None:
         *(f"says {_answer(opened[title], prepared.input[None])}" for title in ("After", "From scratch")),
     ]
     ground = seen_crop(np.ascontiguousarray(image), config.preparation)
-    view = maps_view(ground, np.stack(list(found.values())), list(found), vit.grid, notes=answers)
+    drawn = np.stack(list(found.values()))
+    view = maps_view(ground, drawn, list(found), vit.grid, shared_scale=True, notes=answers)
     maps(view, key="fine_tuning.attention")
     page.caption(_said(found, data.classes[int(data.labels_of("test")[index])], vit.depth))
     for name, member in (("Fine-tuned", tuned), ("From scratch", scratch)):
@@ -156,5 +157,7 @@ def _said(found: dict[str, np.ndarray], label: str, depth: int) -> str:
     return (
         f"The picture is of class {plain(label)}. In layer {depth} the fine-tuned model shares"
         f" {percent(shared_mass(before, after), 0)} of its attention to the patches with what it attended to before,"
-        f" and {percent(shared_mass(after, twin), 0)} with the model from scratch."
+        f" and {percent(shared_mass(after, twin), 0)} with the model from scratch. One scale for all three: the strongest"
+        f" weight is {percent(float(max(one.max() for one in found.values())))}, even attention would give each patch"
+        f" {percent(1 / before.size)}."
     )
