@@ -157,7 +157,7 @@ def _said(found: dict[str, np.ndarray], label: str, depth: int) -> str:
     return (
         f"The picture is of class {plain(label)}. In layer {depth} the fine-tuned model shares"
         f" {percent(shared_mass(before, after), 0)} of its attention to the patches with what it attended to before,"
-        f" and {percent(shared_mass(after, twin), 0)} with the model from scratch. One scale for all three: the strongest"
-        f" weight is {percent(float(max(one.max() for one in found.values())))}, even attention would give every"
-        f" patch {percent(1 / before.size)}."
+        f" and {percent(shared_mass(after, twin), 0)} with the model from scratch. One scale for all three: the"
+        f" strongest weight is {percent(float(max(one.max() for one in found.values())))}, even attention would give"
+        f" every patch {percent(1 / before.size)}."
     )
