@@ -32,6 +32,8 @@ FLAGS = [
 START_S = 60
 TAIL_LINES = 100  # of a server's log, beside a failing test's picture
 Visit = Callable[..., Page]
+BLANK = "about:blank#kept"  # where a tab waits for the next test
+NOWHERE = (-9, -9)  # where a pointer points at nothing
 WAIT_MS = 30_000  # a machine that does much else is slow, not wrong
 expect.set_options(timeout=WAIT_MS)
 
@@ -94,7 +96,7 @@ def keep(browser: Browser, folder: Path, logs: list[Path]) -> str:
     """Leaves a picture of every open page and the tail of every log in `folder`; says where they lie."""
     folder.mkdir(parents=True, exist_ok=True)
     said = []
-    for page in [page for context in browser.contexts for page in context.pages]:
+    for page in [page for context in browser.contexts for page in context.pages if page.url != BLANK]:
         try:
             page.screenshot(path=folder / f"page{len(said)}.png", timeout=5000)
             said.append(page.url)
@@ -176,7 +178,11 @@ def server_url(runs_folder: Path) -> Iterator[str]:
 
 
 class Screens:
-    """Contexts by their kind of screen, kept for the worker: what Streamlit serves to everybody is fetched once."""
+    """Contexts by their kind of screen, kept for the worker: what Streamlit serves to everybody is fetched once.
+
+    Each keeps one tab, whose process has the code ready: opening a page there takes 1.0 s of processor time, 1.4 in a
+    new one.
+    """
 
     def __init__(self, browser: Browser) -> None:
         self.browser = browser
@@ -194,18 +200,38 @@ class Screens:
         self.taken.append(context)
         return context
 
+    def tab(self, width: int, height: int, **kind: object) -> Page:
+        """A blank page of a visitor of its own: the tab that its context has kept, or a new one."""
+        context = self.take(**kind)
+        page = context.pages[0] if context.pages else context.new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        return page
+
     def forget(self) -> None:
-        """Ends every visit: no page, cookie or stored word is left for the next one."""
+        """Ends every visit: no address, cookie or stored word is left for the next one."""
         for context in self.taken:
-            for page in context.pages:
-                if page.url.startswith("http"):
-                    origin = "{0.scheme}://{0.netloc}".format(urlparse(page.url))
-                    given = {"origin": origin, "storageTypes": "local_storage"}
-                    context.new_cdp_session(page).send("Storage.clearDataForOrigin", given)
+            for page in context.pages[1:]:
+                self._leave(page)
                 page.close()
+            for page in context.pages:
+                try:
+                    self._leave(page)
+                except Error:  # it has crashed, or does not answer
+                    page.close()
             if any(context in pool for pool in self.kept.values()):
                 context.clear_cookies()
         self.taken = []
+
+    def _leave(self, page: Page) -> None:
+        """Nothing is left of what the page has stored, and nothing of it is shown."""
+        if page.url.startswith("http"):
+            origin = "{0.scheme}://{0.netloc}".format(urlparse(page.url))
+            given = {"origin": origin, "storageTypes": "local_storage"}
+            page.context.new_cdp_session(page).send("Storage.clearDataForOrigin", given)
+            page.evaluate("() => { sessionStorage.clear(); window.name = ''; }")
+        page.unroute_all()
+        page.goto(BLANK)
+        page.mouse.move(*NOWHERE)
 
 
 @pytest.fixture(scope="session")
@@ -234,19 +260,25 @@ def visit(
     Who looks at what moves gives `**MOVING`.
     """
     problems: list[str] = []
+    heard: list[tuple[Page, str, Callable[..., None]]] = []
+
+    def hear(page: Page, event: str, listener: Callable[..., None]) -> None:
+        page.on(event, listener)  # type: ignore[call-overload]
+        heard.append((page, event, listener))
 
     def open_page(address: str = "", *, width: int = 1400, height: int = 900, **context: object) -> Page:
-        kind = {"viewport": {"width": width, "height": height}, "reduced_motion": "reduce", **context}
-        page = screens.take(**kind).new_page()
+        page = screens.tab(width, height, **{"reduced_motion": "reduce", **context})
         page.set_default_timeout(WAIT_MS if request.node.get_closest_marker("slow") is None else 4 * WAIT_MS)
-        page.on("pageerror", lambda error: problems.append(f"exception: {error}"))
-        page.on("console", lambda message: problems.append(told(message)) if is_problem(message) else None)
+        hear(page, "pageerror", lambda error: problems.append(f"exception: {error}"))
+        hear(page, "console", lambda message: problems.append(told(message)) if is_problem(message) else None)
         page.goto(f"{server_url}/{address}")
         settle(page)
         return page
 
     yield open_page
     where = evidence_of(request.node, browser) if problems else ""
+    for page, event, listener in heard:
+        page.remove_listener(event, listener)
     screens.forget()
     assert not problems, f"{problems}; {where}"
 

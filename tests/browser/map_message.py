@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from pages.views.register import address
-from tests.browser.conftest import ROOT
+from tests.browser.conftest import ROOT, Screens
 from vitviz.plots.blob import pack
 
 CLASSES = ["cat", "dog", "ship"]
@@ -166,11 +166,9 @@ def answer(name: str) -> list[int]:
     return list(address(BESIDE, "map_part") + pack(said, s0=values, t0=values[:2].T.copy()))
 
 
-def open_map(browser: Browser, site: str, width: int = 1000, calm: bool = False) -> Page:
-    """A page with the map, which the caller closes; `told` are its events, `answer(part)` the server's answers."""
-    page = browser.new_page(
-        viewport={"width": width, "height": 900}, reduced_motion="reduce" if calm else "no-preference"
-    )
+def open_map(screens: Screens, site: str, width: int = 1000, calm: bool = False) -> Page:
+    """A tab with the map; `told` are its events, `answer(part)` the server's answers."""
+    page = screens.tab(width, 900, reduced_motion="reduce" if calm else "no-preference")
     page.route(
         f"{site}/",
         lambda route: route.fulfill(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import TAIL_LINES, Screens, keep
+from tests.browser.conftest import BLANK, TAIL_LINES, Screens, keep
 
 pytestmark = pytest.mark.browser
 
@@ -31,18 +31,27 @@ def test_every_open_page_and_the_end_of_the_log_are_kept(browser: Browser, tmp_p
     assert (len(kept), kept[-1]) == (TAIL_LINES, f"line {2 * TAIL_LINES - 1}")
 
 
+LEFT = "[document.cookie, localStorage.length, sessionStorage.length, name, innerWidth]"
+LEAVE = "said => { document.cookie = `who=${said}`; name = localStorage.who = sessionStorage.who = said; }"
+
+
 def test_visitors_are_strangers_to_each_other_and_to_the_test_before(browser: Browser, site: str) -> None:
     screens = Screens(browser)
-    for _ in range(2):  # the second time on the same two contexts
-        ann, bob = screens.take(locale="de"), screens.take(locale="de")
-        for context, name in ((ann, "ann"), (bob, "bob")):
-            page = context.new_page()
+    seen: list[Page] = []
+    for width in (640, 800):  # the second time in the same two tabs
+        ann, bob = screens.tab(width, 480, locale="de"), screens.tab(width, 480, locale="de")
+        seen += [ann, bob]
+        for page, name in ((ann, "ann"), (bob, "bob")):
             page.goto(f"{site}/README.md")
-            assert page.evaluate("[document.cookie, localStorage.length]") == ["", 0]
-            page.evaluate("name => { document.cookie = `who=${name}`; localStorage.who = name; }", name)
+            assert page.evaluate(LEFT) == ["", 0, 0, "", width]
+            page.evaluate(LEAVE, name)
+            page.set_viewport_size({"width": 300, "height": 200})
+            page.route("**/*", lambda route: route.abort())
+            page.context.new_page().goto(f"{site}/SECURITY.md")
         screens.forget()
-        assert [len(context.pages) for context in (ann, bob)] == [0, 0]
-    assert screens.kept == {repr({"locale": "de"}): [ann, bob]}
-    ann.close()
-    bob.close()
+        assert [[page.url for page in one.context.pages] for one in (ann, bob)] == [[BLANK], [BLANK]]
+    assert seen[:2] == seen[2:]
+    assert screens.kept == {repr({"locale": "de"}): [ann.context, bob.context]}
+    ann.context.close()
+    bob.context.close()
     assert screens.kept == {repr({"locale": "de"}): []}

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Error, Locator, Page, expect
 
 from pages.views.register import address
+from tests.browser.conftest import Screens
 from tests.browser.map_message import BESIDE, FILES, LAYERS, TOKENS, arrays, message, open_map, parts
 from vitviz.words import percent
 
@@ -38,20 +39,24 @@ Opened = Callable[..., Page]
 
 
 @pytest.fixture
-def opened(browser: Browser, site: str) -> Iterator[Opened]:
+def opened(screens: Screens, site: str) -> Iterator[Opened]:
     """`opened(width=1000)`: a page with the map; `told` are its events, `answer(part)` the server's answers."""
     pages: list[Page] = []
     problems: list[str] = []
 
+    def note(error: Error) -> None:
+        problems.append(str(error))
+
     def make(width: int = 1000, calm: bool = False) -> Page:
-        page = open_map(browser, site, width, calm)
+        page = open_map(screens, site, width, calm)
         pages.append(page)
-        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("pageerror", note)
         return page
 
     yield make
     for page in pages:
-        page.close()
+        page.remove_listener("pageerror", note)
+    screens.forget()
     assert not problems
 
 

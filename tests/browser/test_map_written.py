@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Browser
 
+from tests.browser.conftest import Screens
 from tests.browser.map_message import message, open_map
 
 pytestmark = pytest.mark.browser
@@ -23,8 +23,8 @@ WRITING = """() => {
 
 
 @pytest.mark.parametrize("width", [1000, 640, 390])
-def test_what_is_written_is_whole(browser: Browser, site: str, width: int) -> None:
-    page = open_map(browser, site, width)
+def test_what_is_written_is_whole(screens: Screens, site: str, width: int) -> None:
+    page = open_map(screens, site, width)
     names = ["automobile", "airplane", "ship"]
     page.evaluate(WRITING)
     classes = {"names": names, "index": [0, 1, 2], "truth": 0}
@@ -33,4 +33,4 @@ def test_what_is_written_is_whole(browser: Browser, site: str, width: int) -> No
     written = page.evaluate("written")
     assert {"automobile ✓", "airplane", "ship"} <= {text for text, _ in written}
     assert [text for text, beyond in written if beyond > 1 or "…" in text] == []
-    page.close()
+    screens.forget()
