@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 # Before torch or NumPy are imported, for this process and for every server and trainer that it starts: they share the
 # cores, with a browser and with other workers, and threads that are not all on a core at once wait for one another.
@@ -11,10 +12,16 @@ os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
 os.environ["MKL_NUM_THREADS"] = os.environ.get("MKL_NUM_THREADS", "1")
 os.environ["VITVIZ_AHEAD"] = "0"  # a test's server would open every page beside the test
 
+# What is compiled is kept, as a server keeps it, whatever the environment says: each worker would compile all tests
+# anew, 8 s of processor time, and each of their processes the project.
+os.environ["PYTHONDONTWRITEBYTECODE"] = ""
+
 import hypothesis
 import pytest
 
 from tests.progress import Progress, file_of
+
+sys.dont_write_bytecode = False
 
 MOST_WORKERS = 4  # each may have a server and a browser of its own
 # Longest first, so that no worker is left alone with one in the end; benchmarks/test_command.md has their times.

@@ -145,6 +145,7 @@ def test_the_first_lesson_is_walked_to_its_last_stop(visit: Visit, how: str) -> 
     assert isinstance(LESSON.stops[0].check, Pinned)  # the map has tests of its own
 
 
+@pytest.mark.slow
 def test_the_first_lesson_is_walked_on_a_phone_by_touch(visit: Visit) -> None:
     walk(visit("?lesson=fifteen&stop=1", width=390, height=844, has_touch=True), 1, "touch")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import parity_peers as peers
 import pytest
 import torch
 from parity_compare import FORWARD, GRADIENT, shake, softmax_outputs
 from torch import Tensor, nn
-from vit_pytorch.vit import Transformer
 
 from vitviz.config import ViTConfig
 from vitviz.models.layers import Block
@@ -45,7 +45,7 @@ def run(block: Block, x: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
 
 @pytest.mark.parametrize(("heads", "width", "tokens", "seed"), [(1, 8, 5, 0), (2, 12, 17, 1), (4, 32, 50, 2)])
 def test_block_equals_vit_pytorch(heads: int, width: int, tokens: int, seed: int) -> None:
-    whole = shake(Transformer(width, 1, heads, width // heads, 2 * width), seed)
+    whole = shake(peers.VitPytorch(width, 1, heads, width // heads, 2 * width), seed)
     whole.norm = nn.Identity()
     layer = whole.layers[0]
     config = ViTConfig(

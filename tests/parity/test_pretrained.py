@@ -9,15 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import parity_peers as peers
 import pytest
-import timm
 import torch
-import torchvision
 from parity_compare import FORWARD, shake
 from safetensors.torch import save, save_file
-from timm.models.swin_transformer import SwinTransformer as TimmSwin
-from timm.models.vision_transformer import VisionTransformer as TimmViT
-from timm.models.vision_transformer import checkpoint_filter_fn
 from torch import Tensor, nn
 
 from vitviz.config import SwinConfig, ViTConfig
@@ -34,13 +30,23 @@ def shapes(state: dict[str, Tensor]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in state.items()}
 
 
-@pytest.mark.parametrize("name", FROM_TIMM)
+def first_of_each(names: list[str]) -> list[Any]:
+    """One entry of every family and grid as always, the others as slow tests."""
+    known: dict[object, str] = {}
+    for name in names:
+        config = PRETRAINED[name].config
+        known.setdefault((config.family, config.patch_size, getattr(config, "num_registers", 0)), name)
+    slow = pytest.mark.slow
+    return [pytest.param(name, marks=() if name in known.values() else slow) for name in names]
+
+
+@pytest.mark.parametrize("name", first_of_each(FROM_TIMM))
 def test_timm_entries_have_timms_shapes_and_preparation(name: str) -> None:
     entry = PRETRAINED[name]
     with torch.device("meta"):
-        theirs = timm.create_model(name, pretrained=False)
+        theirs = peers.timm.create_model(name, pretrained=False)
     assert shapes(rename(theirs.state_dict(), entry)) == shapes(meta_model(entry.config).state_dict())
-    cfg = timm.get_pretrained_cfg(name)
+    cfg = peers.timm.get_pretrained_cfg(name)
     preparation = entry.preparation
     assert cfg.input_size == (3, entry.config.image_size, entry.config.image_size)
     assert (cfg.mean, cfg.std) == (preparation.mean, preparation.std)
@@ -53,9 +59,9 @@ def test_timm_entries_have_timms_shapes_and_preparation(name: str) -> None:
 @pytest.mark.parametrize("name", FROM_TORCHVISION)
 def test_torchvision_entries_have_torchvisions_shapes_and_preparation(name: str) -> None:
     entry = PRETRAINED[name]
-    weights = torchvision.models.get_model_weights(name).IMAGENET1K_V1
+    weights = peers.torchvision.models.get_model_weights(name).IMAGENET1K_V1
     with torch.device("meta"):
-        theirs = torchvision.models.get_model(name)
+        theirs = peers.torchvision.models.get_model(name)
     assert shapes(rename(theirs.state_dict(), entry)) == shapes(meta_model(entry.config).state_dict())
     transforms = weights.transforms()
     assert entry.url == weights.url
@@ -68,7 +74,7 @@ def test_torchvision_entries_have_torchvisions_shapes_and_preparation(name: str)
     "name", ["vit_tiny_patch16_224.augreg_in21k_ft_in1k", "deit_tiny_distilled_patch16_224"]
 )
 def test_a_hub_file_gives_timms_logits(name: str, tmp_path: Path) -> None:
-    theirs = shake(timm.create_model(name.partition(".")[0], pretrained=False), 0)
+    theirs = shake(peers.timm.create_model(name.partition(".")[0], pretrained=False), 0)
     save_file(theirs.state_dict(), tmp_path / "model.safetensors")
     loaded = load_pretrained(name, tmp_path / "model.safetensors")
     assert not loaded.model.training
@@ -78,7 +84,7 @@ def test_a_hub_file_gives_timms_logits(name: str, tmp_path: Path) -> None:
     torch.testing.assert_close(loaded.model(x), theirs(x), atol=1e-4, rtol=1e-4)
 
 
-def small_dinov2(registers: int) -> tuple[ViTConfig, TimmViT]:
+def small_dinov2(registers: int) -> tuple[ViTConfig, peers.TimmViT]:
     config = ViTConfig(
         image_size=42,
         patch_size=14,
@@ -90,7 +96,7 @@ def small_dinov2(registers: int) -> tuple[ViTConfig, TimmViT]:
         num_registers=registers,
         position_on_prefix=not registers,
     )
-    theirs = TimmViT(
+    theirs = peers.TimmViT(
         img_size=42,
         patch_size=14,
         num_classes=0,
@@ -130,13 +136,13 @@ def test_dinov2s_own_file_is_read_as_timm_reads_it(monkeypatch: pytest.MonkeyPat
     """In the authors' file [CLS] has a position, registers have another name, and a mask token is left over."""
     config, theirs = small_dinov2(4)
     state = shake(
-        TimmViT(img_size=42, patch_size=14, num_classes=0, embed_dim=16, depth=2, num_heads=2), 5
+        peers.TimmViT(img_size=42, patch_size=14, num_classes=0, embed_dim=16, depth=2, num_heads=2), 5
     ).state_dict()
     state |= {name: tensor for name, tensor in theirs.state_dict().items() if "ls" in name}
     state |= {"register_tokens": torch.randn(1, 4, 16), "mask_token": torch.zeros(1, 16)}
     name = small(monkeypatch, "vit_small_patch14_reg4_dinov2", config, 42)
     loaded = load_pretrained(name, save(state))
-    theirs.load_state_dict(checkpoint_filter_fn(dict(state), theirs))
+    theirs.load_state_dict(peers.checkpoint_filter_fn(dict(state), theirs))
     x = torch.randn(1, 3, 42, 42)
     torch.testing.assert_close(loaded.model(x), theirs(x), **FORWARD)
 
@@ -163,7 +169,7 @@ def test_swin_files_of_both_kinds_load(old_names: bool, monkeypatch: pytest.Monk
         "num_heads": (2, 3),
         "window_size": 4,
     }
-    theirs = shake(TimmSwin(img_size=32, **shared), 1)
+    theirs = shake(peers.TimmSwin(img_size=32, **shared), 1)
     state = theirs.state_dict()
     if old_names:
         state = {
@@ -186,7 +192,7 @@ def test_swin_files_of_both_kinds_load(old_names: bool, monkeypatch: pytest.Monk
 def test_torchvisions_first_files_load_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their MLP layers are called linear_1 and linear_2; torchvision renames them when it loads."""
     config = ViTConfig(image_size=8, patch_size=4, num_classes=3, embed_dim=8, depth=1, num_heads=2)
-    theirs = shake(torchvision.models.VisionTransformer(8, 4, 1, 2, 8, 32, num_classes=3), 2)
+    theirs = shake(peers.torchvision.models.VisionTransformer(8, 4, 1, 2, 8, 32, num_classes=3), 2)
     state = {
         name.replace("mlp.0", "mlp.linear_1").replace("mlp.3", "mlp.linear_2"): tensor
         for name, tensor in theirs.state_dict().items()

@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+import parity_peers as peers
 import pytest
 import torch
 import torch.nn.functional as F
 from parity_compare import FORWARD, check_gradients, explicit, shake, softmax_outputs
-from timm.models.swin_transformer import SwinTransformer as TimmSwin
 from torch import Tensor
-from torchvision.models.swin_transformer import SwinTransformer as TorchvisionSwin
 
 from vitviz.config import Preparation, SwinConfig
 from vitviz.models.pretrained_keys import rename
@@ -40,9 +39,9 @@ def drawn(seed: int) -> SwinConfig:
     )
 
 
-def from_timm(config: SwinConfig, seed: int) -> TimmSwin:
+def from_timm(config: SwinConfig, seed: int) -> peers.TimmSwin:
     return shake(
-        TimmSwin(
+        peers.TimmSwin(
             img_size=config.image_size,
             patch_size=config.patch_size,
             in_chans=config.in_chans,
@@ -59,9 +58,9 @@ def from_timm(config: SwinConfig, seed: int) -> TimmSwin:
     )
 
 
-def from_torchvision(config: SwinConfig, seed: int) -> TorchvisionSwin:
+def from_torchvision(config: SwinConfig, seed: int) -> peers.TorchvisionSwin:
     return shake(
-        TorchvisionSwin(
+        peers.TorchvisionSwin(
             patch_size=[config.patch_size] * 2,
             embed_dim=config.embed_dim,
             depths=list(config.depths),

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import parity_peers as peers
 import pytest
 import torch
 from parity_compare import FORWARD, check_gradients, explicit, shake, softmax_outputs
-from timm.models.deit import VisionTransformerDistilled
-from timm.models.vision_transformer import VisionTransformer as TimmViT
 from torch import nn
 
 from vitviz.config import ViTConfig
@@ -68,7 +67,7 @@ def compare(ours: nn.Module, theirs: nn.Module, x: torch.Tensor, depth: int) -> 
 @pytest.mark.parametrize("seed", range(14))
 def test_vit_equals_timm(seed: int) -> None:
     config, arguments = drawn(seed)
-    theirs = shake(TimmViT(**arguments), seed)
+    theirs = shake(peers.TimmViT(**arguments), seed)
     ours = create_model(config).eval()
     ours.load_state_dict(theirs.state_dict())
     x = torch.randn(3, config.in_chans, config.image_size, config.image_size)
@@ -79,7 +78,7 @@ def test_vit_equals_timm(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_distilled_deit_equals_timm(seed: int) -> None:
     theirs = shake(
-        VisionTransformerDistilled(
+        peers.TimmDistilled(
             img_size=12, patch_size=4, num_classes=5, embed_dim=16, depth=2, num_heads=1 + seed % 2
         ),
         seed,
@@ -109,7 +108,9 @@ def test_distilled_deit_equals_timm(seed: int) -> None:
 @pytest.mark.parametrize("on_prefix", [True, False])
 def test_positions_are_resized_as_timm_resizes_them(side: int, on_prefix: bool) -> None:
     shared: dict[str, Any] = {"patch_size": 4, "num_classes": 3, "embed_dim": 8, "depth": 1, "num_heads": 2}
-    theirs = shake(TimmViT(img_size=20, no_embed_class=not on_prefix, dynamic_img_size=True, **shared), side)
+    theirs = shake(
+        peers.TimmViT(img_size=20, no_embed_class=not on_prefix, dynamic_img_size=True, **shared), side
+    )
     ours = create_model(ViTConfig(image_size=20, position_on_prefix=on_prefix, **shared)).eval()
     ours.load_state_dict(theirs.state_dict())
     x = torch.randn(2, 3, side, 12)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import parity_peers as peers
 import pytest
 import torch
 from parity_compare import FORWARD, check_gradients, shake
 from torch import Tensor, nn
-from torchvision.models.vision_transformer import VisionTransformer as TorchvisionViT
 
 from vitviz.config import Preparation, ViTConfig
 from vitviz.models.pretrained_keys import rename
@@ -41,7 +41,7 @@ def test_vit_equals_torchvision(seed: int) -> None:
         mlp_ratio=3.0,
     )
     theirs = shake(
-        TorchvisionViT(
+        peers.TorchvisionViT(
             image_size=config.image_size,
             patch_size=patch,
             num_layers=depth,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import parity_peers as peers
 import pytest
-import timm
 import torch
-from timm.layers import resample_abs_pos_embed
-from timm.optim import param_groups_layer_decay
 
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.vit import VisionTransformer, resize_positions
@@ -20,13 +18,15 @@ def test_positions_are_stretched_as_timm_stretches_them(
     old: tuple[int, int], new: tuple[int, int], prefix: int
 ) -> None:
     table = torch.randn(1, prefix + old[0] * old[1], 48)
-    theirs = resample_abs_pos_embed(table, new_size=list(new), old_size=list(old), num_prefix_tokens=prefix)
+    theirs = peers.resample_abs_pos_embed(
+        table, new_size=list(new), old_size=list(old), num_prefix_tokens=prefix
+    )
     torch.testing.assert_close(resize_positions(table, old, new), theirs, rtol=0, atol=1e-6)
 
 
 def test_each_layer_learns_at_the_share_that_timm_gives_it() -> None:
-    theirs = timm.create_model("vit_tiny_patch16_224", depth=3, num_classes=5)
-    groups = param_groups_layer_decay(theirs, weight_decay=0.05, layer_decay=0.7)
+    theirs = peers.timm.create_model("vit_tiny_patch16_224", depth=3, num_classes=5)
+    groups = peers.param_groups_layer_decay(theirs, weight_decay=0.05, layer_decay=0.7)
     shares = {id(p): group["lr_scale"] for group in groups for p in group["params"]}
     wanted = {name: shares[id(p)] for name, p in theirs.named_parameters()}
 

@@ -104,6 +104,7 @@ def test_runs_wait_in_order_and_nobody_takes_every_place(executor: LocalExecutor
     assert first.status().state == "stopped"
 
 
+@pytest.mark.slow  # a process that trains
 def test_a_run_that_is_stopped_before_its_trainer_has_loaded_is_stopped_at_once(tmp_path: Path) -> None:
     """Start, stop, four times in a row on a server whose worker still loads: none stays 'queued'."""
     executor = LocalExecutor(tmp_path, slots=2, warm=False)
@@ -180,6 +181,7 @@ def test_no_worker_outlives_a_killed_server(tmp_path: Path) -> None:
     eventually(lambda: all(gone(pid) for pid in workers))
 
 
+@pytest.mark.slow  # a process that trains
 def test_a_stop_before_the_trainer_listens_is_not_lost(executor: LocalExecutor) -> None:
     run = executor.start(config("ann"))
     executor.stop(run)
