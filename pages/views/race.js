@@ -4,6 +4,7 @@
 import { dot, levels, line, niceStep, niceTicks, spread, stroke, upwards } from './kit/axes.js';
 import { canvas, el, live, tooltip } from './kit/dom.js';
 import { gridNavigation, nameLines } from './kit/grid.js';
+import { percent } from './kit/words.js';
 
 const PLOT = { left: 44, top: 8, bottom: 40 };
 const ROW = 46;
@@ -60,10 +61,6 @@ class Race {
     });
   }
 
-  percent(share, digits = 1) {
-    return `${+(100 * share).toFixed(digits) === 100 ? '100' : (100 * share).toFixed(digits)} %`;
-  }
-
   curve(i) {
     const {
       data,
@@ -91,7 +88,7 @@ class Race {
     const chance = area.y(header.chance);
     line(ctx, colors.muted, 1, x0, chance, x1, chance, [2, 3]);
     ctx.textAlign = 'right';
-    ctx.fillText(`chance ${this.percent(header.chance, 0)}`, x1 - 8, chance + 12);
+    ctx.fillText(`chance ${percent(header.chance, 0)}`, x1 - 8, chance + 12);
     const ends = header.racers.map((racer, i) => this.drawCurve(ctx, area, racer, i)).filter(Boolean);
     this.nameEnds(ctx, area, ends);
     const told = this.valuesAt(header.epochs).join(', ');
@@ -183,12 +180,12 @@ class Race {
     ctx.font = `12px ${colors.font}`;
     ctx.textBaseline = 'middle';
     ctx.textAlign = 'center';
-    for (const percent of niceTicks(100 * low, 100 * high, 4)) {
-      const share = percent / 100;
+    for (const tick of niceTicks(100 * low, 100 * high, 4)) {
+      const share = tick / 100;
       const at = Math.round(x(share)) + 0.5;
       line(ctx, colors.line, 1, at, 16, at, y1);
       ctx.fillStyle = colors.muted;
-      ctx.fillText(String(percent), Math.min(at, width - 16), y1 + 14);
+      ctx.fillText(String(tick), Math.min(at, width - 16), y1 + 14);
     }
     ctx.fillText(header.rows.axis, (x0 + x1) / 2, height - 8);
     const told = header.racers.map((racer, i) => this.drawRow(ctx, racer, x, 24 + ROW * (i + 0.68))).filter(Boolean);
@@ -232,7 +229,7 @@ class Race {
     const wide = this.label(ctx, racer.title, x(0), y, colors.ink);
     if (!racer.measured) return null;
     const [whole, mixed] = racer.measured;
-    const told = `${this.percent(whole)}, shuffled ${this.percent(mixed)}`;
+    const told = `${percent(whole)}, shuffled ${percent(mixed)}`;
     this.label(ctx, told, x(0) + wide + 12, y, colors.muted);
     line(ctx, colors.line, 4, x(mixed), y, x(whole), y);
     ctx.fillStyle = racer.color;
@@ -251,7 +248,7 @@ class Race {
         const line = this.curve(i);
         let best = -1;
         for (let k = 0; k < line.n; k++) if (line.x(k) <= epoch + 1e-6) best = k;
-        return best < 0 ? null : `${racer.title} ${this.percent(line.y(best))}`;
+        return best < 0 ? null : `${racer.title} ${percent(line.y(best))}`;
       })
       .filter(Boolean);
   }

@@ -3,13 +3,13 @@
 import { dot, levels, line, niceStep, spread, stroke, upwards } from '../../views/kit/axes.js';
 import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
 import { gridNavigation, nameLines } from '../../views/kit/grid.js';
+import { percent } from '../../views/kit/words.js';
 
 const PLOT = { left: 52, top: 12, bottom: 40 };
 const SHARES = [0, 0.25, 0.5, 0.75, 1];
 const HEIGHT = 320;
 const ROW = 84;
 
-const percent = (share) => `${+(100 * share).toFixed(1) === 100 ? '100' : (100 * share).toFixed(1)} %`;
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 class Learning {

@@ -5,6 +5,7 @@ import { listen, tell } from '../../views/kit/bus.js';
 import { button, canvas, el, tooltip } from '../../views/kit/dom.js';
 import { reducedMotion } from '../../views/kit/motion.js';
 import { picture } from '../../views/kit/pixels.js';
+import { counted } from '../../views/kit/words.js';
 import { bound } from './life_book.js';
 import { cellAt, drawCard, topOf } from './life_draw.js';
 import { Mistakes } from './mistakes.js';
@@ -12,8 +13,6 @@ import { Mistakes } from './mistakes.js';
 const FRAME_MS = 220;
 const PATIENCE_MS = 4000;
 const FILM_MS = 600; // a recording's: few snapshots, of which each is to be seen
-
-const counted = (value) => Math.round(value).toLocaleString('en').replaceAll(',', '\u202f');
 
 // Where each run's timeline stood: a page that is drawn anew (a run has ended) must not lose it.
 const stood = new Map();
