@@ -44,7 +44,7 @@ def _read() -> None:
     written = st.session_state.get(state.WRITTEN, {})
     horizon = time.monotonic() - _STALE_S
     recent = [(at, link) for at, link in st.session_state.get(state.SUPERSEDED, []) if at > horizon]
-    stale = any(seen == link for _, link in recent)
+    stale = not _went_back() and any(seen == link for _, link in recent)
     st.session_state[state.SUPERSEDED] = recent
     incoming = state.held(state.INCOMING)
     incoming.clear()
@@ -55,18 +55,27 @@ def _read() -> None:
 
 def _write() -> None:
     outgoing = _with_room(state.held(state.OUTGOING))
-    if st.query_params.to_dict() != outgoing:
+    # Back may have been pressed before a click's address came: that one then stands under the name of this page.
+    overtaken = _went_back() and st.session_state.get(state.SUPERSEDED)
+    if st.query_params.to_dict() != outgoing or overtaken:
         st.query_params.from_dict(outgoing)
     _remember(outgoing)
+
+
+def _went_back() -> bool:
+    """Whether this run was asked for by Back or Forward: its address is what the visitor wants, however new another."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
 
 
 def _remember(link: dict[str, str]) -> None:
     before = st.session_state.get(state.WRITTEN, {})
     if before != link:
-        st.session_state[state.SUPERSEDED] = [
-            *st.session_state.get(state.SUPERSEDED, []),
-            (time.monotonic(), before),
-        ]
+        if not _went_back():  # the browser itself has gone to this address: no event of its own comes late
+            st.session_state[state.SUPERSEDED] = [
+                *st.session_state.get(state.SUPERSEDED, []),
+                (time.monotonic(), before),
+            ]
         st.session_state[state.WRITTEN] = link
     reload.note()
 

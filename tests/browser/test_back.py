@@ -1,0 +1,48 @@
+"""Back just after a click: it is no address that came late, and is followed however soon it is pressed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Visit, settle
+from tests.browser.test_attention import explorer
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+
+
+def address(page: Page) -> tuple[str, set[str]]:
+    """The page's name and what its query says, in whichever order."""
+    name, _, query = page.url.partition("?")
+    return name, set(query.split("&"))
+
+
+def chosen(page: Page) -> str:
+    """The head that the address names; '' where the address is of another page."""
+    found = re.search(r"/attention\?.*attention\.head=(\w+)", page.url)
+    return found[1] if found else ""
+
+
+@pytest.mark.parametrize("waited_ms", [0, 40, 80, 150, 300, 600])
+def test_back_after_a_click_undoes_it_or_leaves_the_page(visit: Visit, waited_ms: int) -> None:
+    page = visit("patches?model=checkpoint:digits_vit&image=digits:3")
+    before = address(page)
+    page.locator('[data-testid="stTopNavSection"]').filter(has_text="The model").click()
+    page.locator('[data-testid="stTopNavDropdownLink"]').filter(has_text="Attention explorer").click()
+    page.wait_for_url(re.compile(r"/attention\?.*attention\.head="))
+    view = explorer(page)
+    settle(page)
+    head = chosen(page)
+    view.locator(f'.ax-heads button:not([aria-pressed="true"]):not([data-head="{head}"])').nth(2).click()
+    page.wait_for_timeout(waited_ms)
+    page.evaluate("history.back()")
+    page.wait_for_timeout(1000)  # longer than an address counts as one that came late
+    settle(page)
+    if chosen(page):  # the click's address had come: Back takes the click back
+        assert chosen(page) == head
+        expect(explorer(page)).to_have_attribute("data-head", head)
+    else:  # it had not: Back leaves the page, and the click's address does not stand under another name
+        assert address(page) == before
+        expect(page.get_by_role("heading", level=1, name="Patches and embedding")).to_be_visible()
