@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from pages.stores import runs
+from pages.stores import watchers
 
 
 def test_one_visit_polls_quickly_and_thirty_share(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(runs.time, "monotonic", lambda: now[0])
-    watchers = runs.Watchers()
-    assert watchers.slowness() == 1
-    watchers.note("first")
-    watchers.note("first")
-    assert watchers.slowness() == 1
+    monkeypatch.setattr(watchers.time, "monotonic", lambda: now[0])
+    watched = watchers.Watchers()
+    assert watched.slowness() == 1
+    watched.note("first")
+    watched.note("first")
+    assert watched.slowness() == 1
     for visit in range(30):
-        watchers.note(str(visit))
-    assert watchers.slowness() == pytest.approx(31 / runs.AT_FULL_SPEED)
+        watched.note(str(visit))
+    assert watched.slowness() == pytest.approx(31 / watchers.AT_FULL_SPEED)
 
 
 def test_a_visit_that_has_gone_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(runs.time, "monotonic", lambda: now[0])
-    watchers = runs.Watchers()
+    monkeypatch.setattr(watchers.time, "monotonic", lambda: now[0])
+    watched = watchers.Watchers()
     for visit in range(30):
-        watchers.note(str(visit))
+        watched.note(str(visit))
     now[0] += 60
-    watchers.note("last")
-    assert watchers.slowness() == 1
+    watched.note("last")
+    assert watched.slowness() == 1
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_an_operator_can_slow_all_visits_down_and_no_word_stops_them(
     monkeypatch: pytest.MonkeyPatch, said: str, wanted: float
 ) -> None:
     monkeypatch.setenv("VITVIZ_SLOWNESS", said)
-    assert runs.Watchers().slowness() == wanted
+    assert watchers.Watchers().slowness() == wanted

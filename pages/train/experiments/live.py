@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from pages.shell import controls, nouns, page, starting
-from pages.stores import runs, visit
+from pages.stores import runs, visit, watchers
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant
 from vitviz.models import tally
@@ -75,7 +75,7 @@ def draw(run: Run, tell: Told) -> None:
         tell: says what the variants come to.
     """
     active = st.session_state[WATCHED] = runs.status(run).active
-    slowness = runs.watchers().slowness()
+    slowness = watchers.slowness()
     st.fragment(_draw, run_every=POLL_S * slowness if active else None)(run, tell)
 
 
@@ -93,7 +93,7 @@ def _draw(run: Run, tell: Told) -> None:
 def _stage(run: Run, tell: Told) -> None:
     here = visit.current()
     runs.watch(here)
-    runs.watchers().note(here.token)
+    watchers.note(here.token)
     status, config = runs.status(run), run.config()
     left = "" if status.seconds_left is None else f" · {status.seconds_left:.0f} s left"
     words = f"{status.state} · epoch {status.epoch:.1f} · {status.seconds:.0f} s of training"

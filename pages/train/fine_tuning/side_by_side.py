@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.shell import link, nouns, page, starting
-from pages.stores import cached, catalogue, own_weights, runs, visit
+from pages.stores import cached, catalogue, own_weights, runs, visit, watchers
 from pages.train.fine_tuning import choices, drawers, features, on_stage, plan, results
 from pages.train.fine_tuning.choices import Choice, Chosen
 from pages.train.fine_tuning.learning_view import learning_view
@@ -47,7 +47,7 @@ def draw() -> None:
     else:
         active = runs.status(run).active
         st.session_state[_WATCHED] = active
-        slowness = runs.watchers().slowness()
+        slowness = watchers.slowness()
         st.fragment(_stage, run_every=POLL_S * slowness if active else None)(run)
     drawers.draw(run)
 
@@ -151,7 +151,7 @@ def _stage(run: Run) -> None:
 def _draw_stage(run: Run) -> None:
     here = visit.current()
     runs.watch(here)
-    runs.watchers().note(here.token)
+    watchers.note(here.token)
     status, config = runs.status(run), run.config()
     _state(run, status)
     tuned, scratch = results.groups(run)

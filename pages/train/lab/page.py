@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.shell import controls, lesson, link, nouns, page, registry, starting, state
-from pages.stores import catalogue, runs, visit
+from pages.stores import catalogue, runs, visit, watchers
 from pages.train.lab import (
     challenge,
     drawers,
@@ -152,7 +152,7 @@ def _stage(shown: list[Run], focus: Run) -> None:
     """Curves and inspector; when the last of the shown runs ends, the page runs once more, without polling."""
     here = visit.current()
     runs.watch(here)
-    runs.watchers().note(here.token)
+    watchers.note(here.token)
     lesson.hand_over(run=runs.status(focus).progress)
     if race.is_experiment(focus):
         race.draw_stage(focus)
@@ -172,7 +172,7 @@ def _stage(shown: list[Run], focus: Run) -> None:
     if under_way and not st.session_state.get(keys.WATCHED):  # resumed from the inspector: begin to poll
         st.session_state[keys.WATCHED] = True
         st.rerun()
-    ratio = runs.watchers().slowness() / st.session_state[keys.SLOWNESS]
+    ratio = watchers.slowness() / st.session_state[keys.SLOWNESS]
     if (
         under_way and max(ratio, 1 / ratio) >= RESET
     ):  # a class has come or gone: every visit polls as the last ones do
@@ -257,7 +257,7 @@ def _run(whole: Run, mine: list[Run]) -> None:
     shown = [whole, *filter(None, map(runs.find, chosen))]
     active = any(runs.status(run).active for run in shown)
     st.session_state[keys.WATCHED] = active
-    slowness = st.session_state[keys.SLOWNESS] = runs.watchers().slowness()
+    slowness = st.session_state[keys.SLOWNESS] = watchers.slowness()
     st.fragment(part(_stage), run_every=STAGE_POLL_S * slowness if active else None)(shown, whole)
     focus = whole
     if race.is_experiment(whole):
