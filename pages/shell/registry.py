@@ -141,7 +141,6 @@ _ALL = (
         "What does one change of a model or its training cost?",
         need="blocks",
         parts=("E", "positions", "blocks", "head"),
-        drawn_by=("DataFrame",),
     ),
     PageEntry(
         "beyond/on_picture",

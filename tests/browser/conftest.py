@@ -33,6 +33,7 @@ START_S = 60
 TAIL_LINES = 100  # of a server's log, beside a failing test's picture
 Visit = Callable[..., Page]
 BLANK = "about:blank#kept"  # where a tab waits for the next test
+MOST_TABS = 2  # of a worker, between its tests
 NOWHERE = (-9, -9)  # where a pointer points at nothing
 WAIT_MS = 30_000  # a machine that does much else is slow, not wrong
 expect.set_options(timeout=WAIT_MS)
@@ -180,14 +181,15 @@ def server_url(runs_folder: Path) -> Iterator[str]:
 class Screens:
     """Contexts by their kind of screen, kept for the worker: what Streamlit serves to everybody is fetched once.
 
-    Each keeps one tab, whose process has the code ready: opening a page there takes 1.0 s of processor time, 1.4 in a
-    new one.
+    The last ones keep a tab each, whose process has the code ready: opening a page there takes 1.0 s of processor
+    time, 1.4 in a new one, and holds 300 MB.
     """
 
     def __init__(self, browser: Browser) -> None:
         self.browser = browser
         self.kept: dict[str, list[BrowserContext]] = {}
         self.taken: list[BrowserContext] = []
+        self.recent: list[BrowserContext] = []  # with a tab; the last one was left last
 
     def take(self, **kind: object) -> BrowserContext:
         """A context that nobody has taken since the last `forget`: a visitor of its own."""
@@ -220,7 +222,11 @@ class Screens:
                     page.close()
             if any(context in pool for pool in self.kept.values()):
                 context.clear_cookies()
-        self.taken = []
+        self.recent = [one for one in self.recent if one not in self.taken] + self.taken
+        for context in self.recent[:-MOST_TABS]:
+            for page in context.pages:
+                page.close()
+        self.taken, self.recent = [], self.recent[-MOST_TABS:]
 
     def _leave(self, page: Page) -> None:
         """Nothing is left of what the page has stored, and nothing of it is shown."""
