@@ -32,3 +32,12 @@ def test_models_are_timed_here_and_tokens_cost_what_the_formula_says(visit: Call
     page.reload()
     settle(page)
     expect(main.get_by_text("Patches of 8 px make N = 784 of 224 px")).to_be_visible(timeout=PATIENCE_MS)
+
+
+def test_all_options_of_a_row_stand_on_a_phone_s_screen(visit: Callable[..., Page]) -> None:
+    """Streamlit keeps the options of one control in a row in one line: 'Shapes' was cut off at 390 px."""
+    page = visit("which_model", width=390)
+    options = page.locator('[data-testid="stMain"]').get_by_role("radio")
+    expect(options.filter(has_text="Shapes")).to_be_visible(timeout=PATIENCE_MS)
+    edges = options.evaluate_all("all => all.map((one) => one.getBoundingClientRect().right)")
+    assert len(edges) > 5 and max(edges) <= 390 - 8

@@ -18,6 +18,8 @@ from vitviz.plots.ticks import log_axis
 HEIGHT_PX = 420
 LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}}
 GAP = 0.02  # between the panels of the norms, of the whole width
+# Below: beside the panels it takes half of a phone's width from them.
+BAR = {"orientation": "h", "thickness": 10, "len": 0.6, "y": -0.14, "yanchor": "top", "outlinewidth": 0}
 VEIL = 0.8  # opacity of what does not share the mean
 
 
@@ -88,7 +90,7 @@ def norms_figure(
             f"xaxis{axis}": {
                 "domain": [left, left + wide],
                 "anchor": "y",
-                "title": {"text": title, "font": {"size": 13, "color": PALETTES[mode].muted}},
+                "title": _named(title, mode),
                 "showticklabels": False,
                 "showgrid": False,
                 "zeroline": False,
@@ -106,6 +108,11 @@ def norms_figure(
         },
     )
     return figure.figure()
+
+
+def _named(title: str, mode: Mode) -> dict[str, Any]:
+    """A panel's name, a word a line: on a phone four stand side by side."""
+    return {"text": title.replace(" ", "<br>"), "font": {"size": 13, "color": PALETTES[mode].muted}}
 
 
 def _panel(
@@ -127,7 +134,7 @@ def _panel(
         zmax=top,
         colorscale=colorscale(DIVERGING),
         showscale=axis == "x",
-        colorbar={"thickness": 10, "len": 0.6, "outlinewidth": 0},
+        colorbar=BAR,
         hovertemplate=f"{title}: row %{{y}}, channel %{{x}}: %{{z:.2f}}<extra></extra>",
     )
     veil = [[None if shared else 1.0 for shared in row] for row in inside.tolist()]

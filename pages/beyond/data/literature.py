@@ -39,6 +39,7 @@ def draw() -> None:
             **{title: list(values) for title, values in ACCURACY.items()},
         },
         hide_index=True,
+        placeholder=page.MISSING,
     )
 
 

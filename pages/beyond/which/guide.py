@@ -30,6 +30,18 @@ SHAPES = {  # the preset of each kind, and the checkpoint that was trained of it
     "Hybrid": ("hybrid_cifar10", "checkpoint:cifar10_hybrid"),
     "ViT": ("vit_cifar10", "checkpoint:cifar10_vit"),
 }
+# On a phone the four columns stand one under the other: beside each other they would be a word wide.
+PHONE = (
+    "@media (max-width: 640px) {"
+    " .st-key-which_model-comparison :is(table, tbody, tr, td) { display: block; }"
+    " .st-key-which_model-comparison td { border: 0; }"
+    " .st-key-which_model-comparison thead { display: none; }"
+    + "".join(
+        f" .st-key-which_model-comparison td:nth-child({place})::before {{ content: '{kind}: '; font-weight: 600; }}"
+        for place, kind in enumerate(SHAPES, start=2)
+    )
+    + " }"
+)
 GRID = "data_size_cifar10"  # the experiment of 'How much data?'
 COUNTED = "counted from the shipped shapes"
 
@@ -56,7 +68,9 @@ def draw() -> None:
     """The table, then the guide."""
     everything, known, grid = entries.board(), timings.models(), stored()
     st.subheader("The lesson's comparison, measured", anchor=False)
-    st.markdown(_table(comparison(everything, known, grid)))
+    st.html(f"<style>{PHONE}</style>")
+    with st.container(key="which_model-comparison"):
+        st.markdown(_table(comparison(everything, known, grid)))
     st.caption(
         "The lecture's words: a CNN has a bias for neighbours and moves with the picture, needs less data and costs in"
         " proportion to the pixels; a ViT has neither, needs more, costs with the square of its tokens and sees far at"

@@ -14,6 +14,7 @@ from vitviz.models.presets import PRESETS
 from vitviz.plots import scoreboard as plots
 
 FEWER_MORE = (False, True)  # cost, accuracy
+USUAL = "JFT-300M"  # what most of table 2 was pre-trained on
 GUESSES = {  # who has the best accuracy, and whether for fewer core-days than the other kind's best
     "vit_fewer": "The ViT, for fewer core-days",
     "vit_more": "The ViT, for more",
@@ -99,9 +100,15 @@ def points_of(shown: Sequence[cited.Transfer], test_set: str) -> list[plots.Poin
     where = [(one.core_days, one.accuracy[test_set]) for one in shown]
     fronts = pareto(where, FEWER_MORE)
     return [
-        plots.Point(f"{one.name}, {one.data}", one.family, x, y, True, front, note=cited.VIT_PAPER)
+        plots.Point(_short(one), one.family, x, y, True, front, note=f"{one.data}; {cited.VIT_PAPER}")
         for one, (x, y), front in zip(shown, where, fronts, strict=True)
     ]
+
+
+def _short(one: cited.Transfer) -> str:
+    """Its name on the plot, where names lie close on a phone: the set that it saw where that is not the usual one."""
+    name = one.name.partition(",")[0]
+    return name if one.data == USUAL else f"{name}, {one.data}"
 
 
 def best_of(known: Sequence[cited.Transfer], test_set: str) -> tuple[cited.Transfer, cited.Transfer]:
@@ -121,7 +128,8 @@ def describe(shown: Sequence[cited.Transfer], test_set: str) -> str:
     return (
         f"On {test_set}, {vit.name} ({vit.data}) has {vit.accuracy[test_set]:.2f} %, {abs(lead):.2f} points {said} of"
         f" {cnn.name} ({cnn.accuracy[test_set]:.2f} %), for {vit.core_days:,.0f} core-days against"
-        f" {cnn.core_days:,.0f}: {cnn.core_days / vit.core_days:.1f} times fewer. All hollow: cited, from table 2."
+        f" {cnn.core_days:,.0f}: {cnn.core_days / vit.core_days:.1f} times fewer. All hollow: cited, from table 2;"
+        f" pre-trained on {USUAL} where no other set is named."
     )
 
 
