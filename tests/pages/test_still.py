@@ -69,10 +69,11 @@ def test_what_is_drawn_elsewhere_cannot_be_sent_again() -> None:
 
 TABLE = """
 import streamlit as st
+from vitviz.words import gained
 from pages.shell import page
 
 found = {"Model": ["a", "b"], "Accuracy": [st.session_state.get("first", 0.5), None]}
-page.table(found, st.session_state.get("differences", ()), {}, "still.table")
+page.table(found, {"Accuracy": gained} if "gains" in st.session_state else {}, {}, "still.table")
 """
 
 
@@ -85,6 +86,6 @@ def test_a_table_is_put_together_once_and_anew_for_other_numbers() -> None:
     assert app.run().dataframe[0].proto.arrow_data.data == before and len(still._made._places) == made
     app.session_state["first"] = 0.25
     assert app.run().dataframe[0].value["Accuracy"].tolist()[0] == 0.25
-    app.session_state["differences"] = ("Accuracy",)
+    app.session_state["gains"] = True
     (table,) = app.run().dataframe
-    assert b"+0.2" in table.proto.arrow_data.styler.display_values and not table.proto.placeholder
+    assert b"+0.2" in table.proto.arrow_data.styler.display_values and table.proto.placeholder == "–"
