@@ -37,3 +37,29 @@ def test_a_picture_grows_with_the_screen(visit: Visit, address: str, picture: st
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.keyboard.press("Escape")
     page.wait_for_function("() => !document.documentElement.style.getPropertyValue('--vv-grow')")
+
+
+@pytest.mark.parametrize(
+    ("address", "chart"),
+    [
+        ("attention_distance?model=checkpoint:digits_vit&image=digits:3", ".hd-plot canvas"),
+        ("on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:8", ".op-chart canvas"),
+    ],
+    ids=["heads", "a change"],
+)
+def test_a_chart_s_words_grow_with_the_type(visit: Visit, address: str, chart: str) -> None:
+    page = visit(address, width=1920, height=1080)
+    drawn = page.locator(chart).first
+    expect(drawn).to_be_visible()
+    size = "(node) => node.getContext('2d').getTransform().a / devicePixelRatio"
+    assert drawn.evaluate(size) == 1
+    page.keyboard.press("p")
+    expect(page.locator('[data-testid="stSidebar"]')).to_be_hidden()
+    page.wait_for_function(
+        "(chart) => [...document.querySelectorAll('[data-testid=stMain] *')]"
+        ".flatMap((node) => [...(node.shadowRoot?.querySelectorAll(chart) ?? [])])"
+        ".some((node) => node.getContext('2d').getTransform().a >= 1.4 * devicePixelRatio)",
+        arg=chart,
+    )
+    box = drawn.bounding_box()
+    assert box and box["x"] >= 0 and box["x"] + box["width"] <= 1920

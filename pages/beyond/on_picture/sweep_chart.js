@@ -2,6 +2,7 @@
 
 import { dot, levels, line, spread, stroke } from '../../views/kit/axes.js';
 import { canvas, el } from '../../views/kit/dom.js';
+import { grown } from '../../views/kit/grow.js';
 import { percent } from '../../views/kit/words.js';
 
 const PLOT = { left: 36, top: 10, bottom: 26 };
@@ -36,13 +37,14 @@ export class Chart {
    */
   draw({ lines, words, at, colors, width, height, label }) {
     this.last = words.length - 1;
-    const ctx = this.view.size(width, height);
+    const enlarged = grown(1);
+    const ctx = this.view.size(width, height, enlarged);
     ctx.font = `12px ${colors.font}`;
     const margin = Math.ceil(Math.max(...lines.map(({ name }) => ctx.measureText(name).width))) + 24;
-    const [x0, x1, y0, y1] = [PLOT.left, width - margin, PLOT.top, height - PLOT.bottom];
+    const [x0, x1, y0, y1] = [PLOT.left, this.view.width - margin, PLOT.top, this.view.height - PLOT.bottom];
     const x = (place) => x0 + ((x1 - x0) * place) / Math.max(1, this.last);
     const y = (share) => y1 - (y1 - y0) * share;
-    this.area = { at: (px) => ((px - x0) / (x1 - x0)) * this.last };
+    this.area = { at: (px) => ((px / enlarged - x0) / (x1 - x0)) * this.last };
     levels(ctx, colors, { ticks: [0, 0.5, 1], y, x0, x1, word: (share) => percent(share, 0) });
     this.ticks(ctx, words, x, y1, colors);
     line(ctx, colors.muted, 1, Math.round(x(at)) + 0.5, y0 - 6, Math.round(x(at)) + 0.5, y1, [3, 3]);

@@ -3,6 +3,7 @@
 import { dot, levels, line, niceStep, upwards } from '../../views/kit/axes.js';
 import { rampImage } from '../../views/kit/ramp.js';
 import { button, canvas, el, live } from '../../views/kit/dom.js';
+import { grown } from '../../views/kit/grow.js';
 import { animate } from '../../views/kit/motion.js';
 import { player } from '../../views/kit/player.js';
 import { blit, heat } from '../../views/kit/pixels.js';
@@ -151,9 +152,8 @@ class HeadDistance {
     const beside = Math.round(this.now.width * 0.66);
     const narrow = this.now.width - beside - GAP - 1 < LEAST_SIDE; // what stands beside the plot would wrap below it
     const width = narrow ? this.now.width : beside;
-    const height = narrow ? 320 : 400;
-    const ctx = this.plot.size(width, height);
-    const area = this.areaOf(width, height);
+    const ctx = this.plot.size(width, grown(narrow ? 320 : 400), grown(1));
+    const area = this.areaOf(this.plot.width, this.plot.height);
     this.drawAxes(ctx, area);
     this.dots = [];
     const [, layers, heads] = this.shape();
@@ -277,8 +277,8 @@ class HeadDistance {
 
   nearest(event) {
     const box = this.plot.node.getBoundingClientRect();
-    const px = event.clientX - box.left;
-    const py = event.clientY - box.top;
+    const px = (event.clientX - box.left) / grown(1);
+    const py = (event.clientY - box.top) / grown(1);
     let best = null;
     let bestD = 24 * 24;
     for (const dot of this.dots) {

@@ -25,7 +25,8 @@ export function canvas(parent, attributes = {}) {
     ctx,
     width: 0,
     height: 0,
-    size(width, height) {
+    /** Its place in px; what is drawn, words too, stands `enlarged` times as large, in so much less room. */
+    size(width, height, enlarged = 1) {
       const scale = window.devicePixelRatio || 1;
       const w = Math.max(1, Math.round(width * scale));
       const h = Math.max(1, Math.round(height * scale));
@@ -35,10 +36,10 @@ export function canvas(parent, attributes = {}) {
         node.style.width = `${width}px`;
         node.style.height = `${height}px`;
       }
-      ctx.setTransform(scale, 0, 0, scale, 0, 0);
-      ctx.clearRect(0, 0, width, height);
-      self.width = width;
-      self.height = height;
+      ctx.setTransform(scale * enlarged, 0, 0, scale * enlarged, 0, 0);
+      self.width = width / enlarged;
+      self.height = height / enlarged;
+      ctx.clearRect(0, 0, self.width, self.height);
       return ctx;
     },
   };
