@@ -4,6 +4,7 @@
 import { dot, levels, line, niceStep, niceTicks, spread, stroke, upwards } from './kit/axes.js';
 import { canvas, el, live, tooltip } from './kit/dom.js';
 import { gridNavigation, nameLines } from './kit/grid.js';
+import { grown } from './kit/grow.js';
 import { percent } from './kit/words.js';
 
 const PLOT = { left: 44, top: 8, bottom: 40 };
@@ -39,8 +40,9 @@ class Race {
       label: 'Accuracy over epochs',
       rows: () => 1,
       cols: () => Math.max(1, this.epochs.length),
-      cellAt: (x) => {
+      cellAt: (px) => {
         if (!this.area || !this.epochs.length) return -1;
+        const x = px / grown(1);
         let best = 0;
         this.epochs.forEach((epoch, k) => {
           if (Math.abs(this.area.x(epoch) - x) < Math.abs(this.area.x(this.epochs[best]) - x)) best = k;
@@ -49,14 +51,14 @@ class Race {
       },
       hover: (i, event) => {
         this.hovered = i;
-        this.area = this.drawCurves(this.curves.width);
+        this.area = this.drawCurves(this.wide);
         if (i < 0 || i >= this.epochs.length) return this.tip.hide();
         const text = [`epoch ${+this.epochs[i].toPrecision(3)}`, ...this.valuesAt(this.epochs[i])];
         this.say(text.join(', '));
         const box = this.curves.node.getBoundingClientRect();
         const base = this.root.getBoundingClientRect();
         const y = event?.clientY !== undefined ? event.clientY - base.top : box.top - base.top + 120;
-        this.tip.show(box.left - base.left + this.area.x(this.epochs[i]), y, text.join('\n'));
+        this.tip.show(box.left - base.left + grown(this.area.x(this.epochs[i])), y, text.join('\n'));
       },
     });
   }
@@ -71,9 +73,9 @@ class Race {
 
   drawCurves(width) {
     const { header, colors } = this.now;
-    const height = width < 460 ? 300 : 360;
-    const ctx = this.curves.size(width, height);
-    const area = this.areaOf(ctx, width, height);
+    const ctx = this.curves.size(width, grown(width < 460 ? 300 : 360), grown(1));
+    const { height } = this.curves;
+    const area = this.areaOf(ctx, this.curves.width, height);
     const { x0, x1, y0, y1 } = area;
     ctx.font = `12px ${colors.font}`;
     const ticks = [0, 0.25, 0.5, 0.75, 1];
@@ -147,10 +149,11 @@ class Race {
     });
   }
 
-  drawPairs(width) {
+  drawPairs(room) {
     const { header, colors } = this.now;
     const height = 24 + ROW * header.racers.length + PLOT.bottom;
-    const ctx = this.pairs.size(width, height);
+    const ctx = this.pairs.size(room, grown(height), grown(1));
+    const { width } = this.pairs;
     const [x0, x1, y1] = [8, width - 12, height - PLOT.bottom];
     const x = (share) => x0 + (x1 - x0) * share;
     ctx.font = `12px ${colors.font}`;
@@ -170,10 +173,11 @@ class Race {
   }
 
   /** Every racer's seeds as dots on the rows' own scale, their mean as a bar. */
-  drawSeeds(width) {
+  drawSeeds(room) {
     const { header, colors } = this.now;
     const height = 24 + ROW * header.racers.length + PLOT.bottom;
-    const ctx = this.pairs.size(width, height);
+    const ctx = this.pairs.size(room, grown(height), grown(1));
+    const { width } = this.pairs;
     const [x0, x1, y1] = [8, width - 12, height - PLOT.bottom];
     const [low, high] = header.rows.range;
     const x = (share) => x0 + ((x1 - x0) * (share - low)) / (high - low);
@@ -268,6 +272,7 @@ class Race {
       this.tip.hide();
     }
     const wide = stacked ? width : Math.round((width - 24) * 0.6);
+    this.wide = wide;
     this.left.style.width = `${wide}px`;
     this.right.style.width = `${stacked ? width : width - 24 - wide}px`;
     const { rows } = header;

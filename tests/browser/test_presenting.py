@@ -44,8 +44,10 @@ def test_a_picture_grows_with_the_screen(visit: Visit, address: str, picture: st
     [
         ("attention_distance?model=checkpoint:digits_vit&image=digits:3", ".hd-plot canvas"),
         ("on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:8", ".op-chart canvas"),
+        ("live_lab?model=checkpoint:digits_vit&image=digits:3", ".curves-canvas"),
+        ("positions?model=checkpoint:digits_vit&image=digits:3&positions.view=matter", ".ra-curves"),
     ],
-    ids=["heads", "a change"],
+    ids=["heads", "a change", "curves", "a race"],
 )
 def test_a_chart_s_words_grow_with_the_type(visit: Visit, address: str, chart: str) -> None:
     page = visit(address, width=1920, height=1080)

@@ -2,6 +2,7 @@
 
 import { listen, tell } from '../../views/kit/bus.js';
 import { button, canvas, el, live, tooltip } from '../../views/kit/dom.js';
+import { grown } from '../../views/kit/grow.js';
 import { brief } from '../../views/kit/words.js';
 import { nameOf, nearest, placeOf, smoothed } from './curves_data.js';
 import { dragged, drawPanel, place, worded } from './curves_draw.js';
@@ -15,6 +16,9 @@ const AXES = [
   { name: 'epoch', row: 1 },
   { name: 'seconds', row: 2 },
 ];
+
+// Where on the drawing the pointer is, which stands larger while someone presents.
+const spot = (event) => [event.offsetX / grown(1), event.offsetY / grown(1)];
 
 // The zoom of the run last shown: a page that is drawn anew (a run has ended) must not lose it.
 const kept = { focus: null, zoom: null, axis: 0 };
@@ -59,16 +63,18 @@ class Curves {
     node.onpointerdown = (event) => {
       const panel = this.panelAt(event);
       if (!panel || event.button) return;
+      const [x] = spot(event);
       if (event.pointerType === 'mouse') {
-        this.state.drag = { panel, from: event.offsetX, to: event.offsetX };
+        this.state.drag = { panel, from: x, to: x };
         node.setPointerCapture(event.pointerId);
-      } else this.point(panel.unx(event.offsetX), event.offsetX, event.offsetY);
+      } else this.point(panel.unx(x), event.offsetX, event.offsetY);
     };
     node.onpointermove = (event) => {
       const { drag } = this.state;
-      if (drag) drag.to = Math.min(Math.max(event.offsetX, drag.panel.x), drag.panel.x + drag.panel.w);
+      const [x] = spot(event);
+      if (drag) drag.to = Math.min(Math.max(x, drag.panel.x), drag.panel.x + drag.panel.w);
       const panel = drag?.panel ?? this.panelAt(event);
-      this.point(panel ? panel.unx(event.offsetX) : null, event.offsetX, event.offsetY);
+      this.point(panel ? panel.unx(x) : null, event.offsetX, event.offsetY);
     };
     node.onpointerup = (event) => this.release(event);
     node.onpointerleave = () => {
@@ -84,7 +90,7 @@ class Curves {
     const panel = drag?.panel ?? this.panelAt(event);
     if (!panel) return;
     if (dragged(drag)) this.zoomTo([drag.from, drag.to].map(drag.panel.unx).sort((a, b) => a - b));
-    else this.mark(panel.unx(event.offsetX));
+    else this.mark(panel.unx(spot(event)[0]));
   }
 
   press(event) {
@@ -226,9 +232,9 @@ class Curves {
     Object.assign(kept, { focus: header.focus, zoom: this.state.zoom, axis: this.state.axis });
     for (const line of this.lines)
       line.drawn = smoothed(line.values, line.split === 'train' && !line.ghost ? this.state.smoothing : 0);
-    const { panels, height } = place(this.shownMetrics(), width);
+    const { panels, height } = place(this.shownMetrics(), width / grown(1));
     this.panels = panels;
-    const ctx = this.chart.size(width, height);
+    const ctx = this.chart.size(width, grown(height), grown(1));
     ctx.textBaseline = 'middle';
     const range = this.state.zoom ?? this.xRange();
     for (const panel of panels) drawPanel(this, ctx, panel, range);
@@ -313,18 +319,15 @@ class Curves {
       return;
     }
     const panel = this.panels.find((p) => p.x0 !== undefined) ?? this.panels[0];
-    this.tip.show(px ?? panel.fx(found.x), this.chart.node.offsetTop + (py ?? panel.y + 8), found.text);
+    const at = [px ?? grown(panel.fx(found.x)), py ?? grown(panel.y + 8)];
+    this.tip.show(at[0], this.chart.node.offsetTop + at[1], found.text);
     return found;
   }
 
   panelAt(event) {
-    return this.panels.find(
-      (p) =>
-        event.offsetX >= p.x - 6 &&
-        event.offsetX <= p.x + p.w + 6 &&
-        event.offsetY >= p.y - 8 &&
-        event.offsetY <= p.y + p.h + 8,
-    );
+    const [x, y] = spot(event);
+    const inside = (p) => x >= p.x - 6 && x <= p.x + p.w + 6 && y >= p.y - 8 && y <= p.y + p.h + 8;
+    return this.panels.find(inside);
   }
 
   zoomBy(factor, centre) {
