@@ -40,13 +40,15 @@ def paint(page: Page) -> None:
 
 def test_what_is_left_out_survives_a_reload_a_change_of_view_and_a_link(visit: Visit) -> None:
     page = visit(ADDRESS)
+    view = page.locator("[data-component=ablate_view]")
+    expect(view).to_contain_text("Drag over the picture to leave patches out")
     paint(page)
+    expect(view).to_contain_text("8 of 64 patches, 4 of 16 heads left out")
     page.wait_for_url(re.compile(r"left_out=64\._D\.16\.wD(&|$)"))
     assert len(page.url) < 2000
     page.reload()
     settle(page)
     left_out(page, 8, 4)
-    view = page.locator("[data-component=ablate_view]")
     view.get_by_role("button", name="layer 1", exact=True).click()  # goes on from there
     left_out(page, 8, 8)
     view.get_by_role("button", name="Undo").click()

@@ -189,7 +189,8 @@ class AblateView {
     for (const [name, button] of this.buttons) button.setAttribute('aria-pressed', String(this.heads.has(name)));
     this.undo.disabled = !this.history.length;
     this.reset.disabled = !this.patches.size && !this.heads.size;
-    this.count.textContent = `${this.patches.size} of ${rows * cols} patches, ${this.heads.size} of ${this.buttons.size} heads left out`;
+    const out = `${this.patches.size} of ${rows * cols} patches, ${this.heads.size} of ${this.buttons.size} heads left out`;
+    this.count.textContent = this.reset.disabled ? 'Drag over the picture to leave patches out' : out;
     this.root.dataset.patches = String(this.patches.size);
     this.root.dataset.heads = String(this.heads.size);
   }
