@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
-from vitviz.models.fast import attend, can_attend, dropout, linear
+from vitviz.models.fast import attend, can_attend, dropout, linear, softmax
 from vitviz.models.zoo import create_model
 
 
@@ -173,3 +173,29 @@ def test_models_show_the_same_with_and_without_gradients(config: ModelConfig) ->
         _, record = model(x, record=True)
     for name, tensor in record.items():
         torch.testing.assert_close(tensor, expected[name], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("config", [ViTConfig(image_size=32), SwinConfig(image_size=32)])
+def test_weights_alone_take_the_memory_of_the_scores_and_nothing_else_changes(config: ModelConfig) -> None:
+    torch.manual_seed(0)
+    model = create_model(config).eval()
+    x = torch.randn(2, 3, 32, 32)
+    with torch.inference_mode():
+        logits, alone = model(x, record=["*.attn"])
+        same_logits, with_scores = model(x, record=["*.attn", "*.scores"])
+    assert alone and all(name.endswith(".attn") for name in alone)
+    torch.testing.assert_close(logits, same_logits, rtol=0, atol=0)
+    for name, attn in alone.items():
+        torch.testing.assert_close(attn, with_scores[name], rtol=0, atol=0)
+        scores = with_scores[name.removesuffix("attn") + "scores"]
+        torch.testing.assert_close(scores.softmax(dim=-1), attn, rtol=0, atol=0)
+
+
+def test_softmax_leaves_scores_alone_that_are_kept_or_learn() -> None:
+    scores = torch.tensor([[0.0, 0.0]])
+    assert softmax(scores, kept=True).data_ptr() != scores.data_ptr()
+    learning = scores.clone().requires_grad_()
+    softmax(learning, kept=False)[0, 0].backward()
+    torch.testing.assert_close(learning.grad, torch.tensor([[0.25, -0.25]]))
+    assert softmax(scores, kept=False).data_ptr() == scores.data_ptr()
+    torch.testing.assert_close(scores, torch.tensor([[0.5, 0.5]]))

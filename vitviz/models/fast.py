@@ -36,6 +36,16 @@ def linear(layer: nn.Module, x: Tensor, gelu: bool = False) -> Tensor:
     return F.gelu(y) if gelu else y
 
 
+def softmax(scores: Tensor, kept: bool) -> Tensor:
+    """Softmax over the last axis; in the scores' own memory, unless they are `kept` or a gradient needs them.
+
+    With every layer's N N weights recorded, fresh memory is what recording costs: a seventh of a ViT-Ti's pass.
+    """
+    if kept or scores.requires_grad or torch.is_autocast_enabled(scores.device.type):
+        return scores.softmax(dim=-1)
+    return torch.softmax(scores, dim=-1, out=scores)
+
+
 def can_attend(qkv: Tensor) -> bool:
     """Whether `attend` pays: bf16 on a processor, where torch's softmax and dtype changes are the slow part."""
     return qkv.device.type == "cpu" and qkv.dtype == torch.bfloat16

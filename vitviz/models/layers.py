@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.config import Embed, ViTConfig
-from vitviz.models.fast import attend, can_attend, drawn_from, dropout, linear
+from vitviz.models.fast import attend, can_attend, drawn_from, dropout, linear, softmax
 from vitviz.models.record import ATTENTION_PARTS, Recorder
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU, "silu": nn.SiLU}
@@ -108,7 +108,7 @@ class Attention(nn.Module):
         scores = (q * self.scale) @ k.mT
         if key_mask is not None:
             scores = scores.masked_fill(~key_mask[:, None, None, :], float("-inf"))
-        attn = scores.softmax(dim=-1)  # (B, heads, query, key)
+        attn = softmax(scores, kept=record.wants_any(name, ("scores",)))  # (B, heads, query, key)
         for part, tensor in zip(ATTENTION_PARTS, (q, k, v, scores, attn), strict=True):
             record(f"{name}.{part}", tensor)
         attn = dropout(attn, self.attn_drop, self.training)
