@@ -63,7 +63,7 @@ def test_a_race_that_lacks_a_set_or_a_code_is_not_asked_about(
 
 def test_seeds_are_counted_net_by_net(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"model": name, "seed": seed, "test": 0.5} for name in of_convolutions.ASKED for seed in range(2)]
-    monkeypatch.setattr(of_convolutions, "read_result", lambda _: result(*rows[:-1]))
+    monkeypatch.setattr(of_convolutions, "kept_result", lambda _: result(*rows[:-1]))
     assert (
         of_convolutions.AttentionOverConvolutions()
         .measured(AT)
@@ -75,7 +75,7 @@ def test_the_gradient_s_question_has_the_numbers_of_its_figure(monkeypatch: pyte
     norms = {"pre": (1.0, 1.0), "post": (0.01, 1.0), "pre_none": (1e-3, 1.0), "post_none": (0.0, 0.0)}
     rows = [{"variant": name, "seed": 0, "norms": [list(ends)]} for name, ends in norms.items()]
     rows += [{"variant": "post", "seed": 1, "norms": [[1.0, 1.0]]}]
-    monkeypatch.setattr(of_experiments, "read_result", lambda _: result(*rows, marks=[of_experiments.EARLY]))
+    monkeypatch.setattr(of_experiments, "kept_result", lambda _: result(*rows, marks=[of_experiments.EARLY]))
     ask = of_experiments.WeakestGradient()
     assert "LayerNorm after, with residuals: 0.1;" in ask.measured(AT).words  # geometric: of 0.01 and 1
     assert ask.measured(AT).value == list(of_experiments.VARIANTS).index("pre_none")

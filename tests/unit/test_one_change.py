@@ -287,7 +287,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Result:
         "one_slip_digits": Result("s", "S", "python", {"epochs": 4}, (), tuple(wrong)),
         deep.NAME: Result("g", "G", "python", {"marks": [10]}, (), tuple(norms)),
     }
-    monkeypatch.setattr(of_experiments, "read_result", files.__getitem__)
+    monkeypatch.setattr(of_experiments, "kept_result", files.__getitem__)
     return files["one_knob_digits"]
 
 

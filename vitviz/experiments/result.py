@@ -112,6 +112,14 @@ def read_result(name: str, folder: Path | None = None) -> Result:
     return found
 
 
+def kept_result(name: str) -> Result | None:
+    """What was measured and kept of an experiment; None where there is nothing of it here that can be read."""
+    try:
+        return read_result(name)
+    except ResultError:
+        return None
+
+
 @lru_cache(maxsize=16)
 def _read(path: Path, modified_ns: int, size: int) -> Result:
     try:

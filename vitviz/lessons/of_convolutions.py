@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from vitviz.experiments.conv_nets import NAME, TITLES
-from vitviz.experiments.result import Result, ResultError, read_result
+from vitviz.experiments.result import Result, kept_result
 from vitviz.lessons.kinds import AtHand, Choose, Kind, Measured
 from vitviz.words import percent, plural
 
@@ -44,10 +44,7 @@ class AttentionOverConvolutions:
 
 def stored() -> Result | None:
     """The experiment's results, where they lie here."""
-    try:
-        return read_result(NAME)
-    except ResultError:
-        return None
+    return kept_result(NAME)
 
 
 def accuracies(found: Result, model: str) -> list[float]:

@@ -13,7 +13,7 @@ from vitviz.analysis.one_change import Gain, gain, variant
 from vitviz.experiments.deep import NAME as GRADIENTS
 from vitviz.experiments.deep import VARIANTS
 from vitviz.experiments.knobs import BASES, KNOBS
-from vitviz.experiments.result import Result, ResultError, Row, read_result
+from vitviz.experiments.result import Result, Row, kept_result
 from vitviz.experiments.slips import MENDED, SLIPS
 from vitviz.lessons.kinds import AtHand, Choose, Kind, Measured
 from vitviz.words import percent, plural
@@ -22,13 +22,6 @@ NOT_HERE = "The experiment's results do not lie on this server."
 MATTERS = 2.0  # points of accuracy
 COSTS = ("it costs more than 2 points", "less than 2 points either way", "it brings more than 2 points")
 EARLY = 10  # updates after which the gradients are compared
-
-
-def _read(name: str) -> Result | None:
-    try:
-        return read_result(name)
-    except ResultError:
-        return None
 
 
 def knob_rows(found: Result, name: str) -> dict[Hashable, list[Row]]:
@@ -92,7 +85,7 @@ class KnobBest:
         return Measured(best, f"Mean test accuracy: {words}.{tie}")
 
     def _means(self) -> list[tuple[Any, float]]:
-        found = _read("one_knob_digits")
+        found = kept_result("one_knob_digits")
         rows = {} if found is None else knob_rows(found, self.knob)
         tests = {value: [float(row["test"]) for row in of if "test" in row] for value, of in rows.items()}
         return [(value, mean(reached)) for value, reached in tests.items() if reached]
@@ -126,7 +119,7 @@ class SlipCost:
         return Measured(place, f"With the slip less without: {found.said}.")
 
     def _gain(self) -> Gain | None:
-        found = _read(f"one_slip_{self.dataset}")
+        found = kept_result(f"one_slip_{self.dataset}")
         return None if found is None else slip_gain(found, self.slip)
 
 
@@ -154,7 +147,7 @@ class WeakestGradient:
         )
 
     def _shares(self) -> dict[str, float]:
-        found = _read(GRADIENTS)
+        found = kept_result(GRADIENTS)
         if found is None:
             return {}
         norms = norms_at(found.rows, list(found.settings["marks"]).index(EARLY), VARIANTS)

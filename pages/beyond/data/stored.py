@@ -10,7 +10,7 @@ import streamlit as st
 from pages.shell import controls
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
-from vitviz.experiments.result import Result, ResultError, read_result, told
+from vitviz.experiments.result import Result, kept_result, told
 from vitviz.words import plain, plural
 
 CHANCE = 0.1  # all three sets have ten classes
@@ -26,10 +26,7 @@ class Which(controls.Chosen, page="data"):
 
 def result(dataset: str) -> Result | None:
     """What was measured on one set; None where no file of results lies here."""
-    try:
-        return read_result(f"data_size_{dataset}")
-    except ResultError:
-        return None
+    return kept_result(f"data_size_{dataset}")
 
 
 def choose_set() -> str | None:

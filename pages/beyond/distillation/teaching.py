@@ -21,7 +21,7 @@ from vitviz.analysis.teaching import (
 )
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
-from vitviz.experiments.result import Result, ResultError, read_result, told
+from vitviz.experiments.result import Result, kept_result, told
 from vitviz.plots.data_size import size_figure
 from vitviz.plots.distillation import lessons_figure, worth_figure
 from vitviz.words import gained, percent, plain, plural
@@ -84,7 +84,7 @@ def draw() -> None:
 
 
 def _grids() -> dict[str, Result]:
-    return {name: found for name in GRIDS if (found := _stored(f"data_size_{name}")) is not None}
+    return {name: found for name in GRIDS if (found := kept_result(f"data_size_{name}")) is not None}
 
 
 def numbers() -> None:
@@ -175,7 +175,7 @@ def _guessed(name: str, augmented: bool, fewest: Duel) -> bool:
 
 def _ways() -> None:
     """Hard and soft lessons, at one of two sizes."""
-    stored = _stored(LESSONS)
+    stored = kept_result(LESSONS)
     if stored is None:
         return
     found = lessons(stored.rows)
@@ -202,10 +202,3 @@ def _how(stored: Result) -> str:
         else ""
     )
     return f"Stored, not live; {plain(told(stored.made))}. `{stored.command}`{missing}"
-
-
-def _stored(name: str) -> Result | None:
-    try:
-        return read_result(name)
-    except ResultError:
-        return None

@@ -13,7 +13,7 @@ from pages.stores import cached
 from vitviz.data.dataset import DatasetError
 from vitviz.data.faces import EACH, TEST, arranged, faces_dataset
 from vitviz.experiments.faces import BACKGROUND, NAME, TITLES, TRAIN
-from vitviz.experiments.result import Result, ResultError, read_result, told
+from vitviz.experiments.result import Result, kept_result, told
 from vitviz.plots.faces import faces_figure
 from vitviz.words import percent, plain
 
@@ -32,10 +32,7 @@ _SHOWN = 1  # of the test faces
 
 def stored() -> Result | None:
     """What was measured; None where nothing is."""
-    try:
-        return read_result(NAME)
-    except ResultError:
-        return None
+    return kept_result(NAME)
 
 
 def draw() -> None:

@@ -10,7 +10,7 @@ from pages.shell import page
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.changes import CHANGES
 from vitviz.experiments import result
-from vitviz.experiments.result import Result, ResultError
+from vitviz.experiments.result import Result
 from vitviz.plots.on_picture import Curve, strength_words
 from vitviz.words import percent, plain
 
@@ -20,10 +20,7 @@ NONE = "none"
 
 def measured() -> Result | None:
     """What is stored; None where nothing is."""
-    try:
-        return result.read_result(NAME)
-    except ResultError:
-        return None
+    return result.kept_result(NAME)
 
 
 def stem(choice: ModelChoice, found: Result) -> str:

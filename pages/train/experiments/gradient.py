@@ -14,7 +14,7 @@ from pages.stores import cached
 from pages.train.experiments import literature, stored
 from vitviz.analysis.gradients import Norms, describe, norms_at
 from vitviz.experiments.deep import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
-from vitviz.experiments.result import Result
+from vitviz.experiments.result import Result, kept_result
 from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_experiments import EARLY, WeakestGradient
 from vitviz.plots.why import gradient_figure
@@ -53,7 +53,7 @@ class Choice(controls.Chosen, page="experiments"):
 
 def draw() -> None:
     """The question, the stored norms at a chosen moment, and those that are computed here."""
-    found = stored.result(NAME)
+    found = kept_result(NAME)
     answered = found is None or guessing.measured(Choice.key("gradient_guess"), QUESTION)
     if found is None:
         stored.missing(NAME)

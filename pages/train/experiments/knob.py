@@ -15,6 +15,7 @@ from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant, describe_knob, gain, variant
 from vitviz.experiments import knobs
 from vitviz.experiments.knobs import BASES, KNOBS, Knob
+from vitviz.experiments.result import kept_result
 from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_experiments import KnobBest, knob_rows
 from vitviz.models import tally
@@ -73,7 +74,7 @@ def draw() -> None:
 
 
 def _draw_stored(knob: Knob) -> None:
-    found = stored.result("one_knob_digits")
+    found = kept_result("one_knob_digits")
     rows = {} if found is None else knob_rows(found, knob.name)
     if found is None or len(rows) < 2:
         st.info(

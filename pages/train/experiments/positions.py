@@ -16,6 +16,7 @@ from pages.views.race import race as race_view
 from vitviz.analysis.one_change import describe_knob
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.knobs import KNOBS
+from vitviz.experiments.result import kept_result
 from vitviz.lessons.of_experiments import knob_rows
 from vitviz.plots.one_change import payload
 from vitviz.training.races import CODES
@@ -92,7 +93,7 @@ def _draw_results(races: dict[str, Any]) -> None:
         page.csv("These accuracies (CSV)", columns, "positions.csv", "experiments.positions_csv")
     nouns.link_to("positions", "The race's curves, and shuffled patches", **{"positions.view": "matter"})
     nouns.link_to("live_lab", "Race the five codes live", **{"live_lab.train": "experiment"})
-    found = stored.result("one_knob_digits")
+    found = kept_result("one_knob_digits")
     rows = {} if found is None else knob_rows(found, "positions")
     if found is not None and len(rows) > 1:
         shown = knob_section.stored_variants(found, KNOBS["positions"])

@@ -12,7 +12,7 @@ from pages.train.experiments import live, stored
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant, describe_slip, variant
 from vitviz.experiments import slips
-from vitviz.experiments.result import Result, Row
+from vitviz.experiments.result import Result, Row, kept_result
 from vitviz.experiments.slips import MENDED, SLIPS
 from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_experiments import SlipCost, slip_gain, slip_rows
@@ -52,7 +52,7 @@ def draw() -> None:
         dataset = live.dataset(Choice.key("slip_set"), tuple(slips.SEEDS))
     slip = SLIPS[name]
     st.markdown(f"**{slip.title}** ({slip.where}). {slip.why}")
-    found = stored.result(f"one_slip_{dataset}")
+    found = kept_result(f"one_slip_{dataset}")
     if found is None:
         stored.missing(f"one_slip_{dataset}")
     else:

@@ -11,7 +11,7 @@ from pages.train.experiments import slip as slip_section
 from pages.train.experiments import stored
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import describe_slip
-from vitviz.experiments.result import Result
+from vitviz.experiments.result import Result, kept_result
 from vitviz.experiments.slips import SLIPS, Slip
 from vitviz.plots.one_change import payload
 from vitviz.words import plural
@@ -34,7 +34,7 @@ def draw() -> None:
         number = controls.segmented(Choice.key("puzzle"), "Code", tuple(range(1, len(puzzles) + 1)))
     name = puzzles[number - 1]
     slip = SLIPS[name]
-    measured = [(dataset, found) for dataset in SETS if (found := stored.result(f"one_slip_{dataset}"))]
+    measured = [(dataset, found) for dataset in SETS if (found := kept_result(f"one_slip_{dataset}"))]
     if measured:
         _curves(measured, name)
     lines = [f"`{line.replace('    ', NO_BREAK * 4)}`" for line in slip.lines]

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from vitviz.experiments.result import Result, ResultError, Row, read_result, told
+from vitviz.experiments.result import Result, Row, told
 from vitviz.words import plain, plural
-
-
-def result(name: str) -> Result | None:
-    """What was measured of an experiment; None where no file of results lies here."""
-    try:
-        return read_result(name)
-    except ResultError:
-        return None
 
 
 def missing(name: str) -> None:

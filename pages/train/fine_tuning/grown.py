@@ -12,7 +12,7 @@ from pages.shell import controls, guessing, nouns, page
 from vitviz.analysis.data_size import Curve, Lead, judged, leads, only
 from vitviz.analysis.transfer import crossing, curves_of, describe
 from vitviz.data.datasets import DATASETS
-from vitviz.experiments.result import Result, ResultError, read_result, told
+from vitviz.experiments.result import Result, kept_result, told
 from vitviz.experiments.transfer_plan import DATASET, LONGER, METHODS, NAME, SIZES, SOURCES
 from vitviz.plots.fine_tuning import grown_figure
 from vitviz.words import percent, plain, plural
@@ -85,10 +85,7 @@ def _guessed(source: str, lead: Lead, curves: Sequence[Curve]) -> bool:
 
 def stored() -> Result | None:
     """What was measured; None where no file of results lies here."""
-    try:
-        return read_result(NAME)
-    except ResultError:
-        return None
+    return kept_result(NAME)
 
 
 def _how(found: Result) -> str:
