@@ -47,4 +47,4 @@ class Chosen:
 def set_value(key: str, value: Any) -> None:
     """Sets a control from outside: before it is drawn in this run, or in a callback."""
     st.session_state[key] = value
-    state.held(state.KEPT)[key] = value
+    state.kept()[key] = value

@@ -62,7 +62,7 @@ def encode(value: object) -> str:
 
 def keep(key: str, value: Any) -> None:
     """Remembers a control's value for pages that do not draw it, and writes it into the link."""
-    state.held(state.KEPT)[key] = value
+    state.kept()[key] = value
     link.put(key, encode(value))
 
 
@@ -72,7 +72,7 @@ def follow_default(key: str, default: object) -> None:
     To be called before the control is drawn. What a link says, or a visitor has chosen, stays.
     """
     seen = state.held(state.DEFAULTS)
-    now = st.session_state.get(key, state.held(state.KEPT).get(key))
+    now = st.session_state.get(key, state.kept().get(key))
     if key in seen and seen[key] != default and now == seen[key]:
         set_value(key, default)
     seen[key] = default
@@ -83,7 +83,7 @@ def _prepare(key: str, default: T, parse: Callable[[str], T | None], valid: Call
     said = link.take(key)
     parsed = None if said is None else parse(said)
     before: Any = st.session_state.get(key, _NONE)
-    kept = before if before is not _NONE else state.held(state.KEPT).get(key, default)
+    kept = before if before is not _NONE else state.kept().get(key, default)
     value = parsed if parsed is not None and valid(parsed) else kept
     start: T = value if valid(value) else default
     if behind.closed():

@@ -46,7 +46,7 @@ def came(image: str) -> None:
     target = _fitting(image)
     if target is None:
         return
-    now, kept = nouns.current(), st.session_state[state.KEPT]
+    now, kept = nouns.current(), state.kept()
     layers = tuple((entry.layer, kept.get(entry.layer)) for entry in registry.PAGES if entry.layer)
     _take(target, Former(model.key, now.step, now.pin, layers, target.key))
     kept["pin"] = Pin(None, "cls") if abilities(target.config).cls_readout else Pin()
@@ -139,7 +139,7 @@ def _back() -> None:
     if former.model not in nouns.models_now():  # a run that was removed meanwhile
         return
     nouns.set_model(former.model, former.step)
-    kept = st.session_state[state.KEPT]
+    kept = state.kept()
     kept["pin"] = former.pin
     for key, value in former.layers:
         if value is None:

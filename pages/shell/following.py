@@ -138,9 +138,7 @@ def follow(place: Place, room: Room, slug: str) -> None:
         _bring(place, room, slug)
     elif place.follows and place.slug and slug not in (place.slug, SLUG):
         place.follows = False
-    image = st.session_state.get(state.INCOMING, {}).get("image") or st.session_state.get(state.KEPT, {}).get(
-        "image"
-    )
+    image = st.session_state.get(state.INCOMING, {}).get("image") or state.kept().get("image")
     if isinstance(image, str):
         classes.bring(place.code, image)
 

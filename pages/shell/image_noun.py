@@ -27,23 +27,19 @@ GONE = "That picture is gone: an upload lives as long as its visit. Here is anot
 GONE_SAMPLE = "That sample picture is not on this server. Here is another one."
 
 
-def _kept() -> dict[str, object]:
-    return state.held(state.KEPT)
-
-
 def settled(model: ModelChoice) -> str:
     """What the link newly says if it is there, else what was shown, else a picture like those the model learned from;
     says so where a picture is gone.
     """
     said = link.take("image")
     if said is not None and _exists(said):
-        _kept()["image"] = said
+        state.kept()["image"] = said
     elif said is not None:
         _notice(_why_gone(said))
-    image = _kept().get("image")
+    image = state.kept().get("image")
     if isinstance(image, str) and not _exists(image):
         _notice(_why_gone(image))
-        del _kept()["image"]
+        del state.kept()["image"]
         image = None
     return image if isinstance(image, str) else _default(model)
 
@@ -189,7 +185,7 @@ def _crop(picture: np.ndarray, model: ModelChoice) -> None:
         key="nouns.crop",
         format="%.2f",
         help="Where the square that the model sees lies on the picture.",
-        on_change=lambda: _kept().update(crop=st.session_state["nouns.crop"]),
+        on_change=lambda: state.kept().update(crop=st.session_state["nouns.crop"]),
     )
 
 
@@ -218,7 +214,7 @@ def _source(image: str, offered: bool) -> None:
 
 
 def _choose(image: str) -> None:
-    _kept()["image"] = image
+    state.kept()["image"] = image
 
 
 def _brought(image: str) -> None:
@@ -309,4 +305,4 @@ def _received(key: str) -> None:
 
 def _remove(image: str) -> None:
     uploads.remove(image)
-    _kept().pop("image", None)
+    state.kept().pop("image", None)

@@ -118,14 +118,14 @@ def set_pin(pin: Pin | str) -> None:
     parsed = pin if isinstance(pin, Pin) else Pin.parse(pin)
     if parsed is None:
         raise ValueError(f"a pin is 'x,y' in [0, 1] or a prefix token's name, received {pin!r}")
-    state.held(state.KEPT)["pin"] = parsed
+    state.kept()["pin"] = parsed
     st.session_state[state.NOUNS] = replace(current(), pin=parsed)
     link.put("pin", str(parsed))
 
 
 def is_pinned() -> bool:
     """Whether a token has been pinned: by a click, by a link, or by what chose this model."""
-    return "pin" in state.held(state.KEPT)
+    return "pin" in state.kept()
 
 
 def begin_at(pin: Pin) -> None:

@@ -51,7 +51,7 @@ def draw(chosen: str) -> None:
 def _remove(key: str) -> None:
     """Forgets weights; their visitor asked for it, so nothing says that they are gone."""
     own_weights.remove(key)
-    st.session_state[state.KEPT].pop("model", None)
+    state.kept().pop("model", None)
     st.session_state[state.MORE] = False
 
 

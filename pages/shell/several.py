@@ -33,10 +33,10 @@ def pills(
     if said is not None:
         st.session_state[key] = said.split(_BETWEEN)
     elif key not in st.session_state:
-        st.session_state[key] = list(st.session_state.get(state.KEPT, {}).get(key, default))
+        st.session_state[key] = list(state.kept().get(key, default))
     now = _valid(st.session_state[key], options)
     if not least <= len(now) <= most:
-        before = _valid(st.session_state.get(state.KEPT, {}).get(key, default), options)
+        before = _valid(state.kept().get(key, default), options)
         now = before if least <= len(before) <= most else _valid(default, options)
     st.session_state[key] = list(now)
     if not behind.closed():

@@ -69,17 +69,13 @@ def _join(here: visit.Visit) -> None:
         own_weights.adopt(here, name)
 
 
-def _kept() -> dict[str, object]:
-    return state.held(state.KEPT)
-
-
 def _settled(key: str, parse: Callable[[str], object | None]) -> object | None:
     """What the link newly says about a key if it can be read, else what is kept."""
     said = link.take(key)
     parsed = None if said is None else parse(said)
     if parsed is not None:
-        _kept()[key] = parsed
-    return _kept().get(key)
+        state.kept()[key] = parsed
+    return state.kept().get(key)
 
 
 def _settled_crop() -> float:
@@ -123,7 +119,7 @@ def _say_model(small: str, title: str, random: bool, note: str) -> None:
 
 def _settled_model(choices: Mapping[str, ModelChoice]) -> str:
     """The key of the model; notes whether the visitor chose it, and says where the one that they want is gone."""
-    said, before = st.session_state.get(state.INCOMING, {}).get("model"), _kept().get("model")
+    said, before = st.session_state.get(state.INCOMING, {}).get("model"), state.kept().get("model")
     picked = st.session_state.get("model", before)
     key: str = controls.select(
         "model",
@@ -196,7 +192,7 @@ def _curve_picture(
 def _step(model: ModelChoice) -> int:
     steps = model.steps
     if len(steps) == 1:
-        _kept()["step"] = steps[0]
+        state.kept()["step"] = steps[0]
         link.take("step")
         follow.draw(model)
         return steps[0]

@@ -84,9 +84,7 @@ def say_which(choice: ModelChoice, *, lacks: str, button: str, key: str) -> None
 def choose(choice: ModelChoice) -> None:
     """Makes the model that stands in the sidebar's, and with it a picture of its own set; call it in a callback."""
     nouns.set_model(choice.key)
-    kept = st.session_state.get(state.KEPT, {}).get(
-        "image"
-    )  # of a picture that nobody chose the model decides
+    kept = state.kept().get("image")  # of a picture that nobody chose the model decides
     if isinstance(kept, str) and (own := _fitting(choice, kept)) != kept:
         nouns.set_image(own)
 

@@ -56,3 +56,8 @@ def held(name: str) -> dict[str, Any]:
         found[name] = st.session_state.setdefault(name, {})
     kept: dict[str, Any] = found[name]
     return kept
+
+
+def kept() -> dict[str, Any]:
+    """What controls and nouns said last, by key, to be changed in place."""
+    return held(KEPT)

@@ -81,7 +81,7 @@ def now(change: str, image: str, view: str) -> tuple[Hand, Begun]:
 
 
 def _begun(before: Begun | None, told: dict[str, str], of: tuple[str, str]) -> Begun:
-    kept: Begun = st.session_state.get(state.KEPT, {}).get(_BEGUN, Begun(0, ("", ""), Hand(-1)))
+    kept: Begun = state.kept().get(_BEGUN, Begun(0, ("", ""), Hand(-1)))
     stays = kept.of[0] == of[0]  # another picture, the same change; or this one after a reload
     hand = replace(kept.hand, at=kept.hand.at if stays else begin(of[0]))
     return Begun(1 if before is None else before.mark + 1, of, read(told, hand, of[0]))

@@ -45,7 +45,7 @@ def now(
     """
     told = {field: link.take(Taken.key(field)) for field in ("apart", "apart_seen")}
     begun: Begun | None = st.session_state.get(_BEGUN)
-    kept: Begun | None = st.session_state.get(state.KEPT, {}).get(_BEGUN)
+    kept: Begun | None = state.kept().get(_BEGUN)
     if begun is None or begun.of != of or any(said is not None for said in told.values()):
         before = kept.taken if kept is not None and kept.of == of else Taken(encode(otherwise()), False)
         begun = Begun(1 if begun is None else begun.mark + 1, of, parsed(told, before, size))

@@ -58,7 +58,7 @@ def _begin(sizes: Sizes, key: str, link_key: str) -> Begun:
         and (st.session_state.get(key) or {}).get("ablation")
     ):
         return before
-    kept = LeftOut.parse(st.session_state.get(state.KEPT, {}).get(link_key, ""), sizes)
+    kept = LeftOut.parse(state.kept().get(link_key, ""), sizes)
     left_out = linked or kept or LeftOut()
     if before and (before.sizes, before.left_out) == (sizes, left_out) and linked is None:
         return before

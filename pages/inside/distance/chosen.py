@@ -78,7 +78,7 @@ def choose_set(model: LoadedModel) -> str:
     key = Choice.key("set")
     default = default_pictures(model.trained_on, model.preparation.in_chans)
     before = st.session_state.get(LAST_DEFAULT)
-    now = st.session_state.get(key, st.session_state.get(state.KEPT, {}).get(key))
+    now = st.session_state.get(key, state.kept().get(key))
     if now is not None and now == before != default:  # another model: its pictures come with it
         controls.set_value(key, default)
     st.session_state[LAST_DEFAULT] = default

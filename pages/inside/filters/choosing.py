@@ -117,7 +117,7 @@ def opens_with() -> ModelChoice | None:
     clearest, own = sources.clearest(), nouns.current().model
     if clearest is None or clearest.key == own or _look().waves:
         return None
-    said = link.take(_BEHIND) or st.session_state.get(state.KEPT, {}).get(_BEHIND)
+    said = link.take(_BEHIND) or state.kept().get(_BEHIND)
     if said != own and not nouns.nobody_chose():
         return None
     controls.keep(_BEHIND, own)
