@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 from vitviz import glossary
 
 FOREIGN = "\N{WORD JOINER}"  # has no width: around another's words that sound like the glossary's
+_SIZE = re.compile(r"[\d,]+ × [\d,]+(?: px\b)?")
 _PLAIN = str.maketrans({c: f"\\{c}" for c in r"\`*_{}[]()#+-.!|<>:$~^&"})
 
 
@@ -63,3 +65,8 @@ def listed(words: Sequence[str]) -> str:
 def plural(count: int, one: str, many: str = "") -> str:
     """A count with its noun: '1 patch', '1,024 patches'; the plural takes an s where none is given."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def unbroken(text: str) -> str:
+    """A text in which a size stays on one line: '32 × 32 px', '7 × 7'."""
+    return _SIZE.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)

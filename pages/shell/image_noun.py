@@ -13,6 +13,7 @@ from pages.stores import cached, catalogue, uploads, visit
 from pages.stores.choice import ModelChoice
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
+from vitviz.words import unbroken
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation
@@ -170,7 +171,7 @@ def seen(size: tuple[int, int], kept: tuple[int, ...], prepared: Prepared, redra
 
 def _px(width: int, height: int) -> str:
     """'32 × 32 px', on one line."""
-    return f"{width:,} × {height:,} px".replace(" ", "\N{NO-BREAK SPACE}")
+    return unbroken(f"{width:,} × {height:,} px")
 
 
 def _crop(picture: np.ndarray, model: ModelChoice) -> None:

@@ -20,7 +20,7 @@ from pages.stores.lessons import Answer
 from vitviz.classes.shown import Words
 from vitviz.pin import Pin
 from vitviz.plots.theme import PALETTES
-from vitviz.words import plain
+from vitviz.words import plain, unbroken
 
 KEY = "lesson_panel"
 SHELF = "lessons"  # the page of all lessons
@@ -83,7 +83,8 @@ def _begin(now: Open) -> DeltaGenerator:
         _head(now)
         st.markdown(f"**{plain(now.stop.title)}**")
         terms.begin()
-        st.markdown((terms.marked_as_it_is if lessons.is_shipped(now.name) else plain)(now.stop.words))
+        words = unbroken(now.stop.words)
+        st.markdown((terms.marked_as_it_is if lessons.is_shipped(now.name) else plain)(words))
         return st.container(gap="xsmall")
 
 
