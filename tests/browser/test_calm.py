@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.rows import rows
+
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
 # Of every part of every view: how long its changes of style take.
@@ -33,7 +35,7 @@ def film(page: Page) -> tuple[object, object]:
     ), view.locator(".life-track")
 
 
-@pytest.mark.parametrize("calm", [False, True])
+@pytest.mark.parametrize("calm", rows([False, True], bool))
 def test_a_recording_plays_by_itself_for_who_wants_motion(visit: Visit, calm: bool) -> None:
     page = visit("live_lab", reduced_motion="reduce" if calm else "no-preference")
     play, track = film(page)
@@ -49,7 +51,7 @@ def test_a_recording_plays_by_itself_for_who_wants_motion(visit: Visit, calm: bo
         expect(play).to_have_text("pause")
 
 
-@pytest.mark.parametrize("calm", [False, True])
+@pytest.mark.parametrize("calm", rows([False, True], lambda calm: not calm))
 def test_the_map_fades_for_who_wants_motion(visit: Visit, calm: bool) -> None:
     page = visit("", reduced_motion="reduce" if calm else "no-preference")
     assert bool(page.evaluate(SLOW)) == (not calm)

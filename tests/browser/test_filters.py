@@ -62,6 +62,7 @@ def test_k_moves_in_the_browser_and_more_components_err_less(visit: Visit) -> No
     assert len(set(errors(stage))) == 1  # without components there is the mean patch, whatever the basis
 
 
+@pytest.mark.slow
 def test_narrow_and_dark(visit: Visit) -> None:
     for name in ("components", "express", "where"):
         page = visit(

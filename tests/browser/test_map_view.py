@@ -14,6 +14,7 @@ from playwright.sync_api import Error, Locator, Page, expect
 from pages.views.register import address
 from tests.browser.conftest import Screens
 from tests.browser.map_message import BESIDE, FILES, LAYERS, TOKENS, arrays, message, open_map, parts
+from tests.rows import rows
 from vitviz.words import percent
 
 pytestmark = pytest.mark.browser
@@ -71,7 +72,7 @@ def title_of(page: Page, part_id: str) -> Locator:
 # ------------------------------------------------------------ what it shows
 
 
-@pytest.mark.parametrize("width", [1500, 860, 390, 360])
+@pytest.mark.parametrize("width", rows([1500, 860, 390, 360], (1500, 390).__contains__))
 def test_every_part_stands_on_the_screen_and_nothing_leaves_its_width(opened: Opened, width: int) -> None:
     page = opened(width)
     ids = page.locator("[data-part]").evaluate_all("(all) => all.map((node) => node.dataset.part)")

@@ -12,6 +12,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settle
+from tests.rows import rows
 
 pytestmark = pytest.mark.browser
 
@@ -88,7 +89,7 @@ def test_a_file_that_is_no_picture_changes_nothing(visit):
     assert link(page)["image"] == "digits:3"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", rows(["light", "dark"], "dark".__eq__))
 def test_both_themes_are_the_projects(visit, scheme):
     from vitviz.plots.theme import PALETTES
 

@@ -16,6 +16,7 @@ from parity_compare import FORWARD, shake
 from safetensors.torch import save, save_file
 from torch import Tensor, nn
 
+from tests.rows import rows
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.costs import meta_model
 from vitviz.models.pretrained import PRETRAINED, imagenet_classes, load_pretrained
@@ -30,17 +31,16 @@ def shapes(state: dict[str, Tensor]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in state.items()}
 
 
-def first_of_each(names: list[str]) -> list[Any]:
-    """One entry of every family and grid as always, the others as slow tests."""
+def first_of_each(names: list[str]) -> set[str]:
+    """One entry of every family and grid."""
     known: dict[object, str] = {}
     for name in names:
         config = PRETRAINED[name].config
         known.setdefault((config.family, config.patch_size, getattr(config, "num_registers", 0)), name)
-    slow = pytest.mark.slow
-    return [pytest.param(name, marks=() if name in known.values() else slow) for name in names]
+    return set(known.values())
 
 
-@pytest.mark.parametrize("name", first_of_each(FROM_TIMM))
+@pytest.mark.parametrize("name", rows(FROM_TIMM, first_of_each(FROM_TIMM).__contains__))
 def test_timm_entries_have_timms_shapes_and_preparation(name: str) -> None:
     entry = PRETRAINED[name]
     with torch.device("meta"):
