@@ -236,15 +236,32 @@ def validated(events: list[Event]) -> list[Evaluation]:
 
 def test_a_run_stops_at_its_aim_and_says_so() -> None:
     trainer, events = run(replace(TRAIN, epochs=40, stop_accuracy=0.9))
-    *before, reached, exact = validated(events)
-    assert all(found.accuracy < 0.9 for found in before) and reached.accuracy >= 0.9
+    *_, reached, exact = validated(events)
+    assert reached.accuracy >= 0.9 and exact.accuracy >= 0.9
     assert reached.step == exact.step == trainer.step < (trainer.total_steps or 0)
     ended = events[-1]
     assert isinstance(ended, Ended) and (ended.reason, ended.step) == ("done", trainer.step)
-    assert f"{100 * reached.accuracy:.1f}".removesuffix(".0") in ended.message and "90.0" in ended.message
+    assert f"{100 * exact.accuracy:.1f}".removesuffix(".0") in ended.message and "90.0" in ended.message
     tests = [event for event in events if isinstance(event, Evaluation) and event.split == "test"]
     assert [event.step for event in tests] == [trainer.step]
     assert [event.step for event in events if isinstance(event, Snapshot)][-1] == trainer.step
+
+
+def test_the_saved_weights_have_to_reach_the_aim_not_a_quick_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run said 90.2 % of a part of the pictures, in bf16, beside 89.5 % of all of them, and stopped at '90 %'."""
+    look = Trainer.evaluate
+
+    def flattering(self: Trainer, split: str, limit: int | None = None, exact: bool = False) -> Evaluation:
+        found = look(self, split, limit, exact)
+        return found if exact else replace(found, accuracy=0.95)
+
+    monkeypatch.setattr(Trainer, "evaluate", flattering)
+    trainer, events = run(replace(TRAIN, epochs=40, learning_rate=2e-4, stop_accuracy=0.9))
+    first = validated(events)[0]
+    assert first.accuracy == 0.95 and trainer.step > first.step
+    ended = events[-1]
+    assert isinstance(ended, Ended) and "stopped at its aim" in ended.message
+    assert validated(events)[-1].accuracy >= 0.9
 
 
 def test_a_run_without_progress_stops_when_its_patience_ends_and_resumes_so() -> None:

@@ -304,13 +304,15 @@ def turn(trainer: Trainer) -> list[Event]:
     last = trainer.finished
     if trainer.has_news and (last or trainer.record_all or trainer.step % trainer.record_every == 0):
         events.append(trainer.record())
-    why = ""
+    why, exact = "", None
     if not last and trainer.step % trainer.validate_every == 0:
         found = trainer.evaluate("validation", QUICK_VALIDATION)
         events.append(found)
-        why = trainer.enough.why(found)
+        if trainer.enough.why(found):  # the weights as they will be saved, on all pictures, have the last word
+            exact = trainer.evaluate("validation", exact=True)
+            why = trainer.enough.why(exact)
     if last := last or bool(why):
-        events.append(trainer.evaluate("validation", exact=True))
+        events.append(exact or trainer.evaluate("validation", exact=True))
     if last or trainer.snapshot_due(before):
         events.append(trainer.snapshot())
     if last:
