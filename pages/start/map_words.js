@@ -54,7 +54,7 @@ const STATION = {
   block: (model, part, pin) => {
     const name = model.shortName(pin, part);
     const { attention, mlp, out } = model.lengths(part, pin);
-    return `${part.title}: ${name} asks; ${keyWords(model, part, pin)} answer most. Attention adds what they answer, the mean of their values, weighted by that look, a vector ${long(attention)} long; the MLP, from the token alone, one ${long(mlp)} long. Each points its own way: with them the token is ${long(out)} long.`;
+    return `${part.title}: ${name} asks; ${keyWords(model, part, pin)} answer most. Attention adds what they tell, the mean of their values, weighted by that look, a vector ${long(attention)} long; the MLP, from the token alone, one ${long(mlp)} long. Each points its own way: with them the token is ${long(out)} long.`;
   },
   norm: (model, part, pin) => {
     const found = gathered(model, pin);

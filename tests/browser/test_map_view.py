@@ -251,7 +251,7 @@ def test_the_journey_is_scrubbed_and_stepped_by_keys(opened: Opened) -> None:
     page.keyboard.press("ArrowRight")
     expect(page.locator(".mp-said")).to_have_text(
         "Layer 1: patch 10 asks; [CLS] (50.0\xa0%), patch 1 (13.7\xa0%) and patch 2 (7.6\xa0%) answer most. "
-        "Attention adds what they answer, the mean of their values, weighted by that look, a vector 2.0 long; the MLP, "
+        "Attention adds what they tell, the mean of their values, weighted by that look, a vector 2.0 long; the MLP, "
         "from the token alone, one 1.5 long. Each points its own way: with them the token is 6.0 long."
     )
     expect(page.locator(".mp-ahead")).to_have_count(5)

@@ -309,8 +309,9 @@ def the_block_travels(said: dict, arrays: dict[str, NDArray], block: Attended) -
             ModelWords("cls"),
             "A token is a vector of 64 numbers (stripes show its first ones, orange above 0, blue below): a patch's 16"
             " numbers times E; [CLS] is one more, without a patch, from which the class is read. The"
-            " vector of its place is added to each. In each layer a token looks at all tokens: attention adds what they"
-            " answer, the mean of their values, weighted by that look, which the maps show.",
+            " vector of its place is added to each: attention by itself knows no order. In each layer a token looks at"
+            " all tokens: attention adds what they tell, the mean of their values, weighted by that look, which the"
+            " maps show; the MLP adds what it makes of the token alone.",
             "Each class has 64 numbers and a bias of its own: times what is read, [CLS], and summed they make its"
             " score; the highest wins.",
         ),

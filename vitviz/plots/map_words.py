@@ -275,7 +275,7 @@ def notes_of(journey: Journey, model: ModelWords) -> dict[str, str]:
     first = {type(part.content): part for part in reversed(journey.parts)}
     said = [_token_note(first[Embedded], first.get(Prefix), model)] if Embedded in first else []
     if Positions in first:
-        said.append("The vector of its place is added to each.")
+        said.append("The vector of its place is added to each: attention by itself knows no order.")
     elif model.windows:
         said.append("Where two tokens lie to each other is added to their score in attention.")
     if Attended in first:
@@ -305,8 +305,8 @@ def _attention_note(block: Part) -> str:
     assert isinstance(content, Attended)
     whom = "the tokens of its window" if content.window_grid else "all tokens"
     return (
-        f"In each layer a token looks at {whom}: attention adds what they answer, the mean of their values, weighted by"
-        " that look, which the maps show."
+        f"In each layer a token looks at {whom}: attention adds what they tell, the mean of their values, weighted by"
+        " that look, which the maps show; the MLP adds what it makes of the token alone."
     )
 
 

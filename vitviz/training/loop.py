@@ -308,7 +308,9 @@ def turn(trainer: Trainer) -> list[Event]:
     if not last and trainer.step % trainer.validate_every == 0:
         found = trainer.evaluate("validation", QUICK_VALIDATION)
         events.append(found)
-        if trainer.enough.why(found):  # the weights as they will be saved, on all pictures, have the last word
+        if trainer.enough.why(
+            found
+        ):  # the weights as they will be saved, on all pictures, have the last word
             exact = trainer.evaluate("validation", exact=True)
             why = trainer.enough.why(exact)
     if last := last or bool(why):
