@@ -41,3 +41,12 @@ def test_all_options_of_a_row_stand_on_a_phone_s_screen(visit: Callable[..., Pag
     expect(options.filter(has_text="Shapes")).to_be_visible(timeout=PATIENCE_MS)
     edges = options.evaluate_all("all => all.map((one) => one.getBoundingClientRect().right)")
     assert len(edges) > 5 and max(edges) <= 390 - 8
+
+
+def test_at_150_percent_the_board_has_the_page_s_width(visit: Callable[..., Page]) -> None:
+    """Beside its inspector it was 210 px wide there, and the longest names began left of the figure."""
+    page = visit("which_model?which_model.set=imagenet", width=933, height=600, device_scale_factor=1.5)
+    figure = page.locator('[data-testid="stMain"] [data-testid="stPlotlyChart"]').first
+    expect(figure.locator(".plotly").first).to_be_visible()
+    box, title = figure.bounding_box(), page.locator('[data-testid="stMain"] h1').bounding_box()
+    assert box and title and box["width"] > 0.9 * title["width"]

@@ -75,7 +75,8 @@ def _draw_board(everything: Sequence[Entry]) -> None:
             y = _axis("y", "Up", "accuracy")
     shown = [entry for entry in everything if entry.test_set == test_set]
     known = timings.models()
-    stage, beside = st.columns([2, 1], gap="medium")
+    with st.container(key="stacks-board"):  # names need the figure's width
+        stage, beside = st.columns([2, 1], gap="medium")
     with beside:
         model = controls.select(
             Choice.key("model"),
