@@ -41,7 +41,8 @@ def softmax(scores: Tensor, kept: bool) -> Tensor:
 
     With every layer's N N weights recorded, fresh memory is what recording costs: a seventh of a ViT-Ti's pass.
     """
-    if kept or scores.requires_grad or torch.is_autocast_enabled(scores.device.type):
+    # Shapes alone have no memory to write into, and torch knows no autocast of them.
+    if kept or scores.requires_grad or scores.is_meta or torch.is_autocast_enabled(scores.device.type):
         return scores.softmax(dim=-1)
     return torch.softmax(scores, dim=-1, out=scores)
 
