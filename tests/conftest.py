@@ -65,12 +65,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more than there are cores, but no more than files asked for; one file runs in this process.
+    """Two more than there are cores, but no more than files asked for; one file runs in this process.
 
-    Half of a worker's time is waiting for a browser, a server or a trainer: one more keeps the cores busy.
+    Half of a worker's time is waiting for a browser, a server or a trainer: others keep the cores busy meanwhile.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = min(cores + 1, MOST_WORKERS)
+    workers = min(cores + 2, MOST_WORKERS)
     files = {file_of(argument) for argument in config.args}
     if all(file.endswith(".py") for file in files):
         workers = min(workers, len(files))
