@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import platform
 import statistics
 import sys
 import time
@@ -34,6 +33,7 @@ from vitviz.plots.attention import Scene, explorer_view, layer_codes, strip_view
 from vitviz.probe.capture import capture
 from vitviz.probe.relevance import class_relevance
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
+from vitviz.training.provenance import processor  # noqa: E402
 
 import_torchvision()
 import timm  # noqa: E402
@@ -98,7 +98,7 @@ def main() -> None:
     lines = [
         f"# From an upload to its first attention, ViT-S/16, 224 px, fp32, {arguments.threads} threads",
         "",
-        f"{platform.machine()}, torch {torch.__version__}, 1200 × 800 JPEG, medians of {arguments.rounds} rounds, ms.",
+        f"{processor()}, torch {torch.__version__}, 1200 × 800 JPEG, medians of {arguments.rounds} rounds, ms.",
         "",
         "| what | ms | against timm's bare forward |",
         "|---|---|---|",

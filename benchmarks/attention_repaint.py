@@ -12,7 +12,6 @@ the cache of messages). Aim: at most 250 ms.
 from __future__ import annotations
 
 import argparse
-import platform
 import statistics
 import subprocess
 import sys
@@ -27,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.browser.conftest import FLAGS, chromium_path, free_port, stop_server  # noqa: E402
+from vitviz.training.provenance import processor  # noqa: E402
 
 LAYERS = 12
 SCRIPT = f"""
@@ -148,7 +148,7 @@ def main() -> None:
     lines = [
         "# The attention explorer's hover",
         "",
-        f"{platform.machine()}, headless Chromium, 6 heads and 12 layers, {arguments.moves} moves, ms.",
+        f"{processor()}, headless Chromium, 6 heads and 12 layers, {arguments.moves} moves, ms.",
         "",
         "| grid | drawing, median | p95 | to the screen, median | p95 | layer change, median | worst |",
         "|---|---|---|---|---|---|---|",

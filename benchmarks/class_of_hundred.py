@@ -46,6 +46,7 @@ from vitviz.classes.classes import Classes  # noqa: E402
 from vitviz.classes.database import NAME  # noqa: E402
 from vitviz.lessons.asks import MEASURES  # noqa: E402
 from vitviz.lessons.kinds import Drag  # noqa: E402
+from vitviz.training.provenance import processor  # noqa: E402
 
 SHOWN = ("attention", "patches", "attention", "block")  # what the teacher shows, in turn
 SMALL = 3
@@ -344,16 +345,6 @@ def main() -> None:
     if not arguments.small and sizes == [*AIMS_S]:
         Path(__file__).with_suffix(".md").write_text(text)
     print(text)
-
-
-def processor() -> str:
-    """The processor's name where the system says it."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    return next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
-        platform.machine(),
-    )
 
 
 if __name__ == "__main__":

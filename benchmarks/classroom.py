@@ -40,6 +40,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.browser.conftest import free_port, start_server, stop_server  # noqa: E402
 from tests.visitor import Answer, Visitor  # noqa: E402
+from vitviz.training.provenance import processor  # noqa: E402
 
 WARM_S = 8.0  # after the first visit: the libraries are loaded behind it
 SPEED_S = 10.0  # of training alone
@@ -235,9 +236,7 @@ def main() -> int:
         a.visitors, a.seconds, a.after = 2, 4.0, 0.0
     with tempfile.TemporaryDirectory() as folder:
         row = asyncio.run(measure(a, Path(folder) / "runs"))
-    print(
-        f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n{HEAD}\n{row}"
-    )
+    print(f"\n{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}\n{HEAD}\n{row}")
     return 0 if row.endswith("| 0 / 0 |") else 1
 
 

@@ -48,6 +48,7 @@ sys.path.insert(0, str(ROOT))
 
 from vitviz.training.executor import LocalExecutor  # noqa: E402
 from vitviz.training.presets import TRAINING_PRESETS  # noqa: E402
+from vitviz.training.provenance import processor  # noqa: E402
 from vitviz.training.run_directory import Run, RunConfig  # noqa: E402
 
 
@@ -279,7 +280,7 @@ def main() -> None:
             "# The live lab under watch",
             "",
             f"`python benchmarks/live_updates.py`, {date.today().isoformat()}, {os.cpu_count()} cores,"
-            f" {platform.machine()}, Python {platform.python_version()}, load {load} at the end;"
+            f" {processor()}, Python {platform.python_version()}, load {load} at the end;"
             f" {arguments.seconds:g} s per measurement, server, trainer, browser and visits on the same cores.",
             "",
             "| what | measured | aim |",

@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.browser.conftest import FLAGS, chromium_path, free_port, stop_server  # noqa: E402
+from vitviz.training.provenance import processor  # noqa: E402
 
 ATTENTION = "attention?model=preset:vit_digits&image=digits:0&attention.layer=3"
 LAB = "live_lab?live_lab.length=4000&live_lab.snapshots=60"
@@ -182,9 +183,7 @@ def main() -> None:
     if args.before:
         parts.append(f"## Before\n\n{table(measure(args.before.resolve(), args.polls))}\n\n## Now\n\n")
     parts.append(table(measure(ROOT, args.polls)))
-    about = (
-        f"{date.today()}, {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
-    )
+    about = f"{date.today()}, {os.cpu_count()} cores, {processor()}, Python {platform.python_version()}"
     text = (
         "# Bytes of a message\n\n`python benchmarks/message_bytes.py`, "
         f"{about}. Uncompressed. Aims: a poll ≤ 16,384 bytes, a pin ≤ 4,096.\n\n" + "".join(parts) + "\n"

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -38,6 +37,7 @@ from vitviz.data.preparation import prepare  # noqa: E402
 from vitviz.data.samples import load_sample  # noqa: E402
 from vitviz.models.loaded import LoadedModel  # noqa: E402
 from vitviz.probe.robustness import sweep  # noqa: E402
+from vitviz.training.provenance import processor  # noqa: E402
 
 MODELS = ("cnn", "vit", "hybrid", "swin", "deit")
 AIM_STEP_MS, AIM_DRAG_MS = 100.0, 300.0
@@ -209,7 +209,7 @@ def main() -> None:
             "# A step of the slider, and a drag, on 'On your picture'",
             "",
             f"`python benchmarks/on_picture.py`, {date.today().isoformat()}, {os.cpu_count()} cores,"
-            f" {platform.machine()}, torch {torch.__version__}; load {before:.1f} before and {os.getloadavg()[0]:.1f}"
+            f" {processor()}, torch {torch.__version__}; load {before:.1f} before and {os.getloadavg()[0]:.1f}"
             f" after; {rounds} rounds. Nothing is cached but the page's own: every drag goes to a new place.",
             "",
             *rows,

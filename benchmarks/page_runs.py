@@ -41,6 +41,8 @@ from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from vitviz.training.provenance import processor  # noqa: E402
+
 WARMING = 3  # rounds that do not count
 AIM_MS, AIM_HALF_MS = 35.0, 25.0
 
@@ -200,7 +202,7 @@ def main() -> None:
             "# A run of a page",
             "",
             f"`python benchmarks/page_runs.py`, {date.today().isoformat()}, {os.cpu_count()} cores,"
-            f" {platform.machine()}, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f} at the end;"
+            f" {processor()}, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f} at the end;"
             f" {arguments.rounds} rounds.",
             "",
             *table(costs),
