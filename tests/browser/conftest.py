@@ -297,8 +297,8 @@ def settle(page: Page) -> None:
     page.wait_for_function(
         "() => window[Symbol.for('vitviz.history')] && window[Symbol.for('vitviz.present')]"
     )
-    for view in page.locator(".vv[data-component]:visible").all():
-        view.and_(page.locator('[data-ready="true"]')).wait_for()
+    # Whichever are on the screen at that time: those of the page before may still stand there now.
+    page.locator('.vv[data-component]:not([data-ready="true"]):visible').first.wait_for(state="hidden")
     assert page.locator('[data-testid="stException"]').count() == 0
 
 

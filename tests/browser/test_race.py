@@ -29,7 +29,7 @@ def test_five_codes_race_and_one_is_looked_into(visit: Visit) -> None:
     pairs = race.get_by_role("img")
     for title in CODES.values():  # measured before the first step already
         expect(pairs).to_have_attribute(
-            "aria-label", re.compile(rf"{title} [\d.]+ %, shuffled"), timeout=TRAINING_MS
+            "aria-label", re.compile(rf"{title} [\d.]+\s%, shuffled"), timeout=TRAINING_MS
         )
     badge = page.locator('[data-testid="stMain"] .stMarkdownBadge').filter(has_text="done")
     expect(badge).to_be_visible(timeout=TRAINING_MS)
@@ -40,7 +40,7 @@ def test_five_codes_race_and_one_is_looked_into(visit: Visit) -> None:
     page.keyboard.press("End")
     said = race.locator(".vv-live")
     for title in CODES.values():
-        expect(said).to_contain_text(re.compile(rf"{title} [\d.]+ %"))
+        expect(said).to_contain_text(re.compile(rf"{title} [\d.]+\s%"))
 
     page.get_by_role("radio", name=re.compile("^\u2060?No positions")).click()
     card = page.locator(".life-card").filter(has_text="Attention of the pinned")
