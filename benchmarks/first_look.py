@@ -34,6 +34,7 @@ sys.path.insert(0, str(ROOT))
 from pages.shell import registry  # noqa: E402
 from pages.stores import catalogue  # noqa: E402
 from tests.browser.conftest import FLAGS, chromium_path, free_port, start_server, stop_server  # noqa: E402
+from vitviz.training.provenance import processor  # noqa: E402
 
 WARM_S, COLD_S = 1.5, 2.5  # wanted: seconds to the picture, once torch is loaded and before
 STEADY_MS = 100
@@ -180,7 +181,8 @@ def main() -> None:
         print(f"{one.page:20s} {one.model or '(cold)':20s} {one.picture_s:6.2f} {one.all_s:6.2f}")
     text = (
         f"# First look\n\n`python benchmarks/first_look.py`, {time.strftime('%Y-%m-%d')}, Python"
-        f" {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end. Seconds from"
+        f" {platform.python_version()}, {os.cpu_count()} cores of {processor()}, load"
+        f" {os.getloadavg()[0]:.1f} at the end. Seconds from"
         " the request, by a browser without a cache, to the page's first picture, and to all of it.\n\n"
         f"{table(warm, cold)}\n\nPictures: warm {within(warm, WARM_S)}, cold {within(cold, COLD_S)}.\n"
     )

@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.browser.conftest import FLAGS, chromium_path, free_port, start_server, stop_server  # noqa: E402
+from vitviz.training.provenance import processor  # noqa: E402
 
 TWO_LINES = 'import streamlit as st\nst.title("Hello")\n'
 READY = """() => document.querySelector('[data-testid="stMain"] h1')
@@ -183,7 +184,8 @@ def main() -> None:
     load = os.getloadavg()[0]
     text = (
         f"# First paint\n\n`python benchmarks/first_paint.py`, {time.strftime('%Y-%m-%d')},"
-        f" Python {platform.python_version()}, {os.cpu_count()} cores, load {load:.1f} at the end.\n\n{table}\n\n"
+        f" Python {platform.python_version()}, {os.cpu_count()} cores of {processor()}, load {load:.1f} at the"
+        f" end.\n\n{table}\n\n"
         f"First visit, ratio of medians: **{ratio:.2f}** (wanted: at most 1.6).\n\n"
         f"Switch to each page, median: {by_page(switches)}.\n"
     )
