@@ -213,7 +213,8 @@ _OWN = (
         "A plain ViT, trained on CIFAR-10 alone.",
         _VIT_CIFAR10,
         RGB_32,
-        replace(_CIFAR10_MUON, epochs=26),
+        # Without mixed pictures 26 epochs had 82 % of the training pictures and 75 % of the validation's right.
+        replace(_CIFAR10_MUON, epochs=54, mixup_alpha=0.4, cutmix_alpha=1.0),
     ),
     TrainingPreset(
         "cifar10_vit_p8",
