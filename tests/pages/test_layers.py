@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.inside.layers import predict, similar
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from vitviz.analysis.cka import cka, gram
@@ -19,6 +20,7 @@ from vitviz.data.preparation import prepare_batch
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
+from vitviz.probe.layers import Layer, layers_of
 
 PAGE = "pages/inside/layers/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3", "layers__count": "32"}
@@ -40,7 +42,7 @@ def ended(app: AppTest) -> AppTest:
 
 
 def test_every_layer_of_both_models_is_coloured(open_app: OpenApp) -> None:
-    app = open_app(PAGE, **DIGITS)
+    app = open_app(PAGE, **DIGITS, layers__colours_guess="shown")
     assert said(app, "layers.other").startswith("preset:") and "cnn" in said(app, "layers.other")
     header, arrays = message(app, "layers.colours")
     config = PRESETS["vit_digits"].config
@@ -58,8 +60,9 @@ def test_every_layer_of_both_models_is_coloured(open_app: OpenApp) -> None:
 
 
 def test_colours_over_a_set_are_the_same_for_every_picture(open_app: OpenApp) -> None:
-    one = ended(open_app(PAGE, **DIGITS, layers__fit="set"))
-    other = ended(open_app(PAGE, **(DIGITS | {"image": "digits:5"}), layers__fit="set"))
+    asked = {**DIGITS, "layers__fit": "set", "layers__colours_guess": "shown"}
+    one = ended(open_app(PAGE, **asked))
+    other = ended(open_app(PAGE, **(asked | {"image": "digits:5"})))
     assert "Fitted over 32 test pictures of Digits" in captions(one)
     (a, cells), (b, others) = (message(app, "layers.colours") for app in (one, other))
     assert [panel["shares"] for panel in a["panels"]] == [panel["shares"] for panel in b["panels"]]
@@ -101,9 +104,13 @@ def test_a_cnn_asks_by_the_mean_of_its_map_where_cls_is_pinned(open_app: OpenApp
 
 @pytest.mark.parametrize(("form", "debiased"), [("plain", False), ("debiased", True)])
 def test_the_matrix_is_linear_cka_of_both_models(open_app: OpenApp, form: str, debiased: bool) -> None:
-    app = ended(
-        open_app(PAGE, **DIGITS, layers__view="alike", layers__form=form, layers__other="preset:swin_digits")
-    )
+    asked = {
+        "view": "alike",
+        "form": form,
+        "other": "preset:swin_digits",
+        "alike_guess": "shown",
+    }
+    app = ended(open_app(PAGE, **DIGITS, **{f"layers__{name}": value for name, value in asked.items()}))
     header, arrays = message(app, "layers.matrix")
     assert [len(model["layers"]) for model in header["models"]] == [5, 5]
     preset = PRESETS["vit_digits"]
@@ -131,21 +138,116 @@ def test_a_model_without_such_layers_is_told_so(open_app: OpenApp) -> None:
     assert "no row of layers" in app.main.info[0].value
 
 
-def test_the_question_is_answered_by_what_the_section_computed(open_app: OpenApp) -> None:
-    app = ended(open_app(PAGE, **DIGITS, layers__view="alike"))
-    (opener,) = [one for one in app.main.expander if one.label == "Predict first"]
-    app.session_state[opener.proto.id.split("-", 2)[-1]] = True
+def guessed(app: AppTest, section: str, option: str) -> AppTest:
+    """The page once an option of a section's question is chosen."""
+    app.main.button_group(key=f"layers.{section}_guess.row").set_value(option).run()
+    assert said(ended(app), f"layers.{section}_guess") == option
+    return app
+
+
+def numbers(app: AppTest) -> bool:
+    """Whether the drawer with the section's numbers is there."""
+    return any(one.label == "The numbers" for one in app.main.expander)
+
+
+def told(app: AppTest) -> str:
+    """What the page says of a guess."""
+    parts = [part.value.replace("\\", "") for part in app.main.markdown]
+    return next(part for part in parts if "You said" in part)
+
+
+def test_what_the_colours_hold_waits_for_a_guess(open_app: OpenApp) -> None:
+    app = open_app(PAGE, **DIGITS)
+    before, cells = message(app, "layers.colours")
+    assert not [panel for panel in before["panels"] if panel["note"] or "shares" in panel]
+    assert "hold" not in captions(app) and "change most" in captions(app) and not numbers(app)
+    after, same = message(guessed(app, "colours", "4"), "layers.colours")
+    assert len(after["panels"]) == len(before["panels"]) and np.array_equal(cells["p0"], same["p0"])
+    held = [sum(panel["shares"]) for panel in after["panels"] if panel["row"] == 0]
+    verdict = "and so it is" if int(np.argmax(held)) == 4 else "measured: "
+    assert f"You said layer 4{',' if verdict == 'and so it is' else ';'} {verdict}" in told(app)
+    assert f"{100 * max(held):.1f}" in told(app) and "hold" in captions(app) and numbers(app)
+    app.session_state["layers.other"] = "preset:swin_digits"
     app.run()
-    (guess,) = app.main.radio
-    header, arrays = message(app, "layers.matrix")
-    best = int(arrays["matrix"][4, 5:].argmax())
-    guess.set_value(best).run()
-    next(button for button in app.main.button if button.label == "Measure it").click().run()
-    assert any("and so it is" in caption.value for caption in app.main.caption)
+    assert said(app, "layers.colours_guess") == "4", "the question is about the sidebar's model"
+    assert "hold" not in captions(open_app(PAGE, **DIGITS | {"model": "preset:cnn_digits"}))
+
+
+def test_the_block_between_the_models_waits_for_a_guess(open_app: OpenApp) -> None:
+    app = ended(open_app(PAGE, **DIGITS, layers__view="alike"))
+    _, arrays = message(app, "layers.matrix")
+    assert np.isnan(arrays["matrix"][:5, 5:]).all() and not np.isnan(arrays["matrix"][:5, :5]).any()
+    assert "Between the two models" not in captions(app) and not numbers(app)
+    _, arrays = message(guessed(app, "alike", "0"), "layers.matrix")
+    across = arrays["matrix"][4, 5:]
+    assert ("and so it is" in told(app)) == (int(across.argmax()) == 0)
+    assert f"{across.max():.2f}" in told(app) and "Between the two models" in captions(app) and numbers(app)
+    app.main.selectbox(key="layers.other").set_value("preset:swin_digits").run()
+    assert np.isnan(message(ended(app), "layers.matrix")[1]["matrix"]).any(), (
+        "another model, another question"
+    )
+
+
+def test_how_many_are_of_one_class_waits_for_a_guess(open_app: OpenApp) -> None:
+    app = ended(open_app(PAGE, **DIGITS, layers__view="channels"))
+    stages = message(app, "layers.channels")[0]["stages"]
+    assert "by chance" not in captions(app) and "nearest to their strongest" in captions(app)
+    guessed(app, "channels", "1")
+    assert message(app, "layers.channels")[0]["stages"] == stages and "by chance" in captions(app)
+    (mean,) = re.findall(r"It is (\d\.\d);", told(app))
+    assert ("and so it is" in told(app)) == (3 <= float(mean) < 5)
+
+
+def test_how_far_nearness_counts_waits_for_a_guess(open_app: OpenApp) -> None:
+    app = open_app(PAGE, **DIGITS, layers__view="token")
+    assert "Touching" not in captions(app) and "is most like row" in captions(app) and not numbers(app)
+    guessed(app, "token", "2")
+    first, last = (float(v) for v in re.findall(r"([−\d.]+) in (?:the|layer)", told(app).replace("−", "-")))
+    assert ("and so it is" in told(app)) == (last - first <= -similar.SAME)
+    assert "Touching places are more alike than others by" in captions(app) and numbers(app)
+
+
+@pytest.mark.parametrize(("leads", "right"), [((0.1, 0.2), 0), ((0.1, 0.9, 0.14), 1), ((0.4, 0.1), 2)])
+def test_a_lead_grows_stays_or_fades(leads: tuple[float, ...], right: int) -> None:
+    assert similar.course(leads) == right
+
+
+def test_the_sidebar_s_model_s_line_waits_for_a_guess(open_app: OpenApp) -> None:
+    app = ended(open_app(PAGE, **DIGITS, layers__view="probe"))
+    classes, places = (json.loads(chart.proto.spec)["data"] for chart in app.main.get("plotly_chart"))
+    assert len(classes) == 1 and len(places) == 2 and not numbers(app)
+    title = places[0]["name"]
+    assert classes[0]["name"].startswith(places[1]["name"])
+    assert f"how the class is read from {title}" in captions(app).replace("\N{WORD JOINER}", "")
+    guessed(app, "probe", "0")
+    classes, _ = (json.loads(chart.proto.spec)["data"] for chart in app.main.get("plotly_chart"))
+    assert len(classes) == 3 and "within 2 points of the best" in captions(app) and numbers(app)
+
+
+def test_the_last_layer_s_tokens_wait_for_a_guess(open_app: OpenApp) -> None:
+    app = ended(open_app(PAGE, **DIGITS, layers__view="sinks"))
+    titles = message(app, "layers.lengths")[0]["titles"]
+    assert titles == ["embedding", "layer 1", "layer 2", "layer 3"] and not numbers(app)
+    assert "A guess shows layer 4" in captions(app) and "in the last layer" not in captions(app)
+    guessed(app, "sinks", "0")
+    assert message(app, "layers.lengths")[0]["titles"] == [*titles, "layer 4"] and numbers(app)
+    (times,) = re.findall(r": (\d+\.\d) times", told(app))
+    assert ("and so it is" in told(app)) == (float(times) < 1.5)
+    assert f"{times} times in layer 4" in captions(app)
+
+
+def test_a_deep_model_s_layers_are_asked_for_several_at_a_time() -> None:
+    spans = predict.Spans(layers_of(PRESETS["vit_digits"].config))
+    assert spans.options == ["embedding", *(f"layer {i}" for i in range(1, 5))]
+    deep = predict.Spans([Layer(str(i), f"layer {i}", "tokens") for i in range(13)])
+    assert (
+        len(deep.options) == 7 and deep.options[0] == "layer 0 to layer 1" and deep.options[-1] == "layer 12"
+    )
+    assert [int(deep.of(i, "").value) for i in (0, 1, 2, 12)] == [0, 0, 1, 6]
 
 
 def test_top_patches_are_those_of_the_pictures_that_a_channel_responds_to_most(open_app: OpenApp) -> None:
-    app = ended(open_app(PAGE, **DIGITS, layers__view="channels"))
+    app = ended(open_app(PAGE, **DIGITS, layers__view="channels", layers__channels_guess="shown"))
     header, arrays = message(app, "layers.channels")
     preset = PRESETS["cnn_digits"]
     images = prepare_batch(load_dataset("digits").test_images[:32], preset.preparation)
@@ -172,11 +274,12 @@ def test_a_set_without_labels_has_channels_but_no_classes(open_app: OpenApp) -> 
         )
     )
     assert "no labels" in captions(app)
-    assert not [one for one in app.main.expander if one.label == "Predict first"]
+    assert [row.key for row in app.main.button_group] == ["layers.view"]
 
 
 def test_the_probe_says_what_its_figures_show(open_app: OpenApp) -> None:
-    app = ended(open_app(PAGE, **(DIGITS | {"layers__count": "64"}), layers__view="probe"))
+    asked = {"layers__count": "64", "layers__view": "probe", "layers__probe_guess": "shown"}
+    app = ended(open_app(PAGE, **(DIGITS | asked)))
     classes, places = (json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart"))
     assert [trace["name"].rpartition(", ")[2] for trace in classes["data"]] == [
         "the mean of its places",
@@ -201,7 +304,7 @@ def values(told: object) -> list[float]:
 
 
 def test_registers_are_measured_or_said_to_be_missing(open_app: OpenApp) -> None:
-    app = ended(open_app(PAGE, **DIGITS, layers__view="sinks"))
+    app = ended(open_app(PAGE, **DIGITS, layers__view="sinks", layers__sinks_guess="shown"))
     said_ = "\n".join(text.value for text in app.main.markdown)
     assert "DINOv2 ViT-S/14 with registers" in said_ and "huggingface.co" in said_
     header, arrays = message(app, "layers.lengths")

@@ -41,10 +41,15 @@ def test_cosines_in_eight_bits() -> None:
 def test_what_the_colours_hold() -> None:
     found = Components(np.zeros(3), np.eye(3), np.array([0.5, 0.2, 0.05]), np.ones(3), (2, 1, 3))
     assert plots.share_note(found) == "75\N{NO-BREAK SPACE}% in colour"
-    assert plots.coloured(found) == {"shares": [0.5, 0.2, 0.05], "orders": [2, 1, 3]}
+    assert plots.coloured(found, shares=True) == {"shares": [0.5, 0.2, 0.05], "orders": [2, 1, 3]}
+    assert plots.coloured(found, shares=False) == {"orders": [2, 1, 3]}
 
 
 def test_the_matrix_travels_with_its_names() -> None:
-    header, arrays = unpack(plots.matrix_view(np.eye(3), [("ViT", ["a", "b"]), ("CNN", ["c"])]))
+    models = [("ViT", ["a", "b"]), ("CNN", ["c"])]
+    header, arrays = unpack(plots.matrix_view(np.eye(3), models, between=True))
     assert header["models"] == [{"title": "ViT", "layers": ["a", "b"]}, {"title": "CNN", "layers": ["c"]}]
     np.testing.assert_array_equal(arrays["matrix"], np.eye(3))
+    _, arrays = unpack(plots.matrix_view(np.eye(3), models, between=False))
+    nan = np.nan
+    np.testing.assert_array_equal(arrays["matrix"], [[1, 0, nan], [0, 1, nan], [nan, nan, 1]])

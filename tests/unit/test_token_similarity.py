@@ -36,8 +36,3 @@ def test_the_lead_of_neighbours() -> None:
     np.fill_diagonal(similarity, 1)
     assert s.lead_of_neighbours(similarity, grid) == pytest.approx(0.7)
     assert s.lead_of_neighbours(np.ones((4, 4)), (2, 2)) == 0  # every place touches every other
-
-
-def test_the_most_alike_place_is_another_one() -> None:
-    similarity = np.array([[1.0, 0.2, 0.9], [0.2, 1.0, 0.3], [0.9, 0.3, 1.0]])
-    assert [s.most_alike(similarity, place) for place in range(3)] == [2, 2, 0]

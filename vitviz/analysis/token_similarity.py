@@ -49,10 +49,3 @@ def lead_of_neighbours(similarity: FloatArray, grid: tuple[int, int]) -> float:
     near = touching(grid)
     far = ~near & ~np.eye(len(near), dtype=bool)
     return float(similarity[near].mean() - similarity[far].mean()) if far.any() and near.any() else 0.0
-
-
-def most_alike(similarity: FloatArray, place: int) -> int:
-    """The other place most like one of them, of (N, N) cosines."""
-    row = similarity[place].copy()
-    row[place] = -np.inf
-    return int(row.argmax())

@@ -45,9 +45,14 @@ class Rows:
     veil: float = 1.0  # opacity of the cells
 
 
-def coloured(components: Components) -> dict[str, Any]:
-    """What a panel says of the components that its colours are."""
-    return {"shares": [float(share) for share in components.shares], "orders": list(components.order)}
+def coloured(components: Components, *, shares: bool) -> dict[str, Any]:
+    """What a panel says of the components that its colours are.
+
+    Args:
+        shares: says what each holds of the variance, too.
+    """
+    said = {"shares": [float(share) for share in components.shares]} if shares else {}
+    return {"orders": list(components.order), **said}
 
 
 def share_note(components: Components) -> str:
@@ -93,12 +98,19 @@ def cosine_codes(cosines: NDArray[np.floating[Any]]) -> NDArray[np.int8]:
     return np.asarray(np.rint(UNIT * cosines.clip(-1, 1)), np.int8)
 
 
-def matrix_view(matrix: NDArray[np.float64], models: Sequence[tuple[str, Sequence[str]]]) -> bytes:
+def matrix_view(
+    matrix: NDArray[np.float64], models: Sequence[tuple[str, Sequence[str]]], *, between: bool
+) -> bytes:
     """How alike all layers of two models are, packed for `matrix_of_layers.js`.
 
     Args:
         matrix: (layers of both, layers of both), the first model's layers first.
         models: each model's title and its layers' names.
+        between: sends the block between the two models, too; without it that is no number.
     """
     header = {"models": [{"title": title, "layers": list(layers)} for title, layers in models]}
-    return pack(header, matrix=matrix.astype(np.float32))
+    sent = matrix.astype(np.float32)
+    if not between:
+        count = len(models[0][1])
+        sent[:count, count:] = sent[count:, :count] = np.nan
+    return pack(header, matrix=sent)

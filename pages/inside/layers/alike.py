@@ -16,7 +16,7 @@ from pages.inside.layers.sides import Side
 from pages.shell import controls, page
 from pages.views.register import register
 from vitviz.analysis import cka as analysis
-from vitviz.lessons.kinds import Choose, Measured
+from vitviz.lessons.kinds import Measured
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots import layers as plots
 from vitviz.probe.layers import Said, stream
@@ -43,7 +43,6 @@ def draw(one: Side) -> None:
     literature.ask(
         "Two layers are alike where they tell the same pictures apart in the same way. Are a ViT's layers like a CNN's?"
     )
-    first = st.container()
     other, seen, chosen = read(one)
     both = (one, other)
     wanted = [
@@ -59,18 +58,16 @@ def draw(one: Side) -> None:
     count = len(one.layers)
     every = [*found[0], *found[1]]
     matrix = analysis.cka(every, every, debiased=chosen.form == "debiased")
-    _view(plots.matrix_view(matrix, _names(both)), key="layers.matrix")
+    answered = _guessed(both, matrix[:count, count:])
+    _view(plots.matrix_view(matrix, _names(both), between=answered), key="layers.matrix")
     how = f"{WHAT_WAS[chosen.compared]}, {FORM_WAS[chosen.form]}"
-    page.caption(f"{describe(both, matrix)} Over {seen.title}; {how}.")
+    page.caption(f"{describe(both, matrix, answered)} Over {seen.title}; {how}.")
     literature.say("alike")
-    with first:
-        key = f"alike.{other.now.choice.key}.{seen}.{chosen.compared}.{chosen.form}"
-        _ask(both, matrix[:count, count:], key)
     page.drawers(
         "layers.alike",
         math=MATHEMATICS,
         code=(analysis.gram, analysis.cka, analysis.centred, analysis.centred_without_bias),
-        numbers=partial(numbers, both, matrix),
+        numbers=partial(numbers, both, matrix) if answered else None,
     )
 
 
@@ -121,22 +118,30 @@ def _names(both: Sequence[Side]) -> list[tuple[str, tuple[str, ...]]]:
     return [(side.title, tuple(layer.title for layer in side.layers)) for side in both]
 
 
-def describe(both: Sequence[Side], matrix: NDArray[np.float64]) -> str:
-    """How alike first and last layers are in each model, and the most alike pair between the two."""
+def describe(both: Sequence[Side], matrix: NDArray[np.float64], answered: bool) -> str:
+    """How alike each model's layers are; once guessed, the most alike pair between the two."""
     count = len(both[0].layers)
-    own, others, across = matrix[:count, :count], matrix[count:, count:], matrix[:count, count:]
-    row, col = np.unravel_index(int(across.argmax()), across.shape)
+    own, others = matrix[:count, :count], matrix[count:, count:]
     more = 0 if _within(own) > _within(others) else 1
     ends = "; ".join(
         f"in {side.shown} {signed(float(part[0, -1]))}"
         for side, part in zip(both, (own, others), strict=True)
     )
+    between = (
+        _between(both, matrix[:count, count:]) if answered else "A guess fills the block between the models."
+    )
     return (
         f"First and last layer are alike {ends} (CKA). Over all pairs of its layers, {both[more].shown} is the more"
         f" uniform ({signed(max(_within(own), _within(others)))} against"
-        f" {signed(min(_within(own), _within(others)))}). Between the two models"
-        f" {both[0].layers[row].said} and {both[1].layers[col].said} are most alike, {signed(float(across.max()))};"
-        f" the two last layers {signed(float(across[-1, -1]))}."
+        f" {signed(min(_within(own), _within(others)))}). {between}"
+    )
+
+
+def _between(both: Sequence[Side], across: NDArray[np.float64]) -> str:
+    row, col = np.unravel_index(int(across.argmax()), across.shape)
+    return (
+        f"Between the two models {both[0].layers[row].said} and {both[1].layers[col].said} are most alike,"
+        f" {signed(float(across.max()))}; the two last layers {signed(float(across[-1, -1]))}."
     )
 
 
@@ -146,18 +151,19 @@ def _within(matrix: NDArray[np.float64]) -> float:
     return float(pairs.mean()) if pairs.size else 1.0
 
 
-def _ask(both: Sequence[Side], across: NDArray[np.float64], key: str) -> None:
-    titles = tuple(layer.title for layer in both[1].layers)
+def _guessed(both: Sequence[Side], across: NDArray[np.float64]) -> bool:
+    """Asks which of the other's layers is like the last one; whether the block between the models may be shown."""
+    layers = both[1].layers
+    spans = predict.Spans(layers)
 
     def answer() -> Measured:
-        best = int(across[-1].argmax())
         values = ", ".join(
-            f"{title} {signed(v)}" for title, v in zip(titles, across[-1].tolist(), strict=True)
+            f"{layer.title} {signed(v)}" for layer, v in zip(layers, across[-1].tolist(), strict=True)
         )
-        return Measured(best, f"Its last layer's CKA with each: {values}.")
+        return spans.of(int(across[-1].argmax()), f"Its last layer's CKA with each: {values}.")
 
     prompt = f"Which layer of {both[1].title} is most like the last layer of {both[0].title}?"
-    predict.first(both[0], key, prompt, Choose(titles), answer)
+    return predict.first("alike", prompt, spans.options, answer)
 
 
 def numbers(both: Sequence[Side], matrix: NDArray[np.float64]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import streamlit as st
@@ -20,7 +21,7 @@ from vitviz.analysis import channels as analysis
 from vitviz.analysis import kernel_fields as reach
 from vitviz.analysis.channels import Peaks
 from vitviz.data.preparation import prepare
-from vitviz.lessons.kinds import Drag, Measured
+from vitviz.lessons.kinds import Measured
 from vitviz.models.abilities import abilities, as_cnn
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots import channels as plots
@@ -31,6 +32,7 @@ VIEW = "layers.channels"
 MOST, USUAL = 1000, 256
 SHOWN = 4  # channels of a stage
 TOPS = 9  # patches of a channel
+BANDS = (3, 5, 7)  # of how many of them are of one class: what is guessed lies between two
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,6 @@ def draw(one: Side) -> None:
     literature.ask(
         "Every channel of a CNN is one filter, slid over the picture. What must a patch show to make it strong?"
     )
-    first = st.container()
     with page.row():
         with st.container(width=230):
             cnn = choose(one)
@@ -80,13 +81,11 @@ def draw(one: Side) -> None:
         return
     (over,) = found
     places = ends(cnn)
+    answered = over.alike is None or _guessed(cnn, over.alike, over.chance, seen)
     data = message(cnn.known, cnn, cnn.now.image, cnn.now.offset, seen, over.peaks)
     _view(data, key=VIEW, triggers=("open",), on_change=partial(_open, seen.source))
-    page.caption(describe(cnn, places, over, seen))
+    page.caption(describe(cnn, places, over, seen, answered))
     literature.say("channels")
-    if over.alike is not None:
-        with first:
-            _ask(one, cnn, over.alike, over.chance, seen)
     page.drawers(
         "layers.channels",
         math=MATHEMATICS,
@@ -187,31 +186,38 @@ def _open(source: str) -> None:
         nouns.set_image(f"{source}:{place}")
 
 
-def describe(cnn: Side, places: Sequence[Place], over: Responses, seen: Seen) -> str:
-    """How much one channel's top pictures are of one class, stage by stage, and by chance."""
+def describe(cnn: Side, places: Sequence[Place], over: Responses, seen: Seen, answered: bool) -> str:
+    """How much one channel's top pictures are of one class, stage by stage, and by chance, once that was guessed."""
+    shown = f"Over {seen.title}; shown are the channels that the chosen picture brings nearest to their strongest."
     if over.alike is None:
         return (
-            f"Over {seen.title}. They have no labels, so nobody can say whether a channel's top pictures are of one"
-            " class."
+            f"{shown} They have no labels: nobody can say whether a channel's top pictures are of one class."
         )
+    if not answered:
+        return shown
     steps = ", ".join(f"{over.alike[place.index]:.1f} ({place.title.lower()})" for place in places)
     return (
         f"Of the {tops_of(seen)} pictures that one channel of {cnn.shown} responds to most, so many are of one class,"
-        f" in the mean over all channels: {steps}; {over.chance:.1f} by chance. Over {seen.title}; the channels shown"
-        " are those that the chosen picture brings nearest to their strongest."
+        f" in the mean over all channels: {steps}; {over.chance:.1f} by chance. {shown}"
     )
 
 
-def _ask(one: Side, cnn: Side, alike: Sequence[float], chance: float, seen: Seen) -> None:
+def _guessed(cnn: Side, alike: Sequence[float], chance: float, seen: Seen) -> bool:
+    """Asks how many of a channel's top pictures are of one class; whether it may be said."""
+    ends = [*(bound for bound in BANDS if bound < tops_of(seen)), tops_of(seen)]
+    options = [f"fewer than {ends[0]}", *(f"{low} to {high}" for low, high in pairwise(ends))]
+
     def answer() -> Measured:
-        return Measured(alike[-1], f"In the stem it is {alike[0]:.1f}, and {chance:.1f} by chance.")
+        band = int(np.searchsorted(ends[:-1], alike[-1], side="right"))
+        return Measured(
+            band, f"It is {alike[-1]:.1f}; in the stem it is {alike[0]:.1f}, and {chance:.1f} by chance."
+        )
 
     prompt = (
-        f"Of the {tops_of(seen)} pictures that one channel of the last stage responds to most, how many are of one"
-        " class, in the mean?"
+        f"Of the {tops_of(seen)} pictures to which one channel of the last stage of {cnn.title} responds most, how many"
+        " are of one class, in the mean over its channels?"
     )
-    key = f"channels.{cnn.now.choice.key}.{seen}"
-    predict.first(one, key, prompt, Drag(1, tops_of(seen), 0.5), answer)
+    return predict.first("channels", prompt, options, answer)
 
 
 def numbers(places: Sequence[Place], peaks: Sequence[Peaks], seen: Seen) -> None:

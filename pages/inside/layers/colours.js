@@ -31,27 +31,28 @@ function say({ header, arrays }, panel, { place, name }) {
   return [`${where} of ${panel.grid[0]} × ${panel.grid[1]} places`, ...scores].join('\n');
 }
 
-/** A bar for each component: how much of the variance it holds in the chosen layer. */
+/** A bar for each component: how much of the variance it holds in the chosen layer, once that has been guessed. */
 function scale(view, { header, colors }) {
   const { shares, orders } = header.panels[header.chosen];
   const side = view.node.parentElement.clientWidth;
   const ctx = view.size(side, 54);
   ctx.font = `12px ${colors.font}`;
   ctx.textBaseline = 'middle';
-  const widest = Math.max(...shares, 1e-9);
-  shares.forEach((share, c) => {
+  const widest = shares ? Math.max(...shares, 1e-9) : 1;
+  const words = orders.map((order, c) => {
+    const which = `the ${['first', 'second', 'third'][order - 1]} component`;
+    return shares ? `${(100 * shares[c]).toFixed(0)} % of the variance, ${which}` : which;
+  });
+  words.forEach((text, c) => {
     const y = 8 + 18 * c;
+    const length = shares ? Math.max(2, (shares[c] / widest) * (side - 246)) : 10;
     ctx.fillStyle = ['#d62828', '#2a9d3f', '#2757d6'][c];
-    ctx.fillRect(0, y - 5, Math.max(2, (share / widest) * (side - 246)), 10);
+    ctx.fillRect(0, y - 5, length, 10);
     ctx.fillStyle = colors.muted;
-    const order = ['first', 'second', 'third'][orders[c] - 1];
-    ctx.fillText(`${(100 * share).toFixed(0)} % of the variance, the ${order} component`, side - 236, y);
+    ctx.fillText(text, shares ? side - 236 : 18, y);
   });
   view.node.setAttribute('role', 'img');
-  view.node.setAttribute(
-    'aria-label',
-    NAMES.map((name, c) => `${name} ${(100 * shares[c]).toFixed(0)} % of the variance`).join(', '),
-  );
+  view.node.setAttribute('aria-label', NAMES.map((name, c) => `${name} ${words[c]}`).join(', '));
 }
 
 export default function colours(context) {

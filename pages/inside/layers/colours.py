@@ -18,7 +18,7 @@ from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import token_colours
 from vitviz.analysis.token_colours import Components, FloatArray
-from vitviz.lessons.kinds import Choose, Measured
+from vitviz.lessons.kinds import Measured
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import Panel
@@ -74,11 +74,7 @@ def _kept(known: str, _one: Coloured, image: str, offset: cached.Offset, over: s
 
 def draw(one: Side) -> None:
     """The section."""
-    literature.ask(
-        "Red, green and blue are the three directions in which a layer's tokens differ most. In which layer"
-        " do three colours hold most?"
-    )
-    first = st.container()
+    literature.ask("Red, green and blue are the three directions in which a layer's tokens differ most.")
     with page.row():
         with st.container(width=230):
             other = sides.beside(one)
@@ -96,16 +92,15 @@ def draw(one: Side) -> None:
     found = coloured((one, other), seen)
     if found is None:
         return
-    stage.draw(_view, VIEW, partial(message, found, over), [len(side.layers) for side in found])
-    page.caption(describe(found, seen))
+    answered = _guessed(found[0])
+    stage.draw(_view, VIEW, partial(message, found, over, answered), [len(each.layers) for each in found])
+    page.caption(describe(found, seen, answered))
     literature.say("colours")
-    with first:
-        _ask(one, found[0], f"colours.{other.now.choice.key}.{fit}")
     page.drawers(
         "layers.colours",
         math=MATHEMATICS,
         code=(token_colours.principal, token_colours.following),
-        numbers=partial(numbers, found),
+        numbers=partial(numbers, found) if answered else None,
     )
 
 
@@ -143,16 +138,16 @@ def fit_over(model: LoadedModel, seen: Seen) -> Generator[float, None, list[Comp
     return token_colours.over_layers(layers, seen.raw.mean(axis=-1))
 
 
-def message(found: Sequence[Coloured], over: bool, chosen: int) -> bytes:
-    """Every layer's colours, for the browser."""
+def message(found: Sequence[Coloured], over: bool, answered: bool, chosen: int) -> bytes:
+    """Every layer's colours, for the browser; what they hold of the variance once that has been guessed."""
     panels = [
         Panel(
             row,
             layer.title,
             (tokens.shape[1], tokens.shape[2]),
             token_colours.colours(fitted, tokens[0]),
-            note=plots.share_note(fitted),
-            more=plots.coloured(fitted),
+            note=plots.share_note(fitted) if answered else "",
+            more=plots.coloured(fitted, shares=answered),
         )
         for row, one in enumerate(found)
         for layer, tokens, fitted in zip(one.side.layers, one.layers, one.components, strict=True)
@@ -161,39 +156,48 @@ def message(found: Sequence[Coloured], over: bool, chosen: int) -> bytes:
     return plots.panels_view(rows, panels)
 
 
-def describe(found: Sequence[Coloured], seen: Seen | None) -> str:
-    """What the colours hold of the variance, and where they change most from one layer to the next."""
+def describe(found: Sequence[Coloured], seen: Seen | None, answered: bool) -> str:
+    """What the colours hold of the variance, once guessed, and where they change most from one layer to the next."""
+    over = "this picture alone" if seen is None else seen.title
+    fitted = f"Fitted over {over}; a colour means the same from layer to layer, not from model to model."
     said = []
     for one in found:
-        held, kept = one.held, one.kept("picture" if seen is None else str(seen))
-        text = (
-            f"{one.side.shown}: three colours hold {percent(held[0], 0)} of the variance in {one.side.layers[0].said}"
-            f" and {percent(held[-1], 0)} in {one.side.layers[-1].said}"
-        )
+        parts = [_held(one)] if answered else []
+        kept = one.kept("picture" if seen is None else str(seen))
         if kept:
             at = int(np.argmin(kept))
-            text += (
-                f"; they change most from {one.side.layers[at].said} to {one.side.layers[at + 1].said}"
-                f" (mean correlation {signed(kept[at])})"
+            parts.append(
+                f"{'they' if answered else 'the colours'} change most from {one.side.layers[at].said} to"
+                f" {one.side.layers[at + 1].said} (mean correlation {signed(kept[at])})"
             )
-        said.append(f"{text}.")
-    over = "this picture alone" if seen is None else seen.title
-    return f"{' '.join(said)} Fitted over {over}; a colour means the same from layer to layer, not from model to model."
+        if parts:
+            said.append(f"{one.side.shown}: {'; '.join(parts)}.")
+    return " ".join((*said, fitted))
 
 
-def _ask(one: Side, own: Coloured, key: str) -> None:
-    titles = tuple(layer.title for layer in own.side.layers)
+def _held(one: Coloured) -> str:
+    held, layers = one.held, one.side.layers
+    return (
+        f"three colours hold {percent(held[0], 0)} of the variance in {layers[0].said} and {percent(held[-1], 0)} in"
+        f" {layers[-1].said}"
+    )
+
+
+def _guessed(own: Coloured) -> bool:
+    """Asks where three colours hold most; whether what they hold may be shown."""
+    layers = own.side.layers
+    spans = predict.Spans(layers)
 
     def answer() -> Measured:
         best, least = int(own.held.argmax()), int(own.held.argmin())
-        return Measured(
+        return spans.of(
             best,
-            f"Three colours hold {percent(own.held[best])} of the variance in {titles[best]}, least in {titles[least]}"
-            f" with {percent(own.held[least])}.",
+            f"Three colours hold {percent(own.held[best])} of the variance in {layers[best].said}, least in"
+            f" {layers[least].said} with {percent(own.held[least])}.",
         )
 
     prompt = f"In which layer of {own.side.title} do three colours hold most of what its tokens differ in?"
-    predict.first(one, key, prompt, Choose(titles), answer)
+    return predict.first("colours", prompt, spans.options, answer)
 
 
 def numbers(found: Sequence[Coloured]) -> None:

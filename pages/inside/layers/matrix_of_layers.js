@@ -54,8 +54,8 @@ class MatrixOfLayers {
     this.draw();
     if (cell < 0) return this.tip.hide();
     const [row, col] = [Math.floor(cell / this.count), cell % this.count];
-    const value = signed(this.now.arrays.matrix.data[cell]);
-    const text = `CKA ${value}\n${this.nameOf(row)}\n${this.nameOf(col)}`;
+    const value = this.now.arrays.matrix.data[cell];
+    const text = `${Number.isNaN(value) ? 'not shown before a guess' : `CKA ${signed(value)}`}\n${this.nameOf(row)}\n${this.nameOf(col)}`;
     this.tip.show(this.left + this.begin(col) + this.side / 2, this.top + this.begin(row), text);
     if (event?.type === 'keydown') this.say(text);
   }
@@ -63,12 +63,13 @@ class MatrixOfLayers {
   drawCell(ctx, row, col, value) {
     const { colors } = this.now;
     const [x, y] = [this.left + this.begin(col), this.top + this.begin(row)];
-    ctx.fillStyle = `rgb(${channelsAt(SEQUENTIAL_LUT, value)})`;
+    const hidden = Number.isNaN(value);
+    ctx.fillStyle = hidden ? colors.panel : `rgb(${channelsAt(SEQUENTIAL_LUT, value)})`;
     ctx.fillRect(x, y, this.side - 1, this.side - 1);
-    if (this.side >= 34) {
-      ctx.fillStyle = value > 0.62 ? '#0f151c' : '#ffffff';
+    if (this.side >= (hidden ? 15 : 34)) {
+      ctx.fillStyle = hidden ? colors.muted : value > 0.62 ? '#0f151c' : '#ffffff';
       ctx.textAlign = 'center';
-      ctx.fillText(signed(value), x + this.side / 2, y + this.side / 2);
+      ctx.fillText(hidden ? '?' : signed(value), x + this.side / 2, y + this.side / 2);
     }
     if (row * this.count + col !== this.at) return;
     ctx.strokeStyle = colors.query;

@@ -6,7 +6,18 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.inside.layers import alike, channels, colours, measured_set, probe, sides, similar, sinks, stage
+from pages.inside.layers import (
+    alike,
+    channels,
+    colours,
+    measured_set,
+    predict,
+    probe,
+    sides,
+    similar,
+    sinks,
+    stage,
+)
 from pages.shell import controls, nouns, page, registry, sections, stand_in
 from vitviz.models.abilities import abilities
 
@@ -34,7 +45,7 @@ def draw() -> None:
     if not able.layers:
         stand_in.offer(able.layers.why_not, "layers.instead", fits=lambda c: bool(abilities(c).layers))
         return
-    controls.hold(sides.Other, stage.Choice, measured_set.Chosen)
+    controls.hold(sides.Other, stage.Choice, measured_set.Chosen, predict.Guess)
     controls.hold(*(part.Choice for part in (colours, channels, similar, alike)))
     one = sides.own()
     page.untrained_note(one.now.model.trained_on)

@@ -1,48 +1,79 @@
-"""Predict, then measure: the question with which a section begins, answered by what the section computes."""
+"""Predict, then measure: what a section asks before it shows what answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import streamlit as st
-
-from pages.inside.layers.sides import Side
-from pages.shell import asking
-from vitviz.lessons.kinds import AtHand, Kind, Measured
+from pages.shell import controls, guessing
+from vitviz.lessons.kinds import AtHand, Choose, Measured
 from vitviz.lessons.lesson import Question
+from vitviz.probe.layers import Layer
+
+MOST = 8  # options in a row: layers of a deeper model are asked for several at a time
+
+
+@dataclass(frozen=True)
+class Guess(controls.Chosen, page="layers"):
+    """What is guessed in each section: an option's place from 0, 'shown' for none, '' while the question is open."""
+
+    colours_guess: str
+    channels_guess: str
+    token_guess: str
+    alike_guess: str
+    probe_guess: str
+    sinks_guess: str
 
 
 @dataclass(frozen=True)
 class OfSection:
-    """What a section has computed, as an answer."""
+    """What a section has computed, as one of a few options."""
 
-    asked: Kind
+    options: tuple[str, ...]
     answer: Callable[[], Measured]
 
     def why_not(self, at: AtHand) -> str:
         """It has been computed."""
         return ""
 
-    def kind(self, at: AtHand) -> Kind:
+    def kind(self, at: AtHand) -> Choose:
         """What is asked for."""
-        return self.asked
+        return Choose(self.options)
 
     def measured(self, at: AtHand) -> Measured:
         """The answer."""
         return self.answer()
 
 
-@st.fragment
-def first(one: Side, key: str, prompt: str, kind: Kind, answer: Callable[[], Measured]) -> None:
-    """The question behind one closed line above the picture; its answer holds while what it depends on stays.
+def first(section: str, prompt: str, options: Sequence[str], answer: Callable[[], Measured]) -> bool:
+    """Asks before what answers is shown; whether it may be shown. Another prompt is another question.
 
     Args:
-        key: of what the answer depends on beside model, step and picture: the section, the other model, the set.
+        section: whose field of `Guess` it is: 'colours'.
+        answer: computes which option is right, and the sentence with its numbers.
     """
-    drawer = st.expander(
-        "Predict first", icon=":material/experiment:", key=f"layers.first.{key}", on_change="rerun"
+    return guessing.measured(
+        Guess.key(f"{section}_guess"), Question(prompt, OfSection(tuple(options), answer))
     )
-    if drawer.open:
-        with drawer:
-            asking.ask(Question(prompt, OfSection(kind, answer)), f"layers.asks.{key}", one.now)
+
+
+@dataclass(frozen=True)
+class Spans:
+    """A model's layers as options: each for itself, or neighbours together where there are many."""
+
+    layers: Sequence[Layer]
+
+    @property
+    def side(self) -> int:
+        """How many layers an option holds; the last may hold fewer."""
+        return -(-len(self.layers) // MOST)
+
+    @property
+    def options(self) -> list[str]:
+        """'layer 3', or 'layer 3 to layer 4'."""
+        parts = [self.layers[i : i + self.side] for i in range(0, len(self.layers), self.side)]
+        return [" to ".join(dict.fromkeys((part[0].title, part[-1].title))) for part in parts]
+
+    def of(self, layer: int, words: str) -> Measured:
+        """The option that holds a layer, as an answer."""
+        return Measured(layer // self.side, words)

@@ -16,7 +16,7 @@ from pages.inside.layers.sides import Side
 from pages.shell import nouns, page
 from vitviz.analysis import probes as analysis
 from vitviz.analysis.probes import Accuracy, FloatArray
-from vitviz.lessons.kinds import Choose, Measured
+from vitviz.lessons.kinds import Measured
 from vitviz.models.loaded import LoadedModel
 from vitviz.plots import probes as plots
 from vitviz.plots.probes import Line
@@ -58,7 +58,6 @@ def draw(one: Side) -> None:
         "A linear map is fitted to every layer, with other pictures than those it is tested on. How early is the class"
         " there to be read, and how long does a token know its place?"
     )
-    first = st.container()
     with page.row():
         with st.container(width=230):
             other = sides.beside(one)
@@ -71,16 +70,15 @@ def draw(one: Side) -> None:
     )
     if found is None:
         return
-    draw_figures(both, found, seen)
-    page.caption(describe(both, found, seen))
+    answered = _guessed(one, found[0])
+    draw_figures(both, found, seen, answered)
+    page.caption(describe(both, found, seen, answered))
     literature.say("probe")
-    with first:
-        _ask(one, found[0], f"probe.{other.now.choice.key}.{seen}")
     page.drawers(
         "layers.probe",
         math=MATHEMATICS,
         code=(analysis.class_probe, analysis.place_probe),
-        numbers=partial(numbers, both, found),
+        numbers=partial(numbers, both, found) if answered else None,
     )
 
 
@@ -127,8 +125,8 @@ def _own(
     return Accuracy(float((answers == labels).mean()), len(labels))
 
 
-def draw_figures(both: Sequence[Side], found: Sequence[Probed], seen: Seen) -> None:
-    """The class left, the place right."""
+def draw_figures(both: Sequence[Side], found: Sequence[Probed], seen: Seen, answered: bool) -> None:
+    """The class left, of the sidebar's model once that was guessed; the place right."""
     titles = [[layer.title for layer in side.layers] for side in both]
     classes = [
         Line(
@@ -141,6 +139,7 @@ def draw_figures(both: Sequence[Side], found: Sequence[Probed], seen: Seen) -> N
         )
         for row, (side, layers, one) in enumerate(zip(both, titles, found, strict=True))
         for read, accuracies in one.classes.items()
+        if answered or row
     ]
     places = [
         Line(side.title, layers, one.places, row)
@@ -159,19 +158,14 @@ def draw_figures(both: Sequence[Side], found: Sequence[Probed], seen: Seen) -> N
         page.figure(drawn, "layers.probe_place")
 
 
-def describe(both: Sequence[Side], found: Sequence[Probed], seen: Seen) -> str:
+def describe(both: Sequence[Side], found: Sequence[Probed], seen: Seen, answered: bool) -> str:
     """First and last layer of each model, by class and by place, from where on the class is there, and the sizes."""
     said = []
-    for side, one in zip(both, found, strict=True):
-        titles, shares = [layer.title for layer in side.layers], one.shares()
-        near = analysis.first_near_best(shares, NEAR)
-        text = f"{side.shown}: a linear map reads {_ends(shares, titles)} of the pictures right from {READ[one.read]}"
-        if one.read == "cls":
-            text += f", {_ends(one.shares('mean'), titles)} from {READ['mean']}"
-        said.append(
-            f"{text}; {titles[near]} is the first within {100 * NEAR:.0f} points of the best. R² of a token's place"
-            f" goes from {signed(one.places[0])} to {signed(one.places[-1])}."
-        )
+    for place, (side, one) in enumerate(zip(both, found, strict=True)):
+        moves = f"of a token's place goes from {signed(one.places[0])} to {signed(one.places[-1])}."
+        said.append(f"{side.shown}: {f'{_read_from(side, one)}. ' if answered or place else ''}R² {moves}")
+    if not answered:
+        said.append(f"A guess shows how the class is read from {both[0].shown}.")
     errors = [accuracy.error for one in found for part in one.classes.values() for accuracy in part]
     return (
         f"{' '.join(said)} Over {seen.title}, each read by a map that was fitted to others; one standard error, the"
@@ -179,26 +173,36 @@ def describe(both: Sequence[Side], found: Sequence[Probed], seen: Seen) -> str:
     )
 
 
+def _read_from(side: Side, one: Probed) -> str:
+    titles, shares = [layer.title for layer in side.layers], one.shares()
+    near = side.layers[analysis.first_near_best(shares, NEAR)].said
+    text = f"a linear map reads {_ends(shares, titles)} of the pictures right from {READ[one.read]}"
+    if one.read == "cls":
+        text += f", {_ends(one.shares('mean'), titles)} from {READ['mean']}"
+    return f"{text}; {near} is the first within {100 * NEAR:.0f} points of the best"
+
+
 def _ends(shares: NDArray[np.float64], titles: Sequence[str]) -> str:
     return f"{percent(shares[0], 0)} ({titles[0]}) to {percent(shares[-1], 0)} ({titles[-1]})"
 
 
-def _ask(one: Side, own: Probed, key: str) -> None:
-    titles, shares = tuple(layer.title for layer in one.layers), own.shares()
+def _guessed(one: Side, own: Probed) -> bool:
+    """Asks where the class is there to be read; whether the sidebar's model's line may be shown."""
+    shares, spans = own.shares(), predict.Spans(one.layers)
 
     def answer() -> Measured:
         near = analysis.first_near_best(shares, NEAR)
-        return Measured(
+        return spans.of(
             near,
-            f"There {percent(float(shares[near]))} of the pictures are read right; the best layer reads"
-            f" {percent(float(shares.max()))}, the first {percent(float(shares[0]))}.",
+            f"In {one.layers[near].said} {percent(float(shares[near]))} of the pictures are read right; the best layer"
+            f" reads {percent(float(shares.max()))}, the first {percent(float(shares[0]))}.",
         )
 
     prompt = (
-        f"Which is the first layer of {one.title} that comes within 2 points of its best, the class read from"
-        f" {READ[own.read]}?"
+        f"Which is the first layer of {one.title} that comes within {100 * NEAR:.0f} points of its best, the class read"
+        f" from {READ[own.read]}?"
     )
-    predict.first(one, key, prompt, Choose(titles), answer)
+    return predict.first("probe", prompt, spans.options, answer)
 
 
 def numbers(both: Sequence[Side], found: Sequence[Probed]) -> None:

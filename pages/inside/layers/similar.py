@@ -19,7 +19,7 @@ from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import token_similarity as analysis
 from vitviz.analysis.token_colours import on_grid
-from vitviz.lessons.kinds import Choose, Measured
+from vitviz.lessons.kinds import Measured
 from vitviz.pin import Pin
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import Panel
@@ -31,7 +31,12 @@ VIEW = "layers.similar"
 FINEST = 16  # places a side of a map: a finer one is averaged first
 MOST_BYTES = 300_000  # of all cosines between places: beyond, the pinned token's alone travel
 POOLED = "mean of the map"
-NEAR, FAR = "a place that touches it", "a place farther away"
+COURSES = (
+    "it grows",
+    "it stays about the same",
+    "it fades",
+)  # what is guessed of the lead of touching places
+SAME = 0.05  # a cosine that is no change worth a name
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,6 @@ def draw(one: Side) -> None:
         "A patch asks: which other places does a layer describe as it describes this one? Near ones, or"
         " ones that show the same?"
     )
-    first = st.container()
     with page.row():
         with st.container(width=230):
             other = sides.beside(one)
@@ -80,16 +84,17 @@ def draw(one: Side) -> None:
                 help="All tokens of a layer share a part. Taken away, what is left says in what they differ.",
             )
     found = [alike(side, centred) for side in (one, other)]
+    answered = _guessed(found[0])
     chosen = stage.draw(_view, VIEW, partial(message, found), [len(each.grids) for each in found])
-    page.caption(describe(found, chosen, centred))
+    leads = describe_leads(found) if answered else "A guess says how far nearness counts, layer by layer."
+    how = "the mean token taken away" if centred else "the tokens as they are"
+    page.caption(f"{describe(found, chosen)} {leads} All with {how}.")
     literature.say("similar")
-    with first:
-        _ask(one, found[0], f"similar.{nouns.current().pin}.{int(centred)}")
     page.drawers(
         "layers.similar",
         math=MATHEMATICS,
         code=(analysis.cosines, analysis.lead_of_neighbours),
-        numbers=partial(numbers, found),
+        numbers=partial(numbers, found) if answered else None,
     )
 
 
@@ -138,8 +143,8 @@ def _asked(one: Alike, grid: tuple[int, int]) -> int:
     return len(one.prefix) + pin.cell(grid)
 
 
-def describe(found: Sequence[Alike], chosen: int, centred: bool) -> str:
-    """Whom the pinned token is most like in the chosen layer, and how far nearness counts in first and last layers."""
+def describe(found: Sequence[Alike], chosen: int) -> str:
+    """Whom the pinned token is most like in the chosen layer."""
     row = 0 if chosen < len(found[0].grids) else 1
     one, layer = found[row], chosen - row * len(found[0].grids)
     asked, grid = _asked(one, one.grids[layer]), one.grids[layer]
@@ -150,18 +155,22 @@ def describe(found: Sequence[Alike], chosen: int, centred: bool) -> str:
     best = int(values.argmax())
     name = f"row {best // grid[1] + 1}, column {best % grid[1] + 1}"
     asks = _name(one, asked, grid)
-    text = (
+    return (
         f"In {one.side.layers[layer].said} of {one.side.shown}, {asks} is most like {name}"
         f" ({signed(values[best])}); the median over all places is"
         f" {signed(float(np.median(one.cosines[layer][asked])))}."
     )
-    leads = [each.leads for each in found]
-    text += " Touching places are more alike than others by " + "; ".join(
-        f"{signed(lead[0])} in {each.side.layers[0].said} and {signed(lead[-1])} in"
-        f" {each.side.layers[-1].said} ({each.side.shown})"
-        for each, lead in zip(found, leads, strict=True)
-    )
-    return f"{text}{', the mean token taken away' if centred else ', as the tokens are'}."
+
+
+def describe_leads(found: Sequence[Alike]) -> str:
+    """How far nearness counts in first and last layers."""
+    said = "; ".join(f"{_lead(each)} ({each.side.shown})" for each in found)
+    return f"Touching places are more alike than others by {said}."
+
+
+def _lead(one: Alike) -> str:
+    layers = one.side.layers
+    return f"{signed(one.leads[0])} in {layers[0].said} and {signed(one.leads[-1])} in {layers[-1].said}"
 
 
 def _name(one: Alike, asked: int, grid: tuple[int, int]) -> str:
@@ -171,24 +180,26 @@ def _name(one: Alike, asked: int, grid: tuple[int, int]) -> str:
     return token_name(one.side.now.layout, asked) if one.side.prefix else f"the {POOLED}"
 
 
-def _ask(one: Side, own: Alike, key: str) -> None:
-    grid, places = own.grids[-1], own.places(len(own.grids) - 1)
-    cell = nouns.current().pin.cell(grid)
+def _guessed(own: Alike) -> bool:
+    """Asks whether nearness counts more or less with depth; whether it may be said."""
 
     def answer() -> Measured:
-        best = analysis.most_alike(places, cell)
-        near = bool(analysis.touching(grid)[cell, best])
         return Measured(
-            0 if near else 1,
-            f"Most alike is the place in row {best // grid[1] + 1}, column {best % grid[1] + 1}, with a cosine of"
-            f" {signed(float(places[cell, best]))}.",
+            course(own.leads),
+            f"Touching places are more alike than others by {_lead(own)}; a change of less than {SAME} counts as none.",
         )
 
     prompt = (
-        f"In the last layer of {own.side.title}, which place is most like the one in row {cell // grid[1] + 1},"
-        f" column {cell % grid[1] + 1}?"
+        "How much more alike are places that touch than others? From the first to the last layer of"
+        f" {own.side.title}, does that grow or fade?"
     )
-    predict.first(one, key, prompt, Choose((NEAR, FAR)), answer)
+    return predict.first("token", prompt, COURSES, answer)
+
+
+def course(leads: Sequence[float]) -> int:
+    """Which of `COURSES` the leads take, from first to last layer."""
+    change = leads[-1] - leads[0]
+    return 1 if abs(change) < SAME else 0 if change > 0 else 2
 
 
 def numbers(found: Sequence[Alike]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ from pages.views.maps import maps as draw_maps
 from vitviz.analysis import sinks as analysis
 from vitviz.analysis.sinks import Lengths
 from vitviz.data.preparation import luminance, prepare
-from vitviz.lessons.kinds import Drag, Measured
+from vitviz.lessons.kinds import Measured
 from vitviz.models.loaded import LoadedModel
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.pin import Pin
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MOST, USUAL = 256, 64
+BANDS = (1.5, 3, 6)  # times the median: what is guessed of the longest place lies between two
 PAIR = (
     "vit_small_patch14_dinov2.lvd142m",
     "vit_small_patch14_reg4_dinov2.lvd142m",
@@ -45,7 +47,6 @@ def draw(one: Side) -> None:
         "Some large models make a few tokens far longer than all others, and heads look at them"
         " from everywhere. Does this one?"
     )
-    first = st.container()
     with page.row():
         if one.is_cnn:
             with st.container(width=230):
@@ -59,18 +60,19 @@ def draw(one: Side) -> None:
     if found is None:
         return
     (layers,) = found
-    page.figure(figure(one.layers, layers, one.prefix), "layers.sinks")
-    page.caption(describe(one, layers, seen))
-    draw_where(one)
+    answered = _guessed(one, layers[-1])
+    shown = layers if answered else layers[:-1]
+    page.figure(figure(one.layers[: len(shown)], shown, one.prefix), "layers.sinks")
+    page.caption(describe(one, layers, seen) if answered else describe_before(one, shown, seen))
+    draw_where(one, len(shown))
     literature.say("sinks")
-    draw_registers(nouns.models())
-    with first:
-        _ask(one, layers, f"sinks.{one.now.choice.key}.{seen}")
+    if answered or one.now.choice.key not in _pair():
+        draw_registers(nouns.models())
     page.drawers(
         "layers.sinks",
         math=MATHEMATICS,
         code=(analysis.lengths, analysis.Lengths),
-        numbers=partial(numbers, one, layers),
+        numbers=partial(numbers, one, layers) if answered else None,
     )
 
 
@@ -102,12 +104,8 @@ def figure(names: Sequence[Layer], layers: Sequence[Lengths], prefix: Sequence[s
 
 def describe(one: Side, layers: Sequence[Lengths], seen: Seen) -> str:
     """The longest token against the median, and where the extreme ones lie, if there are any."""
-    at = int(np.argmax([layer.times for layer in layers]))
     last = layers[-1]
-    text = (
-        f"{one.shown} over {seen.title}: the longest place is {layers[at].times:.1f} times the median in"
-        f" {one.layers[at].said} and {last.times:.1f} times in {one.layers[-1].said}."
-    )
+    text = f"{_longest(one, layers, seen)} and {last.times:.1f} times in {one.layers[-1].said}."
     for i, name in enumerate(one.prefix):
         share = float(last.prefix[:, i].mean()) / last.median
         text += f" [{name.upper()}] is {share:.1f} times as long as the median place in the last layer."
@@ -115,6 +113,19 @@ def describe(one: Side, layers: Sequence[Lengths], seen: Seen) -> str:
     if not count:
         return f"{text} None there is longer than {analysis.TIMES:.0f} times the median: no sinks among the patches."
     return f"{text} {_where(one, last, seen)}"
+
+
+def describe_before(one: Side, layers: Sequence[Lengths], seen: Seen) -> str:
+    """The longest token against the median, of all layers but the last."""
+    return f"{_longest(one, layers, seen)}. A guess shows {one.layers[-1].said}, the last one."
+
+
+def _longest(one: Side, layers: Sequence[Lengths], seen: Seen) -> str:
+    at = int(np.argmax([layer.times for layer in layers]))
+    return (
+        f"{one.shown} over {seen.title}: the longest place is {layers[at].times:.1f} times the median in"
+        f" {one.layers[at].said}"
+    )
 
 
 def _where(one: Side, last: Lengths, seen: Seen) -> str:
@@ -138,11 +149,11 @@ def _grey(model: LoadedModel, seen: Seen) -> NDArray[np.uint8]:
     return np.stack([luminance(prepare(picture, model.preparation).shown) for picture in raw])
 
 
-def draw_where(one: Side) -> None:
-    """How much longer than the shortest each place of the chosen picture is, by layer; a click pins a place."""
+def draw_where(one: Side, count: int) -> None:
+    """How much longer than the shortest each place of the chosen picture is, in the first layers; a click pins one."""
     said = one.said()
     grid = said[0].grid
-    alike = [i for i, layer in enumerate(said) if layer.grid == grid]
+    alike = [i for i, layer in enumerate(said[:count]) if layer.grid == grid]
     maps = np.stack([analysis.lengths(said[i].places, said[i].prefix).places[0].ravel() for i in alike])
     page.say("**On this picture**: by how much each place's token is longer than the shortest of its layer")
     data = maps_view(
@@ -162,7 +173,7 @@ def draw_where(one: Side) -> None:
 def draw_registers(models: Mapping[str, ModelChoice]) -> None:
     """The published pair without and with registers, measured where both are here; else what is missing."""
     st.subheader("What registers change", anchor=False)
-    keys = [f"{published.KEY}{name}" for name in PAIR]
+    keys = _pair()
     missing = [name for name, key in zip(PAIR, keys, strict=True) if key not in models]
     if missing:
         st.markdown(needed(missing))
@@ -180,6 +191,10 @@ def draw_registers(models: Mapping[str, ModelChoice]) -> None:
             page.caption(describe(side, layers, seen))
 
 
+def _pair() -> list[str]:
+    return [f"{published.KEY}{name}" for name in PAIR]
+
+
 def needed(missing: Sequence[str]) -> str:
     """Which published weights the comparison needs, and from where they come."""
     titles = " and ".join(f"**{PRETRAINED[name].title}**" for name in missing)
@@ -191,18 +206,19 @@ def needed(missing: Sequence[str]) -> str:
     )
 
 
-def _ask(one: Side, layers: Sequence[Lengths], key: str) -> None:
-    last = layers[-1]
+def _guessed(one: Side, last: Lengths) -> bool:
+    """Asks how long the longest place of the last layer is; whether that layer may be shown."""
+    options = [f"under {BANDS[0]:g} times", *(f"{low:g} to {high:g} times" for low, high in pairwise(BANDS))]
 
     def answer() -> Measured:
         return Measured(
-            last.times,
+            int(np.searchsorted(BANDS, last.times, side="right")),
             f"The longest place has the length {last.longest:.1f}, the median one {last.median:.1f}:"
             f" {last.times:.1f} times.",
         )
 
     prompt = f"In the last layer of {one.title}, how many times the median is the longest place?"
-    predict.first(one, key, prompt, Drag(1, 20, 0.5, "times"), answer)
+    return predict.first("sinks", prompt, [*options, f"{BANDS[-1]:g} times or more"], answer)
 
 
 def numbers(one: Side, layers: Sequence[Lengths]) -> None:
