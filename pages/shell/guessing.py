@@ -6,13 +6,14 @@ For a page whose picture itself is the answer; a question beside a picture that 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 
 import streamlit as st
 
 from pages.shell import asking, class_asking, controls, link, page, state
 from pages.stores import lessons, visit
 from pages.stores.lessons import Answer
-from vitviz.lessons.kinds import Choose
+from vitviz.lessons.kinds import Choose, Measured
 from vitviz.lessons.lesson import Question
 from vitviz.words import as_it_is
 
@@ -57,17 +58,27 @@ def measured(key: str, question: Question) -> bool:
     if not isinstance(kind, Choose):
         raise TypeError(f"a guess above a picture is one of a few options, received {type(kind).__name__}")
 
-    options = {str(place): as_it_is(option) for place, option in enumerate(kind.options)}
-    guess = read(key, question.prompt, list(options))
-    if not guess:
-        ask(key, as_it_is(question.prompt), options)
+    answered = chosen(key, question.prompt, kind, partial(question.measure.measured, at))
+    if not answered:
         class_asking.offer(question, at, key)
+    return answered
+
+
+def chosen(key: str, prompt: str, kind: Choose, answer: Callable[[], Measured]) -> bool:
+    """`first` for words as they are, not Markdown; `answer` computes which option is right.
+
+    Another prompt is another question.
+    """
+    options = {str(place): as_it_is(option) for place, option in enumerate(kind.options)}
+    guess = read(key, prompt, list(options))
+    if not guess:
+        ask(key, as_it_is(prompt), options)
         return False
     if guess in options:
-        found = question.measure.measured(at)
+        found = answer()
         page.say(as_it_is(f"{kind.verdict(float(guess), found)} {found.words}"))
         said = (kind.said(value) for value in (float(guess), found.value))
-        keep(f"{key} {question.prompt}", question.prompt, *said)
+        keep(f"{key} {prompt}", prompt, *said)
     return True
 
 

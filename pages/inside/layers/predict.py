@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pages.shell import controls, guessing
-from vitviz.lessons.kinds import AtHand, Choose, Measured
-from vitviz.lessons.lesson import Question
+from vitviz.lessons.kinds import Choose, Measured
 from vitviz.probe.layers import Layer
 
 MOST = 8  # options in a row: layers of a deeper model are asked for several at a time
@@ -25,26 +24,6 @@ class Guess(controls.Chosen, page="layers"):
     sinks_guess: str
 
 
-@dataclass(frozen=True)
-class OfSection:
-    """What a section has computed, as one of a few options."""
-
-    options: tuple[str, ...]
-    answer: Callable[[], Measured]
-
-    def why_not(self, at: AtHand) -> str:
-        """It has been computed."""
-        return ""
-
-    def kind(self, at: AtHand) -> Choose:
-        """What is asked for."""
-        return Choose(self.options)
-
-    def measured(self, at: AtHand) -> Measured:
-        """The answer."""
-        return self.answer()
-
-
 def first(section: str, prompt: str, options: Sequence[str], answer: Callable[[], Measured]) -> bool:
     """Asks before what answers is shown; whether it may be shown. Another prompt is another question.
 
@@ -52,9 +31,7 @@ def first(section: str, prompt: str, options: Sequence[str], answer: Callable[[]
         section: whose field of `Guess` it is: 'colours'.
         answer: computes which option is right, and the sentence with its numbers.
     """
-    return guessing.measured(
-        Guess.key(f"{section}_guess"), Question(prompt, OfSection(tuple(options), answer))
-    )
+    return guessing.chosen(Guess.key(f"{section}_guess"), prompt, Choose(tuple(options)), answer)
 
 
 @dataclass(frozen=True)

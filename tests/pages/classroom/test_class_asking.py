@@ -130,6 +130,13 @@ def test_of_no_class_there_is_no_button(open_app: OpenApp) -> None:
     assert not [button for button in app.button if button.label == "Ask the class"]
 
 
+def test_what_a_page_alone_computes_is_not_asked_of_the_class(teacher: AppTest) -> None:
+    teacher.switch_page(registry.BY_SLUG["layers"].path)
+    app = opened_again(teacher, teacher.session_state["_visit"], model="preset:vit_digits", step="0")
+    assert app.main.button_group(key="layers.colours_guess.row")
+    assert not [button for button in app.button if button.label == "Ask the class"]
+
+
 def test_words_of_others_stay_text_in_the_histogram() -> None:
     html = class_asking._histogram(
         [Bar("<img src=x onerror=alert(1)>", 2, measured=True), Bar("b", 0, own=True)], 2
