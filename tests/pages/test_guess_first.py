@@ -245,6 +245,7 @@ def test_a_distance_lies_in_one_range(points: float, right: str) -> None:
 def test_attention_s_line_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(WHICH, **DIGITS, which_model__view="length", which_model__patch_px="8")
     assert points(app) == {"linear maps": len(length.SIDES)} and "Slopes" not in text(app)
+    assert len(app.main.columns) == 2, "no row of columns stands empty"
     assert not [one for one in app.main.button if one.key == "which_model.clock"]
     row = app.main.button_group(key="which_model.times.row")
     assert "makes 3,136 tokens of 784" in row.label

@@ -74,7 +74,6 @@ def draw() -> None:
         patch = controls.segmented(Choice.key("patch_px"), "Patch P, px", PATCHES, 16)
         image = controls.segmented(Choice.key("image_px"), "Picture, px", PICTURES, 224)
     chosen = Choice(size, patch, image)
-    rule, clock = st.columns(2, gap="medium")
     answered = _guessed(chosen)
     rule, clock = st.columns(2, gap="medium")
     with rule:
