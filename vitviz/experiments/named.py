@@ -20,6 +20,8 @@ from vitviz.experiments import (
     teaching,
     transfer,
     transfer_plan,
+    tuning,
+    tuning_plan,
 )
 from vitviz.experiments.experiment import Experiment
 
@@ -35,3 +37,4 @@ EXPERIMENTS[deep.NAME] = gradients.experiment
 EXPERIMENTS["one_knob_digits"] = partial(one_change.one_knob, "digits")
 EXPERIMENTS |= {f"one_slip_{dataset}": partial(one_change.one_slip, dataset) for dataset in slips.SEEDS}
 EXPERIMENTS[transfer_plan.NAME] = transfer.experiment
+EXPERIMENTS[tuning_plan.NAME] = tuning.experiment

@@ -82,7 +82,8 @@ class Measure:
         data = few(load_dataset(DATASET), body, cell["a_class"], cell["seed"])
         if cell["method"] == FROZEN:
             return {"test": round(read_features(body, data), 4)}
-        return measured(body, data, cell, _method(cell))
+        name = TUNED if cell["method"] == TUNED else SCRATCH
+        return measured(body, data, name, cell["seed"], _method(cell))
 
 
 def _method(cell: Cell) -> Method:
@@ -92,11 +93,17 @@ def _method(cell: Cell) -> Method:
     )
 
 
-def few(dataset: Dataset, body: Checkpoint, a_class: int, seed: int) -> TrainingData:
-    """So many pictures of each class, drawn with the seed; validation and test pictures are the same for all."""
+def few(
+    dataset: Dataset, body: Checkpoint, a_class: int, seed: int, image_size: int | None = None
+) -> TrainingData:
+    """So many pictures of each class, drawn with the seed; validation and test pictures are the same for all.
+
+    Args:
+        image_size: the pictures' side in px; None: as the body has read them.
+    """
     kept, held_out = validation_split(dataset, VALIDATION, 0)
     labels = dataset.labels_of("train")
-    preparation = fitted_preparation(body.preparation, body.config.image_size, drawn=True)
+    preparation = fitted_preparation(body.preparation, image_size or body.config.image_size, drawn=True)
 
     def part(places: NDArray[np.int64]) -> Pictures:
         return prepared_pictures(dataset.train_images, labels, places, preparation)
@@ -124,14 +131,13 @@ def drawn(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[np.int6
     return np.concatenate(parts)
 
 
-def measured(body: Checkpoint, data: TrainingData, cell: Cell, method: Method) -> dict[str, Any]:
-    """The row of one training: the body goes on, or its twin begins anew."""
-    name, seed = cell["method"], cell["seed"]
+def measured(body: Checkpoint, data: TrainingData, name: str, seed: int, method: Method) -> dict[str, Any]:
+    """The row of one training: the body goes on (`TUNED`), or its twin begins anew (`SCRATCH`)."""
     (state,) = body.snapshots.values()
-    model = fitted(body.config, len(data.classes))
+    model = fitted(body.config, len(data.classes), method.image_size)
     source = Source("the shipped body", body.digest, body.config, body.preparation)
     task = Task(DATASET, len(data.classes), len(data.train))
-    train = recipes(source, model, task, method, seed)[TUNED if name == TUNED else SCRATCH]
+    train = recipes(source, model, task, method, seed)[name]
     start = transferred(state, body.config, model, seed) if name == TUNED else None
     return trained(model, train, data, start=start).row
 

@@ -1,0 +1,149 @@
+"""Ways to fine-tune: rates, layers, what is frozen, how large the pictures are; the stored experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+
+from pages.shell import controls, guessing, page
+from pages.views.race import race as race_view
+from vitviz.analysis.one_change import Variant, gain, variant
+from vitviz.data.datasets import DATASETS
+from vitviz.experiments.result import Result, kept_result, told
+from vitviz.experiments.transfer_plan import DATASET, SOURCES
+from vitviz.experiments.tuning_plan import LARGER, NAME, USUAL, WAYS
+from vitviz.plots.one_change import payload
+from vitviz.training.layer_rates import rate_scales
+from vitviz.words import gained, percent, plain, plural
+
+MATH = r"""
+All ways begin with the same body (but for the last), see the same pictures in the same order and make the same number
+of updates with AdamW. Of a body with layers $1 \dots L$ and a head, layer-wise decay $\gamma$ gives layer $\ell$ the rate
+$\eta\,\gamma^{\,L + 1 - \ell}$ (Clark et al. 2020): what is nearest to the pixels moves least. On larger pictures there
+are more patches of the same size; the grid of learned positions is stretched to them (bicubic, as the ViT paper has it).
+"""
+
+
+@dataclass(frozen=True)
+class Ways(controls.Chosen, page="fine_tuning"):
+    """Which body goes on, with how many pictures a class, and which way is guessed to be best."""
+
+    way_body: str
+    way_pictures: int
+    way_guess: str
+
+
+def draw() -> None:
+    """The choice of body and pictures, a guess, every way's curve and seeds, how they were made."""
+    found = kept_result(NAME)
+    if found is None:
+        words = f"No measured ways lie here. `python -m vitviz.experiment {NAME}` makes them."
+        st.info(words, icon=":material/timer:")
+        return
+    with page.row():
+        bodies = tuple(name for name in SOURCES if any(row["source"] == name for row in found.rows))
+        key = Ways.key("way_body")
+        source = controls.segmented(key, "A body trained on", bodies, format_func=SOURCES.__getitem__)
+        sizes = sorted({int(row["a_class"]) for row in found.rows if row["source"] == source})
+        default = sizes[len(sizes) // 2]
+        pictures = controls.segmented(Ways.key("way_pictures"), "Pictures a class", sizes, default)
+    shown = variants(found, source, pictures)
+    answered = len([one for one in shown if one.test]) < 2 or _guessed(source, pictures, shown)
+    drawn = shown if answered else [one for one in shown if one.name == USUAL]
+    note = f"{found.settings['test_pictures']:,} test pictures, read once at the end"
+    race_view(payload(drawn, 1 / 10, epochs(found, pictures), note), key="fine_tuning.ways_view")
+    page.caption(
+        f"{describe(shown)} {_does(source)}"
+        if answered
+        else "This is what the page begins with; a guess shows the other ways."
+    )
+    page.caption(_how(found, source, pictures))
+    page.drawers(
+        "fine_tuning.ways",
+        math=MATH,
+        code=(rate_scales,),
+        numbers=partial(_numbers, found) if answered else None,
+    )
+
+
+def variants(found: Result, source: str, pictures: int) -> list[Variant]:
+    """What was measured of each way, in their order."""
+    shown = []
+    for name, way in WAYS.items():
+        rows = list(found.where(source=source, a_class=pictures, way=name))
+        if rows:
+            shown.append(variant(name, way.title, rows, epochs(found, pictures)))
+    return shown
+
+
+def epochs(found: Result, pictures: int) -> float:
+    """How often every training sees each of its pictures; there are ten classes."""
+    count = 10 * pictures
+    return float(found.settings["updates"]) * min(int(found.settings["batch_size"]), count) / count
+
+
+def _guessed(source: str, pictures: int, shown: Sequence[Variant]) -> bool:
+    ways = {one.name: one for one in shown if one.test}
+    return guessing.first(
+        Ways.key("way_guess"),
+        (source, pictures),
+        f"With {plural(pictures, 'picture')} a class, which way is best?",
+        {name: one.title for name, one in ways.items()},
+        lambda guess: judged(ways, guess),
+    )
+
+
+def judged(ways: dict[str, Variant], guess: str) -> str:
+    """Whether a guessed way was the best, by the means over the seeds."""
+    said, best = ways[guess], max(one.mean for one in ways.values())
+    if said.mean == best:
+        return f"You said '{said.title}': right, {percent(best)}."
+    first = next(one for one in ways.values() if one.mean == best)
+    return f"You said '{said.title}': {percent(said.mean)}, and '{first.title}' has {percent(best)}."
+
+
+def describe(shown: Sequence[Variant]) -> str:
+    """Every way against what the page begins with, from best to last, and whether the seeds agree."""
+    usual = next((one for one in shown if one.name == USUAL and one.test), None)
+    others = sorted((one for one in shown if one.name != USUAL and one.test), key=lambda one: -one.mean)
+    if usual is None:
+        return ""
+    parts = []
+    for one in others:
+        found = gain(one, usual)
+        if found is not None:
+            parts.append(f"'{one.title}' {found.said}, {found.sure}")
+    against = f" Against it: {'; '.join(parts)}." if parts else ""
+    return f"'{usual.title}' comes to {percent(usual.mean)}.{against}"
+
+
+def _does(source: str) -> str:
+    each = "; ".join(f"'{way.title}': {way.does}" for way in WAYS.values())
+    return f"{each}. The larger pictures have {LARGER[source]} px."
+
+
+def _how(found: Result, source: str, pictures: int) -> str:
+    rows = found.where(source=source, a_class=pictures)
+    made = tuple(found.made[place] for place in sorted({int(row["made"]) for row in rows}))
+    missing = f" {plural(found.missing, 'training')} not made as yet." if found.missing else ""
+    return (
+        f"Stored, not live: {DATASETS[DATASET].title}, {found.settings['updates']:,} updates of up to"
+        f" {found.settings['batch_size']} pictures, {plural(len({row['seed'] for row in rows}), 'seed')};"
+        f" {plain(told(made))}. `{found.command}`{missing}"
+    )
+
+
+def _numbers(found: Result) -> None:
+    table = {
+        "body": [SOURCES[row["source"]] for row in found.rows],
+        "way": [WAYS[row["way"]].title for row in found.rows],
+        "pictures a class": [row["a_class"] for row in found.rows],
+        "seed": [row["seed"] for row in found.rows],
+        "test accuracy": [row.get("test") for row in found.rows],
+        "training, core-seconds": [row.get("training_core_s") for row in found.rows],
+    }
+    page.table(table, {"test accuracy": percent}, {}, "fine_tuning.way_numbers")
+    page.json("Every training (JSON)", [dict(row) for row in found.rows], f"{NAME}.json", "fine_tuning.ways")

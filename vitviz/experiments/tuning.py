@@ -1,0 +1,59 @@
+"""Ways to fine-tune one body on the same few pictures: rates, layers, what is frozen, how large the pictures are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vitviz.checkpoint_header import read_header
+from vitviz.checkpoints import load_checkpoint
+from vitviz.data.datasets import load_dataset
+from vitviz.experiments.experiment import Cell, Experiment
+from vitviz.experiments.transfer import CHECKPOINTS, few, measured
+from vitviz.experiments.transfer_plan import DATASET, METHOD, SCRATCH_RATES, SEEDS, SOURCES
+from vitviz.experiments.tuning_plan import LARGER, NAME, SIZES, WAYS, method_of
+from vitviz.models import tally
+from vitviz.models.transfer import fitted
+from vitviz.training.fine_tuning import SCRATCH, TUNED
+
+
+def experiment(checkpoints: Path = CHECKPOINTS) -> Experiment:
+    """Two bodies, seven ways, three numbers of pictures a class, three draws of pictures, head and order."""
+    cells: list[Cell] = [
+        {"source": source, "way": way, "a_class": a_class, "seed": seed}
+        for source in SOURCES
+        for seed in SEEDS
+        for a_class in SIZES
+        for way in WAYS
+    ]
+    settings = {
+        "dataset": DATASET,
+        "updates": METHOD.updates,
+        "batch_size": METHOD.batch_size,
+        "ways": {name: way.does for name, way in WAYS.items()},
+        "scratch_learning_rate": SCRATCH_RATES,
+        "larger_px": LARGER,
+        "seeds": "of the pictures that are drawn, of the new head or all weights, and of the order",
+        "digests": {source: read_header(checkpoints / f"{source}.safetensors").digest for source in SOURCES},
+        "test_pictures": len(load_dataset(DATASET).test_images),
+    }
+    return Experiment(NAME, "How to fine-tune", cells, Measure(checkpoints), settings)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Trains one cell; the shipped bodies are read from `checkpoints`."""
+
+    checkpoints: Path
+
+    def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
+        torch.set_num_threads(1)
+        body = load_checkpoint(self.checkpoints / f"{cell['source']}.safetensors")
+        method = method_of(cell["way"], cell["source"])
+        data = few(load_dataset(DATASET), body, cell["a_class"], cell["seed"], method.image_size)
+        size = tally.parameters(fitted(body.config, len(data.classes), method.image_size))
+        name = SCRATCH if cell["way"] == SCRATCH else TUNED
+        return {"parameters": sum(size.values()), **measured(body, data, name, cell["seed"], method)}

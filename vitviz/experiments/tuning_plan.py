@@ -1,0 +1,43 @@
+"""What the stored experiment of ways to fine-tune compares: the same body, pictures and updates, one thing changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from vitviz.experiments.transfer_plan import METHOD, SCRATCH_RATES
+from vitviz.training.fine_tuning import SCRATCH, Method
+
+NAME = "tuning"
+USUAL = "two_rates"  # what the page begins with, and all others are compared with
+SIZES = (5, 20, 110)  # pictures a class
+LARGER = {"mnist_vit": 40, "cifar10_vit": 48}  # px: about one and a half times as before, of whole patches
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to fine-tune: what it is called, what it does, and what it changes of the usual `Method`."""
+
+    title: str
+    does: str
+    changes: dict[str, object]
+
+
+WAYS = {
+    USUAL: Way("Two rates", "the body at 0.0003, the new head at 0.001", {}),
+    "one_rate": Way("One rate", "body and head both at 0.001", {"learning_rate": 1e-3}),
+    "lesson": Way("The lesson's rates", "the body at 0.00001, the head at 0.001", {"learning_rate": 1e-5}),
+    "layers": Way(
+        "Layer-wise decay",
+        "from the head down each layer at 0.7 of the rate of the one after it, begun at 0.0003; the head at 0.001",
+        {"layer_decay": 0.7},
+    ),
+    "frozen": Way("Body frozen", "the head alone learns, at 0.001", {"body": "head"}),
+    "larger": Way("Larger pictures", "two rates, on pictures of more pixels: positions are resized", {}),
+    SCRATCH: Way("From scratch", "random weights at the rate that serves them best", {}),
+}
+
+
+def method_of(way: str, source: str) -> Method:
+    """How one body goes on in one way."""
+    size = {"image_size": LARGER[source]} if way == "larger" else {}
+    return replace(METHOD, scratch_learning_rate=SCRATCH_RATES[source], **WAYS[way].changes, **size)  # type: ignore[arg-type]
