@@ -51,6 +51,7 @@ def open_drawers(app: AppTest) -> list[str]:
         ("train/lab", {}, [MATH, CODE, NUMBERS]),
         ("train/fine_tuning", {}, [MATH, CODE]),
         ("train/fine_tuning", {"fine_tuning__view": "grown"}, [MATH, CODE, NUMBERS]),
+        ("train/fine_tuning", {"fine_tuning__view": "ways"}, [MATH, CODE]),
         ("train/fine_tuning", {"fine_tuning__view": "recipe"}, [CODE]),
         ("beyond/swin", {}, [MATH, CODE, NUMBERS, ASK]),
         ("beyond/swin", {"swin__view": "travel"}, [MATH, CODE, ASK]),

@@ -14,12 +14,14 @@ from statistics import mean, stdev
 import numpy as np
 import pytest
 
+from tests.messages import message
 from tests.pages.conftest import OpenApp
 from tests.pages.told import points, shares, words, written
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.deep import VARIANTS
 from vitviz.experiments.result import RESULTS, read_result
 from vitviz.experiments.transfer_plan import METHODS, SOURCES
+from vitviz.experiments.tuning_plan import SIZES, WAYS
 
 CHECKPOINTS = RESULTS.parent
 DEIT, TUNING, EXPERIMENTS, PICTURE, HYBRIDS = (
@@ -157,3 +159,31 @@ def test_what_positions_bring(open_app: OpenApp, no_shipped_checkpoints: Path) -
         assert shown == pytest.approx([none, min(reached.values()), best])
     base = [100 * row["test"] for row in read_result("one_knob_digits").rows if row["knob"] == "positions"]
     assert base and "Over seeds, on digits. Best of" in text
+
+
+@pytest.mark.parametrize("pictures", SIZES)
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_each_way_to_fine_tune_is_worth(open_app: OpenApp, source: str, pictures: int) -> None:
+    rows = read_result("tuning").where(source=source, a_class=pictures)
+    if not rows:
+        pytest.skip("not measured as yet")
+    view = {"view": "ways", "way_body": source, "way_pictures": str(pictures), "way_guess": "shown"}
+    app = open_app(TUNING, **VIT, **{f"fine_tuning.{key}": value for key, value in view.items()})
+    by: dict[str, dict[int, float]] = {}
+    for row in rows:
+        by.setdefault(row["way"], {})[row["seed"]] = 100 * row["test"]
+    drawn = [racer["dots"] for racer in message(app, "fine_tuning.ways_view")[0]["racers"]]
+    wanted = [[value / 100 for value in by[way].values()] for way in WAYS if way in by]
+    assert drawn == [pytest.approx(dots, abs=1e-4) for dots in wanted]
+    told = words(app).partition("Stored, not live")[0]
+    assert shares(told) <= written(mean(seeds.values()) for seeds in by.values())
+    usual = by["two_rates"]
+    gains = [[seeds[seed] - usual[seed] for seed in seeds.keys() & usual.keys()] for seeds in by.values()]
+    assert points(told) <= written(mean(gain) for gain in gains)
+    best, last = (pick(by, key=lambda way: mean(by[way].values())) for pick in (max, min))
+    assert f"Best of {len(by)}: " in told and WAYS[best].title in told and WAYS[last].title in told
+    (table,) = app.main.dataframe
+    assert table.value["Way"].tolist() == [WAYS[way].title for way in WAYS if way in by]
+    assert table.value["Mean"].tolist() == pytest.approx(
+        [mean(by[way].values()) / 100 for way in WAYS if way in by], abs=1e-6
+    )

@@ -28,11 +28,11 @@ WAYS = {
     "lesson": Way("The lesson's rates", "the body at 0.00001, the head at 0.001", {"learning_rate": 1e-5}),
     "layers": Way(
         "Layer-wise decay",
-        "from the head down each layer at 0.7 of the rate of the one after it, begun at 0.0003; the head at 0.001",
+        "each layer at 0.7 of the rate of the one after it",
         {"layer_decay": 0.7},
     ),
-    "frozen": Way("Body frozen", "the head alone learns, at 0.001", {"body": "head"}),
-    "larger": Way("Larger pictures", "two rates, on pictures of more pixels: positions are resized", {}),
+    "frozen": Way("Body frozen", "the head alone learns, at 0.001, from random weights", {"body": "head"}),
+    "larger": Way("Larger pictures", "two rates; positions are resized", {}),
     SCRATCH: Way("From scratch", "random weights at the rate that serves them best", {}),
 }
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.shell import controls, guessing, page
 from pages.views.race import race as race_view
-from vitviz.analysis.one_change import Variant, gain, variant
+from vitviz.analysis.one_change import Variant, describe_knob, gain, variant
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.result import Result, kept_result, told
 from vitviz.experiments.transfer_plan import DATASET, SOURCES
@@ -21,10 +21,12 @@ from vitviz.words import gained, percent, plain, plural
 
 MATH = r"""
 All ways begin with the same body (but for the last), see the same pictures in the same order and make the same number
-of updates with AdamW. Of a body with layers $1 \dots L$ and a head, layer-wise decay $\gamma$ gives layer $\ell$ the rate
-$\eta\,\gamma^{\,L + 1 - \ell}$ (Clark et al. 2020): what is nearest to the pixels moves least. On larger pictures there
-are more patches of the same size; the grid of learned positions is stretched to them (bicubic, as the ViT paper has it).
+of updates with AdamW. Of a body with layers $1 \dots L$ and a head, layer-wise decay $\gamma$ gives layer $\ell$ the
+rate $\eta\,\gamma^{\,L + 1 - \ell}$ (Clark et al. 2020): what is nearest to the pixels moves least. On larger
+pictures there are more patches of the same size, and the grid of learned positions is stretched to them.
 """
+AGAINST = f"Against '{WAYS[USUAL].title}', points"
+_WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {AGAINST: gained}
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,16 @@ def draw() -> None:
     drawn = shown if answered else [one for one in shown if one.name == USUAL]
     note = f"{found.settings['test_pictures']:,} test pictures, read once at the end"
     race_view(payload(drawn, 1 / 10, epochs(found, pictures), note), key="fine_tuning.ways_view")
-    page.caption(
-        f"{describe(shown)} {_does(source)}"
+    words = (
+        describe_knob(shown, USUAL)
         if answered
         else "This is what the page begins with; a guess shows the other ways."
     )
-    page.caption(_how(found, source, pictures))
+    page.caption(f"{words} {_how(found, source, pictures)}")
+    if answered:
+        columns = columns_of(shown, source)
+        formats = {"Core-seconds": st.column_config.NumberColumn(format="%.1f")}
+        page.table(columns, _WRITTEN, formats, "fine_tuning.ways_table")
     page.drawers(
         "fine_tuning.ways",
         math=MATH,
@@ -105,24 +111,20 @@ def judged(ways: dict[str, Variant], guess: str) -> str:
     return f"You said '{said.title}': {percent(said.mean)}, and '{first.title}' has {percent(best)}."
 
 
-def describe(shown: Sequence[Variant]) -> str:
-    """Every way against what the page begins with, from best to last, and whether the seeds agree."""
-    usual = next((one for one in shown if one.name == USUAL and one.test), None)
-    others = sorted((one for one in shown if one.name != USUAL and one.test), key=lambda one: -one.mean)
-    if usual is None:
-        return ""
-    parts = []
-    for one in others:
-        found = gain(one, usual)
-        if found is not None:
-            parts.append(f"'{one.title}' {found.said}, {found.sure}")
-    against = f" Against it: {'; '.join(parts)}." if parts else ""
-    return f"'{usual.title}' comes to {percent(usual.mean)}.{against}"
-
-
-def _does(source: str) -> str:
-    each = "; ".join(f"'{way.title}': {way.does}" for way in WAYS.values())
-    return f"{each}. The larger pictures have {LARGER[source]} px."
+def columns_of(shown: Sequence[Variant], source: str) -> dict[str, list[object]]:
+    """Every way's numbers, as the file has them, and what it does."""
+    own = next((one for one in shown if one.name == USUAL), None)
+    gains = [None if own is None else gain(one, own) for one in shown]
+    larger = f" ({LARGER[source]} px)"
+    return {
+        "Way": [one.title for one in shown],
+        "Mean": [one.mean if one.test else None for one in shown],
+        "Lowest": [min(one.test.values()) if one.test else None for one in shown],
+        "Highest": [max(one.test.values()) if one.test else None for one in shown],
+        AGAINST: [None if found is None else found.mean for found in gains],
+        "Core-seconds": [sum(one.seconds) / len(one.seconds) if one.seconds else None for one in shown],
+        "What it does": [f"{WAYS[one.name].does}{larger * (one.name == 'larger')}" for one in shown],
+    }
 
 
 def _how(found: Result, source: str, pictures: int) -> str:
