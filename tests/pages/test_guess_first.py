@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.beyond.data import augmentation, over_time
+from pages.beyond.data import augmentation, literature, over_time
 from pages.beyond.hybrids import flat, over_training
 from pages.beyond.on_picture import kernels, translation
 from pages.beyond.which import length, papers
@@ -252,6 +252,17 @@ def test_attention_s_line_waits_for_a_guess(open_app: OpenApp) -> None:
     row.set_value("8").run()
     assert "You said 8 times: not so, 16 times; the linear maps take 4 times as many." in text(app)
     assert len(points(app)) == 3 and "Slopes: 2.00" in text(app)
+
+
+def test_the_vits_of_the_cited_table_wait_for_a_guess(open_app: OpenApp) -> None:
+    app = open_app(DATA, **{"data.view": "papers"})
+    assert list(points(app)) == ["BiT (ResNet-152×4)"] and "points above it" not in text(app)
+    assert not app.main.dataframe
+    app.main.button_group(key="data.papers_guess.row").set_value("ImageNet-21k").run()
+    assert not app.exception and said(app, "data.papers_guess") == "ImageNet-21k"
+    assert "You said after ImageNet-21k: not so, after JFT-300M." in text(app)
+    assert len(points(app)) == 6 and app.main.dataframe and "lies 0.5 points above it" in text(app)
+    assert literature.judged("JFT-300M").endswith("right.")
 
 
 def test_the_vits_of_the_paper_wait_for_a_guess(open_app: OpenApp) -> None:

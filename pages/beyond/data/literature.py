@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
-from pages.shell import nouns, page
+from pages.shell import controls, guessing, nouns, page
 from vitviz.plots.data_size import pretraining_figure
 
 # Dosovitskiy et al. 2021, table 5 (fine-tuned at a higher resolution); BiT: Kolesnikov et al. 2020, table 2 for the
@@ -25,13 +27,42 @@ Cited, not measured here: Dosovitskiy et al. 2021, *An image is worth 16x16 word
 [table 5](https://arxiv.org/abs/2012.12877): with strong augmentation a ViT-B/16 comes to 81.8 % on ImageNet-1k
 alone, and to 83.4 % with a convolutional teacher.
 """
+NEVER = "never"  # a guess: a ViT leads after none of the sets
+
+
+@dataclass(frozen=True)
+class Choice(controls.Chosen, page="data"):
+    """After which set a ViT is guessed to lead for the first time."""
+
+    papers_guess: str
 
 
 def draw() -> None:
-    """The cited curve, what it says, and how far it is from ours."""
-    page.figure(pretraining_figure(ACCURACY, tuple(SETS.values()), nouns.mode()), "data.papers_figure")
-    page.caption(describe())
+    """The cited curve, what it says, and how far it is from ours; the ViTs' lines wait for a guess."""
+    answered = guessing.first(
+        Choice.key("papers_guess"),
+        "papers",
+        f"The line of {next(iter(ACCURACY))} is a convolutional network's. After which set does the best ViT lie above"
+        " it for the first time?",
+        {name: f"{name}, {size:g} million pictures" for name, size in SETS.items()} | {NEVER: "After none"},
+        judged,
+    )
+    shown = dict(list(ACCURACY.items())[: None if answered else 1])
+    page.figure(pretraining_figure(shown, tuple(SETS.values()), nouns.mode()), "data.papers_figure")
+    page.caption(describe() if answered else "A guess shows the ViTs.")
     st.markdown(SOURCES)
+    if answered:
+        _table()
+
+
+def judged(guess: str) -> str:
+    """Whether a guess of the first set after which a ViT leads was right."""
+    first = next((name for place, name in enumerate(SETS) if _best(place)[1] > 0), NEVER)
+    said = {NEVER: "after none"} | {name: f"after {name}" for name in SETS}
+    return f"You said {said[guess]}: {'right' if guess == first else f'not so, {said[first]}'}."
+
+
+def _table() -> None:
     st.dataframe(
         {
             "set": list(SETS),

@@ -24,5 +24,5 @@ class Choice(controls.Chosen, page="data"):
 
 entry = registry.BY_SLUG["data"]
 page.header(entry.title, entry.question)
-controls.hold(stored.Which, sizes.Choice, over_time.Choice, augmentation.Choice)
+controls.hold(stored.Which, sizes.Choice, over_time.Choice, augmentation.Choice, literature.Choice)
 sections.choose(Choice.key("view"), VIEWS)()
