@@ -19,6 +19,12 @@ def percent(share: float, digits: int = 1) -> str:
     return ("100" if float(text) == 100 else text) + "\N{NO-BREAK SPACE}%"
 
 
+def nearly(share: float, digits: int = 1) -> str:
+    """A share with at least so many digits, and as many as it takes not to read 100 % of what is less."""
+    places = next((n for n in range(digits, 5) if share >= 1 or round(100 * share, n) < 100), 5)
+    return percent(share, places)
+
+
 def signed(value: float, digits: int = 2) -> str:
     """A number with a true minus sign, and none before zero."""
     text = f"{value:.{digits}f}"

@@ -13,6 +13,7 @@ from vitviz.analysis.fine_tuning import (
     describe,
     describe_moved,
     in_order,
+    judge_moved,
     mean_curve,
     moved,
     part_of,
@@ -188,3 +189,14 @@ def test_seeds_that_are_level_are_not_said_to_span() -> None:
     apart = Group("scratch", "From scratch", (), (0.9, 1.0, 0.95))
     told = describe(level, apart, 60).replace("\N{NO-BREAK SPACE}", " ")
     assert "Fine-tuned 100 % (every seed); From scratch 95.0 % (90.0 % to 100 %)" in told
+
+
+def test_a_guess_of_the_part_that_moves_furthest_is_judged() -> None:
+    body = {"E": 0.02, "layer 1": 0.5, "last norm": 0.001}
+    assert (
+        judge_moved(body, "layer 1")
+        == "You said layer 1: it moves by 50.0\N{NO-BREAK SPACE}% of its own length, right."
+    )
+    assert judge_moved(body, "last norm").endswith(
+        "0.1\N{NO-BREAK SPACE}% of its own length, layer 1 by 50.0\N{NO-BREAK SPACE}%."
+    )

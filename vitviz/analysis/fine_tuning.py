@@ -165,9 +165,21 @@ def in_order(parts: Iterable[str]) -> list[str]:
     return sorted(parts, key=place)
 
 
+def body_of(found: Mapping[str, float]) -> dict[str, float]:
+    """How far the parts of the body moved: all but the head."""
+    return {part: value for part, value in found.items() if part != "head"}
+
+
+def judge_moved(body: Mapping[str, float], guess: str) -> str:
+    """Whether the part that was guessed to move furthest does, and how far it lies behind the one that does."""
+    most = max(body, key=body.__getitem__)
+    said = f"You said {guess}: it moves by {_far(body[guess])} of its own length"
+    return f"{said}, right." if guess == most else f"{said}, {most} by {_far(body[most])}."
+
+
 def describe_moved(tuned: Mapping[str, float], scratch: Mapping[str, float]) -> str:
     """Which part of a fine-tuned body moved most and least, and how far the model from scratch moved, in sentences."""
-    body = {part: value for part, value in tuned.items() if part != "head"}
+    body = body_of(tuned)
     if not any(body.values()):
         return (
             "The body was frozen and has not moved at all; the new head has, by "

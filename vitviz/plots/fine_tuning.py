@@ -42,6 +42,7 @@ def plan(
     parts: Sequence[Part],
     positions: tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]] | None,
     grids: tuple[tuple[int, int], tuple[int, int]] | None,
+    frozen: bool = False,
 ) -> bytes:
     """What is kept, new and resized, for `plan_view`.
 
@@ -49,6 +50,7 @@ def plan(
         parts: in the order of the data.
         positions: cosines of all pairs before (N, N) and after (M, M), where positions are resized.
         grids: rows and columns before and after, where positions are resized.
+        frozen: the head alone learns.
     """
     header = {
         "parts": [
@@ -61,6 +63,7 @@ def plan(
             }
             for part in parts
         ],
+        "frozen": frozen,
         "grids": None if grids is None else [list(grid) for grid in grids],
     }
     arrays = {}

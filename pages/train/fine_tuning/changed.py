@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, nouns, page
+from pages.shell import controls, guessing, nouns, page
 from pages.stores import cached, runs
 from pages.train.fine_tuning import on_stage, results
 from pages.views.maps import maps
-from vitviz.analysis.fine_tuning import describe_moved, moved, shared_mass
+from vitviz.analysis.fine_tuning import body_of, describe_moved, judge_moved, moved, shared_mass
 from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.data.dataset import DatasetError
 from vitviz.data.preparation import prepare, seen_crop
@@ -22,7 +23,7 @@ from vitviz.plots.fine_tuning import moved_figure
 from vitviz.probe.capture import capture
 from vitviz.training.fine_tuning import SCRATCH, TITLES, TUNED
 from vitviz.training.run_directory import Run
-from vitviz.words import percent, plain
+from vitviz.words import nearly, percent, plain
 
 MATH = r"""
 The weights of a layer, taken as one vector $w$, have moved by $\|w_{after} - w_{before}\| / \|w_{before}\|$. From
@@ -36,10 +37,11 @@ sum to 1.
 
 @dataclass(frozen=True)
 class Which(controls.Chosen, page="fine_tuning"):
-    """The seed whose models are opened, and the test picture that they look at."""
+    """The seed whose models are opened, the test picture that they look at, and which part is guessed to move most."""
 
     seed: int
     picture: int
+    moved_guess: str
 
 
 def draw() -> None:
@@ -75,8 +77,25 @@ def _so_far(run: Run) -> str:
 
 def _draw_moved(run: Run, seed: int) -> None:
     found = {name: _moved(*_ends(results.of_seed(run, name, seed))) for name in TITLES}
-    page.figure(moved_figure(found, TITLES, nouns.mode()), "fine_tuning.moved")
-    page.caption(describe_moved(found[TUNED], found[SCRATCH]))
+    answered = _guessed(run.id, found[TUNED])
+    shown = found if answered else {SCRATCH: found[SCRATCH]}
+    page.figure(moved_figure(shown, TITLES, nouns.mode()), "fine_tuning.moved")
+    alone = "This is the model from scratch; a guess shows the fine-tuned one."
+    page.caption(describe_moved(found[TUNED], found[SCRATCH]) if answered else alone)
+
+
+def _guessed(run_id: str, tuned: Mapping[str, float]) -> bool:
+    """Asks which part of the body moves furthest; whether it may be shown. Of a frozen body there is nothing to ask."""
+    body = body_of(tuned)
+    if not any(body.values()):
+        return True
+    return guessing.first(
+        Which.key("moved_guess"),
+        run_id,
+        "Which part of the fine-tuned body moves furthest, measured by its own length?",
+        {part: part for part in body},
+        lambda guess: judge_moved(body, guess),
+    )
 
 
 def _ends(member: Run) -> tuple[str, str]:
@@ -156,8 +175,8 @@ def _said(found: dict[str, np.ndarray], label: str, depth: int) -> str:
     before, after, twin = found.values()
     return (
         f"The picture is of class {plain(label)}. In layer {depth} the fine-tuned model shares"
-        f" {percent(shared_mass(before, after), 0)} of its attention to the patches with what it attended to before,"
-        f" and {percent(shared_mass(after, twin), 0)} with the model from scratch. One scale for all three: the"
+        f" {nearly(shared_mass(before, after), 0)} of its attention to the patches with what it attended to before,"
+        f" and {nearly(shared_mass(after, twin), 0)} with the model from scratch. One scale for all three: the"
         f" strongest weight is {percent(float(max(one.max() for one in found.values())))}, even attention would give"
         f" every patch {percent(1 / before.size)}."
     )

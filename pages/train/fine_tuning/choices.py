@@ -33,6 +33,9 @@ NONE_HERE = "No trained model is here to begin with: train one in the live lab f
 BODIES: dict[Body, str] = {"all": "Body and head", "head": "Head alone"}
 SMALL_RATES = (3e-4, 1e-3)  # body and head of a small model that has seen few pictures
 LESSON_RATES = (1e-5, 1e-3)  # the lesson's, for published weights
+# Of a head alone the features stay. After 100 updates on digits, 20 a class, it gets 56 % right at 1e-3 and 97 % at
+# this rate (MNIST's ViT); 24 and 79 % with CIFAR-10's ViT, 47 and 93 % with its CNN: means of three seeds.
+ALONE_RATE = 0.03
 SHIFT_PX = 2  # by which moved pictures are moved at most
 FLIPPED = ("cifar", "fashion")  # sets begin with these whose classes are the same in a mirror
 WIDE = 128  # from this width on a small ViT learns better from scratch at half the rate (digits, 20 a class)
@@ -238,11 +241,12 @@ def _body(source: ModelChoice) -> tuple[Body, int]:
 def _rates(source: ModelChoice, start: tuple[float, float], body: Body) -> tuple[float, float, float, float]:
     """Learning rates of body and head, a layer's share of the next one's, and the rate from scratch."""
     frozen = "Disabled: the body is frozen." if body == "head" else None
+    of_head = ALONE_RATE if body == "head" else start[1]
     scratch = 5e-4 if getattr(source.config, "embed_dim", 0) >= WIDE else 1e-3
     drawn = []
     for name, label, default, step, why_not in (
         ("rate", "Learning rate of the body", start[0], 1e-5, frozen),
-        ("head_rate", "Learning rate of the head", start[1], 1e-4, None),
+        ("head_rate", "Learning rate of the head", of_head, 1e-4, None),
         ("layer_decay", "Each layer learns at this share of the next one's", 1.0, 0.05, frozen),
         ("scratch_rate", "Learning rate from scratch", scratch, 1e-4, None),
     ):

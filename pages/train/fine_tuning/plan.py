@@ -20,7 +20,9 @@ from vitviz.models.transfer import Piece, fitted, fitted_preparation, pieces
 from vitviz.plots import fine_tuning as plots
 from vitviz.plots.fine_tuning import Part
 from vitviz.probe.positions import stretched
-from vitviz.words import percent, plain, plural
+from vitviz.words import nearly, plain, plural
+
+TILES = " A tile of the positions' pictures is one position: the cosines of its vector with all the others'."
 
 
 def draw(chosen: Chosen) -> None:
@@ -30,8 +32,9 @@ def draw(chosen: Chosen) -> None:
     found = pieces(source, target)
     resized = any(piece.fate == "resized" for piece in found)
     positions, grids = _positions(chosen, target) if resized else (None, None)
-    plan_view(plots.plan(parts(found), positions, grids), key="fine_tuning.plan")
-    page.caption(f"{_counted(found)} {_pictures(chosen)}")
+    frozen = chosen.method.body == "head"
+    plan_view(plots.plan(parts(found), positions, grids, frozen), key="fine_tuning.plan")
+    page.caption(f"{_counted(found)} {_pictures(chosen)}{TILES if resized else ''}")
 
 
 def parts(found: Sequence[Piece]) -> list[Part]:
@@ -69,15 +72,9 @@ def _counted(found: Sequence[Piece]) -> str:
     total = sum(counts.values())
     resized = f", {counts['resized']:,} are resized with the grid" if counts["resized"] else ""
     return (
-        f"The body is all of a model but its head: {_nearly(counts['kept'] / total)} of the {total:,} numbers are kept,"
+        f"The body is all of a model but its head: {nearly(counts['kept'] / total)} of the {total:,} numbers are kept,"
         f" {counts['new']:,} are new and begin random{resized}."
     )
-
-
-def _nearly(share: float) -> str:
-    """In percent, with as many digits as it takes not to read 100 % of what is less."""
-    digits = next((places for places in range(1, 5) if share == 1 or round(100 * share, places) < 100), 5)
-    return percent(share, digits)
 
 
 def _pictures(chosen: Chosen) -> str:

@@ -8,12 +8,12 @@ const MOSAIC = 280; // px of a mosaic's side at most
 
 const WORDS = { kept: 'kept', new: 'new, random', resized: 'resized' };
 
-function part(list, { title, count, shape, before, fate }) {
+function part(list, { title, count, shape, before, fate }, frozen) {
   const box = el(list, 'li', { class: `pl-part pl-${fate}` });
   el(box, 'b', {}, title);
   el(box, 'code', {}, fate === 'kept' || !before ? shape : `${before} → ${shape}`);
   el(box, 'span', {}, `${count.toLocaleString('en')} numbers`);
-  el(box, 'span', { class: 'pl-fate' }, WORDS[fate]);
+  el(box, 'span', { class: 'pl-fate' }, WORDS[fate] + (frozen && fate !== 'new' ? ', frozen' : ''));
 }
 
 /** Tile (i, j) of the mosaic is a map: how alike position (i, j) is to every other. */
@@ -36,7 +36,7 @@ export default function planView({ root }) {
   return ({ header, arrays, colors, width }) => {
     list.replaceChildren();
     below.replaceChildren();
-    for (const one of header.parts) part(list, one);
+    for (const one of header.parts) part(list, one, header.frozen);
     scale.node.style.display = header.grids ? 'block' : 'none';
     if (!header.grids) return;
     ['before', 'after'].forEach((name, i) => {

@@ -233,7 +233,12 @@ def _under_way(config: RunConfig) -> str:
     seeds = plural(len(config.members) // 2, "seed")
     batch = plural(tuned.batch_size, "picture")
     head = tuned.head_learning_rate or tuned.learning_rate
-    body = "a frozen body" if tuned.frozen else f"{tuned.learning_rate:g} for its body"
+    slower = (
+        f", times {tuned.layer_decay:g} with every layer away from the head,"
+        if tuned.layer_decay != 1
+        else ""
+    )
+    body = "a frozen body" if tuned.frozen else f"{tuned.learning_rate:g} for its body{slower}"
     return (
         f"{seeds} each; both see the same pictures in updates of {batch}, as many, in the same order. Learning rates:"
         f" fine-tuned {body} and {head:g} for its head, from scratch {scratch.learning_rate:g}."
