@@ -20,7 +20,7 @@ def test_each_way_changes_one_thing() -> None:
     assert changed["one_rate"] == replace(usual, learning_rate=usual.head_learning_rate)
     assert changed["lesson"] == replace(usual, learning_rate=1e-5)
     assert changed["layers"] == replace(usual, layer_decay=0.7)
-    assert changed["frozen"] == replace(usual, body="head")
+    assert changed["frozen"] == replace(usual, body="head", head_learning_rate=0.03)
     assert changed["larger"] == replace(usual, image_size=40)
     assert method_of("larger", "cifar10_vit").image_size == 48
     rates = {way: f"{changed[way].learning_rate:f}".rstrip("0") for way in (tuning_plan.USUAL, "lesson")}

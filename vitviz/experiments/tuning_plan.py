@@ -31,7 +31,10 @@ WAYS = {
         "each layer at 0.7 of the rate of the one after it",
         {"layer_decay": 0.7},
     ),
-    "frozen": Way("Body frozen", "the head alone learns, at 0.001, from random weights", {"body": "head"}),
+    # At 0.001 a head alone is at 84 % where its features hold 97: MNIST's body, 20 a class.
+    "frozen": Way(
+        "Body frozen", "the head alone learns, at 0.03", {"body": "head", "head_learning_rate": 0.03}
+    ),
     "larger": Way("Larger pictures", "two rates; positions are resized", {}),
     SCRATCH: Way("From scratch", "random weights at the rate that serves them best", {}),
 }
