@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.beyond.hybrids import over_training
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.hybrids import reached
-from vitviz.checkpoint_header import read_header
+from vitviz.checkpoint_header import Header, read_header
 from vitviz.experiments.conv_nets import TITLES
 from vitviz.experiments.result import RESULTS, read_result
 from vitviz.words import percent
@@ -134,3 +136,19 @@ def test_the_one_token_s_weight_is_shown_as_computed(open_app: OpenApp) -> None:
     assert [metric.value for metric in app.main.metric] == ["1.000000", "1.000000"]
     assert "no logit changes at all" in captions(app)
     assert f"{2 * 128 * 129 + 2 * 64 * 65:,} of" in captions(app)
+
+
+def test_who_learned_from_mixed_pictures_is_said() -> None:
+    known = {
+        family: read_header(SHIPPED / f"{name}.safetensors") for family, name in over_training.SHOWN.items()
+    }
+    plain = {family: _mixing(header, 0.0) for family, header in known.items()}
+    assert "mixed" not in over_training.origin(plain)
+    one = plain | {"ViT": _mixing(known["ViT"], 1.0)}
+    assert "Pictures mixed with others were seen by ViT alone." in over_training.origin(one)
+    assert "mixed" not in over_training.origin({family: _mixing(h, 1.0) for family, h in known.items()})
+
+
+def _mixing(header: Header, alpha: float) -> Header:
+    assert header.train is not None
+    return replace(header, train=replace(header.train, mixup_alpha=0.0, cutmix_alpha=alpha))

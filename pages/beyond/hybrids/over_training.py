@@ -70,7 +70,7 @@ def draw() -> None:
     title = {"seconds": "seconds of training", "pictures": "pictures seen"}[over]
     page.figure(courses_figure(courses, title, _unit(over), nouns.mode()), f"hybrids.{over}")
     page.caption(describe(courses, over) if answered else "This is the ViT's line; a guess shows the others.")
-    page.caption(origin(list(known.values())))
+    page.caption(origin(known))
     literature.say("training")
     nouns.link_to("data", "The same over data sizes, with seeds", **{"data.view": "time"})
 
@@ -137,10 +137,20 @@ def describe(courses: Sequence[Course], over: str) -> str:
     return said
 
 
-def origin(known: Sequence[Header]) -> str:
-    """On what machine, with how many seeds, and what differs between the trainings."""
-    machines = {str(header.card.get("machine", "a machine unnamed")) for header in known}
-    trains = [header.train for header in known if header.train is not None]
+def origin(known: Mapping[str, Header]) -> str:
+    """On what machine, with how many seeds, and what differs between the trainings.
+
+    Args:
+        known: by family.
+    """
+    machines = {str(header.card.get("machine", "a machine unnamed")) for header in known.values()}
+    trains = [header.train for header in known.values() if header.train is not None]
+    mixed = [family for family, header in known.items() if _mixes(header)]
+    saw = (
+        f" Pictures mixed with others were seen by {', '.join(mixed)} alone."
+        if 0 < len(mixed) < len(known)
+        else ""
+    )
     rates = sorted({train.learning_rate for train in trains})
     epochs = sorted({float(train.epochs or 0) for train in trains})
     where = (
@@ -151,5 +161,9 @@ def origin(known: Sequence[Header]) -> str:
     return (
         f"{where} One seed each, seconds as their files recorded them. Each has its own length ({epochs[0]:g} to"
         f" {epochs[-1]:g} epochs) and peak learning rate ({rates[0]:g} to {rates[-1]:g}), which falls towards the end:"
-        " lines are to be compared where they end, too."
+        f" lines are to be compared where they end, too.{saw}"
     )
+
+
+def _mixes(header: Header) -> bool:
+    return header.train is not None and bool(header.train.mixup_alpha or header.train.cutmix_alpha)
