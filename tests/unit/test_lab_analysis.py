@@ -62,5 +62,6 @@ def test_parameters_by_part_add_up_to_the_model() -> None:
 
 def test_only_what_differs_is_named() -> None:
     rows = [{"a": 1, "b": 2}, {"a": 1, "b": 3}, {"a": 1, "b": 2, "c": 0}]
-    assert differences(rows) == ["b", "c"]
+    assert differences(rows) == ["b"], "what only one of them has says nothing but that"
+    assert differences([*rows, {"c": [1]}]) == ["b", "c"]
     assert differences(rows[:1]) == differences([]) == []

@@ -7,17 +7,13 @@ from typing import Any
 
 
 def differences(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names whose values are not the same in every row, in the order in which they first appear.
+    """Names whose values differ between rows that have them, in the order in which they first appear.
 
-    A name that one row has and another lacks differs.
+    A name that only some rows have does not differ by that: a CNN has no heads, which its kind says already.
     """
     names = dict.fromkeys(name for row in rows for name in row)
-    return [
-        name
-        for name in names
-        if any((name in row) != (name in rows[0]) for row in rows) or _varies(rows, name)
-    ]
+    return [name for name in names if _varies([row[name] for row in rows if name in row])]
 
 
-def _varies(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
-    return any(row[name] != rows[0][name] for row in rows if name in row and name in rows[0])
+def _varies(values: Sequence[Any]) -> bool:
+    return any(value != values[0] for value in values)

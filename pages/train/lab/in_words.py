@@ -45,8 +45,9 @@ def describe(config: RunConfig) -> str:
         named = plain if lineup.is_lineup(config) else str  # a visitor's words, or a stranger's of a link
         words = f"{len(models)} models in turn ({', '.join(map(named, titles))}){each}"
     if len({config.recipe(member) for member in models}) > 1:
-        lengths = dict.fromkeys(_length(config.recipe(member)) for member in models)
-        return f"{words}; {count} parameters; each by its own recipe, {' or '.join(lengths)}"
+        recipes = map(config.recipe, models)
+        lengths = dict.fromkeys(f"{_length(recipe)}{_until(recipe)}" for recipe in recipes)
+        return f"{words}; {count} parameters; each by its own recipe: {'; '.join(lengths)}"
     how = f"{optimizer} at {train.learning_rate:g}, batch {train.batch_size}, {_length(train)}{_until(train)}"
     return f"{words}; {count} parameters; {how}"
 

@@ -21,6 +21,7 @@ from vitviz.plots.curves import RunLabel, Series, payload
 from vitviz.words import percent, plain, reason
 
 if TYPE_CHECKING:
+    from vitviz.config import TrainConfig
     from vitviz.training.run_directory import Run, Status
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -129,17 +130,12 @@ def _labels(shown: list[Run]) -> list[RunLabel]:
     labels = []
     for i, run in enumerate(shown):
         status, config, found = run.status(), run.config(), best[run.id]
-        total: dict[str, float] = {}
-        if status.total_steps and config.train.epochs:
-            total = {"step": status.total_steps, "epoch": config.train.epochs}
-        if config.train.seconds:
-            total = {"seconds": config.train.seconds}
         labels.append(
             RunLabel(
                 id=run.id,
                 name=config.name,
                 color=i,
-                total=total,
+                total=_total(status, config.train),
                 best_step=None if found is None else found[0],
                 leads=found is not None and found[1] == top,
                 changes=[
@@ -148,6 +144,15 @@ def _labels(shown: list[Run]) -> list[RunLabel]:
             )
         )
     return labels
+
+
+def _total(status: Status, train: TrainConfig) -> dict[str, float]:
+    """How long a run will be, on the axes that know it; one that is done is as long as its curves."""
+    if status.state == "done":
+        return {}
+    if train.seconds:
+        return {"seconds": train.seconds}
+    return {"step": status.total_steps, "epoch": train.epochs} if status.total_steps and train.epochs else {}
 
 
 def draw_inspector(run: Run) -> None:

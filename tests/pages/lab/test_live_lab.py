@@ -119,6 +119,18 @@ def test_a_run_in_the_link_is_shown_whole(open_app: OpenApp, run: Run) -> None:
     assert app.main.dataframe[0].value["State"].tolist() == ["done"]
 
 
+def test_the_axis_of_a_run_that_stopped_at_its_aim_ends_with_it(open_app: OpenApp, run: Run) -> None:
+    """A run that ended after a tenth of its epochs was drawn in a tenth of the picture."""
+    path = run.directory / "status.json"
+    early = json.loads(path.read_text()) | {"total_steps": 1000, "message": "it stopped at its aim"}
+    path.write_text(json.dumps(early))
+    (label,) = view(open_app(PAGE, live_lab__run=run.id), "curves")[0]["runs"]
+    assert label["total"] == {}
+    path.write_text(json.dumps(early | {"state": "stopped"}))  # it may be resumed
+    (label,) = view(open_app(PAGE, live_lab__run=run.id), "curves")[0]["runs"]
+    assert label["total"]["step"] == 1000
+
+
 def test_a_lecture_s_recipe_has_what_the_lecture_printed_behind_it(open_app: OpenApp, run: Run) -> None:
     path = run.directory / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "preset": "recipe_d"}))
