@@ -181,8 +181,23 @@ def test_one_click_orders_the_run_that_is_described(open_app: OpenApp, executor:
     assert order == "start" and replace(config, owner="", lease_s=None) == asked
     assert [racer["title"] for racer in view(app, "experiments.live_view")["racers"]] == ["1", "8"]
     app.main.text_input(key="experiments.knob_values").set_value("1, 3").run()
-    assert "num\\_heads 3 does not divide" in app.main.error[0].value
+    assert "Heads 3 does not divide Width D" in app.main.error[0].value, "in the words of the page"
     assert app.main.button(key="experiments.knob._start").disabled
+
+
+def test_a_live_run_of_one_set_stays_when_another_set_is_trained(
+    open_app: OpenApp, executor: FakeExecutor
+) -> None:
+    """Once the slip was trained on shapes its run on digits was not found again."""
+    first, second = (
+        Run.create(executor.folder, slips.run_config(name, "softmax")) for name in ("digits", "shapes")
+    )
+    app = opened(open_app, "slip", experiments__slip="softmax")
+    app.session_state["_visit"].runs = (second.id, first.id)
+    app.run()
+    assert app.main.get("progress")
+    app.main.button_group(key="experiments.slip_set").set_value("shapes").run()
+    assert app.main.get("progress") and not app.exception
 
 
 def test_a_finished_slip_says_what_it_cost(open_app: OpenApp, executor: FakeExecutor) -> None:

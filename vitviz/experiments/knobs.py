@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -279,6 +280,15 @@ _KNOBS = (
     Knob("train_fraction", "Share of the training set", "train", (0.1, 0.25, 0.5, 1.0), stored=False),
 )
 KNOBS: dict[str, Knob] = {knob.name: knob for knob in _KNOBS}
+
+
+def in_words(refusal: str) -> str:
+    """A config's refusal with the knobs' titles for its fields: 'Heads' for num_heads."""
+
+    def title(name: str) -> str:
+        return KNOBS[name].title if name in KNOBS else name.replace("_", " ")
+
+    return re.sub(r"\b[a-z]+(?:_[a-z0-9]+)+\b", lambda found: title(found[0]), refusal)
 
 
 def run_config(

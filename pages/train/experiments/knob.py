@@ -162,7 +162,7 @@ def columns_of(shown: list[Variant], base: str) -> dict[str, list[object]]:
 
 
 def _draw_live(knob: Knob) -> None:
-    config = _form(knob)
+    dataset, config = _form(knob)
     with page.row():
         live.start_button(config, "experiments.knob", "Train them, one after the other")
         if not isinstance(config, ValueError):
@@ -172,9 +172,9 @@ def _draw_live(knob: Knob) -> None:
                 f"{len(config.members)} models of {words} parameters,"
                 f" {stored.epochs(config.train.epochs or 0)} each."
             )
-    run = live.newest(f"{knobs.PRESET}:{knob.name}")
+    run = live.newest(f"{knobs.PRESET}:{knob.name}", dataset)
     if run is not None:
-        live.draw(run, partial(_tell, knob, run.config().train.dataset))
+        live.draw(run, partial(_tell, knob, dataset))
 
 
 def _tell(knob: Knob, dataset: str, found: Sequence[Variant]) -> str:
@@ -183,8 +183,8 @@ def _tell(knob: Knob, dataset: str, found: Sequence[Variant]) -> str:
     return describe_knob(found, next((one.name for one in found if one.title == own), ""))
 
 
-def _form(knob: Knob) -> RunConfig | ValueError:
-    """Draws the live form; the run that it describes, or why it cannot be."""
+def _form(knob: Knob) -> tuple[str, RunConfig | ValueError]:
+    """Draws the live form; its set, and the run that it describes, or why it cannot be."""
     with page.row():
         dataset = live.dataset(Choice.key("knob_set"), tuple(BASES))
         offered = ", ".join(knob.label(value) for value in knob.values)
@@ -200,6 +200,6 @@ def _form(knob: Knob) -> RunConfig | ValueError:
         )
     try:
         values = knob.parse(text) if knob.numeric else knobs.checked(knob.values)
-        return knobs.run_config(dataset, knob.name, values, seeds, epochs)
+        return dataset, knobs.run_config(dataset, knob.name, values, seeds, epochs)
     except ValueError as error:
-        return error
+        return dataset, error

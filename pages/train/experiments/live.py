@@ -12,6 +12,7 @@ from pages.shell import controls, nouns, page, starting
 from pages.stores import runs, visit, watchers
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant
+from vitviz.experiments.knobs import in_words
 from vitviz.models import tally
 from vitviz.plots.one_change import payload
 from vitviz.words import plain, reason
@@ -38,7 +39,7 @@ def start_button(config: RunConfig | ValueError, key: str, label: str) -> None:
         args=(config, starting.clicks_served()),
     )
     if isinstance(config, ValueError):
-        st.error(f"This cannot be trained: {plain(str(config))}.", icon=":material/block:")
+        st.error(f"This cannot be trained: {plain(in_words(str(config)))}.", icon=":material/block:")
     if notice := st.session_state.pop(NOTICE, None):
         st.warning(plain(notice), icon=":material/info:")
 
@@ -59,10 +60,11 @@ def _stop(run: Run) -> None:
         st.session_state[NOTICE] = f"It was not stopped ({reason(error)})."
 
 
-def newest(preset: str) -> Run | None:
-    """The visit's newest run of one preset."""
+def newest(preset: str, dataset: str) -> Run | None:
+    """The visit's newest run of one preset on one set."""
     for run in runs.mine(visit.current()):
-        if run.config().preset == preset:
+        config = run.config()
+        if (config.preset, config.train.dataset) == (preset, dataset):
             return run
     return None
 

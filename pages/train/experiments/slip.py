@@ -145,8 +145,8 @@ def _draw_live(name: str, dataset: str) -> None:
             f"{len(config.members)} models in turn, {length} each; {sizes[0]:,} parameters without the slip,"
             f" {sizes[-1]:,} with it."
         )
-    run = live.newest(f"{slips.PRESET}:{name}")
-    if run is not None and run.config().train.dataset == dataset:
+    run = live.newest(f"{slips.PRESET}:{name}", dataset)
+    if run is not None:
         live.draw(run, _tell)
     nouns.link_to(
         "live_lab", "The lectures' whole recipes, as written, in the lab", **{"live_lab.train": "one"}
