@@ -28,7 +28,7 @@ from vitviz.training.fine_tuning import Method, Source, Task, race
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
 from vitviz.training.start_weights import start_file
-from vitviz.words import nearly
+from vitviz.words import FOREIGN, nearly
 
 PAGE = "pages/train/fine_tuning/page.py"
 
@@ -172,6 +172,23 @@ def test_a_head_alone_learns_at_a_rate_at_which_it_can(open_app: OpenApp, shippe
     assert view(app, "plan")["frozen"]
     app.main.button_group(key="fine_tuning.body").set_value("all").run()
     assert app.main.number_input(key="fine_tuning.head_rate").value == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "refused"),
+    [
+        ({"layer_decay": "2"}, "the share of the next layer's rate must lie in (0, 1], received 2.0"),
+        ({"head_rate": "20"}, "the learning rate of the head must lie in (0, 10]"),
+        ({"scratch_rate": "0"}, "a learning rate must lie in (0, 10]"),
+    ],
+)
+def test_a_rate_that_cannot_be_is_refused_before_it_starts(
+    open_app: OpenApp, shipped: Path, asked: dict[str, str], refused: str
+) -> None:
+    """The button could be pressed, and then said 'layer_decay'."""
+    app = open_app(PAGE, **{f"fine_tuning.{name}": value for name, value in asked.items()})
+    assert f"This cannot be trained: {refused}" in words(app).replace(FOREIGN, "")
+    assert "fine_tuning._start" not in {button.key for button in app.main.button}
 
 
 def test_slower_early_layers_are_said(shipped: Path) -> None:

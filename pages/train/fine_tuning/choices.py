@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import streamlit as st
@@ -16,7 +17,7 @@ from vitviz.data.images import some_in_colour
 from vitviz.data.own import is_own
 from vitviz.models.abilities import abilities
 from vitviz.models.transfer import fitted
-from vitviz.training.fine_tuning import Body, Method, Task
+from vitviz.training.fine_tuning import Body, Method, Source, Task, recipes
 from vitviz.training.limits import MAX_PARAMETERS, parameters
 from vitviz.training.pictures import SPLIT_SEED
 from vitviz.words import plain
@@ -38,6 +39,12 @@ LESSON_RATES = (1e-5, 1e-3)  # the lesson's, for published weights
 ALONE_RATE = 0.03
 SHIFT_PX = 2  # by which moved pictures are moved at most
 FLIPPED = ("cifar", "fashion")  # sets begin with these whose classes are the same in a mirror
+FIELDS = {  # of a recipe, as a refusal names them
+    "layer_decay": "the share of the next layer's rate",
+    "head_learning_rate": "the learning rate of the head",
+    "learning_rate": "a learning rate",
+}
+_FIELD = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
 WIDE = 128  # from this width on a small ViT learns better from scratch at half the rate (digits, 20 a class)
 
 
@@ -256,11 +263,14 @@ def _rates(source: ModelChoice, start: tuple[float, float], body: Body) -> tuple
 
 
 def why_not(chosen: Chosen) -> str:
-    """Why a race of these cannot be; empty where it can."""
+    """Why a race of these cannot be, in the page's words; empty where it can."""
+    source = chosen.source
     try:
-        fitted(chosen.source.config, chosen.task.classes, chosen.method.image_size)
+        model = fitted(source.config, chosen.task.classes, chosen.method.image_size)
+        named = Source(source.title, "unread", source.config, source.preparation)
+        recipes(named, model, chosen.task, chosen.method, seed=0)
     except ValueError as error:
-        return str(error)
+        return _FIELD.sub(lambda found: FIELDS.get(found[0], found[0].replace("_", " ")), str(error))
     if chosen.task.pictures < 2 * chosen.task.classes:
         return "there are fewer than two pictures a class to learn from"
     return ""
