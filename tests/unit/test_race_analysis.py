@@ -79,8 +79,33 @@ def test_the_caption_counts_gain_and_loss() -> None:
 def test_models_are_compared_at_one_moment() -> None:
     """While they take turns one may already be measured at the next snapshot."""
     early, late = (record(a, 0.2, epoch=at, split="validation") for a, at in ((0.3, 1.0), (0.6, 2.0)))
-    racers = [of("a", early, late), of("b", early), of("c", early)]
-    assert [r.name for r in common(racers)] == ["b", "c"]
+    racers = [of("a", early, late), of("b", early), of("c", early), of("d")]
+    assert [(r.name, r.measured.epoch) for r in common(racers) if r.measured] == [
+        ("a", 1.0),
+        ("b", 1.0),
+        ("c", 1.0),
+    ]
+    pairs = [racer["measured"] for racer in unpack(payload(racers, 0.25, 6.0))[0]["racers"]]
+    assert pairs == [[0.3, 0.2]] * 3 + [None]
+
+
+def test_models_with_snapshots_of_their_own_are_each_shown_at_their_newest() -> None:
+    """Of ViT, Swin and CNN in one run two were shown, those whose epochs happened to meet, and the third never."""
+    asked = {"a": (0.5, 2.0, 7.0), "b": (0.5, 1.5), "c": (0.5, 1.5)}
+    racers = [
+        of(name, *(record(0.1 * at, 0.1, epoch=at, split="validation") for at in epochs))
+        for name, epochs in asked.items()
+    ]
+    assert [r.measured.epoch for r in common(racers) if r.measured] == [7.0, 1.5, 1.5]
+    assert unpack(payload(racers, 0.25, 20.0))[0]["at"] == [1.5, 7.0]
+
+
+def test_a_model_that_stopped_at_its_aim_stays_beside_those_that_go_on() -> None:
+    found = [record(0.4, 0.2, epoch=1.0, split="validation"), record(0.9, 0.2, epoch=2.0, split="validation")]
+    stopped, going = of("a", *found, record(0.8, 0.2, epoch=2.0)), of("b", *found)
+    later = record(0.95, 0.2, epoch=3.0, split="validation")
+    shown = common([stopped, going, of("c", *found, later)])
+    assert [(r.measured.split, r.measured.epoch) for r in shown if r.measured] == [("validation", 2.0)] * 3
 
 
 def test_models_that_end_at_different_epochs_are_compared_at_their_ends() -> None:

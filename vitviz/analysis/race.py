@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import inf
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,12 +35,27 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Racer:
-    """One model of a race: `curve` (2, n) holds epochs and validation accuracy, ascending."""
+    """One model of a race: `curve` (2, n) holds epochs and validation accuracy, ascending.
+
+    `measured` is what it is compared by, `earlier` all measurements before it.
+    """
 
     name: str
     title: str
     curve: NDArray[np.float64]
     measured: Measured | None
+    earlier: tuple[Measured, ...] = ()
+
+    @property
+    def validated(self) -> list[Measured]:
+        """Its measurements on validation pictures, ascending."""
+        every = [*self.earlier, *([self.measured] if self.measured else [])]
+        return [measured for measured in every if measured.split == "validation"]
+
+    @property
+    def ended(self) -> bool:
+        """Whether its test pictures were read."""
+        return self.measured is not None and self.measured.split == "test"
 
 
 def racer(
@@ -58,7 +72,7 @@ def racer(
     points = {m.epoch: m.accuracy for m in found if m.split == "validation"}
     points |= {float(epoch): float(accuracy) for epoch, accuracy in validated.T}
     curve = np.array(sorted(points.items()), np.float64).reshape(-1, 2).T
-    return Racer(name, title, curve, found[-1] if found else None)
+    return Racer(name, title, curve, found[-1] if found else None, tuple(found[:-1]))
 
 
 def _measured(record: Mapping[str, Any]) -> Measured | None:
@@ -78,19 +92,22 @@ def _measured(record: Mapping[str, Any]) -> Measured | None:
 
 
 def common(racers: Sequence[Racer]) -> list[Racer]:
-    """The racers if all were measured at one moment on the same pictures, else those of the moment most have.
+    """The racers that were measured, each at the moment at which it is compared with the others.
 
-    The end is one moment, wherever each has its own: test pictures are read there, and once.
+    Once all have ended that is the end, wherever each has its own: test pictures are read there, and once. Before,
+    those that are measured at the same epochs are compared at the last that all of them have reached, and those that
+    are not, such as models with snapshots of their own, each at its newest.
     """
-    moments = [_moment(r.measured) for r in racers if r.measured is not None]
-    if not moments:
-        return []
-    most = max(moments, key=moments.count)
-    return [r for r in racers if r.measured is not None and _moment(r.measured) == most]
-
-
-def _moment(measured: Measured) -> tuple[str, float]:
-    return measured.split, inf if measured.split == "test" else measured.epoch
+    if all(racer.ended for racer in racers):
+        return list(racers)
+    lists = [racer.validated for racer in racers if not racer.ended and racer.validated]
+    least = min(map(len, lists), default=0)
+    in_step = len({tuple(m.epoch for m in found[:least]) for found in lists}) == 1
+    return [
+        replace(racer, measured=found[least - 1 if in_step and not racer.ended else -1])
+        for racer in racers
+        if (found := racer.validated)
+    ]
 
 
 def span(racers: Sequence[Racer]) -> tuple[float, float]:

@@ -30,6 +30,7 @@ def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str 
     if len(racers) > len(COLOURS):
         raise ValueError(f"at most {len(COLOURS)} models can be told apart, received {len(racers)}")
     measured = common(racers)
+    compared = {racer.name: racer.measured for racer in measured}
     first = measured[0].measured if measured else None
     header = {
         "racers": [
@@ -37,9 +38,7 @@ def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str 
                 "name": racer.name,
                 "title": racer.title,
                 "color": colour,
-                "measured": None
-                if racer.measured is None or racer not in measured
-                else [racer.measured.accuracy, racer.measured.shuffled],
+                "measured": None if (at := compared.get(racer.name)) is None else [at.accuracy, at.shuffled],
             }
             for racer, colour in zip(racers, COLOURS, strict=False)
         ],
