@@ -113,8 +113,12 @@ def test_the_picture_moves_once_a_model_is_guessed(open_app: OpenApp) -> None:
 
 def test_the_answer_that_changes_most_is_said() -> None:
     turned = {"a": ("A", 0.1), "b": ("B", 0.25)}
-    assert translation.judged(turned, "b").endswith("changes class, right: of no other more.")
-    assert "changes class, of B's 25.0" in translation.judged(turned, "a")
+    assert translation.judged(turned, "b", translation.PROBABILITY).endswith(
+        "changes class, right: of no other more."
+    )
+    assert "10.0\N{NO-BREAK SPACE}% of its answers change, of B's 25.0" in translation.judged(
+        turned, "a", translation.ANSWERS
+    )
 
 
 def test_a_head_s_other_weights_wait_for_a_guess(open_app: OpenApp) -> None:

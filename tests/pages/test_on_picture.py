@@ -11,14 +11,19 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.beyond.on_picture import faces, guess, hand, parts, taking
+from pages.beyond.on_picture import change as change_page
+from pages.beyond.on_picture import faces, guess, hand, parts, taking, translation
 from pages.beyond.on_picture.hand import Hand
 from pages.beyond.on_picture.taking import Taken
 from tests.messages import message
 from tests.pages.conftest import OpenApp, opened_again, said
 from vitviz.analysis.assembly import Part, assembled, cut, emptied, encode, put_wrong
 from vitviz.analysis.changes import CHANGES, WHOLE, changed
-from vitviz.probe.robustness import Sweep
+from vitviz.checkpoints import open_model
+from vitviz.data.datasets import first_number, load_dataset
+from vitviz.experiments import result as results
+from vitviz.experiments.result import Result
+from vitviz.probe.robustness import Sweep, chances
 from vitviz.words import percent
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
@@ -73,13 +78,13 @@ def test_a_link_restores_change_slider_and_cover(open_app: OpenApp) -> None:
 
 
 def test_a_reload_keeps_the_slider_and_another_change_begins_anew(open_app: OpenApp) -> None:
-    app = open_app(PAGE, on_picture__at="20", on_picture__seen="1", **OPEN)
+    app = open_app(PAGE, on_picture__at="12", on_picture__seen="1", **OPEN)
     app.selectbox(key="on_picture.kind").set_value("rotate").run()
     assert message(app, VIEW)[0]["hand"]["at"] == hand.begin("rotate")
-    app = open_app(PAGE, on_picture__at="20", on_picture__seen="1", **OPEN)
+    app = open_app(PAGE, on_picture__at="12", on_picture__seen="1", **OPEN)
     again = opened_again(app, app.session_state["_visit"])
     begun = message(again, VIEW)[0]["hand"]
-    assert (begun["at"], begun["seen"]) == (20, True) and said(again, "on_picture.at") == "20"
+    assert (begun["at"], begun["seen"]) == (12, True) and said(again, "on_picture.at") == "12"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +102,9 @@ def test_a_hostile_link_falls_back(open_app: OpenApp, query: dict[str, str]) -> 
     )
     begun = message(app, VIEW)[0]["hand"]
     assert (
-        begun["place"] == [0.5, 0.5] and begun["pieces"] == list(WHOLE) and begun["at"] == hand.begin("shift")
+        begun["place"] == [0.5, 0.5]
+        and begun["pieces"] == list(WHOLE)
+        and begun["at"] == hand.begin(change_page.FIRST)
     )
 
 
@@ -120,6 +127,43 @@ def test_how_far_an_answer_is_kept() -> None:
         and "**A** keeps" in words
         and "A everywhere; B nowhere else." in words
     )
+
+
+def test_the_page_opens_on_the_change_that_tells_models_apart() -> None:
+    """Over the stored test pictures and on the picture that it opens on: the smaller distance counts."""
+    found = results.read_result("robustness")
+    models = [open_model(SHIPPED / f"{name}.safetensors") for name in found.settings["digests"]]
+    opens_on = load_dataset("cifar10-few").test_images[first_number("cifar10-few")]
+    apart = {}
+    for name, change in CHANGES.items():
+        if name != "pieces":  # was not measured over many
+            value = change.values[hand.begin(name)]
+            pair = np.stack([opens_on, changed(opens_on, name, value)])
+            told = np.array([chances(model, pair) for model in models])
+            sure = [one[1, one[0].argmax()] for one in told]
+            apart[name] = min(np.ptp(sure), np.ptp(_lost(found, name, value)))
+    assert max(apart, key=apart.__getitem__) == change_page.FIRST
+    assert apart[change_page.FIRST] > 5 * apart["shift"]
+
+
+def _lost(found: Result, name: str, value: float) -> list[float]:
+    """What each model loses of its accuracy at a strength, read between those that were measured."""
+    lost = []
+    for whole in found.where(change="none"):
+        rows = [{**whole, "value": CHANGES[name].neutral}, *found.where(change=name, model=whole["model"])]
+        at = sorted((row["value"], row["right"]) for row in rows)
+        lost.append(whole["right"] - np.interp(value, *zip(*at, strict=True)))
+    return lost
+
+
+def test_maps_are_first_shifted_as_far_as_tells_models_apart() -> None:
+    found = results.read_result("robustness")
+    here = {row["value"] for row in found.where(change="shift", model="cifar10_cnn")}
+    apart = {
+        px: np.ptp([row["same"] for row in found.where(change="shift", value=px)])
+        for px in here & {*range(1, translation.MOST_PX + 1)}
+    }
+    assert max(apart, key=apart.__getitem__) == translation.FIRST_PX
 
 
 def test_every_stored_number_on_the_page_is_in_its_file(

@@ -25,6 +25,7 @@ from vitviz.probe.robustness import Sweep, sweep
 from vitviz.words import percent, plain
 
 VIEW = "on_picture.sweep"
+FIRST = "blur"  # of all changes it sets models farthest apart where its slider begins; a test measures it
 MATHEMATICS = r"""
 A model $f$ gives a picture $x$ the class $\arg\max_c f_c(x)$. A change $T_s$ of strength $s$, with $T_{s_0}(x) = x$,
 leaves the answer alone as long as $\arg\max_c f_c(T_s(x)) = \arg\max_c f_c(x)$. Under the panels lies, on one scale a
@@ -48,7 +49,7 @@ class Choice(controls.Chosen, page="on_picture"):
 def choose() -> Choice:
     """Draws the controls of the change."""
     kind = controls.select(
-        Choice.key("kind"), "Change", list(CHANGES), format_func=lambda name: CHANGES[name].title
+        Choice.key("kind"), "Change", list(CHANGES), FIRST, format_func=lambda name: CHANGES[name].title
     )
     if kind not in ("noise", "shuffle"):
         controls.hold(Choice)

@@ -57,6 +57,16 @@ def _accuracies(found: Result, name: str, change: str) -> dict[float, float]:
     return {neutral if row["change"] == NONE else float(row["value"]): float(row["right"]) for row in rows}
 
 
+def turned(of: Compared, change: str, value: float) -> dict[str, float]:
+    """By key, on which share of the test pictures an answer changes; models without stored numbers are left out."""
+    found = measured()
+    if found is None:
+        return {}
+    rows = {row["model"]: row for row in found.where(change=change, value=value)}
+    names = {choice.key: stem(choice, found) for choice in of.choices}
+    return {key: 1 - float(rows[name]["same"]) for key, name in names.items() if name in rows}
+
+
 def tell(of: Compared, change: str, *, revealed: bool) -> None:
     """Which model loses least and most of its accuracy at the strongest stored change."""
     stored = curve(of, change)
@@ -74,14 +84,20 @@ def tell(of: Compared, change: str, *, revealed: bool) -> None:
     def ways(i: int) -> str:
         return f"{percent(stored.accuracy[i, start])} → {percent(stored.accuracy[i, at])}"
 
-    found = measured()
-    assert found is not None
-    made = result.told(found.made)
     page.caption(
         f"Over {stored.pictures:,} test pictures, at {words}: {plain(of.names[least])} loses least"
         f" ({ways(least)}), {plain(of.names[most])} most ({ways(most)})."
-        f" {spread(stored.accuracy[known], stored.pictures)} {made[:1].upper()}{made[1:]} with `{found.command}`."
+        f" {spread(stored.accuracy[known], stored.pictures)} {how()}"
     )
+
+
+def how() -> str:
+    """Who measured what is stored, when and with which command."""
+    found = measured()
+    if found is None:
+        return ""
+    made = result.told(found.made)
+    return f"{made[:1].upper()}{made[1:]} with `{found.command}`."
 
 
 def spread(shares: NDArray[np.floating], pictures: int) -> str:

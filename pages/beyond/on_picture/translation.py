@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.beyond.on_picture import choosing, literature
+from pages.beyond.on_picture import choosing, literature, stored
 from pages.beyond.on_picture.choosing import Compared
 from pages.beyond.on_picture.heat_rows import heat_rows
 from pages.shell import controls, guessing, nouns, page
@@ -27,9 +27,11 @@ from vitviz.probe.robustness import chances, inputs_of
 from vitviz.words import listed, percent, plain, plural
 
 MOST_PX = 8
+FIRST_PX = 6  # of those that are stored it sets models farthest apart; a test measures it
 DEPTHS = ("first", "middle", "last")
 HEADS = ("The picture's map", "The moved picture's", "Difference")
 MARGIN = 0.25
+ANSWERS, PROBABILITY = "answers change", "probability changes class"  # what shares are of
 ALIKE = 0.05  # what is no difference worth a name
 EXACT = 1e-4  # rounding of sums over some thousand values
 MATHEMATICS = r"""
@@ -103,7 +105,9 @@ def draw() -> None:
     """The controls, every layer's error, and the maps of one layer of each model."""
     with page.row():
         with st.container(width=240):
-            px = controls.slider(Choice.key("shift_px"), "Shift to the right", 1, MOST_PX, 1, format="%d px")
+            px = controls.slider(
+                Choice.key("shift_px"), "Shift to the right", 1, MOST_PX, FIRST_PX, format="%d px"
+            )
         with st.container(width="content"):
             depth = controls.segmented(
                 Choice.key("depth"), "Layer that is drawn", DEPTHS, "middle", format_func=str.capitalize
@@ -117,8 +121,9 @@ def draw() -> None:
         st.info("None of these models has layers with a place for every part of the picture.")
         return
     rows = [row_of(one, px, depth) for one in found]
-    if _guessed(found, px):
-        _draw_moved(rows, found, px)
+    often = stored.turned(of, "shift", px)
+    if _guessed(found, px, often):
+        _draw_moved(rows, found, px, often)
     else:
         seen = cached.prepared(of.image, of.preparation, of.offset).shown
         heads = ("The picture", *(one.name for one in found))
@@ -133,31 +138,51 @@ def draw() -> None:
     )
 
 
-def _guessed(found: Sequence[Moving], shift_px: int) -> bool:
-    """Asks whose answer changes most; whether the moved maps may be shown. One model alone is not asked about."""
+def _guessed(found: Sequence[Moving], shift_px: int, often: Mapping[str, float]) -> bool:
+    """Asks whose answer changes most; whether the moved maps may be shown. One model alone is not asked about.
+
+    Args:
+        often: by key, on which share of the stored test pictures an answer changes; where a model has none, the
+            question is about this picture.
+    """
     if len(found) < 2:
         return True
-    turned = {one.key: (one.name, one.turned) for one in found}
+    over_many = all(one.key in often for one in found)
+    turned = {one.key: (one.name, often[one.key] if over_many else one.turned) for one in found}
+    prompt, of_what = (
+        (
+            f"Test pictures move {shift_px} px to the right. Which model changes its answer most often?",
+            ANSWERS,
+        )
+        if over_many
+        else (f"The picture moves {shift_px} px to the right. Whose answer changes most?", PROBABILITY)
+    )
     return guessing.first(
         Choice.key("moves"),
         tuple(turned),
-        f"The picture moves {shift_px} px to the right. Whose answer changes most?",
+        prompt,
         {key: name for key, (name, _) in turned.items()},
-        lambda guess: judged(turned, guess),
+        lambda guess: judged(turned, guess, of_what),
     )
 
 
-def judged(turned: Mapping[str, tuple[str, float]], guess: str) -> str:
-    """Whether a guess about whose answer changes most was right; by model its name and the share that changes class."""
+def judged(turned: Mapping[str, tuple[str, float]], guess: str, of_what: str) -> str:
+    """Whether a guess about whose answer changes most was right; by model its name and the share that changes.
+
+    Args:
+        of_what: what the shares are of: `ANSWERS` or `PROBABILITY`.
+    """
     name, own = turned[guess]
     most, best = max(turned.values(), key=lambda of: of[1])
-    said = f"You said {plain(name)}: {percent(own)} of its probability changes class"
+    said = f"You said {plain(name)}: {percent(own)} of its {of_what}"
     return (
         f"{said}, right: of no other more." if own == best else f"{said}, of {plain(most)}'s {percent(best)}."
     )
 
 
-def _draw_moved(rows: Sequence[plots.Row], found: Sequence[Moving], shift_px: int) -> None:
+def _draw_moved(
+    rows: Sequence[plots.Row], found: Sequence[Moving], shift_px: int, often: Mapping[str, float]
+) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         heat_rows(plots.payload(rows, HEADS), key="on_picture.moved")
@@ -165,6 +190,8 @@ def _draw_moved(rows: Sequence[plots.Row], found: Sequence[Moving], shift_px: in
         st.markdown("**Does each layer move along, or stay?**")
         page.figure(moving_figure(lines(found, shift_px), nouns.mode()), "on_picture.errors")
         page.caption(describe(found, shift_px))
+        if told := describe_often(found, shift_px, often):
+            page.caption(f"{told} {stored.how()}")
 
 
 def movings(of: Compared, shift_px: int) -> list[Moving]:
@@ -250,6 +277,20 @@ def describe(found: Sequence[Moving], shift_px: int) -> str:
         deep = f"In the last layer all are alike ({last[best]:.2f} to {last[worst]:.2f}; 0 moves along, 1 stays)."
     turned = ", ".join(f"{plain(one.name)} {percent(one.turned)}" for one in found)
     return f"Moved by {shift_px} px. {first} {deep} Of the answer's probability this much changes its class: {turned}."
+
+
+def describe_often(found: Sequence[Moving], shift_px: int, often: Mapping[str, float]) -> str:
+    """On how many of the stored test pictures the answers change; nothing where nobody counted."""
+    result = stored.measured()
+    shares = {one.name: often[one.key] for one in found if one.key in often}
+    if result is None or not shares:
+        return ""
+    pictures = int(result.settings["pictures"])
+    each = ", ".join(f"{plain(name)} on {percent(share)}" for name, share in shares.items())
+    return (
+        f"Of {pictures:,} test pictures moved by {shift_px} px another class is answered by {each}."
+        f" {stored.spread(np.array([*shares.values()]), pictures)}"
+    )
 
 
 def numbers(found: Sequence[Moving], shift_px: int) -> None:
