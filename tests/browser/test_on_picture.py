@@ -77,7 +77,7 @@ def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit:
         {"name": "waves.png", "mimeType": "image/png", "buffer": as_file(picture)}
     )
     page.wait_for_function("() => location.search.includes('upload')")
-    page.goto(page.url.replace("/words", "/on_your_picture"))
+    page.goto(f"{page.url.replace('/words', '/on_your_picture')}&on_picture.kind=shift")
     view = page.locator("[data-component=sweep_view]")
     expect(view).to_have_attribute("data-ready", "true", timeout=120_000)  # five models are loaded
     slider = view.locator("input[type=range]")
