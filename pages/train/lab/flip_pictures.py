@@ -201,11 +201,7 @@ def _confusion_picture(frames: Sequence[Frame]) -> Picture | None:
         words = (
             f"{percent(one.counts.trace() / max(1, count))} of {plural(count, 'held-out picture')} are right"
         )
-        most = confusion.most_confused(one.counts)
-        if most is not None:
-            often = "once" if most[2] == 1 else f"{most[2]:,} times"
-            words += f"; most often {classes[most[0]]} is read as {classes[most[1]]} ({often})"
-        captions.append(words + ".")
+        captions.append(f"{words}{_most_often(one.counts, classes)}.")
     return Picture(
         "confusion",
         "Confusion",
@@ -216,6 +212,17 @@ def _confusion_picture(frames: Sequence[Frame]) -> Picture | None:
         captions=captions,
         extra={"names": list(classes)},
     )
+
+
+def _most_often(counts: NDArray[np.int64], classes: Sequence[str]) -> str:
+    """The mistake that is made most often; of several that are made once none is."""
+    most = confusion.most_confused(counts)
+    if most is None:
+        return ""
+    if most[2] == 1 and counts.sum() - counts.trace() > 1:
+        return "; no mistake is made twice"
+    read = f"{classes[most[0]]} is read as {classes[most[1]]}"
+    return f"; one {read}" if most[2] == 1 else f"; most often {read} ({most[2]:,} times)"
 
 
 def _worst_picture(frames: Sequence[Frame]) -> Picture:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from pages.train.lab import fields, in_words, settings
+from pages.train.lab import fields, flip_pictures, in_words, settings
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp
 from vitviz.config import CNNConfig, FlatAttentionConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
@@ -44,6 +45,33 @@ def test_a_run_that_got_the_free_threads_differs_in_none(
     assert in_words.beside(asked, run) == " These are the settings of the run on the stage."
     other = replace(asked, train=replace(asked.train, seed=7, threads=1))
     assert in_words.beside(other, run).endswith("the new one differs in Threads, Seed.")
+
+
+def test_what_ends_one_of_several_models_early_is_said() -> None:
+    aimed = TrainConfig(dataset="digits", epochs=6, stop_accuracy=0.9)
+    whole = replace(aimed, stop_accuracy=None)
+    members = (Member("a", "A", TINY, whole), Member("b", "B", TINY, aimed))
+    said = in_words.describe(RunConfig(TINY, GREY_32, whole, members=members)).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+    assert said.endswith(
+        "each by its own recipe: 6 epochs; 6 epochs, or until 90.0 % of the held-out pictures are right"
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ([[3, 0], [0, 3]], ""),
+        ([[2, 1], [0, 3]], "; one a is read as b"),
+        ([[2, 1], [1, 2]], "; no mistake is made twice"),
+        ([[1, 2], [1, 2]], "; most often a is read as b (2 times)"),
+    ],
+)
+def test_no_mistake_is_called_the_most_frequent_that_was_made_once(
+    counts: list[list[int]], said: str
+) -> None:
+    assert flip_pictures._most_often(np.array(counts), ("a", "b")) == said
 
 
 def test_several_models_are_described_as_one_only_where_they_are_alike() -> None:
