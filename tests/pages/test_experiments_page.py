@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Dataframe
 
 from pages.stores import runs
+from pages.train.experiments import live
 from pages.train.experiments.knob import AGAINST
 from pages.train.experiments.literature import linked
 from tests.messages import message
@@ -26,7 +27,7 @@ from vitviz.experiments.knobs import KNOBS
 from vitviz.experiments.result import read_result
 from vitviz.experiments.slips import MENDED, SLIPS
 from vitviz.lessons.of_experiments import knob_rows, slip_rows
-from vitviz.training.run_directory import Run
+from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
 from vitviz.words import gained, percent
 
@@ -183,6 +184,22 @@ def test_one_click_orders_the_run_that_is_described(open_app: OpenApp, executor:
     app.main.text_input(key="experiments.knob_values").set_value("1, 3").run()
     assert "Heads 3 does not divide Width D" in app.main.error[0].value, "in the words of the page"
     assert app.main.button(key="experiments.knob._start").disabled
+
+
+def test_a_run_that_waits_says_where_it_stands_in_the_queue(
+    executor: FakeExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It said 'queued · epoch 0.0 · 0 s of training'."""
+    run = Run.create(executor.folder, slips.run_config("digits", "softmax"))
+    for place, said in (
+        (3, "waiting for a free place, number 3 in the queue"),
+        (None, "waiting for a free place"),
+    ):
+        monkeypatch.setattr(executor, "place", lambda run, place=place: place, raising=False)
+        assert live._standing(run, Status("queued")) == said
+    assert live._standing(run, Status("starting")) == "the pictures are being prepared"
+    going = Status("running", epoch=2.0, seconds=8.0, seconds_left=9.0)
+    assert live._standing(run, going) == "running · epoch 2.0 · 8 s of training · 9 s left"
 
 
 def test_a_live_run_of_one_set_stays_when_another_set_is_trained(

@@ -19,7 +19,7 @@ from vitviz.words import plain, reason
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
-    from vitviz.training.run_directory import Run
+    from vitviz.training.run_directory import Run, Status
 
 POLL_S = 0.5
 NOTICE = "experiments._notice"
@@ -97,9 +97,7 @@ def _stage(run: Run, tell: Told) -> None:
     runs.watch(here)
     watchers.note(here.token)
     status, config = runs.status(run), run.config()
-    left = "" if status.seconds_left is None else f" · {status.seconds_left:.0f} s left"
-    words = f"{status.state} · epoch {status.epoch:.1f} · {status.seconds:.0f} s of training"
-    st.progress(min(max(status.progress, 0.0), 1.0), text=words + (left if status.state == "running" else ""))
+    st.progress(min(max(status.progress, 0.0), 1.0), text=_standing(run, status))
     found = variants(run)
     waiting = "The first accuracies come within seconds." if status.active else "Nothing was measured."
     message = payload(
@@ -116,6 +114,17 @@ def _stage(run: Run, tell: Told) -> None:
     if st.session_state.get(WATCHED) and not status.active:
         st.session_state[WATCHED] = False
         st.rerun()
+
+
+def _standing(run: Run, status: Status) -> str:
+    """How a run stands, in a line."""
+    if status.state == "queued":
+        place = runs.executor().place(run)
+        return "waiting for a free place" + (f", number {place} in the queue" if place else "")
+    if status.state == "starting":
+        return "the pictures are being prepared"
+    left = f" · {status.seconds_left:.0f} s left" if status.state == "running" and status.seconds_left else ""
+    return f"{status.state} · epoch {status.epoch:.1f} · {status.seconds:.0f} s of training{left}"
 
 
 def _buttons(run: Run, active: bool) -> None:
