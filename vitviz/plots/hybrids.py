@@ -54,7 +54,7 @@ def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.
     Each map has its own scale, from 0, its ReLU's floor, to its largest value.
     """
     count, rows, cols = maps.shape
-    columns = 8 if count <= 64 else 16
+    columns = ceil(count**0.5)  # a square fills a column of a page and a phone alike
     figure = PlainFigure(mode)
     figure.add(
         "heatmap",
