@@ -143,7 +143,7 @@ def test_the_front_strikes_no_name_that_has_another_place() -> None:
     points = [
         plots.Point(name, "ViT", x, y, front=name in ("first", "next", "top")) for name, (x, y) in at.items()
     ]
-    found = plots._places(points, axis, axis, (400, 300))
+    found = plots._places(points, axis, axis, [(400, 300)])
     across, up = [40.0 * p.x for p in points], [30.0 * p.y for p in points]
     line = plots._line([(a, u) for p, a, u in zip(points, across, up, strict=True) if p.front])
     for point, place, x, y in zip(points, found, across, up, strict=True):
@@ -162,3 +162,24 @@ def test_names_do_not_lie_on_one_another() -> None:
     shown = [(t, p) for t, p in zip(texts, places, strict=True) if t]
     assert ("far" in dict(shown)) and 2 <= len(shown) < 7
     assert len({place for text, place in shown if text != "far"}) == len(shown) - 1
+
+
+@pytest.mark.parametrize("width_px", [880, plots.PHONE_PX])
+def test_the_papers_names_lie_on_nothing_on_a_phone_too(width_px: int) -> None:
+    where = [
+        (float(sum(tally.multiply_adds(PRESETS[one.preset].config, 224).values())), one.top1)
+        for one in cited.BESIDE
+    ]
+    points = [
+        plots.Point(one.name, one.family, *at, front=front)
+        for one, at, front in zip(cited.BESIDE, where, pareto(where, (False, True)), strict=True)
+    ]
+    axes = plots.Axis("multiply-adds", "", True), plots.Axis("top-1", "%", False)
+    sizes = [(round(0.82 * wide), 221) for wide in (880, plots.PHONE_PX)]
+    found = plots._places(points, *axes, sizes)
+    room = plots._Room(points, *axes, (round(0.82 * width_px), 221))
+    assert all(found)
+    room.taken = [room.box(i, place) for i, place in enumerate(found)]
+    for i, place in enumerate(found):
+        own = plots._overlap(room.taken[i], room.taken[i])
+        assert room.lost(i, place) - own <= plots._ROOM_PX2, points[i].name

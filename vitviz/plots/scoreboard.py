@@ -29,6 +29,7 @@ PARTS = {  # of a model, in the order of the data
     "attention": theme.HEADS[1],
     "head": theme.HEADS[2],
 }
+PHONE_PX = 360  # how wide the picture is on a phone
 MOST_NAMES = 12  # beyond so many points only the front and the chosen one carry their names
 # A front that climbs leaves a point to the right and comes from below: names keep away from both where they can.
 _PLACES = (
@@ -100,7 +101,8 @@ def board_figure(
         name="front",
         showlegend=False,
     )
-    places = _places(points, x, y, (round(0.82 * width_px), round(0.65 * height_px)))
+    sizes_px = [(round(0.82 * wide), round(0.65 * height_px)) for wide in (width_px, PHONE_PX)]
+    places = _places(points, x, y, sizes_px)
     for family in FAMILY:
         own = [(p, place) for p, place in zip(points, places, strict=True) if p.family == family]
         if own:
@@ -116,30 +118,64 @@ def board_figure(
     return figure.figure()
 
 
-def _places(points: Sequence[Point], x: Axis, y: Axis, size_px: tuple[int, int]) -> list[str]:
-    """Where each name stands beside its point, so that names do not lie on one another; '' where there is no room."""
+class _Room:
+    """The picture at one size: where the points lie in it, and what names must keep away from."""
+
+    def __init__(self, points: Sequence[Point], x: Axis, y: Axis, size_px: tuple[int, int]) -> None:
+        self.names, self.width_px = [p.name for p in points], size_px[0]
+        self.at = list(
+            zip(
+                _scaled([p.x for p in points], x) * size_px[0],
+                _scaled([p.y for p in points], y) * size_px[1],
+                strict=True,
+            )
+        )
+        self.line = _line([at for p, at in zip(points, self.at, strict=True) if p.front])
+        self.dots = [(a - _DOT_PX, u - _DOT_PX, a + _DOT_PX, u + _DOT_PX) for a, u in self.at]
+        self.taken: list[Box] = []
+
+    def box(self, i: int, place: str) -> Box:
+        """Where a point's name would lie."""
+        return _box(self.names[i], *self.at[i], place)
+
+    def lost(self, i: int, place: str) -> float:
+        """How much of other names and dots a point's name would cover, and of itself the edge cut off."""
+        box, others = self.box(i, place), [*self.dots[:i], *self.dots[i + 1 :], *self.taken]
+        return sum(_overlap(box, other) for other in others) + _outside(box, self.width_px)
+
+    def struck(self, i: int, place: str) -> float:
+        """How much of a point's name the front's line would cross."""
+        return sum(_overlap(self.box(i, place), part) for part in self.line)
+
+
+def _places(points: Sequence[Point], x: Axis, y: Axis, sizes_px: Sequence[tuple[int, int]]) -> list[str]:
+    """Where each name stands beside its point, so that names do not lie on one another; '' where there is no room.
+
+    Args:
+        sizes_px: of the picture as it is drawn on different screens: the first decides whether a name is there, the
+            others which of its places it takes.
+    """
     few = len(points) <= MOST_NAMES
-    across = _scaled([p.x for p in points], x) * size_px[0]
-    up = _scaled([p.y for p in points], y) * size_px[1]
-    taken: list[Box] = []
-    taken += [(a - _DOT_PX, u - _DOT_PX, a + _DOT_PX, u + _DOT_PX) for a, u in zip(across, up, strict=True)]
-    line = _line([(a, u) for p, a, u in zip(points, across, up, strict=True) if p.front])
+    rooms = [_Room(points, x, y, size_px) for size_px in sizes_px]
     found = [""] * len(points)
-    first = sorted(range(len(points)), key=lambda i: (not points[i].chosen, not points[i].front))
-    for i in first:
+    for i in sorted(
+        range(len(points)), key=lambda i: (not points[i].chosen, not points[i].front, -len(points[i].name))
+    ):
         if not (few or points[i].front or points[i].chosen):
             continue
-        boxes = {place: _box(points[i].name, across[i], up[i], place) for place in _PLACES}
-        free = {
-            place: sum(_overlap(box, other) for j, other in enumerate(taken) if j != i)
-            + _outside(box, size_px[0])
-            for place, box in boxes.items()
-        }
-        struck = {place: sum(_overlap(box, part) for part in line) for place, box in boxes.items()}
-        best = min(_PLACES, key=lambda place: (free[place] > _ROOM_PX2, free[place] + struck[place]))
-        if free[best] <= _ROOM_PX2 or points[i].chosen:
+        lost = {place: [room.lost(i, place) for room in rooms] for place in _PLACES}
+        struck = {place: sum(room.struck(i, place) for room in rooms) for place in _PLACES}
+        best = min(
+            _PLACES,
+            key=lambda place: (
+                *(one > _ROOM_PX2 for one in lost[place]),
+                sum(lost[place]) + struck[place],
+            ),
+        )
+        if lost[best][0] <= _ROOM_PX2 or points[i].chosen:
             found[i] = best
-            taken.append(boxes[best])
+            for room in rooms:
+                room.taken.append(room.box(i, best))
     return found
 
 
