@@ -32,6 +32,8 @@ KINDS = {
 }
 RACE, CURVES = "race", "curves"
 LOOKS = {RACE: "Race", CURVES: "Curves"}
+# The race's colours, grey first, among those of the curves, which are darker as numbers are written in them.
+HUES = (5, 0, 1, 2, 3, 6, 7, 4)
 
 
 def is_experiment(run: Run | None) -> bool:
@@ -151,7 +153,7 @@ def draw_stage(run: Run) -> None:
         watch.draw_steering(run, status, _words(status, len(found)))
     if st.session_state.get(Stage.key("look")) == CURVES:
         guess = ""
-        watch.draw_curves(runs.models_of(run), subject(run))
+        watch.draw_curves(runs.models_of(run), subject(run), HUES)
     else:
         guess = f"The dotted line is what guessing among {config.model.num_classes} answers gives."
         _draw_race(config, found, status.active)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -71,15 +71,15 @@ def state(status: Status) -> State:
     return STATES.get(status.state, State("unknown"))
 
 
-def draw_curves(shown: list[Run], focus: Run | None) -> None:
-    """The curves of these runs; a mark on them moves the timeline."""
+def draw_curves(shown: list[Run], focus: Run | None, colours: Sequence[int] = ()) -> None:
+    """The curves of these runs; a mark on them moves the timeline. `colours`: each one's place among the curves'."""
     moment = keys.remembered(keys.MOMENT)
     at = None
     if focus is not None and moment and moment["run"] == focus.id and not moment["follow"]:
         at = moment["step"]
     view, marked = curves(
         payload(
-            _labels(shown),
+            _labels(shown, colours or range(len(shown))),
             [series for run in shown for series in _series(run)] + _printed(focus),
             None if focus is None else focus.id,
             at,
@@ -124,17 +124,17 @@ def series_of(run_id: str, log: records.Records) -> list[Series]:
     ]
 
 
-def _labels(shown: list[Run]) -> list[RunLabel]:
+def _labels(shown: list[Run], colours: Sequence[int]) -> list[RunLabel]:
     best = {run.id: runs.log(run.id).read().best() for run in shown}
     top = max((value[1] for value in best.values() if value), default=None)
     labels = []
-    for i, run in enumerate(shown):
+    for run, colour in zip(shown, colours, strict=False):
         status, config, found = run.status(), run.config(), best[run.id]
         labels.append(
             RunLabel(
                 id=run.id,
                 name=config.name,
-                color=i,
+                color=colour,
                 total=_total(status, config.train),
                 best_step=None if found is None else found[0],
                 leads=found is not None and found[1] == top,

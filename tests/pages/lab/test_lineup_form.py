@@ -117,6 +117,7 @@ def test_its_models_are_seen_as_a_race_and_as_curves_on_every_axis(open_app: Ope
     assert [racer["title"] for racer in view(app, "race_view")[0]["racers"]] == ["Small", "Slow"]
     app = open_app(PAGE, live_lab__run=run.id, live_lab__look="curves")
     header, arrays = view(app, "curves")
+    assert [label["color"] for label in header["runs"]] == [5, 0], "grey and blue, as in the race"
     assert [one["name"] for one in header["runs"]] == ["Small", "Slow"]
     assert {part["run"] for part in header["series"]} == {f"{run.id}/model_1", f"{run.id}/model_2"}
     steps = [member.status().step for member in run.members()]
