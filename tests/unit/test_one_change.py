@@ -95,6 +95,10 @@ def test_a_knob_s_ends_are_held_against_the_base() -> None:
     assert describe_knob(found[:1], "2") == ""
     assert describe_knob([found[0], found[3]], "2") == "Diverged: 8."
     assert describe_knob([*found[:2], found[3]], "none of them").endswith("Diverged: 8.")
+    alone = describe_knob([of("1", 0.83), of("3", 0.866)], "2").replace("\N{NO-BREAK SPACE}", " ")
+    assert alone.endswith("3 against 1: +3.6 points (one seed), and another seed may say otherwise."), (
+        "without the base"
+    )
 
 
 def test_values_that_are_level_are_named_together() -> None:

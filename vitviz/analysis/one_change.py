@@ -146,11 +146,11 @@ def describe_slip(slipped: Variant, mended: Variant) -> str:
 
 
 def describe_knob(found: Sequence[Variant], base: str) -> str:
-    """The best and the worst value, and how both lie to the base's own.
+    """The best and the worst value, and how both lie to the base's own, or to each other where that is missing.
 
     Args:
         found: in the order of the values.
-        base: the name of the base's own value; it may be missing.
+        base: the name of the base's own value.
     """
     ended = [one for one in found if one.test]
     broken = [one.title for one in found if one.diverged]
@@ -161,10 +161,10 @@ def describe_knob(found: Sequence[Variant], base: str) -> str:
     if len(best) == len(ended):
         return f"All {len(ended)} come to {percent(best[0].mean)}. {diverged}".rstrip()
     said = f"Best of {len(ended)}: {_named(best)}; last: {_named(worst)}."
-    own = next((one for one in ended if one.name == base), None)
+    own = next((one for one in ended if one.name == base), worst[0])
     for one in (*best, *worst):
-        step = None if own is None or one is own else gain(one, own)
-        if own is not None and step is not None:
+        step = None if one is own else gain(one, own)
+        if step is not None:
             said += f" {_capital(one.title)} against {own.title}: {step.said}, {step.sure}."
     return f"{said} {diverged}".rstrip()
 
