@@ -35,8 +35,17 @@ def grouped(rows: Sequence[Any], key: str) -> Means:
     by: dict[str, dict[int, list[float]]] = {}
     for row in rows:
         if key in row:
-            by.setdefault(TITLES[row["model"]], {}).setdefault(row["pictures"], []).append(100 * row[key])
-    return {title: {size: mean(at[size]) for size in sorted(at)} for title, at in by.items()}
+            by.setdefault(TITLES[row["model"]], {}).setdefault(row["pictures"], []).append(row[key])
+    # As the page takes it: of a mean half way between two tenths the last bit decides.
+    return {title: {size: 100 * float(np.mean(at[size])) for size in sorted(at)} for title, at in by.items()}
+
+
+def on_one_machine(found: Result, rows: Sequence[Any]) -> list[Any]:
+    """The rows of the machine that measured most models and sizes, or else most rows."""
+    by: dict[str, list[Any]] = {}
+    for row in rows:
+        by.setdefault(found.made[row["made"]].machine, []).append(row)
+    return max(by.values(), key=lambda own: (len({(row["model"], row["pictures"]) for row in own}), len(own)))
 
 
 def at_equal_time(rows: Sequence[Any]) -> list[Any]:
@@ -73,7 +82,8 @@ def test_sizes_at_equal_updates_and_at_equal_time(open_app: OpenApp, name: str, 
         app = open_app(DATA, **{f"data.{key}": value for key, value in view.items()})
         rows = [row for row in found.rows if row["augmented"] == half]
         reached = grouped(
-            at_equal_time(rows) if equal == "time" else rows, "timed" if equal == "time" else "test"
+            at_equal_time(on_one_machine(found, rows)) if equal == "time" else rows,
+            "timed" if equal == "time" else "test",
         )
         drawn = {title: at for title, at in figures(app).items() if title in reached}
         assert drawn.keys() == reached.keys()
@@ -107,19 +117,23 @@ def figures(app: AppTest) -> dict[str, dict[float, float]]:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_training_time_at_the_fewest_and_the_most_pictures(open_app: OpenApp, name: str) -> None:
+def test_training_time_at_the_fewest_few_and_the_most_pictures(open_app: OpenApp, name: str) -> None:
     found = read_result(f"data_size_{name}")
     for half in halves(found):
         rows = [row for row in found.rows if row["augmented"] == half and row.get("curve")]
         sizes = sorted({row["pictures"] for row in rows})
-        for size in {sizes[0], sizes[-1]}:
+        for size in {sizes[0], sizes[1], sizes[-1]}:
             view = {"view": "time", "dataset": name, "augmented": str(int(half)), "pictures": str(size)}
             app = open_app(
                 DATA, **{f"data.{key}": value for key, value in (view | {"time_guess": "shown"}).items()}
             )
             text, ends, spans = words(app), {}, {}
+            here = on_one_machine(found, [row for row in rows if row["pictures"] == size])
+            assert ("not compared" in text) == any(
+                row not in here for row in rows if row["pictures"] == size
+            ), size
             for model, title in TITLES.items():
-                own = [row["curve"] for row in rows if row["model"] == model and row["pictures"] == size]
+                own = [row["curve"] for row in here if row["model"] == model]
                 if own:
                     line = np.mean([curve for curve in own if len(curve) == max(map(len, own))], axis=0)
                     ends[title], spans[title] = line[-1], (line[0, 1], line[-1, 1])

@@ -11,7 +11,9 @@ from vitviz.analysis.data_size import (
     gains,
     lacking,
     leads,
+    left_out,
     mean_lines,
+    of_one_machine,
     seeds_said,
 )
 from vitviz.experiments.data_size import GRIDS, RACERS, TITLES, race
@@ -117,6 +119,25 @@ def test_equal_time_reads_every_curve_when_the_quickest_was_done() -> None:
     assert found["vit"]["timed"] == pytest.approx(0.4)
     assert found["cnn"]["timed"] == pytest.approx(0.3)  # half way to 20 s
     assert {r["budget_s"] for r in found.values()} == {10.0}
+
+
+def test_seconds_of_two_machines_are_not_compared() -> None:
+    places = [("cnn", 0, "A"), ("vit", 0, "A"), ("cnn", 1, "B"), ("vit", 1, "B"), ("vit", 2, "B")]
+    places += [("cnn", 3, "C"), ("cnn", 4, "C"), ("cnn", 5, "C"), ("cnn", 6, "C")]
+    even = [row(name, 50, seed, 0.5, on=machine) for name, seed, machine in places]
+    kept = of_one_machine(even, lambda of: str(of["on"]))
+    assert {r["on"] for r in kept} == {"B"} and len(kept) == 3, "most models, then most rows"
+    assert of_one_machine([], str) == []
+    assert left_out(even, kept, NAMES) == (
+        "Seconds of different machines are not compared: 6 trainings on another one are left out."
+    )
+    apart = [row("cnn", 50, 0, 0.5, on="A"), row("deit", 50, 0, 0.5, on="A"), row("vit", 50, 0, 0.5, on="B")]
+    kept = of_one_machine(apart, lambda of: str(of["on"]))
+    assert [r["model"] for r in kept] == ["cnn", "deit"]
+    assert left_out(apart, kept, NAMES).endswith(
+        "1 training on another one is left out, all of ViT with 50 pictures."
+    )
+    assert left_out(kept, kept, NAMES) == ""
 
 
 def test_lines_over_time_are_means_at_equal_updates_and_their_crossing_is_told() -> None:

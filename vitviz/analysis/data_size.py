@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -115,6 +115,37 @@ def only(found: Sequence[Curve], pictures: int) -> list[Curve]:
             )
             out.append(Curve(curve.name, curve.title, *values))
     return out
+
+
+def of_one_machine(rows: Sequence[Row], machine_of: Callable[[Row], str]) -> list[Row]:
+    """The rows whose seconds may be compared: those of the machine that measured most models and sizes, or else most.
+
+    What is quick on one machine may be slow on another: a CNN's seconds halve where a ViT's stay.
+    """
+    by_machine: dict[str, list[Row]] = {}
+    for row in rows:
+        by_machine.setdefault(machine_of(row), []).append(row)
+
+    def measured(own: list[Row]) -> tuple[int, int]:
+        return len({(row["model"], row["pictures"]) for row in own}), len(own)
+
+    return max(by_machine.values(), key=measured, default=[])
+
+
+def left_out(every: Sequence[Row], kept: Sequence[Row], titles: Mapping[str, str]) -> str:
+    """How many rows another machine measured, and which models have no others at a size; '' where none."""
+    if not (gone := len(every) - len(kept)):
+        return ""
+    there, here = ({(int(row["pictures"]), row["model"]) for row in rows} for rows in (every, kept))
+    by_size = {
+        size: [title for name, title in titles.items() if (size, name) in there - here]
+        for size in sorted({size for size, _ in there - here})
+    }
+    whole = "; ".join(f"{listed(names)} with {size:,} pictures" for size, names in by_size.items())
+    return (
+        f"Seconds of different machines are not compared: {plural(gone, 'training')} on another one"
+        f" {'is' if gone == 1 else 'are'} left out{f', all of {whole}' if whole else ''}."
+    )
 
 
 def at_equal_time(rows: Sequence[Row]) -> list[Row]:

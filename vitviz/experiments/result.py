@@ -57,6 +57,10 @@ class Result:
             self._sorted[names] = found
         return [*self._sorted[names].get(tuple(values.values()), ())]
 
+    def machine_of(self, row: Row) -> str:
+        """On what a row was measured."""
+        return self.made[int(row["made"])].machine
+
     @cached_property
     def _sorted(self) -> dict[tuple[str, ...], dict[tuple[Any, ...], list[Row]]]:
         """The rows by the values of some of their names."""

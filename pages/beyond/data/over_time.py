@@ -13,7 +13,9 @@ from vitviz.analysis.data_size import (
     crossings,
     curves,
     lacking,
+    left_out,
     mean_lines,
+    of_one_machine,
     seeds_said,
 )
 from vitviz.experiments import data_size
@@ -43,15 +45,17 @@ def draw() -> None:
     pictures = controls.select_slider(
         Choice.key("pictures"), "Training pictures", sizes, sizes[-1], format_func=lambda size: f"{size:,}"
     )
-    here = [row for row in rows if row["pictures"] == pictures]
+    every = [row for row in rows if row["pictures"] == pictures]
+    here = of_one_machine(every, found.machine_of)
     lines = mean_lines(here, data_size.TITLES)
     answered = _guessed(which, lines)
     figure = time_figure(lines, stored.CHANCE, nouns.mode(), None if answered else BEGUN)
     page.figure(figure, "data.time_figure")
     measured = curves(here, data_size.TITLES, which.augmented)
     told = (_ends(lines), crossings(lines)) if answered else ("So the lines begin; a guess shows the rest.",)
-    lacks = lacking(measured, (pictures,), data_size.TITLES)
-    page.caption(" ".join(filter(None, (*told, seeds_said(measured, "line"), lacks))))
+    all_measured = curves(every, data_size.TITLES, which.augmented)
+    lacks = lacking(all_measured, (pictures,), data_size.TITLES), left_out(every, here, data_size.TITLES)
+    page.caption(" ".join(filter(None, (*told, seeds_said(measured, "line"), *lacks))))
     page.caption(stored.how(found))
     page.caption(stored.coverage())
     literature.say("time")

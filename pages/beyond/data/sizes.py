@@ -20,6 +20,8 @@ from vitviz.analysis.data_size import (
     judged,
     lacking,
     leads,
+    left_out,
+    of_one_machine,
     only,
 )
 from vitviz.experiments import data_size
@@ -38,8 +40,8 @@ for every place: neighbours belong together, and what is learned in one corner h
 for every *patch* and learns from pictures which places belong together; self-attention itself does not know of places.
 Bias helps where it is right and pictures are few; where pictures are many, they can teach it.
 
-**Equal time** reads every training at the moment when the quickest model of that size was done, on the validation
-pictures: a costlier update has then been made fewer times.
+**Equal time** reads every training at the moment when the quickest model of that size was done on the same machine, on
+the validation pictures: a costlier update has then been made fewer times.
 """
 MEASURES = {"updates": "Equal updates", "time": "Equal time"}
 
@@ -63,7 +65,9 @@ def draw() -> None:
         )
     which, found = chosen
     timed = equal == "time"
-    rows: Sequence[Row] = at_equal_time(found.rows) if timed else found.rows
+    half = found.where(augmented=which.augmented)
+    comparable = of_one_machine(half, found.machine_of) if timed else half
+    rows: Sequence[Row] = at_equal_time(comparable) if timed else half
     lines = curves(rows, data_size.TITLES, which.augmented, "timed" if timed else "test")
     own = [] if timed else own_points(which.dataset, which.augmented)
     found_leads = leads(lines)
@@ -73,7 +77,9 @@ def draw() -> None:
     what = "accuracy on the validation pictures" if timed else "accuracy on the test pictures"
     sizes = data_size.GRIDS[which.dataset].sizes
     page.figure(size_figure(shown, sizes, stored.CHANCE, what, own, nouns.mode()), "data.sizes_figure")
-    page.caption(_described(lines, sizes) if shown is lines else _ends(shown))
+    lacks = lacking(curves(half, data_size.TITLES, which.augmented), sizes, data_size.TITLES)
+    described = (describe(lines), lacks, left_out(half, comparable, data_size.TITLES))
+    page.caption(" ".join(filter(None, described)) if shown is lines else _ends(shown))
     if own:
         page.caption("Stars are your own races: " + "; ".join(_said(point, lines) for point in own) + ".")
     _live(which, found)
@@ -98,10 +104,6 @@ def _guessed(which: stored.Which, lead: Lead, lines: Sequence[Curve]) -> bool:
         {name: line.title for name, line in there.items()},
         lambda guess: judged(lead, there[guess]),
     )
-
-
-def _described(lines: Sequence[Curve], sizes: Sequence[int]) -> str:
-    return f"{describe(lines)} {lacking(lines, sizes, data_size.TITLES)}".strip()
 
 
 def _ends(shown: Sequence[Curve]) -> str:
