@@ -77,6 +77,21 @@ def test_shipped_models_are_measured_and_the_front_is_named(
     assert "measured here on 359 test pictures" in text(app)
 
 
+@pytest.mark.parametrize(
+    ("model", "grows"),
+    [
+        ("digits_swin", "with the number of tokens, as windows stay as large"),
+        ("digits_vit", "with the square of the tokens"),
+    ],
+)
+def test_how_the_cost_of_attention_grows(
+    open_app: OpenApp, no_shipped_checkpoints: Path, model: str, grows: str
+) -> None:
+    ship(no_shipped_checkpoints, model)
+    app = open_app(PAGE, **HERE, which_model__set="digits", which_model__model=f"checkpoint:{model}")
+    assert f"The products with attention, which grow {grows}, are" in captions(app)
+
+
 def test_models_are_timed_when_asked_and_large_ones_go_by_formula(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

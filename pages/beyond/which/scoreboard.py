@@ -22,6 +22,7 @@ from vitviz.analysis.scoreboard import (
 from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_costs import MoreMultiplyAdds
 from vitviz.models import tally
+from vitviz.models.abilities import abilities
 from vitviz.plots import scoreboard as plots
 from vitviz.tables import Columns
 from vitviz.words import percent, plain, plural
@@ -211,18 +212,22 @@ def inspect(entry: Entry, known: Timings) -> None:
     st.markdown("\n".join(f"- {line}" for line in said if line))
     figure = plots.parts_figure({"parameters": weights, "multiply-adds": adds}, nouns.mode())
     page.figure(figure, "which_model.parts")
-    page.caption(_largest(weights, adds))
+    page.caption(largest(weights, adds, windows=bool(abilities(entry.config).windows)))
 
 
-def _largest(weights: tally.Counts, adds: tally.Counts) -> str:
+def largest(weights: tally.Counts, adds: tally.Counts, *, windows: bool) -> str:
+    """Which part holds most parameters, and how the cost of attention grows: in windows, or over all tokens."""
     part = max(weights, key=lambda name: weights[name])
     share, products = weights[part] / sum(weights.values()), adds.get(tally.ATTENTION, 0)
     said = f"The {part} hold{'' if part.endswith('s') else 's'} {percent(share)} of the parameters."
     if not products:
         return f"{said} It has no attention, so its cost grows with the number of pixels."
+    grows = (
+        "with the number of tokens, as windows stay as large" if windows else "with the square of the tokens"
+    )
     return (
-        f"{said} The products with attention, which grow with the square of the tokens, are"
-        f" {percent(products / sum(adds.values()))} of the multiply-adds."
+        f"{said} The products with attention, which grow {grows}, are {percent(products / sum(adds.values()))} of the"
+        " multiply-adds."
     )
 
 
