@@ -165,9 +165,9 @@ def test_the_one_token_s_weight_is_guessed_first(open_app: OpenApp) -> None:
     ("hybrid_s", "right"), [(None, "never"), (120.0, "never"), (80.0, "1"), (30.0, "2"), (20.0, "4")]
 )
 def test_how_soon_is_one_of_four(hybrid_s: float | None, right: str) -> None:
-    assert [of for of in over_training.SOONER if ": right" in over_training.judged(100.0, hybrid_s, of)] == [
-        right
-    ]
+    assert [
+        of for of in over_training.SOONER if ": right" in over_training.judged(100.0, hybrid_s, of, "s")
+    ] == [right]
 
 
 def test_where_ways_of_fine_tuning_cross_waits_for_a_guess(open_app: OpenApp) -> None:

@@ -149,6 +149,26 @@ def test_who_learned_from_mixed_pictures_is_said() -> None:
     assert "mixed" not in over_training.origin({family: _mixing(h, 1.0) for family, h in known.items()})
 
 
+def test_seconds_of_different_machines_are_not_compared(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {
+        family: read_header(SHIPPED / f"{name}.safetensors") for family, name in over_training.SHOWN.items()
+    }
+    alike = {family: replace(h, card=h.card | {"machine": "A"}) for family, h in known.items()}
+    apart = alike | {"ViT": replace(known["ViT"], card=known["ViT"].card | {"machine": "B"})}
+    for here, axes in ((alike, ["Seconds", "Pictures seen"]), (apart, ["Pictures seen"])):
+        monkeypatch.setattr(over_training, "headers", lambda here=here: here)
+        app = open_app(PAGE, model="preset:hybrid_cifar10", image="sample:cat", hybrids__view="training")
+        assert app.main.button_group(key="hybrids.over").options == axes
+        unit = "s." if len(axes) == 2 else "pictures."
+        label = app.main.button_group(key="hybrids.sooner.row").label.replace("\N{NO-BREAK SPACE}", " ")
+        assert f" {unit} When does the hybrid have that?" in label
+        app.main.button_group(key="hybrids.sooner.row").set_value("never").run()
+        assert ("whose seconds are not compared: A; B." in captions(app)) == (len(axes) == 1)
+    assert "1.5 times as late" in over_training.judged(100.0, 150.0, "never", "s")
+
+
 def _mixing(header: Header, alpha: float) -> Header:
     assert header.train is not None
     return replace(header, train=replace(header.train, mixup_alpha=0.0, cutmix_alpha=alpha))

@@ -61,9 +61,16 @@ def draw() -> None:
     if not {"Hybrid", "ViT"} <= known.keys():
         st.info(NOT_HERE, icon=":material/block:")
         return
+    axes = tuple(AXES) if len(machines(known)) == 1 else ("pictures",)
     with page.row():
-        over = controls.segmented(Choice.key("over"), "Over", tuple(AXES), format_func=AXES.__getitem__)
-    answered = _guessed(known)
+        over = controls.segmented(
+            Choice.key("over"),
+            "Over",
+            axes,
+            format_func=AXES.__getitem__,
+            help=None if "seconds" in axes else "Seconds of different machines are not compared.",
+        )
+    answered = _guessed(known, axes[0])
     courses = [
         course(family, header, over) for family, header in known.items() if answered or family == "ViT"
     ]
@@ -75,30 +82,35 @@ def draw() -> None:
     nouns.link_to("data", "The same over data sizes, with seeds", **{"data.view": "time"})
 
 
-def _guessed(known: Mapping[str, Header]) -> bool:
-    """Asks when the hybrid has the ViT's best accuracy, in seconds; whether the other lines may be shown."""
-    hybrid, vit = (course(family, known[family], "seconds") for family in ("Hybrid", "ViT"))
+def _guessed(known: Mapping[str, Header], over: str) -> bool:
+    """Asks when the hybrid has the ViT's best accuracy, over one of `AXES`; whether the other lines may be shown."""
+    hybrid, vit = (course(family, known[family], over) for family in ("Hybrid", "ViT"))
     best = float(vit.accuracy.max())
     own, when = (reached(one.x, one.accuracy, best) for one in (vit, hybrid))
     return guessing.first(
         Choice.key("sooner"),
-        "CIFAR-10",
-        f"The ViT comes to {percent(best)} after {own or 0:,.0f}\N{NO-BREAK SPACE}s. When does the hybrid have that?",
+        ("CIFAR-10", over),
+        f"The ViT comes to {percent(best)} after {own or 0:,.0f}\N{NO-BREAK SPACE}{_unit(over)}."
+        " When does the hybrid have that?",
         SOONER,
-        lambda guess: judged(own or 0.0, when, guess),
+        lambda guess: judged(own or 0.0, when, guess, _unit(over)),
     )
 
 
-def judged(vit_s: float, hybrid_s: float | None, guess: str) -> str:
-    """Whether a guess of `SOONER` was right; seconds until each has the ViT's best accuracy, None: never."""
-    times = vit_s / hybrid_s if hybrid_s else 0.0
+def judged(vit: float, hybrid: float | None, guess: str, unit: str) -> str:
+    """Whether a guess of `SOONER` was right; how long each takes to the ViT's best accuracy, None: never."""
+    times = vit / hybrid if hybrid else 0.0
     right = "never" if times <= 1 else next(low for low in ("4", "2", "1") if times > float(low))
     told = (
-        f"after {hybrid_s:,.0f}\N{NO-BREAK SPACE}s, {times:.1f} times as soon"
-        if hybrid_s
+        f"after {hybrid:,.0f}\N{NO-BREAK SPACE}{unit}, {_soon(vit, hybrid)}"
+        if hybrid
         else "the hybrid never comes to it"
     )
     return f"You said {SOONER[guess].lower()}: {'right' if guess == right else 'not so'}, {told}."
+
+
+def _soon(vit: float, hybrid: float) -> str:
+    return f"{vit / hybrid:.1f} times as soon" if hybrid <= vit else f"{hybrid / vit:.1f} times as late"
 
 
 def _unit(over: str) -> str:
@@ -114,7 +126,7 @@ def describe(courses: Sequence[Course], over: str) -> str:
     own = reached(vit.x, vit.accuracy, best)
     said = f"The ViT's best, {percent(best)}, comes after {own or 0:,.0f} {_unit(over)}"
     said += (
-        f"; the hybrid has it after {when:,.0f}, {(own or 0) / when:.1f} times as soon."
+        f"; the hybrid has it after {when:,.0f}, {_soon(own or 0.0, when)}."
         if when
         else "; the hybrid never reaches it."
     )
@@ -143,7 +155,7 @@ def origin(known: Mapping[str, Header]) -> str:
     Args:
         known: by family.
     """
-    machines = {str(header.card.get("machine", "a machine unnamed")) for header in known.values()}
+    on = machines(known)
     trains = [header.train for header in known.values() if header.train is not None]
     mixed = [family for family, header in known.items() if _mixes(header)]
     saw = (
@@ -154,15 +166,20 @@ def origin(known: Mapping[str, Header]) -> str:
     rates = sorted({train.learning_rate for train in trains})
     epochs = sorted({float(train.epochs or 0) for train in trains})
     where = (
-        f"All on the same kind of machine: {plain(machines.pop())}."
-        if len(machines) == 1
-        else f"On different machines: {'; '.join(plain(one) for one in sorted(machines))}."
+        f"All on the same kind of machine: {plain(on[0])}."
+        if len(on) == 1
+        else f"On different machines, whose seconds are not compared: {'; '.join(map(plain, on))}."
     )
     return (
-        f"{where} One seed each, seconds as their files recorded them. Each has its own length ({epochs[0]:g} to"
+        f"{where} One seed each, as their files recorded it. Each has its own length ({epochs[0]:g} to"
         f" {epochs[-1]:g} epochs) and peak learning rate ({rates[0]:g} to {rates[-1]:g}), which falls towards the end:"
         f" lines are to be compared where they end, too.{saw}"
     )
+
+
+def machines(known: Mapping[str, Header]) -> list[str]:
+    """On what they were trained."""
+    return sorted({str(header.card.get("machine", "a machine unnamed")) for header in known.values()})
 
 
 def _mixes(header: Header) -> bool:
