@@ -2,7 +2,7 @@
 
 import { blit, colour, heat, offscreen } from '../views/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut } from '../views/kit/ramp.js';
-import { percent } from '../views/kit/words.js';
+import { percent, tokenName } from '../views/kit/words.js';
 import { apart, sequenceLines } from './map_cells.js';
 import { READ } from './map_layout.js';
 import { shownRange } from './map_scale.js';
@@ -195,7 +195,19 @@ function drawBlock(ctx, w, h, { model, part, grey, colors, box, oneScale }) {
     ctx.globalAlpha = 1;
     ctx.stroke();
   });
+  namePrefix(ctx, w, part.prefix, lift - 3, colors);
   if (part.window) drawWindows(ctx, w, h, lift, part, colors);
+}
+
+/** Beside the squares of the prefix tokens what they are called, where there is room. */
+function namePrefix(ctx, w, prefix, side, colors) {
+  const [words, left] = [prefix.map(tokenName).join(' '), prefix.length * (side + 2) + 2];
+  ctx.font = `11px ${colors.font}`;
+  if (!words || left + ctx.measureText(words).width > w) return;
+  ctx.fillStyle = colors.muted;
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'middle';
+  ctx.fillText(words, left, side / 2 + 0.5);
 }
 
 /** Lines between a stage's windows; shifted ones begin half a window further. */
