@@ -254,6 +254,23 @@ def test_who_has_a_races_link_does_not_steer_it(open_app: OpenApp, shipped: Path
     assert "Resume" in {button.label for button in belongs(app, run).main.button}
 
 
+@pytest.mark.parametrize(
+    ("before", "state", "again"),
+    [(False, "queued", True), (True, "running", False), (True, "done", True), (False, "done", False)],
+)
+def test_a_race_that_was_resumed_is_polled_again(
+    monkeypatch: pytest.MonkeyPatch, before: bool, state: str, again: bool
+) -> None:
+    """'Resume' ran the fragment alone, whose polling had ended: 'waiting for a free place' stood there for good."""
+    kept, reruns = {side_by_side._WATCHED: before}, []
+    monkeypatch.setattr(side_by_side.st, "session_state", kept)
+    monkeypatch.setattr(side_by_side.st, "rerun", lambda: reruns.append(1))
+    monkeypatch.setattr(side_by_side, "_draw_stage", lambda run: None)
+    monkeypatch.setattr(side_by_side.runs, "status", lambda run: Status(state))
+    side_by_side._stage(object())  # type: ignore[arg-type]
+    assert bool(reruns) == again and kept[side_by_side._WATCHED] == Status(state).active
+
+
 def test_random_weights_are_said(open_app: OpenApp, shipped: Path) -> None:
     app = open_app(PAGE, model="checkpoint:mnist_vit", step="0")
     assert any("weights are random" in warning.value for warning in app.main.warning)

@@ -254,7 +254,7 @@ def _rates(source: ModelChoice, start: tuple[float, float], body: Body) -> tuple
     for name, label, default, step, why_not in (
         ("rate", "Learning rate of the body", start[0], 1e-5, frozen),
         ("head_rate", "Learning rate of the head", of_head, 1e-4, None),
-        ("layer_decay", "Each layer learns at this share of the next one's", 1.0, 0.05, frozen),
+        ("layer_decay", "Share of the next layer's rate", 1.0, 0.05, frozen),
         ("scratch_rate", "Learning rate from scratch", scratch, 1e-4, None),
     ):
         controls.follow_default(How.key(name), default)

@@ -143,8 +143,11 @@ def _stage(run: Run) -> None:
         if run.exists():
             raise
         st.rerun()  # it was removed meanwhile: the page says so
-    if st.session_state.get(_WATCHED) and not runs.status(run).active:
-        st.session_state[_WATCHED] = False
+    active = runs.status(run).active
+    if active != st.session_state.get(
+        _WATCHED
+    ):  # it has ended, or was resumed from here: stop polling, or begin
+        st.session_state[_WATCHED] = active
         st.rerun()
 
 
@@ -222,7 +225,6 @@ def _steer(run: Run, what: str) -> None:
             runs.executor().stop(run)
         else:
             runs.executor().resume(run, visit.address())
-            st.session_state[_WATCHED] = True
     except (ExecutorError, ValueError, OSError) as error:
         st.session_state[_NOTICE] = f"The race was not told: {reason(error)}."
 
