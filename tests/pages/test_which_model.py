@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.beyond.which import entries
 from pages.stores import timings
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.scoreboard import Timing
@@ -90,6 +92,23 @@ def test_how_the_cost_of_attention_grows(
     ship(no_shipped_checkpoints, model)
     app = open_app(PAGE, **HERE, which_model__set="digits", which_model__model=f"checkpoint:{model}")
     assert f"The products with attention, which grow {grows}, are" in captions(app)
+
+
+def test_seconds_of_different_machines_are_said_not_to_compare(
+    open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ship(no_shipped_checkpoints, "cifar10_cnn", "cifar10_vit")
+    alike = tuple(replace(entry, trained_with="A") for entry in entries.board())
+    apart = tuple(replace(e, trained_with="B") if e.family == "ViT" else e for e in alike)
+    for board, differ in ((alike, False), (apart, True)):
+        monkeypatch.setattr(entries, "board", lambda board=board: board)
+        app = open_app(PAGE, **HERE, which_model__set="cifar10", which_model__x="training")
+        assert ("counted on different machines" in captions(app)) == differ
+        app = open_app(PAGE, **HERE, which_model__view="guide")
+        assert ("on one core of different machines" in text(app)) == differ
+    monkeypatch.setattr(entries, "board", lambda: apart)
+    app = open_app(PAGE, **HERE, which_model__set="cifar10")
+    assert "counted on different machines" not in captions(app), "no axis has seconds of training"
 
 
 def test_models_are_timed_when_asked_and_large_ones_go_by_formula(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -39,6 +39,7 @@ class Entry:
         trained_on: the pictures that it learned from.
         training_pictures: how many of them are different; None where unknown.
         training_s: seconds of its training here; None where it was not trained here.
+        trained_with: on what machine that was.
         core_days: TPUv3-core-days of its pre-training, as its paper states them.
     """
 
@@ -54,6 +55,7 @@ class Entry:
     trained_on: str
     training_pictures: int | None = None
     training_s: float | None = None
+    trained_with: str = ""
     core_days: float | None = None
 
     @property
@@ -147,6 +149,11 @@ QUANTITIES = {
         Quantity("training", "seconds of training here", "s", True, False, lambda e, t: e.training_s),
     )
 }
+
+
+def on_one_machine(entries: Iterable[Entry]) -> bool:
+    """Whether those that were trained here were trained on one machine, so that their seconds compare."""
+    return len({entry.trained_with for entry in entries if entry.training_s is not None}) < 2
 
 
 def pareto(points: Sequence[tuple[float, float]], more_is_better: tuple[bool, bool]) -> list[bool]:

@@ -50,6 +50,7 @@ def _shipped(choice: ModelChoice) -> Entry | None:
         trained_on=data,
         training_pictures=training_pictures(header.history),
         training_s=float(seconds) if isinstance(seconds, int | float) else None,
+        trained_with=str(card.get("machine", "")),
     )
 
 

@@ -14,7 +14,7 @@ from pages.shell import nouns
 from pages.stores import timings
 from vitviz.analysis import teaching
 from vitviz.analysis.reach import cnn_layers
-from vitviz.analysis.scoreboard import Entry, Timings
+from vitviz.analysis.scoreboard import Entry, Timings, on_one_machine
 from vitviz.config import ModelConfig
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
@@ -273,7 +273,8 @@ def _this_set(everything: tuple[Entry, ...]) -> Advice | None:
             f"{plain(e.title)} {percent(e.accuracy or 0)} ({e.training_s or 0:,.0f} s)"
             for e in reversed(best.values())
         ),
-        "measured here: CIFAR-10's test pictures, one seed each, seconds of training on one core",
+        "measured here: CIFAR-10's test pictures, one seed each, seconds of training on one core"
+        + ("" if on_one_machine(best.values()) else " of different machines, which do not compare"),
     )
 
 

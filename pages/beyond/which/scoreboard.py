@@ -16,6 +16,7 @@ from vitviz.analysis.scoreboard import (
     Entry,
     Quantity,
     Timings,
+    on_one_machine,
     ordered,
     pareto,
 )
@@ -161,6 +162,8 @@ def _draw_points(
     figure = plots.board_figure(points, across, up, nouns.mode())
     page.figure(figure, "which_model.board")
     page.caption(describe(points, len(shown), axes))
+    if "training" in {q.name for q in axes} and not on_one_machine(shown):
+        page.caption("Their seconds of training were counted on different machines and do not compare.")
 
 
 def describe(points: Sequence[plots.Point], count: int, axes: tuple[Quantity, Quantity]) -> str:
