@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.beyond.which import entries
+from pages.beyond.which import entries, scoreboard
 from pages.stores import timings
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.scoreboard import Timing
@@ -236,3 +236,18 @@ def test_the_guide_s_sentences_carry_computed_numbers(
     growth = sum(tally.multiply_adds(cnn, 64).values()) / sum(tally.multiply_adds(cnn, 32).values())
     assert f"{growth:.2f} times" in found and 3.99 < growth <= 4
     assert "**For the last points of accuracy: ViT-H/14" in found
+
+
+@pytest.mark.parametrize(
+    ("measured", "cited", "said"),
+    [
+        (3, 0, "All 3 accuracies were measured by this project."),
+        (1, 0, "Its accuracy was measured by this project."),
+        (0, 2, "All 2 accuracies are cited (hollow)."),
+        (0, 1, "Its accuracy is cited (hollow)."),
+        (1, 1, "1 accuracy was measured here, 1 is cited (hollow)."),
+        (4, 2, "4 accuracies were measured here, 2 are cited (hollow)."),
+    ],
+)
+def test_where_the_accuracies_come_from_is_said_of_any_number(measured: int, cited: int, said: str) -> None:
+    assert scoreboard.origin(measured, cited) == said

@@ -176,7 +176,7 @@ def describe(points: Sequence[plots.Point], count: int, axes: tuple[Quantity, Qu
     cited = sum(p.hollow for p in points)
     said = (
         f"Along the dots: {names}{more}, which no other model here beats in both at once ({wish[0]},"
-        f" {wish[1]}; the Pareto front). {_origin(len(points) - cited, cited)}"
+        f" {wish[1]}; the Pareto front). {origin(len(points) - cited, cited)}"
     )
     if any(p.y_error for p in points):
         said += " The bars are two standard errors from the number of test pictures; another seed would add to them."
@@ -185,12 +185,18 @@ def describe(points: Sequence[plots.Point], count: int, axes: tuple[Quantity, Qu
     return said
 
 
-def _origin(measured: int, cited: int) -> str:
-    if not cited:
-        return f"All {measured} accuracies were measured by this project."
-    if not measured:
-        return f"All {cited} accuracies are cited (hollow)."
-    return f"{measured} accuracies were measured here, {cited} are cited (hollow)."
+def origin(measured: int, cited: int) -> str:
+    """How many accuracies were measured here, and how many are cited."""
+    if measured and cited:
+        were, are = ("was" if measured == 1 else "were"), ("is" if cited == 1 else "are")
+        return f"{_accuracies(measured)} {were} measured here, {cited} {are} cited (hollow)."
+    every = f"All {_accuracies(measured + cited)}" if measured + cited > 1 else "Its accuracy"
+    be = ("were" if measured > 1 else "was") if measured else ("are" if cited > 1 else "is")
+    return f"{every} {be} {'measured by this project' if measured else 'cited (hollow)'}."
+
+
+def _accuracies(count: int) -> str:
+    return "1 accuracy" if count == 1 else f"{count} accuracies"
 
 
 def inspect(entry: Entry, known: Timings) -> None:
