@@ -163,7 +163,7 @@ def _guessed(both: Sequence[Side], across: NDArray[np.float64]) -> bool:
         return spans.of(int(across[-1].argmax()), f"Its last layer's CKA with each: {values}.")
 
     prompt = f"Which layer of {both[1].title} is most like the last layer of {both[0].title}?"
-    return predict.first("alike", prompt, spans.options, answer)
+    return predict.first("alike_guess", prompt, spans.options, answer)
 
 
 def numbers(both: Sequence[Side], matrix: NDArray[np.float64]) -> None:

@@ -217,7 +217,7 @@ def _guessed(cnn: Side, alike: Sequence[float], chance: float, seen: Seen) -> bo
         f"Of the {tops_of(seen)} pictures to which one channel of the last stage of {cnn.title} responds most, how many"
         " are of one class, in the mean over its channels?"
     )
-    return predict.first("channels", prompt, options, answer)
+    return predict.first("channels_guess", prompt, options, answer)
 
 
 def numbers(places: Sequence[Place], peaks: Sequence[Peaks], seen: Seen) -> None:

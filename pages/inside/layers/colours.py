@@ -197,7 +197,7 @@ def _guessed(own: Coloured) -> bool:
         )
 
     prompt = f"In which layer of {own.side.title} do three colours hold most of what its tokens differ in?"
-    return predict.first("colours", prompt, spans.options, answer)
+    return predict.first("colours_guess", prompt, spans.options, answer)
 
 
 def numbers(found: Sequence[Coloured]) -> None:

@@ -24,14 +24,14 @@ class Guess(controls.Chosen, page="layers"):
     sinks_guess: str
 
 
-def first(section: str, prompt: str, options: Sequence[str], answer: Callable[[], Measured]) -> bool:
+def first(field: str, prompt: str, options: Sequence[str], answer: Callable[[], Measured]) -> bool:
     """Asks before what answers is shown; whether it may be shown. Another prompt is another question.
 
     Args:
-        section: whose field of `Guess` it is: 'colours'.
+        field: of `Guess`: 'colours_guess'.
         answer: computes which option is right, and the sentence with its numbers.
     """
-    return guessing.chosen(Guess.key(f"{section}_guess"), prompt, Choose(tuple(options)), answer)
+    return guessing.chosen(Guess.key(field), prompt, Choose(tuple(options)), answer)
 
 
 @dataclass(frozen=True)

@@ -202,7 +202,7 @@ def _guessed(one: Side, own: Probed) -> bool:
         f"Which is the first layer of {one.title} that comes within {100 * NEAR:.0f} points of its best, the class read"
         f" from {READ[own.read]}?"
     )
-    return predict.first("probe", prompt, spans.options, answer)
+    return predict.first("probe_guess", prompt, spans.options, answer)
 
 
 def numbers(both: Sequence[Side], found: Sequence[Probed]) -> None:

@@ -193,7 +193,7 @@ def _guessed(own: Alike) -> bool:
         "How much more alike are places that touch than others? From the first to the last layer of"
         f" {own.side.title}, does that grow or fade?"
     )
-    return predict.first("token", prompt, COURSES, answer)
+    return predict.first("token_guess", prompt, COURSES, answer)
 
 
 def course(leads: Sequence[float]) -> int:

@@ -218,7 +218,7 @@ def _guessed(one: Side, last: Lengths) -> bool:
         )
 
     prompt = f"In the last layer of {one.title}, how many times the median is the longest place?"
-    return predict.first("sinks", prompt, [*options, f"{BANDS[-1]:g} times or more"], answer)
+    return predict.first("sinks_guess", prompt, [*options, f"{BANDS[-1]:g} times or more"], answer)
 
 
 def numbers(one: Side, layers: Sequence[Lengths]) -> None:
