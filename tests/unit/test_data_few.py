@@ -120,7 +120,9 @@ def test_a_model_of_colour_opens_on_what_every_shipped_one_is_sure_of(
     assert default_picture("cifar10", 3) == f"cifar10-few:{number}"
     right = clearest.measured()
     assert len(right) >= 7 and number == clearest.clearest(right)
-    assert right[:, number].min() > 0.9 > right[:, 0].min()
+    assert (
+        right[:, number].min() > 0.85 > right[:, 0].min()
+    )  # one that learned from mixed pictures is less sure
 
 
 def test_the_full_set_opens_on_the_same_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
