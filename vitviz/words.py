@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from vitviz import glossary
@@ -23,6 +23,15 @@ def nearly(share: float, digits: int = 1) -> str:
     """A share with at least so many digits, and as many as it takes not to read 100 % of what is less."""
     places = next((n for n in range(digits, 5) if share >= 1 or round(100 * share, n) < 100), 5)
     return percent(share, places)
+
+
+def with_titles(refusal: str, titles: Mapping[str, str]) -> str:
+    """A config's refusal with a page's titles for its fields; of a field without one the words: 'layer decay'."""
+    return re.sub(
+        r"\b[a-z]+(?:_[a-z0-9]+)+\b",
+        lambda found: titles.get(found[0], found[0].replace("_", " ")),
+        refusal,
+    )
 
 
 def signed(value: float, digits: int = 2) -> str:

@@ -50,7 +50,16 @@ def open_drawers(app: AppTest) -> list[str]:
         ("inside/distance", {"attention_distance__set": "picture"}, [MATH, CODE, NUMBERS, ASK]),
         ("train/lab", {}, [MATH, CODE, NUMBERS]),
         ("train/fine_tuning", {}, [MATH, CODE]),
-        ("train/fine_tuning", {"fine_tuning__view": "grown"}, [MATH, CODE, NUMBERS]),
+        (
+            "train/fine_tuning",
+            {"fine_tuning__view": "grown", "fine_tuning__grown_guess": "shown"},
+            [MATH, CODE, NUMBERS],
+        ),
+        (
+            "train/fine_tuning",
+            {"fine_tuning__view": "ways", "fine_tuning__way_guess": "shown"},
+            [MATH, CODE, NUMBERS],
+        ),
         ("train/fine_tuning", {"fine_tuning__view": "ways"}, [MATH, CODE]),
         ("train/fine_tuning", {"fine_tuning__view": "recipe"}, [CODE]),
         ("beyond/swin", {}, [MATH, CODE, NUMBERS, ASK]),

@@ -1,6 +1,6 @@
 """How numbers are said within a sentence."""
 
-from vitviz.words import unbroken
+from vitviz.words import unbroken, with_titles
 
 
 def test_a_size_stays_on_one_line_and_the_sentence_around_it_does_not() -> None:
@@ -9,3 +9,9 @@ def test_a_size_stays_on_one_line_and_the_sentence_around_it_does_not() -> None:
         == "1,600\xa0×\xa01,200\xa0px, in patches of 4\xa0×\xa04."
     )
     assert unbroken("q × k of 3 heads") == "q × k of 3 heads"
+
+
+def test_a_refusal_has_the_page_s_titles_for_its_fields() -> None:
+    refusal = "head_learning_rate must lie in (0, 10], layer_decay too, received 'x'"
+    said = with_titles(refusal, {"head_learning_rate": "the head's rate"})
+    assert said == "the head's rate must lie in (0, 10], layer decay too, received 'x'"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from vitviz.config import ModelConfig, Preparation, TrainConfig, ViTConfig
 from vitviz.training.races import CODES, RACES
 from vitviz.training.run_config import MOST_MEMBERS, Member, RunConfig
+from vitviz.words import with_titles
 
 PRESET = "one_knob"  # begins the name of the preset in a RunConfig; the knob follows a colon
 SEEDS = (0, 1, 2)
@@ -284,11 +284,7 @@ KNOBS: dict[str, Knob] = {knob.name: knob for knob in _KNOBS}
 
 def in_words(refusal: str) -> str:
     """A config's refusal with the knobs' titles for its fields: 'Heads' for num_heads."""
-
-    def title(name: str) -> str:
-        return KNOBS[name].title if name in KNOBS else name.replace("_", " ")
-
-    return re.sub(r"\b[a-z]+(?:_[a-z0-9]+)+\b", lambda found: title(found[0]), refusal)
+    return with_titles(refusal, {name: knob.title for name, knob in KNOBS.items()})
 
 
 def run_config(

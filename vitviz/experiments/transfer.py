@@ -56,18 +56,25 @@ def experiment(checkpoints: Path = CHECKPOINTS) -> Experiment:
         for method in METHODS
     ]
     settings = {
+        **shared_settings(checkpoints),
+        "learning_rate": METHOD.learning_rate,
+        "head_learning_rate": METHOD.head_learning_rate,
+        "frozen": "logistic regression on the features that the head would read",
+    }
+    return Experiment(NAME, "What a trained body is worth", cells, Measure(checkpoints), settings)
+
+
+def shared_settings(checkpoints: Path) -> dict[str, Any]:
+    """What all trainings of the shipped bodies on a few digits have in common."""
+    return {
         "dataset": DATASET,
         "updates": METHOD.updates,
         "batch_size": METHOD.batch_size,
-        "learning_rate": METHOD.learning_rate,
         "scratch_learning_rate": SCRATCH_RATES,
-        "head_learning_rate": METHOD.head_learning_rate,
-        "frozen": "logistic regression on the features that the head would read",
         "seeds": "of the pictures that are drawn, of the new head or all weights, and of the order",
         "digests": {source: read_header(checkpoints / f"{source}.safetensors").digest for source in SOURCES},
         "test_pictures": len(load_dataset(DATASET).test_images),
     }
-    return Experiment(NAME, "What a trained body is worth", cells, Measure(checkpoints), settings)
 
 
 @dataclass(frozen=True)

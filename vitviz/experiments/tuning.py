@@ -8,12 +8,11 @@ from typing import Any
 
 import torch
 
-from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import load_checkpoint
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.transfer import CHECKPOINTS, few, measured
-from vitviz.experiments.transfer_plan import DATASET, METHOD, SCRATCH_RATES, SEEDS, SOURCES
+from vitviz.experiments.transfer import CHECKPOINTS, few, measured, shared_settings
+from vitviz.experiments.transfer_plan import DATASET, SEEDS, SOURCES
 from vitviz.experiments.tuning_plan import LARGER, NAME, SIZES, WAYS, method_of
 from vitviz.models import tally
 from vitviz.models.transfer import fitted
@@ -30,15 +29,9 @@ def experiment(checkpoints: Path = CHECKPOINTS) -> Experiment:
         for way in WAYS
     ]
     settings = {
-        "dataset": DATASET,
-        "updates": METHOD.updates,
-        "batch_size": METHOD.batch_size,
+        **shared_settings(checkpoints),
         "ways": {name: way.does for name, way in WAYS.items()},
-        "scratch_learning_rate": SCRATCH_RATES,
         "larger_px": LARGER,
-        "seeds": "of the pictures that are drawn, of the new head or all weights, and of the order",
-        "digests": {source: read_header(checkpoints / f"{source}.safetensors").digest for source in SOURCES},
-        "test_pictures": len(load_dataset(DATASET).test_images),
     }
     return Experiment(NAME, "How to fine-tune", cells, Measure(checkpoints), settings)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import streamlit as st
@@ -20,7 +19,7 @@ from vitviz.models.transfer import fitted
 from vitviz.training.fine_tuning import Body, Method, Source, Task, recipes
 from vitviz.training.limits import MAX_PARAMETERS, parameters
 from vitviz.training.pictures import SPLIT_SEED
-from vitviz.words import plain
+from vitviz.words import plain, with_titles
 
 FIRST = "checkpoint:mnist_vit"  # the body that shows most on the digits that are always here
 # For coloured pictures of one's own: a grey body would read them in grey.
@@ -44,7 +43,6 @@ FIELDS = {  # of a recipe, as a refusal names them
     "head_learning_rate": "the learning rate of the head",
     "learning_rate": "a learning rate",
 }
-_FIELD = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
 WIDE = 128  # from this width on a small ViT learns better from scratch at half the rate (digits, 20 a class)
 
 
@@ -270,7 +268,7 @@ def why_not(chosen: Chosen) -> str:
         named = Source(source.title, "unread", source.config, source.preparation)
         recipes(named, model, chosen.task, chosen.method, seed=0)
     except ValueError as error:
-        return _FIELD.sub(lambda found: FIELDS.get(found[0], found[0].replace("_", " ")), str(error))
+        return with_titles(str(error), FIELDS)
     if chosen.task.pictures < 2 * chosen.task.classes:
         return "there are fewer than two pictures a class to learn from"
     return ""

@@ -9,13 +9,13 @@ from functools import partial
 import streamlit as st
 
 from pages.shell import controls, guessing, nouns, page
+from pages.train.fine_tuning import stored
 from vitviz.analysis.data_size import Curve, Lead, judged, leads, only
 from vitviz.analysis.transfer import crossing, curves_of, describe
-from vitviz.data.datasets import DATASETS
-from vitviz.experiments.result import Result, kept_result, told
-from vitviz.experiments.transfer_plan import DATASET, LONGER, METHODS, NAME, SIZES, SOURCES
+from vitviz.experiments.result import kept_result
+from vitviz.experiments.transfer_plan import LONGER, METHODS, NAME, SIZES, SOURCES
 from vitviz.plots.fine_tuning import grown_figure
-from vitviz.words import percent, plain, plural
+from vitviz.words import plural
 
 PAPER = (
     ":material/menu_book: *Found elsewhere, with larger models and sets:* [Yosinski et al."
@@ -40,7 +40,7 @@ class Body(controls.Chosen, page="fine_tuning"):
 
 def draw() -> None:
     """The curves, what they say, how they were made."""
-    found = stored()
+    found = kept_result(NAME)
     if found is None:
         st.info(
             f"No measured curves lie here. `python -m vitviz.experiment {NAME}` makes them.",
@@ -61,13 +61,13 @@ def draw() -> None:
     page.caption(
         " ".join(words) if answered else "These are the most pictures a class; a guess shows the rest."
     )
-    page.caption(_how(found))
+    page.caption(stored.how(found, found.where(source=source)))
     page.caption(PAPER)
     page.drawers(
         "fine_tuning.grown",
         math=MATH,
         code=(curves_of, crossing),
-        numbers=partial(_numbers, found),
+        numbers=partial(stored.numbers, found, "method", METHODS, "fine_tuning.grown") if answered else None,
     )
 
 
@@ -81,32 +81,3 @@ def _guessed(source: str, lead: Lead, curves: Sequence[Curve]) -> bool:
         {name: curve.title for name, curve in ways.items()},
         lambda guess: judged(lead, ways[guess]),
     )
-
-
-def stored() -> Result | None:
-    """What was measured; None where no file of results lies here."""
-    return kept_result(NAME)
-
-
-def _how(found: Result) -> str:
-    settings, count = found.settings, len(found.rows)
-    of = plural(found.missing + count, "training")
-    were = "was" if found.missing == 1 else "were"
-    short = f" {found.missing:,} of {of} {were} not made as yet." if found.missing else ""
-    return (
-        f"Stored, not live: {DATASETS[DATASET].title}, {settings['updates']:,} updates of up to"
-        f" {settings['batch_size']} pictures, {settings['test_pictures']:,} test pictures; {plain(told(found.made))}."
-        f" `{found.command}`{short}"
-    )
-
-
-def _numbers(found: Result) -> None:
-    table = {
-        "body": [SOURCES[row["source"]] for row in found.rows],
-        "way": [METHODS[row["method"]] for row in found.rows],
-        "pictures a class": [row["a_class"] for row in found.rows],
-        "seed": [row["seed"] for row in found.rows],
-        "test accuracy": [row.get("test") for row in found.rows],
-    }
-    page.table(table, {"test accuracy": percent}, {}, "fine_tuning.numbers")
-    page.json("Every training (JSON)", [dict(row) for row in found.rows], f"{NAME}.json", "fine_tuning.json")

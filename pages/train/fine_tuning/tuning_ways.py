@@ -9,15 +9,15 @@ from functools import partial
 import streamlit as st
 
 from pages.shell import controls, guessing, page
+from pages.train.fine_tuning import stored
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant, describe_knob, gain, variant
-from vitviz.data.datasets import DATASETS
-from vitviz.experiments.result import Result, kept_result, told
-from vitviz.experiments.transfer_plan import DATASET, SOURCES
+from vitviz.experiments.result import Result, kept_result
+from vitviz.experiments.transfer_plan import SOURCES
 from vitviz.experiments.tuning_plan import LARGER, NAME, USUAL, WAYS
 from vitviz.plots.one_change import payload
 from vitviz.training.layer_rates import rate_scales
-from vitviz.words import gained, percent, plain, plural
+from vitviz.words import gained, percent, plural
 
 MATH = r"""
 All ways begin with the same body (but for the last), see the same pictures in the same order and make the same number
@@ -25,6 +25,7 @@ of updates with AdamW. Of a body with layers $1 \dots L$ and a head, layer-wise 
 rate $\eta\,\gamma^{\,L + 1 - \ell}$ (Clark et al. 2020): what is nearest to the pixels moves least. On larger
 pictures there are more patches of the same size, and the grid of learned positions is stretched to them.
 """
+TITLES = {name: way.title for name, way in WAYS.items()}
 AGAINST = f"Against '{WAYS[USUAL].title}', points"
 _WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {AGAINST: gained}
 
@@ -62,7 +63,8 @@ def draw() -> None:
         if answered
         else "This is what the page begins with; a guess shows the other ways."
     )
-    page.caption(f"{words} {_how(found, source, pictures)}")
+    how = stored.how(found, found.where(source=source, a_class=pictures))
+    page.caption(f"{words} {how}")
     if answered:
         columns = columns_of(shown, source)
         formats = {"Core-seconds": st.column_config.NumberColumn(format="%.1f")}
@@ -71,7 +73,7 @@ def draw() -> None:
         "fine_tuning.ways",
         math=MATH,
         code=(rate_scales,),
-        numbers=partial(_numbers, found) if answered else None,
+        numbers=partial(stored.numbers, found, "way", TITLES, "fine_tuning.ways") if answered else None,
     )
 
 
@@ -125,27 +127,3 @@ def columns_of(shown: Sequence[Variant], source: str) -> dict[str, list[object]]
         "Core-seconds": [sum(one.seconds) / len(one.seconds) if one.seconds else None for one in shown],
         "What it does": [f"{WAYS[one.name].does}{larger * (one.name == 'larger')}" for one in shown],
     }
-
-
-def _how(found: Result, source: str, pictures: int) -> str:
-    rows = found.where(source=source, a_class=pictures)
-    made = tuple(found.made[place] for place in sorted({int(row["made"]) for row in rows}))
-    missing = f" {plural(found.missing, 'training')} not made as yet." if found.missing else ""
-    return (
-        f"Stored, not live: {DATASETS[DATASET].title}, {found.settings['updates']:,} updates of up to"
-        f" {found.settings['batch_size']} pictures, {plural(len({row['seed'] for row in rows}), 'seed')};"
-        f" {plain(told(made))}. `{found.command}`{missing}"
-    )
-
-
-def _numbers(found: Result) -> None:
-    table = {
-        "body": [SOURCES[row["source"]] for row in found.rows],
-        "way": [WAYS[row["way"]].title for row in found.rows],
-        "pictures a class": [row["a_class"] for row in found.rows],
-        "seed": [row["seed"] for row in found.rows],
-        "test accuracy": [row.get("test") for row in found.rows],
-        "training, core-seconds": [row.get("training_core_s") for row in found.rows],
-    }
-    page.table(table, {"test accuracy": percent}, {}, "fine_tuning.way_numbers")
-    page.json("Every training (JSON)", [dict(row) for row in found.rows], f"{NAME}.json", "fine_tuning.ways")
