@@ -228,8 +228,10 @@ class Session:
 
     def _steer(self) -> bool:
         """Follow the commands, wait while paused; whether the run should stop here."""
+        self._steps_wanted = max(
+            0, self._steps_wanted - 1
+        )  # what was made; what is asked for now comes after it
         self._obey()
-        self._steps_wanted = max(0, self._steps_wanted - 1)
         if together(self._lanes).seconds > MAX_TRAINING_S:
             self._stopping = True
             self._message = (

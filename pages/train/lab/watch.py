@@ -320,20 +320,30 @@ def _buttons(run: Run, status: Status) -> None:
 
 
 def _button(run: Run, label: str, icon: str, act: Callable[[Run], object], disabled: bool = False) -> None:
+    # Told by a callback: a run of the part that another one overtakes before it draws the button would lose the press.
     pressed = st.button(
-        label, key=f"live_lab._{label.lower()}", icon=f":material/{icon}:", disabled=disabled, width="stretch"
+        label,
+        key=f"live_lab._{label.lower()}",
+        icon=f":material/{icon}:",
+        disabled=disabled,
+        on_click=_tell,
+        args=(run, act, label == "Stop"),
+        width="stretch",
     )
     if pressed:
-        from vitviz.training.executor import ExecutorError
-
-        st.session_state[keys.STOPPING] = run.id if label == "Stop" else None
-        try:
-            act(run)
-        except (ExecutorError, ValueError) as error:  # the run may be gone
-            keys.notice(f"{error}.")
-        except OSError as error:
-            keys.notice(f"The run was not told, for nothing can be written to it ({reason(error)}).")
         st.rerun()
+
+
+def _tell(run: Run, act: Callable[[Run], object], stops: bool) -> None:
+    from vitviz.training.executor import ExecutorError
+
+    st.session_state[keys.STOPPING] = run.id if stops else None
+    try:
+        act(run)
+    except (ExecutorError, ValueError) as error:  # the run may be gone
+        keys.notice(f"{error}.")
+    except OSError as error:
+        keys.notice(f"The run was not told, for nothing can be written to it ({reason(error)}).")
 
 
 def _change(run: Run, status: Status) -> None:
