@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from contextlib import suppress
@@ -25,6 +26,7 @@ LEASE_S = (
     300.0  # browsers throttle hidden tabs to about one poll a minute, and a lens page does not poll at all
 )
 _TOUCH_S = 5.0
+_WAY_ON = re.compile(r"(?:;|, and) resume ")  # where a trainer's message says what may be done
 MOST_OF_A_VISIT = 24  # runs that a visit keeps in its table
 
 
@@ -183,6 +185,11 @@ def may_change(visit: Visit, run: Run) -> bool:
     from vitviz.training import sharing
 
     return sharing.may_change(run, visit.owner)
+
+
+def message(visit: Visit, run: Run, status: Status) -> str:
+    """What happened to a run; how it goes on only for who may let it."""
+    return status.message if may_change(visit, run) else _WAY_ON.split(status.message)[0]
 
 
 def share(run: Run) -> str:

@@ -129,24 +129,6 @@ def test_pause_step_and_resume_move_all_members_together(tmp_path: Path) -> None
     assert run.status().state == "done"
 
 
-def test_a_step_asked_for_with_the_pause_is_made(tmp_path: Path) -> None:
-    """Both commands lie there before the session looks: it makes the one step, then holds."""
-    run, beat = experiment(tmp_path), threading.Event()
-    commands = ["step", "pause"]
-
-    def tell(event: Event, _: Trainer) -> None:
-        while isinstance(event, StepRecord) and event.step == 3 and commands:
-            run.control(commands.pop())
-
-    thread = threading.Thread(target=Session(run, "cpu", tell).perform, daemon=True)
-    thread.start()
-    while run.status().state != "paused":
-        beat.wait(0.01)
-    assert [member.status().step for member in run.members()] == [4, 4]
-    run.control("stop")
-    thread.join(60)
-
-
 def test_a_new_learning_rate_reaches_every_member_and_survives_a_resume(tmp_path: Path) -> None:
     run = experiment(tmp_path, schedule="constant")
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from threading import Thread
 
 from tests.unit.training_helpers import digits_run
 from vitviz.training.files import write_status
+from vitviz.training.loop import Trainer
+from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
@@ -46,3 +50,20 @@ def test_a_stop_while_it_loaded_is_left_as_it_was_written(tmp_path: Path) -> Non
     written = (run.directory / "status.json").read_bytes()
     assert Session(run, "cpu", control_at=before).perform().state == "stopped"
     assert (run.directory / "status.json").read_bytes() == written
+
+
+def test_a_step_asked_for_with_the_pause_is_made(tmp_path: Path) -> None:
+    """Both commands lie there before the session looks: it makes the one step, then holds."""
+    run, commands = digits_run(tmp_path, epochs=1), ["step", "pause"]
+
+    def tell(event: Event, _: Trainer) -> None:
+        while isinstance(event, StepRecord) and event.step == 3 and commands:
+            run.control(commands.pop())
+
+    thread = Thread(target=Session(run, "cpu", tell).perform, daemon=True)
+    thread.start()
+    while run.status().state != "paused":
+        time.sleep(0.01)
+    assert run.status().step == 4
+    run.control("stop")
+    thread.join(60)

@@ -10,7 +10,7 @@ from pages.stores import runs, visit
 from pages.stores.visit import Visit
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import RunConfig
-from vitviz.training.run_directory import Run
+from vitviz.training.run_directory import Run, Status
 
 
 def test_a_token_finds_its_visit_again() -> None:
@@ -42,3 +42,24 @@ def test_a_visit_that_the_server_forgot_finds_its_own_runs_only(
     ]
     assert [run.id for run in runs.mine(Visit("e" * 22))] == [made[2].id, made[0].id]
     assert runs.mine(Visit("g" * 22)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "seen"),
+    [
+        ("killed by signal 9; resume goes on from the last save", "killed by signal 9"),
+        (
+            "the disk is full; everything up to the last save is whole, and resume goes on from there",
+            "the disk is full; everything up to the last save is whole",
+        ),
+        ("the loss is no longer a number", "the loss is no longer a number"),
+        ("", ""),
+    ],
+)
+def test_only_who_may_resume_a_run_reads_of_resuming_it(tmp_path: Path, said: str, seen: str) -> None:
+    preset = TRAINING_PRESETS["digits_vit"]
+    maker = Visit("h" * 22)
+    run = Run.create(tmp_path, RunConfig(preset.model, preset.preparation, preset.train, owner=maker.owner))
+    status = Status("interrupted", message=said)
+    assert runs.message(maker, run, status) == said
+    assert runs.message(Visit("i" * 22), run, status) == seen

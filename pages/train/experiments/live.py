@@ -108,7 +108,8 @@ def _stage(run: Run, tell: Told) -> None:
         waiting,
     )
     race_view(message, key="experiments.live_view")
-    said = " ".join(filter(None, [tell(found), status.message and f"{plain(status.message)}."]))
+    happened = runs.message(here, run, status)
+    said = " ".join(filter(None, [tell(found), happened and f"{plain(happened)}."]))
     page.caption(said or "The test pictures are read when the trainings end.")
     _buttons(run, status.active)
     if st.session_state.get(WATCHED) and not status.active:

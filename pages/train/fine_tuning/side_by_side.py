@@ -180,29 +180,33 @@ def _state(run: Run, status: Status) -> None:
             st.markdown(f":material/check: {plain(_progress(run, status))}")
         else:
             st.progress(min(max(status.progress, 0.0), 1.0), text=plain(_progress(run, status)))
-    with right:
-        if not runs.may_change(visit.current(), run):
-            return
-        if status.active:
-            st.button(
-                "Stop",
-                key="fine_tuning._stop",
-                icon=":material/stop:",
-                on_click=_steer,
-                args=(run, "stop"),
-                width="stretch",
-            )
-        elif status.state not in ("done", "diverged"):
-            st.button(
-                "Resume",
-                key="fine_tuning._resume",
-                icon=":material/play_arrow:",
-                on_click=_steer,
-                args=(run, "resume"),
-                width="stretch",
-            )
+    if runs.may_change(visit.current(), run):
+        with right:
+            _button(run, status)
     if status.state in ("failed", "diverged", "interrupted"):
-        st.error(plain(f"{status.message[:1].upper()}{status.message[1:]}."), icon=":material/info:")
+        message = runs.message(visit.current(), run, status)
+        st.error(plain(f"{message[:1].upper()}{message[1:]}."), icon=":material/info:")
+
+
+def _button(run: Run, status: Status) -> None:
+    if status.active:
+        st.button(
+            "Stop",
+            key="fine_tuning._stop",
+            icon=":material/stop:",
+            on_click=_steer,
+            args=(run, "stop"),
+            width="stretch",
+        )
+    elif status.state not in ("done", "diverged"):
+        st.button(
+            "Resume",
+            key="fine_tuning._resume",
+            icon=":material/play_arrow:",
+            on_click=_steer,
+            args=(run, "resume"),
+            width="stretch",
+        )
 
 
 def _progress(run: Run, status: Status) -> str:

@@ -172,7 +172,7 @@ def draw_state(run: Run, status: Status) -> None:
 def draw_steering(run: Run, status: Status, words: str) -> None:
     """What steers the run, and under it what happened to it; `words` where nothing did."""
     _buttons(run, status)
-    message = status.message or state(status).sentence
+    message = runs.message(visit.current(), run, status) or state(status).sentence
     if status.state in ("failed", "diverged", "interrupted"):
         st.error(_sentence(message), icon=":material/info:")
     else:
