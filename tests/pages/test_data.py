@@ -111,7 +111,7 @@ def test_a_guess_comes_before_the_curves(open_app: OpenApp) -> None:
     assert "CNN leads" not in captions(app) and "A guess shows the rest." in captions(app)
     assert all(x == [1295] for x in lines_of(app).values())
     app.main.button_group(key="data.guess.row").set_value("vit").run()
-    wrong = "You said ViT: not so, CNN lies 35.6 points above it, more than their seeds differ."
+    wrong = "You said ViT: not so, CNN lies 35.6 points above it, every seed above every one of the other's."
     assert any(wrong in one.value for one in app.main.markdown)
     assert said(app, "data.guess") == "vit" and all(x == [50, 1295] for x in lines_of(app).values())
     again = open_app(PAGE, **{"data.guess": "cnn"})

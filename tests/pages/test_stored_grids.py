@@ -225,8 +225,8 @@ def test_what_a_teacher_is_worth(open_app: OpenApp, name: str) -> None:
             sum(len(gains) > 1 and sign * mean(gains) > max(gains) - min(gains) for gains in every)
             for sign in (1, -1)
         )
-        sizes = f"{len(every)} size{'s' * (len(every) != 1)}"
-        assert f"Of {sizes} of all sets the student wins by more than its spread at {wins or 'none'}" in text
+        sizes = f"{len(every)} size{'s' * (len(every) != 1)} of all sets, {'' if half else 'not '}augmented"
+        assert f"Of {sizes}, the student wins by more than its spread at {wins or 'none'}" in text
         assert f", loses at {loses or 'none'}" in text
 
 
@@ -244,6 +244,6 @@ def test_the_guide_s_comparison(open_app: OpenApp) -> None:
         wanted = []
         for size in sorted({min(sizes), max(sizes)}):
             own = [100 * row["test"] for row in rows if row["model"] == name and row["pictures"] == size]
-            more = f" ± {stdev(own):.1f}" if len(own) > 1 else ""
-            wanted.append(f"{mean(own):.1f} %{more} of {size:,}")
+            more = f" ({len(own)} seeds, ± {stdev(own):.1f})" if len(own) > 1 else ""
+            wanted.append(f"{mean(own):.1f} % with {size:,}{more}")
         assert cell == "; ".join(wanted)

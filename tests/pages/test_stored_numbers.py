@@ -152,7 +152,7 @@ def test_the_guide_s_numbers_are_in_the_grid_s_file(open_app: OpenApp) -> None:
     sizes = [duel for name in SHIPPED for duel in pairs(read_result(f"data_size_{name}"), "test").values()]
     wins = sum(len(gains) > 1 and mean(gains) > max(gains) - min(gains) for gains in sizes)
     assert (
-        f"Of {len(sizes)} sizes of all sets the student wins by more than its spread at {wins or 'none'}"
+        f"Of {len(sizes)} sizes of all sets, augmented, the student wins by more than its spread at {wins or 'none'}"
         in told
     )
-    assert ("here at some sizes" in told) == bool(wins)
+    assert f"by more than its seeds' spread at {wins or 'none'} of {len(sizes)} numbers of pictures" in told

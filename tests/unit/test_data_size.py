@@ -60,7 +60,12 @@ def test_a_lead_is_clear_where_the_seeds_do_not_overlap() -> None:
     assert (many.first.name, many.pictures) == ("vit", 1000)
     near = [*(row("cnn", 50, seed, test) for seed, test in ((0, 0.8), (1, 0.6))), row("vit", 50, 0, 0.65)]
     (one,) = leads(curves(near, NAMES, augmented=True))
-    assert (one.first.name, one.clear, one.seeds, one.sure) == ("cnn", False, 1, "by one seed")
+    assert (one.first.name, one.clear, one.seeds, one.sure) == (
+        "cnn",
+        False,
+        1,
+        "of one seed: another may say otherwise",
+    )
     (two,) = leads(curves([*near, row("vit", 50, 1, 0.65)], NAMES, augmented=True))
     assert (two.clear, two.sure) == (False, "within the spread of their seeds")
 

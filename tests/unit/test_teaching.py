@@ -82,11 +82,11 @@ def test_all_sets_are_counted_by_size() -> None:
         "MNIST": [Duel(250, (0.05, 0.04)), Duel(1000, (0.01,))],
         "CIFAR-10": [],
     }
-    assert tally(by_set) == (
-        "Of 5 sizes of all sets the student wins by more than its spread at 2 (Digits 50; MNIST 250), loses at 1"
-        " (Digits 100), and does neither at 1; at 1 there is one seed."
+    assert tally(by_set, augmented=True) == (
+        "Of 5 sizes of all sets, augmented, the student wins by more than its spread at 2 (Digits 50; MNIST 250),"
+        " loses at 1 (Digits 100), and does neither at 1; at 1 there is one seed."
     )
-    assert tally({"Digits": []}) == "No student has a twin of its seed as yet."
+    assert tally({"Digits": []}, augmented=False) == "No student has a twin of its seed as yet."
 
 
 def test_a_guess_is_judged_by_what_the_seeds_allow() -> None:

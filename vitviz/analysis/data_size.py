@@ -65,8 +65,10 @@ class Lead:
     def sure(self) -> str:
         """How sure that is, to be said after a number."""
         if self.clear:
-            return "more than their seeds differ"
-        return "within the spread of their seeds" if self.seeds > 1 else "by one seed"
+            return "every seed above every one of the other's"
+        return (
+            "within the spread of their seeds" if self.seeds > 1 else "of one seed: another may say otherwise"
+        )
 
 
 def curves(rows: Sequence[Row], titles: Mapping[str, str], augmented: bool, key: str = "test") -> list[Curve]:

@@ -61,6 +61,9 @@ def crossing(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatArray])
     if len(at) < 2:
         return None
     first, second = np.interp(at, *a), np.interp(at, *b)
+    at, first, second = (
+        line[first != second] for line in (at, first, second)
+    )  # level is neither ahead nor behind
     ahead = first - second
     turns = np.flatnonzero(ahead[:-1] * ahead[1:] < 0)
     if not len(turns):

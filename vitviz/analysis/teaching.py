@@ -129,14 +129,15 @@ def verdicts(found: Sequence[Duel]) -> str:
     return " ".join(SAID[verdict].format(sizes=_sizes(sizes)) for verdict, sizes in at.items() if sizes)
 
 
-def tally(by_set: Mapping[str, Sequence[Duel]]) -> str:
+def tally(by_set: Mapping[str, Sequence[Duel]], augmented: bool) -> str:
     """Over several sets: how many sizes the student wins and loses at by more than its spread, and which they are."""
     every = [duel.verdict for found in by_set.values() for duel in found]
     if not every:
         return "No student has a twin of its seed as yet."
+    half = "augmented" if augmented else "not augmented"
     one = f"; at {every.count('one')} there is one seed" if "one" in every else ""
     return (
-        f"Of {plural(len(every), 'size')} of all sets the student wins by more than its spread at"
+        f"Of {plural(len(every), 'size')} of all sets, {half}, the student wins by more than its spread at"
         f" {_counted(by_set, 'wins')}, loses at {_counted(by_set, 'loses')}, and does neither at"
         f" {every.count('even') or 'none'}{one}."
     )

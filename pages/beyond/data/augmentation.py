@@ -14,6 +14,7 @@ from pages.beyond.data import literature, stored
 from pages.shell import controls, guessing, nouns, page
 from pages.stores import cached
 from vitviz.analysis.data_size import Curve, gains, leads
+from vitviz.config import TrainConfig
 from vitviz.data.datasets import data_title, default_pictures
 from vitviz.experiments import data_size
 from vitviz.plots.data_size import gain_figure
@@ -23,6 +24,7 @@ from vitviz.training.recipe import augment
 from vitviz.words import gained, plural
 
 SHOWN = 7
+ONE_SEED = " Of one seed each: another may say otherwise."
 _PX = 96
 
 
@@ -76,7 +78,7 @@ def _guessed(dataset: str, measured: Sequence[Curve]) -> bool:
         dataset,
         f"With {plural(pictures, 'picture')}, which model gains most from such showings?",
         {name: title for name, (title, _) in points.items()},
-        lambda guess: judged(points, guess),
+        lambda guess: judged(points, guess) + (ONE_SEED if compared[0].seeds == 1 else ""),
     )
 
 
@@ -86,8 +88,8 @@ def judged(points: Mapping[str, tuple[str, float]], guess: str) -> str:
     most, best = max(points.values(), key=lambda of: of[1])
     said = f"You said {title}: {gained(own)} points"
     if round(own, 1) == round(best, 1):
-        return f"{said}, right: none gains more."
-    return f"{said}. {most} gains most, {gained(best)}."
+        return f"{said}, right: {'none gains more' if best > 0 else 'none gains, and none loses less'}."
+    return f"{said}. {most} {'gains most' if best > 0 else 'loses least'}, {gained(best)}."
 
 
 def _strip(dataset: str) -> None:
@@ -118,9 +120,21 @@ def _strip(dataset: str) -> None:
         "" if name == dataset else f"; the training pictures of {data_title(dataset)} are not on this machine"
     )
     page.caption(
-        f"One picture and {SHOWN} showings of it: a model hardly ever sees the very same one twice. It is from"
-        f" '{data_title(name)}'{lacks}."
+        f"One picture and {SHOWN} of the {showings(grid.train):,} showings of it that there are. {_seen(grid)} It is"
+        f" from '{data_title(name)}'{lacks}."
     )
+
+
+def showings(train: TrainConfig) -> int:
+    """In how many ways one picture can be shown: moved by -s..s pixels down and across, and flipped or not."""
+    return (2 * train.shift_px + 1) ** 2 * (1 + train.flip)
+
+
+def _seen(grid: data_size.Grid) -> str:
+    """How often a training sees one picture, with the fewest and with the most."""
+    fewest, most = (f"{grid.trained_on(size).epochs or 0:,.3g}" for size in (grid.sizes[0], grid.sizes[-1]))
+    few, many = grid.sizes[0], grid.sizes[-1]
+    return f"With {few:,} pictures a model sees each {fewest} times, with {many:,} each {most} times."
 
 
 def _describe(measured: Sequence[Curve]) -> str:
@@ -131,9 +145,15 @@ def _describe(measured: Sequence[Curve]) -> str:
     best = max(places, key=lambda at: at[0].mean[at[1]])
     least = min(places, key=lambda at: at[0].mean[at[1]])
     seeds = sorted({int(count) for gain in measured for count in gain.seeds})
-    pairs = "one seed each" if seeds == [1] else "means over the seeds that both halves have"
+    pairs = (
+        "one seed each, so another may say otherwise"
+        if seeds == [1]
+        else "means over the seeds that both halves have"
+    )
+    gives = "gives most to" if best[0].mean[best[1]] > 0 else "helps none; it costs least for"
+    and_least = "gives least to" if least[0].mean[least[1]] > 0 else "costs most for"
     return (
-        f"Augmentation gives most to {_said(*best)} and least to {_said(*least)}: augmented less plain, seed by seed,"
+        f"Augmentation {gives} {_said(*best)} and {and_least} {_said(*least)}: augmented less plain, seed by seed,"
         f" {pairs}."
     )
 

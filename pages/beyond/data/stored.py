@@ -83,7 +83,8 @@ def how(found: Result) -> str:
     )
     return (
         f"Stored, not live: {settings['updates']:,} updates of up to {settings['batch_size']} pictures for every point,"
-        f" one recipe for all models; {plain(told(found.made))}. `{found.command}`{short}"
+        " one recipe for all models; the DeiT also learns from the CNN that saw the same pictures, whose training its"
+        f" seconds do not count; {plain(told(found.made))}. `{found.command}`{short}"
     )
 
 

@@ -45,6 +45,9 @@ $$
 L = \tfrac12\,\mathrm{CE}\bigl(Z_{cls},\, y\bigr) + \tfrac12\,\mathrm{CE}\bigl(Z_{dist},\, y_t\bigr).
 $$
 
+Where pictures are mixed (mixup, CutMix), $y$ is the mixture of both labels, and the teacher decides about the mixed
+picture that the student sees.
+
 At test time the model answers with the mean of the two heads' logits, $(Z_{cls} + Z_{dist}) / 2$, as timm does; the
 paper adds the two softmaxes, $\mathrm{softmax}(Z_{cls}) + \mathrm{softmax}(Z_{dist})$. Softly, with
 temperature $\tau$ and weight $\lambda$ (3 and 0.1 in the paper):
@@ -275,11 +278,11 @@ def describe_agreement(entry: dict[str, Any]) -> str:
         gain = 100 * (accuracy[both] - accuracy[twin])
         noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
         text += (
-            f" The twin without a teacher differs on {percent(differs[0, twin])}; with a teacher the same model,"
-            f" trained as long, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'}"
+            f" The twin without a teacher differs on {percent(differs[0, twin])}; with a teacher and its token the same"
+            f" body, trained as long, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'}"
             f" ({percent(accuracy[both])} against {percent(accuracy[twin])}),"
-            f" {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points that the choice"
-            " of so many test pictures explains alone. Another seed would move both models as well."
+            f" {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points that the"
+            " choice of so many test pictures alone can make. Another seed would move both models as well."
         )
     added = "both, added"
     if added in names:

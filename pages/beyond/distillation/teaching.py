@@ -71,7 +71,7 @@ def draw() -> None:
     name, augmented = _choose(grids)
     if _grid(name, grids[name], augmented):
         by_set = {DATASETS[each].title: duels(found.rows, augmented) for each, found in grids.items()}
-        page.caption(tally(by_set))
+        page.caption(tally(by_set, augmented))
     page.caption(_how(grids[name]))
     nouns.link_to(
         "data",

@@ -116,10 +116,12 @@ def describe(found: Result) -> str:
     )
     if "corrected" in values:
         slips = 100 * (mean(values["written"]) - mean(values["corrected"]))
+        written, corrected = values["written"], values["corrected"]
+        overlap = max(min(written), min(corrected)) <= min(max(written), max(corrected))
         said += (
-            f" As written it has {percent(mean(values['written']))}, with both slips corrected"
-            f" {percent(mean(values['corrected']))}: {abs(slips):.1f} points {'more' if slips > 0 else 'less'} as"
-            " written."
+            f" As written it has {percent(mean(written))}, with both slips corrected {percent(mean(corrected))}:"
+            f" {abs(slips):.1f} points {'more' if slips > 0 else 'less'} as written"
+            f"{', within the spread of the seeds' if overlap else ''}."
         )
     top = max(values, key=lambda name: mean(values[name]))
     return said + f" Best of all: {plain(TITLES[top])}, {percent(mean(values[top]))}."

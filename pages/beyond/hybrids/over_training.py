@@ -170,10 +170,17 @@ def origin(known: Mapping[str, Header]) -> str:
         if len(on) == 1
         else f"On different machines, whose seconds are not compared: {'; '.join(map(plain, on))}."
     )
+    vit, hybrid = (known[family].train for family in ("ViT", "Hybrid"))
+    longer = (vit.epochs or 0) / (hybrid.epochs or 1) if vit and hybrid else 1.0
+    slower = (
+        f" The ViT's is {longer:.1f} times as long as the hybrid's, so that its best comes late by plan, too."
+        if longer > 1
+        else ""
+    )
     return (
         f"{where} One seed each, as their files recorded it. Each has its own length ({epochs[0]:g} to"
         f" {epochs[-1]:g} epochs) and peak learning rate ({rates[0]:g} to {rates[-1]:g}), which falls towards the end:"
-        f" lines are to be compared where they end, too.{saw}"
+        f" lines are to be compared where they end, too.{slower}{saw}"
     )
 
 

@@ -57,9 +57,7 @@ def measured(
     guess: str, keys: Sequence[str], names: Sequence[str], found: Sequence[Kept], change: str, grain_px: int
 ) -> str:
     """What is measured, after the guess: who outlasts most strengths, and how far each comes."""
-    most = max(one.steps for one in found)
-    best = [i for i, one in enumerate(found) if one.steps == most]
-    winners = listed([plain(names[i]) for i in best])
+    most, best = _longest(found)
     total = len(CHANGES[change].values) - 1
     each = "; ".join(
         f"{plain(name)} {_range(one, change, grain_px)}" for name, one in zip(names, found, strict=True)
@@ -68,8 +66,11 @@ def measured(
     if guess in keys:
         own = keys.index(guess)
         verdict = f"You said {plain(names[own])}: {'right' if own in best else 'not so'}. "
+    if not best:
+        return f"{verdict}On this picture **no model** keeps its answer. {each}."
+    winners = listed([plain(names[i]) for i in best])
     return (
-        f"{verdict}On this picture **{winners}** {'keeps' if len(best) == 1 else 'keep'} the answer"
+        f"{verdict}On this picture **{winners}** {'keeps its' if len(best) == 1 else 'keep their'} answer"
         f"{f' longest, over {most} of {total} steps' if total > 1 else ''}. {each}."
     )
 
@@ -82,14 +83,19 @@ def prompt(change: str) -> str:
 def keep(guess: str, keys: Sequence[str], names: Sequence[str], found: Sequence[Kept], change: str) -> None:
     """Puts the guess and who outlasts most among the visit's answers, where a model was guessed."""
     if guess in keys:
-        most = max(one.steps for one in found)
-        best = listed([name for name, one in zip(names, found, strict=True) if one.steps == most])
-        guessing.keep(change, prompt(change), names[keys.index(guess)], best)
+        best = [names[i] for i in _longest(found)[1]] or ["none of them"]
+        guessing.keep(change, prompt(change), names[keys.index(guess)], listed(best))
 
 
 def again() -> None:
     """Opens the question again."""
     guessing.again(Choice.key("guess"))
+
+
+def _longest(found: Sequence[Kept]) -> tuple[int, list[int]]:
+    """How many strengths the most steadfast outlast, and which these are: none where all change at the first."""
+    most = max(one.steps for one in found)
+    return most, [i for i, one in enumerate(found) if one.steps == most > 0]
 
 
 def _range(one: Kept, change: str, grain_px: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +14,7 @@ from vitviz.analysis.changes import CHANGES
 from vitviz.experiments import result
 from vitviz.experiments.result import Result
 from vitviz.plots.on_picture import Curve, strength_words
-from vitviz.words import percent, plain
+from vitviz.words import listed, percent, plain
 
 NAME = "robustness"
 NONE = "none"
@@ -84,10 +86,29 @@ def tell(of: Compared, change: str, *, revealed: bool) -> None:
     def ways(i: int) -> str:
         return f"{percent(stored.accuracy[i, start])} → {percent(stored.accuracy[i, at])}"
 
+    those = "" if len(known) == len(of.choices) else f" of the {len(known)} that were measured"
     page.caption(
-        f"Over {stored.pictures:,} test pictures, at {words}: {plain(of.names[least])} loses least"
+        f"Over {stored.pictures:,} test pictures, at {words}:{those} {plain(of.names[least])} loses least"
         f" ({ways(least)}), {plain(of.names[most])} most ({ways(most)})."
-        f" {spread(stored.accuracy[known], stored.pictures)} {how()}"
+        f" {spread(stored.accuracy[known], stored.pictures)} {recipes(of, known)} {how()}"
+    )
+
+
+def recipes(of: Compared, known: Sequence[int]) -> str:
+    """How the trainings of the models that are compared differ; '' where they were alike in this."""
+    from pages.stores import catalogue
+
+    trains = {of.names[i]: catalogue.header(path).train for i in known if (path := of.choices[i].path)}
+    recorded = {name: train for name, train in trains.items() if train is not None}
+    epochs = sorted({float(train.epochs or 0) for train in recorded.values()})
+    erased = [name for name, train in recorded.items() if train.erase_px]
+    mixed = [name for name, train in recorded.items() if train.mixup_alpha or train.cutmix_alpha]
+    said = [f"{epochs[0]:g} to {epochs[-1]:g} epochs"] if len(epochs) > 1 else []
+    for names, what in ((erased, "squares cut out of pictures"), (mixed, "pictures mixed")):
+        if 0 < len(names) < len(recorded):
+            said.append(f"{what} for {listed([plain(name) for name in names])}")
+    return (
+        f"Their trainings differ ({'; '.join(said)}): this compares models, not shapes alone." if said else ""
     )
 
 

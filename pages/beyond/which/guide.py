@@ -181,26 +181,29 @@ def _data(own: Mapping[str, Entry | None], grid: Result | None) -> Row:
         sizes, cells = few
         words = {
             kind: "; ".join(
-                f"{percent(mean(values))}"
-                + (f" ± {100 * stdev(values):.1f}" if len(values) > 1 else "")
-                + f" of {size:,}"
+                f"{percent(mean(values))} with {size:,}"
+                + (f" ({len(values)} seeds, ± {100 * stdev(values):.1f})" if len(values) > 1 else "")
                 for size, values in zip(sizes, cells[kind], strict=True)
             )
             for kind in SHAPES
         }
-        return Row("Data: accuracy by training pictures", words, f"{plain(grid.title)}, {_made(grid)}")
+        source = f"{plain(grid.title)}; ± one standard deviation over the seeds; {_made(grid)}"
+        return Row("Data: accuracy by training pictures", words, source)
     cells_now = {
         kind: "not shipped here"
         if entry is None or entry.accuracy is None
-        else f"{percent(entry.accuracy)} of {entry.training_pictures or 0:,} pictures"
+        else f"{percent(entry.accuracy)} with {entry.training_pictures or 0:,}"
         for kind, entry in own.items()
     }
-    return Row("Data: accuracy", cells_now, "the shipped models' test pictures, one seed each")
+    return Row(
+        "Data: accuracy by training pictures", cells_now, "the shipped models' test pictures, one seed each"
+    )
 
 
 def _made(grid: Result) -> str:
-    """When and where a grid was measured, and how much of it was not."""
-    return told(grid.made) + (f"; {plural(grid.missing, 'cell')} not measured" if grid.missing else "")
+    """When and where a grid was measured, and how much of its augmented half was not."""
+    missing = GRIDS["cifar10"].cells_of_a_half - len(grid.where(augmented=True))
+    return told(grid.made) + (f"; {plural(missing, 'training')} not made as yet" if missing > 0 else "")
 
 
 def _few(grid: Result) -> tuple[list[int], dict[str, list[list[float]]]] | None:
@@ -265,15 +268,20 @@ def _this_set(everything: tuple[Entry, ...]) -> Advice | None:
     cnn, vit = best["CNN"], best["ViT"]
     gap = 100 * ((cnn.accuracy or 0) - (vit.accuracy or 0))
     winner = "a CNN" if gap > 0 else "a plain ViT"
+    regained = 100 * ((best["Hybrid"].accuracy or 0) - (vit.accuracy or 0)) if "Hybrid" in best else 0.0
+    regains = (
+        f"; a ViT on a convolutional stem has {regained:.1f} of the {gap:.1f} points between"
+        if 0 < regained < gap
+        else ""
+    )
     return Advice(
-        f"On small pictures alone, {winner} does better; convolutions in a stem give a ViT most of it back."
-        if gap > 0 and "Hybrid" in best and (best["Hybrid"].accuracy or 0) - (vit.accuracy or 0) > gap / 200
-        else f"On small pictures alone, {winner} does better.",
+        f"Trained on CIFAR-10 alone, {winner} does better{regains}.",
         "; ".join(
             f"{plain(e.title)} {percent(e.accuracy or 0)} ({e.training_s or 0:,.0f} s)"
             for e in reversed(best.values())
         ),
-        "measured here: CIFAR-10's test pictures, one seed each, seconds of training on one core"
+        "measured here: CIFAR-10's test pictures, one seed each, each by its own recipe, seconds of training on one"
+        " core without a teacher's"
         + ("" if on_one_machine(best.values()) else " of different machines, which do not compare"),
     )
 
@@ -287,11 +295,17 @@ def _little_compute(everything: tuple[Entry, ...]) -> Advice | None:
         (e for e in own if (e.accuracy or 0) >= (best.accuracy or 0) - 0.05), key=lambda e: e.multiply_adds
     )
     return Advice(
-        f"For little compute: {plain(near.title)}.",
-        f"It has the fewest multiply-adds of those within 5 points of the best: {near.multiply_adds / 1e6:,.0f} million"
-        f" for {percent(near.accuracy or 0)}; {plain(best.title)} takes {best.multiply_adds / 1e6:,.0f} million for"
-        f" {percent(best.accuracy or 0)}.",
-        "measured here, counted here",
+        f"For few multiply-adds a picture: {plain(near.title)}.",
+        f"It has the fewest of those within 5 points of the best: {near.multiply_adds / 1e6:,.0f} million"
+        f" for {percent(near.accuracy or 0)}"
+        + (
+            "; none has more right."
+            if near is best
+            else f"; {plain(best.title)} takes {best.multiply_adds / 1e6:,.0f} million for"
+            f" {percent(best.accuracy or 0)}."
+        ),
+        "measured here, one seed each, each by its own recipe; counted here. Its training and its milliseconds are"
+        " other costs",
     )
 
 
@@ -325,12 +339,16 @@ def _distilled(everything: tuple[Entry, ...]) -> Advice | None:
         taught, twin = (e.accuracy or 0 for e in pair if e is not None)
         here = f" Here, on CIFAR-10 and one seed: {percent(taught)} with a teacher, {percent(twin)} without."
     pairs = _pairs()
-    wins = any(duel.verdict == "wins" for found in pairs.values() for duel in found)
-    elsewhere = "here at some sizes" if wins else "here at no size by more than its seeds' spread"
+    verdicts = [duel.verdict for found in pairs.values() for duel in found]
+    wins, loses = verdicts.count("wins"), verdicts.count("loses")
+    elsewhere = (
+        f"in our small trainings by more than its seeds' spread at {wins or 'none'} of {len(verdicts)} numbers of"
+        f" pictures{f', and it harms at {loses}' if loses else ''}"
+    )
     return Advice(
         f"A teacher helps a ViT on ImageNet-1k; {elsewhere if pairs else 'whether it does here is to be measured'}.",
         f"DeiT-B gains {gain:.1f} points from a CNN as its teacher ({top1['DeiT-B']} to"
-        f" {top1['DeiT-B, distilled']} %).{here}{f' {teaching.tally(pairs)}' if pairs else ''}",
+        f" {top1['DeiT-B, distilled']} %).{here}{f' {teaching.tally(pairs, augmented=True)}' if pairs else ''}",
         f"cited: {cited.DEIT_PAPER}"
         + ("; measured here" if here else "")
         + ("; students of the grids of 'How much data?', augmented" if pairs else ""),

@@ -176,8 +176,10 @@ def describe(points: Sequence[plots.Point], count: int, axes: tuple[Quantity, Qu
     cited = sum(p.hollow for p in points)
     said = (
         f"Along the dots: {names}{more}, which no other model here beats in both at once ({wish[0]},"
-        f" {wish[1]}; the Pareto front). {origin(len(points) - cited, cited)}"
+        f" {wish[1]}; the Pareto front)."
     )
+    if QUANTITIES["accuracy"] in axes:
+        said += f" {origin(len(points) - cited, cited)}"
     if any(p.y_error for p in points):
         said += " The bars are two standard errors from the number of test pictures; another seed would add to them."
     if missing := count - len(points):
@@ -215,7 +217,7 @@ def inspect(entry: Entry, known: Timings) -> None:
         + (f", {entry.training_pictures:,} pictures" if entry.training_pictures else ""),
     ]
     if entry.training_s is not None:
-        said.append(f"{entry.training_s:,.0f} s of training on one core here")
+        said.append(f"{entry.training_s:,.0f} s of training, {plain(entry.trained_with)}")
     if entry.core_days is not None:
         said.append(f"{entry.core_days:,.0f} TPUv3-core-days of pre-training ({entry.source})")
     st.markdown("\n".join(f"- {line}" for line in said if line))
@@ -266,7 +268,9 @@ _FORMATS = {
         format="%.1f", help="Weights and the most that one picture takes."
     ),
     "Training pictures": st.column_config.NumberColumn(format="localized"),
-    "Training, s": st.column_config.NumberColumn(format="%.0f", help="Here, on one core."),
+    "Training, s": st.column_config.NumberColumn(
+        format="%.0f", help="On one core, by this project; without a teacher's."
+    ),
     "Core-days": st.column_config.NumberColumn(format="localized", help="TPUv3, of pre-training, as cited."),
 }
 
