@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.hybrids import Crossing, crossing, field_box, reached, stem_fields_px
+from vitviz.analysis.hybrids import crossing, field_box, reached, stem_fields_px
 from vitviz.config import FlatAttentionConfig, ViTConfig
 from vitviz.experiments import conv_attention, conv_nets
 from vitviz.lessons.of_convolutions import ASKED, accuracies, stored
@@ -51,7 +51,8 @@ def test_crossings_and_reached_levels_by_hand() -> None:
     assert crossing((x, rising), (x, rising - 0.1)) is None
     assert crossing((x[:1], rising[:1]), (x, level)) is None
     behind, touching = np.array([0.0, 0.5, 1.0]), np.array([0.2, 0.5, 0.8])  # level where both were measured
-    assert crossing((np.arange(3.0), behind), (np.arange(3.0), touching)) == Crossing(1.0, 0.5)
+    met = crossing((x, behind), (x, touching))
+    assert met is not None and met.x == pytest.approx(1.0) and met.accuracy == pytest.approx(0.5)
     assert reached(x, rising, 0.4) == 1.0 and reached(x, rising, 0.9) is None
 
 
