@@ -6,6 +6,8 @@ import base64
 import json
 import re
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from pages.inside.layers import predict, similar
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from vitviz.analysis.cka import cka, gram
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.config import TrainConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.data.preparation import prepare_batch
 from vitviz.models.presets import PRESETS
@@ -136,6 +140,26 @@ def test_every_section_shows_every_kind_of_model(open_app: OpenApp, model: str, 
 def test_a_model_without_such_layers_is_told_so(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:recipe_e", image="digits:3")
     assert "no row of layers" in app.main.info[0].value
+
+
+def test_a_model_of_one_patch_has_no_places_to_tell_apart(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    shape = {"patch_size": 32, "embed_dim": 16, "depth": 1, "num_heads": 1}
+    preset = PRESETS["vit_digits"]
+    config = replace(preset.config, **shape)
+    states = {9: create_model(config, seed=0).state_dict()}
+    classes = tuple(str(index) for index in range(config.num_classes))
+    checkpoint = Checkpoint(
+        config, preset.preparation, TrainConfig(dataset="digits"), classes, [], states, {"title": "One patch"}
+    )
+    save_checkpoint(no_shipped_checkpoints / "one_patch.safetensors", checkpoint)
+    app = open_app(PAGE, model="checkpoint:one_patch", image="digits:3")
+    assert "one patch only" in app.main.info[0].value
+    app = open_app(PAGE, **DIGITS, layers__other="checkpoint:one_patch")
+    assert "one_patch" not in said(app, "layers.other")
+    app = open_app(PAGE, model="preset:cnn_digits", image="digits:3")
+    assert "one_patch" not in said(app, "layers.other"), "it is of the same pictures, and trained"
 
 
 def guessed(app: AppTest, section: str, option: str) -> AppTest:

@@ -98,6 +98,22 @@ def test_what_is_no_transformer_has_little() -> None:
     assert lacking(ConvAttentionConfig()) == lacking(FlatAttentionConfig()) == set(NAMES) - {"class_head"}
 
 
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (ViTConfig(image_size=32, patch_size=32), "one patch only"),
+        (ViTConfig(image_size=32, patch_size=16), ""),
+        (SwinConfig(image_size=8, patch_size=2, depths=(1, 1, 1), num_heads=(3, 3, 3)), "one place only"),
+        (SwinConfig(image_size=10, patch_size=2, depths=(1, 1, 1), num_heads=(3, 3, 3)), ""),
+        (CNNConfig(image_size=8, widths=(4, 4, 4, 4), blocks=(1, 1, 1, 1)), "one place only"),
+        (CNNConfig(image_size=9, widths=(4, 4, 4, 4), blocks=(1, 1, 1, 1)), ""),
+    ],
+)
+def test_layers_have_two_places_or_more(config: ModelConfig, words: str) -> None:
+    why_not = abilities(config).layers.why_not
+    assert words in why_not and bool(words) == bool(why_not)
+
+
 def test_the_sentence_fits_the_model() -> None:
     assert "3 overlapping" in abilities(ViTConfig(stem=(8, 16, 32))).embedding.why_not
     assert "first patch" in abilities(ViTConfig(readout="first_patch")).cls_readout.why_not

@@ -71,6 +71,8 @@ _NO_LARGER = "Only a ViT's positions can be resized here."
 _NO_SIZES = "This model is shown at the size it was built for."
 _NO_DISTANCE = "This model attends over no grid of patches, so there is no distance to measure."
 _NO_LAYERS = "This model has no row of layers that each say something of every place of the picture."
+_ONE_PATCH = "This model has one patch only: there are no places to tell apart."
+_ONE_PLACE = "The last layer of this model has one place only: there are no places to tell apart."
 _NO_FIELD = "Its receptive field is the whole picture: no kernel limits what a layer can read."
 
 _ROWS = (
@@ -169,6 +171,8 @@ def abilities(config: ModelConfig) -> Abilities:
         lacks |= _lacks_of_vit(config)
     if isinstance(config, SwinConfig) and not config.masked:
         lacks["windows"] = _NO_MASK
+    if isinstance(config, SwinConfig | CNNConfig) and _last_side(config) == 1:
+        lacks["layers"] = _ONE_PLACE
     if not config.num_classes:
         lacks["class_head"] = HEADLESS
         lacks.setdefault("distillation", HEADLESS)
@@ -217,6 +221,16 @@ def as_cut(config: ModelConfig) -> ViTConfig | SwinConfig:
     return as_swin(config) if config.kind == SwinConfig.kind else as_vit(config)
 
 
+def _last_side(config: SwinConfig | CNNConfig) -> int:
+    """Places a side of the last stage's map: every stage but the first halves it, rounded up."""
+    stages, first = (
+        (len(config.depths), config.image_size // config.patch_size)
+        if isinstance(config, SwinConfig)
+        else (len(config.widths), config.image_size)
+    )
+    return -(-first // 2 ** (stages - 1))
+
+
 def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
     """What a ViT lacks by its options."""
     lacks = {}
@@ -236,6 +250,8 @@ def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
             " are not cut from squares and there is no single matrix E."
         )
         lacks["any_size"] = "A hybrid's convolutions make patches of one size, its own."
+    if config.grid == (1, 1):
+        lacks["layers"] = _ONE_PATCH
     if config.embed == "reshape":
         lacks |= dict.fromkeys(_OF_PATCHES, _ROWS)
     if not config.residual:

@@ -118,7 +118,7 @@ def default_beside(one: Side, models: Mapping[str, ModelChoice]) -> str:
 
     def fits(config: ModelConfig) -> bool:
         able = abilities(config)
-        return bool(able.blocks) if one.is_cnn else bool(able.receptive_field)
+        return bool(able.layers and (able.blocks if one.is_cnn else able.receptive_field))
 
     found = stand_in.nearest(fits).key
     return found if found in models else next(iter(models))
