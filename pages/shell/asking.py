@@ -121,7 +121,7 @@ def _answer(question: Question, kind: Kind, guess: float, found: Measured, at: S
         guess,
         question.prompt,
         kind.said(guess),
-        kind.said(found.value),
+        found.said(kind),
         f"{kind.verdict(guess, found)} {found.words}",
         _where(at),
     )

@@ -230,13 +230,13 @@ def _standing(place: Place, question: Question, own: float | None) -> None:
     if isinstance(kind, Point):
         _pointed(question, kind, own)
     else:
-        shown = bars(kind, question.tally, None if found is None else found.value, own)
+        shown = bars(kind, question.tally, found, own)
         st.html(_histogram(shown, question.answers))
     if found is None:
         st.caption(f"{plural(question.answers, 'answer')} so far.")
         return
-    st.markdown(f"Measured: **{plain(kind.said(found.value))}**. {plain(found.words)}")
-    st.caption(plain(summary(kind, question.tally, found.value)))
+    st.markdown(f"Measured: **{plain(found.said(kind))}**. {plain(found.words)}")
+    st.caption(plain(summary(kind, question.tally, found)))
 
 
 def _pointed(question: Question, kind: Point, own: float | None) -> None:

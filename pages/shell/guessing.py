@@ -77,8 +77,7 @@ def chosen(key: str, prompt: str, kind: Choose, answer: Callable[[], Measured]) 
     if guess in options:
         found = answer()
         page.say(as_it_is(f"{kind.verdict(float(guess), found)} {found.words}"))
-        said = (kind.said(value) for value in (float(guess), found.value))
-        keep(f"{key} {prompt}", prompt, *said)
+        keep(f"{key} {prompt}", prompt, kind.said(float(guess)), found.said(kind))
     return True
 
 

@@ -15,6 +15,7 @@ from vitviz.analysis.one_change import Variant, describe_knob, describe_slip
 from vitviz.experiments.knobs import BASES, KNOBS
 from vitviz.experiments.result import read_result
 from vitviz.experiments.slips import SEEDS, SLIPS
+from vitviz.lessons.of_experiments import knob_variants
 
 Row = dict[str, Any]
 KNOBS_FOUND = read_result("one_knob_digits")
@@ -58,7 +59,7 @@ def test_every_number_of_a_knob_is_in_its_file(name: str) -> None:
         f"{value}": base if value == own else [r for r in rows if r["knob"] == name and r["value"] == value]
         for value in knob.values
     }
-    shown = knob_section.stored_variants(KNOBS_FOUND, knob)
+    shown = knob_variants(KNOBS_FOUND, knob)
     assert [one.name for one in shown] == [value for value, found in by_value.items() if found]
     assert len(shown) > 1, "a stored knob has values to compare"
     for one in shown:

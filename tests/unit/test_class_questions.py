@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vitviz.classes import questions
-from vitviz.classes.asked import Asked, Bar, bars, checked, read_asked, read_found, summary
+from vitviz.classes.asked import Asked, Bar, bars, checked, found_text, read_asked, read_found, summary
 from vitviz.classes.classes import Classes
 from vitviz.classes.database import NAME, ClassError
 from vitviz.lessons.asks import MEASURES
@@ -141,7 +141,7 @@ def test_an_answer_is_one_of_those_that_can_be_given() -> None:
 
 
 def test_a_histogram_of_options() -> None:
-    assert bars(CHOOSE, {0.0: 2, 2.0: 1}, 2, 0) == [
+    assert bars(CHOOSE, {0.0: 2, 2.0: 1}, Measured(2, ""), 0) == [
         Bar("cat", 2, own=True),
         Bar("dog", 0),
         Bar("<b>ship</b>", 1, measured=True),
@@ -150,7 +150,7 @@ def test_a_histogram_of_options() -> None:
 
 def test_a_histogram_along_a_scale_has_ten_bars_and_loses_nobody() -> None:
     tally = {0.0: 1, 0.09: 2, 0.1: 3, 0.55: 4, 1.0: 5}
-    found = bars(SHARE, tally, 1.7, 0.3)
+    found = bars(SHARE, tally, Measured(1.7, ""), 0.3)
     assert [bar.count for bar in found] == [3, 3, 0, 0, 0, 4, 0, 0, 0, 5]
     assert found[-1].measured and found[3].own and sum(bar.measured for bar in found) == 1
     assert found[1].label.replace("\N{NO-BREAK SPACE}", " ") == "10.0 % to 20.0 %"
@@ -158,8 +158,18 @@ def test_a_histogram_along_a_scale_has_ten_bars_and_loses_nobody() -> None:
 
 
 def test_how_the_class_did() -> None:
-    assert summary(CHOOSE, {}, 1) == "Nobody has answered."
-    assert summary(CHOOSE, {0.0: 2, 1.0: 3}, 1) == "3 of 5 said so."
-    assert summary(CELLS, {4.0: 1, 5.0: 3}, 4) == "1 of 4 pointed at it."
-    near = summary(SHARE, {0.4: 1, 0.5: 1, 0.61: 1}, 0.5).replace("\N{NO-BREAK SPACE}", " ")
+    assert summary(CHOOSE, {}, Measured(1, "")) == "Nobody has answered."
+    assert summary(CHOOSE, {0.0: 2, 1.0: 3}, Measured(1, "")) == "3 of 5 said so."
+    assert summary(CELLS, {4.0: 1, 5.0: 3}, Measured(4, "")) == "1 of 4 pointed at it."
+    near = summary(SHARE, {0.4: 1, 0.5: 1, 0.61: 1}, Measured(0.5, "")).replace("\N{NO-BREAK SPACE}", " ")
     assert near == "2 of 3 came close: at most 10.0 % away from it."
+
+
+def test_answers_that_are_level_are_all_right_also_after_the_file() -> None:
+    found = read_found(found_text(Measured(0, "As many.", level=(2,))), CHOOSE)
+    assert found == Measured(0, "As many.", level=(2,)) and found.said(CHOOSE) == "cat and <b>ship</b>"
+    assert [bar.measured for bar in bars(CHOOSE, {}, found, None)] == [True, False, True]
+    assert summary(CHOOSE, {0.0: 2, 1.0: 3, 2.0: 1}, found) == "3 of 6 said so."
+    assert CHOOSE.verdict(2, found) == "You said <b>ship</b>, and so it is."
+    assert CHOOSE.verdict(1, found) == "You said dog; measured: cat and <b>ship</b>."
+    assert read_found('{"value": 0, "words": "", "level": [7]}', CHOOSE) is None

@@ -21,6 +21,7 @@ from vitviz.experiments.knobs import BASES, KNOBS
 from vitviz.experiments.result import Result, Row, read_result
 from vitviz.experiments.slips import SLIPS
 from vitviz.lessons import of_experiments
+from vitviz.lessons.kinds import Measured
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
 from vitviz.plots.one_change import payload, scale
@@ -300,9 +301,34 @@ def test_predictions_are_answered_from_the_files(kept: Result) -> None:
     best = of_experiments.KnobBest("num_heads")
     assert best.kind(at).options == ("4", "8") and best.measured(at).value == 1  # type: ignore[union-attr]
     assert of_experiments.SlipCost("softmax").measured(at).value == 0
+    assert "every seed the same way" in of_experiments.SlipCost("softmax").measured(at).words
     assert of_experiments.WeakestGradient().measured(at).value == len(deep.VARIANTS) - 1
     assert set(of_experiments.knob_rows(kept, "num_heads")) == {4, 8}
     with pytest.raises(ValueError, match="a knob is one of"):
         of_experiments.KnobBest("volume")
     with pytest.raises(ValueError, match="a slip is one of"):
         of_experiments.SlipCost("typo")
+
+
+def test_level_values_are_all_best_and_seeds_that_disagree_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    at: Any = None
+
+    def knob(values: dict[str, tuple[float, float]]) -> Measured:
+        base, *others = values.items()
+        rows = [row(s, base[1][s], knob="base", value=None) for s in (0, 1)]
+        rows += [row(s, tests[s], knob="activation", value=value) for value, tests in others for s in (0, 1)]
+        file = Result("k", "K", "python", {"epochs": 4}, (), tuple(rows))
+        monkeypatch.setattr(of_experiments, "kept_result", lambda name: file)
+        return of_experiments.KnobBest("activation").measured(at)
+
+    level = knob({"gelu": (0.9, 0.8), "relu": (0.91, 0.93), "silu": (0.93, 0.91)})
+    assert level.right == (1, 2) and "ReLU and SiLU are level" in level.words
+    unsure = knob({"gelu": (0.9, 0.9), "relu": (0.88, 0.91), "silu": (0.7, 0.7)})
+    assert unsure.right == (0,) and unsure.words.endswith(
+        "GELU against ReLU: +0.5 points (−1.0 to 2.0 over 2 seeds), the seeds do not agree."
+    )
+    rows = [row(s, 0.9, slip="mended", family="vit") for s in (0, 1)]
+    rows += [row(s, test, slip="softmax", family="vit") for s, test in enumerate((0.9, 0.3))]
+    file = Result("s", "S", "python", {"epochs": 4}, (), tuple(rows))
+    monkeypatch.setattr(of_experiments, "kept_result", lambda name: file)
+    assert of_experiments.SlipCost("softmax").measured(at).words.endswith("seeds), the seeds do not agree.")

@@ -121,17 +121,17 @@ def checked(kind: Kind, value: float) -> float:
 
 def found_text(found: Measured) -> str:
     """What was measured, as `read_found` reads it."""
-    return json.dumps({"value": float(found.value), "words": found.words[:LONGEST_WORDS]})
+    words = found.words[:LONGEST_WORDS]
+    return json.dumps({"value": float(found.value), "words": words, "level": [*map(float, found.level)]})
 
 
 def read_found(text: str, kind: Kind) -> Measured | None:
     """What the file holds; None where it holds nothing that was measured."""
     try:
         values = json.loads(text)
-        value = float(values["value"])
-        return Measured(
-            value if isinstance(kind, Drag) else checked(kind, value), str(values["words"])[:LONGEST_WORDS]
-        )
+        right = [float(value) for value in (values["value"], *values.get("level", ()))]
+        value, *level = right if isinstance(kind, Drag) else (checked(kind, value) for value in right)
+        return Measured(value, str(values["words"])[:LONGEST_WORDS], level=tuple(level))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
@@ -149,16 +149,17 @@ class Bar:
     own: bool = False  # whether the visitor's own answer does
 
 
-def bars(kind: Kind, tally: Mapping[float, int], measured: float | None, own: float | None) -> list[Bar]:
+def bars(kind: Kind, tally: Mapping[float, int], found: Measured | None, own: float | None) -> list[Bar]:
     """The answers as a histogram: one bar an option or cell, up to ten along a scale."""
     if isinstance(kind, Drag):
-        return _along(kind, tally, measured, own)
+        return _along(kind, tally, None if found is None else found.value, own)
     names = (
         kind.options
         if isinstance(kind, Choose)
         else [kind.said(i) for i in range(kind.grid[0] * kind.grid[1])]
     )
-    return [Bar(name, tally.get(float(i), 0), measured == i, own == i) for i, name in enumerate(names)]
+    right = () if found is None else found.right
+    return [Bar(name, tally.get(float(i), 0), i in right, own == i) for i, name in enumerate(names)]
 
 
 def _along(kind: Drag, tally: Mapping[float, int], measured: float | None, own: float | None) -> list[Bar]:
@@ -184,15 +185,15 @@ def _along(kind: Drag, tally: Mapping[float, int], measured: float | None, own: 
     ]
 
 
-def summary(kind: Kind, tally: Mapping[float, int], measured: float) -> str:
+def summary(kind: Kind, tally: Mapping[float, int], found: Measured) -> str:
     """'7 of 12 came close': how the class did, from its own numbers."""
     answers = sum(tally.values())
     if not answers:
         return "Nobody has answered."
     if isinstance(kind, Drag):
         near = NEAR * (kind.high - kind.low)
-        right = sum(times for value, times in tally.items() if abs(value - measured) <= near + 1e-9)
+        right = sum(times for value, times in tally.items() if abs(value - found.value) <= near + 1e-9)
         return f"{right} of {answers} came close: at most {kind.said(near)} away from it."
-    right = tally.get(float(measured), 0)
+    right = sum(tally.get(float(value), 0) for value in found.right)
     what = "said so" if isinstance(kind, Choose) else "pointed at it"
     return f"{right} of {answers} {what}."

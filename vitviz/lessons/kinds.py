@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vitviz.models.abilities import Abilities, abilities
 from vitviz.models.layout import TokenLayout
-from vitviz.words import percent, signed
+from vitviz.words import listed, percent, signed
 
 FloatArray = NDArray[np.floating[Any]]
 NEAR = 0.1  # of a scale's length: a guess that lies no further from what is measured is close
@@ -28,9 +28,9 @@ class Choose:
 
     def verdict(self, guess: float, measured: Measured) -> str:
         """How the guess compares."""
-        if int(guess) == int(measured.value):
+        if guess in measured.right:
             return f"You said {self.said(guess)}, and so it is."
-        return f"You said {self.said(guess)}; measured: {self.said(measured.value)}."
+        return f"You said {self.said(guess)}; measured: {measured.said(self)}."
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,24 @@ Kind = Choose | Drag | Point
 
 @dataclass(frozen=True)
 class Measured:
-    """The answer: an option's index, a number or a cell; a sentence with its numbers; the share of every cell."""
+    """The answer: an option's index, a number or a cell; a sentence with its numbers; the share of every cell.
+
+    level: other options that are as right.
+    """
 
     value: float
     words: str
     cells: tuple[float, ...] = ()
+    level: tuple[float, ...] = ()
+
+    @property
+    def right(self) -> tuple[float, ...]:
+        """Every answer that is right."""
+        return self.value, *self.level
+
+    def said(self, kind: Kind) -> str:
+        """The answer in words: 'ReLU and SiLU' where both are right."""
+        return listed([kind.said(value) for value in self.right])
 
 
 class Chosen(Protocol):

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import isnan
-from statistics import mean
-from typing import Any
 
 from vitviz.analysis.gradients import norms_at
-from vitviz.analysis.one_change import Gain, gain, variant
+from vitviz.analysis.one_change import Gain, Variant, gain, variant
 from vitviz.experiments.deep import NAME as GRADIENTS
 from vitviz.experiments.deep import VARIANTS
-from vitviz.experiments.knobs import BASES, KNOBS
+from vitviz.experiments.knobs import BASES, KNOBS, Knob
 from vitviz.experiments.result import Result, Row, kept_result
 from vitviz.experiments.slips import MENDED, SLIPS
 from vitviz.lessons.kinds import AtHand, Choose, Kind, Measured
-from vitviz.words import percent, plural
+from vitviz.words import listed, percent, plural
 
 NOT_HERE = "The experiment's results do not lie on this server."
 MATTERS = 2.0  # points of accuracy
@@ -38,6 +36,15 @@ def knob_rows(found: Result, name: str) -> dict[Hashable, list[Row]]:
         if of:
             by_value[value] = of
     return by_value
+
+
+def knob_variants(found: Result, knob: Knob) -> list[Variant]:
+    """What the file holds of one knob, value by value."""
+    epochs = float(found.settings["epochs"])
+    rows = knob_rows(found, knob.name)
+    return [
+        variant(f"{value}", knob.label(value), rows[value], epochs) for value in knob.values if value in rows
+    ]
 
 
 def slip_rows(found: Result, slip: str) -> list[Row]:
@@ -68,27 +75,34 @@ class KnobBest:
 
     def why_not(self, at: AtHand) -> str:
         """Where it was not measured."""
-        return "" if len(self._means()) > 1 else NOT_HERE
+        return "" if len(self._ended()) > 1 else NOT_HERE
 
     def kind(self, at: AtHand) -> Kind:
         """One of the values."""
-        return Choose(tuple(KNOBS[self.knob].label(value) for value, _ in self._means()))
+        return Choose(tuple(one.title for one in self._ended()))
 
     def measured(self, at: AtHand) -> Measured:
         """Reads the file."""
-        means = self._means()
-        label = KNOBS[self.knob].label
-        best = max(range(len(means)), key=lambda place: means[place][1])
-        level = [label(value) for value, reached in means if reached == means[best][1]]
-        tie = f" {' and '.join(level)} are level, and the first of them counts." if len(level) > 1 else ""
-        words = ", ".join(f"{label(value)}: {percent(reached)}" for value, reached in means)
-        return Measured(best, f"Mean test accuracy: {words}.{tie}")
+        ended = self._ended()
+        reached = [one.mean for one in ended]
+        best, *level = (place for place, value in enumerate(reached) if value == max(reached))
+        words = ", ".join(f"{one.title}: {percent(one.mean)}" for one in ended)
+        return Measured(best, f"Mean test accuracy: {words}.{_lead(ended)}", level=tuple(level))
 
-    def _means(self) -> list[tuple[Any, float]]:
+    def _ended(self) -> list[Variant]:
+        """The values of which a training has ended, in their order."""
         found = kept_result("one_knob_digits")
-        rows = {} if found is None else knob_rows(found, self.knob)
-        tests = {value: [float(row["test"]) for row in of if "test" in row] for value, of in rows.items()}
-        return [(value, mean(reached)) for value, reached in tests.items() if reached]
+        return [] if found is None else [one for one in knob_variants(found, KNOBS[self.knob]) if one.test]
+
+
+def _lead(ended: Sequence[Variant]) -> str:
+    """Which values are level at the top, or how far the best lies before the next, and whether the seeds agree."""
+    best, second, *_ = sorted(ended, key=lambda one: -one.mean)
+    if best.mean == second.mean:
+        level = [one.title for one in ended if one.mean == best.mean]
+        return f" {listed(level)} are level, and each of them counts."
+    lead = gain(best, second)
+    return "" if lead is None else f" {best.title} against {second.title}: {lead.said}, {lead.sure}."
 
 
 @dataclass(frozen=True)
@@ -116,7 +130,7 @@ class SlipCost:
         if found is None:
             raise ValueError(f"the slip {self.slip!r} was not measured on {self.dataset!r}")
         place = 0 if found.mean < -MATTERS else 2 if found.mean > MATTERS else 1
-        return Measured(place, f"With the slip less without: {found.said}.")
+        return Measured(place, f"With the slip less without, on the mean: {found.said}, {found.sure}.")
 
     def _gain(self) -> Gain | None:
         found = kept_result(f"one_slip_{self.dataset}")

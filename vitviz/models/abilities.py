@@ -228,7 +228,7 @@ def _last_side(config: SwinConfig | CNNConfig) -> int:
         if isinstance(config, SwinConfig)
         else (len(config.widths), config.image_size)
     )
-    return -(-first // 2 ** (stages - 1))
+    return -(-first // (1 << (stages - 1)))
 
 
 def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:

@@ -12,18 +12,17 @@ import streamlit as st
 from pages.shell import controls, guessing, nouns, page
 from pages.train.experiments import literature, live, stored
 from pages.views.race import race as race_view
-from vitviz.analysis.one_change import Variant, describe_knob, gain, variant
+from vitviz.analysis.one_change import Variant, describe_knob, gain
 from vitviz.experiments import knobs
 from vitviz.experiments.knobs import BASES, KNOBS, Knob
 from vitviz.experiments.result import kept_result
 from vitviz.lessons.lesson import Question
-from vitviz.lessons.of_experiments import KnobBest, knob_rows
+from vitviz.lessons.of_experiments import KnobBest, knob_rows, knob_variants
 from vitviz.models import tally
 from vitviz.plots.one_change import payload
 from vitviz.words import gained, percent
 
 if TYPE_CHECKING:
-    from vitviz.experiments.result import Result
     from vitviz.training.run_config import RunConfig
 
 STORED, LIVE = "stored", "live"
@@ -82,7 +81,7 @@ def _draw_stored(knob: Knob) -> None:
             icon=":material/timer:",
         )
         return
-    shown = stored_variants(found, knob)
+    shown = knob_variants(found, knob)
     epochs = float(found.settings["epochs"])
     answered = guessing.measured(Choice.key("knob_guess"), question(knob))
     drawn = shown if answered else [one for one in shown if one.name == base_name(knob)]
@@ -105,7 +104,7 @@ def question(knob: Knob) -> Question:
     """What is asked before a knob's values are shown."""
     proof = ("view", "knob"), ("knob", knob.name), ("how", STORED), ("knob_guess", guessing.SHOWN)
     return Question(
-        f"Which value of '{knob.title}' does best on the digits?",
+        f"Which value of '{knob.title}' has the highest mean accuracy on the digits?",
         KnobBest(knob.name),
         tuple((f"experiments.{name}", value) for name, value in proof),
     )
@@ -118,15 +117,6 @@ def _base_alone(knob: Knob, drawn: Sequence[Variant]) -> str:
 def base_name(knob: Knob) -> str:
     """The name of the variant that is the base itself."""
     return f"{knob.base(BASES['digits'])}"
-
-
-def stored_variants(found: Result, knob: Knob) -> list[Variant]:
-    """What the file holds of one knob, value by value."""
-    epochs = float(found.settings["epochs"])
-    rows = knob_rows(found, knob.name)
-    return [
-        variant(f"{value}", knob.label(value), rows[value], epochs) for value in knob.values if value in rows
-    ]
 
 
 AGAINST = "Against the base, points"

@@ -17,7 +17,7 @@ from vitviz.analysis.one_change import describe_knob
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.knobs import KNOBS
 from vitviz.experiments.result import kept_result
-from vitviz.lessons.of_experiments import knob_rows
+from vitviz.lessons.of_experiments import knob_rows, knob_variants
 from vitviz.plots.one_change import payload
 from vitviz.training.races import CODES
 from vitviz.words import percent
@@ -96,7 +96,7 @@ def _draw_results(races: dict[str, Any]) -> None:
     found = kept_result("one_knob_digits")
     rows = {} if found is None else knob_rows(found, "positions")
     if found is not None and len(rows) > 1:
-        shown = knob_section.stored_variants(found, KNOBS["positions"])
+        shown = knob_variants(found, KNOBS["positions"])
         epochs = float(found.settings["epochs"])
         race_view(payload(shown, 0.1, epochs, "digits' test pictures"), key="experiments.positions_view")
         page.caption(
