@@ -21,12 +21,16 @@ from tests.messages import message
 from tests.pages.conftest import ROOT, OpenApp
 from tests.pages.lab.helpers import FakeExecutor, belongs
 from tests.pages.test_drawers import CODE, MATH, open_drawers
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.config import TrainConfig
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments import knobs, slips
 from vitviz.experiments.knobs import KNOBS
 from vitviz.experiments.result import read_result
 from vitviz.experiments.slips import MENDED, SLIPS
 from vitviz.lessons.of_experiments import knob_rows, slip_rows
+from vitviz.models.presets import PRESETS
+from vitviz.models.zoo import create_model
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
 from vitviz.words import gained, percent
@@ -138,10 +142,27 @@ def test_the_gradients_are_the_file_s_and_can_be_computed_here(open_app: OpenApp
 def test_batch_norm_alone_depends_on_the_other_pictures(open_app: OpenApp) -> None:
     said = captions(opened(open_app, "norms"))
     assert "under LayerNorm, Instance norm, Group norm they do not" in said and "under Batch norm (" in said
+    assert "the first 3 test pictures of Digits: the first 8 of 65 tokens" in said
     app = open_app(PAGE, experiments__view="norms", model="preset:cnn_digits", image="digits:3")
     assert not app.exception and "block of a ViT" in " ".join(
         part.value for part in (*app.main.info, *app.main.caption)
     )
+
+
+def test_norms_take_a_width_that_four_groups_do_not_divide_and_name_the_pictures(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    preset = PRESETS["vit_digits"]
+    config = replace(preset.config, embed_dim=30, depth=1, num_heads=3)
+    states = {9: create_model(config, seed=0).state_dict()}
+    classes = tuple(str(index) for index in range(config.num_classes))
+    checkpoint = Checkpoint(
+        config, preset.preparation, TrainConfig(dataset="own:x"), classes, [], states, {"title": "Thirty"}
+    )
+    save_checkpoint(no_shipped_checkpoints / "thirty.safetensors", checkpoint)
+    said = captions(opened(open_app, "norms", model="checkpoint:thirty"))
+    assert "16 of 30 channels, for group norm in 3 groups" in said and "under Batch norm (" in said
+    assert "test pictures of Digits, which are not like those that it learned from: " in said
 
 
 def test_positions_are_shown_beside_the_lecture_s_two_tables(

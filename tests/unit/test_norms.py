@@ -46,6 +46,9 @@ def test_batch_norm_alone_mixes_pictures() -> None:
     others = RNG.normal(0.0, 1.0, TOKENS.shape)
     moves = {norm: moved_by_others(TOKENS, norm, others) for norm in NORMS}
     assert moves.pop("batch") > 0.1 and set(moves.values()) == {0.0}
+    assert moved_by_others(TOKENS[..., :6], "group", others[..., :6], 3) == 0, (
+        "4 groups do not divide 6 channels"
+    )
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -81,17 +81,18 @@ def _sets(pictures: int, count: int, channels: int, norm: str, groups: int) -> N
     return np.asarray(numbers[norm], np.int64)
 
 
-def moved_by_others(tokens: FloatArray, norm: str, others: FloatArray) -> float:
+def moved_by_others(tokens: FloatArray, norm: str, others: FloatArray, groups: int = GROUPS) -> float:
     """How far the first picture's normalised tokens move where the other pictures of the batch are others.
 
     Args:
         tokens: (B, N, D).
         norm: of `NORMS`.
         others: (B, N, D); its first picture is not read.
+        groups: of channels, for group norm; it divides D.
 
     Returns:
         The root mean square of the change; 0 where a norm looks at one picture at a time.
     """
-    first = normed(tokens, norm, (0, 0, 0)).values[0]
-    second = normed(np.concatenate([tokens[:1], others[1:]]), norm, (0, 0, 0)).values[0]
+    mixed = np.concatenate([tokens[:1], others[1:]])
+    first, second = (normed(batch, norm, (0, 0, 0), groups).values[0] for batch in (tokens, mixed))
     return float(np.sqrt(np.mean((first - second) ** 2)))

@@ -11,6 +11,8 @@ import streamlit as st
 from pages.shell import controls, guessing, nouns, page, stand_in
 from pages.stores import cached
 from vitviz.analysis.norms import GROUPS, NORMS, Normed, moved_by_others, normed
+from vitviz.data import few
+from vitviz.data.datasets import default_pictures, note_of
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.why import norms_figure
 from vitviz.words import listed, plural, signed
@@ -53,14 +55,15 @@ def draw() -> None:
         )
         return
     one = as_vit(choice.config)
-    tokens, others = _tokens(0), _tokens(PICTURES)
+    pictures = default_pictures(choice.trained_on, choice.preparation.in_chans)
+    tokens, others = _tokens(pictures, 0), _tokens(pictures, PICTURES)
     picture, token, channel = _choose(*tokens.shape[1:])
     at = (picture - 1, token - 1, channel - 1)
     shown = tokens[:, :TOKENS, :CHANNELS]
-    groups = GROUPS if one.embed_dim % GROUPS == 0 else 1
+    groups = max(count for count in range(1, GROUPS + 1) if one.embed_dim % count == 0)
     found = {name: normed(tokens, name, at, groups) for name in NORMS}
     members = {NORMS[name]: result.members[:, :TOKENS, :CHANNELS] for name, result in found.items()}
-    moves = {name: round(moved_by_others(tokens, name, others), 4) for name in NORMS}
+    moves = {name: round(moved_by_others(tokens, name, others, groups), 4) for name in NORMS}
     answered = guessing.first(
         Choice.key("norm_guess"),
         "norms",
@@ -72,9 +75,11 @@ def draw() -> None:
     page.untrained_note(choice.trained_on)
     page.figure(norms_figure(shown, members, at, nouns.mode()), "experiments.norms_figure")
     page.caption(
-        f"What enters block 1 of {choice.shown} for {plural(PICTURES, 'picture')}: the first {shown.shape[1]} of"
-        f" {tokens.shape[1]} tokens, the first {shown.shape[2]} of {one.embed_dim} channels. Bright is what shares"
-        f" its mean with the framed number, {signed(float(tokens[at]), 3)}."
+        f"What enters block 1 of {choice.shown} for the first {plural(PICTURES, 'test picture')} of"
+        f" {note_of(pictures).title}{_strange(choice.trained_on, pictures)}: the first {shown.shape[1]} of"
+        f" {plural(tokens.shape[1], 'token')}, the first {shown.shape[2]} of {one.embed_dim} channels, for group norm"
+        f" in {plural(groups, 'group')}. Bright is what shares its mean with the framed number,"
+        f" {signed(float(tokens[at]), 3)}."
     )
     if answered:
         _table(found, at, moves)
@@ -126,10 +131,15 @@ def _choose(tokens: int, channels: int) -> tuple[int, int, int]:
     return picture, token, channel
 
 
-def _tokens(first: int) -> np.ndarray:
-    """(pictures, tokens, channels) that enter block 1, of pictures like those that the model learned from."""
+def _strange(trained_on: str | None, pictures: str) -> str:
+    """Words for a model that learned from another set than the pictures are of."""
+    own = (None, pictures, "cifar10") if pictures == few.NAME else (None, pictures)
+    return "" if trained_on in own else ", which are not like those that it learned from"
+
+
+def _tokens(pictures: str, first: int) -> np.ndarray:
+    """(pictures, tokens, channels) that enter block 1, of a set's test pictures from `first` on."""
     choice, now = nouns.choice(), nouns.current()
-    name = choice.trained_on if choice.trained_on in ("digits", "shapes", "cifar10", "mnist") else "digits"
-    keys = [f"{name}:{index}" for index in range(first, first + PICTURES)]
+    keys = [f"{pictures}:{index}" for index in range(first, first + PICTURES)]
     captures = [cached.captured(choice, now.step, key, ("blocks.0.input",), (0.5, 0.5)) for key in keys]
     return np.concatenate([found["blocks.0.input"] for found in captures])
