@@ -30,9 +30,12 @@ SHAPES = {  # the preset of each kind, and the checkpoint that was trained of it
     "Hybrid": ("hybrid_cifar10", "checkpoint:cifar10_hybrid"),
     "ViT": ("vit_cifar10", "checkpoint:cifar10_vit"),
 }
-# On a phone the four columns stand one under the other: beside each other they would be a word wide.
-PHONE = (
-    "@media (max-width: 640px) {"
+# A source is a long line, and not what is compared. On a phone the four columns stand one under the other: beside each
+# other they would be a word wide.
+COLUMNS = (
+    ".st-key-which_model-comparison td:first-child { width: 31%; }"
+    " @media (max-width: 640px) {"
+    " .st-key-which_model-comparison td:first-child { width: auto; }"
     " .st-key-which_model-comparison :is(table, tbody, tr, td) { display: block; }"
     " .st-key-which_model-comparison td { border: 0; }"
     " .st-key-which_model-comparison thead { display: none; }"
@@ -68,7 +71,7 @@ def draw() -> None:
     """The table, then the guide."""
     everything, known, grid = entries.board(), timings.models(), stored()
     st.subheader("The lesson's comparison, measured", anchor=False)
-    st.html(f"<style>{PHONE}</style>")
+    st.html(f"<style>{COLUMNS}</style>")
     with st.container(key="which_model-comparison"):
         st.markdown(_table(comparison(everything, known, grid)))
     st.caption(
@@ -281,8 +284,8 @@ def _this_set(everything: tuple[Entry, ...]) -> Advice | None:
             for e in reversed(best.values())
         ),
         "measured here: CIFAR-10's test pictures, one seed each, each by its own recipe, seconds of training on one"
-        " core without a teacher's"
-        + ("" if on_one_machine(best.values()) else " of different machines, which do not compare"),
+        " core, a teacher's not counted"
+        + ("" if on_one_machine(best.values()) else "; of different machines, which do not compare"),
     )
 
 
