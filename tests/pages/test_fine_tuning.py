@@ -21,6 +21,7 @@ from tests.pages.test_distillation import ship
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import open_model
 from vitviz.config import TrainConfig
+from vitviz.models.abilities import as_vit
 from vitviz.models.presets import RGB_32
 from vitviz.training import fine_tuning
 from vitviz.training.files import write_status
@@ -28,7 +29,7 @@ from vitviz.training.fine_tuning import Method, Source, Task, race
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
 from vitviz.training.start_weights import start_file
-from vitviz.words import FOREIGN, nearly
+from vitviz.words import FOREIGN, nearly, percent
 
 PAGE = "pages/train/fine_tuning/page.py"
 
@@ -140,6 +141,7 @@ def test_a_higher_resolution_shows_the_positions_before_and_after(open_app: Open
     assert shown["grids"] == [[4, 4], [8, 8]]
     (positions,) = [part for part in shown["parts"] if part["fate"] == "resized"]
     assert (positions["before"], positions["shape"]) == ("1 × 17 × 16", "1 × 65 × 16")
+    assert "The body read 32 px and now reads 64 px, on a larger grid of patches: 32 px to 64 px." in words(app)
 
 
 def test_a_race_starts_after_a_prediction_with_the_weights_beside_it(
@@ -227,6 +229,10 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
     assert not changed.exception and said(changed, "fine_tuning.moved_guess") == "last norm"
     told = [line.value for line in changed.main.markdown if "You said" in line.value]
     assert "moved furthest" in words(changed) and "You said last norm: it moves by" in " ".join(told)
+    assert "at a learning rate of 0.001 against 0.0003: part of that is the rate" in words(changed)
+    vit = as_vit(open_model(shipped).config)
+    tokens = vit.grid[0] * vit.grid[1] + len(vit.prefix_tokens)
+    assert f"even attention would give each of {tokens} tokens {percent(1 / tokens)}" in words(changed)
 
 
 def test_models_of_a_race_under_way_are_said_to_stand_at_their_update(

@@ -115,13 +115,17 @@ def test_how_far_a_part_moved_is_of_its_own_length() -> None:
 
 
 def test_what_moved_is_said_from_the_numbers() -> None:
-    said = describe_moved({"E": 0.1, "layer 1": 0.02, "head": 0.5}, {"E": 0.2, "layer 1": 0.1, "head": 0.1})
+    rates = 3e-4, 1e-3
+    parts = {"E": 0.1, "layer 1": 0.02, "head": 0.5}, {"E": 0.2, "layer 1": 0.1, "head": 0.1}
+    said = describe_moved(*parts, rates)
+    assert said.endswith("median, at a learning rate of 0.001 against 0.0003: part of that is the rate.")
+    assert describe_moved(*parts, (1e-3, 1e-3)).endswith("median, at the same learning rate.")
     assert (
         "E moved furthest, by 10.0" in said and "layer 1 least, by 2.0" in said and "3.5 times as far" in said
     )
-    little = describe_moved({"E": 0.00034, "norm": 0.00002}, {"E": 0.1, "norm": 0.1})
+    little = describe_moved({"E": 0.00034, "norm": 0.00002}, {"E": 0.1, "norm": 0.1}, rates)
     assert "by 0.03" in little and "by 0.002" in little  # not by 0.0 %
-    assert "has not moved at all" in describe_moved({"E": 0.0, "head": 0.5}, {"E": 0.2, "head": 0.1})
+    assert "has not moved at all" in describe_moved({"E": 0.0, "head": 0.5}, {"E": 0.2, "head": 0.1}, rates)
 
 
 def test_shared_mass_is_one_for_the_same_and_none_for_what_is_apart() -> None:

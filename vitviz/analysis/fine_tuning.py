@@ -177,8 +177,15 @@ def judge_moved(body: Mapping[str, float], guess: str) -> str:
     return f"{said}, right." if guess == most else f"{said}, {most} by {_far(body[most])}."
 
 
-def describe_moved(tuned: Mapping[str, float], scratch: Mapping[str, float]) -> str:
-    """Which part of a fine-tuned body moved most and least, and how far the model from scratch moved, in sentences."""
+def describe_moved(
+    tuned: Mapping[str, float], scratch: Mapping[str, float], rates: tuple[float, float]
+) -> str:
+    """Which part of a fine-tuned body moved most and least, and how far the model from scratch moved, in sentences.
+
+    Args:
+        tuned, scratch: how far each part of both moved.
+        rates: the learning rates of the fine-tuned body and of the model from scratch.
+    """
     body = body_of(tuned)
     if not any(body.values()):
         return (
@@ -190,8 +197,15 @@ def describe_moved(tuned: Mapping[str, float], scratch: Mapping[str, float]) -> 
     share = float(np.median([scratch[part] / body[part] for part in body if part in scratch and body[part]]))
     return (
         f"Of the body {most} moved furthest, by {_far(body[most])} of its own length, and {least} least, by"
-        f" {_far(body[least])}. From scratch a part moves {share:.1f} times as far on the median."
+        f" {_far(body[least])}. From scratch a part moves {share:.1f} times as far on the median{_by_rate(*rates)}."
     )
+
+
+def _by_rate(body: float, scratch: float) -> str:
+    """What is to be known of two learning rates before distances are compared."""
+    if body == scratch:
+        return ", at the same learning rate"
+    return f", at a learning rate of {scratch:g} against {body:g}: part of that is the rate"
 
 
 def _far(share: float) -> str:

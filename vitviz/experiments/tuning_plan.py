@@ -36,7 +36,9 @@ WAYS = {
         "Body frozen", "the head alone learns, at 0.03", {"body": "head", "head_learning_rate": 0.03}
     ),
     "larger": Way("Larger pictures", "two rates; positions are resized", {}),
-    SCRATCH: Way("From scratch", "random weights at the rate that serves them best", {}),
+    SCRATCH: Way(
+        "From scratch", "random weights at the best of five rates, tried with 20 pictures a class", {}
+    ),
 }
 
 

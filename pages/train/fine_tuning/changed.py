@@ -14,6 +14,7 @@ from pages.train.fine_tuning import on_stage, results
 from pages.views.maps import maps
 from vitviz.analysis.fine_tuning import body_of, describe_moved, judge_moved, moved, shared_mass
 from vitviz.checkpoints import load_checkpoint, open_model
+from vitviz.config import ViTConfig
 from vitviz.data.dataset import DatasetError
 from vitviz.data.preparation import prepare, seen_crop
 from vitviz.models.abilities import abilities, as_vit
@@ -26,8 +27,8 @@ from vitviz.training.run_directory import Run
 from vitviz.words import nearly, percent, plain
 
 MATH = r"""
-The weights of a layer, taken as one vector $w$, have moved by $\|w_{after} - w_{before}\| / \|w_{before}\|$. From
-scratch the beginning is random and has to be left; a body that fits already hardly moves.
+The weights of a layer, taken as one vector $w$, have moved by $\|w_{after} - w_{before}\| / \|w_{before}\|$: each model
+is measured by its own beginning, and a higher learning rate alone takes it further.
 
 The maps are the rows of the attention $A$ that the readout asks with ([CLS]; else the mean over all patches), the mean
 of the heads of the last layer, the patches alone. **Shared mass** of two maps: $\sum_k \min(a_k, b_k)$, each made to
@@ -81,7 +82,10 @@ def _draw_moved(run: Run, seed: int) -> None:
     shown = found if answered else {SCRATCH: found[SCRATCH]}
     page.figure(moved_figure(shown, TITLES, nouns.mode()), "fine_tuning.moved")
     alone = "This is the model from scratch; a guess shows the fine-tuned one."
-    page.caption(describe_moved(found[TUNED], found[SCRATCH]) if answered else alone)
+    body, scratch = (
+        results.of_seed(run, name, seed).config().train.learning_rate for name in (TUNED, SCRATCH)
+    )
+    page.caption(describe_moved(found[TUNED], found[SCRATCH], (body, scratch)) if answered else alone)
 
 
 def _guessed(run_id: str, tuned: Mapping[str, float]) -> bool:
@@ -146,7 +150,7 @@ def _draw_attention(run: Run, seed: int, index: int) -> None:
     drawn = np.stack(list(found.values()))
     view = maps_view(ground, drawn, list(found), vit.grid, shared_scale=True, notes=answers)
     maps(view, key="fine_tuning.attention")
-    page.caption(_said(found, data.classes[int(data.labels_of("test")[index])], vit.depth))
+    page.caption(_said(found, data.classes[int(data.labels_of("test")[index])], vit))
     for name, member in (("Fine-tuned", tuned), ("From scratch", scratch)):
         nouns.link_to(
             "attention",
@@ -171,12 +175,13 @@ def _answer(model: LoadedModel, inputs: np.ndarray) -> str:
     return f"{model.classes[best]}, {percent(float(model.probabilities(logits)[best]), 0)}"
 
 
-def _said(found: dict[str, np.ndarray], label: str, depth: int) -> str:
+def _said(found: dict[str, np.ndarray], label: str, vit: ViTConfig) -> str:
     before, after, twin = found.values()
+    tokens = before.size + len(vit.prefix_tokens)
     return (
-        f"The picture is of class {plain(label)}. In layer {depth} the fine-tuned model shares"
+        f"The picture is of class {plain(label)}. In layer {vit.depth} the fine-tuned model shares"
         f" {nearly(shared_mass(before, after), 0)} of its attention to the patches with what it attended to before,"
         f" and {nearly(shared_mass(after, twin), 0)} with the model from scratch. One scale for all three: the"
         f" strongest weight is {percent(float(max(one.max() for one in found.values())))}, even attention would give"
-        f" every patch {percent(1 / before.size)}."
+        f" each of {tokens} tokens {percent(1 / tokens)}."
     )

@@ -22,8 +22,8 @@ begins random (Dosovitskiy et al. 2021, section 3.2, who begin it at zero).
 
 **Body frozen.** Then $y$ is fixed for each picture and only $W$ learns: a logistic regression on features.
 
-**Two learning rates.** The head must go far and the body must not forget: $\eta_{body} < \eta_{head}$. The lesson takes
-$10^{-5}$ and $10^{-3}$ for published weights; a small body that has seen few pictures wants a faster one.
+**Two learning rates.** Often $\eta_{body} < \eta_{head}$ is taken, so that the body keeps what it has: the lesson takes
+$10^{-5}$ and $10^{-3}$ for published weights. *Ways to tune* shows where one rate for both does better.
 
 **Layer-wise decay** (Clark et al. 2020): layer $l$ of $L$ learns at $\eta\,\gamma^{\,L + 1 - l}$, since early layers
 fit many tasks and late ones fit one.

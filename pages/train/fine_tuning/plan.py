@@ -93,8 +93,13 @@ def _pictures(chosen: Chosen) -> str:
     named = "" if len(data.classes) > 6 else f": {names}"
     classes = plural(len(data.classes), "class", "classes")
     fits = height == how.image_size and not colour
+    own = chosen.source.config.image_size
     how_read = (
-        "Pictures have the body's size and colours" if fits else "Pictures are changed and the body is not"
+        f"The body read {own} px and now reads {how.image_size} px, on a larger grid of patches"
+        if how.image_size > own
+        else "Pictures have the body's size and colours"
+        if fits
+        else "Pictures are changed and the body is not"
     )
     return (
         f"{how_read}: {size}{colour}. {plural(chosen.task.pictures, 'picture')} to learn"
