@@ -337,13 +337,14 @@ def _button(run: Run, label: str, icon: str, act: Callable[[Run], object], disab
 def _tell(run: Run, act: Callable[[Run], object], stops: bool) -> None:
     from vitviz.training.executor import ExecutorError
 
-    st.session_state[keys.STOPPING] = run.id if stops else None
     try:
         act(run)
     except (ExecutorError, ValueError) as error:  # the run may be gone
         keys.notice(f"{error}.")
     except OSError as error:
         keys.notice(f"The run was not told, for nothing can be written to it ({reason(error)}).")
+    else:
+        st.session_state[keys.STOPPING] = run.id if stops else None
 
 
 def _change(run: Run, status: Status) -> None:
@@ -371,8 +372,9 @@ def _change(run: Run, status: Status) -> None:
                 on_change=_apply,
                 args=(run, name),
             )
-        if refusal := st.session_state.get(keys.REFUSAL):
-            st.error(refusal)
+        refused, why = st.session_state.get(keys.REFUSAL, ("", ""))
+        if refused == run.id:
+            st.error(why)
 
 
 def _apply(run: Run, name: str) -> None:
@@ -380,6 +382,6 @@ def _apply(run: Run, name: str) -> None:
     try:
         run.control("set", **{name: float(value)})
     except (ValueError, OSError) as error:
-        st.session_state[keys.REFUSAL] = _sentence(fields.said(reason(error)))
+        st.session_state[keys.REFUSAL] = (run.id, _sentence(fields.said(reason(error))))
     else:
         st.session_state.pop(keys.REFUSAL, None)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import shutil
 import time
 import zipfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +79,47 @@ def test_what_cannot_be_written_is_said(
         assert warned(app) == "It could not be removed (Read-only file system)."
     assert run.config().name == "A tiny one" and run.snapshots()
     assert not app.run().exception and not app.main.warning
+
+
+def under_way(run: Run) -> Run:
+    """The same run as if it trained."""
+    status = replace(run.status(), state="running", pid=os.getpid(), heartbeat=time.time())
+    write_status(run.directory / "status.json", asdict(status))
+    return run
+
+
+def test_a_stop_that_did_not_arrive_is_not_said_to_be_under_way(
+    open_app: OpenApp, run: Run, executor: FakeExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def full(run: Run) -> None:
+        tried.append(run.id)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    app = belongs(open_app(PAGE, live_lab__run=under_way(run).id), run)
+    with monkeypatch.context() as patch:
+        patch.setattr(executor, "stop", full, raising=False)
+        app.run()
+        app.main.button(key="live_lab._stop").click().run()
+        assert tried == [run.id] and not app.exception
+    app.run()
+    said = "It finishes the step that is under way"
+    assert not any(said in caption.value for caption in app.main.caption)
+    app.main.button(key="live_lab._stop").click().run()
+    assert any(said in caption.value for caption in app.main.caption)
+
+
+def test_a_refused_change_is_said_of_its_own_run_alone(open_app: OpenApp, run: Run) -> None:
+    twin = run.duplicate(name="Twin")
+    app = belongs(open_app(PAGE, live_lab__run=under_way(run).id), run)
+    belongs(app, under_way(twin))
+    app.main.number_input(key=f"live_lab._set_learning_rate_{run.id}").set_value(-1.0).run()
+    assert "Learning rate must lie in" in errors(app)
+    app.session_state["_visit"].runs = (run.id, twin.id)
+    app.run()
+    app.main.selectbox(key="live_lab.run").set_value(twin.id).run()
+    assert app.main.number_input(key=f"live_lab._set_learning_rate_{twin.id}") and not errors(app)
 
 
 def test_own_pictures_that_cannot_be_stored_or_removed_are_said(
