@@ -189,7 +189,12 @@ def may_change(visit: Visit, run: Run) -> bool:
 
 def message(visit: Visit, run: Run, status: Status) -> str:
     """What happened to a run; how it goes on only for who may let it."""
-    return status.message if may_change(visit, run) else _WAY_ON.split(status.message)[0]
+    return status.message if may_change(visit, run) else happened(status)
+
+
+def happened(status: Status) -> str:
+    """What happened to a run, without how it goes on: for a page or a visitor that cannot let it."""
+    return _WAY_ON.split(status.message)[0]
 
 
 def share(run: Run) -> str:

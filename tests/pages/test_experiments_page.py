@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -18,7 +18,7 @@ from pages.train.experiments import live
 from pages.train.experiments.knob import AGAINST
 from pages.train.experiments.literature import linked
 from tests.messages import message
-from tests.pages.conftest import ROOT, OpenApp
+from tests.pages.conftest import ROOT, OpenApp, said
 from tests.pages.lab.helpers import FakeExecutor, belongs
 from tests.pages.test_drawers import CODE, MATH, open_drawers
 from vitviz.checkpoints import Checkpoint, save_checkpoint
@@ -31,6 +31,7 @@ from vitviz.experiments.slips import MENDED, SLIPS
 from vitviz.lessons.of_experiments import knob_rows, slip_rows
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
+from vitviz.training.files import write_status
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
 from vitviz.words import gained, percent
@@ -212,12 +213,12 @@ def test_a_run_that_waits_says_where_it_stands_in_the_queue(
 ) -> None:
     """It said 'queued · epoch 0.0 · 0 s of training'."""
     run = Run.create(executor.folder, slips.run_config("digits", "softmax"))
-    for place, said in (
+    for place, words in (
         (3, "waiting for a free place, number 3 in the queue"),
         (None, "waiting for a free place"),
     ):
         monkeypatch.setattr(executor, "place", lambda run, place=place: place, raising=False)
-        assert live._standing(run, Status("queued")) == said
+        assert live._standing(run, Status("queued")) == words
     assert live._standing(run, Status("starting")) == "the pictures are being prepared"
     going = Status("running", epoch=2.0, seconds=8.0, seconds_left=9.0)
     assert live._standing(run, going) == "running · epoch 2.0 · 8 s of training · 9 s left"
@@ -236,6 +237,39 @@ def test_a_live_run_of_one_set_stays_when_another_set_is_trained(
     assert app.main.get("progress")
     app.main.button_group(key="experiments.slip_set").set_value("shapes").run()
     assert app.main.get("progress") and not app.exception
+
+
+def test_a_link_keeps_the_run_on_the_stage_until_another_one_starts(
+    open_app: OpenApp, executor: FakeExecutor
+) -> None:
+    config = slips.run_config("digits", "softmax")
+    older, newer = (Run.create(executor.folder, config) for _ in range(2))
+    app = opened(open_app, "slip", experiments__slip="softmax", experiments__slip_run=older.id)
+    assert said_run(app) == older.id, "somebody else's, whose link this is"
+    app.session_state["_visit"].runs = (newer.id, older.id)
+    assert said_run(app.run()) == older.id
+    app.main.button(key="experiments.slip._start").click().run()
+    assert said_run(app) not in (older.id, newer.id) and app.session_state["_visit"].runs[0] == said_run(app)
+    other = opened(open_app, "slip", experiments__slip="scale", experiments__slip_run=older.id)
+    assert not other.main.get("progress"), "of another slip"
+
+
+def said_run(app: AppTest) -> str:
+    return said(app, "experiments.slip_run")
+
+
+def test_a_run_that_was_stopped_says_so_and_where_it_goes_on(
+    open_app: OpenApp, executor: FakeExecutor
+) -> None:
+    """It said 'stopped; resume goes on from here.' on a page where nothing resumes."""
+    run = Run.create(executor.folder, slips.run_config("digits", "softmax"))
+    stopped = Status("stopped", message="stopped; resume goes on from here")
+    write_status(run.directory / "status.json", asdict(stopped))
+    app = opened(open_app, "slip", experiments__slip="softmax", experiments__slip_run=run.id)
+    assert "Stopped: no test pictures were read." in captions(app) and "esume" not in captions(app)
+    assert "Stopped: no test pictures were read. Resume it in the lab." in captions(belongs(app, run))
+    done = live._said(run, Status("done"), "", False)
+    assert done == "It ended early: no test pictures were read."
 
 
 def test_a_finished_slip_says_what_it_cost(open_app: OpenApp, executor: FakeExecutor) -> None:

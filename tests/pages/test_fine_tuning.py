@@ -141,7 +141,9 @@ def test_a_higher_resolution_shows_the_positions_before_and_after(open_app: Open
     assert shown["grids"] == [[4, 4], [8, 8]]
     (positions,) = [part for part in shown["parts"] if part["fate"] == "resized"]
     assert (positions["before"], positions["shape"]) == ("1 × 17 × 16", "1 × 65 × 16")
-    assert "The body read 32 px and now reads 64 px, on a larger grid of patches: 32 px to 64 px." in words(app)
+    assert "The body read 32 px and now reads 64 px, on a larger grid of patches: 32 px to 64 px." in words(
+        app
+    )
 
 
 def test_a_race_starts_after_a_prediction_with_the_weights_beside_it(

@@ -42,7 +42,7 @@ norm leave that as it is; depth multiplies it, width squares it.
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="experiments"):
-    """Which knob, whether stored or live, which value is guessed to be best, and what the live form asks for."""
+    """Which knob, stored or live, which value is guessed to be best, what the live form asks for, and its run."""
 
     knob: str
     how: str
@@ -51,6 +51,7 @@ class Choice(controls.Chosen, page="experiments"):
     knob_values: str
     knob_seeds: int
     knob_epochs: float
+    knob_run: str
 
 
 def draw() -> None:
@@ -162,7 +163,7 @@ def _draw_live(knob: Knob) -> None:
                 f"{len(config.members)} models of {words} parameters,"
                 f" {stored.epochs(config.train.epochs or 0)} each."
             )
-    run = live.newest(f"{knobs.PRESET}:{knob.name}", dataset)
+    run = live.on_stage("experiments.knob", f"{knobs.PRESET}:{knob.name}", dataset)
     if run is not None:
         live.draw(run, partial(_tell, knob, dataset))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, nouns, page, starting
+from pages.shell import controls, link, nouns, page, starting, state
 from pages.stores import runs, visit, watchers
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant
@@ -28,7 +28,7 @@ Told = Callable[[Sequence[Variant]], str]
 
 
 def start_button(config: RunConfig | ValueError, key: str, label: str) -> None:
-    """Starts what is described; disabled, with the reason under it, where it cannot be."""
+    """Starts what is described and brings it onto the stage; disabled, with the reason under it, where it cannot be."""
     st.button(
         label,
         key=f"{key}._start",
@@ -36,7 +36,7 @@ def start_button(config: RunConfig | ValueError, key: str, label: str) -> None:
         icon=":material/play_arrow:",
         disabled=isinstance(config, ValueError),
         on_click=_start,
-        args=(config, starting.clicks_served()),
+        args=(config, f"{key}_run", starting.clicks_served()),
     )
     if isinstance(config, ValueError):
         st.error(f"This cannot be trained: {plain(in_words(str(config)))}.", icon=":material/block:")
@@ -44,11 +44,11 @@ def start_button(config: RunConfig | ValueError, key: str, label: str) -> None:
         st.warning(plain(notice), icon=":material/info:")
 
 
-def _start(config: RunConfig, click: int) -> None:
+def _start(config: RunConfig, key: str, click: int) -> None:
     if not starting.serve(click):
         return
     try:
-        starting.start(config)
+        link.want(key, starting.start(config).id)
     except starting.NotStarted as why:
         st.session_state[NOTICE] = f"It cannot start: {why}."
 
@@ -60,13 +60,29 @@ def _stop(run: Run) -> None:
         st.session_state[NOTICE] = f"It was not stopped ({reason(error)})."
 
 
-def newest(preset: str, dataset: str) -> Run | None:
-    """The visit's newest run of one preset on one set."""
-    for run in runs.mine(visit.current()):
+def on_stage(key: str, preset: str, dataset: str) -> Run | None:
+    """The run of one preset on one set that the link names, else the visit's newest; the link names it then.
+
+    Args:
+        key: of the section's controls, such as 'experiments.slip'; its run's is 'experiments.slip_run'.
+    """
+
+    def fits(run: Run) -> bool:
         config = run.config()
-        if (config.preset, config.train.dataset) == (preset, dataset):
-            return run
-    return None
+        return (config.preset, config.train.dataset) == (preset, dataset)
+
+    here, name = visit.current(), f"{key}_run"
+    asked = runs.find(
+        st.session_state.get(state.WANTED, {}).get(name, "")
+    )  # the page holds what its link says
+    if asked is not None and fits(asked):
+        runs.adopt(here, asked.id)
+    mine = {run.id: run for run in runs.mine(here) if fits(run)}
+    if not mine:
+        return None
+    chosen = controls.settle_choice(name, tuple(mine))
+    controls.keep(name, chosen)
+    return mine[chosen]
 
 
 def draw(run: Run, tell: Told) -> None:
@@ -108,13 +124,26 @@ def _stage(run: Run, tell: Told) -> None:
         waiting,
     )
     race_view(message, key="experiments.live_view")
-    happened = runs.message(here, run, status)
-    said = " ".join(filter(None, [tell(found), happened and f"{plain(happened)}."]))
-    page.caption(said or "The test pictures are read when the trainings end.")
+    page.caption(_said(run, status, tell(found), any(one.test for one in found)))
     _buttons(run, status.active)
     if st.session_state.get(WATCHED) and not status.active:
         st.session_state[WATCHED] = False
         st.rerun()
+
+
+def _said(run: Run, status: Status, told: str, read: bool) -> str:
+    """What the variants come to, and of a run that ended what ended it, and where it goes on; `read`: any test."""
+    if status.active:
+        return told or "The test pictures are read when the trainings end."
+    happened = runs.happened(status) or ("" if told else "it ended early")
+    parts = [told]
+    if happened:
+        parts.append(
+            plain(happened[:1].upper() + happened[1:]) + ("." if read else ": no test pictures were read.")
+        )
+    if status.state in ("stopped", "failed", "interrupted") and runs.may_change(visit.current(), run):
+        parts.append("Resume it in the lab.")
+    return " ".join(filter(None, parts))
 
 
 def _standing(run: Run, status: Status) -> str:

@@ -36,11 +36,12 @@ the scores back to variance 1. With $1/\sqrt D$, $D = h d$, their variance is $1
 
 @dataclass(frozen=True)
 class Choice(controls.Chosen, page="experiments"):
-    """Which slip, on which set, and what it is guessed to do."""
+    """Which slip, on which set, what it is guessed to do, and its run here."""
 
     slip: str
     slip_set: str
     slip_guess: str
+    slip_run: str
 
 
 def draw() -> None:
@@ -145,7 +146,7 @@ def _draw_live(name: str, dataset: str) -> None:
             f"{len(config.members)} models in turn, {length} each; {sizes[0]:,} parameters without the slip,"
             f" {sizes[-1]:,} with it."
         )
-    run = live.newest(f"{slips.PRESET}:{name}", dataset)
+    run = live.on_stage("experiments.slip", f"{slips.PRESET}:{name}", dataset)
     if run is not None:
         live.draw(run, _tell)
     nouns.link_to(
