@@ -19,6 +19,7 @@ HALF = 0.06  # how far from one half an accuracy may lie to be called that
 MOSTLY = 0.8  # share of the mistakes that one explanation must cover
 CHANGED = 0.02  # accuracies that lie closer are called equal
 CLEARLY = 0.1
+_LITTLE = f"less than {100 * CHANGED:.0f} points"
 
 
 @dataclass(frozen=True)
@@ -187,24 +188,33 @@ def _without(racers: Sequence[Racer]) -> str:
         return ""
     best = max(others, key=lambda r: _of(r).accuracy)
     gain = _of(best).accuracy - _of(none).accuracy
-    if gain < CHANGED:
-        return "So far positions add nothing: the bag of patches says as much."
-    return f"Positions add {100 * gain:.1f} points ({best.title} over {none.title})."
+    so_far = "" if all(r.ended for r in racers) else "so far "
+    if gain >= CHANGED:
+        return f"Positions add {100 * gain:.1f} points ({best.title} over {none.title})."
+    if gain <= -CHANGED:
+        said = f"{so_far}even the best with positions, {best.title}, lies {-100 * gain:.1f} points below {none.title}."
+    else:
+        said = f"{so_far}positions make a difference of {_LITTLE}: the bag of patches says nearly as much."
+    return said[:1].upper() + said[1:]
 
 
 def _shuffling(racers: Sequence[Racer]) -> str:
     """Who relies on places: who loses where patches are shuffled."""
     lost = [(r, _of(r).accuracy - _of(r).shuffled) for r in racers]
-    same = [r.title for r, loss in lost if abs(loss) < CHANGED]
-    falls = [(r, loss) for r, loss in lost if loss >= CLEARLY]
+    most, loss = max(lost, key=lambda item: item[1])
+    falls = loss >= CLEARLY
     said = []
     if falls:
-        most, _ = max(falls, key=lambda item: item[1])
-        said.append(
-            f"With shuffled patches {most.title} falls from {percent(_of(most).accuracy)}"
-            f" to {percent(_of(most).shuffled)}: it relies on where they lie"
-        )
+        ends = f"from {percent(_of(most).accuracy)} to {percent(_of(most).shuffled)}"
+        said.append(f"{most.title} falls {ends}: it relies on where they lie")
+    others = [
+        f"{r.title} {'loses' if loss > 0 else 'gains'} {abs(100 * loss):.1f} points"
+        for r, loss in lost
+        if abs(loss) >= CHANGED and not (falls and r is most)
+    ]
+    if others:
+        said.append(", ".join(others))
+    same = [r.title for r, loss in lost if abs(loss) < CHANGED]
     if same:
-        start = "nothing changes" if said else "Shuffling changes nothing"
-        said.append(f"{start} for {', '.join(same)}")
-    return "; ".join(said) + "." if said else ""
+        said.append(f"{_LITTLE} change for {', '.join(same)}")
+    return f"With shuffled patches {'; '.join(said)}."
