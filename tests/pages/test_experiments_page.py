@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Dataframe
 
 from pages.stores import runs
-from pages.train.experiments import live
+from pages.train.experiments import live, positions
 from pages.train.experiments.knob import AGAINST
 from pages.train.experiments.literature import linked
 from tests.messages import message
@@ -180,6 +180,10 @@ def test_positions_are_shown_beside_the_lecture_s_two_tables(
     said = captions(app)
     assert all(f"on {DATASETS[name].title} none has {percent(value)}" in said for name, value in none.items())
     assert "27 points apart" in said
+    assert "No table measured here does worse than none" in said
+    for race in races.values():  # one that does is said to, and on which set
+        race["runs"][0]["measured"]["accuracy"] = 1.0 if race is races["mnist"] else 0.0
+    assert "is measured on MNIST." in positions.describe(races)
 
 
 # ---------------------------------------------------------------- live

@@ -119,8 +119,8 @@ SLIPS: dict[str, Slip] = {
     "projection": Slip(
         "No output projection",
         "Recipe C",
-        "The heads' outputs are laid side by side and added to the stream as they are: no head can write where"
-        " another one reads.",
+        "The heads' outputs are laid side by side and added to the stream as they are: each head can write only"
+        " into its own D/h channels.",
         (
             "weights = (q @ k.transpose(-2, -1) / d_head ** 0.5).softmax(dim=-1)",
             "out = weights @ v",

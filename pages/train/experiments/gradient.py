@@ -31,7 +31,8 @@ MATH = r"""
 With residual connections a block is $z_{l} = z_{l-1} + f_l(z_{l-1})$, so
 $\frac{\partial L}{\partial z_{l-1}} = \frac{\partial L}{\partial z_l} (I + J_l)$: whatever the Jacobian $J_l$ of the
 branch is, the gradient also passes unchanged. Without them it is $\frac{\partial L}{\partial z_l} J_l$, a product of as
-many matrices as there are blocks: it vanishes, explodes, or both.
+many matrices as there are blocks, which can vanish or explode: what it does here, the figure says, and it need not be
+the same at the start and after a few updates.
 
 **Pre- and post-norm.** LayerNorm after the sum, $z_l = \mathrm{LN}(z_{l-1} + f_l(z_{l-1}))$, stands *on* the shortcut
 and rescales what passes; before the branch, $z_l = z_{l-1} + f_l(\mathrm{LN}(z_{l-1}))$, the shortcut stays clear
