@@ -295,7 +295,8 @@ def _drawing_title(focus: Run | Recording) -> None:
     st.subheader("Draw a digit" if digit else "Your picture", anchor=False)
     if not digit:
         page.caption(
-            "Choose, upload or photograph a picture in the sidebar: the model reads it as it is at its newest snapshot."
+            "Choose, upload or photograph a picture in the sidebar: the model reads it at its newest"
+            " snapshot, or at the marked moment."
         )
 
 
