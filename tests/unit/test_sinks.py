@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pages.inside.layers import sinks
 from vitviz.analysis import sinks as s
+from vitviz.models.presets import PRESETS
 from vitviz.plots.probes import Layer, lengths_figure
+from vitviz.probe.layers import layers_of
 
 
 def test_lengths_and_the_tokens_that_stand_out() -> None:
@@ -44,3 +47,28 @@ def test_the_figure_holds_the_lengths() -> None:
     by_name = {trace["name"]: list(trace["y"]) for trace in drawn if "name" in trace}
     assert by_name == {"median of the places": [2, 3], "longest place": [9, 8], "[CLS], mean": [4, 5]}
     assert [list(trace["y"]) for trace in drawn if "name" not in trace] == [[1, 3], [2, 4]]
+
+
+def test_sinks_of_earlier_layers_are_told_where_the_last_one_has_none() -> None:
+    """Of a longest place of 4.2 times the median in layer 3 it said that there are no sinks among the patches."""
+
+    def lengths(longest: float) -> s.Lengths:
+        places = np.ones((1, 2, 3), np.float32)
+        places[0, 0, 0] = longest
+        return s.Lengths(places, np.ones((1, 0), np.float32))
+
+    class Shown:
+        layers = layers_of(PRESETS["vit_digits"].config)[:3]
+        prefix, shown = (), "A model"
+
+    class Titled:
+        title = "a set"
+
+    told = {
+        longest: sinks.describe(Shown(), [lengths(each) for each in longest], Titled())  # type: ignore[arg-type]
+        for longest in ((1, 4.2, 1.5), (1, 1.2, 1.5))
+    }
+    first, second = told.values()
+    assert "4.2 times the median in layer 1 and 1.5 times in layer 2." in first
+    assert first.endswith("than 3 times the median; in earlier layers 1 is, most in layer 1 (1).")
+    assert "1.5 times the median in layer 2, the last one." in second and "no sinks among" in second

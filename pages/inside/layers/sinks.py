@@ -105,14 +105,25 @@ def figure(names: Sequence[Layer], layers: Sequence[Lengths], prefix: Sequence[s
 def describe(one: Side, layers: Sequence[Lengths], seen: Seen) -> str:
     """The longest token against the median, and where the extreme ones lie, if there are any."""
     last = layers[-1]
-    text = f"{_longest(one, layers, seen)} and {last.times:.1f} times in {one.layers[-1].said}."
+    also = ", the last one" if _longest_in(layers) == len(layers) - 1 else ""
+    text = f"{_longest(one, layers, seen)}{also or f' and {last.times:.1f} times in {one.layers[-1].said}'}."
     for i, name in enumerate(one.prefix):
         share = float(last.prefix[:, i].mean()) / last.median
         text += f" [{name.upper()}] is {share:.1f} times as long as the median place in the last layer."
-    count = int(last.extreme.sum())
-    if not count:
-        return f"{text} None there is longer than {analysis.TIMES:.0f} times the median: no sinks among the patches."
-    return f"{text} {_where(one, last, seen)}"
+    return f"{text} {_where(one, last, seen) if last.extreme.any() else _nowhere(one, layers)}"
+
+
+def _nowhere(one: Side, layers: Sequence[Lengths]) -> str:
+    """Of a last layer without extreme tokens, whether an earlier one has some."""
+    beyond = f"longer than {analysis.TIMES:.0f} times the median"
+    counts = [int(layer.extreme.sum()) for layer in layers]
+    if not any(counts):
+        return f"No place of any layer is {beyond}: no sinks among the patches."
+    most = int(np.argmax(counts))
+    return (
+        f"No place of the last layer is {beyond}; in earlier layers {sum(counts):,}"
+        f" {'is' if sum(counts) == 1 else 'are'}, most in {one.layers[most].said} ({counts[most]:,})."
+    )
 
 
 def describe_before(one: Side, layers: Sequence[Lengths], seen: Seen) -> str:
@@ -121,11 +132,15 @@ def describe_before(one: Side, layers: Sequence[Lengths], seen: Seen) -> str:
 
 
 def _longest(one: Side, layers: Sequence[Lengths], seen: Seen) -> str:
-    at = int(np.argmax([layer.times for layer in layers]))
+    at = _longest_in(layers)
     return (
         f"{one.shown} over {seen.title}: the longest place is {layers[at].times:.1f} times the median in"
         f" {one.layers[at].said}"
     )
+
+
+def _longest_in(layers: Sequence[Lengths]) -> int:
+    return int(np.argmax([layer.times for layer in layers]))
 
 
 def _where(one: Side, last: Lengths, seen: Seen) -> str:
