@@ -160,7 +160,7 @@ def _guessed(both: Sequence[Side], across: NDArray[np.float64]) -> bool:
         values = ", ".join(
             f"{layer.title} {signed(v)}" for layer, v in zip(layers, across[-1].tolist(), strict=True)
         )
-        return spans.of(int(across[-1].argmax()), f"Its last layer's CKA with each: {values}.")
+        return spans.of([int(across[-1].argmax())], f"Its last layer's CKA with each: {values}.")
 
     prompt = f"Which layer of {both[1].title} is most like the last layer of {both[0].title}?"
     return predict.first("alike_guess", prompt, spans.options, answer)

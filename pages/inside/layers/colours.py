@@ -23,11 +23,12 @@ from vitviz.models.loaded import LoadedModel
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import Panel
 from vitviz.probe.layers import stream
-from vitviz.words import percent, signed
+from vitviz.words import listed, percent, signed
 
 _view = register(__file__, "colours", "panels")
 VIEW = "layers.colours"
 MOST = 64  # pictures that components are fitted over
+ROUNDED = 9  # digits of a share
 VEIL = 0.62  # how strongly colours lie over the picture
 
 
@@ -49,8 +50,13 @@ class Coloured:
 
     @property
     def held(self) -> FloatArray:
-        """(layers,): the share of the variance that the three colours hold."""
-        return np.array([one.shares.sum() for one in self.components])
+        """(layers,): the share of the variance that the three colours hold, without what its sums are rounded by."""
+        return np.round([one.shares.sum() for one in self.components], ROUNDED)
+
+    @property
+    def level(self) -> bool:
+        """Whether they hold as much in every layer: of four places, which differ in three directions, everything."""
+        return bool((self.held == self.held[0]).all())
 
     def kept(self, over: str) -> list[float]:
         """From each layer to the next, how far the colours of the picture stay: mean correlation.
@@ -177,6 +183,9 @@ def describe(found: Sequence[Coloured], seen: Seen | None, answered: bool) -> st
 
 def _held(one: Coloured) -> str:
     held, layers = one.held, one.side.layers
+    if one.level:
+        why = ": so few places differ in no more than three directions" if held[0] == 1 else ""
+        return f"three colours hold {percent(held[0], 0)} of the variance in every layer{why}"
     return (
         f"three colours hold {percent(held[0], 0)} of the variance in {layers[0].said} and {percent(held[-1], 0)} in"
         f" {layers[-1].said}"
@@ -184,16 +193,19 @@ def _held(one: Coloured) -> str:
 
 
 def _guessed(own: Coloured) -> bool:
-    """Asks where three colours hold most; whether what they hold may be shown."""
+    """Asks where three colours hold most, unless all layers are level; whether what they hold may be shown."""
+    if own.level:
+        return True
     layers = own.side.layers
     spans = predict.Spans(layers)
 
     def answer() -> Measured:
-        best, least = int(own.held.argmax()), int(own.held.argmin())
+        best, least = np.flatnonzero(own.held == own.held.max()).tolist(), int(own.held.argmin())
         return spans.of(
             best,
-            f"Three colours hold {percent(own.held[best])} of the variance in {layers[best].said}, least in"
-            f" {layers[least].said} with {percent(own.held[least])}.",
+            f"Three colours hold {percent(own.held.max())} of the variance in"
+            f" {listed([layers[at].said for at in best])}, least in {layers[least].said} with"
+            f" {percent(own.held[least])}.",
         )
 
     prompt = f"In which layer of {own.side.title} do three colours hold most of what its tokens differ in?"

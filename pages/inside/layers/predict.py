@@ -51,6 +51,7 @@ class Spans:
         parts = [self.layers[i : i + self.side] for i in range(0, len(self.layers), self.side)]
         return [" to ".join(dict.fromkeys((part[0].title, part[-1].title))) for part in parts]
 
-    def of(self, layer: int, words: str) -> Measured:
-        """The option that holds a layer, as an answer."""
-        return Measured(layer // self.side, words)
+    def of(self, layers: Sequence[int], words: str) -> Measured:
+        """The option that holds a layer, as an answer; the options of other layers that are level are as right."""
+        first, *level = dict.fromkeys(layer // self.side for layer in layers)
+        return Measured(first, words, level=tuple(level))

@@ -193,7 +193,7 @@ def _guessed(one: Side, own: Probed) -> bool:
     def answer() -> Measured:
         near = analysis.first_near_best(shares, NEAR)
         return spans.of(
-            near,
+            [near],
             f"In {one.layers[near].said} {percent(float(shares[near]))} of the pictures are read right; the best layer"
             f" reads {percent(float(shares.max()))}, the first {percent(float(shares[0]))}.",
         )
