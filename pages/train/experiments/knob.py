@@ -155,7 +155,9 @@ def columns_of(shown: list[Variant], base: str) -> dict[str, list[object]]:
 def _draw_live(knob: Knob) -> None:
     dataset, config = _form(knob)
     with page.row():
-        live.start_button(config, "experiments.knob", "Train them, one after the other")
+        live.start_button(
+            config, "experiments.knob", "Train them, one after the other", Choice.key("knob_run")
+        )
         if not isinstance(config, ValueError):
             sizes = sorted({sum(tally.parameters(member.model).values()) for member in config.members})
             words = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
@@ -163,7 +165,7 @@ def _draw_live(knob: Knob) -> None:
                 f"{len(config.members)} models of {words} parameters,"
                 f" {stored.epochs(config.train.epochs or 0)} each."
             )
-    run = live.on_stage("experiments.knob", f"{knobs.PRESET}:{knob.name}", dataset)
+    run = live.on_stage(Choice.key("knob_run"), f"{knobs.PRESET}:{knob.name}", dataset)
     if run is not None:
         live.draw(run, partial(_tell, knob, dataset))
 

@@ -27,8 +27,12 @@ WATCHED = "experiments._watched"  # whether the last run of the script saw a tra
 Told = Callable[[Sequence[Variant]], str]
 
 
-def start_button(config: RunConfig | ValueError, key: str, label: str) -> None:
-    """Starts what is described and brings it onto the stage; disabled, with the reason under it, where it cannot be."""
+def start_button(config: RunConfig | ValueError, key: str, label: str, run_key: str) -> None:
+    """Starts what is described and brings it onto the stage; disabled, with the reason under it, where it cannot be.
+
+    Args:
+        run_key: of the control that holds which run is on the stage.
+    """
     st.button(
         label,
         key=f"{key}._start",
@@ -36,7 +40,7 @@ def start_button(config: RunConfig | ValueError, key: str, label: str) -> None:
         icon=":material/play_arrow:",
         disabled=isinstance(config, ValueError),
         on_click=_start,
-        args=(config, f"{key}_run", starting.clicks_served()),
+        args=(config, run_key, starting.clicks_served()),
     )
     if isinstance(config, ValueError):
         st.error(f"This cannot be trained: {plain(in_words(str(config)))}.", icon=":material/block:")
@@ -64,24 +68,23 @@ def on_stage(key: str, preset: str, dataset: str) -> Run | None:
     """The run of one preset on one set that the link names, else the visit's newest; the link names it then.
 
     Args:
-        key: of the section's controls, such as 'experiments.slip'; its run's is 'experiments.slip_run'.
+        key: of the control that holds which one it is.
     """
 
     def fits(run: Run) -> bool:
         config = run.config()
         return (config.preset, config.train.dataset) == (preset, dataset)
 
-    here, name = visit.current(), f"{key}_run"
-    asked = runs.find(
-        st.session_state.get(state.WANTED, {}).get(name, "")
-    )  # the page holds what its link says
+    here = visit.current()
+    linked = st.session_state.get(state.WANTED, {}).get(key, "")  # the page holds what its link says
+    asked = runs.find(linked)
     if asked is not None and fits(asked):
         runs.adopt(here, asked.id)
     mine = {run.id: run for run in runs.mine(here) if fits(run)}
     if not mine:
         return None
-    chosen = controls.settle_choice(name, tuple(mine))
-    controls.keep(name, chosen)
+    chosen = controls.settle_choice(key, tuple(mine))
+    controls.keep(key, chosen)
     return mine[chosen]
 
 

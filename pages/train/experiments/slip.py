@@ -137,16 +137,15 @@ def columns_of(found: Result) -> dict[str, list[object]]:
 def _draw_live(name: str, dataset: str) -> None:
     config = slips.run_config(dataset, name)
     with page.row():
-        live.start_button(
-            config, "experiments.slip", f"Train both here, {plural(len(slips.LIVE_SEEDS), 'seed')} each"
-        )
+        label = f"Train both here, {plural(len(slips.LIVE_SEEDS), 'seed')} each"
+        live.start_button(config, "experiments.slip", label, Choice.key("slip_run"))
         sizes = [sum(tally.parameters(member.model).values()) for member in config.members]
         length = stored.epochs(config.train.epochs or 0)
         page.caption(
             f"{len(config.members)} models in turn, {length} each; {sizes[0]:,} parameters without the slip,"
             f" {sizes[-1]:,} with it."
         )
-    run = live.on_stage("experiments.slip", f"{slips.PRESET}:{name}", dataset)
+    run = live.on_stage(Choice.key("slip_run"), f"{slips.PRESET}:{name}", dataset)
     if run is not None:
         live.draw(run, _tell)
     nouns.link_to(
