@@ -105,12 +105,14 @@ def _guessed(source: str, pictures: int, shown: Sequence[Variant]) -> bool:
 
 
 def judged(ways: dict[str, Variant], guess: str) -> str:
-    """Whether a guessed way was the best, by the means over the seeds."""
+    """Whether a guessed way was the best, by the means over the seeds, and whether the seeds agree."""
     said, best = ways[guess], max(one.mean for one in ways.values())
     if said.mean == best:
         return f"You said '{said.title}': right, {percent(best)}."
     first = next(one for one in ways.values() if one.mean == best)
-    return f"You said '{said.title}': {percent(said.mean)}, and '{first.title}' has {percent(best)}."
+    behind = gain(said, first)
+    agree = "" if behind is None else f": {behind.said}, {behind.sure}"
+    return f"You said '{said.title}': {percent(said.mean)}, and '{first.title}' has {percent(best)}{agree}."
 
 
 def columns_of(shown: Sequence[Variant], source: str) -> dict[str, list[object]]:
