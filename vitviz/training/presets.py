@@ -81,9 +81,6 @@ _FAST_HYBRID = ViTConfig(
     stem=(16, 32, 64),
 )
 _VIT_CIFAR10 = replace(shapes.VIT_CIFAR10, drop_path=0.05)
-# A student and its twin, on mixed pictures as in the DeiT paper: of these a teacher says what is still to be seen, the
-# labels only what was mixed. Softly taught for 12 epochs of whole pictures, the student was no better than its twin.
-_CIFAR10_PAIR = replace(_CIFAR10_MUON, epochs=24, mixup_alpha=0.4, cutmix_alpha=1.0)
 
 _OWN = (
     TrainingPreset(
@@ -257,7 +254,15 @@ _OWN = (
         "The ViT with a distillation token, taught by the CNN.",
         replace(_VIT_CIFAR10, distilled=True),
         RGB_32,
-        replace(_CIFAR10_PAIR, distill_from="checkpoints/cifar10_cnn.safetensors", distillation="hard"),
+        # As teaching_cifar10's validation pictures choose, of four lessons. Taught hard for 24 epochs on mixed pictures
+        # the student has 72.7 % of the test pictures, its twin 72.6; with the paper's τ 3 and λ 0.1, 68.5 and 68.6.
+        replace(
+            _CIFAR10_MUON,
+            distill_from="checkpoints/cifar10_cnn.safetensors",
+            distillation="soft",
+            distillation_temperature=10.0,
+            distillation_weight=0.9,
+        ),
     ),
     TrainingPreset(
         "cifar10_deit_twin",
@@ -265,7 +270,7 @@ _OWN = (
         "What the DeiT would be without its teacher: the same shape and training.",
         _VIT_CIFAR10,
         RGB_32,
-        _CIFAR10_PAIR,
+        _CIFAR10_MUON,
     ),
 )
 _LECTURE = tuple(
