@@ -20,6 +20,7 @@ from vitviz.experiments.transfer_plan import METHODS, SOURCES
 from vitviz.words import gained as gained_points
 
 SHIPPED = [name for name in GRIDS if (RESULTS / f"data_size_{name}.json").is_file()]
+TAUGHT = [name for name in GRIDS if (RESULTS / f"teaching_{name}.json").is_file()]
 NBSP = "\N{NO-BREAK SPACE}"
 DEIT = {"model": "preset:deit_digits", "image": "digits:3", "distillation.view": "worth"}
 ANSWERS = {
@@ -77,9 +78,11 @@ def test_what_a_teacher_is_worth_is_in_the_grid_s_file(open_app: OpenApp, name: 
     assert ([] if said is None else re.findall(r"[\d,]*\d", said[1])) == wins
 
 
-def test_every_lesson_s_accuracy_is_in_its_file(open_app: OpenApp) -> None:
-    found = read_result("teaching_digits")
-    app = open_app("pages/beyond/distillation/page.py", **DEIT)
+@pytest.mark.parametrize("name", TAUGHT)
+def test_every_lesson_s_accuracy_is_in_its_file(open_app: OpenApp, name: str) -> None:
+    found = read_result(f"teaching_{name}")
+    asked = {"distillation.teaching_set": name, "distillation.teaching_guess": "shown"}
+    app = open_app("pages/beyond/distillation/page.py", **DEIT, **asked)
     figures = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
     lessons = list(dict.fromkeys(row["lesson"] for row in found.rows))
     (dots,) = (trace for f in figures for trace in f["data"] if trace.get("y") == lessons)

@@ -34,13 +34,20 @@ DEIT, TUNING, EXPERIMENTS, PICTURE, HYBRIDS = (
         "beyond/hybrids",
     )
 )
+TAUGHT = [name for name in DATASETS if (RESULTS / f"teaching_{name}.json").is_file()]
 VIT = {"model": "preset:vit_digits", "image": "digits:3"}
 
 
-def test_which_way_of_teaching_is_chosen(open_app: OpenApp) -> None:
-    found = read_result("teaching_digits")
+@pytest.mark.parametrize("name", TAUGHT)
+def test_which_way_of_teaching_is_chosen(open_app: OpenApp, name: str) -> None:
+    found = read_result(f"teaching_{name}")
     for size in sorted({row["pictures"] for row in found.rows}):
-        view = {"distillation.view": "worth", "distillation.teaching_pictures": str(size)}
+        view = {
+            "distillation.view": "worth",
+            "distillation.teaching_set": name,
+            "distillation.teaching_guess": "shown",
+            "distillation.teaching_pictures": str(size),
+        }
         text = words(open_app(DEIT, **view, model="preset:deit_digits"))
         rows = [row for row in found.where(pictures=size) if "test" in row]
         names = dict.fromkeys(row["lesson"] for row in rows if row["lesson"] != "twin")

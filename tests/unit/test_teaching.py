@@ -15,7 +15,7 @@ from vitviz.analysis.teaching import (
     worth,
 )
 from vitviz.experiments.data_size import GRIDS
-from vitviz.experiments.teaching import LESSONS, experiment, recipe
+from vitviz.experiments.teaching import GIVEN, LESSONS, SIZES, experiment, recipe
 from vitviz.plots.distillation import lessons_figure, worth_figure
 
 
@@ -121,7 +121,7 @@ def test_validation_chooses_and_test_pictures_judge() -> None:
     said = describe_lessons(lessons(rows)).replace("\N{NO-BREAK SPACE}", " ")
     assert said == (
         "With 100 pictures the validation pictures choose 'soft': 83.0 % of the test pictures against the twin's"
-        " 80.0 %, +3.0 points, every seed above every seed of the twin."
+        " 80.0 %, +3.0 points, more than its spread (+2.0 to +4.0 seed by seed)."
     )
 
 
@@ -131,7 +131,9 @@ def test_a_chosen_lesson_may_lose_in_every_seed() -> None:
         for lesson, test in (("twin", 0.8), ("hard", 0.7))
         for seed in (0, 1)
     ]
-    assert describe_lessons(lessons(rows)).endswith("−10.0 points, every seed below every seed of the twin.")
+    assert describe_lessons(lessons(rows)).endswith(
+        "−10.0 points, more than its spread (−10.0 to −10.0 seed by seed)."
+    )
 
 
 def test_one_seed_is_called_one() -> None:
@@ -151,7 +153,8 @@ def test_every_lesson_is_another_recipe() -> None:
     assert (recipes[2].distillation_temperature, recipes[2].distillation_weight) == (1.0, 0.1)
     with pytest.raises(ValueError, match="lesson must be"):
         recipe("gentle", train)
-    assert len(experiment().cells) == 3 * 2 * len(LESSONS)
+    for dataset, sizes in SIZES.items():
+        assert len(experiment(dataset).cells) == 3 * len(sizes) * len(GIVEN[dataset])
 
 
 def test_the_figures_hold_the_numbers() -> None:

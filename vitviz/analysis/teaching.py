@@ -180,6 +180,8 @@ def lessons(rows: Sequence[Row]) -> list[Lesson]:
     for row in rows:
         if "test" in row:
             found.setdefault((str(row["lesson"]), int(row["pictures"])), []).append(row)
+    for own in found.values():
+        own.sort(key=lambda row: int(row["seed"]))
     return [
         Lesson(
             name,
@@ -200,17 +202,20 @@ def describe_lessons(found: Sequence[Lesson], twin: str = "twin") -> str:
         if not own or alone is None:
             continue
         best = max(own, key=lambda lesson: lesson.chosen_by)
-        sure = "within the spread of the seeds"
-        if min(best.test) > max(alone.test):
-            sure = "every seed above every seed of the twin"
-        elif max(best.test) < min(alone.test):
-            sure = "every seed below every seed of the twin"
-        if len(best.test) == len(alone.test) == 1:
-            sure = "one seed each, so another may say otherwise"
         said.append(
             f"With {pictures:,} pictures the validation pictures choose '{best.name}': {percent(best.reached)} of the"
             f" test pictures against the twin's {percent(alone.reached)},"
-            f" {gained(100 * (best.reached - alone.reached))} points,"
-            f" {sure}."
+            f" {gained(100 * (best.reached - alone.reached))} points, {_sure(best, alone)}."
         )
     return " ".join(said)
+
+
+def _sure(taught: Lesson, alone: Lesson) -> str:
+    """How sure a lesson's gain is: whether it is larger than its spread over the seeds, as of the students above."""
+    if len(taught.test) != len(alone.test):
+        return "of which not every seed has a twin"
+    duel = Duel(taught.pictures, tuple(a - b for a, b in zip(taught.test, alone.test, strict=True)))
+    if duel.verdict == "one":
+        return "one seed each, so another may say otherwise"
+    ends = f"{gained(100 * min(duel.gains))} to {gained(100 * max(duel.gains))} seed by seed"
+    return f"{'within' if duel.verdict == 'even' else 'more than'} its spread ({ends})"

@@ -31,7 +31,7 @@ EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
 }
 EXPERIMENTS[conv_nets.NAME] = conv_attention.experiment
 EXPERIMENTS[robustness.NAME] = robustness.experiment
-EXPERIMENTS[teaching.NAME] = teaching.experiment
+EXPERIMENTS |= {f"teaching_{dataset}": partial(teaching.experiment, dataset) for dataset in teaching.SIZES}
 EXPERIMENTS[faces.NAME] = face_training.experiment
 EXPERIMENTS[deep.NAME] = gradients.experiment
 EXPERIMENTS["one_knob_digits"] = partial(one_change.one_knob, "digits")

@@ -16,30 +16,32 @@ from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.one_training import trained
 from vitviz.training.pictures import training_data
 
-DATASET = "digits"
-NAME = f"teaching_{DATASET}"
-SIZES = (100, 400)
 TWIN, HARD = "twin", "hard"
 SOFT = tuple((temperature, weight) for temperature in (1.0, 3.0, 10.0) for weight in (0.1, 0.5, 0.9))
 LESSONS = (TWIN, HARD, *(f"soft τ {temperature:g} λ {weight:g}" for temperature, weight in SOFT))
+# By set the sizes and the lessons: on CIFAR-10, where one takes minutes, the paper's and the softest.
+SIZES = {"digits": (100, 400), "cifar10": (4_000, 48_000)}
+GIVEN = {"digits": LESSONS, "cifar10": (TWIN, HARD, LESSONS[-1])}
 
 
-def experiment() -> Experiment:
+def experiment(dataset: str) -> Experiment:
     """Every lesson at every size and seed; the twin is the ViT without a second token, trained as long."""
     cells: list[Cell] = [
         {"lesson": lesson, "pictures": pictures, "seed": seed}
         for seed in SEEDS
-        for pictures in SIZES
-        for lesson in LESSONS
+        for pictures in SIZES[dataset]
+        for lesson in GIVEN[dataset]
     ]
-    grid = GRIDS[DATASET]
+    grid = GRIDS[dataset]
     settings = {
-        "dataset": DATASET,
+        "dataset": dataset,
         "updates": grid.updates,
         "batch_size": grid.train.batch_size,
         "teacher": "cnn",
     }
-    return Experiment(NAME, "Does a teacher help?", cells, _Measure(), settings)
+    return Experiment(
+        f"teaching_{dataset}", f"Does a teacher help? ({dataset})", cells, _Measure(dataset), settings
+    )
 
 
 def recipe(lesson: str, train: TrainConfig) -> TrainConfig:
@@ -66,16 +68,18 @@ def recipe(lesson: str, train: TrainConfig) -> TrainConfig:
 
 @dataclass(frozen=True)
 class _Measure:
-    """Trains one lesson."""
+    """Trains one lesson of one set."""
+
+    dataset: str
 
     def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
         torch.set_num_threads(1)
-        grid, lesson = GRIDS[DATASET], cell["lesson"]
+        grid, lesson = GRIDS[self.dataset], cell["lesson"]
         train = grid.trained_on(cell["pictures"], cell["seed"])
-        data = training_data(load_dataset(DATASET), grid.preparation, train)
+        data = training_data(load_dataset(self.dataset), grid.preparation, train)
         if lesson == TWIN:
             return trained(grid.models["vit"], train, data).row
         asked = {"pictures": cell["pictures"], "augmented": True, "seed": cell["seed"]}
-        teacher = teacher_for(DATASET, asked, data, folder)
+        teacher = teacher_for(self.dataset, asked, data, folder)
         found = trained(grid.models["deit"], recipe(lesson, train), data, teacher)
         return found.row | heads(found, data)

@@ -26,8 +26,11 @@ from vitviz.plots.data_size import size_figure
 from vitviz.plots.distillation import lessons_figure, worth_figure
 from vitviz.words import gained, percent, plain, plural
 
+SOFTNESS = (
+    "'hard' learns the teacher's answers, 'soft' its probabilities: the larger the temperature τ, the more even they"
+    " are, and the larger λ, the less do the labels count. Pictures are augmented."
+)
 CHANCE = 0.1  # all sets of the grid have ten classes
-LESSONS = "teaching_digits"
 ROLES = {"cnn": "Teacher, a CNN", "vit": "Twin, no teacher", "deit": "Student"}
 GUESSES = {"wins": "the student", "loses": "its twin", "even": "no difference beyond the seeds"}
 PAPER = """
@@ -78,7 +81,7 @@ def draw() -> None:
         "All five models of this grid",
         **{"data.dataset": name, "data.augmented": controls.encode(augmented)},
     )
-    _ways()
+    _ways(name)
     st.markdown(PAPER)
     page.drawers("distillation.worth", math=MATH, code=(duels, Duel), numbers=numbers)
 
@@ -173,16 +176,18 @@ def _guessed(name: str, augmented: bool, fewest: Duel) -> bool:
     )
 
 
-def _ways() -> None:
-    """Hard and soft lessons, at one of two sizes."""
-    stored = kept_result(LESSONS)
-    if stored is None:
+def _ways(name: str) -> None:
+    """Hard and soft lessons at one of two sizes, of this set or of one where they were measured."""
+    kept = {each: known for each in (name, *GRIDS) if (known := kept_result(f"teaching_{each}")) is not None}
+    if not kept:
         return
+    here = next(iter(kept))
+    stored = kept[here]
     found = lessons(stored.rows)
     sizes = tuple(sorted({lesson.pictures for lesson in found}))
     pictures = controls.segmented(
         Choice.key("teaching_pictures"),
-        "Ways of teaching, Digits, training pictures",
+        f"Ways of teaching, {DATASETS[here].title}, training pictures",
         sizes,
         format_func=lambda size: f"{size:,}",
     )
@@ -192,7 +197,7 @@ def _ways() -> None:
     page.figure(
         lessons_figure(names, [lesson.reached for lesson in own], spans, nouns.mode()), "distillation.ways"
     )
-    page.caption(f"{describe_lessons(own)} {_how(stored)}")
+    page.caption(f"{SOFTNESS} {describe_lessons(own)} {_how(stored)}")
 
 
 def _how(stored: Result) -> str:
