@@ -182,7 +182,7 @@ def lessons_figure(
     figure.layout(
         height=34 * len(names) + 90,
         xaxis={"title": {"text": "accuracy on the test pictures, %"}},
-        yaxis={"autorange": "reversed"},
+        yaxis={"range": [len(names) - 0.5, -0.5]},  # from the first down, with room above and below
     )
     return figure.figure()
 

@@ -81,9 +81,9 @@ _FAST_HYBRID = ViTConfig(
     stem=(16, 32, 64),
 )
 _VIT_CIFAR10 = replace(shapes.VIT_CIFAR10, drop_path=0.05)
-# A student and its twin, on mixed pictures as in the DeiT paper. In so long a training the student is level with its twin
-# (72.7, 72.6 %), as taught softly for 12 epochs of whole pictures (68.5, 68.6 %; with τ 10 and λ 0.9 half a point behind
-# where that was stopped, at epoch 7). In teaching_cifar10's 2,000 updates a teacher is worth 1 to 3 points.
+# A student and its twin, on mixed pictures as in the DeiT paper. In so long a training the student is level with its
+# twin (72.7, 72.6 %), as taught softly for 12 epochs of whole pictures (68.5, 68.6 %; with τ 10 and λ 0.9 half a point
+# behind where that was stopped, at epoch 7). In teaching_cifar10's 2,000 updates a teacher is worth 1 to 3 points.
 _CIFAR10_PAIR = replace(_CIFAR10_MUON, epochs=24, mixup_alpha=0.4, cutmix_alpha=1.0)
 
 _OWN = (
