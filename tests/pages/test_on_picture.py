@@ -316,7 +316,7 @@ def test_the_lectures_claim_is_tested_of_who_knows_the_picture(answers: tuple[in
     assert parts.claim(told[:1], 3, classes) == ""
 
 
-@pytest.mark.parametrize("pieces", ["", "zzz", "001100" * 9, "__" * 3])
+@pytest.mark.parametrize("apart", ["", "zzz", "001100" * 9, "__" * 3])
 def test_a_hostile_arrangement_falls_back(open_app: OpenApp, apart: str) -> None:
     app = open_app(
         PAGE, on_picture__view="parts", on_picture__apart=apart, on_picture__apart_seen="x", **OPEN
@@ -331,10 +331,10 @@ def test_a_hostile_arrangement_falls_back(open_app: OpenApp, apart: str) -> None
 
 def test_what_a_browser_says_of_parts_is_checked() -> None:
     before = Taken(encode((cut(0, 0, 4, 4),)), False)
-    for hostile in ({"pieces": 3, "apart_seen": 1}, {"pieces": ["0"], "apart_seen": []}, {}):
+    for hostile in ({"apart": 3, "apart_seen": 1}, {"apart": ["0"], "apart_seen": []}, {}):
         assert taking.parsed(hostile, before, 32) == before
     moved = encode((Part(0, 0, 4, 4, 9, 9),))
-    assert taking.parsed({"pieces": moved, "apart_seen": True}, before, 32) == Taken(moved, True)
+    assert taking.parsed({"apart": moved, "apart_seen": True}, before, 32) == Taken(moved, True)
 
 
 def test_every_number_of_the_faces_is_in_their_file(open_app: OpenApp) -> None:
