@@ -122,7 +122,7 @@ def test_training_time_at_the_fewest_few_and_the_most_pictures(open_app: OpenApp
     for half in halves(found):
         rows = [row for row in found.rows if row["augmented"] == half and row.get("curve")]
         sizes = sorted({row["pictures"] for row in rows})
-        for size in {sizes[0], sizes[1], sizes[-1]}:
+        for size in {*sizes[:2], sizes[-1]}:
             view = {"view": "time", "dataset": name, "augmented": str(int(half)), "pictures": str(size)}
             app = open_app(
                 DATA, **{f"data.{key}": value for key, value in (view | {"time_guess": "shown"}).items()}
