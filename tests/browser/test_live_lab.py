@@ -112,6 +112,8 @@ def test_pause_scrub_resume_and_reload(visit: Visit) -> None:
     start(page)
     press(page, "Pause")
     expect(badge(page, "paused")).to_be_visible(timeout=TRAINING_MS)
+    # The badge is drawn first: what lies above the buttons may still change its height.
+    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible(timeout=SERVED_MS)
     held = step_of(page)
     press(page, "Step")
     expect(progress(page)).not_to_contain_text(f"step {held:,} ", timeout=SERVED_MS)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vitviz.training.run_directory import Run, Status
 
 NBSP = "\N{NO-BREAK SPACE}"
+LONG_S = 600.0  # from here on no seconds are counted
 SLOW_START_S = 3.0  # a worker that is not warm loads its libraries first
 LEVELS = (0.90, 0.95, 0.98)
 CHANGEABLE = {"learning_rate": "peak learning rate", "weight_decay": "weight decay"}
@@ -199,7 +200,9 @@ def _progress_words(run: Run, status: Status) -> str:
     of = f" of {status.total_steps:,}" if status.total_steps else ""
     words = f"step {status.step:,}{of} · epoch {status.epoch:.1f}"
     if status.state == "running" and status.seconds_left is not None:
-        return f"{words} · {clock(status.seconds_left)} left"
+        # In one line: where it needs two, the buttons below move as a press pauses the run, and the next press misses.
+        minutes = f"{round(status.seconds_left / 60):,}{NBSP}min"
+        return f"{words} · {clock(status.seconds_left) if status.seconds_left < LONG_S else minutes} left"
     return f"{words} · {clock(status.seconds)} of training"
 
 
