@@ -189,24 +189,21 @@ def _state(run: Run, status: Status) -> None:
 
 
 def _button(run: Run, status: Status) -> None:
+    """Stops a race that is under way, and lets one go on that ended before its time."""
     if status.active:
-        st.button(
-            "Stop",
-            key="fine_tuning._stop",
-            icon=":material/stop:",
-            on_click=_steer,
-            args=(run, "stop"),
-            width="stretch",
-        )
+        what, icon = "stop", "stop"
     elif status.state not in ("done", "diverged"):
-        st.button(
-            "Resume",
-            key="fine_tuning._resume",
-            icon=":material/play_arrow:",
-            on_click=_steer,
-            args=(run, "resume"),
-            width="stretch",
-        )
+        what, icon = "resume", "play_arrow"
+    else:
+        return
+    st.button(
+        what.capitalize(),
+        key=f"fine_tuning._{what}",
+        icon=f":material/{icon}:",
+        on_click=_steer,
+        args=(run, what),
+        width="stretch",
+    )
 
 
 def _progress(run: Run, status: Status) -> str:
