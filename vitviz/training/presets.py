@@ -232,9 +232,10 @@ _OWN = (
         "cifar10_swin",
         "CIFAR-10 Swin",
         "Windows of 4 x 4 tokens in two stages.",
-        SwinConfig(embed_dim=48, depths=(2, 4), num_heads=(3, 6), mlp_ratio=2.0, drop_path=0.05),
+        # At width 48, 35 epochs left it with 87 % of the training pictures and 85 % of the others: it wanted width.
+        SwinConfig(embed_dim=64, depths=(2, 4), num_heads=(4, 8), mlp_ratio=2.0, drop_path=0.05),
         RGB_32,
-        replace(_CIFAR10_MUON, epochs=35, learning_rate=6e-3, erase_px=8),
+        replace(_CIFAR10_MUON, epochs=33, learning_rate=6e-3, erase_px=8),
     ),
     TrainingPreset(
         "cifar10_hybrid",
@@ -250,7 +251,8 @@ _OWN = (
         "Plain 3 x 3 convolutions and max pooling: the baseline, and the teacher of the DeiT.",
         shapes.CNN_CIFAR10,
         RGB_32,
-        replace(_CIFAR10_MUON, epochs=15, learning_rate=1e-2, weight_decay=0.15, erase_px=8),
+        # 15 epochs with squares of 8 px erased: 92 % of the training pictures, 89 % of the others.
+        replace(_CIFAR10_MUON, epochs=45, learning_rate=1e-2, weight_decay=0.15, erase_px=12),
     ),
     TrainingPreset(
         "cifar10_deit",
