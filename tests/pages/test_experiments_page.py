@@ -38,6 +38,7 @@ from vitviz.words import gained, percent
 
 PAGE = "pages/train/experiments/page.py"
 GUESSED = {f"experiments__{key}_guess": "shown" for key in ("knob", "slip", "gradient", "norm", "positions")}
+GONE = "The training of this link is gone: it was removed, or this server keeps it no longer."
 
 
 def opened(open_app: OpenApp, view: str, **more: str) -> AppTest:
@@ -256,6 +257,17 @@ def test_a_link_keeps_the_run_on_the_stage_until_another_one_starts(
     assert said_run(app) not in (older.id, newer.id) and app.session_state["_visit"].runs[0] == said_run(app)
     other = opened(open_app, "slip", experiments__slip="scale", experiments__slip_run=older.id)
     assert not other.main.get("progress"), "of another slip"
+
+
+def test_a_link_whose_run_is_gone_says_so(open_app: OpenApp, executor: FakeExecutor) -> None:
+    """It showed the visit's newest without a word."""
+    mine = Run.create(executor.folder, slips.run_config("digits", "softmax"))
+    app = opened(open_app, "slip", experiments__slip="softmax", experiments__slip_run="20260101-000000-aaaaaaaa")
+    assert [warning.value for warning in app.main.warning] == [GONE] and not app.exception
+    app.session_state["_visit"].runs = (mine.id,)
+    app.run()
+    assert said_run(app) == mine.id and [warning.value for warning in app.main.warning] == [GONE]
+    assert not app.run().main.warning, "said once, of the link that one came by"
 
 
 def said_run(app: AppTest) -> str:

@@ -67,6 +67,8 @@ def _stop(run: Run) -> None:
 def on_stage(key: str, preset: str, dataset: str) -> Run | None:
     """The run of one preset on one set that the link names, else the visit's newest; the link names it then.
 
+    Says so where the one that the link names is gone.
+
     Args:
         key: of the control that holds which one it is.
     """
@@ -80,6 +82,11 @@ def on_stage(key: str, preset: str, dataset: str) -> Run | None:
     asked = runs.find(linked)
     if asked is not None and fits(asked):
         runs.adopt(here, asked.id)
+    if linked and asked is None:
+        st.warning(
+            "The training of this link is gone: it was removed, or this server keeps it no longer.",
+            icon=":material/info:",
+        )
     mine = {run.id: run for run in runs.mine(here) if fits(run)}
     if not mine:
         return None
