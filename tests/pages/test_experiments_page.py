@@ -262,7 +262,9 @@ def test_a_link_keeps_the_run_on_the_stage_until_another_one_starts(
 def test_a_link_whose_run_is_gone_says_so(open_app: OpenApp, executor: FakeExecutor) -> None:
     """It showed the visit's newest without a word."""
     mine = Run.create(executor.folder, slips.run_config("digits", "softmax"))
-    app = opened(open_app, "slip", experiments__slip="softmax", experiments__slip_run="20260101-000000-aaaaaaaa")
+    app = opened(
+        open_app, "slip", experiments__slip="softmax", experiments__slip_run="20260101-000000-aaaaaaaa"
+    )
     assert [warning.value for warning in app.main.warning] == [GONE] and not app.exception
     app.session_state["_visit"].runs = (mine.id,)
     app.run()
