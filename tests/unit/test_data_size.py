@@ -16,8 +16,10 @@ from vitviz.analysis.data_size import (
     of_one_machine,
     seeds_said,
 )
+from vitviz.data.datasets import load_dataset
 from vitviz.experiments.data_size import GRIDS, RACERS, TITLES, race
 from vitviz.plots.data_size import COLOURS, SYMBOLS
+from vitviz.training.pictures import SPLIT_SEED, validation_split
 
 NAMES = {"cnn": "CNN", "vit": "ViT"}
 
@@ -176,6 +178,12 @@ def test_every_cell_of_a_grid_makes_its_updates(name: str) -> None:
         plain = grid.trained_on(pictures, augmented=False)
         assert (plain.flip, plain.shift_px) == (False, 0)
     assert grid.trained_on(grid.sizes[0]).shift_px > 0
+
+
+def test_a_grid_knows_its_pictures() -> None:
+    grid = GRIDS["digits"]
+    kept, held_out = validation_split(load_dataset("digits"), grid.train.validation_fraction, SPLIT_SEED)
+    assert (len(kept), len(held_out)) == (grid.sizes[-1], grid.held_out)
 
 
 def test_a_race_is_trained_as_the_stored_points_were() -> None:

@@ -22,6 +22,7 @@ class Grid:
     Attributes:
         sizes: numbers of training pictures; the last is all that validation leaves.
         updates: of the weights, for every model and size.
+        held_out: validation pictures, the same for every size.
     """
 
     models: dict[str, ModelConfig]
@@ -29,6 +30,7 @@ class Grid:
     train: TrainConfig
     sizes: tuple[int, ...]
     updates: int
+    held_out: int
 
     @property
     def cells_of_a_half(self) -> int:
@@ -74,12 +76,15 @@ def _grey(image_size: int, patch_size: int) -> dict[str, ModelConfig]:
 
 
 GRIDS: dict[str, Grid] = {
-    "digits": Grid(_grey(32, 8), GREY_32, replace(_RECIPE, shift_px=3), (50, 100, 200, 400, 800, 1295), 400),
+    "digits": Grid(
+        _grey(32, 8), GREY_32, replace(_RECIPE, shift_px=3), (50, 100, 200, 400, 800, 1295), 400, 143
+    ),
     "cifar10": Grid(
         {"cnn": _CNN, "hybrid": _HYBRID, "swin": _SWIN, "vit": _VIT, "deit": replace(_VIT, distilled=True)},
         RGB_32,
         replace(_RECIPE, dataset="cifar10", validation_fraction=0.04, flip=True, shift_px=4),
         (250, 1_000, 4_000, 16_000, 48_000),
+        2_000,
         2_000,
     ),
     "mnist": Grid(
@@ -88,6 +93,7 @@ GRIDS: dict[str, Grid] = {
         replace(_RECIPE, dataset="mnist", validation_fraction=0.04, shift_px=2),
         (50, 250, 1_000, 4_000, 16_000, 57_599),
         600,
+        2_401,
     ),
 }
 

@@ -52,7 +52,11 @@ def draw() -> None:
     figure = time_figure(lines, stored.CHANCE, nouns.mode(), None if answered else BEGUN)
     page.figure(figure, "data.time_figure")
     measured = curves(here, data_size.TITLES, which.augmented)
-    told = (_ends(lines), crossings(lines)) if answered else ("So the lines begin; a guess shows the rest.",)
+    told = (
+        (_ends(lines, data_size.GRIDS[which.dataset].held_out), crossings(lines))
+        if answered
+        else ("So the lines begin; a guess shows the rest.",)
+    )
     all_measured = curves(every, data_size.TITLES, which.augmented)
     lacks = lacking(all_measured, (pictures,), data_size.TITLES), left_out(every, here, data_size.TITLES)
     page.caption(" ".join(filter(None, (*told, seeds_said(measured, "line"), *lacks))))
@@ -91,9 +95,11 @@ def judged(reached: Mapping[str, float], titles: Mapping[str, str], guess: str) 
     return f"You said {titles[guess]}: not so, {titles[best]} lies {-above:.1f} points above it."
 
 
-def _ends(lines: Lines) -> str:
+def _ends(lines: Lines, held_out: int) -> str:
+    """Where the lines end, and how much one of the pictures behind them weighs."""
     said = [
         f"{title} {percent(float(line[1, -1]))} after {line[0, -1]:.0f}\N{NO-BREAK SPACE}s"
         for title, line in lines.values()
     ]
-    return f"At the end, on the validation pictures: {', '.join(said)}."
+    weight = f"{held_out:,} validation pictures, of which one is {100 / held_out:.2g} points"
+    return f"At the end, on the {weight}: {', '.join(said)}."
