@@ -26,7 +26,7 @@ from vitviz.config import TrainConfig
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments import knobs, slips
 from vitviz.experiments.knobs import KNOBS
-from vitviz.experiments.result import read_result
+from vitviz.experiments.result import kept_result, read_result
 from vitviz.experiments.slips import MENDED, SLIPS
 from vitviz.lessons.of_experiments import knob_rows, slip_rows
 from vitviz.models.presets import PRESETS
@@ -130,6 +130,15 @@ def test_a_puzzle_tells_nothing_before_a_line_is_chosen(open_app: OpenApp) -> No
     assert slip.why in app.main.warning[0].value and slip.right.strip() in app.main.warning[0].value
     app.main.radio(key=f"experiments._line_{name}").set_value(slip.wrong[0]).run()
     assert app.main.success[0].value.startswith("Yes.")
+
+
+def test_a_puzzle_shows_the_set_that_tells_the_slip_from_the_mended_code(open_app: OpenApp) -> None:
+    """Always the digits were shown, on which a Swin without its mask loses next to nothing."""
+    found = kept_result("one_slip_shapes")
+    assert found is not None
+    app = opened(open_app, "spot", experiments__puzzle=str(list(SLIPS).index("mask") + 1))
+    dots = [racer["dots"] for racer in view(app, "experiments.spot_view")["racers"]]
+    assert dots == [[row["test"] for row in slip_rows(found, key)] for key in ("mended:swin", "mask")]
 
 
 def test_the_gradients_are_the_file_s_and_can_be_computed_here(open_app: OpenApp) -> None:

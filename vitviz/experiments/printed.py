@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from vitviz.training.presets import TRAINING_PRESETS
+from vitviz.training.run_config import RunConfig
+
+# What a run may have otherwise than its recipe: how long it lasts, where it runs and what is kept of it.
+FREE = (
+    "epochs",
+    "seconds",
+    "stop_accuracy",
+    "patience",
+    "seed",
+    "threads",
+    "clock",
+    "precision",
+    "snapshots",
+)
 
 
 @dataclass(frozen=True)
@@ -24,7 +40,18 @@ _D = (
     *(47.76, 66.95, 72.08, 76.17, 78.80, 80.94, 82.42, 83.42, 84.38, 84.96),
     *(85.64, 86.06, 86.56, 86.98, 87.44, 87.44, 87.73, 88.05, 88.27, 88.35),
 )
-PRINTED: dict[str, Printed] = {  # by the recipe's preset
+PRINTED = {  # by the recipe's preset
     "recipe_a": Printed("lecture A", "loss", (2.0053, 1.8314, 1.7352, 1.6735, 1.6252, 1.5944, 1.5660)),
     "recipe_d": Printed("lecture D", "accuracy", tuple(round(value / 100, 4) for value in _D)),
 }
+
+
+def printed_of(config: RunConfig) -> Printed | None:
+    """What a lecture printed of the recipe that a run follows; None of another one, or of one that was changed."""
+    found, recipe = PRINTED.get(config.preset or ""), TRAINING_PRESETS.get(config.preset or "")
+    if found is None or recipe is None:
+        return None
+    names = [field.name for field in fields(recipe.train) if field.name not in FREE]
+    as_written = all(getattr(config.train, name) == getattr(recipe.train, name) for name in names)
+    same = (config.model, config.preparation) == (recipe.model, recipe.preparation)
+    return found if as_written and same else None

@@ -16,7 +16,7 @@ from pages.train.lab import fields, keys
 from pages.train.lab.curves import curves
 from pages.views.said import like
 from vitviz.analysis.milestones import time_to
-from vitviz.experiments.printed import PRINTED
+from vitviz.experiments.printed import printed_of
 from vitviz.plots.curves import RunLabel, Series, payload
 from vitviz.words import percent, plain, reason
 
@@ -99,8 +99,8 @@ def _series(run: Run) -> list[Series]:
 
 
 def _printed(run: Run | None) -> list[Series]:
-    """What the lecture printed of the same recipe, as a ghost; nothing of any other run."""
-    found = None if run is None else PRINTED.get(run.config().preset or "")
+    """What the lecture printed of the same recipe, as a ghost; nothing of any other, or of one that was changed."""
+    found = None if run is None else printed_of(run.config())
     if run is None or found is None:
         return []
     status, epochs = runs.status(run), run.config().train.epochs

@@ -20,6 +20,7 @@ from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 from vitviz.training.files import append_lines, read_lines, write_status
+from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.records import Snapshot
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
@@ -131,7 +132,19 @@ def test_the_axis_of_a_run_that_stopped_at_its_aim_ends_with_it(open_app: OpenAp
     assert label["total"]["step"] == 1000
 
 
-def test_a_lecture_s_recipe_has_what_the_lecture_printed_behind_it(open_app: OpenApp, run: Run) -> None:
+def test_a_lecture_s_recipe_has_what_the_lecture_printed_behind_it(
+    open_app: OpenApp, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = run.config()
+    recipe = replace(
+        TRAINING_PRESETS["recipe_d"],
+        model=config.model,
+        preparation=config.preparation,
+        train=replace(config.train, epochs=20.0),
+    )
+    monkeypatch.setitem(
+        TRAINING_PRESETS, "recipe_d", recipe
+    )  # as though the lecture had trained this small one
     path = run.directory / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "preset": "recipe_d"}))
     header, arrays = view(open_app(PAGE, live_lab__run=run.id), "curves")

@@ -1,0 +1,38 @@
+"""What the lectures printed stands behind their recipes as they are written, and behind nothing else."""
+
+from dataclasses import replace
+
+import pytest
+
+from vitviz.experiments.printed import PRINTED, printed_of
+from vitviz.training.presets import TRAINING_PRESETS
+from vitviz.training.run_config import RunConfig
+
+
+def as_written(name: str) -> RunConfig:
+    preset = TRAINING_PRESETS[name]
+    return RunConfig(preset.model, preset.preparation, preset.train, preset.title, name)
+
+
+def test_the_lectures_printed_twenty_accuracies_and_seven_losses() -> None:
+    losses, accuracies = PRINTED["recipe_a"], PRINTED["recipe_d"]
+    assert (losses.metric, len(losses.values)) == ("loss", 7)
+    assert (losses.values[0], losses.values[-1]) == (2.0053, 1.5660)
+    assert (accuracies.metric, len(accuracies.values)) == ("accuracy", 20)
+    assert (accuracies.values[0], accuracies.values[-1]) == pytest.approx((0.4776, 0.8835))
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_recipe_that_was_changed_has_no_printed_line(name: str) -> None:
+    """Its name stayed, and with it a line of another training."""
+    config = as_written(name)
+    assert printed_of(config) is PRINTED[name]
+    shorter = replace(config, train=replace(config.train, epochs=1.0, seed=5, threads=1))
+    assert printed_of(shorter) is PRINTED[name]
+    assert printed_of(replace(config, preset=None)) is None
+    assert printed_of(replace(config, train=replace(config.train, learning_rate=0.3))) is None
+    assert printed_of(replace(config, model=replace(config.model, depth=1))) is None  # type: ignore[call-arg]
+
+
+def test_a_recipe_of_which_nothing_was_printed_has_none() -> None:
+    assert printed_of(as_written("recipe_c")) is None
