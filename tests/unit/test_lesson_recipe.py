@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from vitviz.config import ViTConfig
+from vitviz.data.datasets import load_dataset
 from vitviz.models.zoo import create_model
-from vitviz.training.lesson_recipe import fine_tune, head_swapped, parameter_groups, prepared
+from vitviz.training.lesson_recipe import (
+    EPOCHS,
+    SIDE_PX,
+    fine_tune,
+    head_swapped,
+    parameter_groups,
+    prepared,
+)
 
 BODY = ViTConfig(image_size=32, patch_size=16, embed_dim=48, depth=2, num_heads=3, num_classes=1000)
 
@@ -44,3 +56,49 @@ def test_sixty_pictures_are_learned_from_and_the_body_hardly_moves() -> None:
     assert len(losses) == 6 and losses[-1] < losses[0]
     far = {name: (tensor - before[name]).abs().max().item() for name, tensor in model.state_dict().items()}
     assert 0 < far["blocks.0.mlp.fc1.weight"] < far["head.weight"] / 20
+
+
+def test_sixty_small_pictures_of_ten_classes_are_learned_from_as_the_lesson_writes_it() -> None:
+    """Two epochs in the lesson's own numbers: batches of 32, AdamW with decay 0.01, 4 px of padding, a cosine."""
+    few = load_dataset("cifar10-few")
+    images = torch.from_numpy(few.test_images[:60].copy()).permute(0, 3, 1, 2)
+    labels = torch.from_numpy(few.labels_of("test")[:60].copy()).long()
+    model, ours = (head_swapped(create_model(BODY, 0), BODY, 10) for _ in range(2))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        fine_tune(ours, images, labels, epochs=2, side_px=32)
+        torch.manual_seed(0)
+        head = {id(parameter) for name, parameter in model.named_parameters() if "head" in name}
+        groups = [
+            {"params": [p for p in model.parameters() if (id(p) in head) == is_head], "lr": rate}
+            for is_head, rate in ((False, 1e-5), (True, 1e-3))
+        ]
+        optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
+        dice = torch.Generator().manual_seed(0)
+        model.train()
+        for epoch in range(2):
+            for group, rate in zip(optimizer.param_groups, (1e-5, 1e-3), strict=True):
+                group["lr"] = rate * (1 + math.cos(math.pi * epoch / 2)) / 2
+            order = torch.randperm(60, generator=dice)
+            for chosen in (order[:32], order[32:]):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(cut_and_flipped(images[chosen], dice)), labels[chosen])
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+    for name, tensor in model.state_dict().items():
+        torch.testing.assert_close(ours.state_dict()[name], tensor, rtol=1e-4, atol=1e-6, msg=name)
+    assert EPOCHS == 10 and SIDE_PX == 224
+
+
+def cut_and_flipped(images: Tensor, dice: torch.Generator) -> Tensor:
+    """Pictures of 32 px by hand: padded by 4 black pixels, cut, half of them flipped, ImageNet's mean and deviation."""
+    mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+    tops, lefts = torch.randint(0, 9, (2, len(images)), generator=dice)
+    turned = torch.rand(len(images), generator=dice) < 0.5
+    made = torch.zeros(len(images), 3, 40, 40)
+    made[:, :, 4:36, 4:36] = images / 255
+    cuts = [
+        one[:, top : top + 32, left : left + 32] for one, top, left in zip(made, tops, lefts, strict=True)
+    ]
+    flipped = [cut.flip(-1) if turn else cut for cut, turn in zip(cuts, turned, strict=True)]
+    return (torch.stack(flipped) - mean[:, None, None]) / std[:, None, None]
