@@ -175,6 +175,7 @@ def open_model(source: str | Path | bytes, step: int | None = None) -> LoadedMod
         trained_on=None if checkpoint.train is None else checkpoint.train.dataset,
         step=moment,
         digest=f"{checkpoint.digest}:{moment}",
+        began_with=None if checkpoint.train is None else checkpoint.train.start_from,
     )
 
 

@@ -46,6 +46,11 @@ def gained(value: float, digits: int = 1) -> str:
     return f"+{text}" if float(text.replace("\N{MINUS SIGN}", "-")) > 0 else text
 
 
+def apart(share: float, other: float, digits: int = 1) -> float:
+    """Points from another share to this one as `percent` shows both: 0.5 from 94.0 to 94.5 %, whatever was rounded."""
+    return round(round(100 * share, digits) - round(100 * other, digits), digits)
+
+
 def cut(text: str, most: int = 80) -> str:
     """Text from outside for a sentence: one printable line of at most so many characters, an ellipsis for the rest."""
     start = " ".join("".join(c if c.isprintable() else " " for c in text[: most + 1]).split())

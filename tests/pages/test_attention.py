@@ -190,14 +190,18 @@ def test_a_digits_model_says_that_it_was_never_shown_a_cat():
 
     from pages.inside.attention.predictions import provenance
 
-    model = SimpleNamespace(trained_on="digits")
-    said = [
-        provenance(SimpleNamespace(model=model, image=image, classes=("0",) * 10), random=False)
-        for image in ("sample:cat", "digits:3", "upload:x")
-    ]
-    assert "never shown a picture such as this" in said[0]
-    assert "from its test set" in said[1]
-    assert "whatever the picture shows" in said[2]
+    def said(image: str, trained_on: str, began_with: str | None = None) -> str:
+        model = SimpleNamespace(trained_on=trained_on, began_with=began_with)
+        return provenance(SimpleNamespace(model=model, image=image, classes=("0",) * 10), random=False)
+
+    assert "never shown a picture such as this" in said("sample:cat", "digits")
+    assert "from its test set" in said("digits:3", "digits") and "from its" in said(
+        "cifar10-few:8", "cifar10"
+    )
+    assert "whatever the picture shows" in said("upload:x", "digits")
+    tuned = said("sample:cat", "digits", "MNIST ViT")
+    assert "from the weights of MNIST ViT on" in tuned
+    assert "nothing else" not in tuned and "never shown" not in tuned, "who knows what those have seen"
 
 
 @pytest.fixture

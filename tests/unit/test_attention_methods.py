@@ -97,11 +97,17 @@ def test_areas_and_the_words_about_them() -> None:
     fraction = np.linspace(0, 1, 5)
     assert area(fraction, np.full(5, 0.3)) == pytest.approx(0.3)
     assert area(fraction, 1 - fraction) == pytest.approx(0.5)
-    noise = Score("Random order", 0.5, 0.52)
+    noise = [Score("One random order", 0.5, insertion) for insertion in (0.42, 0.52)]
     good, poor = Score("Rollout", 0.2, 0.8), Score("Raw attention", 0.4, 0.6)
-    assert "Rollout explains this prediction best" in describe_scores([poor, good], noise, 0.1)
-    assert "by 0.60, against 0.02" in describe_scores([poor, good], noise, 0.1)
-    assert "No method beats a random order" in describe_scores([poor], noise, 0.3)
+    assert "Rollout explains this prediction best" in describe_scores([poor, good], noise)
+    assert "by 0.60, against 0.02 of the luckiest of 2 random orders" in describe_scores([poor, good], noise)
+    lucky = [*noise, Score("One random order", 0.3, 0.55)]
+    assert "Raw attention, has a gap of 0.20, the luckiest of 3 random orders 0.25." in describe_scores(
+        [poor], lucky
+    )
+    unlucky = [*noise, Score("One random order", 0.6, 0.2)]  # far from the mean, on the other side
+    assert "Raw attention explains" in describe_scores([poor], unlucky)
+    assert Score("Rollout", 0.7461, 0.3149).gap == pytest.approx(0.31 - 0.75)  # as the table shows all three
 
 
 def test_random_orders_are_orders_and_the_same_every_time() -> None:

@@ -51,10 +51,10 @@ def schedule(relevance: FloatArray, steps: int) -> Schedule:
 
 
 def blank_patches(image: FloatArray, shown: BoolArray, grid: tuple[int, int]) -> NDArray[np.float32]:
-    """Copies of one prepared picture with patches blanked: set to 0, the mean colour of the training pictures.
+    """Copies of one prepared picture with patches blanked: set to what the model reads as 0.
 
     Args:
-        image: (C, H, W), prepared, so that 0 is the mean.
+        image: (C, H, W), prepared: 0 is the colour that its preparation subtracts.
         shown: (copies, patches), False where a patch is blanked.
 
     Returns:
@@ -92,26 +92,26 @@ class Score:
 
     @property
     def gap(self) -> float:
-        """Insertion area minus deletion area."""
-        return self.insertion - self.deletion
+        """Insertion area minus deletion area, of both as they are shown: with two digits."""
+        return round(round(self.insertion, 2) - round(self.deletion, 2), 2)
 
 
-def describe_scores(scores: list[Score], random: Score, random_spread: float) -> str:
+def describe_scores(scores: list[Score], random: list[Score]) -> str:
     """Which method explains this prediction best and by how much, in words computed from the areas.
 
     Args:
-        random_spread: the largest distance of a single random order's gap from the mean of the random orders.
+        random: of single random orders.
     """
     best, *others = sorted(scores, key=lambda score: -score.gap)
-    lead = best.gap - random.gap
-    if lead <= random_spread:
+    luckiest = max(order.gap for order in random)
+    if best.gap <= luckiest:
         return (
-            f"No method beats a random order here: the best, {best.method}, has a gap of {signed(best.gap)};"
-            f" single random orders reach {signed(random.gap + random_spread)}."
+            f"No method beats every random order here: the best, {best.method}, has a gap of {signed(best.gap)},"
+            f" the luckiest of {len(random)} random orders {signed(luckiest)}."
         )
     text = (
         f"{best.method} explains this prediction best: its insertion area exceeds its deletion area by"
-        f" {signed(best.gap)}, against {signed(random.gap)} for random orders"
+        f" {signed(best.gap)}, against {signed(luckiest)} of the luckiest of {len(random)} random orders"
     )
     if others:
         text += f"; next comes {others[0].method.lower()} with {signed(others[0].gap)}"

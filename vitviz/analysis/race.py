@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.words import percent
+from vitviz.words import apart, listed, percent
 
 # 2-D summed positions are the same for (row, column) and (column, row): a picture and the one whose patches are
 # exchanged across the diagonal look alike, and so do the answers that this swaps.
@@ -187,12 +187,13 @@ def _without(racers: Sequence[Racer]) -> str:
     if none is None or not others:
         return ""
     best = max(others, key=lambda r: _of(r).accuracy)
-    gain = _of(best).accuracy - _of(none).accuracy
+    names = listed([r.title for r in others if _of(r).accuracy == _of(best).accuracy])
+    gain = apart(_of(best).accuracy, _of(none).accuracy) / 100
     so_far = "" if all(r.ended for r in racers) else "so far "
     if gain >= CHANGED:
-        return f"Positions add {100 * gain:.1f} points ({best.title} over {none.title})."
+        return f"Positions add {100 * gain:.1f} points ({names} over {none.title})."
     if gain <= -CHANGED:
-        said = f"{so_far}even the best with positions, {best.title}, lies {-100 * gain:.1f} points below {none.title}."
+        said = f"{so_far}even the best with positions, {names}, lies {-100 * gain:.1f} points below {none.title}."
     else:
         said = f"{so_far}positions make a difference of {_LITTLE}: the bag of patches says nearly as much."
     return said[:1].upper() + said[1:]

@@ -130,6 +130,11 @@ def default_pictures(trained_on: str | None, in_chans: int) -> str:
     return _NEAREST.get(name, "digits" if in_chans == 1 else "photos")
 
 
+def tested(name: str) -> str:
+    """The set whose test pictures a set's are: CIFAR-10's of its 200 that are always here, else its own."""
+    return "cifar10" if name == few.NAME else name
+
+
 def first_number(name: str) -> int:
     """Which test picture of a set is shown at first: of CIFAR-10 one that every shipped model of it is sure of."""
     return few.clearest().get(name, 0)

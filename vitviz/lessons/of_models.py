@@ -281,8 +281,9 @@ class TruestMap:
         best, worst = min(areas, key=lambda name: areas[name]), max(areas, key=lambda name: areas[name])
         return Measured(
             list(METHODS).index(best),
-            f"Blanked in the order of {METHODS[best].title}, {at.classes[target]} keeps {percent(areas[best])} of its"
-            f" probability on average; in that of {METHODS[worst].title} {percent(areas[worst])}. Less is truer.",
+            f"On the whole picture {at.classes[target]} has {percent(float(at.probabilities[target]))}; on average"
+            f" while patches are blanked in the order of {METHODS[best].title} {percent(areas[best])}, in that of"
+            f" {METHODS[worst].title} {percent(areas[worst])}. Less is truer.",
         )
 
 

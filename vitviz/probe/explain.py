@@ -104,7 +104,7 @@ def without(
         image: (C, H, W), prepared.
         heads: (layer, head), from 0, that add nothing.
         patches: in reading order, from 0.
-        blanked: whether the patches are set to the mean colour; else no token attends to them.
+        blanked: whether the patches are set to what the model reads as 0; else no token attends to them.
 
     Returns:
         (classes,).

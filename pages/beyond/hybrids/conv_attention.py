@@ -15,7 +15,7 @@ from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_convolutions import AttentionOverConvolutions, accuracies, stored
 from vitviz.models.lecture_nets import ConvAttention
 from vitviz.plots.hybrids import seeds_figure
-from vitviz.words import percent, plain, plural
+from vitviz.words import apart, percent, plain, plural
 
 QUESTION = Question(
     "Queries, keys and values from 3 × 3 convolutions, as the lecture wrote it; the same net that does not attend; a"
@@ -101,21 +101,21 @@ def describe(found: Result) -> str:
     }
     best = max(attends, key=lambda name: mean(attends[name]))
     control = values["control"]
-    gain = 100 * (mean(attends[best]) - mean(control))
+    gain = apart(mean(attends[best]), mean(control))
     clear = min(attends[best]) > max(control) if gain > 0 else max(attends[best]) < min(control)
-    apart = "every seed apart" if clear else "within the spread of the seeds"
+    seeds = "every seed apart" if clear else "within the spread of the seeds"
     if min(len(attends[best]), len(control)) == 1:
-        apart = "of one seed"
+        seeds = "of one seed"
     cost = found.settings["multiply_adds"]
     said = (
         f"At this budget attention over convolutions is {'worth' if gain > 0 else 'no gain:'}"
         f" {abs(gain):.1f} points {'more' if gain > 0 else 'less'} than the same net without attention"
         f" ({TITLES[best]}: {percent(mean(attends[best]))}; control: {percent(mean(control))}),"
-        f" {apart}, for"
+        f" {seeds}, for"
         f" {cost[best] / cost['control']:.0f} times the multiply-adds."
     )
     if "corrected" in values:
-        slips = 100 * (mean(values["written"]) - mean(values["corrected"]))
+        slips = apart(mean(values["written"]), mean(values["corrected"]))
         written, corrected = values["written"], values["corrected"]
         overlap = max(min(written), min(corrected)) <= min(max(written), max(corrected))
         said += (

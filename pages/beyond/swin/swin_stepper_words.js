@@ -15,7 +15,9 @@ export function tellStage(stage, { rows, cols, window: M, shift }) {
       ? 'Number the regions that were one piece of picture before the roll: ' +
         'slices (0, −M), (−M, −s), (−s, end) on both axes.'
       : 'One region: nothing was wrapped.',
-    'Cut into windows again: the same places on the grid, other patches inside.',
+    shift
+      ? 'Cut into windows again: the same places on the grid, other patches inside.'
+      : 'Cut into windows again: the same places on the grid, the same patches inside.',
     shift
       ? 'Where two ids differ inside a window, −100 is added to the score: after the softmax, nothing is left. ' +
         'Point at patch 1: its window holds three other corners of the picture.'

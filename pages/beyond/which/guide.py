@@ -23,7 +23,7 @@ from vitviz.models import cited, tally
 from vitviz.models.abilities import abilities, as_cnn, as_vit
 from vitviz.models.presets import PRESETS
 from vitviz.windows import global_attention_cost, window_attention_cost
-from vitviz.words import percent, plain, plural
+from vitviz.words import apart, percent, plain, plural
 
 SHAPES = {  # the preset of each kind, and the checkpoint that was trained of it
     "CNN": ("cnn_cifar10", "checkpoint:cifar10_cnn"),
@@ -269,9 +269,9 @@ def _this_set(everything: tuple[Entry, ...]) -> Advice | None:
     if not {"CNN", "ViT"} <= best.keys():
         return None
     cnn, vit = best["CNN"], best["ViT"]
-    gap = 100 * ((cnn.accuracy or 0) - (vit.accuracy or 0))
+    gap = apart(cnn.accuracy or 0, vit.accuracy or 0)
     winner = "a CNN" if gap > 0 else "a plain ViT"
-    regained = 100 * ((best["Hybrid"].accuracy or 0) - (vit.accuracy or 0)) if "Hybrid" in best else 0.0
+    regained = apart(best["Hybrid"].accuracy or 0, vit.accuracy or 0) if "Hybrid" in best else 0.0
     regains = (
         f"; a ViT on a convolutional stem has {regained:.1f} of the {gap:.1f} points between"
         if 0 < regained < gap
@@ -281,7 +281,7 @@ def _this_set(everything: tuple[Entry, ...]) -> Advice | None:
         f"Trained on CIFAR-10 alone, {winner} does better{regains}.",
         "; ".join(
             f"{plain(e.title)} {percent(e.accuracy or 0)} ({e.training_s or 0:,.0f} s)"
-            for e in reversed(best.values())
+            for e in sorted(best.values(), key=lambda e: -(e.accuracy or 0))
         ),
         "measured here: CIFAR-10's test pictures, one seed each, each by its own recipe, seconds of training on one"
         " core, a teacher's not counted"

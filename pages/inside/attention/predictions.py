@@ -16,26 +16,29 @@ SMALL_WORLDS = ("digits", "mnist", "fashion-mnist", "shapes")  # sets that hold 
 
 def provenance(subject: Subject, random: bool) -> str:
     """What the model was trained on, and whether this picture is of that kind."""
-    from vitviz.data.datasets import DATASETS
+    from vitviz.data.datasets import DATASETS, tested
 
     trained_on = subject.model.trained_on
     if random or trained_on is None:
         return "Random weights: these probabilities mean nothing but where training starts."
-    name = plain(catalogue.data_title(trained_on))
+    began = subject.model.began_with
+    trained = f"Trained on {plain(catalogue.data_title(trained_on))}"
+    if began is not None:
+        trained = f"{trained}, from the weights of {plain(began)} on"
     kind = subject.image.partition(":")[0]
-    if kind == trained_on:
-        return f"Trained on {name}; this picture is from its test set."
+    if tested(kind) == trained_on:
+        return f"{trained}; this picture is from its test set."
     if trained_on not in DATASETS:
-        return f"Trained on {name}."
+        return f"{trained}."
+    classes = f"one of its {len(subject.classes)} classes"
+    if began is not None:
+        return f"{trained}: it answers with {classes}, whatever the picture shows."
     if trained_on in SMALL_WORLDS and kind != "upload":
         return (
-            f"Trained on {name} and on nothing else: it was never shown a picture such as this one, and answers with"
-            f" one of its {len(subject.classes)} classes all the same."
+            f"{trained} and on nothing else: it was never shown a picture such as this one, and answers with {classes}"
+            " all the same."
         )
-    return (
-        f"Trained on {name} and on nothing else: it answers with one of its {len(subject.classes)} classes,"
-        " whatever the picture shows."
-    )
+    return f"{trained} and on nothing else: it answers with {classes}, whatever the picture shows."
 
 
 def draw(subject: Subject, count: int = 5) -> None:

@@ -59,15 +59,17 @@ def draw_curves(subject: Subject, checked: Check, target: int) -> None:
         Score(titles[name], area(fraction, curve.deletion), area(fraction, curve.insertion))
         for name, curve in checked.curves.items()
     ]
-    gaps = [area(fraction, curve.insertion) - area(fraction, curve.deletion) for curve in checked.random]
+    orders = [
+        Score("One random order", area(fraction, curve.deletion), area(fraction, curve.insertion))
+        for curve in checked.random
+    ]
     noise = Score("Random order", *(area(fraction, side.mean(axis=0)) for side in noisy))
     left, right = st.columns([6, 5], gap="medium", vertical_alignment="center")
     with left:
         page.figure(figure, "attention.curves")
     with right:
         draw_areas([*scores, noise])
-    spread = max(abs(gap - noise.gap) for gap in gaps)
-    page.caption(faithfulness.describe_scores(scores, noise, spread))
+    page.caption(faithfulness.describe_scores(scores, orders))
 
 
 def draw_areas(scores: list[Score]) -> None:
@@ -94,7 +96,8 @@ def describe_twin(found: Maps, same: dict[str, float], trained: bool) -> str:
 
 
 MATHEMATICS = r"""
-Patches are blanked (set to the mean colour) from the most relevant on, and the class probability is followed:
+Patches are blanked (painted in what the model reads as 0) from the most relevant on, and the class probability is
+followed:
 
 $$
 \text{deletion} = \int_0^1 p_c(\text{picture without the first } t)\,dt, \qquad

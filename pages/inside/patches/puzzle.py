@@ -186,9 +186,7 @@ def describe(cut: Cut, moved: int, results: list[Result]) -> str:
     )
     text += "".join(f" {other.contender.title}, {_blind(cut, other)}" for other in results[1:])
     if not cut.trained:
-        text += (
-            " The weights are random, so their small positions matter little yet: compare a trained model."
-        )
+        text += " The weights are random, so these changes are of nothing learned: compare a trained model."
     return text
 
 

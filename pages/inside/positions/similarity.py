@@ -259,7 +259,7 @@ def _wishes_table(chosen: list[Table]) -> str:
         ("Absolute", "codes that no other position has", [share(w.distinct) for w in measured]),
         ("Relative", "explained by the offset alone", [share(w.relative) for w in measured]),
         ("Near means similar", "rank correlation, best 1", [number(w.near) for w in measured]),
-        ("", "most alike is one step away", [share(w.nearest) for w in measured]),
+        ("", "most alike is one step away, or diagonally next", [share(w.nearest) for w in measured]),
     ]
     head = "| Wish | measured as | " + " | ".join(plain(_short(table)) for table in chosen) + " |"
     rule = "|---|---|" + "---:|" * len(chosen)

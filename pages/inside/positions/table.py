@@ -108,8 +108,8 @@ def describe(table: encodings.Table, base: float) -> str:
     turning = float(np.mean(waves <= longest))
     return (
         f"{plain(table.title)}: wavelengths run from {waves.min():.2f} to {waves.max():,.0f} positions. On this grid"
-        f" {percent(turning, 0)} of the {dim} dimensions complete a turn; the others change slowly, and far positions"
-        " differ in them alone."
+        f" {percent(turning, 0)} of the {dim} dimensions complete a turn: they repeat, so what tells far positions from"
+        " near ones is the others, which change slowly."
     )
 
 
