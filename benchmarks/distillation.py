@@ -40,7 +40,13 @@ def twin_of(header: Header, shipped: dict[str, Header]) -> str | None:
     if not isinstance(header.config, ViTConfig) or header.train is None:
         return None
     config = replace(header.config, distilled=False)
-    train = replace(header.train, distill_from=None, distillation=TrainConfig.distillation)
+    train = replace(
+        header.train,
+        distill_from=None,
+        distillation=TrainConfig.distillation,
+        distillation_weight=TrainConfig.distillation_weight,
+        distillation_temperature=TrainConfig.distillation_temperature,
+    )
     return next(
         (name for name, other in shipped.items() if (other.config, other.train) == (config, train)), None
     )

@@ -45,11 +45,12 @@ def ship(
     config: ViTConfig | CNNConfig,
     train: TrainConfig,
     preparation: Preparation = GREY_32,
+    teacher: str = "",
 ) -> str:
     """A checkpoint of random weights at two steps; returns its digest."""
     states = {step: create_model(config, seed=step).state_dict() for step in (0, 9)}
     classes = tuple(str(digit) for digit in range(10))
-    card = {"title": name, "test_accuracy": 0.5, "dataset": "digits"}
+    card = {"title": name, "test_accuracy": 0.5, "dataset": "digits", "teacher": teacher}
     save_checkpoint(
         folder / f"{name}.safetensors", Checkpoint(config, preparation, train, classes, [], states, card)
     )
@@ -141,6 +142,19 @@ def test_the_measurement_is_shown_for_exactly_these_files(
     assert "points better" not in captions(app)
     assert "A file has changed since this was measured on 2026-01-02" in text(app)
     assert "**Teacher: teacher**" in text(open_app(PAGE, **here))
+
+
+def test_another_file_under_the_teacher_s_name_is_not_its_teacher(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    """The CNN of today was shown as the teacher of a student that another one had taught."""
+    ship_all(no_shipped_checkpoints)
+    train = TrainConfig(dataset="digits", epochs=1, distill_from="checkpoints/teacher.safetensors")
+    digest = read_header(no_shipped_checkpoints / "teacher.safetensors").digest
+    here = {"model": "checkpoint:student", "image": "digits:3"}
+    for taught_by, shown in ((f"{digest}:9", True), (f"{digest}:5", False), ("of another file:9", False)):
+        ship(no_shipped_checkpoints, "student", STUDENT, train, teacher=taught_by)
+        assert ("**Teacher: teacher**" in text(open_app(PAGE, **here))) is shown
 
 
 def test_block_and_head_change_what_is_said(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:

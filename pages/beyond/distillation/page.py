@@ -211,10 +211,14 @@ def teacher_of(choice: ModelChoice) -> ModelChoice | None:
     """The shipped model that a student was taught by, as its file says; None where it has none, or another."""
     if choice.path is None:
         return None
-    train = catalogue.header(choice.path).train
-    if train is None or train.distill_from is None:
+    header = catalogue.header(choice.path)
+    if header.train is None or header.train.distill_from is None:
         return None
-    return nouns.models().get(f"checkpoint:{Path(train.distill_from).stem}")
+    found = nouns.models().get(f"checkpoint:{Path(header.train.distill_from).stem}")
+    if found is None or found.path is None:
+        return None
+    digest = f"{catalogue.header(found.path).digest}:{found.last_step}"
+    return found if header.card.get("teacher") in (None, "", digest) else None
 
 
 def measured(choice: ModelChoice) -> dict[str, Any] | str:

@@ -22,9 +22,7 @@ from vitviz.probe.explain import without
 from vitviz.words import percent, plain
 
 HIDING = {"hidden": "hidden from attention", "blanked": "blanked in the picture"}
-HIDING_HELP = (
-    "Hidden: no token attends to them, nothing else changes. Blanked: painted in the model's 0."
-)
+HIDING_HELP = "Hidden: no token attends to them, nothing else changes. Blanked: painted in the model's 0."
 NOTHING_LEFT = "No key is left to attend to: this model has no token beside its patches."
 SHOWN = 8  # classes
 
