@@ -88,3 +88,13 @@ def fine_tune(
         if told is not None:
             told(epoch, sum(losses) / len(losses))
     return model.eval()
+
+
+@torch.no_grad()
+def accuracy(model: nn.Module, images: Tensor, labels: Tensor, side_px: int = SIDE_PX) -> float:
+    """Share of pictures (N, 3, H, W) uint8 whose label (N,) int64 has the largest logit."""
+    right = [
+        model.eval()(prepared(some, side_px=side_px)).argmax(dim=1) == wanted
+        for some, wanted in zip(torch.split(images, BATCH), torch.split(labels, BATCH), strict=True)
+    ]
+    return torch.cat(right).double().mean().item()

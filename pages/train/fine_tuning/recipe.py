@@ -18,9 +18,11 @@ The lesson takes `vit_small_patch16_224`, trained on ImageNet, to CIFAR-10:
 3. **Two learning rates**, told apart by name: every parameter with 'head' in its name at $10^{-3}$, all others at
    $10^{-5}$; AdamW, weight decay 0.01, batches of 32, a cosine over ten epochs.
 
-At 224 px on two cores ten epochs of 50,000 pictures would take days (estimated, not measured); its code is tested on
-sixty pictures, with random weights. On this page the same steps run with small bodies in a minute, and published
-weights with up to 15 million parameters (ViT-Ti/16, DeiT-Ti/16) can be chosen under *Begin with* once they are here.
+`python -m vitviz.fine_tune vit_small_patch16_224 --out checkpoints/small.safetensors` does this where the weights
+can be fetched; the file is then among the models of this app. At 224 px on two cores ten epochs of 50,000 pictures
+would take days (estimated, not measured); the code is tested on sixty pictures, with random weights. On this page
+the same steps run with small bodies in a minute, and published weights with up to 15 million parameters (ViT-Ti/16,
+DeiT-Ti/16) can be chosen under *Begin with* once they are here.
 """
 
 

@@ -1,0 +1,139 @@
+"""The lesson's fine-tuning of published weights: python -m vitviz.fine_tune vit_small_patch16_224 --out s.safetensors.
+
+The weights are fetched once, as by `python -m vitviz.fetch`. The file that is written opens in the app once it lies in
+`checkpoints/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from vitviz.checkpoints import Checkpoint, CheckpointError, save_checkpoint
+from vitviz.config import Preparation, TrainConfig, ViTConfig
+from vitviz.data.dataset import Dataset, DatasetError
+from vitviz.data.datasets import DATASETS, load_dataset
+from vitviz.models.loaded import LoadedModel
+from vitviz.models.pretrained import load_pretrained
+from vitviz.models.pretrained_list import PretrainedError
+from vitviz.training import lesson_recipe as lesson
+from vitviz.training.provenance import processor
+from vitviz.words import plural
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Swap the head, train as the lesson does, count the test pictures, write the file; 1 where that cannot be."""
+    options = _options(arguments)
+    try:
+        loaded, dataset = load_pretrained(options.name), load_dataset(options.data)
+        _check(loaded, dataset)
+        made = _made(options, loaded, dataset)
+        save_checkpoint(options.out, made, half=True)
+    except (PretrainedError, DatasetError, CheckpointError, OSError, ValueError) as error:
+        print(f"{options.name}: {error}", file=sys.stderr)
+        return 1
+    card = made.card
+    print(f"{options.out}: {card['test_accuracy']:.2%} of {card['test_images']:,} test pictures")
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m vitviz.fine_tune", description=main.__doc__)
+    parser.add_argument("name", help="of a published ViT, as `python -m vitviz.fetch` lists them")
+    parser.add_argument("--out", type=Path, required=True, help="the checkpoint to write")
+    parser.add_argument("--data", choices=sorted(DATASETS), default="cifar10")
+    parser.add_argument("--epochs", type=int, default=lesson.EPOCHS)
+    parser.add_argument("--pictures", type=int, help="learn from the first so many, and count as many")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args(arguments)
+
+
+def _check(loaded: LoadedModel, dataset: Dataset) -> None:
+    """Raises ValueError where the lesson's recipe does not fit the model or the set."""
+    if not isinstance(loaded.config, ViTConfig):
+        raise ValueError(f"the lesson fine-tunes a ViT, received a {loaded.config.kind}")
+    channels = dataset.test_images.shape[3]
+    if channels != loaded.config.in_chans:
+        raise ValueError(
+            f"the model takes {loaded.config.in_chans} channels, {dataset.name} has pictures of {channels}"
+        )
+
+
+def _made(options: argparse.Namespace, loaded: LoadedModel, dataset: Dataset) -> Checkpoint:
+    """The fine-tuned model with a card whose accuracy is that of all, or of the first, test pictures."""
+    config = replace(loaded.config, num_classes=len(dataset.classes))
+    side = loaded.vit.config.image_size
+    learned = _tensors(dataset.train_images, dataset.labels_of("train"), options.pictures)
+    tested = _tensors(dataset.test_images, dataset.labels_of("test"), options.pictures)
+    model = lesson.head_swapped(loaded.model, loaded.vit.config, len(dataset.classes), options.seed)
+    begun = time.monotonic()
+
+    def told(epoch: int, loss: float) -> None:
+        spent = time.monotonic() - begun
+        print(f"epoch {epoch} of {options.epochs}: loss {loss:.4f}, {spent:,.0f} s", flush=True)
+
+    lesson.fine_tune(model, *learned, options.epochs, side, options.seed, told)
+    card = {
+        "title": f"{loaded.title} on {DATASETS[options.data].title}",
+        "summary": "Published weights, fine-tuned as the lesson does: a new head, two learning rates, a cosine.",
+        "dataset": options.data,
+        "pictures": len(learned[0]),
+        "seconds": round(time.monotonic() - begun, 1),
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": f"{processor()}, {plural(torch.get_num_threads(), 'thread')}, fp32, torch {torch.__version__}",
+        "seed": options.seed,
+        "test_accuracy": lesson.accuracy(model, *tested, side),
+        "test_images": len(tested[0]),
+    }
+    return Checkpoint(
+        config,
+        Preparation(side, lesson.MEAN, lesson.STD, interpolation="bilinear"),
+        _recipe(options, loaded, len(learned[0]) / len(dataset.train_images)),
+        dataset.classes,
+        snapshots={options.epochs * -(-len(learned[0]) // lesson.BATCH): _state(model)},
+        card=card,
+    )
+
+
+def _tensors(images: np.ndarray, labels: np.ndarray, most: int | None) -> tuple[Tensor, Tensor]:
+    """(N, 3, H, W) uint8 and (N,) int64."""
+    return (
+        torch.from_numpy(images[:most].transpose(0, 3, 1, 2).copy()),
+        torch.from_numpy(labels[:most].astype("int64")),
+    )
+
+
+def _state(model: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach() for name, tensor in model.state_dict().items()}
+
+
+def _recipe(options: argparse.Namespace, loaded: LoadedModel, fraction: float) -> TrainConfig:
+    """What the file says of its training; the lesson holds nothing out and rests its rate before no epoch."""
+    return TrainConfig(
+        dataset=options.data,
+        train_fraction=fraction,
+        epochs=options.epochs,
+        batch_size=lesson.BATCH,
+        learning_rate=lesson.BODY_RATE,
+        head_learning_rate=lesson.HEAD_RATE,
+        weight_decay=lesson.DECAY,
+        warmup_fraction=0.0,
+        flip=True,
+        shift_px=lesson.PADDING_PX,
+        start_from=loaded.title,
+        start_digest=loaded.digest,
+        precision="fp32",
+        seed=options.seed,
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
