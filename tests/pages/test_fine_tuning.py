@@ -222,7 +222,8 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
     read = [member.status().test_accuracy for member in run.members()]
     assert tests["tuned"] + tests["scratch"] == read
     assert "Right on 359 test pictures: Fine-tuned" in words(app)
-    assert "A logistic regression on the features of the body as it came gets" in words(app)
+    assert "A logistic regression on [CLS] of the body as it came gets" in words(app)
+    assert ", on the mean of its patches " in words(app)
 
     changed = opened_again(app, app.session_state["_visit"], fine_tuning__view="changed")
     assert "moved furthest" not in words(changed) and "shares" in words(changed), "a guess comes first"

@@ -12,8 +12,9 @@ from vitviz.analysis.probes import linear_accuracy
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
 from vitviz.experiments import transfer, transfer_plan
 from vitviz.experiments.named import EXPERIMENTS
+from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
-from vitviz.probe.features import features
+from vitviz.probe.features import features, patch_means
 from vitviz.training.fine_tuning import Method
 
 SMALL = {"image_size": 16, "in_chans": 1, "num_classes": 3}
@@ -46,6 +47,17 @@ def test_features_under_the_head_are_the_logits(config: ModelConfig) -> None:
         logits = model(torch.from_numpy(inputs), record=("logits", "logits_cls"))[1]
     torch.testing.assert_close(found, logits.get("logits_cls", logits["logits"]))
     assert model.head is not None and model(torch.from_numpy(inputs)).shape == (3, 3)  # it is left as it was
+
+
+def test_the_mean_of_the_patches_is_what_a_mean_readout_reads() -> None:
+    """The prefix tokens, two of a DeiT, stay out."""
+    config = ViTConfig(patch_size=8, embed_dim=12, depth=2, distilled=True, **SMALL)  # type: ignore[arg-type]
+    model = create_model(config, 0).eval()
+    inputs = np.random.default_rng(0).normal(size=(3, 1, 16, 16)).astype(np.float32)
+    with torch.inference_mode():
+        tokens = model(torch.from_numpy(inputs), record=("norm",))[1]["norm"].numpy()
+    assert isinstance(model, VisionTransformer) and tokens.shape == (3, 2 + 4, 12)
+    np.testing.assert_allclose(patch_means(model, inputs), tokens[:, 2:].mean(axis=1), atol=1e-6)
 
 
 def test_a_linear_map_reads_what_is_there_and_no_more() -> None:

@@ -9,6 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from vitviz.models.vit import VisionTransformer
+
 BATCH = 256
 
 
@@ -28,6 +30,22 @@ def features(model: nn.Module, inputs: NDArray[np.float32]) -> NDArray[np.float3
     parts = [body(torch.from_numpy(inputs[at : at + BATCH])) for at in range(0, len(inputs), BATCH)]
     found: NDArray[np.float32] = torch.cat(parts).float().numpy()
     return found
+
+
+@torch.inference_mode()
+def patch_means(model: VisionTransformer, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean (N, D) of a ViT's patches after its last norm, whatever its head reads.
+
+    Args:
+        inputs: (N, C, S, S), prepared for it.
+    """
+    prefix = len(model.config.prefix_tokens)
+    parts = []
+    for at in range(0, len(inputs), BATCH):
+        _, found = model.eval()(torch.from_numpy(inputs[at : at + BATCH]), record=("norm",))
+        parts.append(found["norm"][:, prefix:].mean(dim=1))
+    means: NDArray[np.float32] = torch.cat(parts).float().numpy()
+    return means
 
 
 def _headless(head: nn.Module) -> nn.Module:

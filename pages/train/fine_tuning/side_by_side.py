@@ -158,16 +158,16 @@ def _draw_stage(run: Run) -> None:
     status, config = runs.status(run), run.config()
     _state(run, status)
     tuned, scratch = results.groups(run)
-    frozen = features.group(run) if status.state == "done" else None
+    frozen = features.read(run) if status.state == "done" else None
     waiting = "The first accuracies come within seconds." if status.active else "Nothing was measured."
     chance = 1 / config.model.num_classes
     data = plots.learning(
-        [tuned, scratch, *([frozen] if frozen else [])], chance, config.train.epochs or 1.0, waiting
+        [tuned, scratch, *([frozen.group] if frozen else [])], chance, config.train.epochs or 1.0, waiting
     )
     learning_view(data, key="fine_tuning.learning")
     said = analysis.describe(tuned, scratch, results.test_pictures(run))
     if said:
-        read = features.said(frozen) if frozen else features.TOO_MANY if status.state == "done" else ""
+        read = frozen.said if frozen else features.TOO_MANY if status.state == "done" else ""
         page.caption(f"{said} {read} {_guessed(run, analysis.verdict(tuned, scratch))}")
     else:
         page.caption(_under_way(config))
