@@ -206,6 +206,9 @@ def test_a_slip_is_alone_and_its_line_is_there(name: str, dataset: str) -> None:
     assert slip.right != slip.lines[slip.wrong[0]]
     config = slips.run_config(dataset, name)
     assert [member.name for member in config.members][::3] == ["mended0", "slip0"]
+    stored = BASES[dataset].train.epochs or 0
+    lasts = {(member.train or config.train).epochs for member in config.members}
+    assert lasts == {stored if slip.family == "vit" else round(0.4 * stored, 2)}
 
 
 def test_unknown_slips_and_variants_are_refused() -> None:

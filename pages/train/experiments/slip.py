@@ -134,6 +134,14 @@ def columns_of(found: Result) -> dict[str, list[object]]:
     return {head: [row[place] for row in rows] for place, head in enumerate(heads)}
 
 
+def _shorter(name: str) -> str:
+    """That a family's live run is shorter than its stored one, where it is."""
+    share = slips.LIVE_SHARE[SLIPS[name].family]
+    return (
+        "" if share == 1 else f" ({percent(share, 0)} of the stored epochs, to be done within a minute or so)"
+    )
+
+
 def _draw_live(name: str, dataset: str) -> None:
     config = slips.run_config(dataset, name)
     with page.row():
@@ -142,8 +150,8 @@ def _draw_live(name: str, dataset: str) -> None:
         sizes = [sum(tally.parameters(member.model).values()) for member in config.members]
         length = stored.epochs(config.train.epochs or 0)
         page.caption(
-            f"{len(config.members)} models in turn, {length} each; {sizes[0]:,} parameters without the slip,"
-            f" {sizes[-1]:,} with it."
+            f"{len(config.members)} models in turn, {length} each{_shorter(name)}; {sizes[0]:,} parameters without the"
+            f" slip, {sizes[-1]:,} with it."
         )
     run = live.on_stage(Choice.key("slip_run"), f"{slips.PRESET}:{name}", dataset)
     if run is not None:
