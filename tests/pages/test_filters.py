@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from tests.messages import first_view
 from vitviz.analysis import filters
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
-from vitviz.models.presets import GREY_32, RGB_32, VIT_DIGITS, VIT_SHAPES
+from vitviz.lessons.of_weights import ShareOfE
+from vitviz.models.presets import GREY_32, PRESETS, RGB_32, VIT_DIGITS, VIT_SHAPES
 from vitviz.models.zoo import create_model
 
 PAGE = "pages/inside/filters/page.py"
@@ -144,7 +146,7 @@ def test_a_model_chosen_by_hand_stays_first_and_the_clearest_is_one_click_away(
 
 
 def test_the_shipped_models_are_told_apart_as_measured(no_shipped_checkpoints: Path) -> None:
-    """cifar10_vit_p8 alone has slow waves: roughness 0.34; the digits ViT 0.58, noise about 1."""
+    """cifar10_vit_p8 alone has slow waves: roughness 0.33; the digits ViT 0.54, noise about 1."""
     from pages.inside.filters import sources
 
     for name in ("digits_vit", "cifar10_vit", "cifar10_vit_p8", "mnist_vit"):
@@ -153,6 +155,14 @@ def test_the_shipped_models_are_told_apart_as_measured(no_shipped_checkpoints: P
         )
     found = sources.clearest()
     assert found is not None and found.key == "checkpoint:cifar10_vit_p8"
+
+
+def test_random_patches_of_2_px_are_as_rough_as_noise(open_app: OpenApp) -> None:
+    said = re.findall(
+        r"as rough as noise \((\d\.\d\d)\)",
+        captions(open_app(PAGE, model="preset:swin_digits", image="digits:3")),
+    )
+    assert said and [float(rough) for rough in said] == pytest.approx([1] * len(said), abs=0.12)
 
 
 def test_no_two_controls_have_one_name(open_app: OpenApp) -> None:
@@ -221,6 +231,22 @@ def test_e_is_found_in_the_tree_and_taken_apart(open_app: OpenApp) -> None:
     assert "P²C · D = 4² · 1 · 64 = 1,024 weights" in said
     by_hand, model = re.findall(r"= \*\*([−\d.-]+)\*\*\..*?has ([−\d.-]+) in dimension 5", captions(app))[0]
     assert float(by_hand.replace("−", "-")) == pytest.approx(float(model.replace("−", "-")), abs=2e-4)
+
+
+@pytest.mark.parametrize("model", ["preset:cnn_digits", "preset:hybrid_cifar10"])
+def test_a_model_without_e_has_none_in_its_tree(open_app: OpenApp, model: str) -> None:
+    app = open_app(PAGE, model=model, filters__view="where", image="digits:3")
+    assert "stem" in text(app) and "◀ E" not in text(app)
+
+
+@pytest.mark.parametrize("model", ["vit_digits", "swin_digits"])
+def test_the_share_of_e_is_one_number_in_words_and_as_answer(open_app: OpenApp, model: str) -> None:
+    said = text(open_app(PAGE, model=f"preset:{model}", filters__view="where", image="digits:3"))
+    (share,) = re.findall(r"([\d,]+) weights, ([\d.]+) % of the model's ([\d,]+)", said.replace("\xa0", " "))
+    made = create_model(PRESETS[model].config, seed=0)
+    at: Any = SimpleNamespace(model=SimpleNamespace(config=made.config, model=made))
+    found = ShareOfE().measured(at).words.replace("\xa0", " ")
+    assert found == f"E has {share[0]} of the model's {share[2]} parameters: {share[1]} %."
 
 
 @pytest.mark.parametrize(

@@ -90,16 +90,20 @@ def to_bytes(maps: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
 
 
 def roughness(maps: FloatArray) -> FloatArray:
-    """How fine a map's pattern is, (...): squared differences of neighbouring pixels over twice the variance.
+    """How fine a map's pattern is, (...): squared differences of neighbouring pixels, as a share of white noise's.
 
-    0 for a slow ramp, about 1 for white noise, 2 for a chessboard; a constant map has 0.
+    r = (mean (dy)^2 + mean (dx)^2) / (4 mean (x - mean x)^2), divided by what white noise has of it on average: its n
+    pixels lose their own mean, so n / (n - 1), which is 4/3 in 2 x 2 and 64/63 in 8 x 8.
+
+    0 for a slow ramp, 1 for white noise, nearly 2 for a chessboard; a constant map has 0.
     """
     centred = maps - maps.mean(axis=(-2, -1), keepdims=True)
     power = (centred**2).mean(axis=(-3, -2, -1))
     down = (np.diff(maps, axis=-2) ** 2).mean(axis=(-3, -2, -1))
     right = (np.diff(maps, axis=-1) ** 2).mean(axis=(-3, -2, -1))
-    rough: FloatArray = np.divide((down + right) / 4, power, out=np.zeros_like(power), where=power > 1e-20)
-    return rough
+    rough = np.divide((down + right) / 4, power, out=np.zeros_like(power), where=power > 1e-20)
+    of_noise: FloatArray = rough * (1 - 1 / (maps.shape[-2] * maps.shape[-1]))
+    return of_noise
 
 
 SMOOTH, NOISY = 0.5, 0.85  # of `roughness`: a slow wave is below the first, white noise about 1

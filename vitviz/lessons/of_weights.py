@@ -72,11 +72,11 @@ class ShareOfE:
         return Drag(0.0, 1.0, 0.01, "%")
 
     def measured(self, at: AtHand) -> Measured:
-        """Counts parameters."""
+        """Counts parameters: E's weights alone, without the bias and, in a Swin, the LayerNorm behind them."""
         from vitviz.models.costs import count_parameters
 
-        counts = count_parameters(at.model.model)
-        own, every = counts["patch_embed"], sum(counts.values())
+        own = at.model.model.patch_embed.proj.weight.numel()
+        every = sum(count_parameters(at.model.model).values())
         return Measured(
             own / every, f"E has {own:,} of the model's {every:,} parameters: {percent(own / every)}."
         )

@@ -45,11 +45,12 @@ def draw() -> None:
     loaded = cached.loaded(shown.choice, shown.step)
     counts = {name: tuple(p.shape) for name, p in loaded.model.named_parameters()}
     left, right = st.columns([1, 1.25], gap="large")
+    able = abilities(config)
     with left:
         st.markdown("**The parameters, first level by first level**")
-        page.listing("\n".join(tree(counts, sources.parameter_name(config))), "Parameters", 520)
+        marked = sources.parameter_name(config) if able.embedding else ""
+        page.listing("\n".join(tree(counts, marked)), "Parameters", 520)
     with right:
-        able = abilities(config)
         if not able.embedding:
             st.info(able.embedding.why_not, icon=":material/grid_off:")
         else:
@@ -62,8 +63,8 @@ def draw() -> None:
     )
 
 
-def tree(shapes: dict[str, tuple[int, ...]], first_map: str) -> list[str]:
-    """The parameters as indented lines with shapes and counts; equal blocks are told once, E is marked."""
+def tree(shapes: dict[str, tuple[int, ...]], e: str) -> list[str]:
+    """The parameters as indented lines with shapes and counts; equal blocks are told once, `e` is marked."""
     total = sum(int(np.prod(shape)) for shape in shapes.values())
     lines = [f"model{total:>34,}"]
     blocks = sorted({int(name.split(".")[1]) for name in shapes if name.startswith("blocks.")})
@@ -79,7 +80,7 @@ def tree(shapes: dict[str, tuple[int, ...]], first_map: str) -> list[str]:
             if branch not in seen:
                 seen.add(branch)
                 lines.append("  " * (depth + 1) + parts[depth])
-        mark = "  ◀ E" if name == first_map else ""
+        mark = "  ◀ E" if name == e else ""
         label = "  " * len(parts) + parts[-1]
         size = " × ".join(map(str, shape)) or "1"
         lines.append(f"{label:<22}{size:>17}{mark}")
