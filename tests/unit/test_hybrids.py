@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.hybrids import crossing, field_box, reached, stem_fields_px
+from vitviz.analysis.hybrids import crossing, enlarging, field_box, reached, stem_fields_px
 from vitviz.config import FlatAttentionConfig, ViTConfig
 from vitviz.experiments import conv_attention, conv_nets
 from vitviz.lessons.of_convolutions import ASKED, accuracies, stored
@@ -41,6 +41,26 @@ def test_a_place_reads_its_square_and_no_more(cell: tuple[int, int]) -> None:
     rows, cols = torch.nonzero(x.grad.abs().sum(dim=(0, 1)), as_tuple=True)
     left, top, right, bottom = field_box(cell, (8, 8), stem_fields_px(STEM)[-1], 32)
     assert (cols.min(), rows.min(), cols.max() + 1, rows.max() + 1) == (left, top, right, bottom)
+
+
+def test_a_picture_that_is_enlarged_first_is_read_in_its_own_px() -> None:
+    """28 px in patches of 7 become 32 px: 15 of those are 13 of the picture's."""
+    config = ViTConfig(image_size=28, patch_size=7, in_chans=1, stem=(4, 4, 4, 4), readout="mean")
+    fields = stem_fields_px(config)
+    np.testing.assert_allclose(fields, [side * 28 / 32 for side in (3, 5, 9, 17)])
+    assert enlarging(config) == 32 / 28 and enlarging(STEM) == 1
+    torch.manual_seed(0)
+    stem = ConvStem(1, (4, 4, 4, 4), 8, 7).eval()
+    for layer in stem.stem:
+        if isinstance(layer, torch.nn.Conv2d):
+            torch.nn.init.uniform_(layer.weight, 0.1, 1.0)
+    x = torch.rand(1, 1, 28, 28, requires_grad=True)
+    stem.maps(x)[-1][0, :, 2, 1].sum().backward()
+    assert x.grad is not None
+    rows, cols = torch.nonzero(x.grad.abs().sum(dim=(0, 1)), as_tuple=True)
+    read = (cols.min(), rows.min(), cols.max() + 1, rows.max() + 1)
+    # The enlarging mixes two neighbours: less than one px more at each edge.
+    np.testing.assert_allclose(field_box((2, 1), (4, 4), fields[-1], 28, 32 / 28), read, atol=1)
 
 
 def test_crossings_and_reached_levels_by_hand() -> None:

@@ -13,25 +13,35 @@ from vitviz.config import ViTConfig
 FloatArray = NDArray[np.float64]
 
 
-def stem_fields_px(config: ViTConfig) -> list[int]:
-    """Side of what one place reads after each of a stem's 3 x 3 convolutions, in px of what enters the first."""
+def enlarging(config: ViTConfig) -> float:
+    """How many times its side a picture has where it enters the stem: 1 where patches have a power of 2 px."""
+    return float(2 ** (config.patch_size - 1).bit_length() / config.patch_size)
+
+
+def stem_fields_px(config: ViTConfig) -> list[float]:
+    """Side of what one place reads after each of a stem's 3 x 3 convolutions, in px of the picture.
+
+    Where the picture is enlarged first, a side is as much of it as it is of the enlarged one; that the enlarging
+    itself mixes neighbouring px, less than one at each edge, is left out.
+    """
     halvings = (config.patch_size - 1).bit_length()
     first = len(config.stem) - halvings
-    return receptive_fields_px([(3, 2 if i >= first else 1) for i in range(len(config.stem))])
+    entering = receptive_fields_px([(3, 2 if i >= first else 1) for i in range(len(config.stem))])
+    return [side / enlarging(config) for side in entering]
 
 
 def field_box(
-    cell: tuple[int, int], grid: tuple[int, int], field_px: int, side_px: int
+    cell: tuple[int, int], grid: tuple[int, int], field_px: float, side_px: int, enlarged: float = 1.0
 ) -> tuple[float, float, float, float]:
     """(left, top, right, bottom) of the field of a place (row, col) of a map, cut at the picture's edges, in px.
 
     A convolution of 3 with padding 1 and stride 2 is centred on its cell's first pixel: place c of a map that steps
-    over s px reads c s - (f - 1) / 2 to c s + (f - 1) / 2.
+    over s px reads c s - (f - 1) / 2 to c s + (f - 1) / 2 of what enters the stem, `enlarged` times the picture.
     """
     edges = []
     for at, count in ((cell[1], grid[1]), (cell[0], grid[0])):
-        centre, half = at * side_px / count, (field_px - 1) / 2
-        edges.append((max(0.0, centre - half), min(float(side_px), centre + half + 1)))
+        first = at * side_px / count - (field_px - 1 / enlarged) / 2
+        edges.append((max(0.0, first), min(float(side_px), first + field_px)))
     (left, right), (top, bottom) = edges
     return left, top, right, bottom
 

@@ -11,7 +11,7 @@ from pages.beyond.hybrids import literature
 from pages.shell import controls, guessing, nouns, page, stand_in, subject
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
-from vitviz.analysis.hybrids import field_box, stem_fields_px
+from vitviz.analysis.hybrids import enlarging, field_box, stem_fields_px
 from vitviz.analysis.journey import Embedded, Journey, Maps
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.models import tally
@@ -83,7 +83,8 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
     field = stem_fields_px(config)[at - 1]
     with left:
         seen = found.prepared.shown
-        box = field_box(cell, maps.shape[1:], field, len(seen)) if answered else patch_box(config, token)
+        read = field_box(cell, maps.shape[1:], field, len(seen), enlarging(config))
+        box = read if answered else patch_box(config, token)
         page.figure(plots.field_figure(seen, box, nouns.mode()), "hybrids.field")
     with right:
         if chosen.step == TOKENS:
@@ -103,7 +104,7 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
 
 def guessed(config: ViTConfig, key: str) -> bool:
     """Asks how much a place reads behind all convolutions; whether what it reads may be shown."""
-    patch, reads, whole = config.patch_size, stem_fields_px(config)[-1], config.image_size
+    patch, reads, whole = config.patch_size, round(stem_fields_px(config)[-1]), config.image_size
     options = {f"{px}": f"{px} × {px} px" for px in sorted({patch, reads, min(4 * patch, whole), whole})}
     options[f"{patch}"] += ", its patch"
     options[f"{whole}"] += ", the whole picture"
@@ -115,9 +116,16 @@ def guessed(config: ViTConfig, key: str) -> bool:
         options,
         lambda guess: (
             f"You said {guess} × {guess} px: {'right' if guess == f'{reads}' else 'not so'}, it has read"
-            f" {reads} × {reads} px."
+            f" {said_px(config, reads)}."
         ),
     )
+
+
+def said_px(config: ViTConfig, field: float) -> str:
+    """A field in px of the picture: '9 × 9 px'; about so many where the picture is enlarged first."""
+    side = round(field)
+    about = "" if enlarging(config) == 1 else "about "
+    return f"{about}{side} × {side} px"
 
 
 def patch_box(config: ViTConfig, token: int) -> tuple[float, float, float, float]:
@@ -146,7 +154,7 @@ def tokens_of(way: Journey) -> np.ndarray:
     return content.vectors
 
 
-def describe(config: ViTConfig, way: Journey, step: int | str, cell: tuple[int, int], field: int) -> str:
+def describe(config: ViTConfig, way: Journey, step: int | str, cell: tuple[int, int], field: float) -> str:
     """Shapes, what one place reads, and how much of the model the stem is."""
     maps, tokens = stem_maps(way), tokens_of(way)
     weights = tally.parameters(config)
@@ -154,20 +162,25 @@ def describe(config: ViTConfig, way: Journey, step: int | str, cell: tuple[int, 
     place = f"row {cell[0] + 1}, column {cell[1] + 1}"
     if step == TOKENS:
         channels, rows, cols = maps[-1].shape
+        own = f"{config.patch_size} × {config.patch_size} px"
         return (
             f"Every place of the last maps is a token: its {channels} numbers times a matrix of {channels} ×"
             f" {config.embed_dim}, {rows} × {cols} places, {plural(len(tokens), 'token')} of {tokens.shape[1]}. The"
-            f" outlined one, {place}, has read {field} × {field} px, not the {config.patch_size} × {config.patch_size}"
-            f" px of a patch. The stem holds {percent(weights[tally.EMBEDDING] / sum(weights.values()))} of the"
-            f" parameters and does {percent(adds[tally.EMBEDDING] / sum(adds.values()))} of the multiply-adds."
+            f" outlined one, {place}, has read {said_px(config, field)}, not the {own} of a patch. The stem holds"
+            f" {percent(weights[tally.EMBEDDING] / sum(weights.values()))} of the parameters and does"
+            f" {percent(adds[tally.EMBEDDING] / sum(adds.values()))} of the multiply-adds."
         )
     one = maps[int(step) - 1]
     silent = int((one.max(axis=(1, 2)) == 0).sum())
     zero = float((one == 0).mean())
+    entering = round(config.image_size * enlarging(config))
+    first = (
+        "" if entering == config.image_size else f", which is first enlarged to {entering} × {entering} px,"
+    )
     return (
         f"After convolution {step}: {one.shape[0]} maps of {one.shape[1]} × {one.shape[2]}, each on its own scale from"
-        f" 0. The outlined place, {place}, reads {field} × {field} px of the picture (the square; its neighbours'"
-        f" squares overlap). The ReLU leaves {percent(zero)} of the numbers at 0, and"
+        f" 0. The outlined place, {place}, reads {said_px(config, field)} of the picture{first} (the square; its"
+        f" neighbours' squares overlap). The ReLU leaves {percent(zero)} of the numbers at 0, and"
         f" {plural(silent, 'map is', 'maps are')} silent on this picture."
     )
 
@@ -175,7 +188,7 @@ def describe(config: ViTConfig, way: Journey, step: int | str, cell: tuple[int, 
 MATHEMATICS = r"""
 A **stem** of $3 \times 3$ convolutions, each with a BatchNorm and a ReLU, halves the picture until a place stands for
 $P \times P$ px; a $1 \times 1$ convolution makes the $D$ numbers of a token (Xiao et al. 2021; ViT paper, section 3.1).
-One place of a map reads $r$ px, with a kernel of $3$ and the steps $s$ before it:
+One place of a map reads $r$ px of what enters the stem, with a kernel of $3$ and the steps $s$ before it:
 
 $$
 r_\ell = r_{\ell-1} + 2 \prod_{i<\ell} s_i, \qquad r_0 = 1 .
