@@ -238,6 +238,8 @@ def test_the_guide_s_sentences_carry_computed_numbers(
     cnn = PRESETS["cnn_cifar10"].config
     growth = sum(tally.multiply_adds(cnn, 64).values()) / sum(tally.multiply_adds(cnn, 32).values())
     assert f"{growth:.2f} times" in found and 3.99 < growth <= 4
+    # A place is 128 numbers, 65 of them; [CLS] itself, which is counted with them elsewhere, tells no place.
+    assert f"{65 * 128:,} learned numbers tell its 65 tokens where they are" in found
     assert "**For the last points of accuracy: ViT-H/14" in found
 
 

@@ -29,6 +29,11 @@ def parameters(config: ModelConfig) -> Counts:
     return _parameters(config)
 
 
+def prefix(config: ModelConfig) -> int:
+    """Parameters of the tokens before the patches themselves, which `parameters` counts with the positions."""
+    return len(config.prefix_tokens) * config.embed_dim if isinstance(config, ViTConfig) else 0
+
+
 def published_megabytes(config: ViTConfig | SwinConfig) -> float:
     """The size of a published fp32 file in MB of 10^6 bytes, to its header; ViT, DeiT, DINO and Swin as published."""
     return _BYTES * sum(parameters(config).values()) / 1e6
@@ -76,9 +81,9 @@ def _multiply_adds(config: ModelConfig, side_px: int) -> Counts:
 
 @_parameters.register
 def _(config: ViTConfig) -> Counts:
-    width, prefix = config.embed_dim, len(config.prefix_tokens)
-    hidden = int(width * config.mlp_ratio)
-    places = config.grid[0] * config.grid[1] + (prefix if config.position_on_prefix else 0)
+    width, hidden = config.embed_dim, int(config.embed_dim * config.mlp_ratio)
+    places = config.grid[0] * config.grid[1]
+    places += len(config.prefix_tokens) if config.position_on_prefix else 0
     flat = config.in_chans * config.patch_size**2
     table = {"learned": places * width, "pixels": (flat + 1) * width}.get(config.positions, 0)
     maps = _qkv(config) + (3 * width if config.qkv_bias else 0)
@@ -88,7 +93,7 @@ def _(config: ViTConfig) -> Counts:
     heads = (2 if config.distilled else 1) if config.num_classes else 0
     return {
         EMBEDDING: _embedding(config),
-        POSITIONS: table + prefix * width,
+        POSITIONS: table + prefix(config),
         LAYERS: config.depth * (maps + 4 * width + scales),
         HEAD: (2 * width if config.final_norm else 0) + heads * (width + 1) * config.num_classes,
     }

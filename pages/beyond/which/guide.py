@@ -130,7 +130,7 @@ def _bias(config: ModelConfig) -> str:
         first = 9 * config.in_chans * as_cnn(config).widths[0]
         return f"its first {first:,} weights are the same at all {side**2:,} pixels; none tells where it is"
     weights, count = tally.parameters(config), tally.tokens(config, side)
-    said = f"{weights[tally.POSITIONS]:,} learned numbers tell its {count} tokens where they are"
+    said = f"{weights[tally.POSITIONS] - tally.prefix(config):,} learned numbers tell its {count} tokens where they are"
     if abilities(config).stem:
         return f"{len(as_vit(config).stem)} convolutions first; then {said}"
     return f"E is the same for every patch; {said}"
