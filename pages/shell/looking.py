@@ -8,7 +8,14 @@ from typing import Literal
 import numpy as np
 
 from pages.shell.subject import Subject, token_name
-from vitviz.analysis.attention import FloatArray, entropy_bits, fuse_heads, map_of_token, map_onto_token
+from vitviz.analysis.attention import (
+    FloatArray,
+    entropy_bits,
+    fuse_heads,
+    map_of_token,
+    map_onto_token,
+    scaled,
+)
 from vitviz.models.abilities import as_swin
 from vitviz.models.layout import TokenLayout
 from vitviz.models.order import layout_of_layer, stage_of
@@ -18,6 +25,7 @@ from vitviz.plots.photo import Photo
 from vitviz.words import percent
 
 Direction = Literal["row", "column"]
+STRONGEST = 5  # patches whose weights are said together
 MASKED = 1e-20  # less than any real weight; Swin's mask of -100 leaves some e^-100 = 4e-44 of one
 
 
@@ -76,7 +84,7 @@ def view_of(subject: Subject, gaze: Gaze, ground: Photo, group: str) -> tuple[by
         layer_name=str(gaze.layer),
         head=gaze.head,
         heads=subject.attn.shape[1],
-        scores=scores_of(subject.model.vit.block(gaze.layer - 1).attn.scale),
+        scores=scaled("q·k", subject.model.vit.block(gaze.layer - 1).attn.scale),
         strip_layers=tuple(layers),
         strip_names=tuple(f"layer {i}" for i in layers),
     )
@@ -102,18 +110,13 @@ def _windows_view(subject: Subject, gaze: Gaze, ground: Photo, group: str) -> tu
         layer_name=f"{gaze.layer} (stage {place.stage + 1}, block {place.block + 1})",
         head=gaze.head,
         heads=config.num_heads[place.stage],
-        scores=f"{scores_of(module.attn.scale)} + B{' + mask' * masked}",
+        scores=f"{scaled('q·k', module.attn.scale)} + B{' + mask' * masked}",
         strip_layers=tuple(layers),
         strip_names=tuple(f"layer {i}" for i in layers),
         windowed=True,
     )
     strip = windows_strip(blocks, gaze.head)
     return windows_view(scene, ground, blocks[place.block], strip), strip
-
-
-def scores_of(scale: float) -> str:
-    """What a softmax reads whose products are multiplied by `scale`, in symbols: 'q·k / √32'."""
-    return "q·k" if scale == 1 else f"q·k / √{round(scale**-2)}"
 
 
 def describe(subject: Subject, gaze: Gaze, pin: Pin) -> str:
@@ -140,12 +143,15 @@ def _of_row(lines: FloatArray, head: Head, layout: TokenLayout) -> str:
     first = layout.num_prefix_tokens
     line = of_head(lines, head)
     line = line / max(float(line.sum()), 1e-12)  # the greatest weights of several heads sum to more than 1
-    strongest = percent(float(np.sort(line[first:])[-5:].sum()), 0)
-    text = f"puts {strongest} of its attention on its five strongest patches"
+    patches = layout.num_patches
+    strongest = percent(float(np.sort(line[first:])[-STRONGEST:].sum()), 0)
+    text = f"puts {strongest} of its attention on {_strongest(patches)}"
     if first:
         names = " and ".join(f"[{name.upper()}]" for name in layout.prefix)
         text += f" and {percent(float(line[:first].sum()), 0)} on {names}"
     text += f"; an even look would give each token {percent(1 / layout.num_tokens)}."
+    if patches == 1:
+        return text
     tops = {int(row[first:].argmax()) for row in lines}
     if len(lines) == 1:
         return f"{text} This layer has one head."
@@ -154,6 +160,12 @@ def _of_row(lines: FloatArray, head: Head, layout: TokenLayout) -> str:
     return (
         f"{text} The {len(lines)} heads of this layer name {len(tops)} different patches as their strongest."
     )
+
+
+def _strongest(patches: int) -> str:
+    if patches > STRONGEST:
+        return "its five strongest patches"
+    return "its only patch" if patches == 1 else f"the {patches} patches"
 
 
 def _of_window(lines: FloatArray, gaze: Gaze, layout: TokenLayout, masked: bool) -> str:

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.shell import looking
 from tests.messages import message
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, ViTConfig
+from vitviz.models.layout import TokenLayout
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 
@@ -288,6 +290,22 @@ def test_a_fused_look_is_a_share_of_itself_and_a_column_counts_every_query(open_
     assert 0 < int(re.search(r"puts (\d+)", said)[1]) <= 100
     column = open_app(PAGE, model="preset:vit_digits", pin="0.06,0.19", attention__direction="column")
     assert any("is looked at most by [CLS]" in c.value for c in column.main.caption)
+
+
+@pytest.mark.parametrize(
+    ("side", "words", "ends"),
+    [
+        (8, "on its five strongest patches and", "name 2 different patches as their strongest."),
+        (2, "on the 4 patches and", "name 2 different patches as their strongest."),
+        (1, "on its only patch and", "give each token 50.0\N{NO-BREAK SPACE}%."),
+    ],
+)
+def test_no_more_patches_are_said_than_there_are(side, words, ends):
+    layout = TokenLayout(("cls",), (side, side), 32 // side)
+    lines = np.full((2, layout.num_tokens), 0.1, np.float32)
+    lines[0, 1] = lines[1, -1] = 0.5
+    said = looking._of_row(lines, "mean", layout)
+    assert words in said and said.endswith(ends)
 
 
 def test_one_methods_sentence_ends_where_there_is_no_other(open_app):

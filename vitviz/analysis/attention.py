@@ -112,6 +112,11 @@ def readout_row(matrix: FloatArray, prefix: tuple[str, ...], readout: str) -> Fl
     return np.asarray(row[..., first:])
 
 
+def scaled(product: str, scale: float) -> str:
+    """What a softmax reads whose products are multiplied by `scale`, in symbols: 'q·k / √32'."""
+    return product if scale == 1 else f"{product} / √{round(scale**-2)}"
+
+
 def entropy_bits(rows: FloatArray) -> FloatArray:
     """Entropy of each row of weights in bits, -sum a log2 a: 0 for one key, log2(keys) for an even look."""
     safe = np.where(rows > 0, rows, 1)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.analysis.attention import map_of_token, rows_of_windows
+from vitviz.analysis.attention import map_of_token, rows_of_windows, scaled
 from vitviz.analysis.journey import Attended, Merged, Part
 from vitviz.analysis.logit_lens import layer_norm
 from vitviz.analysis.opened import (
@@ -44,7 +44,8 @@ class TokenInBlock:
 
     rows: (heads, n), its row of A in every head. keys: (m,) tokens; query (d,), key and value (m, d) of the chosen
     head, scores and weights (m,) there. stream: token, what attention adds, between, what the MLP adds, token after;
-    norms: what each LayerNorm gives; hidden: the MLP's units. scale: of q·k; biased: whether a bias is added (Swin).
+    norms: what each LayerNorm gives; hidden: the MLP's units. scale: of q·k; biased: whether a bias is added, and
+    masked: a mask (Swin).
     """
 
     rows: FloatArray
@@ -59,7 +60,12 @@ class TokenInBlock:
     hidden: FloatArray
     scale: float
     biased: bool
+    masked: bool
     pre_norm: bool
+
+    def added(self, bias: str) -> str:
+        """What is added to a score, with the bias's letter: '', ' + B', or ' + B + mask'."""
+        return f" + {bias}{' + mask' * self.masked}" if self.biased else ""
 
 
 def open_block(model: LoadedModel, values: FloatArray, part: Part, token: int, head: int | None) -> Opened:
@@ -107,6 +113,7 @@ def _in_vit(
         hidden=record["mlp_hidden"][token],
         scale=form.scale,
         biased=False,
+        masked=False,
         pre_norm=form.pre_norm,
     ), chosen
 
@@ -117,7 +124,7 @@ def _in_swin(
     config, at = as_swin(model.config), stage_of(as_swin(model.config), content.layer)
     name = f"layers.{at.stage}.blocks.{at.block}"
     parts = (*SWIN_PARTS, "mlp_hidden")
-    found = capture(model.swin, values[None], (name, *(f"{name}.{part}" for part in parts)))
+    found = capture(model.swin, values[None], (name, *(f"{name}.{part}" for part in parts), f"{name}.mask"))
     index = found[f"{name}.window_index"]
     places = rows_of_windows(found[f"{name}.attn"][0], index)
     rows = map_of_token(places, token)
@@ -144,6 +151,7 @@ def _in_swin(
         hidden=hidden,
         scale=float(config.embed_dim * 2**at.stage // config.num_heads[at.stage]) ** -0.5,
         biased=True,
+        masked=f"{name}.mask" in found.arrays,
         pre_norm=True,
     ), chosen
 
@@ -167,10 +175,9 @@ def _attention(
     operations = []
     if found.pre_norm:
         operations.append(normed("LayerNorm", "y = LN(z)", entering, found.norms[0], shape))
-    bias = " + b" if found.biased else ""
     row = softmax_row(
         title=f"One softmax row, head {head + 1}",
-        formula=f"s = q·k × {found.scale:.3f}{bias},  a = exp(s − s_max) / Σ exp(s − s_max)",
+        formula=f"s = q·k × {found.scale:.3f}{found.added('b')},  a = exp(s − s_max) / Σ exp(s − s_max)",
         dots=found.key @ found.query,
         scores=found.scores,
         weights=found.weights,
@@ -200,7 +207,7 @@ def _look(found: TokenInBlock, head: int, tokens: int, name: Callable[[int], str
     return Operation(
         "heads",
         "Where every head looks",
-        "A = softmax(q kᵀ / √d)" + (" inside the window" if found.biased else ""),
+        f"A = softmax({scaled('q kᵀ', found.scale)}{found.added('B')}){' inside the window' * found.biased}",
         f"head {head + 1} looks most at {name(best[head])}, weight {found.rows[head].max():.2f}",
         found.rows,
         tuple(f"head {h + 1}" for h in range(heads)),
