@@ -180,6 +180,19 @@ def test_symbols_are_said_in_words_where_they_first_stand(open_app: OpenApp) -> 
     assert "as much as what it shows" not in said and "A size is no influence" in said
 
 
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("recipe_d", "a second linear map of each patch's own pixels: it knows no place."),
+        ("recipe_a", "E_pos, a table with a row for each patch, says where a patch lies."),
+        ("vit_digits", "E_pos, a table with a row for each, says where a patch lies."),
+    ],
+)
+def test_what_is_added_is_said_of_what_it_reads(open_app: OpenApp, model: str, words: str) -> None:
+    said = captions(open_app(PAGE, model=f"preset:{model}", image="digits:3", patches__view="sequence"))
+    assert words in said and ("from the place" in said) == (model != "recipe_d")
+
+
 def test_one_patch_is_one_patch(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", patches__image_px="32", patches__patch_px="32")
     assert "= 1 patch of" in captions(app) and "1 patches" not in captions(app)

@@ -239,6 +239,9 @@ def test_the_blocks_steps_add_up(name: str, changes: dict[str, object], words: s
     np.testing.assert_allclose(steps[-1].values[0], record["output"][1], atol=1e-6)
     weighted = record["attn"][2, 1] @ record["v"][2]
     np.testing.assert_allclose(values["Weighted sum of the values, head 3"][0], weighted, rtol=1e-5)
+    (mixed,) = [step for step in steps if step.title.startswith("Weighted sum")]
+    longest = np.linalg.norm(record["v"][2], axis=-1).max()
+    assert f"at most the longest |v|, {longest:.2f}; values that point apart cancel" in mixed.numbers
     np.testing.assert_allclose(
         values["All heads, one after the other"][0, 8:], weighted, rtol=1e-4, atol=1e-6
     )

@@ -13,9 +13,11 @@ from pages.shell import registry
 from pages.stores import lessons
 from vitviz.checkpoint_header import read_header
 from vitviz.experiments.result import Made, Result
-from vitviz.lessons import of_convolutions, of_experiments, of_weights
+from vitviz.lessons import of_convolutions, of_experiments, of_models, of_weights
 from vitviz.lessons.kinds import Drag
 from vitviz.lessons.of_formulas import BlocksToReach, PatchCount, PatchesReached, ReadableInCorner, WindowCost
+from vitviz.models.abilities import abilities
+from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 
 AT: Any = None
@@ -41,6 +43,18 @@ def test_components_are_held_against_what_is_exactly_even() -> None:
     held = min(TINY.embed_dim - 1, TINY.in_chans * TINY.patch_size**2)  # the mean is taken off
     assert said.startswith(f"The first {held} of {held} components hold 100")  # and not 'the first 64'
     assert said.endswith("if all held alike, they would hold 100\N{NO-BREAK SPACE}%.")
+
+
+@pytest.mark.parametrize("preset", ["hybrid_cifar10", "recipe_d", "vit_digits"])
+def test_what_cls_does_is_asked_where_there_is_one(preset: str) -> None:
+    """A hybrid reads the mean, recipe D the first patch: what block 4 adds 'to [CLS]' is no question of theirs."""
+    config = PRESETS[preset].config
+    at: Any = SimpleNamespace(model=SimpleNamespace(config=config))
+    has = abilities(config).cls_readout
+    assert bool(has) == (preset == "vit_digits")
+    for measure in (of_models.LongerBranch(), of_models.LooksAt(), of_models.LooksAt(row=2)):
+        assert measure.why_not(at) == has.why_not
+    assert not of_models.LooksAt(row=2, col=3).why_not(at)
 
 
 def test_a_race_that_lacks_a_set_or_a_code_is_not_asked_about(

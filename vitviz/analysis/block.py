@@ -138,8 +138,8 @@ def _attention_steps(
         Step(
             f"Weighted sum of the values, head {head + 1}",
             "o = Σₖ aₖ vₖ",
-            f"|o| = {np.linalg.norm(attn @ v):.2f}, between |v| of {np.linalg.norm(v, axis=-1).min():.2f} and"
-            f" {np.linalg.norm(v, axis=-1).max():.2f}",
+            f"|o| = {np.linalg.norm(attn @ v):.2f}, at most the longest |v|, {np.linalg.norm(v, axis=-1).max():.2f};"
+            " values that point apart cancel",
             (heads, tokens, width),
             _row(attn @ v),
             meaning="The messages, mixed by these shares, are what the token hears in this head.",

@@ -82,6 +82,14 @@ class LooksAt(_OfHeads):
         within("row", self.row, 0, 64)
         within("col", self.col, 0, 64)
 
+    @property
+    def _of_patch(self) -> bool:
+        return bool(self.row and self.col)
+
+    def why_not(self, at: AtHand) -> str:
+        """Where heads see no whole picture; where [CLS] is asked for, and there is none."""
+        return super().why_not(at) or ("" if self._of_patch else able_of(at).cls_readout.why_not)
+
     def kind(self, at: AtHand) -> Kind:
         """A patch."""
         return Point(at.layout.grid)
@@ -89,8 +97,8 @@ class LooksAt(_OfHeads):
     def measured(self, at: AtHand) -> Measured:
         """Reads the row of attention."""
         prefix, (rows, cols) = at.layout.num_prefix_tokens, at.layout.grid
-        query, name = 0, "[CLS]" if prefix else "the first patch"
-        if self.row and self.col:
+        query, name = 0, "[CLS]"
+        if self._of_patch:
             row, col = min(self.row, rows), min(self.col, cols)
             query, name = prefix + (row - 1) * cols + col - 1, f"the patch in row {row}, column {col}"
         cells = _rows(at, self.layer, self.head)[query, prefix:]
@@ -158,7 +166,7 @@ class NearestLayer(_OfHeads):
 
 @dataclass(frozen=True)
 class LongerBranch:
-    """Which adds the longer vector to the token that is read, in a block: attention or the MLP."""
+    """Which adds the longer vector to [CLS] in a block: attention or the MLP."""
 
     layer: int = LAST
 
@@ -166,25 +174,24 @@ class LongerBranch:
         within("layer", self.layer, 0, MOST_LAYERS)
 
     def why_not(self, at: AtHand) -> str:
-        """Where there are no such blocks."""
-        return able_of(at).blocks.why_not
+        """Where there are no such blocks, or no [CLS]."""
+        return able_of(at).blocks.why_not or able_of(at).cls_readout.why_not
 
     def kind(self, at: AtHand) -> Kind:
         """One of the two."""
         return Choose(("attention", "the MLP"))
 
     def measured(self, at: AtHand) -> Measured:
-        """Runs the block and measures what each branch adds to the first token."""
+        """Runs the block and measures what each branch adds to [CLS]."""
         from vitviz.probe.block_record import block_record, patterns_of
 
         vit = at.model.vit
         layer = _layer_of(self.layer, len(vit.blocks))
         record = block_record(vit, at.capture(patterns_of(layer)), layer)
         attention, mlp = (float(np.linalg.norm(record[part][0])) for part in ("attn_added", "mlp_added"))
-        name = f"[{at.layout.prefix[0].upper()}]" if at.layout.prefix else "the first patch"
         return Measured(
             0 if attention >= mlp else 1,
-            f"To {name}, block {layer} adds a vector of length {attention:.1f} by attention and one of {mlp:.1f} by"
+            f"To [CLS], block {layer} adds a vector of length {attention:.1f} by attention and one of {mlp:.1f} by"
             " the MLP.",
         )
 

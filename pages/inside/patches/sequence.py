@@ -8,6 +8,7 @@ from pages.inside.patches import views
 from pages.inside.patches.cut import Cut
 from pages.shell import nouns, page
 from vitviz.analysis.patches import position_rows
+from vitviz.models.abilities import as_vit
 from vitviz.models.vit import VisionTransformer
 from vitviz.plots import patches as plots
 from vitviz.words import plural
@@ -19,7 +20,8 @@ $$
 $$
 
 The order of the rows reaches the layers through $\mathbf{E}_{pos}$ alone: attention and the MLP treat the tokens as a
-set, and so does an answer that is read from [CLS] or from the mean of the patches.
+set, and so does an answer that is read from [CLS] or from the mean of the patches. A second map of the pixels in its
+place carries no order at all.
 
 Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, equation 1 and section 3.1.
 """
@@ -48,7 +50,7 @@ def draw(cut: Cut) -> None:
 
 
 def describe(cut: Cut, positions: np.ndarray) -> str:
-    """How many rows, and how large what the patches show and what their places add are.
+    """How many rows, and how large what the patches show and what is added for their places are.
 
     Args:
         cut: the picture in its model.
@@ -64,10 +66,16 @@ def describe(cut: Cut, positions: np.ndarray) -> str:
     text = f"z₀ is what the first layer reads: {plural(layout.num_tokens, 'row', 'rows')}, {before}."
     if cut.found.table is None:
         return f"{text} Nothing is added for the position."
-    text += (
-        " E_pos, a table with a row for each, says where a patch lies. Typical size of a value (root mean square):"
-        f" {content:.3f} from the picture, {place:.3f} from the place"
-    )
+    if as_vit(cut.config).positions == "pixels":
+        said = (
+            "In the place of E_pos stands a second linear map of each patch's own pixels: it knows no place."
+        )
+        first, second = "E", "that map"
+    else:
+        whose = "each" if len(cut.found.table) == layout.num_tokens else "each patch"
+        said = f"E_pos, a table with a row for {whose}, says where a patch lies."
+        first, second = "the picture", "the place"
+    text += f" {said} Typical size of a value (root mean square): {content:.3f} from {first}, {place:.3f} from {second}"
     if content:
         text += f", {place / content:.2f} times as large"
     return text + ". A size is no influence: what the layers make of either, the scrambled puzzle shows."
