@@ -230,7 +230,7 @@ function multiply(ctx, view, part, t) {
   ring(ctx, strip, view.colors.query, view.colors.paper, 1);
 }
 
-/** A patch that goes down over the filters, one row of E after the other. */
+/** A patch that goes down over the filters, one column of E after the other. */
 const sweep = ([x, y, w, h], tile, t) => {
   const low = tile[1] + tile[3] - h;
   const top = tile[1];

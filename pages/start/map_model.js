@@ -88,25 +88,8 @@ export class MapModel {
   lengths(block, pin) {
     const { data, shape } = this.array(block, 'lengths');
     const at = this.tokenAt(block, pin) * shape[1];
-    const out = this.after(block, pin);
-    const [into, attention, mlp] = data.subarray(at, at + 3);
-    const between = shape[1] > 3 ? data[at + 3] : (into + out) / 2;
+    const [into, attention, mlp, between, out] = data.subarray(at, at + shape[1]);
     return { into, attention, mlp, between, out };
-  }
-
-  /** A token's length where a block's stream goes on. */
-  after(block, pin) {
-    const next = this.flow[this.flow.indexOf(block) + 1];
-    if (next?.kind === 'block') {
-      const { data, shape } = this.array(next, 'lengths');
-      return data[this.tokenAt(next, pin) * shape[1]];
-    }
-    const norm = this.byId.get('norm');
-    const last = norm && !next ? this.array(norm, 'in_length') : null;
-    const { data, shape } = this.array(block, 'lengths');
-    const token = this.tokenAt(block, pin);
-    if (last && last.shape[0] * shape[1] === data.length) return last.data[token];
-    return Math.hypot(...data.subarray(token * shape[1], token * shape[1] + 3));
   }
 
   /** The first channels of a part's token as numbers; null where the message has none. */

@@ -99,7 +99,7 @@ function drawPixels(parent, step, array) {
   }
 }
 
-/** x, a row of E and their product, channel under channel; the product's sum and the bias make one channel. */
+/** x, a column of E and their product, channel under channel; the product's sum and the bias make one channel. */
 function drawProduct(parent, step, array) {
   const row = el(parent, 'div', { class: 'mp-planes' });
   const [, channels, rows, cols] = array.shape;

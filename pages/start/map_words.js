@@ -43,18 +43,18 @@ const STATION = {
   embed: (model, part, pin) => {
     const token = model.tokenAt({ ...part, prefix: [] }, pin);
     const length = model.array(part, 'length').data[token];
-    return `Multiplied by E, a matrix that was learned, it becomes a token: a vector of ${part.shape_out[1]} numbers, ${stripes(model, part)}. Its length is ${long(length)}.`;
+    return `Multiplied by E, a matrix of weights, it becomes a token: a vector of ${part.shape_out[1]} numbers, ${stripes(model, part)}. Its length is ${long(length)}.`;
   },
   prefix: (model, part) => part.words,
   positions: (model, part, pin) => {
     const rows = model.array(part, 'length').data;
     const token = model.tokenAt({ grid: model.header.grid, prefix: part.on_prefix ? model.header.prefix : [] }, pin);
-    return `The vector of its place, ${long(rows[token] ?? rows[0])} long, is added to the token: only this says where the patch lay.`;
+    return token < 0 ? part.words : `${part.what}, ${long(rows[token])} long, is added to the token: ${part.why}.`;
   },
   block: (model, part, pin) => {
     const name = model.shortName(pin, part);
     const { attention, mlp, out } = model.lengths(part, pin);
-    return `${part.title}: ${name} asks; ${keyWords(model, part, pin)} answer most. Attention adds what they tell, the mean of their values, weighted by that look, a vector ${long(attention)} long; the MLP, from the token alone, one ${long(mlp)} long. Each points its own way: with them the token is ${long(out)} long.`;
+    return `${part.title}: ${name} asks; ${keyWords(model, part, pin)} answer most. Attention adds what they tell, the mean of their values, weighted by that look, a vector ${long(attention)} long; the MLP, from the token alone, one ${long(mlp)} long. Each points its own way: with them${part.pre_norm ? '' : ', and after LayerNorm,'} the token is ${long(out)} long.`;
   },
   norm: (model, part, pin) => {
     const found = gathered(model, pin);
@@ -70,8 +70,9 @@ const sentence = (text) => text[0].toUpperCase() + text.slice(1);
 /** What happens to the followed token at a part. */
 export function stationWords(model, part, pin) {
   const own = STATION[part.kind];
-  if (part.kind === 'block' && model.tokenAt(part, pin) < 0) return part.words;
-  return own ? own(model, part, pin) : part.words;
+  // [CLS] comes in behind the patches: a part before it has no such token.
+  if (!own || (part.grid && model.tokenAt(part, pin) < 0)) return part.words;
+  return own(model, part, pin);
 }
 
 /** A token under the pointer, in a part. */

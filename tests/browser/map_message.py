@@ -15,6 +15,7 @@ from vitviz.plots.blob import pack
 
 CLASSES = ["cat", "dog", "ship"]
 GRID, PREFIX, CHANNELS, LAYERS = [4, 4], ["cls"], 8, 3
+PLACED = {"what": "The vector of its place", "why": "it tells attention where each lies"}
 TOKENS = len(PREFIX) + GRID[0] * GRID[1]
 FILES = ("map", "map", "map_panel")  # as pages/start/map.py registers them
 BESIDE = str(ROOT / "pages" / "start" / "page.py")
@@ -58,6 +59,7 @@ def parts() -> list[dict[str, Any]]:
             layer=n,
             row_of="cls",
             window=None,
+            pre_norm=True,
             stream_scale=1.0,
         )
         for n in range(1, LAYERS + 1)
@@ -67,7 +69,7 @@ def parts() -> list[dict[str, Any]]:
         part("patches", "patches", "Patches", [16, 48], prefix=[]),
         part("embed", "embed", "Embedding E", [16, CHANNELS], prefix=[], scale=1.0),
         part("prefix", "prefix", "[CLS] in front", sequence, names=PREFIX, scale=1.0),
-        part("positions", "positions", "Positions", sequence, on_prefix=True, scale=1.0),
+        part("positions", "positions", "Positions", sequence, on_prefix=True, scale=1.0, **PLACED),
         *blocks,
         part("norm", "norm", "Last LayerNorm", sequence, token=0),
         part("head", "head", "Head", [3], grid=None, shape_in=[CHANNELS], scale=1.0),
@@ -129,7 +131,7 @@ def arrays() -> dict[str, np.ndarray[Any, Any]]:
             f"block.{n}.weights": np.tile(np.array([32768, 9000, 5000, 100, 0], np.uint16), (TOKENS, 1)),
             f"block.{n}.head_of": np.zeros((TOKENS, 5), np.uint8),
             f"block.{n}.lengths": np.tile(
-                np.array([3 * n, 2, 1.5, 3 * n + 1], np.float32), (TOKENS, 1)
+                np.array([3 * n, 2, 1.5, 3 * n + 1, 3 * n + 3], np.float32), (TOKENS, 1)
             ).astype(np.float32),
             f"block.{n}.stream": codes(2, TOKENS, CHANNELS),
         }

@@ -366,7 +366,7 @@ def test_the_message_is_read_as_the_contract_says(opened: Opened) -> None:
     )
     assert found[0]["key"] == 1 and abs(found[0]["weight"] - 9000 / 65535) < 1e-6
     assert found[1] == {"into": 3, "attention": 2, "mlp": 1.5, "between": 4, "out": 6}
-    assert found[2:] == [TOKENS, 9, 1, 2 * LAYERS + 1]
+    assert found[2:] == [TOKENS, 12, 1, 2 * LAYERS + 1]
 
 
 def test_a_messages_address_names_the_maps_files() -> None:

@@ -294,7 +294,7 @@ def the_block_travels(said: dict, arrays: dict[str, NDArray], block: Attended) -
     rows = (arrays[f"{name}.row"] / 255) ** 2 * arrays[f"{name}.row_max"][:, None]
     assert (np.abs(rows - block.rows) <= arrays[f"{name}.row_max"][:, None] / 250).all()
     by_hand = np.stack(
-        [np.linalg.norm(x, axis=1) for x in (block.entering, *block.added, block.stream[0])], axis=1
+        [np.linalg.norm(x, axis=1) for x in (block.entering, *block.added, *block.stream)], axis=1
     )
     np.testing.assert_allclose(arrays[f"{name}.lengths"], by_hand, rtol=1e-5)
     stream = arrays[f"{name}.stream"] / 127 * said["stream_scale"]

@@ -45,7 +45,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """What a patch becomes: tokens (N, D) before anything is added; E's rows (D, C, P, P) where it is one matrix."""
+    """What a patch becomes: tokens (N, D) before anything is added; E's columns (D, C, P, P) where it is one matrix."""
 
     vectors: FloatArray
     filters: FloatArray | None
@@ -67,11 +67,15 @@ class Prefix:
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """What is added for the places, (T, D) or, where `on_prefix` is False, (N, D)."""
+    """What is added for the places, (T, D) or, where `on_prefix` is False, (N, D).
+
+    of_pixels: a second linear map of each patch's own pixels stands there: it knows no place.
+    """
 
     table: FloatArray
     on_prefix: bool
     learned: bool
+    of_pixels: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +118,8 @@ class Attended:
 
     @property
     def lengths(self) -> FloatArray:
-        """(n, 4) of the token that enters, of what attention adds, of what the MLP adds, of the token between them."""
-        return lengths(self.entering, *self.added, self.stream[0])
+        """(n, 5) of the token that enters, of what attention adds and the MLP adds, of the token between and after."""
+        return lengths(self.entering, *self.added, *self.stream)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,12 +208,14 @@ class Journey:
     """All parts in the order of the data.
 
     readout: 'cls', 'mean', 'first_patch' or 'max'. sequence: the first one. dims: the model's sizes by name.
+    why_bare: why the picture and the answer are all of its parts; '' where there are more.
     """
 
     parts: tuple[Part, ...]
     readout: str
     sequence: Tokens
     dims: dict[str, int | None] = field(default_factory=dict)
+    why_bare: str = ""
 
     def part(self, name: str) -> Part | None:
         """A part by its id; None where the model has none."""

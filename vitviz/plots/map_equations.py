@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vitviz.analysis.journey import Journey
+from vitviz.analysis.journey import Journey, Positions
 from vitviz.plots.map_words import ModelWords
 
 SWIN_PARTS = "Swin paper, section 3.1"
@@ -54,8 +54,15 @@ def _first(journey: Journey, model: ModelWords) -> list[str | Term]:
         tokens += [term("x", f"{patch}, number {place}", *source, sub="p", sup=place), e, " ; "]
     tokens += ["… ; ", term("x", f"{patch}, the last one", *source, sub="p", sup="N"), e, " ]"]
     if journey.part("positions") is not None:
-        tokens += [" + ", term("E", "what is added for the places", "positions", sub="pos")]
+        tokens += [" + ", term("E", _added(journey), "positions", sub="pos")]
     return tokens
+
+
+def _added(journey: Journey) -> str:
+    positions = journey.part("positions")
+    if positions is not None and isinstance(positions.content, Positions) and positions.content.of_pixels:
+        return "what a second matrix makes of the patches: it knows no place"
+    return "what is added for the places"
 
 
 def _blocks(model: ModelWords, paper: str) -> list[Line]:

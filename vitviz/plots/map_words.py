@@ -10,6 +10,7 @@ import numpy as np
 from vitviz.analysis.journey import (
     Attended,
     Classes,
+    Content,
     Cut,
     Embedded,
     Heads,
@@ -108,23 +109,31 @@ def _cut(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     tokens = part.tokens
     assert tokens is not None
     rows, cols = tokens.grid
+    count = rows * cols
     return (
-        f"Cut into {rows} × {cols} squares of {tokens.cell_px} px: {plural(rows * cols, 'patch', 'patches')} of"
-        f" {part.shape_out[1]:,} numbers each."
+        f"Cut into {rows} × {cols} {'square' if count == 1 else 'squares'} of {tokens.cell_px} px:"
+        f" {plural(count, 'patch', 'patches')} of {part.shape_out[1]:,} numbers{' each' * (count > 1)}."
     )
 
 
 def _embedded(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     content = part.content
     assert isinstance(content, Embedded)
-    sizes = np.linalg.norm(content.vectors, axis=-1)
     wide = f"{part.shape_out[1]:,} numbers"
     into = (
         f"Each place of the maps is one token: its {part.shape_in[0]:,} channels are multiplied into {wide}"
         if model.stem
         else f"One matrix turns each patch's {part.shape_in[1]:,} numbers into a token of {wide}"
     )
-    return f"{into}; tokens are {sizes.min():.1f} to {sizes.max():.1f} long."
+    who = "it is" if len(content.vectors) == 1 else "tokens are"
+    return f"{into}; {who} {_long(content.vectors)} long."
+
+
+def _long(vectors: np.ndarray) -> str:
+    """The lengths of vectors (n, D), '1.2 to 3.4'."""
+    sizes = np.linalg.norm(vectors, axis=-1)
+    short, long = (f"{size:.1f}" for size in (sizes.min(), sizes.max()))
+    return short if short == long else f"{short} to {long}"
 
 
 def _maps(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
@@ -142,32 +151,40 @@ def _prefix(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     content = part.content
     assert isinstance(content, Prefix) and part.tokens is not None
     names = [written(name) for name in part.tokens.prefix]
+    count = part.shape_in[0]
     return (
         f"{' and '.join(names)} {'is a learned token' if len(names) == 1 else 'are learned tokens'} without a patch of"
         f" {'its' if len(names) == 1 else 'their'} own, the same for every picture:"
-        f" {part.shape_in[0]} tokens become {part.shape_out[0]}."
+        f" {plural(count, 'token')} {'becomes' if count == 1 else 'become'} {part.shape_out[0]}."
     )
 
 
 def _positions(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     content = part.content
     assert isinstance(content, Positions)
-    sizes = np.linalg.norm(content.table, axis=-1)
     kind = "learned" if content.learned else "computed"
+    what = "What a second map makes of its pixels" if content.of_pixels else f"A {kind} vector for each place"
+    whose = "each patch's token" if content.of_pixels else "its token"
+    return f"{what} is added to {whose}, {_long(content.table)} long: {why_added(content, model)}."
+
+
+def why_added(content: Positions, model: ModelWords) -> str:
+    """What is added for the places does, as far as the model needs it."""
+    if content.of_pixels:
+        return "it knows no place"
     # A stem of convolutions with padding tells something of places by itself.
-    why = (
+    return (
         "it tells attention where each lies"
         if model.stem
         else "without it attention could not tell where each lay"
     )
-    return f"A {kind} vector for each place is added to its token, {sizes.min():.1f} to {sizes.max():.1f} long: {why}."
 
 
 def _attended(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     content = part.content
     assert isinstance(content, Attended)
     of_cls = content.row_of == "cls"
-    _, attention, mlp, _ = content.lengths[0] if of_cls else content.lengths.mean(axis=0)
+    attention, mlp = (content.lengths[0] if of_cls else content.lengths.mean(axis=0))[1:3]
     where = (
         f" of its window of {content.window_grid[0]} × {content.window_grid[1]}"
         if content.window_grid
@@ -253,18 +270,23 @@ def caption_of(journey: Journey, model: ModelWords, classes: tuple[str, ...]) ->
         best = int(answer.probabilities.argmax())
         said = f"the answer is {classes[best]} with {percent(answer.probabilities[best])}"
     if not blocks:
-        return f"{said[:1].upper()}{said[1:]}." if said else ""
+        return f"{said[:1].upper()}{said[1:]}. {journey.why_bare}".strip() if said else journey.why_bare
     of_cls = model.readout == "cls"
     added = np.stack([(block.lengths[0] if of_cls else block.lengths.mean(axis=0))[1:3] for block in blocks])
     attention, mlp = added.max(axis=0)
     layers = added.argmax(axis=0) + 1
-    first = blocks[0]
-    count = f"{plural(len(first.lengths), 'token')} pass {plural(len(blocks), 'layer')}"
     who = "to [CLS]" if of_cls else "to a token on average"
     return (
-        f"{count}: attention adds most {who} in layer {layers[0]}, a vector of length {attention:.1f}, and the MLP in"
-        f" layer {layers[1]}, one of {mlp:.1f}{'; ' + said if said else ''}."
+        f"{_passing(blocks)}: attention adds most {who} in layer {layers[0]}, a vector of length"
+        f" {attention:.1f}, and the MLP in layer {layers[1]}, one of {mlp:.1f}{'; ' + said if said else ''}."
     )
+
+
+def _passing(blocks: list[Attended]) -> str:
+    """How many tokens pass how many layers; fewer reach the last where a Swin merges them."""
+    first, last = len(blocks[0].lengths), len(blocks[-1].lengths)
+    merged = f", merged into {last:,} on the way," if last < first else ""
+    return f"{plural(first, 'token')}{merged} {'passes' if first == 1 else 'pass'} {plural(len(blocks), 'layer')}"
 
 
 def notes_of(journey: Journey, model: ModelWords) -> dict[str, str]:
@@ -275,7 +297,7 @@ def notes_of(journey: Journey, model: ModelWords) -> dict[str, str]:
     first = {type(part.content): part for part in reversed(journey.parts)}
     said = [_token_note(first[Embedded], first.get(Prefix), model)] if Embedded in first else []
     if Positions in first:
-        said.append("The vector of its place is added to each: attention by itself knows no order.")
+        said.append(_position_note(first[Positions].content))
     elif model.windows:
         said.append("Where two tokens lie to each other is added to their score in attention.")
     if Attended in first:
@@ -300,6 +322,17 @@ def _token_note(embed: Part, prefix: Part | None, model: ModelWords) -> str:
     return f"{said}; {' and '.join(names)} {more}, without a patch{use}."
 
 
+def _position_note(content: Content) -> str:
+    assert isinstance(content, Positions)
+    if content.of_pixels:
+        return (
+            "What a second matrix makes of its pixels is added to each patch's: it knows no place, and attention by"
+            " itself no order."
+        )
+    whom = "each" if content.on_prefix else "each patch's"
+    return f"The vector of its place is added to {whom}: attention by itself knows no order."
+
+
 def _attention_note(block: Part) -> str:
     content = block.content
     assert isinstance(content, Attended)
@@ -322,7 +355,8 @@ def _class_note(head: Part, model: ModelWords) -> str:
     own = f"{content.vectors.shape[1]:,} numbers and a bias of its own"
     if len(content.names) > 1:
         return (
-            f"Each class has {own} for [CLS], and as many for [DIST]: their products, summed, make its score."
+            f"Each class has {own} for [CLS], and as many for [DIST]: times what is read, and summed, they make two"
+            " scores, and their mean is the class's; the highest wins."
         )
     return (
         f"Each class has {own}: times what is read, {read}, and summed they make its score; the highest wins."

@@ -56,7 +56,7 @@ def journey(model: LoadedModel, values: FloatArray) -> Journey:
         values: (C, S, S), prepared as the model's `Preparation` says.
     """
     able = abilities(model.config)
-    if able.blocks:
+    if able.blocks and able.attention:
         return _of_vit(model, values)
     if able.windows:
         return _of_swin(model, values)
@@ -96,7 +96,8 @@ def _of_vit(model: LoadedModel, values: FloatArray) -> Journey:
         parts.append(Part("prefix", (n, dim), (total, dim), "tokens × D", tokens, Prefix(rows)))
     if "pos_embed" in found.arrays:
         table = found["pos_embed"][0]
-        added = Positions(table, len(table) == total, config.positions == "learned")
+        kind = config.positions
+        added = Positions(table, len(table) == total, kind == "learned", kind == "pixels")
         parts.append(Part("positions", (total, dim), (total, dim), "tokens × D", tokens, added))
     for layer in range(config.depth):
         content = _vit_block(vit, found, layer)
@@ -355,11 +356,12 @@ def _places(maps: FloatArray, values: FloatArray) -> Tokens:
 def _of_any(model: LoadedModel, values: FloatArray) -> Journey:
     """A model whose parts have no pictures here: what goes in, and the answer."""
     found = capture(model.model, values[None], ("logits",))
-    why = abilities(model.config).logit_lens.why_not
-    classes = Classes(*_answer(model, found), why_no_lens=why)
+    able = abilities(model.config)
+    why = able.embedding.why_not or able.blocks.why_not
+    classes = Classes(*_answer(model, found), why_no_lens=able.logit_lens.why_not or why)
     count = len(classes.logits)
     parts = (_picture(values), Part("classes", values.shape, (count,), "classes", None, classes))
     side = values.shape[-1]
     names: tuple[str, ...] = ("P", "N", "T", "D", "heads", "depth")
     dims: dict[str, int | None] = {name: None for name in names} | {"C": len(values)}
-    return Journey(parts, "mean", Tokens((), (1, 1), side), dims)
+    return Journey(parts, "mean", Tokens((), (1, 1), side), dims, why)

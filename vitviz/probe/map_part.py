@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.journey import (
     Embedded,
+    Grid,
     Journey,
     Maps,
     Positions,
@@ -69,15 +70,15 @@ def _embed(scene: Scene) -> Opened:
     bias, shape = way.bias, scene.part.shape_out
     square = way.x.shape[1] > 1 or way.x.shape[0] <= 3
     operations = [_pixels(way.x)] if square else []
-    operations += [_times_row(way, channel, square) for channel in shown]
+    operations += [_times_column(way, channel, square) for channel in shown]
     operations.append(vector("The token, before its position", "x E + b", token, shape))
     if way.normed is not None:
         operations.append(normed("LayerNorm", "LN(x E + b)", token, way.normed, shape))
     flat = way.x.reshape(-1)
-    columns = {"x": flat} | {f"row {c + 1}": way.weight[c].reshape(-1) for c in shown}
-    columns |= {f"x · row {c + 1}": flat * way.weight[c].reshape(-1) for c in shown}
+    columns = {"x": flat} | {f"column {c + 1}": way.weight[c].reshape(-1) for c in shown}
+    columns |= {f"x · column {c + 1}": flat * way.weight[c].reshape(-1) for c in shown}
     tables = [
-        table("The patch times rows of E", "patch_times_E.csv", columns),
+        table("The patch times columns of E", "patch_times_E.csv", columns),
         table("The token", "token.csv", {"sum": token - bias, "bias": bias, "token": token}),
     ]
     patch = len(scene.tokens.prefix) + scene.cell
@@ -91,9 +92,9 @@ def _pixels(x: FloatArray) -> Operation:
     return Operation("pixels", "The patch, as numbers", "x ∈ ℝ^(P²C)", numbers, x, shape=x.shape, facts=facts)
 
 
-def _times_row(way: EmbeddingOfPatch, channel: int, square: bool) -> Operation:
+def _times_column(way: EmbeddingOfPatch, channel: int, square: bool) -> Operation:
     """One channel of the token: a patch of pixels as a picture, a patch of many maps as bars."""
-    title, bias = f"Times row {channel + 1} of E", float(way.bias[channel])
+    title, bias = f"Times column {channel + 1} of E", float(way.bias[channel])
     if square:
         return product(title, way.x, way.weight[channel], bias, channel)
     shares = (way.x * way.weight[channel]).reshape(-1)
@@ -121,36 +122,44 @@ def _positions(scene: Scene) -> Opened:
     row = token if content.on_prefix else token - prefix
     before = _before_positions(scene.way, token)
     place = content.table[row]
+    name = "second map" if content.of_pixels else "position"
     step = summed(
-        "The token plus its position",
+        "The token plus a second map of its pixels" if content.of_pixels else "The token plus its position",
         "z₀ = x E + e_pos",
         before,
         place,
-        ("token", "position", "z₀"),
+        ("token", name, "z₀"),
         scene.part.shape_out,
     )
     patches = content.table[prefix:] if content.on_prefix else content.table
     sizes = np.linalg.norm(patches, axis=1) * np.linalg.norm(place)
     alike = np.divide(patches @ place, sizes, out=np.zeros(len(patches)), where=sizes > 0)
-    cell = row - prefix if content.on_prefix else row
-    others = np.delete(alike, cell) if cell >= 0 else alike
-    numbers = f"with the other places {signed(float(others.min()))} to {signed(float(others.max()))}"
-    facts = {"names": ["cosine"], "lo": -1.0, "hi": 1.0}
-    likeness = Operation(
-        "maps",
-        "How alike this position is to every other",
-        "cos(e_pos, e_pos′)",
-        numbers,
-        alike.reshape(1, *scene.tokens.grid),
-        shape=scene.tokens.grid,
-        facts=facts,
-    )
-    columns = {"token": before, "position": place, "sum": before + place}
+    likeness = _likeness(alike, scene.tokens.grid, row - prefix if content.on_prefix else row)
+    columns = {"token": before, name: place, "sum": before + place}
     tables = [
         table("Token and position", "token_and_position.csv", columns),
         table("Cosine with every place", "cosines.csv", {"cosine": alike}),
     ]
     return opened_of(scene, token, [step, likeness], tables)
+
+
+def _likeness(alike: FloatArray, grid: Grid, cell: int) -> Operation:
+    """The cosines (N,) of what is added at a cell with what is added at every one; -1: at a prefix token."""
+    others = np.delete(alike, cell) if cell >= 0 else alike
+    numbers = (
+        f"with the other places {signed(float(others.min()))} to {signed(float(others.max()))}"
+        if others.size
+        else "there is one place, and no other to compare it with"
+    )
+    return Operation(
+        "maps",
+        "How alike what is added here is to what is added elsewhere",
+        "cos(e_pos, e_pos′)",
+        numbers,
+        alike.reshape(1, *grid),
+        shape=grid,
+        facts={"names": ["cosine"], "lo": -1.0, "hi": 1.0},
+    )
 
 
 def _before_positions(way: Journey, token: int) -> FloatArray:

@@ -65,7 +65,7 @@ def opened_of(
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingOfPatch:
-    """x (C, h, w) of one place, E's rows (D, C, h, w) and bias (D,), x E + b, and its LayerNorm where one follows."""
+    """x (C, h, w) of one place, E's columns (D, C, h, w), bias (D,), x E + b, and its LayerNorm where one follows."""
 
     x: FloatArray
     weight: FloatArray

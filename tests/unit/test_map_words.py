@@ -1,0 +1,159 @@
+"""What the map says of models that differ: where they read places, what is added, how many tokens there are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pages.start.map_answers import message_of
+from tests.messages import unpack
+from vitviz.analysis.journey import Journey
+from vitviz.analysis.part_asked import Asked
+from vitviz.config import ModelConfig, ViTConfig
+from vitviz.models.abilities import abilities
+from vitviz.models.loaded import LoadedModel
+from vitviz.models.presets import PRESETS
+from vitviz.models.zoo import create_model
+from vitviz.pin import Pin
+from vitviz.plots.map import opens
+from vitviz.probe.journey import journey
+from vitviz.probe.map_part import open_part
+
+VIT = replace(PRESETS["vit_digits"].config, depth=2)
+
+
+def random_model(config: ModelConfig, preset: str = "vit_digits") -> tuple[LoadedModel, np.ndarray]:
+    classes = tuple(str(i) for i in range(config.num_classes))
+    made = create_model(config, seed=0).eval().requires_grad_(False)
+    model = LoadedModel(made, config, PRESETS[preset].preparation, classes, "A model", None, 0, "x")
+    shape = (config.in_chans, config.image_size, config.image_size)
+    return model, np.random.default_rng(2).normal(size=shape).astype(np.float32)
+
+
+def header_of(config: ModelConfig, preset: str = "vit_digits") -> tuple[dict[str, Any], Journey]:
+    model, values = random_model(config, preset)
+    way = journey(model, values)
+    size = config.image_size
+    header, _ = unpack(message_of(model, way, np.zeros((size, size, 3), np.uint8)))
+    return header, way
+
+
+def part_of(header: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(part for part in header["parts"] if part["id"] == name)
+
+
+def preset(name: str) -> tuple[dict[str, Any], Journey]:
+    return header_of(PRESETS[name].config, name)
+
+
+def test_a_station_s_reason_for_positions_is_its_part_s() -> None:
+    """Padded convolutions tell places by themselves: positions are not all that tells a hybrid's."""
+    for name, why in (("vit_digits", "could not tell where"), ("hybrid_cifar10", "it tells attention where")):
+        part = part_of(preset(name)[0], "positions")
+        assert why in part["why"] and part["words"].endswith(f"{part['why']}.")
+
+
+def test_a_map_of_the_pixels_knows_no_place() -> None:
+    header, _ = preset("recipe_d")
+    part = part_of(header, "positions")
+    assert part["words"].startswith("What a second map makes of its pixels is added to each patch's token")
+    assert part["words"].endswith("it knows no place.") and part["why"] == "it knows no place"
+    assert "What a second matrix makes of its pixels is added" in header["notes"]["layers"]
+    added = next(t for t in header["equations"][0]["tokens"] if isinstance(t, dict) and t["sub"] == "pos")
+    assert added["say"].endswith("it knows no place")
+    model, values = random_model(PRESETS["recipe_d"].config, "recipe_d")
+    opened = open_part(model, values, journey(model, values), Asked("positions", Pin()))
+    assert opened is not None and opened.operations[0].title == "The token plus a second map of its pixels"
+
+
+def test_whom_a_position_is_added_to() -> None:
+    """Recipe A adds none to [CLS], which the note has just named."""
+    assert "The vector of its place is added to each patch's:" in preset("recipe_a")[0]["notes"]["layers"]
+    assert "The vector of its place is added to each:" in preset("vit_digits")[0]["notes"]["layers"]
+
+
+def test_fewer_tokens_reach_the_last_layers_of_a_swin() -> None:
+    said = preset("swin_cifar10")[0]["caption"]
+    assert said.startswith("256 tokens, merged into 64 on the way, pass 6 layers: ")
+    assert preset("vit_digits")[0]["caption"].startswith("65 tokens pass ")
+
+
+def test_a_deit_s_score_is_the_mean_of_its_heads_scores() -> None:
+    said = preset("deit_digits")[0]["notes"]["classes"]
+    assert "they make two scores, and their mean is the class's" in said
+
+
+def test_tokens_of_pixel_rows_have_no_map_of_patches_and_the_reason_is_said() -> None:
+    config = replace(VIT, embed="reshape")
+    header, way = header_of(config)
+    assert [part["id"] for part in header["parts"]] == ["picture", "classes"]
+    assert header["caption"].endswith(abilities(config).attention.why_not)
+    shuttered = header_of(replace(VIT, residual=False))[0]
+    assert shuttered["caption"].endswith(abilities(replace(VIT, residual=False)).blocks.why_not)
+    assert not preset("vit_digits")[1].why_bare and way.why_bare
+
+
+@pytest.mark.parametrize("readout", ["cls", "mean"])
+def test_one_patch_opens_and_is_said_in_the_singular(readout: str) -> None:
+    config = replace(VIT, patch_size=32, readout=readout)
+    header, way = header_of(config)
+    model, values = random_model(config)
+    for part in way.parts:
+        assert not opens(part) or open_part(model, values, way, Asked(part.id, Pin())) is not None
+    likeness = open_part(model, values, way, Asked("positions", Pin()))
+    assert likeness is not None and "no other to compare" in likeness.operations[1].numbers
+    said = " ".join([header["caption"], *(part["words"] for part in header["parts"])])
+    assert "1 tokens" not in said and "1 squares" not in said and "1 token pass " not in said
+    assert ("1 token becomes 2." in said) == (readout == "cls")
+    assert ("1 token passes 2 layers" in said) == (readout == "mean")
+
+
+@pytest.mark.parametrize(("config", "pre_norm"), [(VIT, True), (replace(VIT, norm="post"), False)])
+def test_a_block_says_where_its_norm_stands_and_how_long_a_token_leaves_it(
+    config: ViTConfig, pre_norm: bool
+) -> None:
+    header, way = header_of(config)
+    for name in ("block.1", "block.2"):
+        assert part_of(header, name)["pre_norm"] == pre_norm
+        content = next(part.content for part in way.parts if part.id == name)
+        np.testing.assert_allclose(
+            content.lengths[:, 4], np.linalg.norm(content.stream[1], axis=1), rtol=1e-5
+        )
+
+
+def test_a_swin_s_token_leaves_the_block_before_a_merging_as_long_as_it_is() -> None:
+    _, way = preset("swin_digits")
+    before = way.parts[next(i for i, part in enumerate(way.parts) if part.id.startswith("merge")) - 1].content
+    assert before.lengths.shape[1] == 5
+    np.testing.assert_allclose(before.lengths[:, 4], np.linalg.norm(before.stream[1], axis=1), rtol=1e-5)
+
+
+def test_columns_of_e_are_called_columns() -> None:
+    model, values = random_model(VIT)
+    found = open_part(model, values, journey(model, values), Asked("embed", Pin()))
+    assert found is not None
+    assert [step.title for step in found.operations][1].startswith("Times column ")
+    first = found.tables[0]
+    assert first.title == "The patch times columns of E"
+    assert all(name.startswith(("x", "column ", "x · column ")) for name in first.columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "look", "score"),
+    [
+        ("vit_digits", "block.1", "softmax(q kᵀ / √16)", "q·k × 0.250,"),
+        ("recipe_d", "block.1", "softmax(q kᵀ / √32)", "q·k × 0.177,"),
+        ("swin_digits", "block.1", "softmax(q kᵀ / √16 + B) inside the window", "q·k × 0.250 + b,"),
+        ("swin_digits", "block.2", "softmax(q kᵀ / √16 + B + mask) inside", "q·k × 0.250 + b + mask,"),
+    ],
+)
+def test_an_opened_block_s_formulas_are_its_own(name: str, part: str, look: str, score: str) -> None:
+    model, values = random_model(PRESETS[name].config, name)
+    found = open_part(model, values, journey(model, values), Asked(part, Pin()))
+    assert found is not None
+    (heads,) = [step for step in found.operations if step.kind == "heads"]
+    (row,) = [step for step in found.operations if step.kind == "softmax"]
+    assert f"A = {look}" in heads.formula and f"s = {score}" in row.formula
