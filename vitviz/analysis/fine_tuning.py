@@ -10,12 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.words import percent, plural
+from vitviz.words import apart, percent, plural
 
 FloatArray = NDArray[np.floating[Any]]
 Verdict = Literal["tuned", "scratch", "neither"]
 _LAYER = re.compile(r"blocks\.(\d+)\.|layers\.(\d+)\.(?:blocks\.(\d+)|(downsample))")
-_LEVEL = 1e-9  # points: means of the same numbers may differ by their rounding
 _NOTHING = 1e-4  # root mean square of a part that begins at almost zero: it has no length to compare with
 _NAMES = {
     "patch_embed": "E",
@@ -78,9 +77,9 @@ def describe(tuned: Group, scratch: Group, images: int) -> str:
     if found is None:
         return ""
     listed = "; ".join(f"{group.title} {_said(group)}" for group in (tuned, scratch))
-    by = 100 * (tuned.mean - scratch.mean)
+    by = apart(tuned.mean, scratch.mean)
     above = "above" if by > 0 else "below"
-    how = "level with from scratch" if abs(by) < _LEVEL else f"{abs(by):.1f} points {above} from scratch"
+    how = "level with from scratch" if by == 0 else f"{abs(by):.1f} points {above} from scratch"
     sure = {
         "tuned": "and every seed lies above every seed from scratch",
         "scratch": "and every seed lies below every seed from scratch",

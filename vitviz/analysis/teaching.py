@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from vitviz.analysis.data_size import Curve, curve_of, differences
-from vitviz.words import gained, listed, percent, plural
+from vitviz.words import apart, gained, listed, percent, plural
 
 Row = Mapping[str, Any]
 Verdict = Literal["wins", "loses", "even", "one"]
@@ -205,7 +205,7 @@ def describe_lessons(found: Sequence[Lesson], twin: str = "twin") -> str:
         said.append(
             f"With {pictures:,} pictures the validation pictures choose '{best.name}': {percent(best.reached)} of the"
             f" test pictures against the twin's {percent(alone.reached)},"
-            f" {gained(100 * (best.reached - alone.reached))} points, {_sure(best, alone)}."
+            f" {gained(apart(best.reached, alone.reached))} points, {_sure(best, alone)}."
         )
     return " ".join(said)
 

@@ -20,7 +20,7 @@ from vitviz.analysis.data_size import (
 )
 from vitviz.experiments import data_size
 from vitviz.plots.data_size import time_figure
-from vitviz.words import percent
+from vitviz.words import apart, percent
 
 BEGUN = 2  # points of each line that are drawn before a guess
 
@@ -87,8 +87,8 @@ def judged(reached: Mapping[str, float], titles: Mapping[str, str], guess: str) 
     """Whether a guess about who is best at one moment was right, and by how much; accuracies in [0, 1] by model."""
     others = {name: share for name, share in reached.items() if name != guess}
     best = max(others, key=others.__getitem__)
-    above = 100 * (reached[guess] - others[best])
-    if round(above, 1) == 0:
+    above = apart(reached[guess], others[best])
+    if above == 0:
         return f"You said {titles[guess]}: level with {titles[best]}, {percent(reached[guess])}."
     if above > 0:
         return f"You said {titles[guess]}: right, {above:.1f} points above {titles[best]}."

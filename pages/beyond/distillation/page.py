@@ -26,7 +26,7 @@ from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.attention import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 from vitviz.training.distillation import distillation_loss
-from vitviz.words import percent, plain, signed
+from vitviz.words import apart, percent, plain, signed
 
 MEASURED = "distillation.json"
 TAUGHT = {"hard": "answers, not its probabilities", "soft": "probabilities, not its answers alone"}
@@ -279,7 +279,7 @@ def describe_agreement(entry: dict[str, Any]) -> str:
     )
     if "twin" in names:
         twin = names.index("twin")
-        gain = 100 * (accuracy[both] - accuracy[twin])
+        gain = apart(accuracy[both], accuracy[twin])
         noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
         text += (
             f" The twin without a teacher differs on {percent(differs[0, twin])}; with a teacher and its token the same"

@@ -20,7 +20,7 @@ from vitviz.experiments.result import kept_result
 from vitviz.lessons.of_experiments import knob_rows, knob_variants
 from vitviz.plots.one_change import payload
 from vitviz.training.races import CODES
-from vitviz.words import listed, percent
+from vitviz.words import apart, listed, percent
 
 LECTURE_POOR, LECTURE_GOOD = 0.68, 0.95  # after ten epochs of MNIST, recipe F: two tables, not said which
 RACE = "positions_race.json"
@@ -135,17 +135,17 @@ def describe(races: dict[str, Any]) -> str:
     for name, race in races.items():
         none, poor, good = ends(race)
         said.append(
-            f"on {DATASETS[name].title} none has {percent(none)}, {abs(100 * (good[1] - none)):.1f} points"
-            f" {'below' if none <= good[1] else 'above'} the best table, and the poorest table lies"
-            f" {100 * (good[1] - poor[1]):.1f} points below the best"
+            f"on {DATASETS[name].title} after {stored.epochs(race['train']['epochs'])} none has {percent(none)},"
+            f" {abs(apart(good[1], none)):.1f} points {'below' if none <= good[1] else 'above'} the best table, and the"
+            f" poorest table lies {apart(good[1], poor[1]):.1f} points below the best"
         )
     words = f"Here, one seed each: {'; '.join(said)}."
     if "mnist" in races:
         none, _, good = ends(races["mnist"])
-        apart, worth = 100 * (LECTURE_GOOD - LECTURE_POOR), 100 * (good[1] - none)
-        if apart > worth:
+        lecture, worth = apart(LECTURE_GOOD, LECTURE_POOR), apart(good[1], none)
+        if lecture > worth:
             words += (
-                f" The lecture's two tables lie {apart:.0f} points apart, and on MNIST all that a table adds here is"
+                f" The lecture's two tables lie {lecture:.0f} points apart, and on MNIST all that a table adds here is"
                 f" {worth:.1f}. {_harm(races)}"
             )
     return words
