@@ -82,7 +82,7 @@ function drawStrips(ctx, { model, plan, offsets, stripPin: pin, colors, ahead, w
   const name = model.shortName(pin);
   const shown = {
     embed: [model.content(pin), `${name} after E`],
-    positions: [model.position(pin), `its place, ${name}`],
+    positions: [model.position(pin), `${model.byId.get('positions')?.called}, ${name}`],
   };
   for (const [id, [values, words]] of Object.entries(shown)) {
     const box = plan.boxes[id];

@@ -15,7 +15,11 @@ from vitviz.plots.blob import pack
 
 CLASSES = ["cat", "dog", "ship"]
 GRID, PREFIX, CHANNELS, LAYERS = [4, 4], ["cls"], 8, 3
-PLACED = {"what": "The vector of its place", "why": "it tells attention where each lies"}
+PLACED = {
+    "called": "its place",
+    "what": "The vector of its place",
+    "why": "it tells attention where each lies",
+}
 TOKENS = len(PREFIX) + GRID[0] * GRID[1]
 FILES = ("map", "map", "map_panel")  # as pages/start/map.py registers them
 BESIDE = str(ROOT / "pages" / "start" / "page.py")

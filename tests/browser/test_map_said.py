@@ -37,7 +37,7 @@ def test_a_station_says_what_its_model_does(screens: Screens, site: str) -> None
     assert said(page, block={"pre_norm": False})["block.1"].endswith(
         "with them, and after LayerNorm, the token is 6.0 long."
     )
-    blind = {"what": "What a second map makes of its pixels", "why": "it knows no place"}
+    blind = {"what": "What a second map makes of the patch's pixels", "why": "it knows no place"}
     assert said(page, positions=blind)["positions"].endswith("is added to the token: it knows no place.")
     screens.forget()
 

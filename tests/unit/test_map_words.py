@@ -59,9 +59,10 @@ def test_a_station_s_reason_for_positions_is_its_part_s() -> None:
 def test_a_map_of_the_pixels_knows_no_place() -> None:
     header, _ = preset("recipe_d")
     part = part_of(header, "positions")
-    assert part["words"].startswith("What a second map makes of its pixels is added to each patch's token")
+    assert part["words"].startswith("What a second map makes of each patch's pixels is added to its token")
     assert part["words"].endswith("it knows no place.") and part["why"] == "it knows no place"
-    assert "What a second matrix makes of its pixels is added" in header["notes"]["layers"]
+    assert part["called"] == "second map" and part["what"] == "What a second map makes of the patch's pixels"
+    assert "What a second map makes of each patch's pixels is added" in header["notes"]["layers"]
     added = next(t for t in header["equations"][0]["tokens"] if isinstance(t, dict) and t["sub"] == "pos")
     assert added["say"].endswith("it knows no place")
     model, values = random_model(PRESETS["recipe_d"].config, "recipe_d")

@@ -29,7 +29,7 @@ from vitviz.analysis.journey import (
     cosines,
     most_varied,
 )
-from vitviz.plots.map_words import ModelWords, why_added
+from vitviz.plots.map_words import ModelWords, added_to_one, why_added
 
 CHANNELS = 64  # of a vector that a strip shows
 MAPS = 4  # channels of a level, or of E, that are drawn
@@ -160,7 +160,8 @@ def _positions(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Array
         "rows": len(table),
         "on_prefix": content.on_prefix,
         "learned": content.learned,
-        "what": "What a second map makes of its pixels" if content.of_pixels else "The vector of its place",
+        "called": "second map" if content.of_pixels else "its place",
+        "what": added_to_one(content),
         "why": why_added(content, scene.words),
         "only": -1 if whole else own,
         "explained": _floats(explained),

@@ -61,7 +61,7 @@ def _first(journey: Journey, model: ModelWords) -> list[str | Term]:
 def _added(journey: Journey) -> str:
     positions = journey.part("positions")
     if positions is not None and isinstance(positions.content, Positions) and positions.content.of_pixels:
-        return "what a second matrix makes of the patches: it knows no place"
+        return "what a second map makes of the patches: it knows no place"
     return "what is added for the places"
 
 

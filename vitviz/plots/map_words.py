@@ -163,9 +163,15 @@ def _positions(part: Part, model: ModelWords, classes: tuple[str, ...]) -> str:
     content = part.content
     assert isinstance(content, Positions)
     kind = "learned" if content.learned else "computed"
-    what = "What a second map makes of its pixels" if content.of_pixels else f"A {kind} vector for each place"
-    whose = "each patch's token" if content.of_pixels else "its token"
-    return f"{what} is added to {whose}, {_long(content.table)} long: {why_added(content, model)}."
+    what = f"A {kind} vector for each place"
+    if content.of_pixels:
+        what = "What a second map makes of each patch's pixels"
+    return f"{what} is added to its token, {_long(content.table)} long: {why_added(content, model)}."
+
+
+def added_to_one(content: Positions) -> str:
+    """What is added to one token for its place, as a sentence begins."""
+    return "What a second map makes of the patch's pixels" if content.of_pixels else "The vector of its place"
 
 
 def why_added(content: Positions, model: ModelWords) -> str:
@@ -326,7 +332,7 @@ def _position_note(content: Content) -> str:
     assert isinstance(content, Positions)
     if content.of_pixels:
         return (
-            "What a second matrix makes of its pixels is added to each patch's: it knows no place, and attention by"
+            "What a second map makes of each patch's pixels is added to its token: it knows no place, and attention by"
             " itself no order."
         )
     whom = "each" if content.on_prefix else "each patch's"
