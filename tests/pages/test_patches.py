@@ -258,3 +258,10 @@ def test_every_family_has_its_page(open_app: OpenApp, model: str, words: str) ->
     assert words in text(app)
     choose_view(app, "ways")
     assert "rounding only" in captions(app) or "the same to the last bit" in captions(app)
+
+
+def test_a_second_map_of_the_pixels_is_not_called_positions(open_app: OpenApp) -> None:
+    """Recipe D's stood under 'With positions', though it knows no place."""
+    app = open_app(PAGE, model="preset:recipe_d", image="digits:3", patches__view="puzzle")
+    said = " ".join(part.value for part in (*app.main.markdown, *app.main.caption))
+    assert "With the second map of the pixels" in said and "With positions" not in said

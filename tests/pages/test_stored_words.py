@@ -87,7 +87,8 @@ def test_what_attention_over_convolutions_is_worth(open_app: OpenApp) -> None:
     text, means = words(app), {name: mean(values) for name, values in by.items()}
     attends = max(("written", "scaled", "upright", "corrected"), key=lambda name: means.get(name, 0))
     assert shares(text.partition("epoch of")[0]) <= written(means.values())
-    wanted = [means[attends] - means["control"], means["written"] - means["corrected"]]
+    shown = {name: round(value, 1) for name, value in means.items()}
+    wanted = [shown[attends] - shown["control"], shown["written"] - shown["corrected"]]
     assert points(text) == written(wanted)
     cost = found.settings["multiply_adds"]
     assert f"for {cost[attends] / cost['control']:.0f} times the multiply-adds" in text

@@ -116,9 +116,12 @@ def contenders(cut: Cut) -> list[Contender]:
     config = as_vit(cut.config)
     if config.positions == "none":
         return [Contender("", "Without positions", "the model as it is", cut.vit)]
+    added = (
+        "the second map of the pixels" if config.positions == "pixels" else "positions"
+    )  # which knows no place
     models = [
-        Contender("", "With positions", "the model as it is", cut.vit),
-        Contender("", "Without positions", "the same weights, nothing added", without_positions(cut.vit)),
+        Contender("", f"With {added}", "the model as it is", cut.vit),
+        Contender("", f"Without {added}", "the same weights, nothing added", without_positions(cut.vit)),
     ]
     if not (cut.trained and cut.own_size):
         return models
