@@ -83,7 +83,10 @@ def _run() -> None:
     gc.freeze()
     while True:
         time.sleep(_PERIOD_S)
-        tidy()
+        try:
+            tidy()
+        except Exception:  # the next time may go well, and all that follows waits for none
+            logging.getLogger(__name__).warning("the server could not be tidied", exc_info=True)
         gc.collect()
         give_back()
 

@@ -53,6 +53,8 @@ class Shared(Generic[P, R]):
         self._saying = partial(_saying, spinner) if spinner else nullcontext
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if kwargs:
+            raise TypeError(f"arguments are counted by their place, received {', '.join(kwargs)} by name")
         return self._results.get(self.key(args), lambda: self._function(*args, **kwargs), self._saying)
 
     def key(self, args: tuple[Any, ...]) -> Hashable:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pages.stores.choice import ModelChoice
 from pages.stores.records import Records
-from vitviz.words import percent
+from vitviz.words import percent, plain
 
 if TYPE_CHECKING:
     from pages.stores.visit import Visit
@@ -299,25 +299,25 @@ def _choice(run: Run) -> ModelChoice | None:
     from vitviz.data.own import spoken
     from vitviz.training.run_directory import RunError
 
-    steps = run.snapshots()
-    try:
-        config, name = run.config(), title(run)
+    try:  # it may be removed, or begin anew, at any of these
+        steps, config, name = run.snapshots(), run.config(), title(run)
+        table = log(run.id).read().validation()
+        path = run.snapshot_path(steps[-1]) if steps else None
     except RunError:
         return None
-    if not steps:
+    if path is None:
         return None
-    table = log(run.id).read().validation()
     best = f"best validation accuracy {percent(table[-1].max())}" if table.shape[1] else "not yet evaluated"
     return ModelChoice(
         key=f"run:{run.id}",
         title=name,
-        note=f"Trained here on {data_title(config.train.dataset)}; {best}.",
+        note=f"Trained here on {plain(data_title(config.train.dataset))}; {best}.",
         config=config.model,
         preparation=config.preparation,
         trained_on=spoken(config.train.dataset),
         steps=tuple(steps),
         curve=tuple((int(step), float(value)) for step, value in zip(table[0], table[-1], strict=True)),
-        path=run.snapshot_path(steps[-1]),
+        path=path,
         accuracy=float(table[-1].max()) if table.shape[1] else None,
     )
 

@@ -20,6 +20,7 @@ from streamlit.testing.v1.element_tree import Block
 from streamlit.util import calc_hash
 
 from pages.shell import registry
+from pages.stores import runs
 from tests.colours import by_colour_alone
 from tests.hostile import CLASSES, HOSTILE, TITLE, strangers_run, strangers_zip
 from tests.pages.conftest import OpenApp, opened_again, said
@@ -32,7 +33,7 @@ from vitviz.models.presets import RGB_32
 from vitviz.models.pretrained_list import find
 from vitviz.models.zoo import create_model
 from vitviz.training.run_config import RunConfig
-from vitviz.training.run_directory import Run
+from vitviz.training.run_directory import Run, RunError
 from vitviz.training.session import Session
 
 # What is left of `HOSTILE` where somebody would read it: escaped, none of these stands there.
@@ -209,3 +210,29 @@ st.button({HOSTILE!r})
 st.text({HOSTILE!r})
 """).run()
     assert len(read_as_written(app)) >= 2
+
+
+def test_a_run_s_set_is_said_as_text_and_a_run_that_vanishes_is_no_choice(
+    made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An archive may name any set; and a run may be removed between two looks at its folder."""
+    (run_folder,) = [path.parent for path in made.glob("*/config.json")]
+    copied = Run(shutil.copytree(run_folder, tmp_path / run_folder.name))
+    config = json.loads((copied.directory / "config.json").read_text())
+    config["train"]["dataset"] = HOSTILE
+    (copied.directory / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(runs, "folder", lambda: tmp_path)
+    choice = runs._choice(copied)
+    assert (
+        choice is not None
+        and HOSTILE[:8] in choice.note.replace("\\", "")
+        and not MARKDOWN.search(choice.note)
+    )
+    for name in ("snapshots", "config", "snapshot_path"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Run, name, gone)
+            assert runs._choice(copied) is None, name
+
+
+def gone(*_: object) -> None:
+    raise RunError("there is no run here any more")

@@ -15,6 +15,7 @@ import pytest
 from tests.cluster import Cluster
 from tests.unit.test_training_executor import LONG, SHORT, config, eventually, gone, obeys, training
 from vitviz.experiments.experiment import Cell, Experiment, collected, run_on_cluster
+from vitviz.training import open_executor as open_module
 from vitviz.training.dask_executor import DaskExecutor
 from vitviz.training.executor import ExecutorError, LocalExecutor, Order
 from vitviz.training.open_executor import open_executor
@@ -162,6 +163,20 @@ def test_without_a_cluster_one_sentence_says_so(tmp_path: Path, monkeypatch: pyt
     monkeypatch.delenv("VITVIZ_DASK")
     monkeypatch.setattr(LocalExecutor, "warm_up", lambda self: None)
     assert isinstance(open_executor(tmp_path), LocalExecutor)
+
+
+def test_the_environment_says_how_many_train_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VITVIZ_DASK", raising=False)
+    made = []
+    monkeypatch.setattr(open_module, "LocalExecutor", lambda root, slots: made.append(slots))
+    for said in ("", "3"):
+        monkeypatch.setenv("VITVIZ_TRAINERS", said)
+        open_executor(tmp_path)
+    assert made == [None, 3]
+    for wrong in ("0", "-1", "two", "²"):
+        monkeypatch.setenv("VITVIZ_TRAINERS", wrong)
+        with pytest.raises(ValueError, match="whole number from 1 on"):
+            open_executor(tmp_path)
 
 
 def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,16 @@ def epochs(count: float, **changes: Any) -> TrainConfig:
         (ViTConfig(image_size=65, patch_size=1), TrainConfig(), "compares 4,226 tokens .* up to 4,096"),
         (SwinConfig(window_size=65), TrainConfig(), "compares 4,225 tokens"),
         (
+            ViTConfig(image_size=64, patch_size=1, embed_dim=32, depth=16, num_heads=32, readout="mean"),
+            TrainConfig(batch_size=16),
+            "16 layers of 32 heads over 4,096 tokens have 8,589,934,592 attention weights; up to 134,217,728",
+        ),
+        (
+            ViTConfig(image_size=48, patch_size=1, embed_dim=16, depth=1, num_heads=8),
+            TrainConfig(batch_size=32),
+            "a batch of 32 pictures has .* attention weights in a layer; up to 536,870,912",
+        ),
+        (
             ViTConfig(image_size=252, patch_size=4),
             TrainConfig(batch_size=128),
             "up to 134,217,728 are held here",

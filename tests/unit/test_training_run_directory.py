@@ -151,6 +151,14 @@ def test_what_cannot_be_trained_fails_with_the_reason(tmp_path: Path) -> None:
         assert status.state == "failed" and reason in status.message
 
 
+def test_a_run_that_vanishes_while_they_are_listed_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, lost = (digits_run(tmp_path) for _ in range(2))
+    monkeypatch.setattr(Run, "exists", lambda self: self.directory != lost.directory)
+    assert [run.id for run in list_runs(tmp_path)] == [kept.id]
+
+
 def test_rename_duplicate_list_and_delete(tmp_path: Path) -> None:
     run = digits_run(tmp_path)
     run.rename("  my\nrun\x00 ")

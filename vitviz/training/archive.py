@@ -31,7 +31,7 @@ MAX_ZIP_BYTES = 64 * 2**20
 MAX_UNPACKED_BYTES = 96 * 2**20  # weights do not shrink in a zip, and are all that is large
 MAX_FILES = 1024
 MAX_RECORDS = 200_000
-_READ = r"status\.json|records\.jsonl|snapshots/\d{8}\.safetensors"  # what readers of one model need
+_READ = r"status\.json|records\.jsonl|snapshots/[0-9]{8}\.safetensors"  # what readers of one model need
 _FILE = re.compile(
     rf"config\.json|resume\.safetensors|start\.safetensors|{_READ}|members/{MEMBER_NAME}/({_READ})"
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ STATUS_BYTES = 4096  # a status is padded to this, so that a full disk can still
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write beside the file, then rename: readers see the old bytes or the new ones."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")  # two threads may write one file
     try:
         draft.write_bytes(data)
         draft.replace(path)

@@ -27,6 +27,8 @@ MAX_SNAPSHOT_BYTES = 512 * 2**20  # of all snapshots of all members
 MAX_LAYERS = 256
 MAX_TOKENS = 4096  # attention costs their square
 MAX_BATCH_VALUES = 2**27  # batch x tokens x width x layers: some 8 GB while training
+MAX_WEIGHTS = 2**27  # heads x queries x keys of all layers, of one picture: 512 MB where a page looks at them
+MAX_BATCH_WEIGHTS = 2**29  # of one layer, of a batch: 2 GB while training
 MAX_STEPS = 2_000_000
 MAX_TRAINING_S = 24 * 3600.0
 _PICTURES = {"digits": 1_500, "shapes": 20_000}  # more than the set has; of others:
@@ -90,6 +92,17 @@ def _check_model(model: ModelConfig, batch: int) -> None:
             f"a batch of {batch:,} pictures of {size.cells:,} tokens of width {size.width:,} in {size.layers:,} layers"
             f" are {values:,} values; up to {MAX_BATCH_VALUES:,} are held here: take smaller batches or a smaller model"
         )
+    weights = size.heads * size.cells * size.compared  # of a layer
+    if size.layers * weights > MAX_WEIGHTS:
+        raise ValueError(
+            f"{size.layers} layers of {size.heads} heads over {size.cells:,} tokens have {size.layers * weights:,}"
+            f" attention weights; up to {MAX_WEIGHTS:,} are looked at here: take larger patches, fewer heads or layers"
+        )
+    if batch * weights > MAX_BATCH_WEIGHTS:
+        raise ValueError(
+            f"a batch of {batch:,} pictures has {batch * weights:,} attention weights in a layer; up to"
+            f" {MAX_BATCH_WEIGHTS:,} are held here: take smaller batches, larger patches or fewer heads"
+        )
 
 
 @dataclass(frozen=True)
@@ -98,6 +111,7 @@ class _Extent:
     compared: int  # tokens that attend to each other
     cells: int  # of a picture, at the width below
     width: int
+    heads: int  # at most, of a layer
 
 
 @singledispatch
@@ -109,29 +123,29 @@ def _extent(model: ModelConfig) -> _Extent:
 def _(model: ViTConfig) -> _Extent:
     rows, cols = model.grid
     tokens = rows * cols + len(model.prefix_tokens)
-    return _Extent(model.depth + len(model.stem), tokens, tokens, model.embed_dim)
+    return _Extent(model.depth + len(model.stem), tokens, tokens, model.embed_dim, model.num_heads)
 
 
 @_extent.register
 def _(model: SwinConfig) -> _Extent:
     side = model.image_size // model.patch_size
     # In torchvision's convention a window may be larger than the picture; later stages hold half as much.
-    return _Extent(sum(model.depths), model.window_size**2, side**2, model.embed_dim)
+    return _Extent(sum(model.depths), model.window_size**2, side**2, model.embed_dim, max(model.num_heads))
 
 
 @_extent.register
 def _(model: CNNConfig) -> _Extent:
-    return _Extent(sum(model.blocks) + 1, 1, model.image_size**2, model.widths[0])
+    return _Extent(sum(model.blocks) + 1, 1, model.image_size**2, model.widths[0], 1)
 
 
 @_extent.register
 def _(model: ConvAttentionConfig) -> _Extent:
-    return _Extent(1, model.image_size**2, model.image_size**2, model.channels)
+    return _Extent(1, model.image_size**2, model.image_size**2, model.channels, 1)
 
 
 @_extent.register
 def _(model: FlatAttentionConfig) -> _Extent:
-    return _Extent(2, 1, 1, max(model.widths))
+    return _Extent(2, 1, 1, max(model.widths), 1)
 
 
 def parameters(model: ModelConfig) -> int:

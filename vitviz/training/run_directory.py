@@ -298,10 +298,13 @@ class Run:
 
 
 def list_runs(root: str | Path) -> list[Run]:
-    """The runs under `root`, newest first."""
+    """The runs under `root`, newest first; those that vanish meanwhile are left out."""
     folder = Path(root)
     paths = folder.glob("*/config.json") if folder.is_dir() else ()
-    found = [Run(path.parent) for path in paths if not path.parent.name.startswith(".")]
+    found = []
+    for path in paths:
+        with suppress(RunError):
+            found += [] if path.parent.name.startswith(".") else [Run(path.parent)]
     return sorted(found, key=lambda run: run.id, reverse=True)
 
 

@@ -58,6 +58,8 @@ def _start(config: RunConfig, key: str, click: int) -> None:
 
 
 def _stop(run: Run) -> None:
+    if not runs.may_change(visit.current(), run):
+        return
     try:
         runs.executor().stop(run)
     except OSError as error:

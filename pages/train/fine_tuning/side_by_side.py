@@ -221,6 +221,8 @@ def _progress(run: Run, status: Status) -> str:
 
 
 def _steer(run: Run, what: str) -> None:
+    if not runs.may_change(visit.current(), run):
+        return
     try:
         if what == "stop":
             runs.executor().stop(run)

@@ -158,7 +158,7 @@ def flip_book(run: Run | Recording, moment: int | None, again: bool, every_mista
 
 def trouble(run: Run | Recording) -> str | None:
     """One sentence about the snapshots that have no pictures, and why."""
-    failed = _open(run).failed
+    failed = dict(_open(run).failed)  # another thread adds to it
     if not failed:
         return None
     steps = sorted({version.step for version in failed})

@@ -340,6 +340,10 @@ def _button(run: Run, label: str, icon: str, act: Callable[[Run], object], disab
 def _tell(run: Run, act: Callable[[Run], object], stops: bool) -> None:
     from vitviz.training.executor import ExecutorError
 
+    if not runs.may_change(
+        visit.current(), run
+    ):  # an editing link may have been taken back since this was drawn
+        return
     try:
         act(run)
     except (ExecutorError, ValueError) as error:  # the run may be gone
@@ -382,6 +386,8 @@ def _change(run: Run, status: Status) -> None:
 
 def _apply(run: Run, name: str) -> None:
     value = st.session_state[f"live_lab._set_{name}_{run.id}"]
+    if not runs.may_change(visit.current(), run):
+        return
     try:
         run.control("set", **{name: float(value)})
     except (ValueError, OSError) as error:

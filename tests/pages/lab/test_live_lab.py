@@ -10,11 +10,16 @@ import threading
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from pages.stores import runs
+from pages.train.experiments import live
+from pages.train.fine_tuning import side_by_side
+from pages.train.lab import watch
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
@@ -360,3 +365,22 @@ def test_a_link_to_a_run_that_is_gone_says_so_once(open_app: OpenApp, run: Run) 
     assert not any(
         "is gone" in warning.value for warning in open_app(PAGE, live_lab__run=run.id).main.warning
     )
+
+
+def test_who_may_not_change_a_run_steers_nothing_by_a_tab_that_is_still_open(
+    open_app: OpenApp, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The buttons of an editor who was sent out went on working until the next drawing."""
+    told: list[object] = []
+    monkeypatch.setattr(runs, "may_change", lambda visit, run: False)
+    monkeypatch.setattr(watch.visit, "current", lambda: None)
+    monkeypatch.setattr(live.visit, "current", lambda: None)
+    monkeypatch.setattr(runs, "executor", lambda: SimpleNamespace(stop=told.append, resume=told.append))
+    monkeypatch.setattr(Run, "control", lambda self, what, **values: told.append(what))
+    watch.st.session_state[f"live_lab._set_weight_decay_{run.id}"] = 0.1
+    watch._tell(run, told.append, True)
+    watch._apply(run, "weight_decay")
+    live._stop(run)
+    for what in ("stop", "resume"):
+        side_by_side._steer(run, what)
+    assert told == []
