@@ -10,8 +10,9 @@ from types import ModuleType
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import lesson, page, registry, terms
+from pages.shell import page, registry, terms
 from pages.stores import lessons
+from tests.messages import message
 from tests.pages.conftest import ROOT, Files, OpenApp, made
 from tests.rows import rows
 from vitviz.lessons.checks import Control, Fact, GuessMade, Model, Page, Picture, Pinned, RunPast, Step
@@ -62,7 +63,7 @@ def opened(open_app: OpenApp, name: str, number: int) -> tuple[AppTest, Stop]:
     return open_app(registry.BY_SLUG[stop.link.slug].path, **link), stop
 
 
-def satisfy(app: AppTest, stop: Stop, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+def satisfy(app: AppTest, stop: Stop, own_run: str = "") -> AppTest:
     """Does what a stop asks, as far as its check can see."""
     check = stop.check
     if isinstance(check, GuessMade):
@@ -86,8 +87,10 @@ def satisfy(app: AppTest, stop: Stop, monkeypatch: pytest.MonkeyPatch) -> AppTes
             or VALUES.get(check.key)
             or next(f"{v:g}" for v in (check.at_least, check.at_most, 2) if v is not None)
         )
-    elif isinstance(check, Fact | RunPast):
-        hand_over(check, monkeypatch)
+    elif isinstance(check, Fact):
+        leave_out(app, check)
+    elif isinstance(check, RunPast):
+        changes["live_lab.run"] = own_run  # it is done
     else:
         assert isinstance(check, Page)
         app.switch_page(registry.BY_SLUG[check.slug].path)
@@ -96,17 +99,14 @@ def satisfy(app: AppTest, stop: Stop, monkeypatch: pytest.MonkeyPatch) -> AppTes
     return app.run()
 
 
-def hand_over(check: Fact | RunPast, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page says what its view says there, from now on."""
-    settle = lesson.settle
-    name, value = ("run", check.fraction) if isinstance(check, RunPast) else (check.what, check.at_least)
-
-    def settled(slug: str) -> None:
-        settle(slug)
-        lesson.st.session_state[lesson.state.FACTS] = {name: value}
-
-    monkeypatch.setattr(lesson, "settle", settled)
-    monkeypatch.setattr(lesson, "hand_over", lambda **facts: None)
+def leave_out(app: AppTest, check: Fact) -> None:
+    """Paints as many patches out, or silences as many heads, as the stop asks for."""
+    count, key = int(check.at_least), "attention.ablate"
+    patches = list(range(count)) if check.what == "patches_left_out" else []
+    heads = [[0, head] for head in range(count)] if check.what == "heads_left_out" else []
+    assert patches or heads, f"nobody knows how to bring about {check.what}"
+    mark = message(app, key)[0]["mark"]
+    app.session_state[key] = {"ablation": {"patches": patches, "heads": heads, "mark": mark}}
 
 
 def guess(app: AppTest, stop: Stop) -> AppTest:
@@ -131,7 +131,7 @@ def guess(app: AppTest, stop: Stop) -> AppTest:
     ids=[f"{name}-{number}" for name, number in STOPS],
 )
 def test_every_stop_shows_what_it_says_and_can_be_done(
-    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch, name: str, number: int
+    open_app: OpenApp, own_run: str, name: str, number: int
 ) -> None:
     app, stop = opened(open_app, name, number)
     assert not app.exception and not app.error
@@ -140,7 +140,7 @@ def test_every_stop_shows_what_it_says_and_can_be_done(
     assert not done(app), "it is done before anything was done"
     options = [node for node in app.radio if str(node.key).startswith("lesson.")]
     before = in_sight(app)
-    app = satisfy(app, stop, monkeypatch)
+    app = satisfy(app, stop, own_run)
     assert not app.exception, [error.message for error in app.exception]
     assert done(app)
     if stop.question is not None and isinstance(stop.check, GuessMade):
@@ -221,11 +221,9 @@ def test_without_a_lesson_there_is_no_panel(open_app: OpenApp) -> None:
     assert not {"lesson", "stop"} & said(app).keys()
 
 
-def test_leaving_takes_the_lesson_out_of_the_link_and_keeps_what_was_done(
-    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_leaving_takes_the_lesson_out_of_the_link_and_keeps_what_was_done(open_app: OpenApp) -> None:
     app, stop = opened(open_app, FIRST, 1)
-    satisfy(app, stop, monkeypatch)
+    satisfy(app, stop)
     app.button(key="lesson.leave").click().run()
     assert not {"lesson", "stop"} & said(app).keys()
     app.query_params["lesson"] = FIRST
@@ -255,13 +253,13 @@ def test_a_guess_can_be_taken_back(open_app: OpenApp) -> None:
     assert not app.metric
 
 
-def test_the_last_stop_leads_on(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_stop_leads_on(open_app: OpenApp) -> None:
     def ways(app: AppTest) -> list[str]:
         return [node.proto.label for node in app.main.get("page_link")]
 
     app, stop = opened(open_app, FIRST, len(SHIPPED[FIRST].stops))
     assert "Other lessons, and what you answered" not in ways(app)
-    assert "Other lessons, and what you answered" in ways(satisfy(app, stop, monkeypatch))
+    assert "Other lessons, and what you answered" in ways(satisfy(app, stop))
 
 
 def test_what_was_answered_is_taken_away_and_nothing_else(open_app: OpenApp, files: Files) -> None:
