@@ -302,6 +302,17 @@ def settle(page: Page) -> None:
     assert page.locator('[data-testid="stException"]').count() == 0
 
 
+def frames_sent(page: Page) -> list[str | bytes]:
+    """What the page sends its server from now on. It is loaded anew: a socket that is open already is not heard."""
+    sent: list[str | bytes] = []
+    page.once("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
+    page.reload()
+    settle(page)
+    assert sent, "the page's socket is not heard"
+    sent.clear()
+    return sent
+
+
 MOVING = {"reduced_motion": "no-preference"}  # a context's; `visit` asks for none
 DRAWERS = '[data-testid="stMain"] [data-testid="stExpander"] details'
 FILLED = """drawers => [...document.querySelectorAll(`${drawers}[open]`)].every((drawer) =>

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import frames_sent, settle
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -40,10 +40,9 @@ def pixels(canvas: Locator) -> list[int]:
 
 def test_hover_is_the_query_in_every_map_without_the_server(visit: Visit) -> None:
     page = visit(DIGIT)
+    sent = frames_sent(page)
     view = explorer(page)
     stage, cells = view.locator(".ax-stage"), view.locator(".ax-stage canvas.ax-cells")
-    sent: list[object] = []
-    page.on("websocket", lambda socket: sent.append(socket))
     before = pixels(cells)
     heads = [pixels(view.locator(".ax-heads canvas").nth(i)) for i in range(4)]
     stage.hover(position=cell(stage, 1, 6))

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import frames_sent, settle
 from vitviz.analysis.assembly import assembled, encode, put_wrong
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
@@ -80,10 +80,10 @@ def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit:
     page.goto(f"{page.url.replace('/words', '/on_your_picture')}&on_picture.kind=shift")
     view = page.locator("[data-component=sweep_view]")
     expect(view).to_have_attribute("data-ready", "true", timeout=120_000)  # five models are loaded
+    sent = frames_sent(page)
+    expect(view).to_have_attribute("data-ready", "true", timeout=120_000)
     slider = view.locator("input[type=range]")
     expect(slider).to_have_attribute("max", "24")
-    sent: list[str] = []
-    page.on("websocket", lambda socket: sent.append(socket.url))
     told: list[list[str]] = []
     for columns in (0, 5, 9):
         slider.evaluate(

@@ -11,8 +11,15 @@ import skimage.data
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import MOVING
+
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
+SLOWED = """() => {
+  const [now, frame] = [performance.now.bind(performance), requestAnimationFrame.bind(window)];
+  performance.now = () => now() / 4;
+  window.requestAnimationFrame = (draw) => frame((at) => draw(at / 4));
+}"""  # what takes half a second takes two: time enough to be asked midway
 DIGIT = "patches?model=preset:vit_digits&image=digits:3&pin=0.5,0.5"
 
 
@@ -117,9 +124,14 @@ def test_the_keyboard_walks_pulls_apart_and_pins(visit: Visit) -> None:
 
 
 def test_a_patch_glides_and_turns_back_when_asked_midway(visit: Visit) -> None:
-    page = visit(DIGIT)
+    page = visit(DIGIT, **MOVING)
     view = stage(page)
     gap = view.get_by_label("Gap between the patches, percent")
+    page.evaluate(SLOWED)
+    view.get_by_role("button", name="Pull apart").click()
+    page.wait_for_function("(gap) => gap.value >= 50 && gap.value < 100", arg=gap.element_handle())
+    view.get_by_role("button", name="Put together").click()
+    expect(gap).to_have_value("0")
     view.get_by_role("button", name="Pull apart").click()
     expect(gap).to_have_value("100")
     gap.fill("30")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import frames_sent
 from vitviz.analysis import positions
 
 pytestmark = pytest.mark.browser
@@ -59,12 +60,13 @@ def test_hover_lights_a_pair_and_tells_both_similarities(visit: Visit) -> None:
 
 def test_hover_asks_the_server_nothing_and_a_click_pins(visit: Visit) -> None:
     page = visit(MOSAIC)
+    sent = frames_sent(page)
     stage = view(page, "similarity_view")
     second = stage.locator("canvas.sim-map").nth(1)
-    runs = page.locator('[data-testid="stApp"]')
     for col in range(8):
         second.hover(position=tile_place(second, 8, 1, col, (0.5, 0.5)))
-        expect(runs).to_have_attribute("data-test-script-state", "notRunning")
+        expect(stage.locator(".sim-title").last).to_have_text(f"Position (1, {col}), enlarged")
+    assert not sent
     expect(page).to_have_url(re.compile(r"pin=0.5"))
     second.click(position=tile_place(second, 8, 1, 6, (0.5, 0.5)))
     expect(page).to_have_url(re.compile(r"pin=0\.812(,|%2C)0\.188"))
