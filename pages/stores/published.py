@@ -27,9 +27,11 @@ class Fetch:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Fetches the file; what goes wrong becomes one sentence."""
+        """Fetches the file, once there is a place for it; what goes wrong becomes one sentence."""
         try:
-            fetch(PRETRAINED[self.name], self._progress, self.stop.is_set)
+            with _places:
+                if not self.stop.is_set():
+                    fetch(PRETRAINED[self.name], self._progress, self.stop.is_set)
         except (PretrainedError, OSError) as error:
             said = str(error)
             also = f" {OR_UPLOAD}" if isinstance(error, NoNetworkError) else ""
@@ -43,6 +45,7 @@ class Fetch:
 
 _fetches: dict[str, Fetch] = {}  # by name: two visits that want one file wait for one download
 _lock = threading.Lock()
+_places = threading.BoundedSemaphore(2)  # files that are fetched at once, whoever asks: the others wait
 
 
 def here() -> list[Pretrained]:

@@ -11,6 +11,7 @@ import re
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -49,6 +50,7 @@ class Visit:
 _visits: dict[str, Visit] = {}
 _lock = threading.Lock()
 _leaving: list[Callable[[str], None]] = []
+_sessions: Counter[str] = Counter()  # open ones by token: the tabs of one browser
 
 
 def current() -> Visit:
@@ -96,6 +98,12 @@ def _named(token: str) -> Visit:
 
 
 def _left(token: str) -> None:
+    """One of a visit's sessions has ended: it leaves with the last of them, not with a tab among others."""
+    with _lock:
+        _sessions[token] -= 1
+        if _sessions[token] > 0:
+            return
+        del _sessions[token]
     for callback in _leaving:
         callback(token)
 
@@ -103,4 +111,6 @@ def _left(token: str) -> None:
 @st.cache_resource(scope="session", show_spinner=False, on_release=_left)
 def _stays(token: str) -> str:
     """Held by the session, so that its end is noticed."""
+    with _lock:
+        _sessions[token] += 1
     return token

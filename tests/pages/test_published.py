@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.stores import published
 from vitviz.models.download import weights_file
-from vitviz.models.pretrained_list import find
+from vitviz.models.pretrained_list import PRETRAINED, Pretrained, find
 from vitviz.torchvision_fix import import_torchvision
 
 OpenApp = Callable[..., AppTest]
@@ -100,3 +102,32 @@ def test_one_that_is_here_is_shown_in_one_click(open_app: OpenApp, weights: Path
     file.write_bytes(file.read_bytes()[:-1])  # cut short
     late = open_app(model=f"pretrained:{entry.name}")
     assert "'More models' fetches it" in late.sidebar.warning[0].value
+
+
+def test_two_files_are_fetched_at_once_and_the_others_wait(
+    weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody could begin all of the list: 46 threads and 10 GB at once."""
+    begun: list[str] = []
+    go_on = threading.Event()
+
+    def slow(entry: Pretrained, told: object, stopped: object) -> None:
+        begun.append(entry.name)
+        assert go_on.wait(20)
+
+    monkeypatch.setattr(published, "fetch", slow)
+    fetches = [published.Fetch(name) for name in list(PRETRAINED)[:4]]
+    threads = [threading.Thread(target=one.run) for one in fetches]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + 10
+    while len(begun) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    waiting = [one for one in fetches if one.name not in begun]
+    waiting[0].stop.set()
+    assert len(waiting) == 2 and not any(one.finished for one in fetches)
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert all(one.finished for one in fetches)
+    assert len(begun) == 3 and waiting[0].name not in begun, "who cancels while waiting fetches nothing"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,15 @@ def test_only_who_may_resume_a_run_reads_of_resuming_it(tmp_path: Path, said: st
     status = Status("interrupted", message=said)
     assert runs.message(maker, run, status) == said
     assert runs.message(Visit("i" * 22), run, status) == seen
+
+
+def test_a_visit_leaves_with_its_last_tab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One tab of two was closed, and two minutes later the other's picture was gone."""
+    left: list[str] = []
+    monkeypatch.setattr(visit, "_leaving", [left.append])
+    monkeypatch.setattr(visit, "_sessions", Counter({"mine": 2, "other": 1}))
+    visit._left("mine")
+    assert not left
+    visit._left("mine")
+    visit._left("other")
+    assert left == ["mine", "other"] and not visit._sessions
