@@ -19,6 +19,7 @@ PRIVACY = (
 MOST_OF_A_VISIT = 3
 TITLE_LENGTH = 40
 _TOUCH_S = 60.0
+_removing: list[Callable[[], None]] = []
 
 
 def mine(visit: Visit) -> dict[str, own.OwnNote]:
@@ -64,6 +65,11 @@ def keep(
     return note
 
 
+def on_removal(callback: Callable[[], None]) -> None:
+    """Has a function called when a visitor removes a set: what holds pictures of sets in memory lets them go."""
+    _removing.append(callback)
+
+
 def may_remove(visit: Visit, note: own.OwnNote) -> bool:
     """Whether this visit brought the set: whoever else has its link looks on."""
     return note.owner == visit.owner
@@ -74,6 +80,8 @@ def remove(visit: Visit, name: str) -> None:
     note = own.own_note(name, runs.folder())
     if note is not None and may_remove(visit, note):
         own.remove(name, runs.folder())
+        for callback in _removing:
+            callback()
     visit.sets = tuple(other for other in visit.sets if other != name)
 
 

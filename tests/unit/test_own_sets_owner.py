@@ -12,6 +12,8 @@ from PIL import Image
 
 from pages.stores import own_sets
 from pages.stores.visit import Visit
+from pages.train.lab import evolving, snapshots
+from vitviz.config import Preparation
 from vitviz.data import own
 
 
@@ -36,3 +38,16 @@ def test_a_link_to_a_set_does_not_remove_it(tmp_path: Path, monkeypatch: pytest.
     assert guest.sets == () and own.own_note(note.name, tmp_path) == note
     own_sets.remove(maker, note.name)
     assert own.own_note(note.name, tmp_path) is None
+
+
+def test_a_removed_set_leaves_no_picture_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lab's own button alone let its pictures go; removed on the page of fine-tuning they stayed."""
+    monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
+    maker = Visit("m" * 22)
+    note = own_sets.keep(maker, archive(), "pets", 16)
+    held = snapshots.held_out(note.name, 0.5, Preparation(image_size=16))
+    assert held is not None and snapshots.held_out(note.name, 0.5, Preparation(image_size=16)) is held
+    assert own._read.cache_info().currsize
+    own_sets.remove(maker, note.name)
+    assert snapshots.held_out(note.name, 0.5, Preparation(image_size=16)) is None
+    assert not own._read.cache_info().currsize and evolving.forget in own_sets._removing

@@ -175,6 +175,9 @@ def forget() -> None:
             kept.clear()
 
 
+own_sets.on_removal(forget)
+
+
 def _open(run: Run | Recording) -> Book:
     chosen = nouns.current()
     image = run.image if isinstance(run, Recording) else chosen.image

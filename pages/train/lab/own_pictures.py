@@ -10,7 +10,6 @@ import streamlit as st
 
 from pages.shell import link, received
 from pages.stores import own_sets, visit
-from pages.train.lab import evolving
 from pages.train.lab.fields import BATCH
 from pages.train.lab.keys import Recipe
 from vitviz.words import plain, plural, reason
@@ -133,5 +132,3 @@ def _remove(name: str) -> None:
         own_sets.remove(visit.current(), name)
     except OSError as error:
         st.session_state[_REFUSED] = f"The pictures could not be removed ({reason(error)})."
-        return
-    evolving.forget()
