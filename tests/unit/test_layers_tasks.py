@@ -9,6 +9,7 @@ from collections.abc import Generator
 
 import pytest
 
+from pages.inside.layers import tasks
 from pages.inside.layers.tasks import Task
 
 
@@ -45,3 +46,23 @@ def test_trouble_ends_it_without_a_result(caplog: pytest.LogCaptureFixture) -> N
     with caplog.at_level(logging.CRITICAL):
         assert not task.advance()
     assert task.ended and task.trouble and task.result is None
+
+
+def test_a_half_done_task_that_nobody_asks_for_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stayed with its pictures, some 600 MB of a published model's, until 24 others had come."""
+
+    def work() -> Generator[float, None, str]:
+        yield 0.5
+        return "done"
+
+    monkeypatch.setattr(tasks, "LEFT_S", 60.0)
+    left, watched, ended = (tasks.task(("let go", name), work) for name in ("left", "watched", "ended"))
+    while ended.advance():
+        pass
+    assert left.advance() and ended.result == "done"
+    left.asked -= 61.0
+    ended.asked -= 61.0
+    assert tasks.task(("let go", "watched"), work) is watched
+    assert not {left, ended} & tasks._under_way
+    assert tasks.task(("let go", "ended"), work) is ended
+    assert tasks.task(("let go", "left"), work) is not left, "it begins anew"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -18,8 +19,13 @@ Work = Generator[float, None, R]  # yields the share that is done, returns the r
 POLL_S = 0.7
 PATIENCE_S = 0.5  # a page waits so long before it shows a bar: what is quick comes at once
 KEPT = 24
+LEFT_S = (
+    60.0  # a task that nobody asked for so long is dropped half-done, and with it the pictures that it holds
+)
 
 _behind = Background()
+_under_way: set[Task[Any]] = set()
+_lock = threading.Lock()
 
 
 class Task(Generic[R]):
@@ -30,6 +36,7 @@ class Task(Generic[R]):
         self._work: Work[R] | None = work
         self._ended = threading.Event()
         self.share, self.trouble = 0.0, False
+        self.asked = time.monotonic()
         self.result: R | None = None
 
     @property
@@ -63,6 +70,13 @@ class Task(Generic[R]):
 def task(of: tuple[Hashable, ...], make: Callable[[], Work[R]]) -> Task[R]:
     """The task of this kind and these arguments: whoever asks first begins it, and all share it."""
     found: Task[R] = _task(of, make)
+    found.asked = now = time.monotonic()
+    with _lock:
+        _under_way.add(found)
+        for one in [one for one in _under_way if one.ended or now - one.asked > LEFT_S]:
+            _under_way.remove(one)
+            if not one.ended:
+                _task.forget(one.of, None)
     return found
 
 
@@ -99,6 +113,7 @@ def _watch(tasks: Sequence[Task[Any]], saying: str) -> None:
     if all(one.ended for one in tasks):
         st.rerun()
     for one in tasks:
+        one.asked = time.monotonic()
         _behind.ask(one)
     share = sum(1.0 if one.ended else one.share for one in tasks) / len(tasks)
     st.progress(share, f"{saying}: {100 * share:.0f} % done.")
