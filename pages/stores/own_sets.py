@@ -45,19 +45,33 @@ def adopt(visit: Visit, name: str) -> bool:
 
 
 def keep(
-    visit: Visit, data: bytes, title: str, image_size: int, progress: Callable[[int, int], None] | None = None
+    visit: Visit,
+    data: bytes,
+    title: str,
+    image_size: int,
+    progress: Callable[[int, int], None] | None = None,
+    address: str = "",
 ) -> own.OwnNote:
-    """Reads a zip and stores its pictures; `progress` as in `vitviz.data.folder.load_zip`.
+    """Reads a zip and stores its pictures.
+
+    Args:
+        progress: as in `vitviz.data.folder.load_zip`.
+        address: from where the visit comes; empty where it is not known.
 
     Raises:
         vitviz.data.dataset.DatasetError: if no set can be made of it; one sentence says why.
     """
     from vitviz.data.dataset import DatasetError
     from vitviz.data.folder import load_zip
+    from vitviz.training.run_directory import RunError
 
     known = [name for name in visit.sets if own.own_note(name, runs.folder())]
     if len(known) >= MOST_OF_A_VISIT:
         raise DatasetError(f"You have {len(known)} sets of pictures here already: remove one first.")
+    try:
+        runs.admit_upload(visit, address, "set")
+    except RunError as error:
+        raise DatasetError(f"{error}.") from error
     title = " ".join("".join(c if c.isprintable() else " " for c in title).split())[:TITLE_LENGTH]
     pictures = load_zip(data, image_size=image_size, progress=progress)
     note = own.keep_pictures(pictures, title or "your pictures", runs.folder(), visit.owner)

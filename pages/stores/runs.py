@@ -57,21 +57,20 @@ def executor() -> Executor:
         return _executor
 
 
-_intake: Intake | None = None  # counts for as long as the server lives
+_intakes: dict[str, Intake] = {}  # by kind; they count for as long as the server lives
 
 
-def admit_upload(visit: Visit, address: str) -> None:
-    """Counts a run that a visit brings in from outside, by the visit and by its address.
+def admit_upload(visit: Visit, address: str, kind: str = "run") -> None:
+    """Counts a run, or something else, that a visit brings in from outside, by the visit and by its address.
 
     Raises:
         RunError: if too many came from either within the hour.
     """
-    global _intake
     from vitviz.training.intake import Intake
 
     with _opening:
-        _intake = _intake or Intake()
-    _intake.admit(visit.owner, address)
+        intake = _intakes.setdefault(kind, Intake(kind))
+    intake.admit(visit.owner, address)
 
 
 # ---------------------------------------------------------------- whose runs these are

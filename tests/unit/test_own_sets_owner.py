@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pages.stores import own_sets
+from pages.stores import own_sets, runs
 from pages.stores.visit import Visit
 from pages.train.lab import evolving, snapshots
 from vitviz.config import Preparation
 from vitviz.data import own
+from vitviz.data.dataset import DatasetError
+from vitviz.training.intake import PER_ADDRESS, PER_OWNER
 
 
 def archive() -> bytes:
@@ -51,3 +53,18 @@ def test_a_removed_set_leaves_no_picture_in_memory(tmp_path: Path, monkeypatch: 
     own_sets.remove(maker, note.name)
     assert snapshots.held_out(note.name, 0.5, Preparation(image_size=16)) is None
     assert not own._read.cache_info().currsize and evolving.forget in own_sets._removing
+
+
+def test_thirteen_sets_in_an_hour_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fresh visits of one address could fill for everybody what the server keeps of sets."""
+    monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
+    monkeypatch.setattr(runs, "_intakes", {})
+    maker = Visit("m" * 22)
+    for _ in range(PER_OWNER):
+        own_sets.remove(maker, own_sets.keep(maker, archive(), "pets", 16).name)
+    with pytest.raises(DatasetError, match="12 sets came from you within an hour, which is all that may"):
+        own_sets.keep(maker, archive(), "pets", 16)
+    for place in range(PER_ADDRESS):
+        runs.admit_upload(Visit(f"{place:022}"), "10.0.0.1", "set")
+    with pytest.raises(DatasetError, match="120 sets came from your network"):
+        own_sets.keep(Visit("n" * 22), archive(), "pets", 16, address="10.0.0.1")

@@ -1,4 +1,4 @@
-"""How many runs may be brought in from outside: counted by who brings them, and from where."""
+"""How many runs and sets may be brought in from outside: counted by who brings them, and from where."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ WINDOW_S = 3600.0
 
 @dataclass
 class Intake:
-    """The uploads of runs of the last hour, of this server process; safe to use from every visit's thread."""
+    """The uploads of one kind of the last hour, of this server process; safe to use from every visit's thread."""
 
+    kind: str = "run"
     now: Callable[[], float] = time.monotonic
     _taken: deque[tuple[float, str, str]] = field(default_factory=deque)  # (when, owner, address)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -38,6 +39,6 @@ class Intake:
             here = sum(bool(address) and where == address for *_, where in self._taken)
             for count, most, whose in ((mine, PER_OWNER, "you"), (here, PER_ADDRESS, "your network")):
                 if count >= most:
-                    came = f"{plural(count, 'run')} came from {whose} within an hour"
+                    came = f"{plural(count, self.kind)} came from {whose} within an hour"
                     raise RunError(f"{came}, which is all that may; try again later")
             self._taken.append((now, owner, address))

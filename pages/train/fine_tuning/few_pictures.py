@@ -58,7 +58,7 @@ def _keep(data: bytes, title: str, control: str) -> None:
         return
     try:
         with st.spinner("Reading the pictures …"):
-            note = own_sets.keep(visit.current(), data, title, SIDE_PX)
+            note = own_sets.keep(visit.current(), data, title, SIDE_PX, address=visit.address())
     except DatasetError as error:
         st.session_state[_REFUSED] = str(error)
         return

@@ -76,7 +76,9 @@ def _take(file: received.Received, size: int, batch: int) -> None:
             bar.progress(done / max(1, total), f"Read {done:,} of {total:,} pictures …")
 
     try:
-        note = own_sets.keep(visit.current(), file.data, file.name.removesuffix(".zip"), size, progress)
+        note = own_sets.keep(
+            visit.current(), file.data, file.name.removesuffix(".zip"), size, progress, visit.address()
+        )
     except DatasetError as error:
         st.session_state[_REFUSED] = str(error)
         return

@@ -197,7 +197,7 @@ def test_a_cluster_that_does_not_answer_is_said_to_who_waits(
 def test_who_brings_in_too_many_runs_is_told_so(
     open_app: OpenApp, trained: Run, executor: FakeExecutor, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "_intake", None)
+    monkeypatch.setattr(runs, "_intakes", {})
     monkeypatch.setenv("VITVIZ_RUNS", str(folder))
     monkeypatch.setattr(intake, "PER_OWNER", 1)
     app, data = open_app(PAGE), export_run(trained)
