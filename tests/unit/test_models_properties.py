@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -237,6 +238,11 @@ def test_head_mask_silences_a_head_and_ones_change_nothing(config: ModelConfig) 
     silent[1, 2] = 0.0
     logits, record = model(x, record=True, head_mask=silent)
     assert not torch.allclose(logits, model(x), atol=1e-6)
+    without = deepcopy(model)  # nothing of block 1 reads what its third head gives
+    attn = without.blocks[1].attn if config is VIT else without.layers[0].blocks[1].attn
+    with torch.no_grad():
+        attn.proj.weight.unflatten(1, (attn.num_heads, -1))[:, 2] = 0
+    torch.testing.assert_close(logits, without(x))
     if config is VIT:
         assert (record["blocks.1.heads"][..., 16:] == 0).all()
         assert (record["blocks.1.heads"][..., :16] != 0).any()
