@@ -23,7 +23,21 @@ from vitviz.models.zoo import create_model
 
 PAGE = "pages/inside/attention/page.py"
 BLOCK = "pages/inside/block/page.py"
-VIEWS = ("look", "matrix", "methods", "truth", "ablate", "depth", "compare")
+DRAWN = {
+    "look": "attention.explorer",
+    "matrix": "attention.matrix",
+    "methods": "attention.methods",
+    "truth": "attention.twin",
+    "ablate": "attention.ablate",
+    "depth": "attention.lens_maps",
+    "compare": "attention.right",
+}  # by its key
+REASONS = {
+    ("preset:swin_digits", "matrix"): "heads that see the whole picture",
+    ("preset:swin_digits", "methods"): "rollout is not defined",
+    ("preset:swin_digits", "depth"): "the head cannot read them before",
+}
+PARTLY = ("preset:swin_digits", "methods")  # the methods that are defined are drawn beside the reason
 MODELS = (
     "preset:vit_digits",
     "preset:deit_digits",
@@ -37,10 +51,15 @@ MODELS = (
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_view_of_every_kind_of_model(open_app, model):
-    for view in VIEWS:
-        app = open_app(PAGE, model=model, image="digits:0", attention__view=view)
+    for view in DRAWN:
+        link = {"attention__view": view, "attention__beside": "model"}
+        app = open_app(PAGE, model=model, image="digits:0", **link)
         assert app.title[0].value == "Attention explorer"
-        assert app.caption or app.info
+        shown = [node.proto.id for node in app.main.get("bidi_component") if node.proto.bytes]
+        reason = REASONS.get((model, view), "")
+        drawn = reason == "" or (model, view) == PARTLY
+        assert any(key.endswith(DRAWN[view]) for key in shown) == drawn, (view, shown)
+        assert len(app.main.info) == bool(reason) and all(reason in info.value for info in app.main.info)
 
 
 def test_no_attention_is_said(open_app):
@@ -240,7 +259,7 @@ def headless(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_a_model_without_a_head_says_what_has_no_meaning(open_app, headless):
-    for view in VIEWS:
+    for view in DRAWN:
         app = open_app(PAGE, model=headless, image="shapes:0", attention__view=view)
         texts = [node.value for node in (*app.caption, *app.info)]
         if view not in ("compare", "matrix"):

@@ -249,21 +249,35 @@ def test_the_share_of_e_is_one_number_in_words_and_as_answer(open_app: OpenApp, 
     assert found == f"E has {share[0]} of the model's {share[2]} parameters: {share[1]} %."
 
 
+VIEWS = {
+    "components": "filters.tiles",
+    "express": "filters.rebuild",
+    "where": "filters.by_hand",
+}  # by its key
+CNN, HYBRID = "it never cuts it into patches", "there is no single matrix E"
+
+
 @pytest.mark.parametrize(
-    ("model", "word"),
+    ("model", "view", "drawn", "word"),
     [
-        ("preset:cnn_digits", "3 × 3 filters of its first convolution"),
-        ("preset:hybrid_cifar10", "3 × 3 filters of its first convolution"),
-        ("preset:recipe_e", "no filters to draw"),
-        ("preset:swin_digits", "This model has not been trained"),
+        ("cnn_digits", "components", True, "3 × 3 filters of its first convolution"),
+        ("cnn_digits", "express", False, CNN),
+        ("cnn_digits", "where", False, CNN),
+        ("hybrid_cifar10", "components", True, "3 × 3 filters of its first convolution"),
+        ("hybrid_cifar10", "express", False, HYBRID),
+        ("hybrid_cifar10", "where", False, HYBRID),
+        ("recipe_e", "components", False, "no filters to draw"),
+        ("recipe_e", "express", False, "no filters to draw"),
+        ("recipe_e", "where", False, "no filters to draw"),
+        ("swin_digits", "components", True, "This model has not been trained"),
+        ("swin_digits", "express", True, "`patches (256, 1, 2, 2)` `E (32, 1, 2, 2)`"),
+        ("swin_digits", "where", True, "P²C · D = 2² · 1 · 32 = 128 weights"),
     ],
 )
-@pytest.mark.parametrize("view", ["components", "express", "where"])
 def test_every_kind_of_model_has_its_picture_or_a_reason(
-    open_app: OpenApp, model: str, word: str, view: str
+    open_app: OpenApp, model: str, view: str, drawn: bool, word: str
 ) -> None:
-    app = open_app(PAGE, model=model, filters__view=view)
-    if view == "components" or model == "preset:recipe_e":
-        assert word in text(app)
-    else:
-        assert app.main.info or app.main.get("bidi_component")
+    app = open_app(PAGE, model=f"preset:{model}", filters__view=view)
+    shown = [part.proto.id for part in app.main.get("bidi_component") if part.proto.bytes]
+    assert any(key.endswith(VIEWS[view]) for key in shown) == drawn, shown
+    assert word in text(app)

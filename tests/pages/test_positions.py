@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.messages import first_view
+from tests.messages import first_view, message
 from vitviz.analysis import positions
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, from_dict
@@ -148,20 +148,23 @@ def test_films_of_different_length_share_one_slider() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "word"),
+    ("model", "word", "right"),
     [
-        ("preset:swin_digits", "a bias for each offset"),
-        ("preset:cnn_digits", "A CNN is given no positions"),
-        ("preset:recipe_e", "one token"),
-        ("preset:recipe_a", "2-D sinusoidal, summed"),
-        ("preset:recipe_d", "From the pixels"),
-        ("preset:recipe_f_poor", "nothing is added"),
+        ("preset:swin_digits", "a bias for each offset", "1-D sinusoidal"),
+        ("preset:cnn_digits", "A CNN is given no positions", "1-D sinusoidal"),
+        ("preset:recipe_e", "one token", "1-D sinusoidal"),
+        ("preset:recipe_a", "2-D sinusoidal, summed", "2-D sinusoidal, summed"),
+        ("preset:recipe_d", "From the pixels", "From the pixels"),
+        ("preset:recipe_f_poor", "nothing is added", "None"),
     ],
 )
-def test_every_kind_of_model_has_its_picture_or_a_reason(open_app: OpenApp, model: str, word: str) -> None:
+def test_every_kind_of_model_has_its_picture_or_a_reason(
+    open_app: OpenApp, model: str, word: str, right: str
+) -> None:
     app = open_app(PAGE, model=model)
     assert word in text(app) + captions(app)
-    assert app.main.get("bidi_component")
+    header, _ = message(app, "positions.mosaic")
+    assert [panel["title"] for panel in header["panels"]] == ["2-D sinusoidal, concatenated", right]
 
 
 @pytest.mark.parametrize("encoding", ["sincos_1d", "sincos_2d_concat", "slip", "random", "none", "model"])

@@ -6,7 +6,7 @@ import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -83,9 +83,26 @@ def test_a_changed_weight_is_named_as_tampering() -> None:
     assert "digest" in refusal(GOOD[:-1] + bytes([GOOD[-1] ^ 64]))
 
 
+class Trap:
+    """Whoever unpickles it opens it."""
+
+    opened: ClassVar[list[int]] = []
+
+    def __reduce__(self) -> tuple[Callable[[int], None], tuple[int]]:
+        return spring, (1,)
+
+
+def spring(times: int) -> None:
+    Trap.opened.append(times)
+
+
 def test_pickles_and_other_files_are_not_even_opened() -> None:
-    for data in (pickle.dumps({"a": 1}), b"PK\x03\x04" + bytes(100), b"\x89PNG" + bytes(64), bytes(64)):
+    trap = pickle.dumps(Trap())
+    pickle.loads(trap)
+    assert Trap.opened == [1]
+    for data in (trap, b"PK\x03\x04" + bytes(100), b"\x89PNG" + bytes(64), bytes(64)):
         refusal(data)
+    assert Trap.opened == [1]
 
 
 def test_too_large_a_file_is_refused_by_its_size(tmp_path: Path) -> None:
