@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,6 +17,7 @@ from pages.shell import looking
 from pages.stores import cached, catalogue
 from pages.stores.visit import Visit
 from tests.messages import message
+from vitviz.analysis.attention import restore_rows
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.layout import TokenLayout
@@ -80,7 +83,6 @@ def test_one_layer_and_one_head_travel_never_all(open_app):
 
 
 def test_what_travels_is_the_models_attention(open_app):
-    from vitviz.analysis.attention import restore_rows
 
     app = open_app(PAGE, model="preset:vit_digits", attention__layer="4", attention__head="mean")
     _, arrays = message(app, "attention.explorer")
@@ -192,14 +194,32 @@ def answer_of_the_whole(model: str, image: str) -> dict[str, float]:
     return dict(zip(subject.classes, chances.tolist(), strict=True))
 
 
+def all_pairs(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """(heads, query, key) of the explorer's layer; a Swin's rows lie in the slots of their windows."""
+    rows = restore_rows(arrays["layer_codes"], arrays["layer_max"])
+    if not header["windowed"]:
+        return rows
+    (slots,), (window_of,) = arrays["layer_slots"], arrays["layer_window_of"]
+    every = np.zeros((*rows.shape[:2], rows.shape[1]), np.float32)
+    for query, window in enumerate(window_of):
+        every[:, query, slots[window]] = rows[:, query]
+    return every
+
+
 @pytest.mark.parametrize("model", ["preset:vit_digits", "preset:swin_digits"])
 @pytest.mark.parametrize("direction", ["row", "column"])
 def test_what_can_be_kept_is_what_is_shown(open_app, model, direction):
-    app = open_app(PAGE, model=model, image="digits:0", attention__layer="2", attention__direction=direction)
+    link = {"attention__layer": "2", "attention__direction": direction, "pin": "0.1,0.9"}
+    app = open_app(PAGE, model=model, image="digits:0", **link)
     app.session_state["attention.look.drawer.numbers"] = True
     app.run()
     table = app.dataframe[0].value
     assert list(table.columns[:3]) == ["token", "place", "head 1"]
+    token = {65: 1 + 7 * 8, 256: 14 * 16 + 1}[len(table)]
+    everyone = all_pairs(*message(app, "attention.explorer"))
+    shown = everyone[:, token] if direction == "row" else everyone[:, :, token]
+    kept = table[[f"head {head}" for head in range(1, len(shown) + 1)]].to_numpy().T
+    np.testing.assert_allclose(kept, shown, atol=float(everyone.max()) / 200)
     if direction == "row":
         assert table["head 1"].sum() == pytest.approx(1, abs=1e-4)
     assert len(table) == (256 if "swin" in model else 65) and table["place"].iloc[-1].startswith("row ")
@@ -234,10 +254,6 @@ def test_a_digits_model_says_that_it_was_never_shown_a_cat():
 @pytest.fixture
 def headless(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A backbone as DINOv2 with registers: no head, four registers, layer scale."""
-    from dataclasses import replace
-
-    from pages.stores import catalogue
-    from vitviz.config import ViTConfig
     from vitviz.models import zoo
 
     config = ViTConfig(

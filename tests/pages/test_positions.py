@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.stores import cached, catalogue
+from pages.stores.visit import Visit
 from tests.messages import first_view, message
 from vitviz.analysis import positions
 from vitviz.checkpoints import Checkpoint, save_checkpoint
@@ -175,7 +177,16 @@ def test_the_table_holds_the_encodings_numbers(open_app: OpenApp, encoding: str)
     assert values.shape == (64, 64)
     if encoding == "model":
         assert found[0]["kind"] == "learned" and "not trained" in captions(app)
-    elif encoding != "random":
+        own = cached.loaded(catalogue.models(Visit("a visit"))["preset:vit_digits"]).model.pos_embed
+        np.testing.assert_allclose(values, own[0, 1:], atol=1e-6)
+    elif encoding == "random":
+        again = open_app(
+            PAGE, model="preset:vit_digits", positions__view="table", positions__encoding=encoding
+        )
+        np.testing.assert_array_equal(values, array(payload(again), "values"))
+        assert abs(values.mean()) < 0.05 and values.std() == pytest.approx(1, abs=0.05)
+        assert np.abs(np.corrcoef(values) - np.eye(64)).max() < 0.7  # no two places alike
+    else:
         np.testing.assert_allclose(values, positions.encode(encoding, (8, 8), 64), atol=1e-6)
 
 

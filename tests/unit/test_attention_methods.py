@@ -115,6 +115,8 @@ def test_random_orders_are_orders_and_the_same_every_time() -> None:
     assert orders.shape == (3, 9)
     assert all(len(set(order)) == 9 for order in orders)
     np.testing.assert_array_equal(orders, random_orders(9, 3))
+    raster = tuple(range(9))
+    assert len({raster, raster[::-1], *map(tuple, orders.argsort(axis=1).tolist())}) == 2 + 3
 
 
 CONFIGS = {

@@ -48,10 +48,11 @@ def test_rows_sum_to_one_with_every_fusion_and_discard(fusion: str, discard: flo
 
 
 def test_the_column_slip_would_be_seen() -> None:
-    fused = _attention(1, 4, 3, 10, 10)[0].max(axis=-3)
-    slip = 0.5 * fused + 0.5 * np.eye(10)
-    slip = slip / slip.sum(axis=-1)[..., None, :]
-    assert np.abs(slip.sum(axis=-1) - 1).max() > 0.02
+    attn = _attention(1, 4, 3, 10, 10)
+    step = 0.5 * attn[0].max(axis=-3) + 0.5 * np.eye(10)
+    sums = step.sum(axis=-1)
+    np.testing.assert_allclose(rollout(attn, "max"), step / sums[..., :, None])
+    assert np.abs(rollout(attn, "max") - step / sums[..., None, :]).max() > 0.01
 
 
 def test_discard_treats_every_picture_of_the_batch() -> None:

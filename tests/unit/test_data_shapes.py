@@ -151,8 +151,31 @@ def test_colours_are_warm_or_cool():
     assert warm.min() >= 0 and max(warm.max(), cool.max()) <= 1
 
 
+# Of each form in a box of half-side 1.
+AREAS = {
+    "disc": np.pi,
+    "ring": np.pi * (1 - 0.44**2),
+    "square": 1.84**2,
+    "diamond": 2.0,
+    "cross": 4 * 0.72 - 0.72**2,
+    "triangle": 2.0,
+}
+
+
 def test_forms_differ_and_fit_their_cell():
     masks_ = shapes.draw_masks(4000, np.random.default_rng(0))
     assert masks_.shape == (4000, 8, 8) and masks_.min() == 0 and masks_.max() == 1
     ink = masks_.sum((1, 2))
     assert ink.min() > 6 and ink.max() <= 64
+    assert len(np.unique(masks_, axis=0)) == 4000
+    radius, centres = 3.0, np.arange(8) + 0.5 - 4
+    for number, (name, area) in enumerate(AREAS.items()):
+        assert shapes.FORMS[number] == name
+        form = np.full((1, 1, 1), number)
+        outline = shapes._signed_distance(form, centres[:, None], centres[None], np.full((1, 1, 1), radius))[
+            0
+        ]
+        drawn = np.clip(0.5 - outline, 0, 1)
+        assert drawn.sum() == pytest.approx(area * radius**2, rel=0.04), name
+        assert drawn[[0, -1]].max() == drawn[:, [0, -1]].max() == 0, f"the {name} leaves its box"
+        assert (outline[2] == outline[5]).all() == (name != "triangle")  # rows as far from the middle

@@ -347,6 +347,9 @@ def test_the_map_says_what_a_token_a_place_attention_and_a_class_are(
     assert classes in said["classes"]
 
 
+BARE = {"recipe_e", "recipe_g", "recipe_g_corrected"}  # one token, or no patch
+
+
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_every_shape_has_a_map(preset: str) -> None:
     entry = PRESETS[preset]
@@ -356,6 +359,7 @@ def test_every_shape_has_a_map(preset: str) -> None:
     made = create_model(entry.config, seed=0)
     model = LoadedModel(made, entry.config, entry.preparation, classes, entry.title, None, 0, "x")
     way = journey(model, values_for(model))
+    assert bool(way.why_bare) == (preset in BARE)
     size = entry.preparation.image_size
     header, _ = unpack(map_view(scene_of(model, way), np.zeros((size, size, 3), np.uint8), way))
     assert header["parts"][0]["id"] == "picture" and header["parts"][-1]["id"] == "classes"

@@ -57,9 +57,15 @@ def test_shift_moves_every_picture_by_its_own_offset_and_fills_with_black() -> N
 def test_erase_cuts_one_square_in_the_fill_colour() -> None:
     images = torch.full((50, 3, 16, 16), 7, dtype=torch.uint8)
     fill = torch.tensor([1, 2, 3], dtype=torch.uint8)
-    holes = erase(images, 6, fill, generator()) != 7
-    assert holes.any(1).flatten(1).sum(1).max() == 36
-    assert (holes.all(1) == holes.any(1)).all()
+    cut = erase(images, 6, fill, generator())
+    holes = (cut != 7).any(1)
+    assert torch.equal(cut, torch.where(holes[:, None], fill[:, None, None], images))
+    rows, columns = holes.any(2), holes.any(1)
+    assert torch.equal(holes, rows[:, :, None] & columns[:, None, :])
+    for side in (rows, columns):
+        assert (side.int().diff().abs().sum(1) <= 2).all()  # in one run
+        assert (side.sum(1).min(), side.sum(1).max()) == (3, 6)  # at an edge half of it is outside
+    assert len({hole.numpy().tobytes() for hole in holes}) > 30
 
 
 def test_augmentation_repeats_with_its_seed() -> None:
@@ -76,9 +82,14 @@ def test_mixup_and_cutmix_state_how_much_of_each_label_is_left() -> None:
     blended, up = mix(inputs, labels, replace(CONFIG, mixup_alpha=0.4), generator(1))
     assert up.others is not None
     assert torch.allclose(blended[:, 0, 0, 0], up.weight * labels + (1 - up.weight) * up.others)
+    assert 0.05 < up.weight < 0.95 and not torch.equal(up.others, labels)
+    assert (blended == blended[:, :, :1, :1]).all()  # every pixel alike
     pasted, cut = mix(inputs, labels, replace(CONFIG, cutmix_alpha=1.0), generator(2))
     assert cut.others is not None
     assert torch.allclose(pasted.mean((1, 2, 3)), cut.weight * labels + (1 - cut.weight) * cut.others)
+    assert 0.05 < cut.weight < 0.95 and not torch.equal(cut.others, labels)
+    whose = [pasted[:, 0] == owner[:, None, None] for owner in (labels, cut.others)]
+    assert (whose[0] | whose[1]).all()  # a pixel is of one of the two
 
 
 def test_without_mixing_the_inputs_pass() -> None:
