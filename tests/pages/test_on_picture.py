@@ -212,24 +212,6 @@ def test_every_stored_number_on_the_page_is_in_its_file(
     assert f"at most {widest:.1f} points; each model is one training" in text
 
 
-def test_equivariance_is_said_of_what_is_drawn(open_app: OpenApp) -> None:
-    app = open_app(
-        PAGE,
-        on_picture__view="shift",
-        on_picture__shift_px="4",
-        on_picture__depth="first",
-        on_picture__moves="shown",
-        **OPEN,
-    )
-    header, arrays = message(app, "on_picture.moved")
-    assert [row["title"] for row in header["rows"]] == _names()
-    words = [tile["words"] for tile in header["rows"][1]["tiles"]]
-    assert words[0] == "8 × 8 places" and words[1] == "1 cell to the right"
-    (text,) = [line.value for line in app.main.caption if line.value.startswith("Moved by 4 px")]
-    cnn = header["rows"][0]["title"]
-    assert f"the first map of {cnn}" in text.replace("\\", "") or "No model's first map" in text
-
-
 def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> None:
     from pages.stores import cached, catalogue, visit
 

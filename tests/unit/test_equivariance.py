@@ -47,17 +47,27 @@ def test_a_map_that_is_moved_has_no_error_and_one_that_stays_has_nothing_but() -
     assert staying(0.0, 0.0) == 0
 
 
-def test_a_convolution_moves_along_inside_its_border_alone() -> None:
+@pytest.mark.parametrize("cells", [1, 4, 8])
+def test_a_convolution_moves_along_inside_its_border_alone(cells: int) -> None:
+    """The border of a picture that is moved moves along."""
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(5, 2, 3, 3, generator=generator)
     picture = torch.randn(1, 2, 16, 16, generator=generator)
-    shifted = torch.zeros_like(picture)
-    shifted[..., 1:] = picture[..., :-1]
+    shifted = torch.full_like(picture, 0.5)  # what comes in is not the padding's 0
+    shifted[..., cells:] = picture[..., :-cells]
     before, after = (
         torch.nn.functional.conv2d(x, weight, padding=1)[0].permute(1, 2, 0).numpy()
         for x in (picture, shifted)
     )
-    assert move_and_stay(before, after, 1, 0.25)[0] < 1e-6 < 1e-3 < move_and_stay(before, after, 1)[0]
+    inside, everywhere = (move_and_stay(before, after, cells, margin)[0] for margin in (0.25, 0.0))
+    assert inside < 1e-6 < 1e-3 < everywhere
+
+
+def test_of_a_small_map_something_is_left_inside() -> None:
+    rng = np.random.default_rng(0)
+    for cols in range(2, 9):
+        before, after = rng.standard_normal((2, 4, cols, 3))
+        assert all(min(move_and_stay(before, after, cells, 0.25)) > 0 for cells in range(cols))
 
 
 def test_mass_that_two_rows_share() -> None:

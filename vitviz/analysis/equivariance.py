@@ -65,12 +65,13 @@ def move_and_stay(
         before: (rows, cols, D), of the picture.
         after: (rows, cols, D), of the picture moved to the right.
         cells: how far, in cells of the map.
-        margin: the share of each side that is left out, where the picture's border is felt.
+        margin: the share of each side that is left out in both, where the picture's border is felt.
     """
     rows, cols, _ = before.shape
     wanted, first = moved(before, cells), int(np.ceil(cells))
-    top, left = round(margin * rows), max(round(margin * cols), first)
-    bottom, right = rows - top, cols - round(margin * cols)
+    top, side = round(margin * rows), round(margin * cols)
+    left = max(first, min(first + side, cols - side - 1))  # the moved border is felt there; a column is left
+    bottom, right = rows - top, max(cols - side, left + 1)
     there = after[top:bottom, left:right]
     return (
         unlikeness(there, wanted[top:bottom, left - first : right - first]),
