@@ -216,6 +216,15 @@ def test_analysis_and_plots_know_arrays_only(folder: str) -> None:
         assert not any(name.startswith("vitviz.models.vit") for name in imported(path)), path
 
 
+def test_analysis_and_plots_run_without_torch() -> None:
+    """Whatever it is that they import."""
+    names = [name for name in modules(ROOT) if name.startswith(("vitviz.analysis", "vitviz.plots"))]
+    assert len(names) > 50
+    code = f"import importlib, sys; [*map(importlib.import_module, {names})]; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not {"torch", "streamlit"} & set(done.stdout.split())
+
+
 def test_plots_do_not_compute_and_analysis_does_not_draw() -> None:
     for path in (ROOT / "vitviz" / "analysis").rglob("*.py"):
         assert not any(name.startswith(("plotly", "vitviz.plots")) for name in imported(path)), path

@@ -274,8 +274,21 @@ def test_a_cell_of_each_experiment_is_measured(tmp_path: Path) -> None:
         model, train = slips.slipped("digits", cell["slip"])
         return replace(model, depth=1, embed_dim=16), train  # type: ignore[call-overload]
 
-    made = one_change.Measure("digits", built, epochs=0.2)({"slip": "embedding", "seed": 1}, tmp_path)
-    assert 0 <= made["test"] <= 1 and made["curve"][-1][0] == 5 and made["parameters"] > 1000
+    measure = one_change.Measure("digits", built, epochs=0.2)
+    cell = {"slip": "embedding", "seed": 1}
+    made, again = (measure(cell, tmp_path) for _ in range(2))
+    assert made["curve"][-1][0] == 5 and made["parameters"] == 3754
+    assert (made["test"], made["validation"]) == (again["test"], again["validation"])
+    assert made["test"] != measure(cell | {"seed": 2}, tmp_path)["test"]
+
+    def turned(cell: dict[str, Any]) -> Any:
+        model, train = KNOBS[cell["knob"]].turned(BASES["digits"], cell["value"])
+        return replace(model, embed_dim=16), train
+
+    made = one_change.Measure("digits", turned, epochs=0.2)(
+        {"knob": "depth", "value": 2, "seed": 1}, tmp_path
+    )
+    assert made["parameters"] == 5978
     assert len(one_change.one_knob("digits").cells) == len(
         {str(cell) for cell in one_change.one_knob("digits").cells}
     )
