@@ -12,17 +12,18 @@ from vitviz.plots.map_contents import Scene
 from vitviz.plots.map_words import ModelWords
 
 SWIN = ("swin", "Windows and merging, step by step")
+FILTERS = ("filters", "What its filters look for")
 # The lens of a part, by the first word of its id, and what the link is called.
 _LENSES = {
     "picture": ("patches", "The picture, cut by hand"),
     "patches": ("patches", "Cut and multiply, patch by patch"),
-    "stem": ("filters", "What its filters look for"),
+    "stem": FILTERS,
     "embed": ("filters", "What E looks for"),
     "prefix": ("patches", "The sequence, token by token"),
     "positions": ("positions", "How alike the positions are"),
     "block": ("block", "Every step of this layer"),
     "merge": SWIN,
-    "stage": ("filters", "What its filters look for"),
+    "stage": FILTERS,
     "norm": ("attention", "What explains the answer"),
     "pool": ("attention", "What explains the answer"),
     "head": ("attention", "What explains the answer"),
@@ -54,9 +55,9 @@ def lens_of(part: str, config: ModelConfig) -> tuple[str, str, dict[str, object]
     if first in ("head", "classes") and able.distillation:
         return "distillation", "What the two heads say", {}
     if slug == "patches" and not able.embedding:
-        slug = "filters" if able.filters else ""
+        slug, label = FILTERS if able.filters else ("", "")
     if slug == "attention" and not able.attention:
-        slug, label = "filters", "What its filters look for"
+        slug, label = FILTERS
     return (slug, label, {}) if slug in registry.BY_SLUG else ("", "", {})
 
 

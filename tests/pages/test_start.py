@@ -167,18 +167,53 @@ def test_an_open_part_that_the_next_model_lacks_is_closed(open_app: OpenApp) -> 
     assert "home.part" not in query(app)
 
 
+OF_A_VIT = {
+    "picture": "patches",
+    "patches": "patches",
+    "embed": "filters",
+    "prefix": "patches",
+    "block.2": "block",
+}
+OF_A_CNN = {"picture": "filters", "stem": "filters", "stage.1": "filters", "head": "filters"}
+LEADS = {
+    "vit_digits": {**OF_A_VIT, "positions": "positions", "head": "attention"},
+    "deit_cifar10": {**OF_A_VIT, "positions": "positions", "head": "distillation"},
+    "hybrid_cifar10": {**OF_A_CNN, "block.2": "block", "positions": "positions", "head": "attention"},
+    "swin_digits": {"picture": "patches", "block.2": "swin", "merge.2": "swin", "head": "attention"},
+    "cnn_digits": OF_A_CNN,
+    "recipe_e": {"picture": "", "patches": "", "head": "filters"},
+}
+
+
 def test_every_part_leads_to_a_page_that_can_show_it() -> None:
     from vitviz.models.abilities import abilities
 
     for name, entry in PRESETS.items():
         able = abilities(entry.config)
-        for part in ("patches", "embed", "prefix", "positions", "block.2", "merge.2", "stem", "head"):
+        for part in (
+            "picture",
+            "patches",
+            "embed",
+            "prefix",
+            "positions",
+            "block.2",
+            "merge.2",
+            "stem",
+            "head",
+        ):
             slug, label, _ = scene.lens_of(part, entry.config)
             assert not slug or label, name
+            assert slug != "filters" or label in ("What E looks for", "What its filters look for"), (
+                name,
+                part,
+            )
             if slug == "patches":
                 assert able.embedding
             if slug == "attention":
                 assert able.attention
+    for name, leads in LEADS.items():
+        found = {part: scene.lens_of(part, PRESETS[name].config)[0] for part in leads}
+        assert found == leads, name
 
 
 def test_a_parts_link_opens_its_lens_with_the_token_pinned(open_app: OpenApp) -> None:
@@ -319,10 +354,20 @@ def imgs(app) -> list:
 
 def test_the_drawers_hold_formulas_code_and_numbers(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits")
-    for name in ("math", "code", "numbers"):
+
+    def holds() -> tuple[bool, bool, bool]:
+        labels = {button.label for button in app.main.get("download_button")}
+        return (
+            any("\\mathrm" in text.value for text in app.main.markdown),
+            any("def " in box.value for box in app.main.code),
+            {"Lengths of all tokens (CSV)", "Classes (CSV)"} <= labels,
+        )
+
+    assert holds() == (False, False, False)
+    for i, name in enumerate(("math", "code", "numbers")):
         app.session_state[f"home.drawer.{name}"] = True
-    app.run()
-    assert not app.exception
+        app.run()
+        assert not app.exception and holds() == tuple(at <= i for at in range(3)), name
 
 
 def _ways(app) -> list[tuple[str, str]]:
