@@ -302,6 +302,12 @@ def settle(page: Page) -> None:
     assert page.locator('[data-testid="stException"]').count() == 0
 
 
+def paper(page: Page) -> str:
+    """The colour that everything stands on, '#RRGGBB'."""
+    colour = page.locator('[data-testid="stApp"]').evaluate("node => getComputedStyle(node).backgroundColor")
+    return "#" + "".join(f"{int(channel):02X}" for channel in re.findall(r"\d+", colour)[:3])
+
+
 def frames_sent(page: Page) -> list[str | bytes]:
     """What the page sends its server from now on. It is loaded anew: a socket that is open already is not heard."""
     sent: list[str | bytes] = []

@@ -8,6 +8,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import paper
+from vitviz.plots.theme import PALETTES
+
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
 
@@ -71,3 +74,4 @@ def test_narrow_and_dark(visit: Visit) -> None:
             color_scheme="dark",
         )
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert paper(page) == PALETTES["dark"].paper

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import frames_sent
+from tests.browser.conftest import frames_sent, paper
 from vitviz.analysis import positions
+from vitviz.plots.theme import PALETTES
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -116,3 +117,4 @@ def test_every_view_draws_in_the_dark(visit: Visit) -> None:
             f"positions?model=preset:vit_digits&image=digits:3&positions.view={name}", color_scheme="dark"
         )
         expect(page.get_by_text("The mathematics")).to_be_visible()
+        assert paper(page) == PALETTES["dark"].paper

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import MOVING, paper, settle
 from tests.rows import rows
 
 pytestmark = pytest.mark.browser
@@ -94,9 +94,7 @@ def test_both_themes_are_the_projects(visit, scheme):
     from vitviz.plots.theme import PALETTES
 
     page = visit(color_scheme=scheme)
-    colour = page.locator('[data-testid="stApp"]').evaluate("node => getComputedStyle(node).backgroundColor")
-    channels = [int(channel) for channel in re.findall(r"\d+", colour)[:3]]
-    assert "#" + "".join(f"{channel:02X}" for channel in channels) == PALETTES[scheme].paper
+    assert paper(page) == PALETTES[scheme].paper
 
 
 def test_narrow_screens_do_not_scroll_sideways(visit):
@@ -104,6 +102,16 @@ def test_narrow_screens_do_not_scroll_sideways(visit):
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth + 1")
 
 
-def test_reduced_motion_shows_the_map_at_once(visit):
-    page = visit(reduced_motion="reduce")
-    expect(page.locator('[data-component="map"]')).to_have_attribute("data-ready", "true")
+SECOND_STATION = """(map) => {
+  for (const _ of [1, 2]) map.querySelector('[aria-label="Next station"]').click();
+  return Number(map.querySelector('.mp-controls input').value);
+}"""  # where the journey stands right after two clicks
+
+
+@pytest.mark.parametrize("calm", [True, False])
+def test_reduced_motion_shows_every_station_at_once(visit, calm):
+    page = visit(**({"reduced_motion": "reduce"} if calm else MOVING))
+    view = page.locator('[data-component="map"]')
+    expect(view).to_have_attribute("data-ready", "true")
+    expect(view.locator(".mp-play")).to_be_visible(visible=not calm)
+    assert (view.evaluate(SECOND_STATION) == 2) is calm

@@ -215,7 +215,9 @@ def test_a_model_without_prefix_tokens_has_no_prefix_to_measure_or_leave_out(ope
     app = open_app(PAGE, model="preset:hybrid_cifar10", attention_distance__renormalise="1")
     (switch,) = (toggle for toggle in app.main.toggle if toggle.key == "attention_distance.renormalise")
     assert switch.disabled
-    assert "patches each row" not in " ".join(caption.value for caption in app.main.caption)
+    said = "each row of its mean attention renormalised over patches"
+    assert "of the attention goes to patches" in captions(app) and said not in captions(app)
+    assert said in captions(open_app(PAGE, model="preset:vit_digits", attention_distance__renormalise="1"))
     (measure,) = (group for group in app.main.button_group if group.key == "attention_distance.measure")
     assert [option.content for option in measure.proto.options] == ["distance", "entropy"]
 

@@ -13,6 +13,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.messages import body
+from vitviz.models.presets import PRESETS
+from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
 
 PAGE = "pages/inside/patches/page.py"
@@ -177,7 +179,11 @@ def test_symbols_are_said_in_words_where_they_first_stand(open_app: OpenApp) -> 
         "E_pos, a table with a row for each",
     ):
         assert words in said
-    assert "as much as what it shows" not in said and "A size is no influence" in said
+    sizes = r"([\d.]+) from the picture, ([\d.]+) from the place, ([\d.]+) times as large\. A size is no influence"
+    picture, place, ratio = map(float, re.search(sizes, said).groups())
+    assert ratio == pytest.approx(place / picture, abs=0.02)
+    model = create_model(PRESETS["vit_digits"].config, seed=0)
+    assert place == pytest.approx(float(model.pos_embed.detach()[0, 1:].square().mean().sqrt()), abs=6e-4)
 
 
 @pytest.mark.parametrize(
