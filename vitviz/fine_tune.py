@@ -17,10 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitviz.checkpoints import Checkpoint, CheckpointError, save_checkpoint
+from vitviz.checkpoints import MAX_BYTES, Checkpoint, CheckpointError, save_checkpoint
 from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.datasets import DATASETS, load_dataset
+from vitviz.models import tally
 from vitviz.models.loaded import LoadedModel
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PretrainedError
@@ -64,6 +65,11 @@ def _check(loaded: LoadedModel, dataset: Dataset) -> None:
     if channels != loaded.config.in_chans:
         raise ValueError(
             f"the model takes {loaded.config.in_chans} channels, {dataset.name} has pictures of {channels}"
+        )
+    size = 2 * sum(tally.parameters(loaded.config).values())  # in fp16
+    if size > MAX_BYTES:
+        raise ValueError(
+            f"its file of {size >> 20:,} MB could not be opened, which takes up to {MAX_BYTES >> 20} MB"
         )
 
 
@@ -116,7 +122,7 @@ def _state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _recipe(options: argparse.Namespace, loaded: LoadedModel, fraction: float) -> TrainConfig:
-    """What the file says of its training; the lesson holds nothing out and rests its rate before no epoch."""
+    """What the file says of its training; the lesson holds nothing out and warms nothing up."""
     return TrainConfig(
         dataset=options.data,
         train_fraction=fraction,

@@ -98,4 +98,11 @@ def test_what_does_not_fit_is_said_in_a_line(
     )
     assert command.main([name, *out]) == 1
     assert "the model takes 3 channels, grey has pictures of 1" in capsys.readouterr().err
+    monkeypatch.setattr(command, "MAX_BYTES", 2**14)
+    colour = np.zeros((4, 8, 8, 3), np.uint8)
+    monkeypatch.setattr(
+        command, "load_dataset", lambda name: Dataset("colour", colour, label, colour, label, ("a", "b"))
+    )
+    assert command.main([name, *out]) == 1
+    assert "could not be opened" in capsys.readouterr().err, "said before it trains for days"
     assert not list(tmp_path.glob("*.safetensors"))

@@ -40,9 +40,10 @@ def patch_means(model: VisionTransformer, inputs: NDArray[np.float32]) -> NDArra
         inputs: (N, C, S, S), prepared for it.
     """
     prefix = len(model.config.prefix_tokens)
+    model.eval()
     parts = []
     for at in range(0, len(inputs), BATCH):
-        _, found = model.eval()(torch.from_numpy(inputs[at : at + BATCH]), record=("norm",))
+        _, found = model(torch.from_numpy(inputs[at : at + BATCH]), record=("norm",))
         parts.append(found["norm"][:, prefix:].mean(dim=1))
     means: NDArray[np.float32] = torch.cat(parts).float().numpy()
     return means

@@ -340,9 +340,8 @@ def _button(run: Run, label: str, icon: str, act: Callable[[Run], object], disab
 def _tell(run: Run, act: Callable[[Run], object], stops: bool) -> None:
     from vitviz.training.executor import ExecutorError
 
-    if not runs.may_change(
-        visit.current(), run
-    ):  # an editing link may have been taken back since this was drawn
+    # An editing link may have been taken back since this was drawn.
+    if not runs.may_change(visit.current(), run):
         return
     try:
         act(run)
