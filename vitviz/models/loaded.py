@@ -28,9 +28,7 @@ class LoadedModel:
     trained_on: str | None  # None: random weights, and every page must say so
     step: int
     digest: str
-    began_with: str | None = (
-        None  # what the weights are called that its training began with; None: random ones
-    )
+    began_with: str | None = None  # the weights' name that its training began with; None: random ones
 
     def __post_init__(self) -> None:
         self.model.eval().requires_grad_(False)

@@ -19,9 +19,8 @@ Work = Generator[float, None, R]  # yields the share that is done, returns the r
 POLL_S = 0.7
 PATIENCE_S = 0.5  # a page waits so long before it shows a bar: what is quick comes at once
 KEPT = 24
-LEFT_S = (
-    60.0  # a task that nobody asked for so long is dropped half-done, and with it the pictures that it holds
-)
+# A task that nobody asked for so long is dropped half-done, and with it the pictures that it holds.
+LEFT_S = 60.0
 
 _behind = Background()
 _under_way: set[Task[Any]] = set()

@@ -116,9 +116,8 @@ def contenders(cut: Cut) -> list[Contender]:
     config = as_vit(cut.config)
     if config.positions == "none":
         return [Contender("", "Without positions", "the model as it is", cut.vit)]
-    added = (
-        "the second map of the pixels" if config.positions == "pixels" else "positions"
-    )  # which knows no place
+    # A second map of the pixels knows no place.
+    added = "the second map of the pixels" if config.positions == "pixels" else "positions"
     models = [
         Contender("", f"With {added}", "the model as it is", cut.vit),
         Contender("", f"Without {added}", "the same weights, nothing added", without_positions(cut.vit)),
