@@ -257,6 +257,15 @@ _OWN = (
         replace(_CIFAR10_MUON, epochs=45, learning_rate=1e-2, weight_decay=0.15, erase_px=12),
     ),
     TrainingPreset(
+        "cifar10_cnn_b256",
+        "CIFAR-10 CNN, batches of 256",
+        "The same network as the CIFAR-10 CNN, trained in larger batches.",
+        shapes.CNN_CIFAR10,
+        RGB_32,
+        # Without squares erased it has 87 % of the validation pictures after 4.3 epochs; batches of 64 have 81 there.
+        replace(_CIFAR10_MUON, epochs=16, batch_size=256, learning_rate=1e-2, weight_decay=0.3, erase_px=10),
+    ),
+    TrainingPreset(
         "cifar10_deit",
         "CIFAR-10 DeiT",
         "The ViT with a distillation token, taught by the CNN.",
