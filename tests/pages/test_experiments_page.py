@@ -224,6 +224,40 @@ def test_one_click_orders_the_run_that_is_described(open_app: OpenApp, executor:
     assert app.main.button(key="experiments.knob._start").disabled
 
 
+def test_some_of_the_values_that_have_names_are_trained(open_app: OpenApp, executor: FakeExecutor) -> None:
+    """All six codes of positions were, whichever one wanted to see: three seeds of two could not be had."""
+    app = opened(open_app, "knob", experiments__how="live", experiments__knob="positions")
+    pills = app.main.button_group(key="experiments.knob_picked")
+    assert len(pills.value) == 6
+    pills.set_value(["positions.none", "positions.learned"]).run()
+    app.main.button_group(key="experiments.knob_seeds").set_value(3).run()
+    app.main.button(key="experiments.knob._start").click().run()
+    ((_, config),) = executor.orders
+    asked = knobs.run_config("digits", "positions", ("none", "learned"), seeds=3)
+    assert replace(config, owner="", lease_s=None) == asked
+    app.main.selectbox(key="experiments.knob").set_value("readout").run()
+    assert not app.exception and len(app.main.button_group(key="experiments.knob_picked").value) == 3
+    app.main.selectbox(key="experiments.knob").set_value("norm").run()
+    assert "2 models" not in captions(app) and "6 models of 73,034 parameters" in captions(app)
+
+
+@pytest.mark.parametrize("name", ["stem", "frozen", "layer_scale", "epochs"])
+def test_a_knob_that_nothing_is_stored_of_is_trained_here(
+    open_app: OpenApp, executor: FakeExecutor, name: str
+) -> None:
+    """It said 'train it here', and one had to look for where."""
+    app = opened(open_app, "knob", experiments__knob=name)
+    app.main.button(key="experiments.knob._start").click().run()
+    ((_, config),) = executor.orders
+    assert replace(config, owner="", lease_s=None) == knobs.run_config("digits", name, KNOBS[name].values)
+    header = view(app, "experiments.live_view")
+    assert [racer["title"] for racer in header["racers"]] == list(map(KNOBS[name].label, KNOBS[name].values))
+    assert header["epochs"] == 15.0
+    epochs = app.main.number_input(key="experiments.knob_epochs")
+    assert epochs.disabled == (name == "epochs")
+    assert ("1 to 15 epochs each" in captions(app)) == (name == "epochs")
+
+
 def test_a_run_that_waits_says_where_it_stands_in_the_queue(
     executor: FakeExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

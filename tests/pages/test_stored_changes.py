@@ -12,7 +12,8 @@ import pytest
 from pages.train.experiments import knob as knob_section
 from pages.train.experiments import slip as slip_section
 from vitviz.analysis.one_change import Variant, describe_knob, describe_slip
-from vitviz.experiments.knobs import BASES, KNOBS
+from vitviz.experiments.knob import BASES
+from vitviz.experiments.knobs import KNOBS
 from vitviz.experiments.result import read_result
 from vitviz.experiments.slips import SEEDS, SLIPS
 from vitviz.lessons.of_experiments import knob_variants

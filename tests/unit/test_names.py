@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = set(
     """assembly attention block board challenge channels classes conv_attention cost curves data_size distance
     distillation equivariance experiment faces faithfulness features filters fine_tuning gradients heat_rows hybrids
-    journey lesson life lineup logit_lens map map_part matrix methods mistakes norms one_change patches positions
+    journey knob lesson life lineup logit_lens map map_part matrix methods mistakes norms one_change patches positions
     presets probes published race reach recipe records robustness scoreboard sinks swin teaching transfer
     windows""".split()
 )

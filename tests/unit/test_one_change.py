@@ -17,7 +17,8 @@ from vitviz.analysis.one_change import Variant, describe_knob, describe_slip, ga
 from vitviz.config import ViTConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments import deep, gradients, knobs, one_change, slips
-from vitviz.experiments.knobs import BASES, KNOBS
+from vitviz.experiments.knob import BASES
+from vitviz.experiments.knobs import KNOBS
 from vitviz.experiments.result import Result, Row, read_result
 from vitviz.experiments.slips import SLIPS
 from vitviz.lessons import of_experiments

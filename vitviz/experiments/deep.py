@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from vitviz.config import ViTConfig
-from vitviz.experiments.knobs import BASES
+from vitviz.experiments.knob import BASES
 
 NAME = "gradient_norms"
 DATASET = "digits"

@@ -1,122 +1,27 @@
-"""One knob at a time: which fields of model and recipe may be turned, over which values, and from where."""
+"""One knob at a time: which fields of model and recipe may be turned, and the run that turns one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import replace
 
-from vitviz.config import ModelConfig, Preparation, TrainConfig, ViTConfig
-from vitviz.training.races import CODES, RACES
+from vitviz.experiments.knob import BASES, Knob, Value, checked
+from vitviz.training.races import CODES
 from vitviz.training.run_config import MOST_MEMBERS, Member, RunConfig
 from vitviz.words import with_titles
 
 PRESET = "one_knob"  # begins the name of the preset in a RunConfig; the knob follows a colon
 SEEDS = (0, 1, 2)
-MOST_VALUES = 6
-Value = bool | int | float | str | None
-
-
-@dataclass(frozen=True)
-class Base:
-    """What stays as it is while one knob turns."""
-
-    model: ViTConfig
-    preparation: Preparation
-    train: TrainConfig
-
-
-_TRAIN = TrainConfig(learning_rate=2e-3, batch_size=64, weight_decay=0.05, snapshots=4)
-BASES: dict[str, Base] = {
-    "digits": Base(RACES["digits"].model, RACES["digits"].preparation, replace(_TRAIN, epochs=15)),
-    "shapes": Base(
-        RACES["shapes"].model,
-        RACES["shapes"].preparation,
-        replace(_TRAIN, dataset="shapes", epochs=3, learning_rate=1e-3, validation_fraction=0.04),
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Knob:
-    """One field of the model's or the recipe's config.
-
-    Attributes:
-        name: of the field.
-        title: what it is called on a page.
-        part: whose field it is.
-        values: that the stored experiment measures, or that are offered; the base's own among them.
-        words: of values that are names; empty where they are numbers.
-        stored: whether the stored experiment turns it.
-        said: what the literature says of it, with its source.
-    """
-
-    name: str
-    title: str
-    part: Literal["model", "train"]
-    values: tuple[Value, ...]
-    words: Mapping[Any, str] = field(default_factory=dict)
-    stored: bool = True
-    said: str = ""
-
-    @property
-    def numeric(self) -> bool:
-        """Whether any number may be asked for."""
-        return not self.words
-
-    def label(self, value: Value) -> str:
-        """A value as it stands on an axis."""
-        if self.words:
-            return self.words[value]
-        return f"{value:g}" if isinstance(value, int | float) else "none"
-
-    def base(self, base: Base) -> Value:
-        """Where the knob stands on the base."""
-        value: Value = getattr(base.model if self.part == "model" else base.train, self.name)
-        return value
-
-    def turned(self, base: Base, value: Value) -> tuple[ModelConfig, TrainConfig]:
-        """The base's model and recipe with this one field at a value.
-
-        Raises:
-            ValueError: if there is no such model or recipe.
-        """
-        change: dict[str, Any] = {self.name: value}
-        if self.part == "model":
-            return replace(base.model, **change), base.train
-        return base.model, replace(base.train, **change)
-
-    def parse(self, text: str) -> tuple[Value, ...]:
-        """Numbers with commas between them, as values of this knob.
-
-        Raises:
-            ValueError: if it holds something else, too few values or too many.
-        """
-        kind = int if all(isinstance(value, int) for value in self.values) else float
-        parts = [part.strip() for part in text.split(",") if part.strip()]
-        try:
-            found = tuple(dict.fromkeys(kind(part) for part in parts))
-        except ValueError as error:
-            what = "whole numbers" if kind is int else "numbers"
-            raise ValueError(
-                f"{self.title.lower()} must be {what} with commas between them, received {text!r}"
-            ) from error
-        return checked(found)
-
-
-def checked(values: Sequence[Value]) -> tuple[Value, ...]:
-    """The values, if they are as many as one run compares.
-
-    Raises:
-        ValueError: if they are not.
-    """
-    if not 2 <= len(values) <= MOST_VALUES:
-        raise ValueError(f"a knob is turned over 2 to {MOST_VALUES} values, received {len(values)}")
-    return tuple(values)
-
-
 _ON = {True: "on", False: "off"}
 _POSITIONS = {**{name: title for name, title in CODES.items()}, "pixels": "A second map of the pixels"}
+_EMBEDS = {"conv": "a convolution", "unfold": "unfold, then a map", "reshape": "reshape, a slip"}
+_STEMS = {
+    (): "none",
+    (8, 16, 32): "8, 16, 32 channels",
+    (16, 32, 64): "16, 32, 64 channels",
+    (64, 64, 64): "64, 64, 64 channels",
+}
+_FROZEN = {(): "nothing", ("patch_embed",): "E", ("pos_embed",): "the positions", ("blocks",): "the blocks"}
 _KNOBS = (
     Knob(
         "num_heads",
@@ -154,6 +59,18 @@ _KNOBS = (
         stored=False,
         said="Vaswani et al. 2017: 4; kept by the ViT paper, table 1.",
     ),
+    Knob("embed", "Patches by", "model", tuple(_EMBEDS), _EMBEDS, stored=False),
+    Knob("embed_bias", "Bias of E", "model", (True, False), _ON, stored=False),
+    Knob(
+        "stem",
+        "Convolutions before the tokens",
+        "model",
+        tuple(_STEMS),
+        _STEMS,
+        stored=False,
+        said="Xiao et al. 2021: a few convolutions in the place of the patches make a ViT's training more stable and"
+        " its accuracy on ImageNet-1k 1 to 2 points better, for the same multiply-adds.",
+    ),
     Knob(
         "readout",
         "Readout",
@@ -171,6 +88,8 @@ _KNOBS = (
         said="Dosovitskiy et al. 2021, table 8, ImageNet with five pictures a class: none 61.4 %, 1-D 64.2, 2-D 64.0,"
         " relative 64.0.",
     ),
+    Knob("position_on_prefix", "[CLS] has a position", "model", (True, False), _ON, stored=False),
+    Knob("num_registers", "Registers", "model", (0, 1, 2, 4), stored=False),
     Knob(
         "norm",
         "LayerNorm",
@@ -180,6 +99,7 @@ _KNOBS = (
         said="Xiong et al. 2020: after the sum, gradients near the output are large at the start, so it needs a"
         " warm-up; before, it does not.",
     ),
+    Knob("norm_eps", "ε of LayerNorm", "model", (1e-6, 1e-3, 0.1, 0.9), stored=False),
     Knob(
         "residual",
         "Residual connections",
@@ -189,8 +109,18 @@ _KNOBS = (
         said="Dong et al. 2021: with neither shortcuts nor MLPs, attention makes all tokens equal, doubly exponentially"
         " with depth.",
     ),
+    Knob("layer_scale", "LayerScale, its start", "model", (None, 1e-4, 0.1, 1.0), stored=False),
     Knob("final_norm", "Last LayerNorm", "model", (True, False), _ON, stored=False),
     Knob("output_projection", "Output projection", "model", (True, False), _ON, stored=False),
+    Knob("qkv_bias", "Bias in q, k, v", "model", (True, False), _ON, stored=False),
+    Knob(
+        "head_input",
+        "A head reads",
+        "model",
+        ("all", "slice"),
+        {"all": "the whole token", "slice": "a slice of it"},
+        stored=False,
+    ),
     Knob(
         "dropout",
         "Dropout",
@@ -198,6 +128,7 @@ _KNOBS = (
         (0.0, 0.1, 0.2, 0.4),
         said="Steiner et al. 2022: prefer augmentation to regularisation such as dropout.",
     ),
+    Knob("attention_dropout", "Dropout of attention", "model", (0.0, 0.1, 0.2, 0.4), stored=False),
     Knob(
         "drop_path",
         "Stochastic depth",
@@ -222,6 +153,8 @@ _KNOBS = (
         {"head": "1/√d, of a head", "width": "1/√D, of the width", "none": "none"},
         said="Vaswani et al. 2017, section 3.2.1: without 1/√d large products push softmax where gradients vanish.",
     ),
+    Knob("softmax_output", "Softmax in the model", "model", (True, False), _ON, stored=False),
+    Knob("epochs", "Epochs", "train", (1.0, 3.0, 5.0, 15.0), stored=False),
     Knob(
         "warmup_fraction",
         "Warm-up share",
@@ -236,6 +169,8 @@ _KNOBS = (
         (2e-4, 1e-3, 2e-3, 5e-3, 2e-2),
         said="Smith 2017: accuracy rises with the rate up to a point; beyond it it slows, turns ragged or falls.",
     ),
+    Knob("layer_decay", "Rate of a layer, of the next one's", "train", (0.5, 0.75, 0.9, 1.0), stored=False),
+    Knob("head_learning_rate", "Own rate of the head", "train", (None, 2e-4, 2e-2), stored=False),
     Knob(
         "batch_size",
         "Batch",
@@ -260,23 +195,24 @@ _KNOBS = (
         {"constant": "constant", "warmup_cosine": "warm-up, then cosine", "one_cycle": "one cycle"},
         stored=False,
     ),
-    Knob("attention_dropout", "Dropout of attention", "model", (0.0, 0.1, 0.2, 0.4), stored=False),
-    Knob("qkv_bias", "Bias in q, k, v", "model", (True, False), _ON, stored=False),
+    Knob("weight_decay", "Weight decay", "train", (0.0, 0.05, 0.2, 1.0), stored=False),
+    Knob("gradient_clip", "Clip the gradient at", "train", (None, 0.1, 0.5, 2.0), stored=False),
+    Knob("ema_decay", "Average of the weights, its decay", "train", (None, 0.9, 0.99, 0.999), stored=False),
+    Knob("frozen", "Stays as it began", "train", tuple(_FROZEN), _FROZEN, stored=False),
     Knob(
-        "head_input",
-        "A head reads",
-        "model",
-        ("all", "slice"),
-        {"all": "the whole token", "slice": "a slice of it"},
+        "precision",
+        "Precision",
+        "train",
+        ("auto", "fp32"),
+        {"auto": "bf16 where it is fast", "fp32": "fp32"},
         stored=False,
     ),
-    Knob("num_registers", "Registers", "model", (0, 1, 2, 4), stored=False),
+    Knob("label_smoothing", "Label smoothing", "train", (0.0, 0.1, 0.3), stored=False),
+    Knob("flip", "Flip left and right", "train", (True, False), _ON, stored=False),
+    Knob("shift_px", "Shift, up to px", "train", (0, 1, 2, 4), stored=False),
     Knob("erase_px", "Erase a square, px", "train", (0, 4, 8, 12), stored=False),
     Knob("mixup_alpha", "Mixup α", "train", (0.0, 0.2, 0.8), stored=False),
     Knob("cutmix_alpha", "CutMix α", "train", (0.0, 0.5, 1.0), stored=False),
-    Knob("weight_decay", "Weight decay", "train", (0.0, 0.05, 0.2, 1.0), stored=False),
-    Knob("label_smoothing", "Label smoothing", "train", (0.0, 0.1, 0.3), stored=False),
-    Knob("shift_px", "Shift, up to px", "train", (0, 1, 2, 4), stored=False),
     Knob("train_fraction", "Share of the training set", "train", (0.1, 0.25, 0.5, 1.0), stored=False),
 )
 KNOBS: dict[str, Knob] = {knob.name: knob for knob in _KNOBS}

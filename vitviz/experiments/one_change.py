@@ -13,7 +13,8 @@ import torch
 from vitviz.config import ModelConfig, TrainConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.knobs import BASES, KNOBS, SEEDS
+from vitviz.experiments.knob import BASES
+from vitviz.experiments.knobs import KNOBS, SEEDS
 from vitviz.experiments.one_training import trained
 from vitviz.experiments.slips import MENDED, SLIPS, mended, slipped
 from vitviz.experiments.slips import SEEDS as SLIP_SEEDS

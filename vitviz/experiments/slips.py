@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
-from vitviz.experiments.knobs import BASES, Base
+from vitviz.experiments.knob import BASES, Base
 from vitviz.training.run_config import Member, RunConfig
 
 PRESET = "one_slip"  # begins the name of the preset in a RunConfig; the slip follows a colon

@@ -10,7 +10,8 @@ from vitviz.analysis.gradients import norms_at
 from vitviz.analysis.one_change import Gain, Variant, gain, variant
 from vitviz.experiments.deep import NAME as GRADIENTS
 from vitviz.experiments.deep import VARIANTS
-from vitviz.experiments.knobs import BASES, KNOBS, Knob
+from vitviz.experiments.knob import BASES, Knob
+from vitviz.experiments.knobs import KNOBS
 from vitviz.experiments.result import Result, Row, kept_result
 from vitviz.experiments.slips import MENDED, SLIPS
 from vitviz.lessons.kinds import AtHand, Choose, Kind, Measured

@@ -53,6 +53,12 @@ class RunConfig:
         """How one model of this experiment is trained."""
         return member.train or self.train
 
+    @property
+    def longest(self) -> float | None:
+        """Epochs of the model that is trained longest; None where the run is counted in seconds."""
+        lengths = [self.recipe(member).epochs for member in self.members] or [self.train.epochs]
+        return max((length for length in lengths if length is not None), default=None)
+
     def on_threads(self, free: int) -> RunConfig:
         """The same with its threads fixed: `free` where it asks for all that are and its models share batches out.
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.shell import controls, guessing, nouns, page
+from pages.shell import controls, guessing, nouns, page, several
 from pages.train.experiments import literature, live, stored
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant, describe_knob, gain
 from vitviz.experiments import knobs
-from vitviz.experiments.knobs import BASES, KNOBS, Knob
+from vitviz.experiments.knob import BASES, MOST_VALUES, Knob, Value
+from vitviz.experiments.knobs import KNOBS
 from vitviz.experiments.result import kept_result
 from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_experiments import KnobBest, knob_rows, knob_variants
@@ -49,6 +50,7 @@ class Choice(controls.Chosen, page="experiments"):
     knob_guess: str
     knob_set: str
     knob_values: str
+    knob_picked: tuple[str, ...]
     knob_seeds: int
     knob_epochs: float
     knob_run: str
@@ -60,10 +62,8 @@ def draw() -> None:
         name = controls.select(
             Choice.key("knob"), "Knob", tuple(KNOBS), "num_heads", format_func=lambda name: KNOBS[name].title
         )
-        how = controls.segmented(
-            Choice.key("how"), "Measured", tuple(HOWS), STORED, format_func=HOWS.__getitem__
-        )
-    knob = KNOBS[name]
+        knob = KNOBS[name]
+        how = _how() if knob.stored else LIVE
     _draw_live(knob) if how == LIVE else _draw_stored(knob)
     literature.say(knob.said)
     if name == "positions":
@@ -71,6 +71,13 @@ def draw() -> None:
             "live_lab", "Five codes of positions race in the lab", **{"live_lab.train": "experiment"}
         )
     page.drawers("experiments.knob", math=MATH, code=(Knob.turned, knobs.run_config))
+
+
+def _how() -> str:
+    """Draws the choice between what is stored and a run; a knob that no stored experiment turns has none."""
+    return controls.segmented(
+        Choice.key("how"), "Measured", tuple(HOWS), STORED, format_func=HOWS.__getitem__
+    )
 
 
 def _draw_stored(knob: Knob) -> None:
@@ -159,15 +166,20 @@ def _draw_live(knob: Knob) -> None:
             config, "experiments.knob", "Train them, one after the other", Choice.key("knob_run")
         )
         if not isinstance(config, ValueError):
-            sizes = sorted({sum(tally.parameters(member.model).values()) for member in config.members})
-            words = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-            page.caption(
-                f"{len(config.members)} models of {words} parameters,"
-                f" {stored.epochs(config.train.epochs or 0)} each."
-            )
+            page.caption(_ordered(config))
     run = live.on_stage(Choice.key("knob_run"), f"{knobs.PRESET}:{knob.name}", dataset)
     if run is not None:
         live.draw(run, partial(_tell, knob, dataset))
+
+
+def _ordered(config: RunConfig) -> str:
+    """How many models a run trains, how large they are, and how long each is trained."""
+    sizes = sorted({sum(tally.parameters(member.model).values()) for member in config.members})
+    size = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    shortest = min(config.recipe(member).epochs or 0.0 for member in config.members)
+    longest = config.longest or 0.0
+    length = f"{'' if shortest == longest else f'{shortest:g} to '}{stored.epochs(longest)} each"
+    return f"{len(config.members)} models of {size} parameters, {length}."
 
 
 def _tell(knob: Knob, dataset: str, found: Sequence[Variant]) -> str:
@@ -180,19 +192,46 @@ def _form(knob: Knob) -> tuple[str, RunConfig | ValueError]:
     """Draws the live form; its set, and the run that it describes, or why it cannot be."""
     with page.row():
         dataset = live.dataset(Choice.key("knob_set"), tuple(BASES))
-        offered = ", ".join(knob.label(value) for value in knob.values)
-        words = f"2 to {knobs.MOST_VALUES}, with commas between them."
-        if knob.numeric:
-            controls.follow_default(Choice.key("knob_values"), offered)
-            text = controls.text(Choice.key("knob_values"), "Values", offered, LONGEST, help=words)
-        start = float(BASES[dataset].train.epochs or 1.0)
-        controls.follow_default(Choice.key("knob_epochs"), start)
-        epochs = controls.real(Choice.key("knob_epochs"), "Epochs", start, 1.0, help="Of every model.")
+        text = _typed(knob) if knob.numeric else ""
+        epochs = _epochs(knob, float(BASES[dataset].train.epochs or 1.0))
         seeds = controls.segmented(
             Choice.key("knob_seeds"), "Seeds", (1, 2, 3), 1, help="Each of all values."
         )
+    picked = () if knob.numeric else _picked(knob)
     try:
-        values = knob.parse(text) if knob.numeric else knobs.checked(knob.values)
+        values = knob.parse(text) if knob.numeric else picked
         return dataset, knobs.run_config(dataset, knob.name, values, seeds, epochs)
     except ValueError as error:
         return dataset, error
+
+
+def _epochs(knob: Knob, start: float) -> float:
+    controls.follow_default(Choice.key("knob_epochs"), start)
+    why_not = "They are the knob: each value says its own." if knob.name == "epochs" else None
+    words = "Of every model."
+    return controls.real(Choice.key("knob_epochs"), "Epochs", start, 1.0, help=words, why_not=why_not)
+
+
+def _typed(knob: Knob) -> str:
+    """Draws the line that holds the values of a knob of numbers."""
+    offered = ", ".join(knob.label(value) for value in knob.values)
+    controls.follow_default(Choice.key("knob_values"), offered)
+    words = f"2 to {MOST_VALUES}, with commas between them."
+    return controls.text(Choice.key("knob_values"), "Values", offered, LONGEST, help=words)
+
+
+def _picked(knob: Knob) -> tuple[Value, ...]:
+    """Draws the choice among values that have names, all of them at first; of two there is none."""
+    if len(knob.values) == 2:
+        return knob.values
+    by_name = {f"{knob.name}.{controls.encode(value).replace(',', '-')}": value for value in knob.values}
+    names = several.pills(
+        Choice.key("knob_picked"),
+        "Values",
+        tuple(by_name),
+        tuple(by_name),
+        least=2,
+        most=MOST_VALUES,
+        format_func=lambda name: knob.label(by_name[name]),
+    )
+    return tuple(by_name[name] for name in names)

@@ -16,6 +16,7 @@ PAPERS = {
     "Steiner et al. 2022": "https://arxiv.org/abs/2106.10270",
     "Touvron et al. 2021": "https://arxiv.org/abs/2012.12877",
     "Vaswani et al. 2017": "https://arxiv.org/abs/1706.03762",
+    "Xiao et al. 2021": "https://arxiv.org/abs/2106.14881",
     "Xiong et al. 2020": "https://arxiv.org/abs/2002.04745",
     "Zhang et al. 2020": "https://arxiv.org/abs/1912.03194",
 }

@@ -131,7 +131,7 @@ def _stage(run: Run, tell: Told) -> None:
     message = payload(
         found,
         1 / config.model.num_classes,
-        float(config.train.epochs or 1),
+        config.longest or 1.0,
         "on the test pictures, read once at the end",
         waiting,
     )

@@ -167,8 +167,7 @@ def draw_stage(run: Run) -> None:
 def _draw_race(config: RunConfig, found: list[Racer], active: bool) -> None:
     chance = 1 / config.model.num_classes
     waiting = "The first accuracies come within seconds." if active else "Nothing was measured."
-    longest = max(config.recipe(member).epochs or 1.0 for member in config.members)
-    race_view(plots.payload(found, chance, longest, waiting), key="live_lab.race_view")
+    race_view(plots.payload(found, chance, config.longest or 1.0, waiting), key="live_lab.race_view")
 
 
 def _words(status: Status, count: int) -> str:
