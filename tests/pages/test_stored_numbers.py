@@ -16,11 +16,12 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.conftest import OpenApp
 from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import RESULTS, Result, read_result
-from vitviz.experiments.transfer_plan import METHODS, SOURCES
+from vitviz.experiments.transfer_plan import PLAN_OF
 from vitviz.words import gained as gained_points
 
 SHIPPED = [name for name in GRIDS if (RESULTS / f"data_size_{name}.json").is_file()]
 TAUGHT = [name for name in GRIDS if (RESULTS / f"teaching_{name}.json").is_file()]
+FINE_TUNED = [source for source, plan in PLAN_OF.items() if (RESULTS / f"{plan.name}.json").is_file()]
 NBSP = "\N{NO-BREAK SPACE}"
 DEIT = {"model": "preset:deit_digits", "image": "digits:3", "distillation.view": "worth"}
 ANSWERS = {
@@ -93,17 +94,18 @@ def test_every_lesson_s_accuracy_is_in_its_file(open_app: OpenApp, name: str) ->
     assert dots["x"] == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", FINE_TUNED)
 def test_fine_tuning_s_curves_are_in_their_file(open_app: OpenApp, source: str) -> None:
-    found = read_result("transfer")
+    plan = PLAN_OF[source]
+    found = read_result(plan.name)
     view = {
         "fine_tuning.view": "grown",
         "fine_tuning.body_of": source,
         "fine_tuning.grown_guess": "shown",
     }
     app = open_app("pages/train/fine_tuning/page.py", model="preset:vit_digits", **view)
-    drawn, known = lines(app, list(METHODS.values())), set()
-    for method, title in METHODS.items():
+    drawn, known = lines(app, list(plan.methods.values())), set()
+    for method, title in plan.methods.items():
         by_size: dict[int, list[float]] = {}
         for row in found.where(source=source, method=method):
             if "test" in row:

@@ -20,8 +20,8 @@ from tests.pages.told import points, shares, words, written
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.deep import VARIANTS
 from vitviz.experiments.result import RESULTS, read_result
-from vitviz.experiments.transfer_plan import METHODS, SOURCES
-from vitviz.experiments.tuning_plan import SIZES, WAYS
+from vitviz.experiments.transfer_plan import PLAN_OF
+from vitviz.experiments.tuning_plan import PLAN, SIZES, WAYS
 
 CHECKPOINTS = RESULTS.parent
 DEIT, TUNING, EXPERIMENTS, PICTURE, HYBRIDS = (
@@ -34,6 +34,7 @@ DEIT, TUNING, EXPERIMENTS, PICTURE, HYBRIDS = (
         "beyond/hybrids",
     )
 )
+FINE_TUNED = [source for source, plan in PLAN_OF.items() if (RESULTS / f"{plan.name}.json").is_file()]
 TAUGHT = [name for name in DATASETS if (RESULTS / f"teaching_{name}.json").is_file()]
 VIT = {"model": "preset:vit_digits", "image": "digits:3"}
 
@@ -61,21 +62,44 @@ def test_which_way_of_teaching_is_chosen(open_app: OpenApp, name: str) -> None:
         assert written([ends[0] - ends[1]]) <= points(text)
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", FINE_TUNED)
 def test_where_the_ways_of_fine_tuning_meet(open_app: OpenApp, source: str) -> None:
     view = {"view": "grown", "body_of": source, "grown_guess": "shown"}
     text = words(open_app(TUNING, **VIT, **{f"fine_tuning.{key}": value for key, value in view.items()}))
-    reached: dict[str, dict[int, float]] = {}
-    for method, title in METHODS.items():
-        rows = [row for row in read_result("transfer").where(source=source, method=method) if "test" in row]
+    plan, reached = PLAN_OF[source], dict[str, dict[int, list[float]]]()
+    for method, title in plan.methods.items():
+        rows = [row for row in read_result(plan.name).where(source=source, method=method) if "test" in row]
         sizes = sorted({row["a_class"] for row in rows})
-        reached[title] = {n: mean(100 * row["test"] for row in rows if row["a_class"] == n) for n in sizes}
+        reached[title] = {n: [100 * row["test"] for row in rows if row["a_class"] == n] for n in sizes}
     found = text.partition("Stored, not live")[0]
-    own, below = "", r"'(From scratch[^']*)' (?=is|comes)|still (\d+\.\d) points below '([^']+)' with (\d+)"
-    for one in re.finditer(below, found):
-        own = one[1] or own
-        assert one[1] or one[2] in written([reached[one[3]][int(one[4])] - reached[own][int(one[4])]])
-    assert shares(found) <= written(value for at in reached.values() for value in at.values())
+    assert shares(found) <= written(mean(seeds) for at in reached.values() for seeds in at.values())
+    own, met = "", r"(?=is still|comes level|lies above)"
+    for part in re.split(rf"(?:; it )?{met}|(?<=[a-z])\. ", found):
+        own = next(iter(re.findall(r"'(From scratch[^']*)' $", part)), own)
+        if one := re.match(
+            r"is still (\d+\.\d) points below '([^']+)' with (\d[\d,]*\b)(, every seed)?", part
+        ):
+            low, high = reached[own][size(one[3])], reached[one[2]][size(one[3])]
+            assert one[1] in written([mean(high) - mean(low)]) and bool(one[4]) == (max(low) < min(high))
+        if one := re.match(r"comes level with '([^']+)' .*?from ([\d,]+) pictures", part):
+            level = [n for n in reached[own] if n >= size(one[2])]
+            assert all(mean(reached[one[1]][n]) - mean(reached[own][n]) <= 2 for n in level)
+            assert all(max(reached[own][n]) >= min(reached[one[1]][n]) for n in level)
+        if one := re.match(r".*above (?:it|'[^']+'), every seed, from ([\d,]+)", part):
+            (other,) = re.findall(r"'([^']+)'", part)[:1]
+            above = [n for n in reached[own] if n >= size(one[1])]
+            assert all(min(reached[own][n]) > max(reached[other][n]) for n in above)
+    tuned, scratch, longer = (reached[plan.methods[name]] for name in ("tuned", "scratch", "longer"))
+    told = re.findall(r"(\d+\.\d) of the (\d+\.\d) points that it lacks with ([\d,]+) a class", found)
+    assert told
+    for gained, lacked, n in ((*one[:2], size(one[2])) for one in told):
+        assert gained in written([mean(longer[n]) - mean(scratch[n])])
+        assert lacked in written([mean(tuned[n]) - mean(scratch[n])])
+
+
+def size(text: str) -> int:
+    """A number of pictures as it is said."""
+    return int(text.replace(",", ""))
 
 
 def test_what_attention_over_convolutions_is_worth(open_app: OpenApp) -> None:
@@ -198,7 +222,7 @@ def test_what_positions_bring(open_app: OpenApp, no_shipped_checkpoints: Path) -
 
 
 @pytest.mark.parametrize("pictures", SIZES)
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", PLAN.sources)
 def test_what_each_way_to_fine_tune_is_worth(open_app: OpenApp, source: str, pictures: int) -> None:
     rows = read_result("tuning").where(source=source, a_class=pictures)
     if not rows:

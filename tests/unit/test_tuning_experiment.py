@@ -12,7 +12,6 @@ from pages.train.fine_tuning.tuning_ways import judged
 from vitviz.analysis.one_change import Variant
 from vitviz.experiments import tuning_plan
 from vitviz.experiments.named import EXPERIMENTS
-from vitviz.experiments.transfer_plan import METHOD
 from vitviz.experiments.tuning_plan import WAYS, method_of
 
 
@@ -43,7 +42,8 @@ def test_a_guessed_way_that_lies_behind_by_chance_is_said_to() -> None:
 def test_one_cell_of_each_way_is_measured_and_twice_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning_plan, "METHOD", replace(METHOD, updates=4, batch_size=16))
+    method = replace(tuning_plan.PLAN.method, updates=4, batch_size=16)
+    monkeypatch.setattr(tuning_plan, "PLAN", replace(tuning_plan.PLAN, method=method))
     made = EXPERIMENTS[tuning_plan.NAME]()
     cells = [c for c in made.cells if (c["source"], c["a_class"], c["seed"]) == ("mnist_vit", 5, 1)]
     assert [cell["way"] for cell in cells] == list(WAYS)

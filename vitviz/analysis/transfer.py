@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from vitviz.analysis.data_size import Curve, Lead, curve_of, leads
@@ -10,7 +11,7 @@ from vitviz.words import percent, plural
 
 Row = Mapping[str, Any]
 TRAINED = ("tuned", "frozen")  # the ways that begin with a trained body
-NEAR = 0.02  # means that lie closer are called level
+NEAR = 0.02  # means that lie closer are called level, where the seeds overlap
 
 
 def curves_of(rows: Sequence[Row], source: str, titles: Mapping[str, str]) -> list[Curve]:
@@ -59,27 +60,93 @@ def said(lead: Lead) -> str:
 
 def crossing(curves: Sequence[Curve], scratch: str = "scratch") -> str:
     """Where a model from scratch comes level with each that begins with a body, or how far it stays below."""
-    own = next((curve for curve in curves if curve.name == scratch), None)
+    own = _named(curves, scratch)
     if own is None or len(own.pictures) < 2:  # one point is no line
         return ""
-    found = []
-    for curve in (curve for curve in curves if curve.name in TRAINED):
-        common = [int(size) for size in curve.pictures if own.at(int(size)) is not None]
-        if not common:
-            continue
-        gaps = {size: _mean(curve, size) - _mean(own, size) for size in common}
-        level = next(
-            (size for size in common if all(gaps[later] <= NEAR for later in common if later >= size)), None
-        )
-        last = common[-1]
-        found.append(
-            f"comes level with '{curve.title}' (within {100 * NEAR:g} points, or above) from"
-            f" {plural(level, 'picture')} a class on"
-            if level is not None
-            else f"is still {100 * gaps[last]:.1f} points below '{curve.title}' with {last}"
-        )
+    found = [
+        _met([_gap(curve, own, size) for size in common], curve.title)
+        for curve in curves
+        if curve.name in TRAINED and (common := _common(curve, own))
+    ]
     return f"'{own.title}' {'; it '.join(found)}." if found else ""
 
 
-def _mean(curve: Curve, size: int) -> float:
-    return float(curve.mean[curve.at(size) or 0])
+def made_up(curves: Sequence[Curve]) -> str:
+    """How much of what a model from scratch lacks a longer training makes up, with the fewest and the most pictures."""
+    tuned, scratch, longer = (_named(curves, name) for name in ("tuned", "scratch", "longer"))
+    if tuned is None or scratch is None or longer is None:
+        return ""
+    sizes = sorted({*_common(tuned, scratch)} & {*_common(scratch, longer)})
+    told = []
+    for size in dict.fromkeys(sizes[:1] + sizes[-1:]):
+        lacks, more = _gap(tuned, scratch, size), _gap(longer, scratch, size)
+        if lacks.by > 0:
+            sure = "" if more.below else ", within the spread of the seeds"
+            told.append(
+                f"{_points(more)} of the {_points(lacks)} points that it lacks with {size:,} a class{sure}"
+            )
+    start = f"Longer, the model from scratch makes up against '{tuned.title}'"
+    return f"{start} {'; '.join(told)}." if told else ""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far the mean of one curve lies above another's at one size, and whether all seeds say so."""
+
+    pictures: int
+    by: float
+    below: bool  # every seed of the other
+    above: bool
+
+    @property
+    def level(self) -> bool:
+        """Whether the other is not behind: near or above on the mean, and not below with every seed."""
+        return self.by <= NEAR and not self.below
+
+
+def _met(gaps: Sequence[Gap], title: str) -> str:
+    """Where one line comes level with that of `title`, and where it lies above."""
+    last = gaps[-1]
+    if not last.level:
+        every = ", every seed" if last.below else ""
+        return f"is still {_points(last)} points below '{title}' with {last.pictures:,}{every}"
+    level = _from(gaps, [gap.level for gap in gaps])
+    near = f"within {100 * NEAR:g} points, seeds overlapping"
+    if not last.above:
+        return f"comes level with '{title}' ({near}, or above) from {plural(level, 'picture')} a class on"
+    above = _from(gaps, [gap.above for gap in gaps])
+    if above == level:
+        return f"lies above '{title}', every seed, from {plural(above, 'picture')} a class on"
+    return (
+        f"comes level with '{title}' ({near}) from {plural(level, 'picture')} a class on and lies above it, every seed,"
+        f" from {above:,} on"
+    )
+
+
+def _from(gaps: Sequence[Gap], holds: Sequence[bool]) -> int:
+    """The size from which on something holds; it does at the last."""
+    first = len(holds) - next((back for back, true in enumerate(reversed(holds)) if not true), len(holds))
+    return gaps[first].pictures
+
+
+def _gap(curve: Curve, other: Curve, size: int) -> Gap:
+    at, there = curve.at(size) or 0, other.at(size) or 0
+    several = min(curve.seeds[at], other.seeds[there]) > 1  # of one seed nothing is known
+    return Gap(
+        pictures=size,
+        by=float(curve.mean[at] - other.mean[there]),
+        below=bool(several and other.high[there] < curve.low[at]),
+        above=bool(several and other.low[there] > curve.high[at]),
+    )
+
+
+def _points(gap: Gap) -> str:
+    return f"{100 * gap.by:.1f}"
+
+
+def _common(curve: Curve, other: Curve) -> list[int]:
+    return [int(size) for size in curve.pictures if other.at(int(size)) is not None]
+
+
+def _named(curves: Sequence[Curve], name: str) -> Curve | None:
+    return next((curve for curve in curves if curve.name == name), None)

@@ -36,5 +36,5 @@ EXPERIMENTS[faces.NAME] = face_training.experiment
 EXPERIMENTS[deep.NAME] = gradients.experiment
 EXPERIMENTS["one_knob_digits"] = partial(one_change.one_knob, "digits")
 EXPERIMENTS |= {f"one_slip_{dataset}": partial(one_change.one_slip, dataset) for dataset in slips.SEEDS}
-EXPERIMENTS[transfer_plan.NAME] = transfer.experiment
+EXPERIMENTS |= {name: partial(transfer.experiment, plan) for name, plan in transfer_plan.PLANS.items()}
 EXPERIMENTS[tuning_plan.NAME] = tuning.experiment

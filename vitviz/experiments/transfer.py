@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,116 +14,88 @@ from numpy.typing import NDArray
 from vitviz.analysis.probes import linear_accuracy
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, load_checkpoint
-from vitviz.data.dataset import Dataset
-from vitviz.data.datasets import load_dataset, validation_split
+from vitviz.config import Preparation, TrainConfig
+from vitviz.data.datasets import load_dataset
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.one_training import trained
-from vitviz.experiments.transfer_plan import (
-    DATASET,
-    FROZEN,
-    LONGER,
-    METHOD,
-    METHODS,
-    NAME,
-    SCRATCH_RATES,
-    SEEDS,
-    SIZES,
-    SOURCES,
-    TIMES,
-    VALIDATION,
-)
+from vitviz.experiments.transfer_plan import FROZEN, SEEDS, Plan
 from vitviz.models.transfer import fitted, fitted_preparation, transferred
 from vitviz.models.zoo import create_model
 from vitviz.probe.features import features
 from vitviz.training.fine_tuning import SCRATCH, TUNED, Method, Source, Task, recipes
-from vitviz.training.pictures import (
-    Pictures,
-    TrainingData,
-    normaliser,
-    prepared_pictures,
-    test_pictures,
-)
+from vitviz.training.pictures import Pictures, TrainingData, normaliser, training_data
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 
 
-def experiment(checkpoints: Path = CHECKPOINTS) -> Experiment:
-    """Two bodies, four ways, six numbers of pictures a class, three draws of pictures, head and order."""
+def experiment(plan: Plan, checkpoints: Path = CHECKPOINTS) -> Experiment:
+    """A plan's bodies, four ways, its numbers of pictures a class, three draws of pictures, head and order."""
     cells: list[Cell] = [
         {"source": source, "method": method, "a_class": a_class, "seed": seed}
-        for source in SOURCES
+        for source in plan.sources
         for seed in SEEDS
-        for a_class in SIZES
-        for method in METHODS
+        for a_class in plan.sizes
+        for method in plan.methods
     ]
     settings = {
-        **shared_settings(checkpoints),
-        "learning_rate": METHOD.learning_rate,
-        "head_learning_rate": METHOD.head_learning_rate,
+        **shared_settings(plan, checkpoints),
+        "learning_rate": plan.method.learning_rate,
+        "head_learning_rate": plan.method.head_learning_rate,
         "frozen": "logistic regression on the features that the head would read",
     }
-    return Experiment(NAME, "What a trained body is worth", cells, Measure(checkpoints), settings)
+    return Experiment(plan.name, "What a trained body is worth", cells, Measure(plan, checkpoints), settings)
 
 
-def shared_settings(checkpoints: Path) -> dict[str, Any]:
-    """What all trainings of the shipped bodies on a few digits have in common."""
+def shared_settings(plan: Plan, checkpoints: Path) -> dict[str, Any]:
+    """What all trainings of the shipped bodies on a few pictures have in common."""
     return {
-        "dataset": DATASET,
-        "updates": METHOD.updates,
-        "batch_size": METHOD.batch_size,
-        "scratch_learning_rate": SCRATCH_RATES,
+        "dataset": plan.dataset,
+        "updates": plan.method.updates,
+        "batch_size": plan.method.batch_size,
+        "scratch_learning_rate": plan.scratch_rates,
         "seeds": "of the pictures that are drawn, of the new head or all weights, and of the order",
-        "digests": {source: read_header(checkpoints / f"{source}.safetensors").digest for source in SOURCES},
-        "test_pictures": len(load_dataset(DATASET).test_images),
+        "digests": {
+            source: read_header(checkpoints / f"{source}.safetensors").digest for source in plan.sources
+        },
+        "test_pictures": plan.test_pictures,
     }
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Trains one cell; the shipped bodies are read from `checkpoints`."""
+    """Trains one cell of a plan; the shipped bodies are read from `checkpoints`."""
 
+    plan: Plan
     checkpoints: Path
 
     def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
         torch.set_num_threads(1)
         body = load_checkpoint(self.checkpoints / f"{cell['source']}.safetensors")
-        data = few(load_dataset(DATASET), body, cell["a_class"], cell["seed"])
+        data = few(self.plan, body, cell["a_class"], cell["seed"])
         if cell["method"] == FROZEN:
             return {"test": round(read_features(body, data), 4)}
         name = TUNED if cell["method"] == TUNED else SCRATCH
-        return measured(body, data, name, cell["seed"], _method(cell))
+        method = self.plan.method_of(cell["source"], cell["method"])
+        return measured(body, self.plan, data, name, cell["seed"], method)
 
 
-def _method(cell: Cell) -> Method:
-    times = TIMES if cell["method"] == LONGER else 1
-    return replace(
-        METHOD, scratch_learning_rate=SCRATCH_RATES[cell["source"]], updates=times * METHOD.updates
-    )
-
-
-def few(
-    dataset: Dataset, body: Checkpoint, a_class: int, seed: int, image_size: int | None = None
-) -> TrainingData:
+def few(plan: Plan, body: Checkpoint, a_class: int, seed: int, image_size: int | None = None) -> TrainingData:
     """So many pictures of each class, drawn with the seed; validation and test pictures are the same for all.
 
     Args:
         image_size: the pictures' side in px; None: as the body has read them.
     """
-    kept, held_out = validation_split(dataset, VALIDATION, 0)
-    labels = dataset.labels_of("train")
     preparation = fitted_preparation(body.preparation, image_size or body.config.image_size, drawn=True)
+    data = _whole(plan.dataset, plan.validation, preparation)
+    chosen = drawn(data.train.labels.numpy(), a_class, seed)
+    return replace(data, train=Pictures(data.train.images[chosen], data.train.labels[chosen]))
 
-    def part(places: NDArray[np.int64]) -> Pictures:
-        return prepared_pictures(dataset.train_images, labels, places, preparation)
 
-    chosen = drawn(labels[kept], a_class, seed)
-    return TrainingData(
-        part(kept[chosen]),
-        part(held_out),
-        test_pictures(dataset, preparation),
-        preparation,
-        tuple(dataset.classes),
-    )
+@lru_cache(maxsize=2)
+def _whole(dataset: str, validation: float, preparation: Preparation) -> TrainingData:
+    """All pictures of a set, prepared once for all cells that draw from them."""
+    config = TrainConfig(dataset=dataset, validation_fraction=validation)
+    return training_data(load_dataset(dataset), preparation, config)
 
 
 def drawn(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[np.int64]:
@@ -138,12 +111,14 @@ def drawn(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[np.int6
     return np.concatenate(parts)
 
 
-def measured(body: Checkpoint, data: TrainingData, name: str, seed: int, method: Method) -> dict[str, Any]:
+def measured(
+    body: Checkpoint, plan: Plan, data: TrainingData, name: str, seed: int, method: Method
+) -> dict[str, Any]:
     """The row of one training: the body goes on (`TUNED`), or its twin begins anew (`SCRATCH`)."""
     (state,) = body.snapshots.values()
     model = fitted(body.config, len(data.classes), method.image_size)
     source = Source("the shipped body", body.digest, body.config, body.preparation)
-    task = Task(DATASET, len(data.classes), len(data.train))
+    task = Task(plan.dataset, len(data.classes), len(data.train), validation_fraction=plan.validation)
     train = recipes(source, model, task, method, seed)[name]
     start = transferred(state, body.config, model, seed) if name == TUNED else None
     return trained(model, train, data, start=start).row

@@ -9,11 +9,10 @@ from typing import Any
 import torch
 
 from vitviz.checkpoints import load_checkpoint
-from vitviz.data.datasets import load_dataset
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.transfer import CHECKPOINTS, few, measured, shared_settings
-from vitviz.experiments.transfer_plan import DATASET, SEEDS, SOURCES
-from vitviz.experiments.tuning_plan import LARGER, NAME, SIZES, WAYS, method_of
+from vitviz.experiments.transfer_plan import SEEDS
+from vitviz.experiments.tuning_plan import LARGER, NAME, PLAN, SIZES, WAYS, method_of
 from vitviz.models import tally
 from vitviz.models.transfer import fitted
 from vitviz.training.fine_tuning import SCRATCH, TUNED
@@ -23,13 +22,13 @@ def experiment(checkpoints: Path = CHECKPOINTS) -> Experiment:
     """Two bodies, seven ways, three numbers of pictures a class, three draws of pictures, head and order."""
     cells: list[Cell] = [
         {"source": source, "way": way, "a_class": a_class, "seed": seed}
-        for source in SOURCES
+        for source in PLAN.sources
         for seed in SEEDS
         for a_class in SIZES
         for way in WAYS
     ]
     settings = {
-        **shared_settings(checkpoints),
+        **shared_settings(PLAN, checkpoints),
         "ways": {name: way.does for name, way in WAYS.items()},
         "larger_px": LARGER,
     }
@@ -46,7 +45,7 @@ class Measure:
         torch.set_num_threads(1)
         body = load_checkpoint(self.checkpoints / f"{cell['source']}.safetensors")
         method = method_of(cell["way"], cell["source"])
-        data = few(load_dataset(DATASET), body, cell["a_class"], cell["seed"], method.image_size)
+        data = few(PLAN, body, cell["a_class"], cell["seed"], method.image_size)
         size = tally.parameters(fitted(body.config, len(data.classes), method.image_size))
         name = SCRATCH if cell["way"] == SCRATCH else TUNED
-        return {"parameters": sum(size.values()), **measured(body, data, name, cell["seed"], method)}
+        return {"parameters": sum(size.values()), **measured(body, PLAN, data, name, cell["seed"], method)}

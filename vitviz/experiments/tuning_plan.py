@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from vitviz.experiments.transfer_plan import METHOD, SCRATCH_RATES
+from vitviz.experiments.transfer_plan import DIGITS
 from vitviz.training.fine_tuning import SCRATCH, Method
 
 NAME = "tuning"
+PLAN = DIGITS  # whose bodies, pictures and updates these are
 USUAL = "two_rates"  # what the page begins with, and all others are compared with
 SIZES = (5, 20, 110)  # pictures a class
 LARGER = {"mnist_vit": 40, "cifar10_vit": 48}  # px: about one and a half times as before, of whole patches
@@ -45,4 +46,4 @@ WAYS = {
 def method_of(way: str, source: str) -> Method:
     """How one body goes on in one way."""
     size = {"image_size": LARGER[source]} if way == "larger" else {}
-    return replace(METHOD, scratch_learning_rate=SCRATCH_RATES[source], **WAYS[way].changes, **size)  # type: ignore[arg-type]
+    return replace(PLAN.method_of(source), **WAYS[way].changes, **size)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A measure that reads the stored experiment of fine-tuning."""
+"""A measure that reads the stored experiments of fine-tuning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vitviz.analysis.data_size import Lead, leads
 from vitviz.analysis.transfer import curves_of, said
 from vitviz.experiments.result import ResultError, read_result
-from vitviz.experiments.transfer_plan import METHODS, NAME, SOURCES
+from vitviz.experiments.transfer_plan import PLAN_OF, Plan
 from vitviz.lessons.kinds import AtHand, Choose, Kind, Measured
 
 
@@ -19,8 +19,8 @@ class TransferLeader:
     fewest: bool = True
 
     def __post_init__(self) -> None:
-        if self.source not in SOURCES:
-            raise ValueError(f"a body is one of {', '.join(SOURCES)}, received {self.source!r}")
+        if self.source not in PLAN_OF:
+            raise ValueError(f"a body is one of {', '.join(PLAN_OF)}, received {self.source!r}")
 
     def why_not(self, at: AtHand) -> str:
         """Where it was not measured."""
@@ -28,19 +28,23 @@ class TransferLeader:
 
     def kind(self, at: AtHand) -> Kind:
         """One of the ways."""
-        return Choose(tuple(METHODS.values()))
+        return Choose(tuple(self._plan.methods.values()))
 
     def measured(self, at: AtHand) -> Measured:
         """Reads the file of results."""
         lead = self._lead()
         if lead is None:
             raise ValueError(f"nothing was measured of {self.source}")
-        return Measured(list(METHODS).index(lead.first.name), said(lead))
+        return Measured(list(self._plan.methods).index(lead.first.name), said(lead))
+
+    @property
+    def _plan(self) -> Plan:
+        return PLAN_OF[self.source]
 
     def _lead(self) -> Lead | None:
         try:
-            rows = read_result(NAME).rows
+            rows = read_result(self._plan.name).rows
         except ResultError:
             return None
-        found = leads(curves_of(rows, self.source, METHODS))
+        found = leads(curves_of(rows, self.source, self._plan.methods))
         return found[0 if self.fewest else -1] if found else None

@@ -1,4 +1,4 @@
-"""Where the ways cross as pictures grow: the stored experiment."""
+"""Where the ways cross as pictures grow: the stored experiments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import streamlit as st
 from pages.shell import controls, guessing, nouns, page
 from pages.train.fine_tuning import stored
 from vitviz.analysis.data_size import Curve, Lead, judged, leads, only
-from vitviz.analysis.transfer import crossing, curves_of, describe
-from vitviz.experiments.result import kept_result
-from vitviz.experiments.transfer_plan import LONGER, METHODS, NAME, SIZES, SOURCES
+from vitviz.analysis.transfer import crossing, curves_of, describe, made_up
+from vitviz.data.datasets import data_title
+from vitviz.experiments.result import Result, kept_result
+from vitviz.experiments.transfer_plan import BODIES, LONGER, PLAN_OF, PLANS
 from vitviz.plots.fine_tuning import grown_figure
 from vitviz.words import plural
 
@@ -24,15 +25,15 @@ PAPER = (
 )
 MATH = r"""
 Every point is the mean of its seeds; each draws its own pictures of every class, its own head or all weights, and its
-own order. All models make the same number of updates, but for one that begins random and makes four times as many: it
-says whether what is missing from scratch is time or pictures. The **frozen** body gives features of $D$ numbers for
+own order. All models make the same number of updates, but for one that begins random and makes %d times as many: it
+says whether what is missing from scratch is time. The **frozen** body gives features of $D$ numbers for
 each picture once, and a logistic regression reads them: no update of the body, so it costs seconds.
 """
 
 
 @dataclass(frozen=True)
 class Body(controls.Chosen, page="fine_tuning"):
-    """Which body was fine-tuned, and which way is guessed to be best with the fewest pictures."""
+    """Which body was fine-tuned, on the target of its plan, and which way is guessed to be best with few pictures."""
 
     body_of: str
     grown_guess: str
@@ -40,35 +41,46 @@ class Body(controls.Chosen, page="fine_tuning"):
 
 def draw() -> None:
     """The curves, what they say, how they were made."""
-    found = kept_result(NAME)
-    if found is None:
-        st.info(
-            f"No measured curves lie here. `python -m vitviz.experiment {NAME}` makes them.",
-            icon=":material/timer:",
-        )
+    kept = {name: found for name in PLANS if (found := kept_result(name)) is not None}
+    if not kept:
+        made = " and ".join(f"`python -m vitviz.experiment {name}`" for name in PLANS)
+        st.info(f"No measured curves lie here. {made} make them.", icon=":material/timer:")
         return
-    here = tuple(source for source in SOURCES if any(row["source"] == source for row in found.rows))
+    here = tuple(source for found in kept.values() for source in _bodies(found))
     with page.row():
-        source = controls.segmented(
-            Body.key("body_of"), "A body trained on", here, format_func=SOURCES.__getitem__
-        )
-    curves = curves_of(found.rows, source, METHODS)
+        source = controls.segmented(Body.key("body_of"), "A body → what it learns", here, format_func=_pair)
+    plan = PLAN_OF[source]
+    found = kept[plan.name]
+    curves = curves_of(found.rows, source, plan.methods)
     found_leads = leads(curves)
     answered = not found_leads or _guessed(source, found_leads[0], curves)
     shown = curves if answered else only(curves, found_leads[-1].pictures)
-    page.figure(grown_figure(shown, SIZES, 1 / 10, nouns.mode()), "fine_tuning.grown")
-    words = (describe(curves), crossing(curves), crossing(curves, LONGER))
+    page.figure(grown_figure(shown, plan.sizes, 1 / 10, nouns.mode()), "fine_tuning.grown")
+    words = (describe(curves), crossing(curves), crossing(curves, LONGER), made_up(curves))
     page.caption(
-        " ".join(words) if answered else "These are the most pictures a class; a guess shows the rest."
+        " ".join(filter(None, words))
+        if answered
+        else "These are the most pictures a class; a guess shows the rest."
     )
     page.caption(stored.how(found, found.where(source=source)))
     page.caption(PAPER)
     page.drawers(
         "fine_tuning.grown",
-        math=MATH,
+        math=MATH % plan.times,
         code=(curves_of, crossing),
-        numbers=partial(stored.numbers, found, "method", METHODS, "fine_tuning.grown") if answered else None,
+        numbers=partial(stored.numbers, found, "method", plan.methods, "fine_tuning.grown")
+        if answered
+        else None,
     )
+
+
+def _bodies(found: Result) -> list[str]:
+    """Whose rows a file has, in the plan's order."""
+    return [source for source in PLANS[found.name].sources if found.where(source=source)]
+
+
+def _pair(source: str) -> str:
+    return f"{BODIES[source]} → {data_title(PLAN_OF[source].dataset)}"
 
 
 def _guessed(source: str, lead: Lead, curves: Sequence[Curve]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pages.shell import page
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.result import Result, Row, told
-from vitviz.experiments.transfer_plan import DATASET, SOURCES
+from vitviz.experiments.transfer_plan import BODIES
 from vitviz.words import percent, plain, plural
 
 
@@ -18,7 +18,7 @@ def how(found: Result, rows: Sequence[Row]) -> str:
     short = f" {found.missing:,} of {of} {were} not made as yet." if found.missing else ""
     made = tuple(found.made[place] for place in sorted({int(row["made"]) for row in rows}))
     return (
-        f"Stored, not live: {DATASETS[DATASET].title}, {settings['updates']:,} updates of up to"
+        f"Stored, not live: {DATASETS[settings['dataset']].title}, {settings['updates']:,} updates of up to"
         f" {settings['batch_size']} pictures, {settings['test_pictures']:,} test pictures,"
         f" {plural(len({row['seed'] for row in rows}), 'seed')}; {plain(told(made))}. `{found.command}`{short}"
     )
@@ -33,7 +33,7 @@ def numbers(found: Result, field: str, titles: Mapping[str, str], key: str) -> N
         key: of the table and of the download.
     """
     table: dict[str, Sequence[object]] = {
-        "body": [SOURCES[row["source"]] for row in found.rows],
+        "body": [BODIES[row["source"]] for row in found.rows],
         "way": [titles[row[field]] for row in found.rows],
         "pictures a class": [row["a_class"] for row in found.rows],
         "seed": [row["seed"] for row in found.rows],

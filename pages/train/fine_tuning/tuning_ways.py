@@ -13,8 +13,7 @@ from pages.train.fine_tuning import stored
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant, describe_knob, gain, variant
 from vitviz.experiments.result import Result, kept_result
-from vitviz.experiments.transfer_plan import SOURCES
-from vitviz.experiments.tuning_plan import LARGER, NAME, USUAL, WAYS
+from vitviz.experiments.tuning_plan import LARGER, NAME, PLAN, USUAL, WAYS
 from vitviz.plots.one_change import payload
 from vitviz.training.layer_rates import rate_scales
 from vitviz.words import gained, percent, plural
@@ -47,9 +46,9 @@ def draw() -> None:
         st.info(words, icon=":material/timer:")
         return
     with page.row():
-        bodies = tuple(name for name in SOURCES if any(row["source"] == name for row in found.rows))
+        bodies = tuple(name for name in PLAN.sources if any(row["source"] == name for row in found.rows))
         key = Ways.key("way_body")
-        source = controls.segmented(key, "A body trained on", bodies, format_func=SOURCES.__getitem__)
+        source = controls.segmented(key, "A body trained on", bodies, format_func=PLAN.sources.__getitem__)
         sizes = sorted({int(row["a_class"]) for row in found.rows if row["source"] == source})
         default = sizes[len(sizes) // 2]
         pictures = controls.segmented(Ways.key("way_pictures"), "Pictures a class", sizes, default)
