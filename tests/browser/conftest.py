@@ -19,7 +19,16 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Download,
+    Error,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -338,6 +347,26 @@ def open_drawers(page: Page, title: str = "") -> int:
         count += 1
         assert count < 40, "a drawer does not stay open"
     return count
+
+
+WHOLE = """(button) => {
+  const drawer = button.closest('details');
+  return !drawer || button.getBoundingClientRect().bottom <= drawer.getBoundingClientRect().bottom;
+}"""
+
+
+def take(page: Page, name: str, timeout: float | None = None) -> Download:
+    """The file behind a button, pressed once a person could.
+
+    A drawer that opens cuts off what it holds. Playwright scrolls within it to what nobody sees yet, presses, and the
+    drawer is open before it lets go: on the table that stands there then.
+    """
+    button = page.get_by_role("button", name=name, exact=True)
+    button.wait_for()
+    page.wait_for_function(WHOLE, arg=button.element_handle())
+    with page.expect_download(timeout=timeout) as download:
+        button.click()
+    return download.value
 
 
 def lead(page: Page, address: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import frames_sent, settle
+from tests.browser.conftest import frames_sent, settle, take
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -102,9 +102,7 @@ def test_a_pin_brings_its_caption_its_links_and_its_numbers(visit: Visit, tmp_pa
 
     def weights() -> str:
         settle(page)
-        with page.expect_download() as download:
-            button.click()
-        download.value.save_as(tmp_path / "weights.csv")
+        take(page, "Weights, CSV").save_as(tmp_path / "weights.csv")
         return (tmp_path / "weights.csv").read_text()
 
     def pin(row: int, col: int) -> None:
@@ -231,10 +229,9 @@ def test_what_is_shown_can_be_taken_along(visit: Visit, tmp_path: Path) -> None:
     page = visit(DIGIT)
     page.get_by_text("The numbers", exact=True).click()
     for label, kind in (("View, PNG", "PNG"), ("All heads, PNG", "PNG"), ("Through layers, WebP", "WEBP")):
-        with page.expect_download() as download:
-            page.get_by_role("button", name=label).click()
-        file = tmp_path / download.value.suggested_filename
-        download.value.save_as(file)
+        taken = take(page, label)
+        file = tmp_path / taken.suggested_filename
+        taken.save_as(file)
         with Image.open(file) as image:
             assert image.format == kind and image.width > 500
 

@@ -15,7 +15,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from pages.shell import registry
-from tests.browser.conftest import ROOT, open_drawers, settle
+from tests.browser.conftest import ROOT, open_drawers, settle, take
 from tests.browser.test_attention import cell, explorer
 from vitviz.checkpoint_header import read_header
 from vitviz.data.images import decode_image
@@ -86,10 +86,8 @@ def exported(page: Page, folder: Path) -> Uint8:
     numbers = page.get_by_text("The numbers", exact=True)
     if not page.get_by_role("button", name="View, PNG").is_visible():
         numbers.click()
-    with page.expect_download(timeout=PATIENCE_MS) as download:
-        page.get_by_role("button", name="View, PNG").click()
     file = folder / f"{said(page)['model'].partition(':')[2]}.png"
-    download.value.save_as(file)
+    take(page, "View, PNG", PATIENCE_MS).save_as(file)
     with Image.open(file) as image:
         return np.asarray(image.convert("RGB"))
 
