@@ -7,18 +7,16 @@ import streamlit as st
 
 from pages.shell import (
     browser,
-    bundles,
     damaged,
     document,
     foot,
-    guards,
     led,
     lesson,
     lesson_panel,
-    lighter,
     link,
     menu,
     my_lesson,
+    patched,
     sidebar,
     warm,
 )
@@ -26,9 +24,7 @@ from pages.shell import (
 
 def draw() -> None:
     """One run of one visit."""
-    guards.install()
-    lighter.install()
-    bundles.install()
+    patched.install()
     st.set_page_config("vitviz", page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=320)
     st.logo("/app/static/logo.svg", size="large", icon_image="/app/static/favicon.svg")
     page = st.navigation(menu.pages(), position="top")

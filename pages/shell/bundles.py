@@ -17,12 +17,18 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 
+from pages.shell.patch import Change, make
+
 HOLD_S = 0.003  # the longest that a message waits for others; st.switch_page gives it 10 ms to leave
 _BUNDLE = "_vitviz_bundle"  # of a session
 _MAY_WAIT = ("delta", "ref_hash")  # what is drawn; what a run asks of the browser beside it leaves at once
 # The run that installs this goes on with it: it is only weakly held there, and its messages would be lost.
 _one_by_one = AppSession._on_scriptrunner_event
 _handle = AppSession._handle_scriptrunner_event_on_event_loop
+TOLD = (
+    "self sender event forward_msg exception client_state page_script_hash fragment_ids_this_run pages"
+    " run_descriptor"
+)
 Event = tuple[ScriptRunner | None, ScriptRunnerEvent, dict[str, Any]]
 
 
@@ -47,15 +53,12 @@ class _Bundle:
 
 
 def install() -> None:
-    """Has messages handed over in bundles.
-
-    Raises:
-        RuntimeError: if this Streamlit hands them over in another way.
-    """
-    for name in ("_on_scriptrunner_event", "_call_soon_on_event_loop", "_browser_queue"):
-        if not hasattr(AppSession, name) and name not in AppSession.__init__.__code__.co_names:
-            raise RuntimeError(f"Streamlit's sessions have no {name}: look at pages/shell/bundles.py again")
-    AppSession._on_scriptrunner_event = _collected  # type: ignore[method-assign, assignment]
+    """Has messages handed over in bundles."""
+    make(
+        Change(AppSession, "_on_scriptrunner_event", TOLD, _collected),
+        Change(AppSession, "_handle_scriptrunner_event_on_event_loop", TOLD),
+        Change(AppSession, "_call_soon_on_event_loop", "self callback"),
+    )
 
 
 def _collected(

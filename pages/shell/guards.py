@@ -1,4 +1,4 @@
-"""What Streamlit lets any visitor do to all others, taken back; and what it forgets while a visitor still sees it."""
+"""What Streamlit lets any visitor do to all others, taken back; and clicks that it forgets while a visitor waits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
@@ -30,6 +29,7 @@ from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from pages.shell import lighter
+from pages.shell.patch import Change, make
 
 SESSION_BYTES = 256 * 2**20  # two of the largest uploads; a page takes a file at once and drops it here
 SESSION_FILES = 16
@@ -41,6 +41,7 @@ MOST_SMALL = (
 )
 LARGE = 4000
 CLICK_S = 10.0  # a browser on a slow line has the page's next run long before
+TAKEN = "self fresh_widget_states replay_trigger_states replay_trigger_values is_history_navigation"
 MOST_IN_LINE = 8  # runs of one session that wait for a click's end; one more goes on as Streamlit has it
 _request_rerun = AppSession.request_rerun
 _add_file = MemoryUploadedFileManager.add_file
@@ -63,10 +64,6 @@ def install() -> None:
     would wait for every model again. Its menu entry is hidden already (`client.toolbarMode`). And whoever has a
     session may upload files that no widget asked for, which stay as long as the session does.
 
-    Each run of a page gives its downloads new names, and whoever's run ends next makes the server forget the old ones:
-    a click between that and the moment when the new names reach the browser gave nothing, without a word. Old names
-    hold for `CLICK_S` more.
-
     Each request for a full run stops the run before it, with what that one had yet to begin with: a click that was
     waiting for its run was lost when a view asked for another at that moment. It is served by the other now.
 
@@ -80,33 +77,22 @@ def install() -> None:
 
     A browser holds what is large, so that it is sent once, and says with every request what it holds, by 34 bytes each.
     So it holds 300 such messages at most, of small ones 150, and nothing that a poll brings, which is new each time.
-
-    Raises:
-        RuntimeError: if this Streamlit has no such handlers: the guards must be looked at again.
     """
-    for owner, name in (
-        (AppSession, "_handle_clear_cache_request"),
-        (MemoryUploadedFileManager, "add_file"),
-        (MemoryUploadedFileManager, "remove_file"),
-        (MediaFileManager, "_remove_orphaned_deferred_callables"),
-        (MediaFileManager, "_drop_deferred_id"),
-        (AppSession, "request_rerun"),
-        (script_run_context, "populate_hash_if_needed"),
-        (SafeSessionState, "on_script_will_rerun"),
-        (ScriptRunner, "_maybe_handle_execution_control_request"),
-        (ScriptRunner, "_run_script"),
-        (PagesManager, "current_page_script_hash"),
-    ):
-        if not hasattr(owner, name):
-            raise RuntimeError(f"Streamlit has no {name}: look at pages/shell/guards.py again")
-    AppSession._handle_clear_cache_request = _ignored  # type: ignore[method-assign, assignment]
-    MemoryUploadedFileManager.add_file = _bounded  # type: ignore[method-assign, assignment]
-    AppSession.request_rerun = _keeping_clicks  # type: ignore[method-assign, assignment]
-    script_run_context.populate_hash_if_needed = _hold_no_poll  # type: ignore[attr-defined]
-    SafeSessionState.on_script_will_rerun = _to_the_end  # type: ignore[method-assign, assignment]
-    ScriptRunner._maybe_handle_execution_control_request = _after_callbacks  # type: ignore[method-assign, assignment]
-    ScriptRunner._run_script = _where_it_is  # type: ignore[method-assign, assignment]
-    MediaFileManager._remove_orphaned_deferred_callables = _forget_later  # type: ignore[method-assign, assignment]
+    make(Change(AppSession, "_handle_clear_cache_request", "self", _ignored))
+    make(
+        Change(MemoryUploadedFileManager, "add_file", "self session_id file", _bounded),
+        Change(MemoryUploadedFileManager, "remove_file", "self session_id file_id"),
+    )
+    make(Change(AppSession, "request_rerun", "self client_state", _keeping_clicks))
+    make(Change(script_run_context, "populate_hash_if_needed", "msg", _hold_no_poll))
+    make(
+        Change(SafeSessionState, "on_script_will_rerun", TAKEN, _to_the_end),
+        Change(ScriptRunner, "_maybe_handle_execution_control_request", "self", _after_callbacks),
+    )
+    make(
+        Change(ScriptRunner, "_run_script", "self rerun_data", _where_it_is),
+        Change(PagesManager, "current_page_script_hash", ""),
+    )
 
 
 def _ignored(session: AppSession) -> None:
@@ -161,20 +147,6 @@ def _sweep(manager: MemoryUploadedFileManager) -> None:
             _sweep_in(min(left.values()) + KEPT_S - now, manager)
         else:
             del manager.__dict__[_SWEEPER]
-
-
-def _forget_later(manager: MediaFileManager) -> None:
-    """Drops the downloads that no page has shown for `CLICK_S`; Streamlit holds the manager's lock."""
-    shown = {name for files in manager._files_by_session_and_coord.values() for name in files.values()}
-    now = time.monotonic()
-    gone_since: dict[str, float] = manager.__dict__.setdefault("_gone_since", {})
-    for name in [*manager._deferred_callables]:
-        if name in shown:
-            gone_since.pop(name, None)
-        elif now - gone_since.setdefault(name, now) >= CLICK_S:
-            manager._drop_deferred_id(name)
-    for name in gone_since.keys() - manager._deferred_callables.keys():
-        del gone_since[name]
 
 
 def _keeping_clicks(session: AppSession, client_state: ClientState | None) -> None:

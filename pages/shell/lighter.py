@@ -19,6 +19,8 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.state.common import is_element_id
 from streamlit.runtime.state.session_state import SessionState
 
+from pages.shell.patch import Change, make
+
 _NAME_BYTES = 9  # one of 10^21: no page has so many elements that two of them meet
 _SMALLEST = 1000  # the setting is looked up for what has so many bytes
 _mark = forward_msg_cache.populate_hash_if_needed
@@ -46,6 +48,9 @@ class Values(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(_all(self._state))
+
+
+_VALUES = property(Values)
 
 
 def _no_pages(_session: AppSession, _message: object, _pages: object) -> None:
@@ -113,20 +118,12 @@ def install() -> None:
     """Lets every session look up its values, and begin a run without naming every page (1.3 KB) or reading the theme.
 
     Fragments note where they stand in less time. Polls are runs, too.
-
-    Raises:
-        RuntimeError: if this Streamlit's sessions say pages or the theme in another way, or note places otherwise.
     """
-    for owner, name in (
-        (AppSession, "_populate_app_pages"),
-        (app_session, "_populate_theme_msg"),
-        (DeltaGenerator, "__deepcopy__"),
-    ):
-        if not hasattr(owner, name):
-            raise RuntimeError(f"Streamlit has no {name}: look at pages/shell/lighter.py again")
-    DeltaGenerator.__deepcopy__ = _same_container  # type: ignore[method-assign, assignment]
-    for kind in (RunningCursor, LockedCursor):
-        kind.__deepcopy__ = _same_place  # type: ignore[union-attr]
-    app_session._populate_theme_msg = _say_theme_again  # type: ignore[assignment]
-    SessionState.filtered_state = property(Values)  # type: ignore[method-assign, assignment]
-    AppSession._populate_app_pages = _no_pages  # type: ignore[method-assign, assignment]
+    make(
+        Change(DeltaGenerator, "__deepcopy__", "self _memo", _same_container),
+        Change(RunningCursor, "__deepcopy__", None, _same_place),
+        Change(LockedCursor, "__deepcopy__", None, _same_place),
+    )
+    make(Change(app_session, "_populate_theme_msg", "msg section", _say_theme_again))
+    make(Change(SessionState, "filtered_state", "", _VALUES))
+    make(Change(AppSession, "_populate_app_pages", "self msg pages", _no_pages))

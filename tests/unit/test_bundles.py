@@ -137,7 +137,8 @@ def test_a_run_that_has_begun_goes_on_telling_its_session(monkeypatch: pytest.Mo
     assert len(told) == 1
 
 
-def test_another_streamlit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_streamlit_goes_on_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AppSession, "_on_scriptrunner_event", bundles._one_by_one)
     monkeypatch.delattr(AppSession, "_call_soon_on_event_loop")
-    with pytest.raises(RuntimeError, match=r"look at pages/shell/bundles\.py again"):
-        bundles.install()
+    bundles.install()
+    assert vars(AppSession)["_on_scriptrunner_event"] is bundles._one_by_one

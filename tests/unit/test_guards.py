@@ -10,11 +10,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime import media_file_manager
 from streamlit.runtime.app_session import AppSession, AppSessionState
-from streamlit.runtime.media_file_manager import MediaFileManager
-from streamlit.runtime.media_file_storage import MediaFileStorageError
-from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
@@ -120,33 +116,6 @@ def test_a_file_has_its_own_time(uploads: MemoryUploadedFileManager, monkeypatch
     assert uploads.get_files("b", ["second"]) == []
     put(uploads, "c", "third", 1)  # the sweeper had gone, and comes again
     assert asked == [guards.KEPT_S, 100.0, guards.KEPT_S]
-
-
-def test_another_streamlit_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(AppSession, "_handle_clear_cache_request")
-    with pytest.raises(RuntimeError, match="_handle_clear_cache_request"):
-        guards.install()
-
-
-def test_a_download_that_the_browser_still_shows_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another visit's run made the server forget it before the next run's name had reached the browser."""
-    guards.install()
-    monkeypatch.setattr(media_file_manager, "_get_session_id", lambda: "a")
-    manager = MediaFileManager(MemoryMediaFileStorage("/media"))
-    shown = manager.add_deferred(lambda: b"ours", "text/plain", "0.1", "ours.txt")
-    manager.clear_session_refs("a")  # its page runs again ...
-    manager.remove_orphaned_files()  # ... and somebody's run ends meanwhile
-    assert manager.execute_deferred(shown).startswith("/media/")
-
-    monkeypatch.setattr(guards, "CLICK_S", 0.0)
-    again = manager.add_deferred(lambda: b"ours", "text/plain", "0.1", "ours.txt")
-    manager.remove_orphaned_files()
-    assert manager.execute_deferred(again).startswith("/media/")  # the new one is shown
-    with pytest.raises(MediaFileStorageError):
-        manager.execute_deferred(shown)  # the old one was let go
-    manager.remove_deferred("0.1")
-    manager.remove_orphaned_files()
-    assert manager._deferred_callables == manager.__dict__["_gone_since"] == {}  # nothing heaps up
 
 
 def asking(**clicked: bool) -> ClientState:

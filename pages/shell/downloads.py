@@ -1,0 +1,37 @@
+"""What a visitor takes along stays on the server until the browser has it, whoever's run ends meanwhile."""
+
+from __future__ import annotations
+
+import time
+
+from streamlit.runtime.media_file_manager import MediaFileManager
+
+from pages.shell.patch import Change, make
+
+KEPT_S = 10.0  # a browser on a slow line has the next page, or has begun with the file, long before
+
+
+def install() -> None:
+    """Has the server keep downloads for `KEPT_S` more.
+
+    Each run of a page gives its downloads new names, and whoever's run ends next makes the server forget the old ones:
+    a click between that and the moment when the new names reach the browser gave nothing, without a word.
+    """
+    make(
+        Change(MediaFileManager, "_remove_orphaned_deferred_callables", "self", _forget_later),
+        Change(MediaFileManager, "_drop_deferred_id", "self file_id"),
+    )
+
+
+def _forget_later(manager: MediaFileManager) -> None:
+    """Drops the downloads that no page has shown for `KEPT_S`; Streamlit holds the manager's lock."""
+    shown = {name for files in manager._files_by_session_and_coord.values() for name in files.values()}
+    now = time.monotonic()
+    gone_since: dict[str, float] = manager.__dict__.setdefault("_gone_since", {})
+    for name in [*manager._deferred_callables]:
+        if name in shown:
+            gone_since.pop(name, None)
+        elif now - gone_since.setdefault(name, now) >= KEPT_S:
+            manager._drop_deferred_id(name)
+    for name in gone_since.keys() - manager._deferred_callables.keys():
+        del gone_since[name]

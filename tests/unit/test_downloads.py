@@ -1,0 +1,32 @@
+"""A press on a download brings its file, whoever's run ends meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.runtime import media_file_manager
+from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.media_file_storage import MediaFileStorageError
+from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
+
+from pages.shell import downloads
+
+
+def test_a_download_that_the_browser_still_shows_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another visit's run made the server forget it before the next run's name had reached the browser."""
+    downloads.install()
+    monkeypatch.setattr(media_file_manager, "_get_session_id", lambda: "a")
+    manager = MediaFileManager(MemoryMediaFileStorage("/media"))
+    shown = manager.add_deferred(lambda: b"ours", "text/plain", "0.1", "ours.txt")
+    manager.clear_session_refs("a")  # its page runs again ...
+    manager.remove_orphaned_files()  # ... and somebody's run ends meanwhile
+    assert manager.execute_deferred(shown).startswith("/media/")
+
+    monkeypatch.setattr(downloads, "KEPT_S", 0.0)
+    again = manager.add_deferred(lambda: b"ours", "text/plain", "0.1", "ours.txt")
+    manager.remove_orphaned_files()
+    assert manager.execute_deferred(again).startswith("/media/")  # the new one is shown
+    with pytest.raises(MediaFileStorageError):
+        manager.execute_deferred(shown)  # the old one was let go
+    manager.remove_deferred("0.1")
+    manager.remove_orphaned_files()
+    assert manager._deferred_callables == manager.__dict__["_gone_since"] == {}  # nothing heaps up

@@ -1,0 +1,89 @@
+"""What the app changes of Streamlit fits the one it is pinned to, and is left out where another is otherwise."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from pages.shell import patch, patched
+from pages.shell.patch import Change, make
+
+
+class Theirs:
+    def add(self, number: int) -> int:
+        return number + 1
+
+    @property
+    def name(self) -> str:
+        return "theirs"
+
+
+def _ours(one: Theirs, number: int) -> int:
+    return -number
+
+
+OURS = property(lambda one: "ours")
+
+
+@pytest.fixture
+def theirs(monkeypatch: pytest.MonkeyPatch) -> type[Theirs]:
+    monkeypatch.setattr(patch, "_said", set())
+    return type("Theirs", (), dict(vars(Theirs)))
+
+
+def test_changes_that_fit_are_made_once(theirs: type[Theirs]) -> None:
+    both = Change(theirs, "add", "self number", _ours), Change(theirs, "name", "", OURS)
+    assert make(*both) and (theirs().add(3), theirs().name) == (-3, "ours")
+    assert make(*both)  # the signature that is there now is our own
+    assert make(Change(theirs, "new", None, _ours)) and theirs().new(2) == -2  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "unlike", [("add", "self number base"), ("gone", "self"), ("name", "self"), ("add", ""), ("add", None)]
+)
+def test_what_is_otherwise_is_left_and_said_once(
+    theirs: type[Theirs], unlike: tuple[str, str | None], caplog: pytest.LogCaptureFixture
+) -> None:
+    name, takes = unlike
+    other = "name" if name == "add" else "add"
+    fitting = Change(
+        theirs, other, "" if other == "name" else "self number", OURS if other == "name" else _ours
+    )
+    for _ in range(2):
+        assert not make(fitting, Change(theirs, name, takes, _ours))  # all or none
+    assert (theirs().add(3), theirs().name) == (4, "theirs")
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert f"Theirs.{name}(" in caplog.text and "own behaviour stays" in caplog.text
+
+
+def test_every_change_fits_the_streamlit_that_is_pinned(caplog: pytest.LogCaptureFixture) -> None:
+    patched._there.cache_clear()
+    assert len(patched._there()) == len(patched._MODULES) == 4
+    patched.install()
+    assert not caplog.records
+
+
+def test_a_module_whose_imports_are_gone_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    installed: list[str] = []
+
+    def module(name: str) -> ModuleType | SimpleNamespace:
+        if name.endswith("guards"):
+            raise ImportError("cannot import name '_coalesce_widget_states'")
+        return SimpleNamespace(install=lambda: installed.append(name))
+
+    monkeypatch.setattr(importlib, "import_module", module)
+    patched._there.cache_clear()
+    try:
+        patched.install()
+        patched.install()
+    finally:
+        patched._there.cache_clear()
+    assert (
+        len(set(installed)) == 3 and "guards.py" in caplog.text and "_coalesce_widget_states" in caplog.text
+    )
+    assert len(caplog.records) == 1
