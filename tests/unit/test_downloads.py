@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from streamlit.runtime import media_file_manager
 from streamlit.runtime.media_file_manager import MediaFileManager
@@ -30,3 +32,35 @@ def test_a_download_that_the_browser_still_shows_is_given(monkeypatch: pytest.Mo
     manager.remove_deferred("0.1")
     manager.remove_orphaned_files()
     assert manager._deferred_callables == manager.__dict__["_gone_since"] == {}  # nothing heaps up
+
+
+def test_a_file_that_a_click_made_waits_for_the_browser_to_ask_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two other visits' runs ended between the click's answer and the request for its address: the file was gone."""
+    downloads.install()
+    monkeypatch.setattr(media_file_manager, "_get_session_id", lambda: "a")
+    clock = [0.0]
+    monkeypatch.setattr(downloads, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    manager = MediaFileManager(MemoryMediaFileStorage("/media"))
+    shown = manager.add_deferred(lambda: b"ours", "text/plain", "0.1", "ours.txt")
+
+    def pressed() -> str:
+        return manager.execute_deferred(shown).rpartition("/")[2].partition(".")[0]
+
+    def others_runs_end() -> None:
+        for _ in range(3):
+            manager.remove_orphaned_files()
+
+    made = pressed()
+    others_runs_end()
+    assert manager.read_file(made) is not None
+    clock[0] = downloads.KEPT_S - 1.0
+    assert pressed() == made  # the same content, pressed again: its time begins anew
+    others_runs_end()
+    clock[0] = downloads.KEPT_S + 1.0
+    others_runs_end()
+    assert manager.read_file(made) is not None
+    clock[0] = 2 * downloads.KEPT_S
+    others_runs_end()
+    assert manager.read_file(made) is None  # nothing heaps up
