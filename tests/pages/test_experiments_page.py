@@ -34,7 +34,7 @@ from vitviz.models.zoo import create_model
 from vitviz.training.files import write_status
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
-from vitviz.words import gained, percent
+from vitviz.words import FOREIGN, gained, percent
 
 PAGE = "pages/train/experiments/page.py"
 GUESSED = {f"experiments__{key}_guess": "shown" for key in ("knob", "slip", "gradient", "norm", "positions")}
@@ -356,3 +356,32 @@ def test_a_finished_slip_says_what_it_cost(open_app: OpenApp, executor: FakeExec
     dots = [racer["dots"] for racer in view(app, "experiments.live_view")["racers"]]
     assert dots == [[round(right, 4)], [round(wrong, 4)]]
     assert f"{percent(right)} without it, {percent(wrong)} with it" in captions(app)
+
+
+def test_the_positions_race_is_a_knob(open_app: OpenApp, executor: FakeExecutor) -> None:
+    """Its page only linked to the race in the lab."""
+    config = knobs.run_config("digits", "positions", ("none", "learned"), seeds=2)
+    members = tuple(
+        replace(
+            member,
+            model=replace(member.model, embed_dim=16, depth=1),
+            train=replace(member.train, epochs=0.3),
+        )  # type: ignore
+        for member in config.members
+    )
+    run = Run.create(executor.folder, replace(config, model=members[0].model, members=members))
+    assert Session(run, "cpu").perform().state == "done"
+    asked = {"experiments__how": "live", "experiments__knob": "positions", "experiments__knob_run": run.id}
+    app = opened(open_app, "knob", **asked)
+    header = view(app, "experiments.live_view")
+    assert [racer["name"] for racer in header["racers"]] == ["none", "learned"] and header["split"] == "test"
+    reached = [mean(one.status().test_accuracy or 0.0 for one in run.members()[at : at + 2]) for at in (0, 2)]
+    measured = [racer["measured"] for racer in header["racers"]]
+    assert [whole for whole, _ in measured] == pytest.approx(reached)
+    assert measured[0][1] == pytest.approx(reached[0], abs=0.01), "no positions, no order of patches"
+    told = captions(app).replace(FOREIGN, "")
+    assert f"No positions {percent(reached[0])}, Learned {percent(reached[1])}" in told
+    assert "Every number is the mean of 2 seeds." in told
+    app.main.button_group(key="experiments.knob_look").set_value("seeds").run()
+    dots = [racer["dots"] for racer in view(app, "experiments.live_view")["racers"]]
+    assert [len(seeds) for seeds in dots] == [2, 2] and "Best of 2: " in captions(app)

@@ -83,7 +83,7 @@ def test_a_knob_does_something_on_the_base(name: str) -> None:
     if name == "precision" and not bf16_is_fast(torch.device("cpu")):
         pytest.skip("this processor trains in fp32 in any case")
     knob = KNOBS[name]
-    value = next(value for value in reversed(knob.values) if value != knob.base(SHORT))
+    value = next(value for value in reversed(knob.offered(SHORT)) if value != knob.base(SHORT))
     assert not torch.equal(answers(*knob.turned(SHORT, value)), of_base())
 
 
@@ -102,10 +102,16 @@ def test_what_does_nothing_on_the_base_is_no_knob(name: str) -> None:
 @pytest.mark.parametrize("dataset", BASES)
 def test_the_base_is_among_the_values_and_numbers_ascend(dataset: str) -> None:
     for knob in KNOBS.values():
-        assert knob.base(BASES[dataset]) in knob.values, knob.name
+        assert knob.base(BASES[dataset]) in knob.offered(BASES[dataset]), knob.name
         assert knob.numeric or knob.values == tuple(knob.words), knob.name
         numbers = [value for value in knob.values if isinstance(value, int | float)]
         assert not knob.numeric or numbers == sorted(numbers), knob.name
+
+
+def test_only_values_that_make_a_model_are_offered() -> None:
+    patches = KNOBS["patch_size"]
+    assert patches.offered(BASES["digits"]) == patches.offered(BASES["shapes"]) == (4, 8, 16, 32)
+    assert patches.offered(BASES["mnist"]) == (4, 7, 14)
 
 
 def test_what_may_be_off_is_written_and_read_so() -> None:

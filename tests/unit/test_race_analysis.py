@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.messages import unpack
-from vitviz.analysis.race import Racer, common, describe, explains_half, racer, swapped_share
+from vitviz.analysis.race import Racer, averaged, common, describe, explains_half, racer, swapped_share
 from vitviz.plots.race import COLOURS, payload
 
 CLASSES = ("left", "right", "above", "below")
@@ -141,3 +141,22 @@ def test_the_message_holds_curves_pairs_and_chance() -> None:
     assert unpack(payload([of("a")], 0.1, 1.0, "soon"))[0]["waiting"] == "soon"
     with pytest.raises(ValueError, match="received 9"):
         payload([of("a")] * (len(COLOURS) + 1), 0.1, 1.0)
+
+
+def test_seeds_of_one_model_race_as_their_mean() -> None:
+    early = {"epoch": 1.0, "split": "validation"}
+    first = of("a", record(0.2, 0.1, **early), record(0.8, 0.4, SPREAD))
+    second = of("b", record(0.4, 0.2, **early), record(0.6, 0.2, SWAPS))
+    mean = averaged([first, second])
+    assert (mean.name, mean.title, len(mean.earlier)) == ("a", "A", 1) and mean.ended
+    assert mean.measured is not None and mean.measured.confusion == [
+        [a + b for a, b in zip(*rows, strict=True)] for rows in zip(SPREAD, SWAPS, strict=True)
+    ]
+    assert (mean.measured.accuracy, mean.measured.shuffled) == pytest.approx((0.7, 0.3))
+    assert mean.earlier[0].accuracy == pytest.approx(0.3)
+    np.testing.assert_allclose(mean.curve, first.curve / 2 + second.curve / 2)
+    going = of("c", record(0.4, 0.2, **early))
+    assert averaged([going, first]).measured == first.measured, "a seed that diverged is left out at the end"
+    assert averaged([going]).measured == going.measured
+    nothing = averaged([of("d"), going])
+    assert nothing.measured is None and not nothing.earlier

@@ -92,6 +92,26 @@ def _measured(record: Mapping[str, Any]) -> Measured | None:
     return made if counts.ndim == 2 and counts.shape[0] == counts.shape[1] else None
 
 
+def averaged(racers: Sequence[Racer]) -> Racer:
+    """One model trained with several seeds as one racer: of those that have ended, else of all, the means so far."""
+    seeds = [racer for racer in racers if racer.ended] or list(racers)
+    found = [(*racer.earlier, *([racer.measured] if racer.measured else [])) for racer in seeds]
+    means = [_mean(moment) for moment in zip(*found, strict=False)]
+    points = min(racer.curve.shape[1] for racer in seeds)
+    curve = np.mean([racer.curve[:, :points] for racer in seeds], axis=0)
+    return Racer(seeds[0].name, seeds[0].title, curve, means[-1] if means else None, tuple(means[:-1]))
+
+
+def _mean(moment: Sequence[Measured]) -> Measured:
+    """The same pictures asked of several seeds: mean accuracies, and all their answers."""
+    return replace(
+        moment[0],
+        accuracy=float(np.mean([measured.accuracy for measured in moment])),
+        shuffled=float(np.mean([measured.shuffled for measured in moment])),
+        confusion=np.sum([measured.confusion for measured in moment], axis=0).tolist(),
+    )
+
+
 def common(racers: Sequence[Racer]) -> list[Racer]:
     """The racers that were measured, each at the moment at which it is compared with the others.
 

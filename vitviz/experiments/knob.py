@@ -31,6 +31,11 @@ BASES: dict[str, Base] = {
         RACES["shapes"].preparation,
         replace(_TRAIN, dataset="shapes", epochs=3, learning_rate=1e-3, validation_fraction=0.04),
     ),
+    "mnist": Base(
+        RACES["mnist"].model,
+        RACES["mnist"].preparation,
+        replace(_TRAIN, dataset="mnist", epochs=3, train_fraction=0.1, validation_fraction=0.04),
+    ),
 }
 
 
@@ -42,10 +47,12 @@ class Knob:
         name: of the field.
         title: what it is called on a page.
         part: whose field it is.
-        values: that the stored experiment measures, or that are offered; the base's own among them.
+        values: that the stored experiment measures, or that are offered, where they make a model of a base; its own
+            among them.
         words: of values that are names; empty where they are numbers, or off.
         stored: whether the stored experiment turns it.
         said: what the literature says of it, with its source.
+        shuffled: whether what its models rely on is seen where patches are shuffled.
     """
 
     name: str
@@ -55,6 +62,7 @@ class Knob:
     words: Mapping[Any, str] = field(default_factory=dict)
     stored: bool = True
     said: str = ""
+    shuffled: bool = False
 
     @property
     def numeric(self) -> bool:
@@ -71,6 +79,17 @@ class Knob:
         """Where the knob stands on the base."""
         value: Value = getattr(base.model if self.part == "model" else base.train, self.name)
         return value
+
+    def offered(self, base: Base) -> tuple[Value, ...]:
+        """The values that make a model of this base: patches of 8 px do not divide a picture of 28."""
+        return tuple(value for value in self.values if self._fits(base, value))
+
+    def _fits(self, base: Base, value: Value) -> bool:
+        try:
+            self.turned(base, value)
+        except ValueError:
+            return False
+        return True
 
     def turned(self, base: Base, value: Value) -> tuple[ModelConfig, TrainConfig]:
         """The base's model and recipe with this one field at a value.

@@ -34,7 +34,7 @@ def one_knob(dataset: str) -> Experiment:
         {"knob": knob.name, "value": value}
         for knob in KNOBS.values()
         if knob.stored
-        for value in knob.values
+        for value in knob.offered(base)
         if value != knob.base(base)
     ]
     cells = [{**turn, "seed": seed} for turn in turns for seed in SEEDS]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.shell import controls, guessing, nouns, page, several
-from pages.train.experiments import literature, live, stored
-from pages.views.race import race as race_view
+from pages.shell import controls, guessing, page, several
+from pages.train.experiments import literature, live, shuffled, stored
+from pages.views import race
 from vitviz.analysis.one_change import Variant, describe_knob, gain
 from vitviz.experiments import knobs
 from vitviz.experiments.knob import BASES, MOST_VALUES, Knob, Value
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 STORED, LIVE = "stored", "live"
 HOWS = {STORED: "Stored", LIVE: "Train it here"}
+SHUFFLED, SEEDS = "shuffled", "seeds"
+LOOKS = {SHUFFLED: "Patches shuffled", SEEDS: "Every seed"}
 LONGEST = 60
 MATH = r"""
 Everything but one field is the same: the pictures, their order, the seed of the weights, the recipe. What differs is
@@ -54,6 +56,7 @@ class Choice(controls.Chosen, page="experiments"):
     knob_seeds: int
     knob_epochs: float
     knob_run: str
+    knob_look: str
 
 
 def draw() -> None:
@@ -66,11 +69,8 @@ def draw() -> None:
         how = _how() if knob.stored else LIVE
     _draw_live(knob) if how == LIVE else _draw_stored(knob)
     literature.say(knob.said)
-    if name == "positions":
-        nouns.link_to(
-            "live_lab", "Five codes of positions race in the lab", **{"live_lab.train": "experiment"}
-        )
-    page.drawers("experiments.knob", math=MATH, code=(Knob.turned, knobs.run_config))
+    math = MATH + race.MATH if knob.shuffled else MATH
+    page.drawers("experiments.knob", math=math, code=(Knob.turned, knobs.run_config))
 
 
 def _how() -> str:
@@ -93,7 +93,7 @@ def _draw_stored(knob: Knob) -> None:
     epochs = float(found.settings["epochs"])
     answered = guessing.measured(Choice.key("knob_guess"), question(knob))
     drawn = shown if answered else [one for one in shown if one.name == base_name(knob)]
-    race_view(
+    race.race(
         payload(drawn, 0.1, epochs, "digits' test pictures, read once at the end"),
         key="experiments.knob_view",
     )
@@ -108,13 +108,18 @@ def _draw_stored(knob: Knob) -> None:
     page.csv("All numbers (CSV)", columns, f"one_knob_{knob.name}.csv", "experiments.knob_csv")
 
 
+def address(name: str, how: str) -> dict[str, str]:
+    """What a link to a knob says, stored or live."""
+    return {"experiments.view": "knob", Choice.key("knob"): name, Choice.key("how"): how}
+
+
 def question(knob: Knob) -> Question:
     """What is asked before a knob's values are shown."""
-    proof = ("view", "knob"), ("knob", knob.name), ("how", STORED), ("knob_guess", guessing.SHOWN)
+    proof = {**address(knob.name, STORED), Choice.key("knob_guess"): guessing.SHOWN}
     return Question(
         f"Which value of '{knob.title}' has the highest mean accuracy on the digits?",
         KnobBest(knob.name),
-        tuple((f"experiments.{name}", value) for name, value in proof),
+        tuple(proof.items()),
     )
 
 
@@ -169,7 +174,17 @@ def _draw_live(knob: Knob) -> None:
             page.caption(_ordered(config))
     run = live.on_stage(Choice.key("knob_run"), f"{knobs.PRESET}:{knob.name}", dataset)
     if run is not None:
-        live.draw(run, partial(_tell, knob, dataset))
+        live.draw(run, _look(knob, dataset))
+
+
+def _look(knob: Knob, dataset: str) -> live.Show:
+    """Draws the choice of what stands beside the curves, where the knob has one."""
+    by_seeds = live.by_seeds(partial(_tell, knob, dataset))
+    if not knob.shuffled:
+        return by_seeds
+    key = Choice.key("knob_look")
+    look = controls.segmented(key, "Beside the curves", tuple(LOOKS), format_func=LOOKS.__getitem__)
+    return by_seeds if look == SEEDS else partial(shuffled.show, knob)
 
 
 def _ordered(config: RunConfig) -> str:
@@ -192,12 +207,12 @@ def _form(knob: Knob) -> tuple[str, RunConfig | ValueError]:
     """Draws the live form; its set, and the run that it describes, or why it cannot be."""
     with page.row():
         dataset = live.dataset(Choice.key("knob_set"), tuple(BASES))
-        text = _typed(knob) if knob.numeric else ""
+        text = _typed(knob, dataset) if knob.numeric else ""
         epochs = _epochs(knob, float(BASES[dataset].train.epochs or 1.0))
         seeds = controls.segmented(
             Choice.key("knob_seeds"), "Seeds", (1, 2, 3), 1, help="Each of all values."
         )
-    picked = () if knob.numeric else _picked(knob)
+    picked = () if knob.numeric else _picked(knob, dataset)
     try:
         values = knob.parse(text) if knob.numeric else picked
         return dataset, knobs.run_config(dataset, knob.name, values, seeds, epochs)
@@ -212,19 +227,20 @@ def _epochs(knob: Knob, start: float) -> float:
     return controls.real(Choice.key("knob_epochs"), "Epochs", start, 1.0, help=words, why_not=why_not)
 
 
-def _typed(knob: Knob) -> str:
+def _typed(knob: Knob, dataset: str) -> str:
     """Draws the line that holds the values of a knob of numbers."""
-    offered = ", ".join(knob.label(value) for value in knob.values)
+    offered = ", ".join(knob.label(value) for value in knob.offered(BASES[dataset]))
     controls.follow_default(Choice.key("knob_values"), offered)
     words = f"2 to {MOST_VALUES}, with commas between them."
     return controls.text(Choice.key("knob_values"), "Values", offered, LONGEST, help=words)
 
 
-def _picked(knob: Knob) -> tuple[Value, ...]:
+def _picked(knob: Knob, dataset: str) -> tuple[Value, ...]:
     """Draws the choice among values that have names, all of them at first; of two there is none."""
-    if len(knob.values) == 2:
-        return knob.values
-    by_name = {f"{knob.name}.{controls.encode(value).replace(',', '-')}": value for value in knob.values}
+    values = knob.offered(BASES[dataset])
+    if len(values) == 2:
+        return values
+    by_name = {f"{knob.name}.{controls.encode(value).replace(',', '-')}": value for value in values}
     names = several.pills(
         Choice.key("knob_picked"),
         "Values",

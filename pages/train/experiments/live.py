@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -25,6 +25,17 @@ POLL_S = 0.5
 NOTICE = "experiments._notice"
 WATCHED = "experiments._watched"  # whether the last run of the script saw a training under way
 Told = Callable[[Sequence[Variant]], str]
+
+
+class Shown(NamedTuple):
+    """What stands on the stage."""
+
+    message: bytes  # for `pages.views.race`
+    told: str  # what its numbers say
+    read: bool  # whether any model's test pictures were
+
+
+Show = Callable[["Run", str], Shown]  # of a run, and what to say where it has no curve
 
 
 def start_button(config: RunConfig | ValueError, key: str, label: str, run_key: str) -> None:
@@ -97,46 +108,46 @@ def on_stage(key: str, preset: str, dataset: str) -> Run | None:
     return mine[chosen]
 
 
-def draw(run: Run, tell: Told) -> None:
-    """How a run stands, its curves and seeds, and what they say; polls while it trains.
+def by_seeds(tell: Told) -> Show:
+    """Curves, and every seed as a dot; `tell` says what the variants come to."""
 
-    Args:
-        run: an experiment's.
-        tell: says what the variants come to.
-    """
+    def show(run: Run, waiting: str) -> Shown:
+        config, found = run.config(), variants(run)
+        chance, note = 1 / config.model.num_classes, "on the test pictures, read once at the end"
+        message = payload(found, chance, config.longest or 1.0, note, waiting)
+        return Shown(message, tell(found), any(one.test for one in found))
+
+    return show
+
+
+def draw(run: Run, show: Show) -> None:
+    """How an experiment's run stands, its curves and what is beside them; polls while it trains."""
     active = st.session_state[WATCHED] = runs.status(run).active
     slowness = watchers.slowness()
-    st.fragment(_draw, run_every=POLL_S * slowness if active else None)(run, tell)
+    st.fragment(_draw, run_every=POLL_S * slowness if active else None)(run, show)
 
 
-def _draw(run: Run, tell: Told) -> None:
+def _draw(run: Run, show: Show) -> None:
     from vitviz.training.run_directory import RunError
 
     try:
-        _stage(run, tell)
+        _stage(run, show)
     except (RunError, FileNotFoundError):
         if run.exists():
             raise
         st.rerun()  # it was removed meanwhile
 
 
-def _stage(run: Run, tell: Told) -> None:
+def _stage(run: Run, show: Show) -> None:
     here = visit.current()
     runs.watch(here)
     watchers.note(here.token)
-    status, config = runs.status(run), run.config()
+    status = runs.status(run)
     st.progress(min(max(status.progress, 0.0), 1.0), text=_standing(run, status))
-    found = variants(run)
     waiting = "The first accuracies come within seconds." if status.active else "Nothing was measured."
-    message = payload(
-        found,
-        1 / config.model.num_classes,
-        config.longest or 1.0,
-        "on the test pictures, read once at the end",
-        waiting,
-    )
+    message, told, read = show(run, waiting)
     race_view(message, key="experiments.live_view")
-    page.caption(_said(run, status, tell(found), any(one.test for one in found)))
+    page.caption(_said(run, status, told, read))
     _buttons(run, status.active)
     if st.session_state.get(WATCHED) and not status.active:
         st.session_state[WATCHED] = False
@@ -208,7 +219,8 @@ def _mean_curve(curves: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def dataset(key: str, options: Sequence[str]) -> str:
-    """Draws the choice of the data set."""
-    from vitviz.data.datasets import DATASETS
+    """Draws the choice among the data sets that are on this machine."""
+    from vitviz.data.datasets import DATASETS, available_datasets
 
-    return controls.segmented(key, "Data set", tuple(options), format_func=lambda name: DATASETS[name].title)
+    here = tuple(name for name in options if name in available_datasets())
+    return controls.segmented(key, "Data set", here, format_func=lambda name: DATASETS[name].title)

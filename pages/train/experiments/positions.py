@@ -92,7 +92,9 @@ def _draw_results(races: dict[str, Any]) -> None:
         page.caption(describe(races))
         page.csv("These accuracies (CSV)", columns, "positions.csv", "experiments.positions_csv")
     nouns.link_to("positions", "The race's curves, and shuffled patches", **{"positions.view": "matter"})
-    nouns.link_to("live_lab", "Race the five codes live", **{"live_lab.train": "experiment"})
+    nouns.link_to(
+        "experiments", "Race the codes live", **knob_section.address("positions", knob_section.LIVE)
+    )
     found = kept_result("one_knob_digits")
     rows = {} if found is None else knob_rows(found, "positions")
     if found is not None and len(rows) > 1:

@@ -155,7 +155,7 @@ def _draw_live(name: str, dataset: str) -> None:
         )
     run = live.on_stage(Choice.key("slip_run"), f"{slips.PRESET}:{name}", dataset)
     if run is not None:
-        live.draw(run, _tell)
+        live.draw(run, live.by_seeds(_tell))
     nouns.link_to(
         "live_lab", "The lectures' whole recipes, as written, in the lab", **{"live_lab.train": "one"}
     )

@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.shell import controls, link, nouns, page, state, task
 from pages.stores import cached, runs
+from pages.stores.racers import racers
 from pages.train.lab import data_race, lineup, watch
 from pages.train.lab.keys import RACE_LOADED as LOADED
 from pages.train.lab.keys import Race, Recipe, Stage
@@ -122,18 +123,6 @@ def fill(config: RunConfig) -> bool:
 
 
 # ---------------------------------------------------------------- the stage
-
-
-def racers(run: Run) -> list[Racer]:
-    """The experiment's models with what their records say so far."""
-    found = []
-    for member in runs.models_of(run):
-        log = runs.log(member.id).read()
-        config = member.config()
-        found.append(
-            results.racer(member.directory.name, config.name, log.validation()[[1, -1]], log.shuffled)
-        )
-    return found
 
 
 def choose_look() -> None:
