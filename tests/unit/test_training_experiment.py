@@ -15,16 +15,13 @@ import torch
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.config import TrainConfig, ViTConfig
-from vitviz.models.zoo import create_model
 from vitviz.training.executor import LocalExecutor
 from vitviz.training.loop import Trainer
-from vitviz.training.pictures import Pictures
 from vitviz.training.races import CODES, RACES, positions_race
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import Member, RunConfig, config_from_values, values_of
 from vitviz.training.run_directory import Run, RunError, list_runs
 from vitviz.training.session import Session
-from vitviz.training.shuffling import shuffle_patches
 
 TRAIN = TrainConfig(epochs=2, batch_size=32, train_fraction=0.1, snapshots=3, learning_rate=3e-3)
 MEMBERS = (Member("none", "None", replace(TINY, positions="none")), Member("learned", "Learned", TINY))
@@ -279,32 +276,6 @@ def test_shuffled_patches_change_nothing_where_there_are_no_positions(tmp_path: 
     last = learned[-1]
     assert last["accuracy"] == run.members()[1].status().test_accuracy
     assert sum(map(sum, last["confusion"])) == last["images"] and last["shuffled"] != last["accuracy"]
-
-
-def test_patches_are_moved_whole_and_none_is_lost() -> None:
-    images = torch.arange(2 * 16, dtype=torch.uint8).view(2, 1, 4, 4)
-    mixed = shuffle_patches(Pictures(images, torch.tensor([0, 1])), 2, seed=1).images
-
-    def patches(picture: torch.Tensor) -> list[list[int]]:
-        return [picture[0, r : r + 2, c : c + 2].flatten().tolist() for r in (0, 2) for c in (0, 2)]
-
-    for before, after in zip(images, mixed, strict=True):
-        assert sorted(patches(before)) == sorted(patches(after))
-    orders = [[patches(b).index(p) for p in patches(a)] for b, a in zip(images, mixed, strict=True)]
-    assert orders[0] != orders[1]  # each picture has its own order
-    with pytest.raises(ValueError, match="patches of 3 px do not fit pictures of 4 x 4 px"):
-        shuffle_patches(Pictures(images, torch.tensor([0, 1])), 3)
-
-
-def test_a_bag_of_patches_has_no_order() -> None:
-    """Logits of a model without positions are the same for whole and shuffled pictures; with positions they are not."""
-    pictures = Pictures(torch.rand(4, 1, 32, 32), torch.zeros(4, dtype=torch.int64))
-    mixed = shuffle_patches(pictures, TINY.patch_size)
-    for config, same in ((replace(TINY, positions="none"), True), (TINY, False)):
-        model = create_model(config, seed=0).eval()
-        with torch.inference_mode():
-            close = torch.allclose(model(pictures.images), model(mixed.images), atol=1e-5)
-        assert close is same
 
 
 def test_the_race_differs_in_nothing_but_positions() -> None:

@@ -39,7 +39,7 @@ def make_lanes(run: Run, device: torch.device, listen: Listener | None) -> tuple
     begun = starts(run, configs)
     # One size of pieces for all members, a CNN too: they are compared; what began elsewhere is asked other questions.
     asked = bool(run.members()) and not any(begun)
-    side = max((patch_px(config.model) or 0 for config in configs), default=0) if asked else 0
+    side = _piece_px(configs) if asked else 0
     test = ShuffleTest(next(iter(data.values())), side) if side else None
     lanes = []
     for one, config, start in zip(runs, configs, begun, strict=True):
@@ -54,6 +54,12 @@ def make_lanes(run: Run, device: torch.device, listen: Listener | None) -> tuple
         )
         lanes.append(Lane(one, trainer, test, listen))
     return lanes, " ".join(sorted({teacher.digest for teacher in teachers.values()}))
+
+
+def _piece_px(configs: list[RunConfig]) -> int:
+    """Side of the largest patch of these models that is a part of the picture: one that is all of it has no order."""
+    sides = (patch_px(config.model) or 0 for config in configs)
+    return max((side for side in sides if side < configs[0].preparation.image_size), default=0)
 
 
 def _pictures(configs: list[RunConfig], runs_folder: Path, device: torch.device) -> dict[float, TrainingData]:
