@@ -71,6 +71,9 @@ def test_the_caption_counts_gain_and_loss() -> None:
     assert "Right on 40 test pictures after 3 epochs: NONE 25.0" in said and "guessing gives 25" in said
     assert "Positions add 74.9 points (LEARNED over NONE)" in said
     assert "LEARNED falls from 99.9" in said and "less than 2 points change for NONE" in said
+    unplaced = of("pixels", record(1.0, 1.0))
+    mapped = describe([of("none", record(0.25, 0.25)), of("learned", record(0.999, 0.26)), unplaced], CLASSES)
+    assert "Positions add 74.9 points (LEARNED over NONE)" in mapped, "a map of the pixels is no place"
     level = [of(name, record(1.0, 0.5)) for name in ("learned", "sincos_2d")]
     said = describe([of("none", record(0.25060, 0.25)), *level], CLASSES)
     assert "Positions add 74.9 points (LEARNED and SINCOS_2D over NONE)" in said, "of 25.1 and 100 percent"

@@ -15,6 +15,7 @@ from vitviz.words import apart, listed, percent
 # exchanged across the diagonal look alike, and so do the answers that this swaps.
 SWAPPED = {"left": "above", "above": "left", "right": "below", "below": "right"}
 SUMMED = "sincos_2d_sum"
+PIXELS = "pixels"  # a map of what a patch shows says nothing of where it lies
 HALF = 0.06  # how far from one half an accuracy may lie to be called that
 MOSTLY = 0.8  # share of the mistakes that one explanation must cover
 CHANGED = 0.02  # accuracies that lie closer are called equal
@@ -203,7 +204,7 @@ def swapped_share(measured: Measured, classes: Sequence[str]) -> float:
 def _without(racers: Sequence[Racer]) -> str:
     """What positions add to a model that has none."""
     none = next((r for r in racers if r.name == "none"), None)
-    others = [r for r in racers if r.name != "none"]
+    others = [r for r in racers if r.name not in ("none", PIXELS)]
     if none is None or not others:
         return ""
     best = max(others, key=lambda r: _of(r).accuracy)

@@ -110,7 +110,15 @@ _KNOBS = (
         said="Dong et al. 2021: with neither shortcuts nor MLPs, attention makes all tokens equal, doubly exponentially"
         " with depth.",
     ),
-    Knob("layer_scale", "LayerScale, its start", "model", (None, 1e-4, 0.1, 1.0), stored=False),
+    Knob(
+        "layer_scale",
+        "LayerScale, its start",
+        "model",
+        (None, 1e-4, 0.1, 1.0),
+        stored=False,
+        said="Touvron et al. 2021 (CaiT): begun small, it makes deep models converge more easily and become more"
+        " accurate; two blocks are not deep.",
+    ),
     Knob("final_norm", "Last LayerNorm", "model", (True, False), _ON, stored=False),
     Knob("output_projection", "Output projection", "model", (True, False), _ON, stored=False),
     Knob("qkv_bias", "Bias in q, k, v", "model", (True, False), _ON, stored=False),

@@ -14,6 +14,7 @@ PAPERS = {
     "Hendrycks and Gimpel 2016": "https://arxiv.org/abs/1606.08415",
     "Smith 2017": "https://arxiv.org/abs/1506.01186",
     "Steiner et al. 2022": "https://arxiv.org/abs/2106.10270",
+    "Touvron et al. 2021 (CaiT)": "https://arxiv.org/abs/2103.17239",
     "Touvron et al. 2021": "https://arxiv.org/abs/2012.12877",
     "Vaswani et al. 2017": "https://arxiv.org/abs/1706.03762",
     "Xiao et al. 2021": "https://arxiv.org/abs/2106.14881",
