@@ -6,9 +6,7 @@ does. Dask repeats a task whose machine is gone; here the repetition says so and
 
 from __future__ import annotations
 
-import json
 import logging
-import subprocess
 import threading
 import time
 from importlib import import_module
@@ -16,22 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from vitviz.training import claim
-from vitviz.training.executor import (
-    Executor,
-    ExecutorError,
-    close_pipes,
-    ending,
-    give,
-    mark_dead,
-    spawn_worker,
-)
+from vitviz.training.executor import Executor, ExecutorError, mark_dead
 from vitviz.training.run_directory import Run, RunError
+from vitviz.training.trainer_process import TrainerProcess
 from vitviz.training.waiting import Order
 
 CONNECT_S = 5.0
 COUNT_S = 2.0  # how old the number of the cluster's places may be
 LOST = "the machine that trained it is gone"
-_processes: dict[str, subprocess.Popen[str]] = {}  # on the cluster's side: directory -> its worker
+_processes: dict[str, TrainerProcess] = {}  # on the cluster's side: directory -> its worker
 
 
 class DaskExecutor(Executor):
@@ -165,17 +156,15 @@ def train_here(order: Order) -> str | None:
         return None
     if state != "queued":
         return LOST
-    process = _processes[directory] = spawn_worker()
-    give(process, order)
+    process = _processes[directory] = TrainerProcess()
+    process.give(order)
     try:
-        if process.stdout is not None:
-            for line in process.stdout:
-                if "finished" in json.loads(line):
-                    return None
-        return f"the trainer's process is gone ({ending(process.wait())})"
+        if any("finished" in reply for reply in process.replies()):
+            return None
+        return process.death(order.directory)
     finally:
         del _processes[directory]
-        close_pipes(process)
+        process.let_go()
         process.wait()
 
 

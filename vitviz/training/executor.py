@@ -8,10 +8,7 @@ pipe that only its parent holds, so it ends when its parent ends, whichever way 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -22,10 +19,10 @@ from vitviz.training import claim
 from vitviz.training.files import write_status
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError
+from vitviz.training.trainer_process import TrainerProcess
 from vitviz.training.waiting import Order, in_turn, why_full
 
 STOP_GRACE_S = 30.0  # a step on a busy machine takes its time
-PROJECT = Path(__file__).resolve().parents[2]
 UNDER_WAY = ("starting", "running", "paused")
 BEFORE_IT_BEGAN = "stopped before its training began; resume starts it"
 
@@ -223,7 +220,7 @@ class Executor(ABC):
 
 @dataclass
 class _Worker:
-    process: subprocess.Popen[str]
+    process: TrainerProcess
     follower: threading.Thread = field(default_factory=threading.Thread)  # reads its replies
     ready: bool = False
     order: Order | None = None  # that it trains
@@ -294,7 +291,7 @@ class LocalExecutor(Executor):
     def _launch(self, order: Order) -> None:
         worker = next((w for w in self._workers if w.order is None), None) or self._spawn()
         worker.order = order
-        give(worker.process, order)
+        worker.process.give(order)
 
     def _kill(self, order: Order) -> None:
         for worker in self._workers:
@@ -302,7 +299,7 @@ class LocalExecutor(Executor):
                 worker.process.kill()
 
     def _spawn(self) -> _Worker:
-        worker = _Worker(spawn_worker())
+        worker = _Worker(TrainerProcess())
         self._workers.append(worker)
         worker.follower = threading.Thread(target=self._follow, args=(worker,), daemon=True)
         worker.follower.start()
@@ -310,24 +307,23 @@ class LocalExecutor(Executor):
 
     def _follow(self, worker: _Worker) -> None:
         """Read a worker's replies until it ends, then see to what it left."""
-        if worker.process.stdout is not None:
-            for line in worker.process.stdout:
-                reply = json.loads(line)
-                with self._lock:
-                    if "ready" in reply:
-                        worker.ready = True
-                    else:
-                        worker.order = None
-                        self._retire_surplus(worker)
-                        self._dispatch()
-        code = worker.process.wait()
-        close_pipes(worker.process)
+        for reply in worker.process.replies():
+            with self._lock:
+                if "ready" in reply:
+                    worker.ready = True
+                else:
+                    worker.order = None
+                    self._retire_surplus(worker)
+                    self._dispatch()
+        order = worker.order
+        what = worker.process.death(None if order is None else order.directory)
+        worker.process.let_go()
         with self._lock:
             left, worker.order = worker.order, None
             if worker in self._workers:
                 self._workers.remove(worker)
             if left is not None:
-                mark_dead(left, f"the trainer's process is gone ({ending(code)})")
+                mark_dead(left, what)
             # One that never became ready would die again.
             if not self._closed.is_set() and (worker.ready or self._queue):
                 self._dispatch()
@@ -337,46 +333,10 @@ class LocalExecutor(Executor):
         idle = [other for other in self._workers if other.order is None]
         if len(idle) > 1 and not self._queue:
             self._workers.remove(worker)
-            if worker.process.stdin is not None:
-                worker.process.stdin.close()
+            worker.process.dismiss()
 
 
 # ---------------------------------------------------------------- what both forms do with a worker and with a run
-
-
-def spawn_worker() -> subprocess.Popen[str]:
-    """A trainer's process, which takes orders on its stdin; see `worker`."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, _paths()))}
-    return subprocess.Popen(
-        [sys.executable, "-m", "vitviz.training.worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment,
-    )
-
-
-def give(process: subprocess.Popen[str], order: Order) -> None:
-    """Order a worker to train a run."""
-    said = {"run": str(order.directory), "control_at": order.control_at, "claim": order.token}
-    with contextlib.suppress(BrokenPipeError, OSError):  # its death is seen by its reader
-        if process.stdin is not None:
-            process.stdin.write(json.dumps(said) + "\n")
-            process.stdin.flush()
-
-
-def close_pipes(process: subprocess.Popen[str]) -> None:
-    """Let go of a worker: one that still lives ends."""
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(BrokenPipeError):  # what was still to be written is for nobody
-                pipe.close()
-
-
-def ending(code: int) -> str:
-    """How a process ended, in words."""
-    return f"killed by signal {-code}" if code < 0 else f"it ended with code {code}"
 
 
 def mark(run: Run, state: str, message: str) -> None:
@@ -394,7 +354,3 @@ def mark_dead(order: Order, what: str) -> None:
         if run.status().state not in ("done", "stopped"):  # else it had said its own
             mark(run, "interrupted", f"{what}; resume goes on from the last save")
     claim.release(order.directory, order.token)
-
-
-def _paths() -> list[str]:
-    return [str(PROJECT), os.environ.get("PYTHONPATH", "")]

@@ -1,0 +1,53 @@
+"""A trainer that dies says why: in the run's directory, and its last line in what the page shows."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.test_training_executor import config, eventually
+from vitviz.training import trainer_process
+from vitviz.training.executor import LocalExecutor
+from vitviz.training.trainer_process import KEPT_LINES, LINE_CHARS, LOG, TrainerProcess
+
+
+def runs_instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    monkeypatch.setattr(trainer_process, "_COMMAND", (sys.executable, "-c", code))
+
+
+def test_one_that_dies_at_import_leaves_its_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs_instead(monkeypatch, "raise ImportError('cannot import torch from /srv/secret/lib/torch.so')")
+    executor = LocalExecutor(tmp_path, slots=1, warm=False)
+    run = executor.start(config("ann"))
+    eventually(lambda: run.status().state == "interrupted")
+    message = run.status().message
+    assert "ended with code 1: ImportError: cannot import torch from torch.so); resume" in message
+    log = (run.directory / LOG).read_text()
+    assert (
+        log.startswith("Traceback") and "/srv/secret/lib" in log
+    )  # whoever looks after the server sees it all
+    executor.close()
+
+
+def test_what_is_kept_of_a_talker_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs_instead(
+        monkeypatch, "import sys; [print('x' * 1000, i, file=sys.stderr) for i in range(2000)]; sys.exit(3)"
+    )
+    process = TrainerProcess()
+    assert list(process.replies()) == []
+    assert process.death(tmp_path).startswith("the trainer's process is gone (it ended with code 3: ")
+    process.let_go()
+    lines = (tmp_path / LOG).read_text().splitlines()
+    assert len(lines) == KEPT_LINES and max(map(len, lines)) <= LINE_CHARS and lines[-1].endswith("1999")
+
+
+def test_a_killed_one_is_not_said_to_have_erred(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs_instead(monkeypatch, "import os; os.write(2, b'a warning\\n'); os.kill(os.getpid(), 9)")
+    process = TrainerProcess()
+    assert process.death(tmp_path) == "the trainer's process is gone (killed by signal 9)"
+    process.let_go()
+    assert (tmp_path / LOG).read_text() == "a warning"
