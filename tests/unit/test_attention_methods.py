@@ -17,7 +17,7 @@ from vitviz.analysis.faithfulness import (
     schedule,
 )
 from vitviz.analysis.logit_lens import ReadoutWeights
-from vitviz.analysis.methods import METHODS, method_maps, rank_correlation
+from vitviz.analysis.methods import METHODS, method_maps
 from vitviz.analysis.rollout import rollout
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
@@ -49,15 +49,6 @@ def test_a_mean_readout_averages_the_query_rows() -> None:
     np.testing.assert_allclose(maps["raw"], attn[0].mean(axis=0).mean(axis=0))
     np.testing.assert_allclose(maps["gradient"], [0.1] * 4)  # R's identity says nothing of the patches
     assert "input" not in maps
-
-
-def test_rank_correlation_of_known_orders() -> None:
-    a = np.array([1.0, 5, 2, 9])
-    assert rank_correlation(a, a**3) == pytest.approx(1)
-    assert rank_correlation(a, -a) == pytest.approx(-1)
-    assert rank_correlation(a, np.ones(4)) == 0
-    # Ties share their mean rank: ranks 0.5, 0.5, 2 against 0, 1, 2.
-    assert rank_correlation(np.array([1.0, 1, 2]), np.array([1.0, 2, 3])) == pytest.approx(3**0.5 / 2)
 
 
 def test_signs_are_written_as_such() -> None:

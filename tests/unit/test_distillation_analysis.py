@@ -11,7 +11,6 @@ from vitviz.analysis.distillation import (
     disagreement,
     discordance,
     follows_teacher,
-    overlap,
     token_similarity,
 )
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
@@ -21,12 +20,6 @@ def test_cosine_of_two_tokens_by_hand() -> None:
     """(3, 4) and (4, 3): 24 / 25; orthogonal: 0; a zero vector: 0, not NaN."""
     stream = np.array([[[3.0, 4.0], [4.0, 3.0]], [[1.0, 0.0], [0.0, 2.0]], [[0.0, 0.0], [1.0, 1.0]]])
     assert token_similarity(stream) == pytest.approx([0.96, 0.0, 0.0])
-
-
-def test_shared_mass_by_hand() -> None:
-    rows = np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75]])
-    assert overlap(rows[0], rows[1]) == pytest.approx(0.25)
-    assert overlap(rows, rows) == pytest.approx([1.0, 1.0])
 
 
 def test_disagreement_counts_pairs_of_pictures() -> None:

@@ -11,7 +11,6 @@ from vitviz.analysis.equivariance import (
     liveliest_channel,
     move_and_stay,
     moved,
-    shared_mass,
     staying,
     unlikeness,
 )
@@ -68,12 +67,6 @@ def test_of_a_small_map_something_is_left_inside() -> None:
     for cols in range(2, 9):
         before, after = rng.standard_normal((2, 4, cols, 3))
         assert all(min(move_and_stay(before, after, cells, 0.25)) > 0 for cells in range(cols))
-
-
-def test_mass_that_two_rows_share() -> None:
-    rows = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
-    others = np.array([[0.25, 0.25, 0.5], [0.0, 0.0, 1.0]])
-    assert shared_mass(rows, others).tolist() == [0.5, 1.0]
 
 
 def test_the_liveliest_channel_varies_most() -> None:

@@ -17,7 +17,6 @@ from vitviz.analysis.fine_tuning import (
     mean_curve,
     moved,
     part_of,
-    shared_mass,
     verdict,
 )
 from vitviz.plots import fine_tuning as plots
@@ -126,12 +125,6 @@ def test_what_moved_is_said_from_the_numbers() -> None:
     little = describe_moved({"E": 0.00034, "norm": 0.00002}, {"E": 0.1, "norm": 0.1}, rates)
     assert "by 0.03" in little and "by 0.002" in little  # not by 0.0 %
     assert "has not moved at all" in describe_moved({"E": 0.0, "head": 0.5}, {"E": 0.2, "head": 0.1}, rates)
-
-
-def test_shared_mass_is_one_for_the_same_and_none_for_what_is_apart() -> None:
-    assert shared_mass(np.array([1.0, 3.0]), np.array([2.0, 6.0])) == pytest.approx(1)
-    assert shared_mass(np.array([1.0, 0.0]), np.array([0.0, 2.0])) == 0
-    assert shared_mass(np.array([1.0, 1.0]), np.array([1.0, 0.0])) == pytest.approx(0.5)
 
 
 def test_the_message_holds_every_seed_and_the_mean() -> None:

@@ -28,16 +28,6 @@ def token_similarity(stream: NDArray[Any], first: int = 0, second: int = 1) -> N
     return found
 
 
-def overlap(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
-    """Mass that two rows of attention share: Σ_k min(a_k, b_k), 1 for equal rows and 0 for disjoint ones.
-
-    Args:
-        first: (..., keys), each row summing to 1; `second` alike.
-    """
-    shared: NDArray[np.float64] = np.minimum(first, second).astype(np.float64).sum(axis=-1)
-    return shared
-
-
 def disagreement(decisions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """Share of pictures that two classifiers decide differently, for every pair (DeiT paper, table 4).
 

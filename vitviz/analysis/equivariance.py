@@ -84,15 +84,6 @@ def staying(move: float, stay: float) -> float:
     return move / (move + stay) if move + stay else 0.0
 
 
-def shared_mass(a: FloatArray, b: FloatArray) -> FloatArray:
-    """sum_k min(a_k, b_k) of rows that each sum to 1: 1 where they are equal, 0 where they have no key in common.
-
-    Args:
-        a, b: (..., keys).
-    """
-    return np.asarray(np.minimum(a, b).sum(axis=-1))
-
-
 def liveliest_channel(places: FloatArray) -> int:
     """The channel of a map (rows, cols, D) that varies most over the places."""
     return int(places.reshape(-1, places.shape[-1]).std(axis=0).argmax())

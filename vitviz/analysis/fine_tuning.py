@@ -211,9 +211,3 @@ def _far(share: float) -> str:
     """A share with its first figure that is not zero: what moved a little is not said to have moved by 0.0 %."""
     digits = max(1, -int(np.floor(np.log10(100 * share)))) if share > 0 else 1
     return percent(share, digits)
-
-
-def shared_mass(one: FloatArray, other: FloatArray) -> float:
-    """Σ min(a, b) of two distributions (n,), each made to sum to 1: 1 for two that are alike, 0 for two apart."""
-    a, b = (np.asarray(row, np.float64) / np.sum(row) for row in (one, other))
-    return float(np.minimum(a, b).sum())

@@ -83,19 +83,3 @@ def method_maps(
     if input_sums is not None:
         maps["input"] = input_sums
     return {name: np.clip(values.astype(np.float64), 0, None) for name, values in maps.items()}
-
-
-def rank_correlation(a: FloatArray, b: FloatArray) -> float:
-    """Spearman's rank correlation of two maps, 1: the same order; 0 where a map is constant."""
-    ranks = [_mean_ranks(values) for values in (a, b)]
-    spread = [float(rank.std()) for rank in ranks]
-    if min(spread) == 0:
-        return 0.0
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-
-
-def _mean_ranks(values: FloatArray) -> NDArray[np.float64]:
-    """Ranks from 0, ties sharing their mean rank."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return np.asarray((last - (count + 1) / 2)[place], dtype=np.float64)

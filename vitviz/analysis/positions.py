@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz import positions
+from vitviz.analysis.likeness import rank_correlation
 
 FloatArray = NDArray[np.floating[Any]]
 Grid = tuple[int, int]
@@ -193,7 +194,7 @@ def wishes(table: FloatArray, grid: Grid) -> Wishes:
         float(np.abs(values).mean()),
         _share_of_own_codes(table),
         float("nan") if flat else 1 - within / total,
-        float("nan") if flat else -_rank_correlation(distance, values),
+        float("nan") if flat else -rank_correlation(distance, np.round(values, 9)),
         0.0 if flat else float((steps == 1).mean()),
     )
 
@@ -215,16 +216,6 @@ def _same_code(table: FloatArray) -> NDArray[np.bool_]:
 
 def _share_of_own_codes(table: FloatArray) -> float:
     return float((~_same_code(table).any(axis=1)).mean())
-
-
-def _rank_correlation(a: FloatArray, b: FloatArray) -> float:
-    """Spearman's: the correlation of ranks, ties sharing their mean rank."""
-    ranks = []
-    for values in (a, np.round(b, 9)):  # equal up to rounding is a tie
-        _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-        last = np.cumsum(counts)
-        ranks.append((last - (counts - 1) / 2)[inverse])
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
 def _check(similarity: FloatArray, grid: Grid) -> None:

@@ -313,10 +313,10 @@ class TokensShare(_OfHeads):
 
     def measured(self, at: AtHand) -> Measured:
         """Compares the two rows."""
-        from vitviz.analysis.distillation import overlap
+        from vitviz.analysis.likeness import shared_mass
 
         rows = _rows(at, self.layer, MEAN)
-        share = float(overlap(rows[0], rows[1]))
+        share = float(shared_mass(rows[0], rows[1]))
         layer = _layer_of(self.layer, len(at.attn))
         return Measured(
             share,

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from vitviz.analysis.confusion import confusion_counts
 from vitviz.checkpoints import Checkpoint, load_checkpoint
 from vitviz.data.datasets import DATASETS, load_dataset
 from vitviz.models.costs import count_parameters, meta_model
@@ -47,12 +48,11 @@ def measure(checkpoint: Checkpoint, dataset: str, device: str = "cpu") -> Measur
     normalise, _ = normaliser(checkpoint.preparation, torch.float32, where)
     logits = predict(model.to(where).eval(), pictures, normalise, where)
     guesses, classes = logits.argmax(dim=1), len(checkpoint.classes)
-    confusion = torch.bincount(pictures.labels * classes + guesses, minlength=classes**2)
     return Measured(
         (guesses == pictures.labels).double().mean().item(),
         F.cross_entropy(logits, pictures.labels).item(),
         len(pictures),
-        confusion.view(classes, classes).tolist(),
+        confusion_counts(pictures.labels.numpy(), guesses.numpy(), classes).tolist(),
     )
 
 

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from vitviz.analysis.confusion import confusion_counts
 from vitviz.config import ModelConfig, TrainConfig
 from vitviz.models.transfer import begun
 from vitviz.models.zoo import create_model
@@ -341,7 +342,6 @@ def predict(
 def _evaluation(trainer: Trainer, split: str, logits: Tensor, labels: Tensor, exact: bool) -> Evaluation:
     guesses = logits.argmax(dim=1)
     classes = logits.shape[1]
-    confusion = torch.bincount(labels * classes + guesses, minlength=classes**2).view(classes, classes)
     return Evaluation(
         split="test" if split == "test" else "validation",
         step=trainer.step,
@@ -350,7 +350,7 @@ def _evaluation(trainer: Trainer, split: str, logits: Tensor, labels: Tensor, ex
         loss=F.cross_entropy(logits, labels).item(),
         images=len(labels),
         seconds=trainer.seconds,
-        confusion=confusion.tolist() if exact else [],
+        confusion=confusion_counts(labels.numpy(), guesses.numpy(), classes).tolist() if exact else [],
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
+from vitviz.analysis.confusion import confusion_counts
 from vitviz.config import ModelConfig
 from vitviz.models.zoo import create_model
 from vitviz.training.loop import QUICK_VALIDATION, Trainer, predict
@@ -75,7 +76,6 @@ class ShuffleTest:
                 for part in (whole, mixed)
             )
         classes = len(trainer.data.classes)
-        counts = torch.bincount(whole.labels * classes + guesses, minlength=classes**2)
         return Shuffled(
             split="validation",
             step=snapshot.step,
@@ -83,7 +83,7 @@ class ShuffleTest:
             accuracy=(guesses == whole.labels).double().mean().item(),
             shuffled=(astray == mixed.labels).double().mean().item(),
             images=len(whole),
-            confusion=counts.view(classes, classes).tolist(),
+            confusion=confusion_counts(whole.labels.numpy(), guesses.numpy(), classes).tolist(),
         )
 
     def at_end(self, trainer: Trainer, test: Evaluation) -> Shuffled:

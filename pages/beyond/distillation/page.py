@@ -19,6 +19,7 @@ from pages.stores.choice import ModelChoice
 from pages.views.bars import bars
 from pages.views.maps import maps
 from vitviz.analysis import distillation as analysis
+from vitviz.analysis.likeness import shared_mass
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.lessons import of_models
 from vitviz.lessons.lesson import Question
@@ -158,7 +159,7 @@ def stage(now: Subject, block: int, head: int | None, teacher: ModelChoice | Non
         which = "on the mean of all heads" if head is None else f"in head {head}"
         page.caption(
             f"Layer {block}, {which}: the two tokens share"
-            f" {percent(float(analysis.overlap(*rows)), 0)} of their attention."
+            f" {percent(float(shared_mass(*rows)), 0)} of their attention."
             f" [CLS] gives {percent(by_cls[0])} to itself and {percent(by_cls[1])} to [DIST]; [DIST]"
             f" {percent(by_dist[1])} to itself and {percent(by_dist[0])} to [CLS]. One scale for both."
         )
@@ -311,7 +312,7 @@ def tokens() -> None:
     page.drawers(
         "distillation",
         math=MATH,
-        code=(distillation_loss, analysis.combined, analysis.token_similarity, analysis.overlap),
+        code=(distillation_loss, analysis.combined, analysis.token_similarity, shared_mass),
         asks=ASKS,
         at=seen,
     )

@@ -16,7 +16,7 @@ from pages.shell import controls, guessing, page, stand_in
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.attention import readout_row
-from vitviz.analysis.equivariance import shared_mass
+from vitviz.analysis.likeness import shared_mass
 from vitviz.data.datasets import default_pictures
 from vitviz.models.abilities import as_vit
 from vitviz.models.loaded import LoadedModel

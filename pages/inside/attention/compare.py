@@ -15,7 +15,7 @@ from pages.shell.subject import Subject
 from pages.stores import catalogue
 from pages.views.explorer import explorer, view_options
 from vitviz.analysis.attention import readout_row
-from vitviz.analysis.methods import rank_correlation
+from vitviz.analysis.likeness import rank_correlation
 from vitviz.models.abilities import abilities
 from vitviz.models.order import heads_by_layer
 from vitviz.words import plain, signed

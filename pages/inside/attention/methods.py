@@ -14,7 +14,8 @@ from pages.shell import nouns, page
 from pages.shell.subject import Subject
 from pages.views.maps import maps as draw_maps
 from vitviz.analysis import rollout
-from vitviz.analysis.methods import METHODS, rank_correlation
+from vitviz.analysis.likeness import rank_correlation
+from vitviz.analysis.methods import METHODS
 from vitviz.lessons import of_models
 from vitviz.lessons.lesson import Question
 from vitviz.pin import Pin

@@ -11,7 +11,8 @@ from pages.shell import nouns, page
 from pages.shell.subject import Subject
 from vitviz.analysis import faithfulness
 from vitviz.analysis.faithfulness import Score, area
-from vitviz.analysis.methods import METHODS, rank_correlation
+from vitviz.analysis.likeness import rank_correlation
+from vitviz.analysis.methods import METHODS
 from vitviz.plots.faithfulness import curves_figure
 from vitviz.words import signed
 

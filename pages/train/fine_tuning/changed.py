@@ -12,7 +12,8 @@ from pages.shell import controls, guessing, nouns, page
 from pages.stores import cached, runs
 from pages.train.fine_tuning import on_stage, results
 from pages.views.maps import maps
-from vitviz.analysis.fine_tuning import body_of, describe_moved, judge_moved, moved, shared_mass
+from vitviz.analysis.fine_tuning import body_of, describe_moved, judge_moved, moved
+from vitviz.analysis.likeness import shared_mass
 from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.config import ViTConfig
 from vitviz.data.dataset import DatasetError
@@ -178,10 +179,11 @@ def _answer(model: LoadedModel, inputs: np.ndarray) -> str:
 def _said(found: dict[str, np.ndarray], label: str, vit: ViTConfig) -> str:
     before, after, twin = found.values()
     tokens = before.size + len(vit.prefix_tokens)
+    kept, shared = (nearly(float(shared_mass(after, other)), 0) for other in (before, twin))
     return (
         f"The picture is of class {plain(label)}. In layer {vit.depth} the fine-tuned model shares"
-        f" {nearly(shared_mass(before, after), 0)} of its attention to the patches with what it attended to before,"
-        f" and {nearly(shared_mass(after, twin), 0)} with the model from scratch. One scale for all three: the"
+        f" {kept} of its attention to the patches with what it attended to before,"
+        f" and {shared} with the model from scratch. One scale for all three: the"
         f" strongest weight is {percent(float(max(one.max() for one in found.values())))}, even attention would give"
         f" each of {tokens} tokens {percent(1 / tokens)}."
     )
