@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,3 +66,12 @@ def test_a_damaged_list_lets_nobody_in(tmp_path: Path) -> None:
     for text in ("", "[]", '{"key": 3, "editors": 7}', '{"editors": {"bob": 1}}'):
         (run.directory / "editors.json").write_text(text)
         assert not sharing.may_change(run, "bob") and not sharing.join(run, "bob", "3")
+
+
+def test_of_many_who_come_in_at_once_none_is_written_out_again(tmp_path: Path) -> None:
+    run = made_by(tmp_path, "ann")
+    key = sharing.share(run)
+    visits = [f"visit-{i}" for i in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(lambda visit: sharing.join(run, visit, key), visits))
+    assert all(sharing.may_change(run, visit) for visit in visits)

@@ -13,11 +13,15 @@ import json
 import secrets
 from pathlib import Path
 
+from vitviz.file_lock import locked
 from vitviz.training.files import read_json, write_whole
 from vitviz.training.run_directory import Run
 
 MOST_EDITORS = 64
 _NAME = "editors.json"
+_LOCK = (
+    ".editors.lock"  # held from looking to writing: of two who come in at once one would be written out again
+)
 
 
 def may_change(run: Run, visit: str) -> bool:
@@ -28,14 +32,17 @@ def may_change(run: Run, visit: str) -> bool:
 
 def share(run: Run) -> str:
     """A new key that lets its holders change the run; an earlier one lets nobody in any more."""
-    key = secrets.token_urlsafe(16)
-    _write(run.whole.directory, _hash(key), _editors(run.whole.directory))
+    key, directory = secrets.token_urlsafe(16), run.whole.directory
+    with locked(directory / _LOCK):
+        _write(directory, _hash(key), _editors(directory))
     return key
 
 
 def unshare(run: Run) -> None:
     """Take the key back, and send everybody out but the maker."""
-    (run.whole.directory / _NAME).unlink(missing_ok=True)
+    directory = run.whole.directory
+    with locked(directory / _LOCK):
+        (directory / _NAME).unlink(missing_ok=True)
 
 
 def is_shared(run: Run) -> bool:
@@ -46,6 +53,13 @@ def is_shared(run: Run) -> bool:
 def join(run: Run, visit: str, key: str) -> bool:
     """Let a visit in that has the key; False where the key is not this run's, or too many are in."""
     directory = run.whole.directory
+    if not is_shared(run):  # nobody's lock is made for who only tries
+        return False
+    with locked(directory / _LOCK):
+        return _let_in(directory, visit, key)
+
+
+def _let_in(directory: Path, visit: str, key: str) -> bool:
     said = read_json(directory / _NAME).get("key")
     editors = _editors(directory)
     if not isinstance(said, str) or not hmac.compare_digest(said, _hash(key)):
