@@ -11,13 +11,15 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vitviz.data.cache import data_file, write_dataset
+from vitviz.data.cache import data_file, read_dataset, write_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Images, Labels
+from vitviz.file_lock import locked
 from vitviz.torchvision_fix import import_torchvision
 
 Progress = Callable[[float, str], None]  # (share done in [0, 1], what is being done)
@@ -35,6 +37,8 @@ class _Archive:
 def download_dataset(name: str, progress: Progress | None = None) -> Dataset:
     """Fetch a data set, check it, and keep it as an .npz file.
 
+    Of several processes that share the folder one does; the others wait for its file.
+
     Args:
         name: 'mnist', 'fashion-mnist', 'cifar10' or 'cifar100'.
         progress: told the share done and what is being done; an error that it raises cancels and leaves
@@ -44,20 +48,30 @@ def download_dataset(name: str, progress: Progress | None = None) -> Dataset:
         DatasetError: if the network, the disk or the files fail; one sentence that says what to do.
     """
     target = data_file(name)
+    was_here = target.is_file()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _reporting(progress, name) as report, tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            source = _source(name)
-            _fetch_all(_archives(source, Path(folder)), report)
-            report(1.0, f"{name}: unpacking")
-            dataset = _assemble(name, source, folder)
-            write_dataset(dataset, target)
+        with _reporting(progress, name) as report:
+            waiting = partial(report, 0.0, f"{name}: another process of this server is fetching it")
+            with locked(target.with_name(f".{name}.lock"), waiting):
+                if target.is_file() and not was_here:
+                    return read_dataset(name, target)
+                return _download(name, target, report)
     except (OSError, RuntimeError, ValueError, http.client.HTTPException) as error:
         raise DatasetError(
             f"The data set '{name}' could not be downloaded ({_cause(error)}): connect to the network and try"
             f" again, put {target.name} into {target.parent} or set VITVIZ_DATA to the folder that has it,"
             " or go on with 'digits' or 'shapes', which need no network."
         ) from error
+
+
+def _download(name: str, target: Path, report: Progress) -> Dataset:
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        source = _source(name)
+        _fetch_all(_archives(source, Path(folder)), report)
+        report(1.0, f"{name}: unpacking")
+        dataset = _assemble(name, source, folder)
+        write_dataset(dataset, target)
     return dataset
 
 
