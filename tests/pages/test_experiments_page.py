@@ -14,7 +14,8 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Dataframe
 
 from pages.stores import runs
-from pages.train.experiments import live, positions
+from pages.stores.racers import racers
+from pages.train.experiments import live, positions, shuffled
 from pages.train.experiments.knob import AGAINST
 from pages.train.experiments.literature import linked
 from tests.messages import message
@@ -382,6 +383,10 @@ def test_the_positions_race_is_a_knob(open_app: OpenApp, executor: FakeExecutor)
     told = captions(app).replace(FOREIGN, "")
     assert f"No positions {percent(reached[0])}, Learned {percent(reached[1])}" in told
     assert "Every number is the mean of 2 seeds." in told
+    going = racers(run)
+    going[1] = replace(going[1], measured=None)
+    (none, _), counts = shuffled.averaged(KNOBS["positions"], going)
+    assert counts == [1, 2] and none.measured == going[0].measured, "a seed that has not ended waits"
     app.main.button_group(key="experiments.knob_look").set_value("seeds").run()
     dots = [racer["dots"] for racer in view(app, "experiments.live_view")["racers"]]
     assert [len(seeds) for seeds in dots] == [2, 2] and "Best of 2: " in captions(app)

@@ -93,9 +93,8 @@ def _measured(record: Mapping[str, Any]) -> Measured | None:
     return made if counts.ndim == 2 and counts.shape[0] == counts.shape[1] else None
 
 
-def averaged(racers: Sequence[Racer]) -> Racer:
-    """One model trained with several seeds as one racer: of those that have ended, else of all, the means so far."""
-    seeds = [racer for racer in racers if racer.ended] or list(racers)
+def averaged(seeds: Sequence[Racer]) -> Racer:
+    """One model trained with several seeds as one racer: the means of what all of them were asked."""
     found = [(*racer.earlier, *([racer.measured] if racer.measured else [])) for racer in seeds]
     means = [_mean(moment) for moment in zip(*found, strict=False)]
     points = min(racer.curve.shape[1] for racer in seeds)

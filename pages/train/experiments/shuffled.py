@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 def show(knob: Knob, run: Run, waiting: str) -> live.Shown:
     """A run of a knob, its seeds averaged; `waiting` is said where there is no curve."""
     config = run.config()
-    found, seeds = averaged(knob, racers(run))
+    found, counts = averaged(knob, racers(run))
     message = plots.payload(found, 1 / config.model.num_classes, config.longest or 1.0, waiting)
     # Of an upload, titles are a stranger's.
     spoken = [replace(one, title=plain(one.title)) for one in found]
     told = results.describe(spoken, cached.dataset(config.train.dataset).classes)
-    if told and seeds > 1:
-        told += f" Every number is the mean of {plural(seeds, 'seed')}."
+    if told and max(counts) > 1:
+        each = plural(max(counts), "seed")
+        told += f" Every number is the mean of {each if min(counts) == max(counts) else f'{min(counts)} to {each}'}."
     return live.Shown(message, told, any(one.ended for one in found))
 
 
-def averaged(knob: Knob, found: list[Racer]) -> tuple[list[Racer], int]:
-    """One racer a value, known by the value's name, and of how many seeds."""
+def averaged(knob: Knob, found: list[Racer]) -> tuple[list[Racer], list[int]]:
+    """One racer a value, known by the value's name, and of how many seeds: those that have ended, else all."""
     names = {knob.label(value): f"{value}" for value in knob.values}
     by_title: dict[str, list[Racer]] = {}
     for one in found:
         by_title.setdefault(one.title, []).append(one)
-    means = [
-        replace(results.averaged(seeds), name=names.get(title, title)) for title, seeds in by_title.items()
-    ]
-    return means, max(map(len, by_title.values()), default=0)
+    seeds = [[one for one in alike if one.ended] or alike for alike in by_title.values()]
+    means = [results.averaged(alike) for alike in seeds]
+    return [replace(one, name=names.get(one.title, one.title)) for one in means], [*map(len, seeds)]
