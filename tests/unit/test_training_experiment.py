@@ -224,6 +224,14 @@ def test_a_member_that_stops_at_its_aim_leaves_the_others_their_time(tmp_path: P
     assert stopped.test_accuracy is not None and whole.test_accuracy is not None
 
 
+def test_an_experiment_that_ended_is_as_far_as_its_longest_model(tmp_path: Path) -> None:
+    """It said 'epoch 1.0' above a curve of three."""
+    members = tuple(Member(f"for{n}", "", TINY, replace(TRAIN, epochs=float(n))) for n in (1, 2))
+    run = Run.create(tmp_path, RunConfig(TINY, GREY, TRAIN, members=members))
+    status, longest = Session(run, "cpu").perform(), run.members()[1].status()
+    assert (status.state, status.step, status.epoch) == ("done", LAST, longest.epoch)
+
+
 def test_members_of_unequal_batches_are_always_equally_far(tmp_path: Path) -> None:
     run, reached = own_recipes(tmp_path), {}
     apart = []

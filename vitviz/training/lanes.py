@@ -160,7 +160,7 @@ def together(lanes: list[Lane]) -> Status:
     done = [lane for lane in lanes if lane.ended is not None and lane.ended.reason == "done"]
     states = [lane.status for lane in going or done or lanes]
     # They are equally far, but for those that stopped at their aim: then it is as far as the one that took longest.
-    least = (min if going else max)(states, key=lambda status: status.progress)
+    least = (min if going else max)(states, key=lambda status: (status.progress, status.epoch))
     speeds = [status.images_per_second for status in states]
     left = [status.seconds_left for status in states]
     return replace(
