@@ -10,7 +10,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.shell import following, link, nouns, registry, state
 from pages.shell.class_points import class_points
-from pages.shell.drag import drag
+from pages.shell.drag import drag, said_key
 from pages.shell.following import Place
 from pages.stores import cached, classes, visit
 from vitviz.classes import questions
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from vitviz.plots.photo import Photo
 
 KEY = "class_asked"
+_POINTED = (
+    "class.pointed"  # (number of the question, the patch that was pointed at), of one question at a time
+)
 # Drawn with the bar's: a style sheet that a poll brings takes the place of one that the page has drawn.
 STYLE = """
 .st-key-class_asked { padding-bottom: .6rem; }
@@ -163,10 +166,15 @@ def _answer(place: Place, question: Question, guess: float) -> None:
         st.toast(f"It is not counted: {plain(str(error))}.", icon=":material/info:")
         return
     place.answers[question.number] = guess if fresh else float("nan")
+    st.session_state.pop(said_key(_guess_key(question)), None)
+
+
+def _guess_key(question: Question) -> str:
+    return f"class.guess.{question.number}"
 
 
 def _guess(question: Question) -> float | None:
-    kind, key = question.asked.kind, f"class.guess.{question.number}"
+    kind, key = question.asked.kind, _guess_key(question)
     if isinstance(kind, Choose):
         options = list(range(len(kind.options)))
         picked = st.radio(
@@ -180,7 +188,8 @@ def _guess(question: Question) -> float | None:
         return None if picked is None else float(picked)
     if isinstance(kind, Drag):
         return drag(kind, key, "Your answer")
-    told = st.session_state.get(f"{key}.cell")
+    number, told = st.session_state.get(_POINTED, (None, None))
+    told = told if number == question.number else None
     cell = class_points(
         kind.grid,
         _ground(question.asked),
@@ -192,7 +201,7 @@ def _guess(question: Question) -> float | None:
         key=key,
     )
     if cell is not None and cell != told:
-        st.session_state[f"{key}.cell"] = cell
+        st.session_state[_POINTED] = (question.number, cell)
         context = get_script_run_ctx()
         alone = context is not None and context.fragment_ids_this_run
         st.rerun(scope="fragment" if alone else "app")

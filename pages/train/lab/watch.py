@@ -360,21 +360,24 @@ def _change(run: Run, status: Status) -> None:
             "These two apply from the next step on. Anything else is structure: start a new run with it."
         )
         train = run.config().train
+        shown, began = st.session_state.get(keys.STANDING, ("", {}))
+        if shown != run.id:  # of one run, not of all that were ever watched
+            began = {}
+            st.session_state[keys.STANDING] = (run.id, began)
         for name, label, step in (
             ("learning_rate", "Peak learning rate", 5e-4),
             ("weight_decay", "Weight decay", 0.01),
         ):
-            key = f"live_lab._set_{name}_{run.id}"
             # A default that moves, once the status is written, would count as the visitor's change; and without one
             # a popover that opens after a poll would begin at 0.
             standing = status if status.learning_rate else train
-            start = st.session_state.setdefault(f"{key}_start", getattr(standing, name))
+            start = began.setdefault(name, getattr(standing, name))
             st.number_input(
                 label,
                 value=start,
                 step=step,
                 format="%g",
-                key=key,
+                key=f"live_lab._set_{name}_{run.id}",
                 on_change=_apply,
                 args=(run, name),
             )

@@ -71,7 +71,7 @@ def test_where_it_looks_is_pointed_at(teacher: AppTest, open_app: OpenApp) -> No
     assert now is not None
     header, arrays = message(learner, f"class.guess.{now.number}")
     assert header["takes"] and header["grid"] == [8, 8] and arrays["counts"].size == 0 and "photo" in arrays
-    learner.session_state[f"class.guess.{now.number}.cell"] = 19
+    learner.session_state["class.pointed"] = (now.number, 19)
     press(learner.run(), "Answer")
     press(teacher, "Show what is measured")
     header, arrays = message(learner.run(), f"class.points.{now.number}")

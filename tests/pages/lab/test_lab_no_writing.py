@@ -120,6 +120,7 @@ def test_a_refused_change_is_said_of_its_own_run_alone(open_app: OpenApp, run: R
     app.run()
     app.main.selectbox(key="live_lab.run").set_value(twin.id).run()
     assert app.main.number_input(key=f"live_lab._set_learning_rate_{twin.id}") and not errors(app)
+    assert app.session_state["live_lab._standing"][0] == twin.id  # what was held of the one before is gone
 
 
 def test_own_pictures_that_cannot_be_stored_or_removed_are_said(
