@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 MAX_BYTES = 64 * 2**20  # of a file; the models trained here take a few MB
+_NAMED = 5  # of a list in a sentence
 _FLOATS = {"F16", "BF16", "F32"}
 
 
@@ -223,9 +224,9 @@ def _check_fit(expected: dict[str, Tensor], found: dict[str, Any], step: int) ->
         raise CheckpointError(f"the weights of step {step} do not fit the config; {'; '.join(parts)}")
 
 
-def _listed(names: list[str], most: int = 5) -> str:
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(cut(name) for name in names[:most]) + rest
+def _listed(names: list[str]) -> str:
+    rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(cut(name) for name in names[:_NAMED]) + rest
 
 
 def _state(tensors: dict[str, Tensor], step: int, expected: dict[str, Tensor]) -> dict[str, Tensor]:

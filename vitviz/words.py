@@ -40,9 +40,9 @@ def signed(value: float, digits: int = 2) -> str:
     return text.removeprefix("-") if not float(text) else text.replace("-", "\N{MINUS SIGN}")
 
 
-def gained(value: float, digits: int = 1) -> str:
+def gained(value: float) -> str:
     """A difference with its sign: '+1.2', '−0.6'; 0 has none."""
-    text = signed(value, digits)
+    text = signed(value, 1)
     return f"+{text}" if float(text.replace("\N{MINUS SIGN}", "-")) > 0 else text
 
 

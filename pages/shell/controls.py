@@ -148,7 +148,6 @@ def select(
     help: str | None = None,
     disabled: bool = False,
     why_not: str | None = None,
-    label_visibility: Shown = "visible",
 ) -> T:
     """A list of options to choose one from; the default is the first."""
     start = settle_choice(key, options, default)
@@ -164,7 +163,6 @@ def select(
             format_func=format_func,
             help=why_not or help,
             disabled=disabled or why_not is not None,
-            label_visibility=label_visibility,
         ),
     )
 
@@ -177,7 +175,6 @@ def segmented(
     *,
     format_func: Callable[[Any], str] = str,
     help: str | None = None,
-    disabled: bool = False,
     why_not: str | None = None,
     label_visibility: Shown = "visible",
     width: Literal["content", "stretch"] = "content",
@@ -195,7 +192,7 @@ def segmented(
             required=True,
             format_func=format_func,
             help=why_not or help,
-            disabled=disabled or why_not is not None,
+            disabled=why_not is not None,
             label_visibility=label_visibility,
             width=width,
         ),

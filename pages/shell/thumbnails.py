@@ -123,12 +123,11 @@ def curve_picture(
     steps: Sequence[int],
     step: int,
     mode: Mode,
-    width_px: int = 256,
-    height_px: int = 40,
+    width_px: int,
 ) -> np.ndarray:
     """The accuracy over the (log-spaced) snapshots with the chosen step on it; without a curve, the steps alone."""
     palette = PALETTES[mode]
-    width, height, edge = width_px * _SCALE, height_px * _SCALE, 8 * _SCALE
+    width, height, edge = width_px * _SCALE, 40 * _SCALE, 8 * _SCALE
     image = Image.new("RGBA", (width, height), (0, 0, 0, 0))
     draw = ImageDraw.Draw(image)
     last = max(*steps, *(s for s, _ in curve), 1)

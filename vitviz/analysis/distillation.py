@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 from vitviz.analysis.logit_lens import softmax
 
 
-def token_similarity(stream: NDArray[Any], first: int = 0, second: int = 1) -> NDArray[np.float64]:
-    """Cosine between two tokens after every block: x·y / (‖x‖ ‖y‖) (DeiT paper, section 4).
+def token_similarity(stream: NDArray[Any]) -> NDArray[np.float64]:
+    """Cosine between the two prefix tokens after every block: x·y / (‖x‖ ‖y‖) (DeiT paper, section 4).
 
     Args:
-        stream: (..., tokens, D), the residual stream; leading axes such as depth are kept.
-        first: the [CLS] token's place in the sequence.
-        second: the distillation token's.
+        stream: (..., tokens, D), the residual stream, [CLS] and the distillation token first; leading
+            axes such as depth are kept.
 
     Returns:
         (...,) in [-1, 1]; 0 where a token is the zero vector.
     """
-    x, y = (stream[..., token, :].astype(np.float64) for token in (first, second))
+    x, y = (stream[..., token, :].astype(np.float64) for token in (0, 1))
     lengths = np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)
     products = (x * y).sum(axis=-1)
     found: NDArray[np.float64] = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)

@@ -222,18 +222,17 @@ class Journey:
         return next((part for part in self.parts if part.id == name), None)
 
 
-def strongest_keys(attn: FloatArray, keys_of: IntArray | None = None, count: int = STRONGEST) -> Strongest:
-    """The keys with the largest mean weight over the heads; of equals the first.
+def strongest_keys(attn: FloatArray, keys_of: IntArray | None = None) -> Strongest:
+    """The `STRONGEST` keys with the largest mean weight over the heads, or all of fewer; of equals the first.
 
     Args:
         attn: (heads, n, m), each row the weights of a token's m keys.
         keys_of: (n, m) the token that each key is; None where key j is token j; -1 is no token and never chosen.
-        count: of keys; fewer where there are fewer.
     """
     mean = attn.mean(axis=0)
     if keys_of is not None:
         mean = np.where(keys_of >= 0, mean, -1.0)
-    order = np.argsort(-mean, axis=-1, kind="stable")[:, :count]
+    order = np.argsort(-mean, axis=-1, kind="stable")[:, :STRONGEST]
     weights = np.take_along_axis(mean, order, axis=-1)
     heads = np.take_along_axis(attn, np.broadcast_to(order, (len(attn), *order.shape)), axis=-1).argmax(
         axis=0
@@ -305,16 +304,16 @@ def cosines(table: FloatArray) -> FloatArray:
     return np.asarray(np.clip(unit @ unit.T, -1, 1))
 
 
-def components(rows: FloatArray, count: int = 3) -> tuple[FloatArray, FloatArray]:
-    """The first principal components of rows (n, D), as scores.
+def components(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The first three principal components of rows (n, D), as scores.
 
     Returns:
-        (count, n), each with its largest value positive, and the share of the variance of each, (count,).
+        (3, n), each with its largest value positive, and the share of the variance of each, (3,).
     """
     centred = rows - rows.mean(axis=0)
     left, sizes, _ = np.linalg.svd(np.asarray(centred, np.float64), full_matrices=False)
-    scores = (left * sizes).T[:count]
+    scores = (left * sizes).T[:3]
     flip = np.sign(scores[np.arange(len(scores)), np.abs(scores).argmax(axis=1)])
     total = float((sizes**2).sum())
-    share = sizes[:count] ** 2 / total if total else np.zeros(len(scores))
+    share = sizes[:3] ** 2 / total if total else np.zeros(len(scores))
     return scores * np.where(flip == 0, 1, flip)[:, None], share

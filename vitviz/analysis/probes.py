@@ -31,10 +31,10 @@ class Accuracy:
         return float(np.sqrt(self.share * (1 - self.share) / self.count))
 
 
-def class_probe(features: FloatArray, labels: Labels, folds: int = FOLDS) -> Accuracy:
+def class_probe(features: FloatArray, labels: Labels) -> Accuracy:
     """How many pictures a logistic regression reads right that was fitted to other pictures.
 
-    The pictures are parted into `folds` with as many of each class in each; every part is read by a map fitted to all
+    The pictures are parted into `FOLDS` with as many of each class in each; every part is read by a map fitted to all
     the others, so each picture is tested once and none by a map that has seen it.
 
     Args:
@@ -50,8 +50,8 @@ def class_probe(features: FloatArray, labels: Labels, folds: int = FOLDS) -> Acc
     if len(np.unique(labels)) < 2:
         raise ValueError("labels must be of at least 2 classes, received one")
     right = np.zeros(len(labels), bool)
-    part = parts(labels, folds)
-    for fold in range(folds):
+    part = parts(labels, FOLDS)
+    for fold in range(FOLDS):
         fit, test = part != fold, part == fold
         scale = StandardScaler().fit(features[fit])
         model = LogisticRegression(C=PENALTY, max_iter=STEPS, tol=CLOSE).fit(

@@ -13,6 +13,7 @@ from vitviz.words import apart, gained, listed, percent, plural
 
 Row = Mapping[str, Any]
 Verdict = Literal["wins", "loses", "even", "one"]
+_TWIN = "twin"  # what learns without a teacher
 SAID: dict[Verdict, str] = {
     "wins": "The student wins by more than its spread with {sizes} pictures.",
     "loses": "The student loses by more than its spread with {sizes} pictures.",
@@ -193,12 +194,12 @@ def lessons(rows: Sequence[Row]) -> list[Lesson]:
     ]
 
 
-def describe_lessons(found: Sequence[Lesson], twin: str = "twin") -> str:
+def describe_lessons(found: Sequence[Lesson]) -> str:
     """Which lesson the validation pictures choose at every size, and what it is worth on the test pictures."""
     said = []
     for pictures in sorted({lesson.pictures for lesson in found}):
-        own = [lesson for lesson in found if lesson.pictures == pictures and lesson.name != twin]
-        alone = next((one for one in found if one.pictures == pictures and one.name == twin), None)
+        own = [lesson for lesson in found if lesson.pictures == pictures and lesson.name != _TWIN]
+        alone = next((one for one in found if one.pictures == pictures and one.name == _TWIN), None)
         if not own or alone is None:
             continue
         best = max(own, key=lambda lesson: lesson.chosen_by)

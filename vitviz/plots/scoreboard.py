@@ -281,9 +281,7 @@ def _axis(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
     return {"title": {"text": title}, **shown}
 
 
-def parts_figure(
-    counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "light", height_px: int = 150
-) -> go.Figure:
+def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "light") -> go.Figure:
     """Shares of a model's parts, one bar for each kind of count, such as parameters."""
     figure = PlainFigure(mode)
     palette = theme.PALETTES[mode]
@@ -308,7 +306,7 @@ def parts_figure(
                 hovertemplate=f"{part}: %{{x:.1f}} %, %{{customdata[0]}}<extra></extra>",
             )
     figure.layout(
-        height=height_px,
+        height=150,
         barmode="stack",
         bargap=0.35,
         showlegend=True,

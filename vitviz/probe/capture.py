@@ -49,6 +49,9 @@ def as_array(tensor: Tensor) -> NDArray[Any]:
     return (tensor.float() if tensor.is_floating_point() else tensor).numpy()
 
 
+STREAMED = 16  # pictures at once whose attention is looked at and let go
+
+
 def _batches(model: nn.Module, images: FloatArray, batch_size: int) -> Iterable[Tensor]:
     if images.ndim != 4:
         raise ValueError(f"images must be (B, C, H, W), received shape {images.shape}")
@@ -96,7 +99,7 @@ def stream_attention(
     model: nn.Module,
     images: FloatArray,
     observe: Callable[[int, FloatArray], None],
-    batch_size: int = 16,
+    batch_size: int = STREAMED,
 ) -> FloatArray:
     """Call `observe(layer, attention (b, heads, query, key))` block by block; only the logits are kept."""
     logits: list[NDArray[Any]] = []
@@ -116,7 +119,6 @@ def attention_distances(
     images: FloatArray,
     renormalise: bool = False,
     with_entropy: bool = False,
-    batch_size: int = 16,
     with_mean: bool = True,
 ) -> AttentionDistances:
     """Mean attention distance of every head of a ViT, streamed: no attention outlives its block.
@@ -132,13 +134,11 @@ def attention_distances(
     if layout is None or blocks is None:
         raise ValueError(f"needs a model with one grid of patches, received {type(model).__name__}")
     stream = DistanceStream(len(blocks), layout.grid, layout.patch_px, renormalise, with_entropy, with_mean)
-    stream_attention(model, images, stream.add, batch_size)
+    stream_attention(model, images, stream.add)
     return stream.result()
 
 
-def window_attention_distances(
-    model: nn.Module, images: FloatArray, batch_size: int = 16
-) -> tuple[list[str], NDArray[np.float64]]:
+def window_attention_distances(model: nn.Module, images: FloatArray) -> tuple[list[str], NDArray[np.float64]]:
     """Mean attention distance of every head of a Swin, inside its windows.
 
     Returns:
@@ -162,7 +162,7 @@ def window_attention_distances(
             )
 
     with torch.inference_mode():
-        for x in _batches(model, images, batch_size):
+        for x in _batches(model, images, STREAMED):
             model(x, record=on_record)
     heads = max(parts[0].shape[1] for parts in found.values())
     table = np.full((len(images), len(found), heads), np.nan)

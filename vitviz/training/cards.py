@@ -6,6 +6,7 @@ from pathlib import Path
 
 from vitviz.checkpoints import Header, read_header
 
+_SHOWN = 6  # validations of a training, from the first to the last
 INTRODUCTION = """# Checkpoints
 
 Trained by this project; every file carries its configs, its history and snapshots of its training, and this page is
@@ -57,10 +58,10 @@ def _card(file: Path, header: Header) -> str:
     return f"## {file.stem}\n\n{card['title']}. {card['summary']}\n\n{body}\n\n{_confusion(header)}\n"
 
 
-def _thinned(records: list[dict[str, object]], most: int = 6) -> list[dict[str, object]]:
-    if len(records) <= most:
+def _thinned(records: list[dict[str, object]]) -> list[dict[str, object]]:
+    if len(records) <= _SHOWN:
         return records
-    return [records[round(i * (len(records) - 1) / (most - 1))] for i in range(most)]
+    return [records[round(i * (len(records) - 1) / (_SHOWN - 1))] for i in range(_SHOWN)]
 
 
 def _confusion(header: Header) -> str:

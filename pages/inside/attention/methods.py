@@ -25,10 +25,10 @@ from vitviz.probe.relevance import gradient_rollout
 from vitviz.words import percent, signed
 
 
-def share_of_top(values: np.ndarray, count: int = 5) -> float:
-    """Share of a map's mass on its `count` strongest patches."""
+def share_of_top(values: np.ndarray) -> float:
+    """Share of a map's mass on its five strongest patches."""
     total = float(values.sum())
-    return float(np.sort(values)[-count:].sum() / total) if total else 0.0
+    return float(np.sort(values)[-5:].sum() / total) if total else 0.0
 
 
 def describe_maps(found: Maps) -> str:
