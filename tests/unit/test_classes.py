@@ -319,6 +319,19 @@ def test_a_picture_that_is_too_large_is_refused(classes: Classes, monkeypatch: p
         teachers_pictures.keep(classes, code, noise)
 
 
+def test_all_classes_pictures_together_are_bounded(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
+    first, second = (classes.open(teacher) for teacher in ("ann", "bob"))
+    kept = teachers_pictures.keep(classes, first, picture)
+    monkeypatch.setattr(teachers_pictures, "MOST_OF_ALL_BYTES", 6000)  # of noise, one takes 4.8 kB
+    with pytest.raises(ClassError, match="as much as it keeps"):
+        teachers_pictures.keep(classes, second, picture)
+    assert teachers_pictures.find(classes, first, kept) is not None  # nobody's makes room for another's
+    teachers_pictures.keep(classes, second, picture[:4, :4])
+    monkeypatch.setattr(teachers_pictures, "MOST_PICTURES", 1)
+    teachers_pictures.keep(classes, first, picture)  # its own oldest does
+
+
 def test_wrong_tries_are_counted_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     tries, at = Tries(3, 60.0, names=2), [0.0]
     monkeypatch.setattr("vitviz.classes.tries.time.monotonic", lambda: at[0])

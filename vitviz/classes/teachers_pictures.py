@@ -15,6 +15,7 @@ from vitviz.classes.database import ClassError
 
 MOST_PICTURES = 6  # of a class; the oldest makes room
 MOST_BYTES = 16 * 2**20
+MOST_OF_ALL_BYTES = 2**30  # of all classes' together: 200 could have 6 of the largest each, 19 GB
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
@@ -22,7 +23,7 @@ def keep(classes: Classes, code: str, picture: NDArray[np.uint8]) -> str:
     """Keeps a picture (H, W, 3) for a class, without loss; returns an id that nobody can guess.
 
     Raises:
-        ClassError: if the class is gone, the picture is too large, or the file cannot be written.
+        ClassError: if the class is gone, the picture is too large, the server keeps no more, or nothing can be written.
     """
     from PIL import Image
 
@@ -42,6 +43,9 @@ def keep(classes: Classes, code: str, picture: NDArray[np.uint8]) -> str:
             " (SELECT id FROM picture WHERE code = ?1 ORDER BY rowid DESC LIMIT ?2)",
             (code, MOST_PICTURES),
         )
+        (stored,) = file.execute("SELECT SUM(LENGTH(png)) FROM picture").fetchone()
+        if stored > MOST_OF_ALL_BYTES:
+            raise ClassError("the classes on this server show as much as it keeps; a smaller picture may fit")
     return key
 
 
