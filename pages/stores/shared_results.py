@@ -55,6 +55,11 @@ class Results(Generic[R]):
                 place.value.append(make())
         return place.value[0]
 
+    def values(self) -> list[R]:
+        """What is here now."""
+        with self._lock:
+            return [value for place in self._places.values() for value in place.value]
+
     def forget(self, key: Hashable) -> None:
         """Forgets one result."""
         with self._lock:

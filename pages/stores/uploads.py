@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -24,9 +24,25 @@ PRIVACY = (
 )
 _PER_VISIT = 4
 _TOTAL_BYTES = 256 * 2**20
+_COMPUTED_BYTES = 2**30
 _LONGEST_SIDE_PX = 2048  # more than any model here reads
 _OWN_SIZE = "own size"
 _GRACE_S = 120.0  # a dropped connection releases the visit too, and comes back
+
+
+def memory_of(value: object) -> int:
+    """Bytes of the arrays, tensors and texts in a value of lists, dicts and dataclasses; numbers count nothing."""
+    if isinstance(value, bytes | str):
+        return len(value)
+    if isinstance(size := getattr(value, "nbytes", None), int):
+        return size
+    if isinstance(value, dict):
+        return sum(map(memory_of, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(memory_of, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return sum(memory_of(getattr(value, part.name)) for part in fields(value))
+    return 0
 
 
 class Kept(Protocol):
@@ -46,14 +62,27 @@ class _Entry(Generic[T]):
     visit: str  # the token of the visit that brought it
     released: float | None = None
     computed: dict[Hashable, Results[Any]] = field(default_factory=dict)  # from it, by kind; goes with it
+    asked: float = 0.0  # when something computed from it was asked for last
+
+    def computed_bytes(self) -> int:
+        """How much memory what was computed from it takes."""
+        return sum(memory_of(value) for results in self.computed.values() for value in results.values())
+
+    def drop(self) -> None:
+        """Drops what can be computed again: how large a picture was when it came cannot."""
+        self.computed = {kind: results for kind, results in self.computed.items() if kind == _OWN_SIZE}
 
 
 @dataclass
 class Store(Generic[T]):
-    """The server's uploads of one kind, bounded in number per visit and in bytes altogether."""
+    """The server's uploads of one kind, bounded in number per visit and in bytes altogether.
+
+    What was computed from them is bounded too: attention of one picture may take a hundred times what the picture does.
+    """
 
     per_visit: int = _PER_VISIT
     total_bytes: int = _TOTAL_BYTES
+    computed_bytes: int = _COMPUTED_BYTES
     entries: dict[str, _Entry[T]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -92,10 +121,32 @@ class Store(Generic[T]):
         with self.lock:
             entry = self.entries.get(key)
             results = None if entry is None else entry.computed.setdefault(kind, Results(most))
+            if entry is not None:
+                entry.asked = time.monotonic()
         if results is None:
             return make()
-        made: R = results.get(tuple(rest), make)
-        return made
+        new: list[R] = []
+
+        def made() -> R:
+            new.append(make())
+            return new[0]
+
+        value: R = results.get(tuple(rest), made)
+        if new:
+            self._make_room(key)
+        return value
+
+    def _make_room(self, key: str) -> None:
+        """Drops what was computed from other uploads, from those first that were asked about longest ago."""
+        with self.lock:
+            sizes = {name: entry.computed_bytes() for name, entry in self.entries.items()}
+            left = sum(sizes.values())
+            for name in sorted(sizes, key=lambda name: self.entries[name].asked):
+                if left <= self.computed_bytes:
+                    break
+                if name != key:
+                    self.entries[name].drop()
+                    left -= sizes[name]
 
     def forget_computed(self, kind: str) -> None:
         """Drops what was computed of a kind from the uploads, and keeps them."""
