@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import log10
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ COLOURS = {
     "scratch": theme.HEADS[7],
     "longer": theme.HEADS[1],
 }
+MARKS = (0, 50, 80, 90, 95, 98, 99, 99.5)  # accuracies that a logarithmic axis of mistakes names, in percent
+FEWEST_WRONG = 0.4  # percent, where that axis ends: on the digits one picture of 359 is 0.3
 SYMBOLS = {"tuned": "circle", "frozen": "diamond", "scratch": "square", "longer": "triangle-up"}
 
 
@@ -138,26 +141,38 @@ def moved_figure(
 
 
 def grown_figure(curves: Sequence[Curve], sizes: Sequence[int], chance: float, mode: theme.Mode) -> go.Figure:
-    """Test accuracy over pictures a class, a line a way with the span of its seeds; `sizes` are the axis's ticks."""
+    """Test accuracy over pictures a class, a line a way with the span of its seeds; `sizes` are the axis's ticks.
+
+    Its height is the logarithm of the mistakes: half as many are the same step near 60 % and near 98 %, where lines
+    cross that lie within a point.
+    """
     figure = PlainFigure(mode)
-    figure.hline(100 * chance, {"color": theme.PALETTES[mode].muted, "width": 1, "dash": "dot"})
+    figure.hline(100 * (1 - chance), {"color": theme.PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for curve in curves:
+        bars = span(curve, COLOURS[curve.name])
         figure.add(
             "scatter",
             name=curve.title,
             x=curve.pictures.tolist(),
-            y=(100 * curve.mean).tolist(),
+            y=(100 * (1 - curve.mean)).clip(FEWEST_WRONG).tolist(),
+            customdata=(100 * curve.mean).tolist(),
             mode="lines+markers",
             line={"color": COLOURS[curve.name], "width": 2.5},
             marker={"color": COLOURS[curve.name], "symbol": SYMBOLS[curve.name], "size": 9},
-            error_y=span(curve, COLOURS[curve.name]),
-            hovertemplate=f"{curve.title}, %{{x}} a class: %{{y:.1f}} %<extra></extra>",
+            error_y=bars | {"array": bars["arrayminus"], "arrayminus": bars["array"]},
+            hovertemplate=f"{curve.title}, %{{x}} a class: %{{customdata:.1f}} %<extra></extra>",
         )
     figure.layout(
         height=420,
         showlegend=True,
         legend=LEGEND,
         xaxis=sizes_axis(sizes, "training pictures of each class") | {"range": whole(sizes)},
-        yaxis={"title": {"text": "accuracy on the test pictures, %"}, "range": [0, 102]},
+        yaxis={
+            "type": "log",
+            "title": {"text": "accuracy on the test pictures, %"},
+            "range": [2.0, log10(FEWEST_WRONG)],
+            "tickvals": [100 - accuracy for accuracy in MARKS],
+            "ticktext": [f"{accuracy:g}" for accuracy in MARKS],
+        },
     )
     return figure.figure()
