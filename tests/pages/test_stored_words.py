@@ -81,7 +81,7 @@ def test_where_the_ways_of_fine_tuning_meet(open_app: OpenApp, source: str) -> N
         ):
             low, high = reached[own][size(one[3])], reached[one[2]][size(one[3])]
             assert one[1] in written([mean(high) - mean(low)]) and bool(one[4]) == (max(low) < min(high))
-        if one := re.match(r"comes level with '([^']+)' .*?from ([\d,]+) pictures", part):
+        if one := re.match(r"comes level with '([^']+)' from ([\d,]+) pictures", part):
             level = [n for n in reached[own] if n >= size(one[2])]
             assert all(mean(reached[one[1]][n]) - mean(reached[own][n]) <= 2 for n in level)
             assert all(max(reached[own][n]) >= min(reached[one[1]][n]) for n in level)
@@ -90,11 +90,11 @@ def test_where_the_ways_of_fine_tuning_meet(open_app: OpenApp, source: str) -> N
             above = [n for n in reached[own] if n >= size(one[1])]
             assert all(min(reached[own][n]) > max(reached[other][n]) for n in above)
     tuned, scratch, longer = (reached[plan.methods[name]] for name in ("tuned", "scratch", "longer"))
-    told = re.findall(r"(\d+\.\d) of the (\d+\.\d) points that it lacks with ([\d,]+) a class", found)
+    told = re.findall(r"(\d+\.\d) and (−?\d+\.\d) points with ([\d,]+) pictures a class", found)
     assert told
-    for gained, lacked, n in ((*one[:2], size(one[2])) for one in told):
-        assert gained in written([mean(longer[n]) - mean(scratch[n])])
+    for lacked, gained, n in ((*one[:2], size(one[2])) for one in told):
         assert lacked in written([mean(tuned[n]) - mean(scratch[n])])
+        assert f"{float(gained.replace('−', '-')):.1f}" == f"{mean(longer[n]) - mean(scratch[n]):.1f}"
 
 
 def size(text: str) -> int:

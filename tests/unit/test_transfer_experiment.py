@@ -12,8 +12,7 @@ import torch
 
 from vitviz.analysis.probes import linear_accuracy
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
-from vitviz.data.cache import data_file
-from vitviz.data.datasets import DATASETS, load_dataset, stratified_split
+from vitviz.data.datasets import available_datasets, load_dataset, stratified_split
 from vitviz.experiments import transfer, transfer_plan
 from vitviz.experiments.named import EXPERIMENTS
 from vitviz.experiments.result import RESULTS, read_result
@@ -81,7 +80,8 @@ def test_a_linear_map_reads_what_is_there_and_no_more() -> None:
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_a_plan_holds_what_its_target_has(plan: Plan) -> None:
-    needs_file(plan)
+    if plan.dataset not in available_datasets():
+        pytest.skip(f"{plan.dataset} is not on this machine")
     dataset = load_dataset(plan.dataset)
     kept, _ = stratified_split(dataset.labels_of("train"), plan.validation, 0)
     assert plan.test_pictures == len(dataset.test_images)
@@ -104,15 +104,14 @@ def test_what_is_stored_was_made_as_planned(name: str) -> None:
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_one_cell_of_each_way_is_measured_and_twice_the_same(plan: Plan, tmp_path: Path) -> None:
-    needs_file(plan)
-    made = transfer.experiment(replace(plan, method=Method(updates=4, batch_size=16)))
-    (source, fewest) = next(iter(plan.sources)), plan.sizes[0]
+    """The digits stand in for pictures that would have to be fetched."""
+    made = transfer.experiment(replace(plan, dataset="digits", method=Method(updates=4, batch_size=16)))
+    source, fewest = next(iter(plan.sources)), plan.sizes[0]
     cells = [c for c in made.cells if (c["source"], c["a_class"], c["seed"]) == (source, fewest, 1)]
     assert [cell["method"] for cell in cells] == list(plan.methods)
     found = [made.measure(cell, tmp_path)["test"] for cell in cells]
     assert found[0] == made.measure(cells[0], tmp_path)["test"]
-    # Measured with few pictures a class: MNIST's features read 96 % of the digits, the digits' 85 % of MNIST.
-    assert found[1] > 0.8
+    assert found[1] > 0.9  # MNIST's features read two digits a class: 96 % was measured
 
 
 def test_the_longer_way_makes_so_many_times_the_updates(tmp_path: Path) -> None:
@@ -120,9 +119,3 @@ def test_the_longer_way_makes_so_many_times_the_updates(tmp_path: Path) -> None:
     cell = {"source": "mnist_vit", "method": transfer_plan.LONGER, "a_class": 2, "seed": 0}
     row = transfer.experiment(plan).measure(cell, tmp_path)
     assert row["curve"][-1][0] == 12 and plan.methods[transfer_plan.LONGER].endswith("3 times as long")
-
-
-def needs_file(plan: Plan) -> None:
-    """Skips where the target's pictures would have to be fetched."""
-    if DATASETS[plan.dataset].needs_file and not data_file(plan.dataset).is_file():
-        pytest.skip(f"{plan.dataset} is not on this machine")

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from vitviz.analysis.data_size import Curve, Lead, curve_of, leads
-from vitviz.words import percent, plural
+from vitviz.words import percent, plural, signed
 
 Row = Mapping[str, Any]
 TRAINED = ("tuned", "frozen")  # the ways that begin with a trained body
 NEAR = 0.02  # means that lie closer are called level, where the seeds overlap
+LITTLE = 0.25  # of what is missing
+LEVEL = f"Level: within {100 * NEAR:g} points on the mean, or above, and not below with all of several seeds."
 
 
 def curves_of(rows: Sequence[Row], source: str, titles: Mapping[str, str]) -> list[Curve]:
@@ -72,21 +74,26 @@ def crossing(curves: Sequence[Curve], scratch: str = "scratch") -> str:
 
 
 def made_up(curves: Sequence[Curve]) -> str:
-    """How much of what a model from scratch lacks a longer training makes up, with the fewest and the most pictures."""
+    """What a model from scratch lacks and what longer training brings, with the fewest and with the most pictures."""
     tuned, scratch, longer = (_named(curves, name) for name in ("tuned", "scratch", "longer"))
     if tuned is None or scratch is None or longer is None:
         return ""
     sizes = sorted({*_common(tuned, scratch)} & {*_common(scratch, longer)})
     told = []
     for size in dict.fromkeys(sizes[:1] + sizes[-1:]):
-        lacks, more = _gap(tuned, scratch, size), _gap(longer, scratch, size)
+        lacks, gains = _gap(tuned, scratch, size), _gap(longer, scratch, size)
         if lacks.by > 0:
-            sure = "" if more.below else ", within the spread of the seeds"
-            told.append(
-                f"{_points(more)} of the {_points(lacks)} points that it lacks with {size:,} a class{sure}"
-            )
-    start = f"Longer, the model from scratch makes up against '{tuned.title}'"
-    return f"{start} {'; '.join(told)}." if told else ""
+            both = f"{_points(lacks)} and {signed(100 * gains.by, 1)} points"
+            told.append(f"{both} with {plural(size, 'picture')} a class{_wants_time(lacks, gains)}")
+    start = f"What '{scratch.title}' lacks against '{tuned.title}', and what the longer training brings"
+    return f"{start}: {'; '.join(told)}." if told else ""
+
+
+def _wants_time(lacks: Gap, gains: Gap) -> str:
+    """Whether longer training brings all that is missing, with every seed, or hardly any; nothing where neither."""
+    if gains.by >= lacks.by and gains.below:
+        return ", so all of it is time"
+    return ", so little of it is time" if gains.by < LITTLE * lacks.by else ""
 
 
 @dataclass(frozen=True)
@@ -111,16 +118,13 @@ def _met(gaps: Sequence[Gap], title: str) -> str:
         every = ", every seed" if last.below else ""
         return f"is still {_points(last)} points below '{title}' with {last.pictures:,}{every}"
     level = _from(gaps, [gap.level for gap in gaps])
-    near = f"within {100 * NEAR:g} points, seeds overlapping"
+    said = f"comes level with '{title}' from {plural(level, 'picture')} a class on"
     if not last.above:
-        return f"comes level with '{title}' ({near}, or above) from {plural(level, 'picture')} a class on"
+        return said
     above = _from(gaps, [gap.above for gap in gaps])
     if above == level:
         return f"lies above '{title}', every seed, from {plural(above, 'picture')} a class on"
-    return (
-        f"comes level with '{title}' ({near}) from {plural(level, 'picture')} a class on and lies above it, every seed,"
-        f" from {above:,} on"
-    )
+    return f"{said} and lies above it, every seed, from {above:,} on"
 
 
 def _from(gaps: Sequence[Gap], holds: Sequence[bool]) -> int:
@@ -131,12 +135,12 @@ def _from(gaps: Sequence[Gap], holds: Sequence[bool]) -> int:
 
 def _gap(curve: Curve, other: Curve, size: int) -> Gap:
     at, there = curve.at(size) or 0, other.at(size) or 0
-    several = min(curve.seeds[at], other.seeds[there]) > 1  # of one seed nothing is known
+    several = bool(min(curve.seeds[at], other.seeds[there]) > 1)  # of one seed nothing is known
     return Gap(
         pictures=size,
         by=float(curve.mean[at] - other.mean[there]),
-        below=bool(several and other.high[there] < curve.low[at]),
-        above=bool(several and other.low[there] > curve.high[at]),
+        below=several and bool(other.high[there] < curve.low[at]),
+        above=several and bool(other.low[there] > curve.high[at]),
     )
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from pages.shell import controls, guessing, nouns, page
 from pages.train.fine_tuning import stored
 from vitviz.analysis.data_size import Curve, Lead, judged, leads, only
-from vitviz.analysis.transfer import crossing, curves_of, describe, made_up
+from vitviz.analysis.transfer import LEVEL, crossing, curves_of, describe, made_up
 from vitviz.data.datasets import data_title
 from vitviz.experiments.result import Result, kept_result
 from vitviz.experiments.transfer_plan import BODIES, LONGER, PLAN_OF, PLANS
@@ -56,7 +56,7 @@ def draw() -> None:
     answered = not found_leads or _guessed(source, found_leads[0], curves)
     shown = curves if answered else only(curves, found_leads[-1].pictures)
     page.figure(grown_figure(shown, plan.sizes, 1 / 10, nouns.mode()), "fine_tuning.grown")
-    words = (describe(curves), crossing(curves), crossing(curves, LONGER), made_up(curves))
+    words = (describe(curves), crossing(curves), crossing(curves, LONGER), LEVEL, made_up(curves))
     page.caption(
         " ".join(filter(None, words))
         if answered
