@@ -73,22 +73,20 @@ def test_where_the_ways_of_fine_tuning_meet(open_app: OpenApp, source: str) -> N
         reached[title] = {n: [100 * row["test"] for row in rows if row["a_class"] == n] for n in sizes}
     found = text.partition("Stored, not live")[0]
     assert shares(found) <= written(mean(seeds) for at in reached.values() for seeds in at.values())
-    own, met = "", r"(?=is still|comes level|lies above)"
-    for part in re.split(rf"(?:; it )?{met}|(?<=[a-z])\. ", found):
+    own, other = "", ""
+    for part in re.split(r"(?:; it )?(?=is still|comes level|lies above)|(?<=[a-z])\. ", found):
         own = next(iter(re.findall(r"'(From scratch[^']*)' $", part)), own)
-        if one := re.match(
-            r"is still (\d+\.\d) points below '([^']+)' with (\d[\d,]*\b)(, every seed)?", part
-        ):
-            low, high = reached[own][size(one[3])], reached[one[2]][size(one[3])]
-            assert one[1] in written([mean(high) - mean(low)]) and bool(one[4]) == (max(low) < min(high))
-        if one := re.match(r"comes level with '([^']+)' from ([\d,]+) pictures", part):
-            level = [n for n in reached[own] if n >= size(one[2])]
-            assert all(mean(reached[one[1]][n]) - mean(reached[own][n]) <= 2 for n in level)
-            assert all(max(reached[own][n]) >= min(reached[one[1]][n]) for n in level)
-        if one := re.match(r".*above (?:it|'[^']+'), every seed, from ([\d,]+)", part):
-            (other,) = re.findall(r"'([^']+)'", part)[:1]
+        other = next(iter(re.findall(r"^(?:is still|comes level|lies above)[^']*'([^']+)'", part)), other)
+        if one := re.match(r"is still (\d+\.\d) points below '[^']+' with (\d[\d,]*\b)(, every seed)?", part):
+            low, high = reached[own][size(one[2])], reached[other][size(one[2])]
+            assert one[1] in written([mean(high) - mean(low)]) and bool(one[3]) == (max(low) < min(high))
+        if one := re.match(r"comes level with '[^']+' from ([\d,]+) pictures", part):
+            level = [n for n in reached[own] if n >= size(one[1])]
+            assert all(mean(reached[other][n]) - mean(reached[own][n]) <= 2 for n in level)
+            assert all(max(reached[own][n]) >= min(reached[other][n]) for n in level)
+        if one := re.match(r"lies above .*, every seed, from ([\d,]+)", part):
             above = [n for n in reached[own] if n >= size(one[1])]
-            assert all(min(reached[own][n]) > max(reached[other][n]) for n in above)
+            assert above and all(min(reached[own][n]) > max(reached[other][n]) for n in above)
     tuned, scratch, longer = (reached[plan.methods[name]] for name in ("tuned", "scratch", "longer"))
     told = re.findall(r"(\d+\.\d) and (−?\d+\.\d) points with ([\d,]+) pictures a class", found)
     assert told
