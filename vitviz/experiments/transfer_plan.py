@@ -71,8 +71,8 @@ MNIST = Plan(
     validation=1 / 30,  # 2,000 pictures
     test_pictures=10_000,
     method=Method(updates=400, batch_size=64),
-    # The better of 1e-3 and 2e-3 from scratch with 5,000 pictures a class: 96.3 and 96.0 % of the validation pictures
-    # with seed 0, where the tuned body has 97.0 at the usual 3e-4. No other rate was tried.
+    # From scratch with 5,000 pictures a class, seed 0, on the validation pictures: 94.9 % at 5e-4, 96.3 at 1e-3, 96.0
+    # at 2e-3, 95.6 at 4e-3. The tuned body: 97.0 at the usual 3e-4, 97.2 at 1e-3, four pictures of 2,000 more.
     scratch_rates={"digits_vit": 1e-3},
     times=3,
 )
