@@ -15,7 +15,7 @@ SHIPPED = Path(__file__).parents[2] / "checkpoints"
 # What a model learned from -> the pictures that stand for it where only the package is installed.
 OWN = {"digits": "digits", "mnist": "digits", "shapes": "shapes", "cifar10": "cifar10-few"}
 # One of each set and of each family; what each page lacks, another must bring.
-MODELS = ("digits_vit", "shapes_vit", "cifar10_cnn", "mnist_vit", "cifar10_deit", "digits_swin")
+MODELS = ("digits_vit", "shapes_vit", "cifar10_cnn", "mnist_vit", "cifar10_deit_soft", "digits_swin")
 ASKING = {"block", "attention", "layers", "hybrids", "distillation"}  # at first sight, of a shipped model
 STAND_INS = ("swin", "distillation", "filters", "exercises")
 
@@ -90,5 +90,5 @@ def test_the_offer_takes_a_picture_with_it(open_app: OpenApp, seen: list[tuple[s
     app = open_app(page, model="checkpoint:digits_vit", image="digits:7")
     app.main.button(key="distillation.choose").click().run()
     assert not app.exception
-    assert said(app, "model") == "checkpoint:cifar10_deit"
+    assert said(app, "model") == "checkpoint:cifar10_deit_soft"
     assert said(app, "image") == "cifar10-few:7"

@@ -23,7 +23,7 @@ from vitviz.plots.map_words import ModelWords, notes_of
 from vitviz.probe.journey import journey
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
-FAMILIES = ("cifar10_vit", "cifar10_deit", "cifar10_hybrid")
+FAMILIES = ("cifar10_vit", "cifar10_deit_soft", "cifar10_hybrid")
 Array = NDArray[np.float32]
 
 
@@ -316,7 +316,7 @@ def the_block_travels(said: dict, arrays: dict[str, NDArray], block: Attended) -
             " score; the highest wins.",
         ),
         (
-            "cifar10_deit",
+            "cifar10_deit_soft",
             ModelWords("cls", distilled=True),
             "A token is a vector of 128 numbers (stripes show its first ones, orange above 0, blue below): a patch's 48"
             " numbers times E; [CLS] and [DIST] are 2 more, without a patch, from which the class is read. The vector",

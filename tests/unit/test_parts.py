@@ -24,7 +24,7 @@ from vitviz.probe.journey import journey
 from vitviz.probe.map_part import open_part
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
-MODELS = ("digits_vit", "cifar10_deit", "cifar10_hybrid", "cifar10_swin", "cifar10_cnn", "digits_cnn")
+MODELS = ("digits_vit", "cifar10_deit_soft", "cifar10_hybrid", "cifar10_swin", "cifar10_cnn", "digits_cnn")
 PIN = Pin((0.3, 0.7))
 
 

@@ -333,7 +333,7 @@ def voices() -> None:
 def lesson() -> None:
     """A lesson of one's own, and the whole one on CIFAR-10."""
     own_dose.draw()
-    nouns.link_to("live_lab", "Train a student of CIFAR-10, live", **{"live_lab.recipe": "cifar10_deit"})
+    nouns.link_to("live_lab", "Train a student of CIFAR-10, live", **{"live_lab.recipe": "cifar10_deit_soft"})
     page.drawers("distillation.lesson", code=(own_dose.lesson, distillation_loss))
 
 

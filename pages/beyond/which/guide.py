@@ -336,7 +336,7 @@ def _distilled(everything: tuple[Entry, ...]) -> Advice | None:
     top1 = {one.name: one.top1 for one in cited.BESIDE}
     gain = top1["DeiT-B, distilled"] - top1["DeiT-B"]
     own = {e.key: e for e in everything}
-    pair = [own.get(f"checkpoint:{name}") for name in ("cifar10_deit", "cifar10_deit_twin")]
+    pair = [own.get(f"checkpoint:{name}") for name in ("cifar10_deit_soft", "cifar10_vit")]
     here = ""
     if all(e is not None and e.accuracy is not None for e in pair):
         taught, twin = (e.accuracy or 0 for e in pair if e is not None)
