@@ -5,11 +5,13 @@ It ends with whoever holds it, however that ends, so nobody waits for the dead.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import sleep
+from typing import IO
 
 _AGAIN_S = 0.05
 
@@ -28,7 +30,7 @@ else:
 
 @contextmanager
 def locked(path: Path, meanwhile: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Waits for a file's lock and holds it. The file is made where it is missing, and stays; it holds nothing.
+    """Waits for a file's lock and holds it; the file holds nothing and goes with the lock.
 
     Args:
         meanwhile: called again and again while another has it; an error that it raises ends the waiting.
@@ -36,11 +38,35 @@ def locked(path: Path, meanwhile: Callable[[], None] = lambda: None) -> Iterator
     Raises:
         OSError: if the file cannot be made.
     """
-    with open(path, "ab") as file:  # the lock goes with it
-        while not _taken(file.fileno()):
-            meanwhile()
-            sleep(_AGAIN_S)
-        yield
+    with _held(path, meanwhile):
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # Windows removes no open file: it stays there
+                path.unlink()
+
+
+def _held(path: Path, meanwhile: Callable[[], None]) -> IO[bytes]:
+    """The open file, locked; its lock goes as it is closed."""
+    while True:
+        file = open(path, "ab")
+        try:
+            while not _taken(file.fileno()):
+                meanwhile()
+                sleep(_AGAIN_S)
+            if _lies_at(path, file.fileno()):
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()  # who held it has removed it, and another may hold a new one
+
+
+def _lies_at(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
 
 
 def _taken(handle: int) -> bool:

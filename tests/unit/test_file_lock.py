@@ -71,3 +71,9 @@ def test_a_killed_holder_holds_nothing_and_who_waits_may_give_up(tmp_path: Path)
         holder.kill()
     with locked(tmp_path / "lock", give_up):
         pass
+
+
+def test_the_file_goes_with_the_lock(tmp_path: Path) -> None:
+    with locked(tmp_path / "lock"):
+        assert (tmp_path / "lock").is_file()
+    assert not list(tmp_path.iterdir())
