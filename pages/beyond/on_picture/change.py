@@ -26,7 +26,7 @@ from vitviz.words import percent, plain
 
 VIEW = "on_picture.sweep"
 FIRST = (
-    "blur"  # it sets models farthest apart where its slider begins, here and over many: a test adds both up
+    "noise"  # it sets models farthest apart where its slider begins, here and over many: a test adds both up
 )
 MATHEMATICS = r"""
 A model $f$ gives a picture $x$ the class $\arg\max_c f_c(x)$. A change $T_s$ of strength $s$, with $T_{s_0}(x) = x$,
