@@ -119,7 +119,7 @@ def test_a_model_of_colour_opens_on_what_every_shipped_one_is_sure_of(
     number = first_number("cifar10-few")
     assert default_picture("cifar10", 3) == f"cifar10-few:{number}"
     right = clearest.measured()
-    assert len(right) >= 7 and number == clearest.clearest(right)
+    assert len(right) >= 6 and number == clearest.clearest(right)
     assert (
         right[:, number].min() > 0.85 > right[:, 0].min()
     )  # one that learned from mixed pictures is less sure
