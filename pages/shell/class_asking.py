@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from vitviz.plots.photo import Photo
 
 KEY = "class_asked"
-_POINTED = (
-    "class.pointed"  # (number of the question, the patch that was pointed at), of one question at a time
-)
+# (number of the question, the patch that was pointed at), of one question at a time.
+_POINTED = "class.pointed"
 # Drawn with the bar's: a style sheet that a poll brings takes the place of one that the page has drawn.
 STYLE = """
 .st-key-class_asked { padding-bottom: .6rem; }

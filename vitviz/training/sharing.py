@@ -19,9 +19,8 @@ from vitviz.training.run_directory import Run
 
 MOST_EDITORS = 64
 _NAME = "editors.json"
-_LOCK = (
-    ".editors.lock"  # held from looking to writing: of two who come in at once one would be written out again
-)
+# Held from looking to writing: of two who come in at once one would be written out again.
+_LOCK = ".editors.lock"
 
 
 def may_change(run: Run, visit: str) -> bool:

@@ -25,9 +25,8 @@ from vitviz.probe.robustness import Sweep, sweep
 from vitviz.words import percent, plain
 
 VIEW = "on_picture.sweep"
-FIRST = (
-    "noise"  # it sets models farthest apart where its slider begins, here and over many: a test adds both up
-)
+# It sets models farthest apart where its slider begins, here and over many: a test adds both up.
+FIRST = "noise"
 MATHEMATICS = r"""
 A model $f$ gives a picture $x$ the class $\arg\max_c f_c(x)$. A change $T_s$ of strength $s$, with $T_{s_0}(x) = x$,
 leaves the answer alone as long as $\arg\max_c f_c(T_s(x)) = \arg\max_c f_c(x)$. Under the panels lies, on one scale a
