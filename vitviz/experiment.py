@@ -16,6 +16,7 @@ from tqdm import tqdm
 from vitviz.experiments.experiment import Cell, Experiment, collected, run, run_on_cluster
 from vitviz.experiments.named import EXPERIMENTS
 from vitviz.experiments.result import RESULTS, Row, write_result
+from vitviz.heap import keep_freed
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -56,4 +57,5 @@ def _short(found: Row) -> str:
 
 
 if __name__ == "__main__":
+    keep_freed()
     raise SystemExit(main())

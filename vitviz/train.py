@@ -15,6 +15,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from vitviz.checkpoints import save_checkpoint
+from vitviz.heap import keep_freed
 from vitviz.training.assembling import assemble, with_card
 from vitviz.training.loop import Trainer
 from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
@@ -118,4 +119,5 @@ def _run(directory: Path, preset: TrainingPreset) -> Run:
 
 
 if __name__ == "__main__":
+    keep_freed()
     raise SystemExit(main())

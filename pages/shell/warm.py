@@ -8,7 +8,6 @@ out of the collector instead.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import importlib
 import logging
@@ -16,7 +15,7 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from streamlit import App
 
@@ -25,6 +24,7 @@ from pages.shell.nouns import Nouns
 from pages.stores import cached, catalogue, classes, runs, uploads
 from vitviz.data import own
 from vitviz.data.datasets import default_picture
+from vitviz.heap import give_back
 from vitviz.training import retention
 
 _FIRST_S = 10.0  # a disk that is slower than that keeps nobody out
@@ -98,12 +98,6 @@ def _load(names: tuple[str, ...]) -> None:
         except Exception:  # a page that needs it says so; the server goes on
             logging.getLogger(__name__).warning("%s could not be loaded in advance", name, exc_info=True)
         time.sleep(0.01)  # visits first
-
-
-def give_back() -> None:
-    """Returns to the system what visits have left free: glibc keeps it, in an arena for each of many threads."""
-    with suppress(OSError, AttributeError):  # another C library
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def first_way() -> None:

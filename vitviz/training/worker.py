@@ -15,6 +15,8 @@ import threading
 from pathlib import Path
 from typing import Any, TextIO
 
+from vitviz.heap import give_back, keep_freed
+
 NICENESS = 10  # pages come first
 
 
@@ -26,11 +28,14 @@ def main() -> None:
         os.nice(NICENESS)
     orders: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+    keep_freed()
     _warm_up()
     _reply(replies, ready=True)
     while True:
         order = orders.get()
-        _reply(replies, finished=order["run"], state=_train(**order))
+        state = _train(**order)
+        give_back()
+        _reply(replies, finished=order["run"], state=state)
 
 
 def _listen(orders: queue.Queue[dict[str, Any]]) -> None:
