@@ -14,10 +14,11 @@ from streamlit.testing.v1 import AppTest
 from pages.beyond.hybrids import over_training
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.hybrids import reached
+from vitviz.analysis.recipes import differing
 from vitviz.checkpoint_header import Header, read_header
 from vitviz.experiments.conv_nets import TITLES
 from vitviz.experiments.result import RESULTS, read_result
-from vitviz.words import percent
+from vitviz.words import listed, percent
 
 PAGE = "pages/beyond/hybrids/page.py"
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -150,8 +151,26 @@ def test_who_learned_from_mixed_pictures_is_said() -> None:
     plain = {family: _mixing(header, 0.0) for family, header in known.items()}
     assert "mixed" not in over_training.origin(plain)
     one = plain | {"ViT": _mixing(known["ViT"], 1.0)}
-    assert "Pictures mixed with others were seen by ViT alone." in over_training.origin(one)
+    assert "pictures mixed for ViT" in over_training.origin(one)
     assert "mixed" not in over_training.origin({family: _mixing(h, 1.0) for family, h in known.items()})
+
+
+def test_all_in_which_the_shipped_trainings_differ_is_said() -> None:
+    """The CNN and the Swin saw pictures with a square cut out, and the sentence spoke of mixed ones alone."""
+    known = {
+        family: read_header(SHIPPED / f"{name}.safetensors") for family, name in over_training.SHOWN.items()
+    }
+    trains = {family: header.train for family, header in known.items() if header.train}
+    said = differing(trains)
+    assert said and said in over_training.origin(known)
+    for field, words in (("epochs", "epochs"), ("learning_rate", "rate"), ("weight_decay", "decay")):
+        differs = len({getattr(train, field) for train in trains.values()}) > 1
+        assert (words in said) == differs
+    erased = [family for family, train in trains.items() if train.erase_px]
+    assert f"squares cut out of pictures for {listed(erased)}" in said
+    student = trains | {"DeiT": replace(trains["ViT"], distill_from="a.safetensors")}
+    assert differing(student).endswith("; a teacher for DeiT")
+    assert differing(dict.fromkeys("ab", trains["ViT"])) == ""
 
 
 def test_seconds_of_different_machines_are_not_compared(

@@ -12,6 +12,7 @@ from pages.beyond.hybrids import literature
 from pages.shell import controls, guessing, nouns, page
 from pages.stores import catalogue
 from vitviz.analysis.hybrids import crossing, reached
+from vitviz.analysis.recipes import differing
 from vitviz.checkpoint_header import Header
 from vitviz.plots.hybrids import Course, courses_figure
 from vitviz.words import percent, plain
@@ -156,15 +157,9 @@ def origin(known: Mapping[str, Header]) -> str:
         known: by family.
     """
     on = machines(known)
-    trains = [header.train for header in known.values() if header.train is not None]
-    mixed = [family for family, header in known.items() if _mixes(header)]
-    saw = (
-        f" Pictures mixed with others were seen by {', '.join(mixed)} alone."
-        if 0 < len(mixed) < len(known)
-        else ""
-    )
-    rates = sorted({train.learning_rate for train in trains})
-    epochs = sorted({float(train.epochs or 0) for train in trains})
+    trains = {family: header.train for family, header in known.items() if header.train is not None}
+    said = differing(trains)
+    differ = f" Their trainings differ ({said})." if said else ""
     where = (
         f"All on the same kind of machine: {plain(on[0])}."
         if len(on) == 1
@@ -178,16 +173,11 @@ def origin(known: Mapping[str, Header]) -> str:
         else ""
     )
     return (
-        f"{where} One seed each, as their files recorded it. Each has its own length ({epochs[0]:g} to"
-        f" {epochs[-1]:g} epochs) and peak learning rate ({rates[0]:g} to {rates[-1]:g}), which falls towards the end:"
-        f" lines are to be compared where they end, too.{slower}{saw}"
+        f"{where} One seed each, as their files recorded it.{differ} The learning rate falls towards the end of each:"
+        f" lines are to be compared where they end, too.{slower}"
     )
 
 
 def machines(known: Mapping[str, Header]) -> list[str]:
     """On what they were trained."""
     return sorted({str(header.card.get("machine", "a machine unnamed")) for header in known.values()})
-
-
-def _mixes(header: Header) -> bool:
-    return header.train is not None and bool(header.train.mixup_alpha or header.train.cutmix_alpha)

@@ -11,10 +11,11 @@ from pages.beyond.on_picture.choosing import Compared
 from pages.shell import page
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.changes import CHANGES
+from vitviz.analysis.recipes import differing
 from vitviz.experiments import result
 from vitviz.experiments.result import Result
 from vitviz.plots.on_picture import Curve, strength_words
-from vitviz.words import listed, percent, plain
+from vitviz.words import percent, plain
 
 NAME = "robustness"
 NONE = "none"
@@ -99,17 +100,8 @@ def recipes(of: Compared, known: Sequence[int]) -> str:
     from pages.stores import catalogue
 
     trains = {of.names[i]: catalogue.header(path).train for i in known if (path := of.choices[i].path)}
-    recorded = {name: train for name, train in trains.items() if train is not None}
-    epochs = sorted({float(train.epochs or 0) for train in recorded.values()})
-    erased = [name for name, train in recorded.items() if train.erase_px]
-    mixed = [name for name, train in recorded.items() if train.mixup_alpha or train.cutmix_alpha]
-    said = [f"{epochs[0]:g} to {epochs[-1]:g} epochs"] if len(epochs) > 1 else []
-    for names, what in ((erased, "squares cut out of pictures"), (mixed, "pictures mixed")):
-        if 0 < len(names) < len(recorded):
-            said.append(f"{what} for {listed([plain(name) for name in names])}")
-    return (
-        f"Their trainings differ ({'; '.join(said)}): this compares models, not shapes alone." if said else ""
-    )
+    said = differing({plain(name): train for name, train in trains.items() if train is not None})
+    return f"Their trainings differ ({said}): this compares models, not shapes alone." if said else ""
 
 
 def how() -> str:
