@@ -187,7 +187,7 @@ TERMS: tuple[Term, ...] = (
               " pixels.", "patches", "vit", r"x \mapsto x_p", "N P²C"),
         _term("[CLS]", "A token that stands for no patch: it is learned, gathers from the others, and the head reads"
               " it.", "attention", "vit", r"x_\mathrm{class}", "D", "weight:cls_token", "CLS"),
-        _term("[DIST]", "DeiT's second token without a patch, from which a second head answers as the teacher does.",
+        _term("[DIST]", "DeiT's second token without a patch, from which a second head learns what a teacher says.",
               "distillation", "deit", r"x_\mathrm{dist}", "D", "weight:dist_token", "distillation token"),
         _term("register", "A spare token without a patch, where large models keep what belongs to no patch.",
               "attention", "registers", "", "", "", "registers"),
@@ -256,12 +256,16 @@ TERMS: tuple[Term, ...] = (
               r"y = \mathrm{LN}(z_L^0)", "D"),
         _term("cross-entropy", "The loss of a classifier: minus the log of the right class's probability.", "live_lab",
               "inception", r"-\log p_y"),
-        _term("distillation", "To train a model, the student, on another's answers.", "distillation", "distillation",
-              "", "", "", "distilled"),
-        _term("teacher", "The model, here a CNN, whose answers a student learns.", "distillation", "deit"),
+        _term("distillation", "To train a model, the student, on another's answers or probabilities.", "distillation",
+              "distillation", "", "", "", "distilled"),
+        _term("teacher", "The model, here a CNN, whose answers or probabilities a student learns.", "distillation",
+              "deit"),
         _term("student", "The model that learns from a teacher; DeiT's is a ViT.", "distillation", "deit"),
         _term("hard label", "The teacher's most probable class, learned as if it were the truth.", "distillation",
               "deit", r"\arg\max_c p^{\mathrm{teacher}}_c", "", "", "hard labels"),
+        _term("soft label", "The teacher's probabilities of all classes, the more even the higher a temperature τ;"
+              " learned beside the truth.", "distillation", "distillation",
+              r"\mathrm{softmax}\bigl(l^{\mathrm{teacher}} / \tau\bigr)", "K", "", "soft labels", "soft targets"),
     ),
     *_group(
         GROUPS[4],

@@ -19,6 +19,7 @@ from vitviz.data.datasets import load_dataset
 from vitviz.data.preparation import prepare_batch
 from vitviz.experiments import result as results
 from vitviz.experiments.result import Made, Result, write_result
+from vitviz.glossary import BY_SLUG, SOURCES
 from vitviz.models.presets import GREY_32, PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.training import lineup
@@ -287,6 +288,17 @@ def test_a_teacher_is_guessed_about_and_then_judged_by_set_and_size(open_app: Op
     assert not any("beyond the seeds" in str(option) for option in options)
     app.main.button_group(key="distillation.teaching_guess.row").set_value("loses").run()
     assert "You said its twin: right. Student less twin is −1.2 points, of one seed." in text(app)
+
+
+def test_hard_and_soft_labels_are_words_of_the_glossary(open_app: OpenApp) -> None:
+    """The page has both; the glossary knew the hard one alone."""
+    app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **WORTH)
+    assert "hard labels" in captions(app) and "soft labels" in captions(app)
+    left = text(app).partition("Words of this page: ")[2]  # what no sentence of the page has dotted
+    assert "distillation" in left and "label" not in left
+    term = BY_SLUG["soft_label"]
+    assert SOURCES[term.source] == ("Hinton et al. 2015", "https://arxiv.org/abs/1503.02531")
+    assert "softmax" in term.symbol and r"\tau" in term.symbol
 
 
 def points_of(app: AppTest) -> dict[str, list[int]]:

@@ -91,7 +91,7 @@ def _weights_file(cell: Cell, folder: Path) -> Path:
 
 
 def heads(found: Trained, data: TrainingData) -> dict[str, Any]:
-    """Test accuracy of each of the DeiT's heads, of the sum of their softmaxes and of their logits' mean."""
+    """Test accuracy of each of the DeiT's heads and of the sum of their softmaxes; 'test' is their logits' mean."""
     by_cls, by_dist = found.test_logits["logits_cls"], found.test_logits["logits_dist"]
     labels = data.test.labels.numpy()
 

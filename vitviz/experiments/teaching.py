@@ -25,7 +25,7 @@ GIVEN = {"digits": LESSONS, "cifar10": (TWIN, HARD, LESSONS[-1])}
 
 
 def experiment(dataset: str) -> Experiment:
-    """Every lesson at every size and seed; the twin is the ViT without a second token, trained as long."""
+    """Every lesson at every size and seed; the twin is the ViT without a second token, with as many updates."""
     cells: list[Cell] = [
         {"lesson": lesson, "pictures": pictures, "seed": seed}
         for seed in SEEDS

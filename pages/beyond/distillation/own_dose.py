@@ -40,8 +40,8 @@ def draw() -> None:
     )
     page.caption(
         f"Three models from one seed on the same digits, {entries[0].train.epochs:g} epochs each: without a teacher,"
-        " with its answers, and with its probabilities. The teacher has seen all digits, also where its student sees"
-        " a part of them; the paper's saw what its student saw."
+        " with its answers, and with its probabilities. The teacher has learned from all training digits,"
+        " also where its student sees a part of them; the paper's saw what its student saw."
     )
 
 
@@ -54,7 +54,7 @@ def _choose() -> Choice:
                 SHARES,
                 1.0,
                 format_func=lambda part: f"{100 * part:g} %",
-                help="Of scikit-learn's digits. The teacher has learned from all of them.",
+                help="Of scikit-learn's training digits. The teacher has learned from all of them.",
             )
         with st.container(width=200):
             words = "Of the soft lesson; a hard one counts one half."

@@ -284,7 +284,7 @@ def describe_agreement(entry: dict[str, Any]) -> str:
         noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
         text += (
             f" The twin without a teacher differs on {percent(differs[0, twin])}; with a teacher and its token the same"
-            f" body, trained as long, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'}"
+            f" body, after as many updates, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'}"
             f" ({percent(accuracy[both])} against {percent(accuracy[twin])}),"
             f" {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points that the"
             " choice of so many test pictures alone can make. Another seed would move both models as well."

@@ -27,8 +27,9 @@ from vitviz.plots.distillation import lessons_figure, worth_figure
 from vitviz.words import gained, percent, plain, plural
 
 SOFTNESS = (
-    "'hard' learns the teacher's answers, 'soft' its probabilities: the larger the temperature τ, the more even they"
-    " are, and the larger λ, the less do the labels count. Pictures are augmented."
+    "'hard' learns the teacher's answers as hard labels, 'soft' its probabilities as soft labels: the larger the"
+    " temperature τ, the more even they are, and the larger λ, the less do the true labels count. Pictures are"
+    " augmented."
 )
 CHANCE = 0.1  # all sets of the grid have ten classes
 ROLES = {"cnn": "Teacher, a CNN", "vit": "Twin, no teacher", "deit": "Student"}
@@ -41,9 +42,9 @@ and both. Its teacher is a CNN. Cited, not measured here.
 
 
 MATH = r"""
-Student and twin of one seed $s$ see the same pictures in the same order and are trained as long; $a_s$ and $b_s$ are
-the shares of the test pictures that they read right. The teacher is worth $\Delta = \tfrac1n \sum_s (a_s - b_s)$. The
-student **wins by more than its spread** where
+Student and twin of one seed $s$ see the same pictures in the same order and make as many updates; $a_s$ and $b_s$
+are the shares of the test pictures that they read right. The teacher is worth
+$\Delta = \tfrac1n \sum_s (a_s - b_s)$. The student **wins by more than its spread** where
 
 $$
 \Delta > \max_s (a_s - b_s) - \min_s (a_s - b_s),
@@ -157,9 +158,10 @@ def _grid(name: str, found: Result, augmented: bool) -> bool:
         page.figure(worth_figure(answers, nouns.mode()), "distillation.worth")
     page.caption(f"{describe_duels(pairs)} {describe_answers(answers)}".strip())
     page.caption(
-        "Student and twin begin from one seed, see the same pictures, and are trained as long; the teacher is a CNN"
-        " that saw the same pictures, its answers hard labels. More than its spread: the mean of student less twin is"
-        " larger than the distance between its best and its worst seed."
+        "Student and twin begin from one seed, see the same pictures, and make as many updates, each of which costs the"
+        " student its teacher's answer too; the teacher is a CNN that saw the same pictures, its answers hard labels."
+        " More than its spread: the mean of student less twin is larger than the distance between its best and its"
+        " worst seed."
     )
     return True
 
