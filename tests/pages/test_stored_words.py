@@ -14,6 +14,7 @@ from statistics import mean, stdev
 import numpy as np
 import pytest
 
+from pages.train.fine_tuning.grown import MATH, rates
 from tests.messages import message
 from tests.pages.conftest import OpenApp
 from tests.pages.told import points, shares, words, written
@@ -93,6 +94,15 @@ def test_where_the_ways_of_fine_tuning_meet(open_app: OpenApp, source: str) -> N
     for lacked, gained, n in ((*one[:2], size(one[2])) for one in told):
         assert lacked in written([mean(tuned[n]) - mean(scratch[n])])
         assert f"{float(gained.replace('−', '-')):.1f}" == f"{mean(longer[n]) - mean(scratch[n]):.1f}"
+
+
+@pytest.mark.parametrize("source", FINE_TUNED)
+def test_the_rates_that_are_said_are_those_of_the_file(source: str) -> None:
+    settings = read_result(PLAN_OF[source].name).settings
+    kept = [settings[name] for name in ("learning_rate", "head_learning_rate")]
+    assert [*rates(PLAN_OF[source], source)] == [*kept, settings["scratch_learning_rate"][source]]
+    said = MATH % (PLAN_OF[source].times, *rates(PLAN_OF[source], source))
+    assert all(f"${rate:g}$" in said for rate in rates(PLAN_OF[source], source))
 
 
 def size(text: str) -> int:

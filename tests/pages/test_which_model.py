@@ -213,7 +213,8 @@ def test_the_guide_reads_the_grid_of_data_sizes(open_app: OpenApp, monkeypatch: 
         for seed in (0, 1)
     )
     made = (result.Made("abc", "2026-01-02", "a machine"),)
-    grid = result.Result("data_size_cifar10", "A grid", "python made_up.py", {}, made, rows, 7)
+    settings = {"parameters": {"cnn": 2000, "hybrid": 1000, "vit": 1500, "deit": 9000}}
+    grid = result.Result("data_size_cifar10", "A grid", "python made_up.py", settings, made, rows, 7)
     monkeypatch.setattr("pages.beyond.which.guide.read_result", lambda name: grid)
     app = open_app(PAGE, **HERE, which_model__view="guide")
     found = text(app)
@@ -221,6 +222,7 @@ def test_the_guide_reads_the_grid_of_data_sizes(open_app: OpenApp, monkeypatch: 
     assert "mean of 2 seeds: CNN 30.5 %, Hybrid 40.5 %, ViT 20.5 %" in found
     assert "30.5 % with 250 (2 seeds, ± 0.7); 90.5 % with 48,000 (2 seeds, ± 0.7)" in found
     assert "measured 2026-01-02 on a machine, commit abc; 63 trainings not made as yet" in found
+    assert "models of 1,000 to 2,000 parameters, one recipe: A grid" in found  # not the shipped ones
 
 
 def test_the_guide_s_sentences_carry_computed_numbers(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from pages.train.experiments.knob import ordered
 from tests.messages import unpack
 from vitviz.analysis.gradients import Norms, norms_at
 from vitviz.analysis.gradients import describe as gradients_said
@@ -350,3 +351,18 @@ def test_level_values_are_all_best_and_seeds_that_disagree_are_told(monkeypatch:
     file = Result("s", "S", "python", {"epochs": 4}, (), tuple(rows))
     monkeypatch.setattr(of_experiments, "kept_result", lambda name: file)
     assert of_experiments.SlipCost("softmax").measured(at).words.endswith("seeds), the seeds do not agree.")
+
+
+def test_a_run_on_a_part_of_the_pictures_says_so() -> None:
+    """MNIST's models learn from a tenth of its pictures, and the form said '3 epochs each'."""
+    for dataset, name, told in (
+        ("mnist", "num_heads", "3 epochs each of 10\N{NO-BREAK SPACE}% of the training pictures."),
+        ("digits", "num_heads", "15 epochs each."),
+        (
+            "digits",
+            "train_fraction",
+            "each of 10\N{NO-BREAK SPACE}% to 100\N{NO-BREAK SPACE}% of the training pictures.",
+        ),
+    ):
+        values = KNOBS[name].offered(BASES[dataset])
+        assert ordered(knobs.run_config(dataset, name, values)).endswith(told)

@@ -31,9 +31,10 @@ from vitviz.training.loop import Trainer
 from vitviz.words import percent, plural
 
 MATH = r"""
-Every point is one training: the first $n$ pictures of the training set, the same number of updates for every model
-and size, the test pictures read once at its end. So a small set is seen many times over, a large one a few times or
-less than once: with $u$ updates of $b$ pictures each is seen $u\,b / n$ times.
+Every training has the first $n$ pictures of one shuffled training set, the same $n$ for every model and seed, and
+makes the same number of updates; the test pictures are read once at its end, and a point is the mean of its seeds. So a
+small set is seen many times over, a large one a few times or less than once: with $u$ updates of $b$ pictures each is
+seen $u\,b / n$ times.
 
 **Inductive bias** is what a model takes for granted before it has seen a picture. A convolution has one small filter
 for every place: neighbours belong together, and what is learned in one corner holds in all. A ViT has one linear map

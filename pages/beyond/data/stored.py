@@ -69,7 +69,7 @@ def _first(here: tuple[str, ...]) -> str:
 
 def _augmentation(dataset: str) -> str:
     train = GRIDS[dataset].train
-    flips = " and flipped in every second showing" if train.flip else ""
+    flips = " and half of the time flipped" if train.flip else ""
     return f"While training, every picture is moved by up to {train.shift_px} px{flips}."
 
 

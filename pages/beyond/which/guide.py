@@ -46,6 +46,7 @@ COLUMNS = (
     + " }"
 )
 GRID = "data_size_cifar10"  # the experiment of 'How much data?'
+KINDS = {"CNN": "cnn", "Hybrid": "hybrid", "ViT": "vit"}  # its models
 COUNTED = "counted from the shipped shapes"
 
 
@@ -77,7 +78,8 @@ def draw() -> None:
     st.caption(
         "The lecture's words: a CNN has a bias for neighbours and moves with the picture, needs less data and costs in"
         " proportion to the pixels; a ViT has neither, needs more, costs with the square of its tokens and sees far at"
-        " once. The numbers say how far that holds for the three shipped models of CIFAR-10."
+        " once. The numbers say how far that holds for the three shipped models of CIFAR-10, or for those that a row"
+        " names."
     )
     st.subheader("A short guide", anchor=False)
     for advice in guide(everything, known, grid):
@@ -190,7 +192,11 @@ def _data(own: Mapping[str, Entry | None], grid: Result | None) -> Row:
             )
             for kind in SHAPES
         }
-        source = f"{plain(grid.title)}; ± one standard deviation over the seeds; {_made(grid)}"
+        own_sizes = [grid.settings["parameters"][name] for name in KINDS.values()]
+        source = (
+            f"models of {min(own_sizes):,} to {max(own_sizes):,} parameters, one recipe: {plain(grid.title)};"
+            f" ± one standard deviation over the seeds; {_made(grid)}"
+        )
         return Row("Data: accuracy by training pictures", words, source)
     cells_now = {
         kind: "not shipped here"
@@ -211,16 +217,13 @@ def _made(grid: Result) -> str:
 
 def _few(grid: Result) -> tuple[list[int], dict[str, list[list[float]]]] | None:
     """(fewest and most pictures that all three have, accuracies by kind and size over seeds); None if a kind lacks."""
-    kinds = {"CNN": "cnn", "Hybrid": "hybrid", "ViT": "vit"}
-    sizes = set.intersection(
-        *({row["pictures"] for row in _rows(grid, model=name)} for name in kinds.values())
-    )
+    sizes = set.intersection(*({row["pictures"] for row in _rows(grid, model=m)} for m in KINDS.values()))
     if not sizes:
         return None
     ends = sorted({min(sizes), max(sizes)})
     return ends, {
         kind: [[row["test"] for row in _rows(grid, model=name, pictures=size)] for size in ends]
-        for kind, name in kinds.items()
+        for kind, name in KINDS.items()
     }
 
 

@@ -171,7 +171,7 @@ def _draw_live(knob: Knob) -> None:
             config, "experiments.knob", "Train them, one after the other", Choice.key("knob_run")
         )
         if not isinstance(config, ValueError):
-            page.caption(_ordered(config))
+            page.caption(ordered(config))
     run = live.on_stage(Choice.key("knob_run"), f"{knobs.PRESET}:{knob.name}", dataset)
     if run is not None:
         live.draw(run, _look(knob, dataset))
@@ -187,14 +187,23 @@ def _look(knob: Knob, dataset: str) -> live.Show:
     return by_seeds if look == SEEDS else partial(shuffled.show, knob)
 
 
-def _ordered(config: RunConfig) -> str:
+def ordered(config: RunConfig) -> str:
     """How many models a run trains, how large they are, and how long each is trained."""
     sizes = sorted({sum(tally.parameters(member.model).values()) for member in config.members})
     size = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     shortest = min(config.recipe(member).epochs or 0.0 for member in config.members)
     longest = config.longest or 0.0
     length = f"{'' if shortest == longest else f'{shortest:g} to '}{stored.epochs(longest)} each"
-    return f"{len(config.members)} models of {size} parameters, {length}."
+    return f"{len(config.members)} models of {size} parameters, {length}{_share(config)}."
+
+
+def _share(config: RunConfig) -> str:
+    """How much of the training set they learn from, where that is not all of it for all of them."""
+    shares = sorted({config.recipe(member).train_fraction for member in config.members})
+    if shares == [1.0]:
+        return ""
+    ends = " to ".join(percent(share, 0) for share in dict.fromkeys((shares[0], shares[-1])))
+    return f" of {ends} of the training pictures"
 
 
 def _tell(knob: Knob, dataset: str, found: Sequence[Variant]) -> str:

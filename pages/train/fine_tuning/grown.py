@@ -14,7 +14,7 @@ from vitviz.analysis.data_size import Curve, Lead, judged, leads, only
 from vitviz.analysis.transfer import LEVEL, crossing, curves_of, describe, made_up
 from vitviz.data.datasets import data_title
 from vitviz.experiments.result import Result, kept_result
-from vitviz.experiments.transfer_plan import BODIES, LONGER, PLAN_OF, PLANS
+from vitviz.experiments.transfer_plan import BODIES, LONGER, PLAN_OF, PLANS, Plan
 from vitviz.plots.fine_tuning import grown_figure
 from vitviz.words import plural
 
@@ -26,8 +26,9 @@ PAPER = (
 MATH = r"""
 Every point is the mean of its seeds; each draws its own pictures of every class, its own head or all weights, and its
 own order. All models make the same number of updates, but for one that begins random and makes %d times as many: it
-says whether what is missing from scratch is time. The **frozen** body gives features of $D$ numbers for
-each picture once, and a logistic regression reads them: no update of the body, so it costs seconds.
+says whether what is missing from scratch is time. The trained body learns at $%g$ and its new head at $%g$, the page's
+usual rates; from scratch has $%g$, the best of those that were tried for it. The **frozen** body gives features of
+$D$ numbers for each picture once, and a logistic regression reads them: no update of the body, so it costs seconds.
 """
 
 
@@ -66,12 +67,18 @@ def draw() -> None:
     page.caption(PAPER)
     page.drawers(
         "fine_tuning.grown",
-        math=MATH % plan.times,
+        math=MATH % (plan.times, *rates(plan, source)),
         code=(curves_of, crossing),
         numbers=partial(stored.numbers, found, "method", plan.methods, "fine_tuning.grown")
         if answered
         else None,
     )
+
+
+def rates(plan: Plan, source: str) -> tuple[float, float, float]:
+    """Of the body that goes on, of its head, and of the model from scratch."""
+    method = plan.method_of(source)
+    return method.learning_rate, method.head_learning_rate, method.scratch_learning_rate
 
 
 def _bodies(found: Result) -> list[str]:
