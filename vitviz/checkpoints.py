@@ -103,34 +103,29 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint, half: bool = False
 def load_checkpoint(
     source: str | Path | bytes,
     step: int | None = None,
-    *,
-    every_step: bool = False,
-    limit_bytes: int = MAX_BYTES,
 ) -> Checkpoint:
-    """A checkpoint with the weights of one step, or of every step, in fp32.
+    """A checkpoint with the weights of one step in fp32.
 
     Args:
         source: a path, or a file's bytes.
         step: one of the header's steps; None for the last.
-        every_step: all of them instead.
-        limit_bytes: larger files are refused.
 
     Raises:
         CheckpointError: if the file is truncated, tampered with, too large, of another version or not
             safetensors; if it does not fit its config (missing, unexpected and misshapen tensors are named);
             if a weight is not finite.
     """
-    raw = _read(source, limit_bytes)
+    raw = _read(source)
     header, text, table, start = parse_header(raw, len(raw))
     # The digest covers what the header means; comparing its bytes leaves no second way to write the same.
     if _digest(text, table, raw[start:]) != header.digest or raw[8:start] != _encode_header(
         table, text, header.digest
     ):
         raise CheckpointError("the checkpoint's digest does not match: the file was changed or damaged")
-    wanted = header.steps if every_step else (header.steps[-1] if step is None else step,)
-    if wanted[0] not in header.steps:
+    wanted = header.steps[-1] if step is None else step
+    if wanted not in header.steps:
         known = ", ".join(map(str, header.steps))
-        raise CheckpointError(f"the checkpoint has no step {wanted[0]}; it has {known}")
+        raise CheckpointError(f"the checkpoint has no step {wanted}; it has {known}")
     expected = _expected_tensors(header.config, len(table))
     moments: dict[int, dict[str, Any]] = {moment: {} for moment in header.steps}
     for name, entry in table.items():
@@ -142,7 +137,7 @@ def load_checkpoint(
         tensors = parse_tensors(raw)
     except (SafetensorError, ValueError, RuntimeError, KeyError) as error:
         raise CheckpointError(f"the checkpoint's tensors cannot be read: {cut(str(error), 200)}") from error
-    snapshots = {moment: _state(tensors, moment, expected) for moment in wanted}
+    snapshots = {wanted: _state(tensors, wanted, expected)}
     return Checkpoint(
         config=header.config,
         preparation=header.preparation,
@@ -180,7 +175,7 @@ def open_model(source: str | Path | bytes, step: int | None = None) -> LoadedMod
     )
 
 
-def _read(source: str | Path | bytes, limit_bytes: int) -> bytes:
+def _read(source: str | Path | bytes) -> bytes:
     if isinstance(source, bytes):
         size = len(source)
     else:
@@ -188,9 +183,9 @@ def _read(source: str | Path | bytes, limit_bytes: int) -> bytes:
             size = os.path.getsize(source)
         except OSError as error:
             raise CheckpointError(f"the checkpoint cannot be read: {error.strerror or error}") from error
-    if size > limit_bytes:
+    if size > MAX_BYTES:
         raise CheckpointError(
-            f"the checkpoint is too large: {size / 2**20:.1f} MB, the limit is {limit_bytes / 2**20:g} MB"
+            f"the checkpoint is too large: {size / 2**20:.1f} MB, the limit is {MAX_BYTES / 2**20:g} MB"
         )
     return source if isinstance(source, bytes) else Path(source).read_bytes()
 

@@ -34,10 +34,10 @@ class Exercise:
         """Where its files lie."""
         return ROOT / self.slug
 
-    def files(self, *, solved: bool = False) -> dict[str, str]:
-        """Name -> text of what a learner takes away; `solved` adds the solution."""
+    def files(self) -> dict[str, str]:
+        """Name -> text of what a learner takes away."""
         names = sorted(path.name for path in self.folder.glob("*.py"))
-        return {name: (self.folder / name).read_text("utf-8") for name in names if solved or name != SOLUTION}
+        return {name: (self.folder / name).read_text("utf-8") for name in names if name != SOLUTION}
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ EXERCISES = (
 BY_SLUG = {exercise.slug: exercise for exercise in EXERCISES}
 
 
-def zipped(chosen: tuple[str, ...], *, solved: bool = False) -> bytes:
+def zipped(chosen: tuple[str, ...]) -> bytes:
     """The files of some exercises, by slug, as one zip: a folder each, and how to run them.
 
     Raises:
@@ -143,6 +143,6 @@ def zipped(chosen: tuple[str, ...], *, solved: bool = False) -> bytes:
         for name in ("README.md", "pytest.ini", *sorted(given)):
             archive.write(ROOT / name, f"exercises/{name}")
         for slug in chosen:
-            for name, text in BY_SLUG[slug].files(solved=solved).items():
+            for name, text in BY_SLUG[slug].files().items():
                 archive.writestr(f"exercises/{slug}/{name}", text)
     return packed.getvalue()

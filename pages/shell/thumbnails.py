@@ -14,6 +14,7 @@ from vitviz.pin import Pin
 from vitviz.plots.theme import HEADS, PALETTES, Mode
 
 _SCALE = 2  # drawn at twice the size it is shown at
+_TILES = 4  # filters in a row and in a column
 _DIMMED = 0.35
 
 
@@ -78,8 +79,9 @@ def seen_picture(
     return np.asarray(image)
 
 
-def filters_picture(filters: np.ndarray, columns: int = 4, side_px: int = 72) -> np.ndarray:
+def filters_picture(filters: np.ndarray, side_px: int = 72) -> np.ndarray:
     """The first filters of E (D, C, P, P) as tiles, each scaled to its own largest weight, grey at zero."""
+    columns = _TILES
     shown = np.asarray(filters[: columns * columns], dtype=np.float32)
     count, channels, patch, _ = shown.shape
     peak = np.abs(shown).max(axis=(1, 2, 3), keepdims=True) + 1e-9

@@ -289,11 +289,11 @@ def test_few_pixels_stay_squares():
 def test_filters_are_tiles_with_grey_at_zero():
     filters = np.zeros((3, 1, 4, 4), np.float32)
     filters[1, 0, 0, 0] = 2.0
-    sheet = thumbnails.filters_picture(filters, columns=2, side_px=40)
-    assert sheet.shape == (80, 80, 4)
-    assert tuple(sheet[20, 20]) == (128, 128, 128, 255)
-    assert sheet[0, 42, 0] == 255
-    assert sheet[60, 60, 3] == 0  # there is no fourth filter
+    sheet = thumbnails.filters_picture(filters, side_px=43)  # tiles of 20, three gaps of 2
+    assert sheet.shape == (86, 86, 4)
+    assert tuple(sheet[10, 10]) == (128, 128, 128, 255)
+    assert sheet[0, 22, 0] == 255
+    assert sheet[10, 70, 3] == 0  # there is no fourth filter
 
 
 def test_every_preset_has_a_picture():

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vitviz import checkpoints
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.checkpoints import Checkpoint, CheckpointError, checkpoint_bytes, load_checkpoint, read_header
 from vitviz.checkpoints import _digest as digest
@@ -105,14 +106,15 @@ def test_pickles_and_other_files_are_not_even_opened() -> None:
     assert Trap.opened == [1]
 
 
-def test_too_large_a_file_is_refused_by_its_size(tmp_path: Path) -> None:
+def test_too_large_a_file_is_refused_by_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "big.safetensors"
     with open(path, "wb") as file:
         file.truncate(2**40)  # sparse
     with pytest.raises(CheckpointError, match="too large"):
         load_checkpoint(path)
     with pytest.raises(CheckpointError, match="too large"):
-        load_checkpoint(GOOD, limit_bytes=100)
+        monkeypatch.setattr(checkpoints, "MAX_BYTES", 100)
+        load_checkpoint(GOOD)
 
 
 def test_a_missing_file_is_said_in_a_sentence(tmp_path: Path) -> None:

@@ -123,9 +123,10 @@ def test_offset_map_finds_a_shift() -> None:
     assert offsets.sum() == pytest.approx(1.25)
 
 
-def test_distribution_holds_all_mass_on_patches_and_its_mean() -> None:
+def test_distribution_holds_all_mass_on_patches_and_its_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(d, "BINS", 2000)
     attn = softmax_rows((10, 10))
-    edges, mass = d.distance_distribution(attn, (3, 3), 4, bins=2000)
+    edges, mass = d.distance_distribution(attn, (3, 3), 4)
     assert mass.sum() == pytest.approx(attn[1:, 1:].sum() / 9)
     centres = (edges[1:] + edges[:-1]) / 2
     assert (centres * mass).sum() == pytest.approx(

@@ -12,6 +12,7 @@ from threadpoolctl import ThreadpoolController
 # NumPy's own threads would wait for torch's, which hold the cores a while after every forward pass: 17 times slower.
 _threads = ThreadpoolController()
 FloatArray = NDArray[np.floating[Any]]
+BINS = 24  # of a distribution over distances
 
 
 def patch_distances_px(grid: tuple[int, int], patch_px: float) -> NDArray[np.float64]:
@@ -226,7 +227,7 @@ def query_distances_px(attn: FloatArray, grid: tuple[int, int], patch_px: float)
 
 
 def distance_distribution(
-    attn: FloatArray, grid: tuple[int, int], patch_px: float, bins: int = 24
+    attn: FloatArray, grid: tuple[int, int], patch_px: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Share of one head's attention between patches by distance; (T, T) -> (edges in pixels, mass per bin).
 
@@ -236,7 +237,7 @@ def distance_distribution(
     distance = patch_distances_px(grid, patch_px)
     weights = attn[prefix:, prefix:] / len(distance)
     highest = max(corner_distance_px(grid, patch_px), patch_px) + 1e-9
-    mass, edges = np.histogram(distance, bins=bins, range=(0.0, highest), weights=weights)
+    mass, edges = np.histogram(distance, bins=BINS, range=(0.0, highest), weights=weights)
     return edges, mass
 
 

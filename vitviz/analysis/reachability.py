@@ -83,13 +83,12 @@ class Block:
     merged_from: Pair | None
 
 
-def swin_blocks(config: SwinConfig, grid: Pair, masked: bool = True) -> list[Block]:
+def swin_blocks(config: SwinConfig, grid: Pair) -> list[Block]:
     """The blocks of a Swin in order of depth, with their windows and masks.
 
     Args:
-        config: the model's shape.
+        config: the model's shape; its windows are masked.
         grid: (rows, cols) of the first stage for this picture.
-        masked: False for a model whose author forgot the mask.
     """
     side = config.image_size // config.patch_size
     native: Pair = (side, side)
@@ -101,7 +100,7 @@ def swin_blocks(config: SwinConfig, grid: Pair, masked: bool = True) -> list[Blo
         for number in range(depth):
             plan = windows.plan(grid, native, config.window_size, bool(number % 2), config.convention)
             allowed = np.ones((*plan.index.shape, plan.index.shape[1]), bool)
-            if masked and plan.mask is not None:
+            if plan.mask is not None:
                 allowed = plan.mask == 0
             name = f"layers.{stage}.blocks.{number}"
             blocks.append(Block(name, grid, plan.index, allowed, None if number else before))

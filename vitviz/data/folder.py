@@ -1,4 +1,4 @@
-"""A visitor's own labelled pictures: a folder, or a zip of one, with one sub-folder per class.
+"""A visitor's own labelled pictures: a zip of a folder with one sub-folder per class.
 
 Nothing is unpacked to disk. What is not a picture is listed and left out; only what leaves no data set at all
 is an error.
@@ -7,12 +7,11 @@ is an error.
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import numpy as np
 
@@ -23,7 +22,12 @@ from vitviz.data.preparation import prepare
 from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.words import cut
 
-MAX_ENTRIES = 50_000  # names in an archive or a folder
+NAME = "your pictures"
+TEST_FRACTION, SEED = (
+    0.2,
+    0,
+)  # of every class, where the zip has no folder 'test'; of what is chosen and split
+MAX_ENTRIES = 50_000  # names in an archive
 MAX_PICTURES = 10_000
 MAX_RESULT_BYTES = 128 * 1024 * 1024  # all pictures, at the size they are trained at; held twice for a moment
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024  # pictures hardly compress: an archive that says more is a bomb
@@ -96,40 +100,9 @@ class _Clock:
             )
 
 
-def load_folder(path: Path, image_size: int = 32, test_fraction: float = 0.2, seed: int = 0) -> OwnPictures:
-    """The labelled pictures in a folder on this machine; links are not followed.
-
-    Args:
-        path: the folder with one sub-folder per class, two classes or more, two pictures or more in each; or with the
-            folders 'train' and 'test', each with these sub-folders.
-        image_size: side in px to which every picture's centre square is brought.
-        test_fraction: share of every class that is held out, in (0, 1), where there is no folder 'test'.
-        seed: fixes the split.
-
-    Raises:
-        DatasetError: if no data set can be made of it.
-    """
-    if not path.is_dir():
-        raise DatasetError(f"There is no folder {path}.")
-    unlimited = PictureBudget(10**15, float("inf"))  # its owner runs this, not a visitor
-    name = path.name or "folder"
-    return _collect(
-        name=name,
-        entries=_folder_entries(path),
-        skipped=[],
-        image_size=image_size,
-        test_fraction=test_fraction,
-        seed=seed,
-        clock=_Clock(unlimited, None),
-    )
-
-
 def load_zip(
     data: bytes,
-    name: str = "your pictures",
     image_size: int = 32,
-    test_fraction: float = 0.2,
-    seed: int = 0,
     *,
     budget: PictureBudget | None = None,
     progress: Progress | None = None,
@@ -140,9 +113,9 @@ def load_zip(
     decoded in turn with these, one for one.
 
     Args:
-        data: the whole archive.
-        name: the data set's name.
-        image_size, test_fraction, seed: as in `load_folder`.
+        data: the whole archive: one folder per class, two classes or more, two pictures or more in each; or the folders
+            'train' and 'test', each with these.
+        image_size: side in px to which every picture's centre square is brought.
         budget: what the pictures may cost together; None: `PictureBudget()`.
         progress: called with (pictures decoded, pictures in all) before each; whatever it raises ends the work.
 
@@ -155,29 +128,7 @@ def load_zip(
         raise DatasetError(f"This archive cannot be used: {error}.") from error
     skipped: list[Skipped] = []
     clock = _Clock(budget or PictureBudget(), progress)
-    return _collect(
-        name=name,
-        entries=_zip_entries(archive, skipped),
-        skipped=skipped,
-        image_size=image_size,
-        test_fraction=test_fraction,
-        seed=seed,
-        clock=clock,
-    )
-
-
-def _folder_entries(root: Path) -> list[_Entry]:
-    entries = []
-    for folder, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if not _is_junk(name))
-        for file in sorted(files):
-            path = Path(folder, file)
-            if path.is_symlink() or not path.is_file() or _is_junk(file):
-                continue
-            relative = PurePosixPath(path.relative_to(root).as_posix())
-            entries.append(_Entry(relative, lambda path=path: _read_bounded(path)))  # type: ignore[misc]
-            _check_count(len(entries))
-    return entries
+    return _collect(_zip_entries(archive, skipped), skipped, image_size, clock)
 
 
 def _zip_entries(archive: BoundedZip, skipped: list[Skipped]) -> list[_Entry]:
@@ -200,31 +151,13 @@ def _is_junk(name: str) -> bool:
     return name in _JUNK or name.startswith("._")
 
 
-def _check_count(count: int) -> None:
-    if count > MAX_ENTRIES:
-        raise DatasetError(f"There are more than {MAX_ENTRIES:,} files; up to that many are accepted.")
-
-
-def _read_bounded(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
-
-
-def _collect(
-    name: str,
-    entries: list[_Entry],
-    skipped: list[Skipped],
-    image_size: int,
-    test_fraction: float,
-    seed: int,
-    clock: _Clock,
-) -> OwnPictures:
-    labelled = _within_budget(_chosen(entries, skipped, image_size, seed), image_size, skipped, clock)
+def _collect(entries: list[_Entry], skipped: list[Skipped], image_size: int, clock: _Clock) -> OwnPictures:
+    labelled = _within_budget(_chosen(entries, skipped, image_size), image_size, skipped, clock)
     pictures = _decode_all(labelled, image_size, skipped, clock)
-    return OwnPictures(_split(name, pictures, test_fraction, seed, skipped), tuple(skipped))
+    return OwnPictures(_split(pictures, skipped), tuple(skipped))
 
 
-def _chosen(entries: list[_Entry], skipped: list[Skipped], image_size: int, seed: int) -> list[_Labelled]:
+def _chosen(entries: list[_Entry], skipped: list[Skipped], image_size: int) -> list[_Labelled]:
     """The files in class folders, at most as many as pictures fit."""
     if not 8 <= image_size <= MAX_IMAGE_SIZE_PX:
         raise DatasetError(
@@ -235,7 +168,7 @@ def _chosen(entries: list[_Entry], skipped: list[Skipped], image_size: int, seed
     if len(labelled) <= room:
         return labelled
     # a seeded choice over all classes: the first N would be the first classes only
-    chosen = set(np.random.default_rng(seed).permutation(len(labelled))[:room].tolist())
+    chosen = set(np.random.default_rng(SEED).permutation(len(labelled))[:room].tolist())
     left = [file for i, file in enumerate(labelled) if i not in chosen]
     skipped.extend(Skipped(file.name, f"only {room:,} pictures of this size fit") for file in left)
     return [file for i, file in enumerate(labelled) if i in chosen]
@@ -346,13 +279,7 @@ def _read_all(labelled: list[_Labelled], skipped: list[Skipped]) -> Iterator[tup
             yield file, data
 
 
-def _split(
-    name: str,
-    pictures: tuple[Images, list[_Labelled]],
-    test_fraction: float,
-    seed: int,
-    skipped: list[Skipped],
-) -> Dataset:
+def _split(pictures: tuple[Images, list[_Labelled]], skipped: list[Skipped]) -> Dataset:
     images, files = pictures
     named = [file.label for file in files]
     whole = {label for label, count in Counter(named).items() if count > 1}
@@ -375,8 +302,8 @@ def _split(
         tests = np.array([bool(files[i].test) for i in order])
         train, test = np.flatnonzero(~tests), np.flatnonzero(tests)
     else:
-        train, test = stratified_split(labels, test_fraction, seed)
-    return Dataset(name, images[order[train]], labels[train], images[order[test]], labels[test], classes)
+        train, test = stratified_split(labels, TEST_FRACTION, SEED)
+    return Dataset(NAME, images[order[train]], labels[train], images[order[test]], labels[test], classes)
 
 
 def _listed(labels: set[str] | tuple[str, ...]) -> str:

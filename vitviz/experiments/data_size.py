@@ -37,9 +37,7 @@ class Grid:
         """Trainings of all its augmented pictures; of the plain ones as many."""
         return len(self.models) * len(self.sizes) * len(SEEDS)
 
-    def trained_on(
-        self, pictures: int, seed: int = 0, augmented: bool = True, threads: int = 1
-    ) -> TrainConfig:
+    def trained_on(self, pictures: int, seed: int = 0, augmented: bool = True) -> TrainConfig:
         """The recipe of one cell: so many pictures, the grid's updates; a batch never holds a picture twice."""
         batch = min(self.train.batch_size, pictures)
         plain: dict[str, Any] = {} if augmented else {"flip": False, "shift_px": 0}
@@ -49,7 +47,6 @@ class Grid:
             batch_size=batch,
             epochs=self.updates * batch / pictures,
             seed=seed,
-            threads=threads,
             **plain,
         )
 

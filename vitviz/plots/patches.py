@@ -17,6 +17,8 @@ from vitviz.plots.blob import pack
 FloatArray = NDArray[np.float32]
 PictureArray = NDArray[np.uint8]
 SHOWN_COLUMNS = 96
+GAP_PX = 2  # between patches that are taken apart
+SIDE_PX = 512  # of a picture to take away, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +140,11 @@ def puzzle(
     return pack(header, shown=shown, order=order.astype(np.int32))
 
 
-def apart(shown: PictureArray, patch_px: int, gap_px: int = 2, paper: int = 255) -> PictureArray:
-    """The picture with gaps between its patches: (S, S, 3) -> (S + (n - 1) gap, ..., 3)."""
+def apart(shown: PictureArray, patch_px: int) -> PictureArray:
+    """The picture with white gaps between its patches: (S, S, 3) -> (S + (n - 1) gap, ..., 3)."""
     rows, cols = shown.shape[0] // patch_px, shown.shape[1] // patch_px
-    step = patch_px + gap_px
-    sheet = np.full((rows * step - gap_px, cols * step - gap_px, 3), paper, dtype=np.uint8)
+    step = patch_px + GAP_PX
+    sheet = np.full((rows * step - GAP_PX, cols * step - GAP_PX, 3), 255, dtype=np.uint8)
     for n, patch in enumerate(patchify(shown.transpose(2, 0, 1), patch_px)):
         top, left = (n // cols) * step, (n % cols) * step
         sheet[top : top + patch_px, left : left + patch_px] = patch.reshape(3, patch_px, patch_px).transpose(
@@ -151,9 +153,9 @@ def apart(shown: PictureArray, patch_px: int, gap_px: int = 2, paper: int = 255)
     return sheet
 
 
-def png(picture: PictureArray, at_least_px: int = 512) -> bytes:
-    """A PNG, enlarged by a whole factor with hard pixel edges so that its side reaches at_least_px."""
-    factor = max(1, at_least_px // max(picture.shape[:2]))
+def png(picture: PictureArray) -> bytes:
+    """A PNG, enlarged by a whole factor with hard pixel edges to a side of at most `SIDE_PX`, where it is smaller."""
+    factor = max(1, SIDE_PX // max(picture.shape[:2]))
     out = BytesIO()
     Image.fromarray(np.kron(picture, np.ones((factor, factor, 1), np.uint8))).save(out, "PNG")
     return out.getvalue()

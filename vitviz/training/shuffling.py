@@ -34,13 +34,12 @@ def patch_px(config: ModelConfig) -> int | None:
     return getattr(config, "patch_size", None)
 
 
-def shuffle_patches(pictures: Pictures, side_px: int, seed: int = SEED) -> Pictures:
+def shuffle_patches(pictures: Pictures, side_px: int) -> Pictures:
     """Every picture with its own random order of patches; the pixels inside a patch stay where they are.
 
     Args:
         pictures: (N, C, S, S).
         side_px: side of a patch; it divides S.
-        seed: fixes every picture's order.
 
     Raises:
         ValueError: if the patches do not fit.
@@ -51,7 +50,7 @@ def shuffle_patches(pictures: Pictures, side_px: int, seed: int = SEED) -> Pictu
         raise ValueError(f"patches of {side_px} px do not fit pictures of {height} x {width} px")
     cut = pictures.images.reshape(count, channels, rows, side_px, cols, side_px).permute(0, 2, 4, 1, 3, 5)
     cut = cut.reshape(count, rows * cols, channels, side_px, side_px)
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(SEED)
     order = torch.rand(count, rows * cols, generator=generator).argsort(dim=1)
     mixed = cut[torch.arange(count)[:, None], order].view(count, rows, cols, channels, side_px, side_px)
     return Pictures(mixed.permute(0, 3, 1, 4, 2, 5).reshape(pictures.images.shape), pictures.labels)
