@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 
 from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models.download import MAX_BYTES, Progress, weights_folder
+from vitviz.models.download import MAX_BYTES, weights_folder
 from vitviz.models.loaded import LoadedModel
 from vitviz.models.pretrained_file import check_header, classes_of_head
 from vitviz.models.pretrained_keys import State, fit_positions, load_into, rename
@@ -39,12 +38,7 @@ UNSAID = "pictures that its file does not name"  # what a visitor's own weights 
 
 
 def load_pretrained(
-    name: str,
-    source: Path | bytes | None = None,
-    *,
-    image_size: int | None = None,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    name: str, source: Path | bytes | None = None, *, image_size: int | None = None
 ) -> LoadedModel:
     """Published weights in one of this project's models, with their own preparation and class names.
 
@@ -53,19 +47,17 @@ def load_pretrained(
         source: a local safetensors file (or its bytes) of this architecture; None fetches the published file
             once into `weights_folder()`.
         image_size: another resolution in px; learned positions are resized, a Swin keeps its windows.
-        progress: called with (bytes so far, bytes in all or None) while fetching.
-        cancelled: asked between chunks while fetching.
 
     Raises:
         UnknownArchitectureError: if the name is outside the list.
-        NoNetworkError, DownloadCancelled: if the file cannot be fetched, or the visitor stopped it.
+        NoNetworkError: if the file cannot be fetched.
         WeightsMismatchError: if the tensors are not the model's.
         PretrainedError: if the file cannot be read, or the resolution does not fit.
     """
     entry = find(name)
     side = image_size or entry.opens_at_px
     config = _config_at(entry, side)  # refused before anything is fetched
-    state, digest = _fetched(entry, progress, cancelled) if source is None else _local(source)
+    state, digest = _fetched(entry) if source is None else _local(source)
     return _assembled(entry, config, side, state, digest)
 
 
@@ -138,10 +130,8 @@ def _local(source: Path | bytes) -> tuple[State, str]:
         raise PretrainedError(f"the file is not a whole safetensors file: {cut(str(error), 200)}") from error
 
 
-def _fetched(
-    entry: Pretrained, progress: Progress | None, cancelled: Callable[[], bool] | None
-) -> tuple[State, str]:
-    target = fetch(entry, progress, cancelled)
+def _fetched(entry: Pretrained) -> tuple[State, str]:
+    target = fetch(entry)
     if target.suffix == ".safetensors":
         return _local(target)
     # torchvision publishes torch's own format: it is opened only while it is the published file, for tensors alone.
