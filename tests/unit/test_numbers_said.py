@@ -1,0 +1,64 @@
+"""Numbers that stand in README and in titles are those of the code and of the tables that they name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from vitviz.exercises import EXERCISES
+from vitviz.experiments import data_size, robustness
+from vitviz.experiments.named import EXPERIMENTS
+from vitviz.experiments.tuning_plan import WAYS
+from vitviz.training.presets import TRAINING_PRESETS
+
+ROOT = Path(__file__).resolve().parents[2]
+README = " ".join((ROOT / "README.md").read_text("utf-8").split())
+NEWEST = (ROOT / "benchmarks/time_to_accuracy.md").read_text("utf-8").partition("\n## ")[0]
+FAST = ("mnist_90", "mnist_fast", "cifar10_fast")
+COUNTS = {
+    "Five models on a growing number of them": [len(grid.models) for grid in data_size.GRIDS.values()],
+    "race four live": [len(data_size.RACERS)],
+    "(five models before a thousand changed pictures)": [len(robustness.MODELS)],
+    "(seven ways to fine-tune it)": [len(WAYS)],
+    "Five shipped, and your own": [len([*(ROOT / "lessons").glob("*.toml")])],
+}
+WORDS = {"four": 4, "five": 5, "seven": 7, "nine": 9}
+
+
+@pytest.mark.parametrize("said", COUNTS)
+def test_readme_counts_what_there_is(said: str) -> None:
+    (word,) = re.findall("|".join(WORDS), said.lower())
+    assert said in README
+    assert {*COUNTS[said]} == {WORDS[word]}
+
+
+def test_the_exercises_are_nine() -> None:
+    assert "Nine tasks" in (ROOT / "exercises/README.md").read_text("utf-8") and len(EXERCISES) == 9
+    assert "a thousand changed pictures" in README and robustness.PICTURES == 1000
+
+
+def test_readme_names_every_experiment() -> None:
+    said = README.partition("goes on where it stopped")[2].partition("The pages draw")[0]
+    named: set[str] = set()
+    for name in re.findall(r"`([a-z][a-z0-9_{},]+)`", said):
+        before, _, choices = name.partition("{")
+        named |= {f"{before}{one}" for one in choices.rstrip("}").split(",")}
+    assert named == set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_times_and_accuracies_are_the_table_s(name: str) -> None:
+    """README's row and the preset's title say what the newest run of the benchmark measured."""
+    (row,) = [line for line in NEWEST.splitlines() if line.startswith("|") and f"`{name}`" in line]
+    seconds, share = (
+        float(found[1])
+        for found in (re.search(rf"`{name}`: ([\d.]+) s", row), re.search(r"\| ([\d.]+) % \(", row))
+        if found
+    )
+    (times,) = re.findall(r"\*\*(\d+) ×\*\*", row)
+    assert re.search(
+        rf"\| `{name}` \|[^|]+\|[^|]+\| {share:.1f} % \| {seconds:.1f} s \| {times} × as long \|", README
+    )
+    assert TRAINING_PRESETS[name].title.endswith(f"{share:.0f} % in {seconds:.0f} s")
