@@ -141,6 +141,12 @@ def test_training_time_at_the_fewest_few_and_the_most_pictures(open_app: OpenApp
             assert said == {
                 title: f"{100 * end[2]:.1f} % after {end[1]:.0f} s" for title, end in ends.items()
             }
+            (count,) = re.findall(r"on the ([\d,]+) validation pictures", text)
+            behind = int(count.replace(",", ""))  # of so many every share is a whole number
+            ends_of_all = np.array([row["curve"][-1][2] for row in here])
+            np.testing.assert_allclose(
+                ends_of_all * behind, (ends_of_all * behind).round(), atol=0.6e-4 * behind
+            )
             if len(spans) > 1 and "leads from" in text:
                 start, end = (
                     max(first for first, _ in spans.values()),

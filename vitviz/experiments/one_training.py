@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from vitviz.config import ModelConfig, TrainConfig
+from vitviz.experiments.result import CURVE_PICTURES
 from vitviz.models.zoo import create_model
 from vitviz.training.loop import EVALUATION_BATCH, Diverged, Trainer
 from vitviz.training.pictures import Pictures, TrainingData, normaliser
 
 POINTS = 10  # of a curve
-QUICK = 1000  # validation pictures of a curve's point
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def trained(
             return Trained({"diverged": str(error), "curve": curve}, trainer.weights.state(), {})
         spent += time.process_time() - began
         if trainer.step in marks:
-            reached = trainer.evaluate("validation", QUICK, exact=trainer.finished).accuracy
+            reached = trainer.evaluate("validation", CURVE_PICTURES, exact=trainer.finished).accuracy
             curve.append([trainer.step, round(spent, 2), round(reached, 4)])
     validated = trainer.evaluate("validation", exact=True)
     logits = _test_logits(trainer, data)

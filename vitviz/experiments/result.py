@@ -13,6 +13,7 @@ from vitviz.training.files import write_whole
 
 RESULTS = Path(__file__).resolve().parents[2] / "checkpoints" / "results"
 MOST_BYTES = 200_000
+CURVE_PICTURES = 1000  # of validation at most, behind a point of a curve
 
 Row = Mapping[str, Any]  # plain JSON values; the cell's own, and what was measured of it
 

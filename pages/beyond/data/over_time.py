@@ -19,6 +19,7 @@ from vitviz.analysis.data_size import (
     seeds_said,
 )
 from vitviz.experiments import data_size
+from vitviz.experiments.result import CURVE_PICTURES
 from vitviz.plots.data_size import time_figure
 from vitviz.words import apart, percent
 
@@ -53,7 +54,7 @@ def draw() -> None:
     page.figure(figure, "data.time_figure")
     measured = curves(here, data_size.TITLES, which.augmented)
     told = (
-        (_ends(lines, data_size.GRIDS[which.dataset].held_out), crossings(lines))
+        (_ends(lines, min(data_size.GRIDS[which.dataset].held_out, CURVE_PICTURES)), crossings(lines))
         if answered
         else ("So the lines begin; a guess shows the rest.",)
     )
@@ -95,11 +96,11 @@ def judged(reached: Mapping[str, float], titles: Mapping[str, str], guess: str) 
     return f"You said {titles[guess]}: not so, {titles[best]} lies {-above:.1f} points above it."
 
 
-def _ends(lines: Lines, held_out: int) -> str:
+def _ends(lines: Lines, pictures: int) -> str:
     """Where the lines end, and how much one of the pictures behind them weighs."""
     said = [
         f"{title} {percent(float(line[1, -1]))} after {line[0, -1]:.0f}\N{NO-BREAK SPACE}s"
         for title, line in lines.values()
     ]
-    weight = f"{held_out:,} validation pictures, of which one is {100 / held_out:.2g} points"
+    weight = f"{pictures:,} validation pictures, of which one is {100 / pictures:.2g} points"
     return f"At the end, on the {weight}: {', '.join(said)}."
