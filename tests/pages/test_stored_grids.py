@@ -253,3 +253,36 @@ def test_the_guide_s_comparison(open_app: OpenApp) -> None:
             more = f" ({len(own)} seeds, ± {stdev(own):.1f})" if len(own) > 1 else ""
             wanted.append(f"{mean(own):.1f} % with {size:,}{more}")
         assert cell == "; ".join(wanted)
+
+
+def test_the_guide_s_word_on_teachers(open_app: OpenApp) -> None:
+    """Hard labels and the chosen way of teaching are counted apart: they win at other sizes."""
+    text = words(open_app(WHICH, **{"which_model.view": "guide"}))
+    hard: list[list[float]] = []
+    for name in SHIPPED:
+        by = {
+            (row["model"], row["pictures"], row["seed"]): row["test"]
+            for row in read_result(f"data_size_{name}").rows
+            if row["augmented"] and "test" in row
+        }
+        for size in GRIDS[name].sizes:
+            own = [by["deit", size, s] - by["vit", size, s] for s in range(3) if ("deit", size, s) in by]
+            hard += [own] if own else []
+    chosen = []
+    for name in (name for name in GRIDS if (RESULTS / f"teaching_{name}.json").is_file()):
+        rows = read_result(f"teaching_{name}").rows
+        for size in {row["pictures"] for row in rows}:
+            at = {
+                lesson: sorted(
+                    (row["seed"], row["validation"], row["test"])
+                    for row in rows
+                    if row["pictures"] == size and row["lesson"] == lesson
+                )
+                for lesson in {row["lesson"] for row in rows}
+            }
+            alone = [test for _, _, test in at.pop("twin")]
+            best = max(at.values(), key=lambda own: mean(validation for _, validation, _ in own))
+            chosen.append([test - twin for (_, _, test), twin in zip(best, alone, strict=True)])
+    won = [sum(len(g) > 1 and mean(g) > max(g) - min(g) for g in gains) or "none" for gains in (hard, chosen)]
+    assert f"with hard labels by more than its seeds' spread at {won[0]} of {len(hard)} numbers" in text
+    assert f"in the way that validation chooses at {won[1]} of {len(chosen)}." in text

@@ -196,26 +196,37 @@ def lessons(rows: Sequence[Row]) -> list[Lesson]:
 
 def describe_lessons(found: Sequence[Lesson]) -> str:
     """Which lesson the validation pictures choose at every size, and what it is worth on the test pictures."""
-    said = []
+    return " ".join(
+        f"With {best.pictures:,} pictures the validation pictures choose '{best.name}': {percent(best.reached)} of the"
+        f" test pictures against the twin's {percent(alone.reached)},"
+        f" {gained(apart(best.reached, alone.reached))} points, {_sure(best, alone)}."
+        for best, alone in picked(found)
+    )
+
+
+def picked(found: Sequence[Lesson]) -> list[tuple[Lesson, Lesson]]:
+    """At every size the lesson that the validation pictures choose, and the twin; sizes without either are left out."""
+    pairs = []
     for pictures in sorted({lesson.pictures for lesson in found}):
         own = [lesson for lesson in found if lesson.pictures == pictures and lesson.name != _TWIN]
         alone = next((one for one in found if one.pictures == pictures and one.name == _TWIN), None)
-        if not own or alone is None:
-            continue
-        best = max(own, key=lambda lesson: lesson.chosen_by)
-        said.append(
-            f"With {pictures:,} pictures the validation pictures choose '{best.name}': {percent(best.reached)} of the"
-            f" test pictures against the twin's {percent(alone.reached)},"
-            f" {gained(apart(best.reached, alone.reached))} points, {_sure(best, alone)}."
-        )
-    return " ".join(said)
+        if own and alone is not None:
+            pairs.append((max(own, key=lambda lesson: lesson.chosen_by), alone))
+    return pairs
+
+
+def duel_of(taught: Lesson, alone: Lesson) -> Duel | None:
+    """A lesson against its twin, seed by seed; None where not every seed has one."""
+    if len(taught.test) != len(alone.test):
+        return None
+    return Duel(taught.pictures, tuple(a - b for a, b in zip(taught.test, alone.test, strict=True)))
 
 
 def _sure(taught: Lesson, alone: Lesson) -> str:
     """How sure a lesson's gain is: whether it is larger than its spread over the seeds, as of the students above."""
-    if len(taught.test) != len(alone.test):
+    duel = duel_of(taught, alone)
+    if duel is None:
         return "of which not every seed has a twin"
-    duel = Duel(taught.pictures, tuple(a - b for a, b in zip(taught.test, alone.test, strict=True)))
     if duel.verdict == "one":
         return "one seed each, so another may say otherwise"
     ends = f"{gained(100 * min(duel.gains))} to {gained(100 * max(duel.gains))} seed by seed"

@@ -9,14 +9,13 @@ from typing import Any
 
 import streamlit as st
 
-from pages.beyond.which import entries
+from pages.beyond.which import entries, taught
 from pages.shell import nouns
 from pages.stores import timings
 from vitviz.analysis import teaching
 from vitviz.analysis.reach import cnn_layers
 from vitviz.analysis.scoreboard import Entry, Timings, on_one_machine
 from vitviz.config import ModelConfig
-from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import Result, ResultError, read_result, told
 from vitviz.models import cited, tally
@@ -342,36 +341,27 @@ def _distilled(everything: tuple[Entry, ...]) -> Advice | None:
     pair = [own.get(f"checkpoint:{name}") for name in ("cifar10_deit_soft", "cifar10_vit")]
     here = ""
     if all(e is not None and e.accuracy is not None for e in pair):
-        taught, twin = (e.accuracy or 0 for e in pair if e is not None)
-        here = f" Here, on CIFAR-10 and one seed: {percent(taught)} with a teacher, {percent(twin)} without."
-    pairs = _pairs()
+        student, twin = (e.accuracy or 0 for e in pair if e is not None)
+        here = (
+            f" Here, on CIFAR-10 and one seed: {percent(student)} with soft labels, {percent(twin)} without."
+        )
+    pairs, chosen = taught.pairs(), [duel.verdict for duel in taught.chosen()]
     verdicts = [duel.verdict for found in pairs.values() for duel in found]
     wins, loses = verdicts.count("wins"), verdicts.count("loses")
+    best = f", in the way that validation chooses at {chosen.count('wins') or 'none'} of {len(chosen)}"
     elsewhere = (
-        f"in our small trainings by more than its seeds' spread at {wins or 'none'} of {len(verdicts)} numbers of"
-        f" pictures{f', and it harms at {loses}' if loses else ''}"
+        f"in our small trainings with hard labels by more than its seeds' spread at {wins or 'none'} of"
+        f" {len(verdicts)} numbers of pictures{f', and it harms at {loses}' if loses else ''}{best if chosen else ''}"
     )
     return Advice(
         f"A teacher helps a ViT on ImageNet-1k; {elsewhere if pairs else 'whether it does here is to be measured'}.",
-        f"DeiT-B gains {gain:.1f} points from a CNN as its teacher ({top1['DeiT-B']} to"
+        f"DeiT-B gains {gain:.1f} points from the hard labels of a CNN ({top1['DeiT-B']} to"
         f" {top1['DeiT-B, distilled']} %).{here}{f' {teaching.tally(pairs, augmented=True)}' if pairs else ''}",
         f"cited: {cited.DEIT_PAPER}"
         + ("; measured here" if here else "")
-        + ("; students of the grids of 'How much data?', augmented" if pairs else ""),
+        + ("; students of the grids of 'How much data?', augmented" if pairs else "")
+        + ("; lessons chosen on validation pictures" if chosen else ""),
     )
-
-
-def _pairs() -> dict[str, list[teaching.Duel]]:
-    """Students beside their twins on every grid that has some, by the set's title."""
-    found = {}
-    for name in GRIDS:
-        try:
-            found[DATASETS[name].title] = teaching.duels(
-                read_result(f"data_size_{name}").rows, augmented=True
-            )
-        except ResultError:
-            continue
-    return {title: pairs for title, pairs in found.items() if pairs}
 
 
 def _high_resolution() -> Advice:
