@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -153,6 +154,17 @@ def test_who_learned_from_mixed_pictures_is_said() -> None:
     one = plain | {"ViT": _mixing(known["ViT"], 1.0)}
     assert "pictures mixed for ViT" in over_training.origin(one)
     assert "mixed" not in over_training.origin({family: _mixing(h, 1.0) for family, h in known.items()})
+
+
+def test_who_is_ahead_is_said_as_far_as_both_go() -> None:
+    """'Then the hybrid is ahead', said the caption of a CNN that went on, and ended five points above it."""
+    known = {
+        family: read_header(SHIPPED / f"{name}.safetensors") for family, name in over_training.SHOWN.items()
+    }
+    courses = {family: over_training.course(family, header, "pictures") for family, header in known.items()}
+    said = over_training.describe([*courses.values()], "pictures")
+    ends = [f"{min(courses[name].x[-1] for name in ('Hybrid', other)):,.0f}" for other in ("CNN", "ViT")]
+    assert re.findall(r"is ahead,? as far as both go, to ([\d,]+) pictures\.", said) == ends
 
 
 def test_all_in_which_the_shipped_trainings_differ_is_said() -> None:

@@ -48,7 +48,7 @@ def field_box(
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where one course goes past another for good: what had passed by then, and the accuracy of both."""
+    """Where one course last goes past another, as far as both go: what had passed by then, and the accuracy of both."""
 
     x: float
     accuracy: float

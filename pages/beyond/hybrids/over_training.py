@@ -140,12 +140,13 @@ def describe(courses: Sequence[Course], over: str) -> str:
         met = crossing((hybrid.x, hybrid.accuracy), (other.x, other.accuracy))
         last = min(hybrid.x[-1], other.x[-1])
         ahead = float(np.interp(last, hybrid.x, hybrid.accuracy) - np.interp(last, other.x, other.accuracy))
-        leads = "the hybrid" if ahead > 0 else f"the {family}"
+        leads = f"{'the hybrid' if ahead > 0 else f'the {family}'} is ahead"
+        so_far = f"as far as both go, to {last:,.0f} {_unit(over)}"
         said += (
-            f" Hybrid and {family} cross last at {met.x:,.0f} {_unit(over)} ({percent(met.accuracy)}); then {leads}"
-            " is ahead."
+            f" Hybrid and {family} cross last at {met.x:,.0f} {_unit(over)} ({percent(met.accuracy)}); then {leads},"
+            f" {so_far}."
             if met
-            else f" Hybrid and {family} never cross: {leads} is ahead throughout."
+            else f" Hybrid and {family} never cross: {leads} {so_far}."
         )
     return said
 
