@@ -10,7 +10,7 @@ from pages.shell import controls, fitting_model, nouns, state
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.config import ModelConfig
-from vitviz.data.datasets import default_pictures, first_number, note_of
+from vitviz.data.datasets import default_pictures, first_number, note_of, tested
 from vitviz.models.abilities import abilities
 
 RANDOM = ":orange-badge[:material/casino: random weights] It has not been trained."
@@ -138,7 +138,7 @@ def _fitting(choice: ModelChoice, image: str) -> str:
     that of the same number of its own set, or of the nearest that is here, and the first for the first."""
     kind, _, number = image.partition(":")
     name = default_pictures(choice.trained_on, choice.preparation.in_chans)
-    if kind == "upload" or kind in (choice.trained_on, name):
+    if kind == "upload" or {kind, tested(kind)} & {choice.trained_on, name}:
         return image
     if kind == "sample" and choice.preparation.in_chans == 3:
         return image

@@ -212,6 +212,17 @@ def test_every_stored_number_on_the_page_is_in_its_file(
     assert f"at most {widest:.1f} points; each model is one training" in text
 
 
+def test_a_picture_is_not_compared_with_itself(open_app: OpenApp) -> None:
+    """'Of all heads this one keeps most (100 %), that one least (100 %)' stood under one picture, twice."""
+    own = {"model": "preset:vit_digits", "image": "digits:65"}
+    shown = {"on_picture__view": "kernels", "on_picture__stays": "shown"}
+    app = open_app(PAGE, **shown, **own)
+    assert app.main.number_input(key="on_picture.second").value == 64
+    app = open_app(PAGE, **shown, **own, on_picture__second="65")
+    assert not app.exception and "choose another" in app.main.info[0].value
+    assert not any("keeps most" in line.value for line in app.main.caption)
+
+
 def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> None:
     from pages.stores import cached, catalogue, visit
 

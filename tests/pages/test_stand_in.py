@@ -10,6 +10,7 @@ from pages.shell import nouns, stand_in
 from pages.stores.catalogue import ModelChoice
 from tests.pages.conftest import OpenApp
 from vitviz.config import ViTConfig
+from vitviz.data import few
 from vitviz.data.datasets import default_picture
 from vitviz.models.presets import GREY_32, RGB_32
 
@@ -46,6 +47,13 @@ def test_the_first_picture_stands_for_the_first_and_any_other_for_its_number() -
     grey = replace(colour, config=ViTConfig(in_chans=1), preparation=GREY_32, trained_on="digits")
     assert stand_in._fitting(grey, own) == "digits:0"
     assert stand_in._fitting(grey, "sample:cat") == "digits:0"
+
+
+def test_a_few_of_a_set_are_of_that_set_where_the_whole_one_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With CIFAR-10 on the machine its 200 pictures were 'not like those that it learned from'."""
+    monkeypatch.setattr(stand_in, "default_pictures", lambda trained_on, in_chans: "cifar10")
+    colour = ModelChoice("colour", "", "", ViTConfig(), RGB_32, "cifar10", (0,))
+    assert stand_in._fitting(colour, f"{few.NAME}:65") == f"{few.NAME}:65"
 
 
 def test_the_nearest_is_trained_then_of_the_same_data_then_the_best(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from vitviz.words import percent
 
 ATTENTION = ("blocks.*.attn",)
 FIRST = "stem.0.weight"  # of a CNN: its first kernels
+SECOND = 65  # the second picture's number; the one before it where that is the first picture
 SHARES = {  # of its weights, in quarters
     "0": "Less than a quarter",
     "1": "A quarter to a half",
@@ -67,8 +68,11 @@ def draw() -> None:
         return
     of = choosing.compared((cnn, vit))
     kernels = _kernels(cached.loaded(cnn))
-    said = read(int(_stem(cnn, of.image, of).std(axis=(0, 1)).argmax()) + 1, kernels, vit)
+    said = read(int(_stem(cnn, of.image, of).std(axis=(0, 1)).argmax()) + 1, kernels, vit, of.image)
     other = second_picture(vit, said.second)
+    if other == of.image:
+        st.info("The second picture is the first one: choose another to see what changes.")
+        return
     pictures = (of.image, other)
     rows = [rows_of(vit, picture, of) for picture in pictures]
     shared = shared_mass(rows[0], rows[1])
@@ -97,10 +101,12 @@ def pair() -> tuple[ModelChoice | None, ModelChoice | None]:
     return cnn, vit
 
 
-def read(liveliest: int, kernels: NDArray[np.float32], vit: ModelChoice) -> Choice:
-    """Draws the controls; at first the kernel is shown whose map varies most on the first picture."""
+def read(liveliest: int, kernels: NDArray[np.float32], vit: ModelChoice, first: str) -> Choice:
+    """Draws the controls; at first the kernel is shown whose map varies most on the first picture, by its key."""
     config = as_vit(vit.config)
     count = cached.examples(default_pictures(vit.trained_on, vit.preparation.in_chans))
+    other = min(SECOND, count - 1)
+    other -= second_picture(vit, other) == first
     with page.row():
         with st.container(width=200):
             kernel = controls.slider(Choice.key("kernel"), "Kernel of the CNN", 1, len(kernels), liveliest)
@@ -109,7 +115,7 @@ def read(liveliest: int, kernels: NDArray[np.float32], vit: ModelChoice) -> Choi
         with st.container(width=168):
             head = controls.slider(Choice.key("head"), "Head", 1, config.num_heads, 1)
         with st.container(width=168):
-            second = controls.number(Choice.key("second"), "Second picture", 0, count - 1, min(65, count - 1))
+            second = controls.number(Choice.key("second"), "Second picture", 0, count - 1, other)
     return Choice(kernel, layer, head, second)
 
 

@@ -11,8 +11,7 @@ import streamlit as st
 from pages.shell import controls, guessing, nouns, page, stand_in
 from pages.stores import cached
 from vitviz.analysis.norms import GROUPS, NORMS, Normed, moved_by_others, normed
-from vitviz.data import few
-from vitviz.data.datasets import default_pictures, note_of
+from vitviz.data.datasets import default_pictures, note_of, tested
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.why import norms_figure
 from vitviz.words import listed, plural, signed
@@ -133,8 +132,11 @@ def _choose(tokens: int, channels: int) -> tuple[int, int, int]:
 
 def _strange(trained_on: str | None, pictures: str) -> str:
     """Words for a model that learned from another set than the pictures are of."""
-    own = (None, pictures, "cifar10") if pictures == few.NAME else (None, pictures)
-    return "" if trained_on in own else ", which are not like those that it learned from"
+    return (
+        ""
+        if trained_on in (None, pictures, tested(pictures))
+        else ", which are not like those that it learned from"
+    )
 
 
 def _tokens(pictures: str, first: int) -> np.ndarray:
