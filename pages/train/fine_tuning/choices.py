@@ -206,7 +206,11 @@ def _method(source: ModelChoice, dataset: str) -> Method | str:
         updates = controls.number(How.key("updates"), "Updates of each model", 10, 1000, 100)
         batch = controls.number(How.key("batch"), "Pictures in an update", 4, 128, 16)
         seeds = controls.segmented(
-            How.key("seeds"), "Seeds", (1, 2, 3), 3, help="Of the new head, or of all weights."
+            How.key("seeds"),
+            "Seeds",
+            (1, 2, 3),
+            3,
+            help="Of the new head or of all weights, and of the order; the pictures stay.",
         )
         moved = controls.toggle(
             How.key("moved"),
