@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from vitviz.checkpoint_header import read_header
+from vitviz.data import few
+from vitviz.data.datasets import load_dataset
 from vitviz.exercises import EXERCISES
 from vitviz.experiments import data_size, robustness
 from vitviz.experiments.named import EXPERIMENTS
@@ -62,3 +65,18 @@ def test_times_and_accuracies_are_the_table_s(name: str) -> None:
         rf"\| `{name}` \|[^|]+\|[^|]+\| {share:.1f} % \| {seconds:.1f} s \| {times} × as long \|", README
     )
     assert TRAINING_PRESETS[name].title.endswith(f"{share:.0f} % in {seconds:.0f} s")
+
+
+@pytest.mark.parametrize(("said", "number", "lesson"), [("cat", 3, "explanation"), ("ship", 118, "lecture")])
+def test_lessons_call_a_picture_what_it_is(said: str, number: int, lesson: str) -> None:
+    text = (ROOT / f"lessons/{lesson}.toml").read_text("utf-8")
+    assert f"image={few.NAME}:{number}&" in text and re.search(rf"\b{said}\b", text)
+    data = load_dataset(few.NAME)
+    assert data.classes[data.labels_of("test")[number]] == said
+
+
+def test_lessons_open_shipped_models_at_their_last_step_or_the_first() -> None:
+    for path in (ROOT / "lessons").glob("*.toml"):
+        for name, step in re.findall(r"model=checkpoint:(\w+)&step=(\d+)", path.read_text("utf-8")):
+            steps = read_header(ROOT / f"checkpoints/{name}.safetensors").steps
+            assert int(step) in (steps[0], steps[-1]), (path.name, name, step)
