@@ -90,6 +90,7 @@ class TrainConfig:
 
     dataset: str = "digits"
     train_fraction: float = 1.0
+    a_class: int | None = None  # at most so many of each class; None: as many as the share brings
     validation_fraction: float = 0.1
     epochs: float | None = 10.0
     seconds: float | None = None
@@ -145,6 +146,11 @@ class TrainConfig:
         _check_start(self)
         if self.threads < 0:
             raise ValueError(f"threads must be an integer of at least 0, received {self.threads!r}")
+        if self.a_class is not None and (self.a_class < 1 or self.train_fraction != 1):
+            raise ValueError(
+                "a_class must be at least 1 and has no train_fraction beside it,"
+                f" received {self.a_class!r} and {self.train_fraction!r}"
+            )
         if not 0 < self.train_fraction <= 1:
             raise ValueError(f"train_fraction must lie in (0, 1], received {self.train_fraction!r}")
         if not 0 < self.validation_fraction <= 0.5:

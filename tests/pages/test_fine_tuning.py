@@ -20,7 +20,7 @@ from tests.pages.lab.helpers import belongs
 from tests.pages.test_distillation import ship
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import open_model
-from vitviz.config import TrainConfig
+from vitviz.config import CNNConfig, TrainConfig
 from vitviz.models.abilities import as_vit
 from vitviz.models.presets import RGB_32
 from vitviz.training import fine_tuning
@@ -160,9 +160,23 @@ def test_a_race_starts_after_a_prediction_with_the_weights_beside_it(
     assert [member.name for member in config.members] == ["tuned_0", "tuned_1", "scratch_0", "scratch_1"]
     tuned = config.train
     assert tuned.start_from == "mnist_vit" and tuned.start_digest == open_model(shipped).digest
-    assert tuned.layer_decay == 0.8 and tuned.train_fraction == pytest.approx(100 / 1295)
+    assert tuned.layer_decay == 0.8 and (tuned.a_class, tuned.train_fraction) == (10, 1.0)
     assert start == start_file(open_model(shipped))
     assert said(app, "fine_tuning.run") and view(app, "learning")["groups"][0]["tests"] == []
+
+
+def test_a_body_that_is_no_vit_begins_with_rates_at_which_its_head_can(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    """A CNN's and a Swin's had the small ViT's."""
+    cnn = CNNConfig(image_size=32, in_chans=1, widths=(4, 8), blocks=(1, 1))
+    ship(no_shipped_checkpoints, "digits_cnn", cnn, TrainConfig(dataset="digits"), GREY)
+    app = open_app(PAGE, fine_tuning__source="checkpoint:digits_cnn")
+    rates = [
+        app.main.number_input(key=f"fine_tuning.{name}").value
+        for name in ("rate", "head_rate", "scratch_rate")
+    ]
+    assert rates == pytest.approx([1e-3, 1e-2, 3e-3])
 
 
 def test_a_head_alone_learns_at_a_rate_at_which_it_can(open_app: OpenApp, shipped: Path) -> None:
@@ -199,12 +213,12 @@ def test_slower_early_layers_are_said(shipped: Path) -> None:
     """It said the body's rate alone, at which no layer of it learned."""
     model = open_model(shipped)
     source = Source(model.title, model.digest, model.config, model.preparation)
-    config = race(source, Task("digits", 10, 100, 100 / 1295), Method(seeds=1, layer_decay=0.7))
+    config = race(source, Task("digits", 10, 100, 10), Method(seeds=1, layer_decay=0.7))
     told = side_by_side._under_way(config)
     assert (
         "fine-tuned 0.0003 for its body, times 0.7 with every layer away from the head, and 0.001 for" in told
     )
-    plain = race(source, Task("digits", 10, 100, 100 / 1295), Method(seeds=1))
+    plain = race(source, Task("digits", 10, 100, 10), Method(seeds=1))
     assert "fine-tuned 0.0003 for its body and 0.001 for its head" in side_by_side._under_way(plain)
 
 
@@ -293,7 +307,7 @@ def test_a_race_that_is_gone_is_said(open_app: OpenApp, shipped: Path) -> None:
 def _finished(shipped: Path, folder: Path) -> Run:
     model = open_model(shipped)
     source = Source(model.title, model.digest, model.config, model.preparation)
-    task = Task("digits", 10, 100, 100 / 1295, drawn=True)
+    task = Task("digits", 10, 100, 10, drawn=True)
     config = race(source, task, Method(updates=4, batch_size=16, seeds=2))
     assert config.preset == fine_tuning.PRESET
     run = Run.create(folder, config, start=start_file(model))

@@ -26,6 +26,7 @@ NOT_OFFERED = {
     "num_classes": SET,
     "sincos_on_prefix": "of 1-D sinusoidal positions; the bases learn theirs",
     "distilled": "wants a teacher; 'DeiT' is about it",
+    "a_class": "fine-tuning counts its pictures so; 'Share of the training set' is a knob",
     "dataset": "is chosen beside the knob, and has a base of its own",
     "validation_fraction": "the models of one run are held against each other on the same pictures",
     "seconds": "the models of one run are counted in epochs, so that they are equally far",

@@ -12,6 +12,8 @@ import torch
 
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import load_checkpoint
+from vitviz.config import TrainConfig
+from vitviz.data.datasets import load_dataset
 from vitviz.models.loaded import LoadedModel
 from vitviz.models.vit import resize_positions
 from vitviz.models.zoo import create_model
@@ -19,6 +21,7 @@ from vitviz.training import fine_tuning
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.fine_tuning import Method, Source, Task, part_of, race
 from vitviz.training.loop import Trainer
+from vitviz.training.pictures import training_data
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import RunConfig, config_from_values, values_of
 from vitviz.training.run_directory import START, Run, RunError
@@ -26,7 +29,7 @@ from vitviz.training.session import Session
 from vitviz.training.start_weights import start_file
 
 BODY = replace(TINY, num_classes=7)
-TASK = Task("digits", 10, pictures=130, train_fraction=0.1, drawn=True)
+TASK = Task("digits", 10, pictures=130, a_class=13, drawn=True)
 METHOD = Method(updates=6, batch_size=32, seeds=1, head_learning_rate=1e-2, layer_decay=0.9)
 
 
@@ -77,7 +80,7 @@ def test_both_see_the_same_pictures_with_the_same_budget_and_seeds() -> None:
     assert [member.name for member in made.members] == [
         "tuned_0", "tuned_1", "tuned_2", "scratch_0", "scratch_1", "scratch_2",
     ]  # fmt: skip
-    shared = ("dataset", "epochs", "batch_size", "train_fraction", "validation_fraction", "flip", "shift_px")
+    shared = ("dataset", "epochs", "batch_size", "a_class", "validation_fraction", "flip", "shift_px")
     for tuned, scratch in zip(made.members[:3], made.members[3:], strict=True):
         one, other = made.recipe(tuned), made.recipe(scratch)
         assert one.seed == other.seed and all(getattr(one, name) == getattr(other, name) for name in shared)
@@ -168,3 +171,16 @@ def test_members_are_told_apart_by_their_names() -> None:
 def test_a_method_that_makes_no_sense_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(changes))):
         replace(METHOD, **changes)  # type: ignore[arg-type]
+
+
+def test_so_many_of_each_class_are_learned_from() -> None:
+    """Of MNIST's first 200 pictures none was a 2 and 45 were a 5: validation has the first of each class."""
+    data = load_dataset("digits")
+    train = TrainConfig(a_class=13, batch_size=32, validation_fraction=0.3)
+    learned = training_data(data, GREY, train).train
+    assert learned.labels.bincount().tolist() == [13] * 10
+    most = training_data(data, GREY, replace(train, a_class=90)).train.labels.bincount()
+    whole = training_data(data, GREY, replace(train, a_class=None)).train.labels.bincount()
+    assert most.tolist() == whole.clamp(max=90).tolist()
+    with pytest.raises(ValueError, match="a_class must be at least 1 and has no train_fraction beside it"):
+        TrainConfig(a_class=13, train_fraction=0.5)

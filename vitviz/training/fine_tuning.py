@@ -28,12 +28,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Task:
-    """What is learned: `pictures` are left of the training set once `validation_fraction` is held out."""
+    """What is learned, from how many `pictures`, once `validation_fraction` of the training set is held out."""
 
     dataset: str
     classes: int
     pictures: int
-    train_fraction: float = 1.0
+    a_class: int | None = None  # so many pictures of each class; None: all
     validation_fraction: float = 0.1
     drawn: bool = False  # drawn digits: a body of digits then centres them as it did before
 
@@ -81,7 +81,7 @@ def recipes(
     batch = min(method.batch_size, task.pictures)
     scratch = TrainConfig(
         dataset=task.dataset,
-        train_fraction=task.train_fraction,
+        a_class=task.a_class,
         validation_fraction=task.validation_fraction,
         epochs=method.updates * batch / task.pictures,
         batch_size=batch,

@@ -47,7 +47,7 @@ def make_lanes(run: Run, device: torch.device, listen: Listener | None) -> tuple
         trainer = Trainer(
             config.model,
             config.train,
-            data[config.train.train_fraction],
+            data[_learned_from(config)],
             str(device),
             None if teacher is None else teacher.model,
             start,
@@ -62,14 +62,25 @@ def _piece_px(configs: list[RunConfig]) -> int:
     return max((side for side in sides if side < configs[0].preparation.image_size), default=0)
 
 
-def _pictures(configs: list[RunConfig], runs_folder: Path, device: torch.device) -> dict[float, TrainingData]:
-    """By the share that is trained on: once, not once per lane; what is held out is the same for all."""
+Learned = tuple[
+    float, int | None
+]  # the share of the pictures that a model learns from, and how many of a class
+
+
+def _learned_from(config: RunConfig) -> Learned:
+    return config.train.train_fraction, config.train.a_class
+
+
+def _pictures(
+    configs: list[RunConfig], runs_folder: Path, device: torch.device
+) -> dict[Learned, TrainingData]:
+    """By what is trained on: once, not once per lane; what is held out is the same for all."""
     dataset = load_dataset(configs[0].train.dataset, runs_folder=runs_folder)
-    found: dict[float, TrainingData] = {}
+    found: dict[Learned, TrainingData] = {}
     for config in configs:
-        if config.train.train_fraction not in found:
+        if _learned_from(config) not in found:
             data = training_data(dataset, config.preparation, config.train)
-            found[config.train.train_fraction] = replace(data, train=data.train.to(device))
+            found[_learned_from(config)] = replace(data, train=data.train.to(device))
     return found
 
 

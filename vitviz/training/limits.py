@@ -46,7 +46,7 @@ def check_run(parts: Sequence[tuple[ModelConfig, TrainConfig]]) -> None:
     """
     for model, train in parts:
         _check_model(model, train.batch_size)
-        _check_length(train)
+        _check_length(model, train)
     stored = sum(parameters(model) * 4 * train.snapshots for model, train in parts)
     if stored > MAX_SNAPSHOT_BYTES:
         count = max(train.snapshots for _, train in parts)
@@ -56,9 +56,11 @@ def check_run(parts: Sequence[tuple[ModelConfig, TrainConfig]]) -> None:
         )
 
 
-def _check_length(train: TrainConfig) -> None:
+def _check_length(model: ModelConfig, train: TrainConfig) -> None:
     if train.epochs is not None:
         pictures = _PICTURES.get(train.dataset, _MOST_PICTURES) * train.train_fraction
+        if train.a_class is not None:
+            pictures = min(pictures, train.a_class * model.num_classes)
         steps = ceil(train.epochs * pictures / train.batch_size)
         if steps > MAX_STEPS:
             raise ValueError(

@@ -51,10 +51,14 @@ def training_data(dataset: Dataset, preparation: Preparation, config: TrainConfi
         ValueError: if the batch is larger than what is left for training.
     """
     kept, held_out = validation_split(dataset, config.validation_fraction, SPLIT_SEED)
-    kept = kept[: max(1, round(len(kept) * config.train_fraction))]
+    labels = dataset.labels_of("train")
+    kept = (
+        kept[: max(1, round(len(kept) * config.train_fraction))]
+        if config.a_class is None
+        else first_of_each(kept, labels, config.a_class)
+    )
     if config.batch_size > len(kept):
         raise ValueError(f"batch_size {config.batch_size} is larger than the {len(kept)} training pictures")
-    labels = dataset.labels_of("train")
     return TrainingData(
         prepared_pictures(dataset.train_images, labels, kept, preparation),
         prepared_pictures(dataset.train_images, labels, held_out, preparation),
@@ -62,6 +66,17 @@ def training_data(dataset: Dataset, preparation: Preparation, config: TrainConfi
         preparation,
         tuple(dataset.classes),
     )
+
+
+def first_of_each(chosen: np.ndarray, labels: np.ndarray, most: int) -> np.ndarray:
+    """The first `most` of each class among the chosen places, in their order; all of a class that has fewer.
+
+    The first of a split are no fair draw: validation holds as many of each class, so a shuffled set's first pictures
+    are held out, and those of a class that has given its share early come to lie in front. Of MNIST's first 200 none
+    was a 2 and 45 were a 5.
+    """
+    parts = [np.flatnonzero(labels[chosen] == label)[:most] for label in np.unique(labels[chosen])]
+    return chosen[np.sort(np.concatenate(parts))]
 
 
 def test_pictures(dataset: Dataset, preparation: Preparation) -> Pictures:

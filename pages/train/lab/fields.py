@@ -188,6 +188,7 @@ _ELSEWHERE = {  # drawn as other controls, or following from the data
     "dataset": "data set",
     "distill_from": "teacher",
     "start_from": "begins with",
+    "a_class": "pictures a class",
     "start_digest": "digest of the weights it begins with",
     "head_learning_rate": "learning rate of the head",
     "layer_decay": "learning rate of a layer, of the next one's",
