@@ -25,6 +25,11 @@ def nearly(share: float, digits: int = 1) -> str:
     return percent(share, places)
 
 
+def of_each(progress: float) -> str:
+    """How far models are that take their turns in unequal steps: no one of them speaks for all."""
+    return f"{percent(progress, 0)} of each model's training"
+
+
 def with_titles(refusal: str, titles: Mapping[str, str]) -> str:
     """A config's refusal with a page's titles for its fields; of a field without one the words: 'layer decay'."""
     return re.sub(

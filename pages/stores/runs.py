@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from pages.stores.choice import ModelChoice
 from pages.stores.records import Records
-from vitviz.words import percent, plain
+from vitviz.words import of_each, percent, plain
 
 if TYPE_CHECKING:
     from pages.stores.visit import Visit
     from vitviz.training.executor import Executor
     from vitviz.training.intake import Intake
+    from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run, Status
 
 LEASE_S = (
@@ -194,6 +195,14 @@ def message(visit: Visit, run: Run, status: Status) -> str:
 def happened(status: Status) -> str:
     """What happened to a run, without how it goes on: for a page or a visitor that cannot let it."""
     return _WAY_ON.split(status.message)[0]
+
+
+def reached(config: RunConfig, status: Status) -> str:
+    """How far a run is: its steps and epochs, or the share of all where its models make unequally many."""
+    if not config.equally_long:
+        return of_each(status.progress)
+    of = f" of {status.total_steps:,}" if status.total_steps else ""
+    return f"step {status.step:,}{of} · epoch {status.epoch:.1f}"
 
 
 def share(run: Run) -> str:

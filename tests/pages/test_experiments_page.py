@@ -275,6 +275,14 @@ def test_a_run_that_waits_says_where_it_stands_in_the_queue(
     assert live._standing(run, going) == "running · epoch 2.0 · 8 s of training · 9 s left"
 
 
+def test_models_of_unequal_length_are_said_to_be_as_far_as_each_is_of_its_own(tmp_path: Path) -> None:
+    """It said 'epoch 7.3', then '2.5', then '7.5': the epoch of whichever model had come last."""
+    run = Run.create(tmp_path, knobs.run_config("digits", "epochs", (5.0, 15.0)))
+    going = Status("running", progress=0.5, epoch=7.5, step=90, total_steps=300, seconds=8.0)
+    assert runs.reached(run.config(), going) == (said := "50\N{NO-BREAK SPACE}% of each model's training")
+    assert live._standing(run, going) == f"running · {said} · 8 s of training"
+
+
 def test_a_live_run_of_one_set_stays_when_another_set_is_trained(
     open_app: OpenApp, executor: FakeExecutor
 ) -> None:

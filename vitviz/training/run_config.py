@@ -59,6 +59,15 @@ class RunConfig:
         lengths = [self.recipe(member).epochs for member in self.members] or [self.train.epochs]
         return max((length for length in lengths if length is not None), default=None)
 
+    @property
+    def equally_long(self) -> bool:
+        """Whether all its models make as many updates and epochs: where one is, all are."""
+        recipes = [self.recipe(member) for member in self.members]
+        lengths = {
+            (one.epochs, one.seconds, one.batch_size, one.train_fraction, one.a_class) for one in recipes
+        }
+        return len(lengths) < 2
+
     def on_threads(self, free: int) -> RunConfig:
         """The same with its threads fixed: `free` where it asks for all that are and its models share batches out.
 

@@ -15,7 +15,7 @@ from vitviz.analysis.one_change import Variant
 from vitviz.experiments.knobs import in_words
 from vitviz.models import tally
 from vitviz.plots.one_change import payload
-from vitviz.words import plain, reason
+from vitviz.words import of_each, plain, reason
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
@@ -177,7 +177,8 @@ def _standing(run: Run, status: Status) -> str:
     if status.state == "starting":
         return "the pictures are being prepared"
     left = f" · {status.seconds_left:.0f} s left" if status.state == "running" and status.seconds_left else ""
-    return f"{status.state} · epoch {status.epoch:.1f} · {status.seconds:.0f} s of training{left}"
+    where = f"epoch {status.epoch:.1f}" if run.config().equally_long else of_each(status.progress)
+    return f"{status.state} · {where} · {status.seconds:.0f} s of training{left}"
 
 
 def _buttons(run: Run, active: bool) -> None:

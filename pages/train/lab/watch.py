@@ -197,8 +197,7 @@ def _progress_words(run: Run, status: Status) -> str:
             return f"Waiting for a free place: number {place} in the queue{trouble and f'; {trouble}'}"
         slow = time.time() - status.heartbeat > SLOW_START_S
         return "Starting … the trainer is loading" if slow else "Starting …"
-    of = f" of {status.total_steps:,}" if status.total_steps else ""
-    words = f"step {status.step:,}{of} · epoch {status.epoch:.1f}"
+    words = runs.reached(run.config(), status)
     if status.state == "running" and status.seconds_left is not None:
         # In one line: where it needs two, the buttons below move as a press pauses the run, and the next press misses.
         minutes = f"{round(status.seconds_left / 60):,}{NBSP}min"
