@@ -13,7 +13,7 @@ from vitviz.config import ModelConfig, TrainConfig, ViTConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments import knobs
 from vitviz.experiments.knob import BASES
-from vitviz.experiments.knobs import KNOBS
+from vitviz.experiments.knobs import KNOBS, SUBJECT_OF, SUBJECTS
 from vitviz.training.loop import Trainer, bf16_is_fast
 from vitviz.training.pictures import TrainingData, training_data
 
@@ -86,6 +86,11 @@ def test_a_knob_does_something_on_the_base(name: str) -> None:
     knob = KNOBS[name]
     value = next(value for value in reversed(knob.offered(SHORT)) if value != knob.base(SHORT))
     assert not torch.equal(answers(*knob.turned(SHORT, value)), of_base())
+
+
+def test_a_knob_stands_under_what_it_is_about() -> None:
+    assert sorted(name for names in SUBJECTS.values() for name in names) == sorted(KNOBS)
+    assert SUBJECT_OF["num_heads"] == "Attention"
 
 
 @pytest.mark.parametrize("name", IDLE)

@@ -225,6 +225,42 @@ _KNOBS = (
     Knob("train_fraction", "Share of the training set", "train", (0.1, 0.25, 0.5, 1.0), stored=False),
 )
 KNOBS: dict[str, Knob] = {knob.name: knob for knob in _KNOBS}
+SUBJECTS: dict[str, tuple[str, ...]] = {  # what a knob is about, in the order in which a picture meets it
+    "Patches": ("patch_size", "embed", "embed_bias", "stem"),
+    "Positions": ("positions", "position_on_prefix"),
+    "Size": ("depth", "embed_dim", "mlp_ratio"),
+    "Attention": ("num_heads", "attention_scale", "head_input", "qkv_bias", "output_projection"),
+    "Block": ("norm", "norm_eps", "final_norm", "residual", "layer_scale", "activation"),
+    "Readout": ("readout", "num_registers", "softmax_output"),
+    "Left out": ("dropout", "attention_dropout", "drop_path"),
+    "Pictures": (
+        "train_fraction",
+        "flip",
+        "shift_px",
+        "erase_px",
+        "mixup_alpha",
+        "cutmix_alpha",
+        "label_smoothing",
+    ),
+    "Learning rate": (
+        "learning_rate",
+        "warmup_fraction",
+        "schedule",
+        "layer_decay",
+        "head_learning_rate",
+        "frozen",
+    ),
+    "Updates": (
+        "epochs",
+        "batch_size",
+        "optimizer",
+        "weight_decay",
+        "gradient_clip",
+        "ema_decay",
+        "precision",
+    ),
+}
+SUBJECT_OF = {name: subject for subject, names in SUBJECTS.items() for name in names}
 
 
 def in_words(refusal: str) -> str:

@@ -15,7 +15,7 @@ from pages.views import race
 from vitviz.analysis.one_change import Variant, describe_knob, gain
 from vitviz.experiments import knobs
 from vitviz.experiments.knob import BASES, MOST_VALUES, Knob, Value
-from vitviz.experiments.knobs import KNOBS
+from vitviz.experiments.knobs import KNOBS, SUBJECT_OF
 from vitviz.experiments.result import kept_result
 from vitviz.lessons.lesson import Question
 from vitviz.lessons.of_experiments import KnobBest, knob_rows, knob_variants
@@ -63,7 +63,12 @@ def draw() -> None:
     """The choice of a knob, then what was stored of it or the live form with its run."""
     with page.row():
         name = controls.select(
-            Choice.key("knob"), "Knob", tuple(KNOBS), "num_heads", format_func=lambda name: KNOBS[name].title
+            Choice.key("knob"),
+            "Knob",
+            tuple(SUBJECT_OF),
+            "num_heads",
+            format_func=lambda name: f"{SUBJECT_OF[name]} · {KNOBS[name].title}",
+            help="By what it is about; type a part of a name to find it.",
         )
         knob = KNOBS[name]
         how = _how() if knob.stored else LIVE
