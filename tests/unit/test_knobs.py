@@ -88,6 +88,15 @@ def test_a_knob_does_something_on_the_base(name: str) -> None:
     assert not torch.equal(answers(*knob.turned(SHORT, value)), of_base())
 
 
+def test_averages_of_the_weights_differ_within_a_run() -> None:
+    """0.9, 0.99 and 0.999 were one model after three epochs: an average forgets its start, so its decay is capped."""
+    train = replace(SHORT.train, epochs=BASES["digits"].train.epochs)
+    updates = Trainer(SHORT.model, train, pictures(train.train_fraction)).total_steps
+    assert updates is not None
+    asked = [value for value in KNOBS["ema_decay"].values if isinstance(value, float)]
+    assert max(asked) < (1 + updates) / (10 + updates)
+
+
 def test_a_knob_stands_under_what_it_is_about() -> None:
     assert sorted(name for names in SUBJECTS.values() for name in names) == sorted(KNOBS)
     assert SUBJECT_OF["num_heads"] == "Attention"

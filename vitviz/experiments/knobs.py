@@ -206,7 +206,7 @@ _KNOBS = (
     ),
     Knob("weight_decay", "Weight decay", "train", (0.0, 0.05, 0.2, 1.0), stored=False),
     Knob("gradient_clip", "Clip the gradient at", "train", (None, 0.1, 0.5, 2.0), stored=False),
-    Knob("ema_decay", "Average of the weights, its decay", "train", (None, 0.9, 0.99, 0.999), stored=False),
+    Knob("ema_decay", "Average of the weights, its decay", "train", (None, 0.5, 0.9, 0.95), stored=False),
     Knob("frozen", "Stays as it began", "train", tuple(_FROZEN), _FROZEN, stored=False),
     Knob(
         "precision",
