@@ -43,7 +43,7 @@ def came(image: str) -> None:
     model = nouns.models().get(nouns.current().model)
     if model is None or st.session_state.get(state.BY_HAND) or not _lacks_colour(model, image):
         return
-    target = _fitting(image)
+    target = _fitting(model, image)
     if target is None:
         return
     now, kept = nouns.current(), state.kept()
@@ -99,7 +99,7 @@ def draw(model: ModelChoice, image: str) -> bool:
         )
     else:
         wants_colour = _lacks_colour(model, image)
-        target = _fitting(image) if wants_colour or _lacks_digits(model, image) else None
+        target = _fitting(model, image) if wants_colour or _lacks_digits(model, image) else None
         if target is None:
             return False
         _say(
@@ -162,8 +162,9 @@ def _lacks_digits(model: ModelChoice, image: str) -> bool:
     return model.preparation.in_chans == 3 and image.partition(":")[0] in _DIGITS
 
 
-def _fitting(image: str) -> ModelChoice | None:
-    """Of the shipped models that learned from such pictures and have what the page shows, the most accurate."""
+def _fitting(model: ModelChoice, image: str) -> ModelChoice | None:
+    """Of the shipped models that learned from such pictures and have what the page shows: one of the family of the
+    model on show, which has its parts on every page, and of these the most accurate."""
     kind = image.partition(":")[0]
     sets = _PHOTOS if kind in _YOURS else _SETS.get(kind, ())
     page = registry.BY_SLUG.get(st.session_state.get(state.PAGE, ""))
@@ -174,4 +175,9 @@ def _fitting(image: str) -> ModelChoice | None:
         return bool(getattr(able, need)) and (bool(able.heads_over_all) or need == "windows")
 
     found = (choice for choice in catalogue.shipped() if choice.trained_on in sets and fits(choice))
-    return max(found, key=lambda choice: (choice.trained_on == kind, choice.accuracy or 0.0), default=None)
+
+    def rank(choice: ModelChoice) -> tuple[bool, bool, float]:
+        same_family = choice.config.family == model.config.family
+        return choice.trained_on == kind, same_family, choice.accuracy or 0.0
+
+    return max(found, key=rank, default=None)

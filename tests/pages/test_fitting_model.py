@@ -80,7 +80,9 @@ def sentences(app: AppTest) -> str:
     return " ".join(note.value for note in app.sidebar.info).replace(FOREIGN, "")
 
 
-def test_a_photo_takes_a_grey_model_that_nobody_chose_to_the_best_of_photos(open_app: OpenApp) -> None:
+def test_a_photo_takes_a_grey_vit_that_nobody_chose_to_a_vit_of_photos_though_a_hybrid_is_better(
+    open_app: OpenApp,
+) -> None:
     app = open_app(ATTENTION)
     assert app.query_params["model"] == GREY
     app.select_slider(key="step").set_value(0).run()
@@ -88,11 +90,11 @@ def test_a_photo_takes_a_grey_model_that_nobody_chose_to_the_best_of_photos(open
     before = dict(app.query_params)
     app = upload(app, png())
     assert not app.exception
-    assert app.query_params["model"] == HYBRID
+    assert app.query_params["model"] == VIT
     assert app.query_params["step"] == "40"
     assert app.query_params["attention.layer"] == "3"
-    assert app.query_params["pin"] == "0.500,0.500"  # it reads the mean out: the middle patch asks
-    assert "CIFAR\\-10 hybrid is shown instead, right on 85.8" in sentences(app)
+    assert app.query_params["pin"] == "cls"
+    assert "CIFAR\\-10 vit is shown instead, right on 74.4" in sentences(app)
     assert button(app, "nouns.imagenet_said") and not button(app, "nouns.imagenet")
 
     button(app, "nouns.undo").click().run()
@@ -103,14 +105,26 @@ def test_a_photo_takes_a_grey_model_that_nobody_chose_to_the_best_of_photos(open
     # The model is the visitor's own choice now: the next photo does not move it.
     app = upload(app, png((30, 200, 30)))
     assert app.query_params["model"] == GREY
-    assert button(app, "nouns.fitting").label.replace(FOREIGN, "") == "Show CIFAR\\-10 hybrid instead"
+    assert button(app, "nouns.fitting").label.replace(FOREIGN, "") == "Show CIFAR\\-10 vit instead"
+
+
+def test_the_best_of_photos_is_gone_to_where_none_is_of_the_family(
+    open_app: OpenApp, checkpoints: Path
+) -> None:
+    """A hybrid reads the mean of its tokens out, so the middle patch asks."""
+    (checkpoints / "cifar10_vit.safetensors").unlink()
+    app = upload(open_app(ATTENTION), png())
+    assert not app.exception
+    assert (app.query_params["model"], app.query_params["pin"]) == (HYBRID, "0.500,0.500")
 
 
 def test_a_page_that_has_nothing_of_the_model_goes_on_to_one_that_has_by_the_same_way_back(
-    open_app: OpenApp,
+    open_app: OpenApp, checkpoints: Path
 ) -> None:
+    (checkpoints / "cifar10_vit.safetensors").unlink()
     app = upload(open_app(ATTENTION), png())
     assert app.query_params["model"] == HYBRID
+    write(checkpoints, "cifar10_vit", "vit_cifar10", "cifar10", 0.744, depth=3)
     app.switch_page(registry.BY_SLUG["patches"].path).run()
     assert not app.exception
     assert app.query_params["model"] == VIT and app.query_params["image"].startswith("upload:")
@@ -149,7 +163,7 @@ def test_a_model_chosen_by_hand_stays_and_the_other_is_offered(open_app: OpenApp
     assert app.query_params["model"] == GREY
     assert "has colour" in sentences(app)
     button(app, "nouns.fitting").click().run()
-    assert app.query_params["model"] == HYBRID
+    assert app.query_params["model"] == VIT
     assert not app.exception and not sentences(app)
 
 
@@ -157,7 +171,7 @@ def test_a_reload_is_no_choice_and_somebody_else_s_link_is(open_app: OpenApp) ->
     app = open_app(ATTENTION)
     reloaded = opened_again(app, app.session_state["_visit"])
     reloaded = upload(reloaded, png())
-    assert reloaded.query_params["model"] == HYBRID
+    assert reloaded.query_params["model"] == VIT
     assert button(
         opened_again(reloaded, app.session_state["_visit"]), "nouns.undo"
     )  # the way back survives too
