@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +15,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.messages import first_view
+from tests.pages.conftest import OpenApp, opened_again
 from vitviz.analysis import filters
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
@@ -25,7 +25,6 @@ from vitviz.models.zoo import create_model
 
 PAGE = "pages/inside/filters/page.py"
 ROOT = Path(__file__).parents[2]
-OpenApp = Callable[..., AppTest]
 
 
 def captions(app: AppTest) -> str:
@@ -109,6 +108,15 @@ def test_every_view_opens_with_the_model_that_shows_more(
     next(button for button in app.button if button.key == "filters.clearest").click().run()
     assert not app.exception
     assert app.query_params["model"] == trained
+
+
+def test_a_lesson_s_stop_shows_the_model_that_it_asks_about(open_app: OpenApp, plain_default: str) -> None:
+    app = open_app(PAGE)
+    assert "This page opens with" in text(app)
+    app = opened_again(app, app.session_state["_visit"], lesson="fifteen", stop="3")
+    assert app.query_params["model"] == plain_default
+    assert "This page opens with" not in text(app)
+    assert captions(app).index("**A \\*digits\\* ViT**") < captions(app).index("**test\\_vit**")
 
 
 def test_the_page_opens_on_clear_filters_with_ones_own_model_beside(

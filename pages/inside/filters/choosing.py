@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.inside.filters import sources
 from pages.inside.filters.sources import Filters
-from pages.shell import controls, link, nouns, page, stand_in, state
+from pages.shell import controls, lesson, link, nouns, page, stand_in, state
 from pages.stores.choice import ModelChoice
 from vitviz.analysis.filters import Look
 from vitviz.models.abilities import abilities
@@ -112,10 +112,10 @@ def _cnn(others: Mapping[str, ModelChoice]) -> str:
 def opens_with() -> ModelChoice | None:
     """The model that is shown first in place of the sidebar's: where nobody chose that, and it shows less.
 
-    The link says of which model this is so, and opens the same picture.
+    The link says of which model this is so, and opens the same picture. A lesson's stop speaks of its own model.
     """
     clearest, own = sources.clearest(), nouns.current().model
-    if clearest is None or clearest.key == own or _look().waves:
+    if clearest is None or clearest.key == own or lesson.current() is not None or _look().waves:
         return None
     said = link.take(_BEHIND) or state.kept().get(_BEHIND)
     if said != own and not nouns.nobody_chose():
