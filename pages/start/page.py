@@ -41,7 +41,9 @@ def way_in() -> None:
         return
     name, found, stop = way
     title = f"'{plain(found.title)}'"
-    label = f"Go on with {title}, stop {stop}" if stop > 1 else f"New here? Walk {title}"
+    walked = any(one.done for one in lessons.shelf(visit.current()).progress.values())
+    begin = f"Walk on: {title}" if walked else f"New here? Walk {title}"
+    label = f"Go on with {title}, stop {stop}" if stop > 1 else begin
     lesson.link_to(name, found, stop, label, "signpost")
 
 

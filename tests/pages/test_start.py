@@ -15,7 +15,7 @@ from pages.start import map_answers, scene, stored
 from pages.stores import cached, catalogue, lessons
 from pages.stores.visit import Visit
 from tests.messages import body, unpack
-from tests.pages.conftest import ROOT, OpenApp
+from tests.pages.conftest import ROOT, OpenApp, opened_again
 from vitviz.models.presets import PRESETS
 from vitviz.plots.blob import opened, unpacked
 from vitviz.probe import journey as probe
@@ -386,9 +386,9 @@ def test_a_newcomer_is_offered_the_first_lesson_and_a_learner_the_stop_that_was_
     lessons.shelf(here).last = "positions"
     lessons.progress(here, "positions").stop = 3
     assert lessons.next_stop(here, registry.BY_SLUG)[::2] == ("positions", 3)
-    _, found, _ = lessons.next_stop(here, registry.BY_SLUG)
-    lessons.progress(here, "positions").done.add(len(found.stops))
+    lessons.progress(here, "positions").done.add(len(lessons.next_stop(here, registry.BY_SLUG)[1].stops))
     assert lessons.next_stop(here, registry.BY_SLUG)[::2] == ("fifteen", 1)
+    assert _ways(opened_again(open_app(), here))[0][0] == "Walk on: 'A ViT in fifteen minutes'"
     for name in lessons.ORDER:
         lessons.progress(here, name).done.add(len(lessons.find(here, name, registry.BY_SLUG).stops))
     assert lessons.next_stop(here, registry.BY_SLUG) is None
