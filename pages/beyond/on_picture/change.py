@@ -48,22 +48,23 @@ class Choice(controls.Chosen, page="on_picture"):
 
 
 def choose() -> Choice:
-    """Draws the controls of the change."""
-    kind = controls.select(
-        Choice.key("kind"), "Change", list(CHANGES), FIRST, format_func=lambda name: CHANGES[name].title
-    )
+    """Draws the controls of the change, side by side in the row that is open."""
+    with st.container(width=200):
+        kind = controls.select(
+            Choice.key("kind"), "Change", list(CHANGES), FIRST, format_func=lambda name: CHANGES[name].title
+        )
     if kind not in ("noise", "shuffle"):
         controls.hold(Choice)
         return Choice(kind, 0)
-    return Choice(kind, controls.number(Choice.key("seed"), "Seed", 0, 999, 0))
+    with st.container(width=140):
+        return Choice(kind, controls.number(Choice.key("seed"), "Seed", 0, 999, 0))
 
 
 @st.fragment
 def draw() -> None:
     """The controls, the question, the picture with its slider, what comes of it."""
     with page.row():
-        with st.container(width=200):
-            said = choose()
+        said = choose()
         choices = choosing.choose()
     if not choices:
         return
