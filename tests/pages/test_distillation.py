@@ -12,6 +12,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from tests.messages import message
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, open_model, save_checkpoint
 from vitviz.config import CNNConfig, Preparation, TrainConfig, ViTConfig
@@ -116,6 +117,7 @@ def test_a_picture_like_those_it_learned_from_stands_in_for_a_grey_digit(
     assert not app.exception and "in its place" not in text(app) and captions(app) != before
     app = open_app(PAGE, model="checkpoint:colours", image="sample:cat")
     assert "in its place" not in text(app)
+    assert message(app, "distillation.maps")[0]["photo"]["px"] == [300, 300], "a photograph stays one"
 
 
 def test_the_measurement_is_shown_for_exactly_these_files(

@@ -147,7 +147,7 @@ def stage(now: Subject, block: int, head: int | None, teacher: ModelChoice | Non
         on_patches = rows[:, prefix:].sum(axis=1)
         maps(
             maps_view(
-                now.prepared.shown,
+                now.ground(seen=False),
                 rows[:, prefix:],
                 [f"{name} looks at" for name in names],
                 now.layout.grid,
