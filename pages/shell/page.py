@@ -59,6 +59,13 @@ def row() -> DeltaGenerator:
     return st.container(horizontal=True, vertical_alignment="bottom", gap="small")
 
 
+def sentence() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """A line above a picture: where its sentence goes, which takes the room that is left, and the row in which one
+    button or toggle follows it, never cut off."""
+    line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    return line.container(), line
+
+
 def options(name: str) -> behind.Behind:
     """The button behind which lie the controls that the first look does not need: `with page.options("block"): ...`.
 

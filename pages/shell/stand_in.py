@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.shell import controls, fitting_model, nouns, state
+from pages.shell import controls, fitting_model, nouns, page, state
 from pages.stores import cached
 from pages.stores.choice import ModelChoice
 from vitviz.config import ModelConfig
@@ -76,9 +76,9 @@ def say_which(choice: ModelChoice, *, lacks: str, button: str, key: str) -> None
         if random:
             st.markdown(random)
         return
-    left, right = st.columns([4, 1], vertical_alignment="center")
+    left, line = page.sentence()
     left.markdown(f":gray[{nouns.choice().shown} has no {lacks}; this is] {choice.shown}. {random}".strip())
-    right.button(button, key=key, on_click=choose, args=(choice,), width="stretch")
+    line.button(button, key=key, on_click=choose, args=(choice,))
 
 
 def choose(choice: ModelChoice) -> None:
@@ -124,8 +124,8 @@ def picture_or_own(choice: ModelChoice, key: str, them: str = "this model") -> s
     image, said = picture(choice)
     if not said:
         return image
-    left, right = st.columns([4, 1], vertical_alignment="center")
-    with right:
+    left, line = page.sentence()
+    with line:
         own = controls.toggle(key, "The chosen one")
     who = them[:1].upper() + them[1:]
     only = f"{who} never learned from pictures like the chosen one."

@@ -155,22 +155,17 @@ def say_which(first: ModelChoice | None, *, beside: bool = True) -> None:
     model, clearest = nouns.choice(), first or sources.clearest()
     if clearest is None or clearest.key == model.key or _look().waves:
         return
-    left, right = st.columns([4, 1.3], vertical_alignment="center")
     title, own = plain(clearest.title), plain(model.title)
     if first is None:
-        left.markdown(f":gray[{own} shows no clear waves.] {title} :gray[has the clearest here.]")
+        said = f":gray[{own} shows no clear waves.] {title} :gray[has the clearest here.]"
     else:
-        left.markdown(
+        said = (
             f":gray[This page opens with] {title}:gray[, whose filters are the clearest here;"
             f" {own}{', which shows no clear waves, stands beside it' if beside else ' shows no clear waves'}.]"
         )
-    right.button(
-        f"Choose {title}",
-        key="filters.clearest",
-        on_click=stand_in.choose,
-        args=(clearest,),
-        width="stretch",
-    )
+    left, line = page.sentence()
+    left.markdown(said)
+    line.button(f"Choose {title}", key="filters.clearest", on_click=stand_in.choose, args=(clearest,))
 
 
 def _look() -> Look:
