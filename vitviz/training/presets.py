@@ -257,7 +257,9 @@ _OWN = (
     TrainingPreset(
         "cifar10_cnn_wide",
         "CIFAR-10 CNN, wide",
-        "The same convolutions, a third to a quarter wider.",
+        "The same convolutions, a quarter to a half wider.",
+        # 91.3 % of the test pictures, 97.6 of its training's: batches of 128 instead of 64 had it at 86 % of the
+        # validation's half way, where the narrower one with as high a rate stood at 81.
         replace(shapes.CNN_CIFAR10, widths=(32, 96, 256, 320)),
         RGB_32,
         replace(_CIFAR10_MUON, epochs=48, batch_size=128, learning_rate=1e-2, weight_decay=0.15, erase_px=12),

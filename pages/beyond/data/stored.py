@@ -9,9 +9,9 @@ import streamlit as st
 
 from pages.shell import controls
 from vitviz.data.datasets import DATASETS
-from vitviz.experiments.data_size import GRIDS
+from vitviz.experiments.data_size import GRIDS, UNSEEN
 from vitviz.experiments.result import Result, kept_result, told
-from vitviz.words import plain, plural
+from vitviz.words import listed, percent, plain, plural
 
 CHANCE = 0.1  # all three sets have ten classes
 
@@ -84,7 +84,23 @@ def how(found: Result) -> str:
     return (
         f"Stored, not live: {settings['updates']:,} updates of up to {settings['batch_size']} pictures for every point,"
         " one recipe for all models; the DeiT also learns from the CNN that saw the same pictures, whose training its"
-        f" seconds do not count; {plain(told(found.made))}. `{found.command}`{short}"
+        f" seconds do not count; {plain(told(found.made))}. `{found.command}`{short}{_unseen(found.name)}"
+    )
+
+
+def _unseen(name: str) -> str:
+    """Which classes the smallest sizes lack."""
+    lacks = UNSEEN.get(name.removeprefix("data_size_"), ())
+    each = listed(
+        [
+            f"the first {one.pictures} lack {listed(one.classes)} ({percent(one.share)} of the test pictures)"
+            for one in lacks
+        ]
+    )
+    return (
+        f" Every seed learns from the same pictures, the first of one order: {each}, which no model can name there."
+        if lacks
+        else ""
     )
 
 
