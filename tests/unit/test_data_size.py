@@ -16,8 +16,9 @@ from vitviz.analysis.data_size import (
     of_one_machine,
     seeds_said,
 )
+from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import load_dataset
-from vitviz.experiments.data_size import GRIDS, RACERS, TITLES, race
+from vitviz.experiments.data_size import GRIDS, RACERS, TITLES, UNSEEN, race
 from vitviz.plots.data_size import COLOURS, SYMBOLS
 from vitviz.training.pictures import SPLIT_SEED, validation_split
 
@@ -201,3 +202,21 @@ def test_a_race_is_trained_as_the_stored_points_were() -> None:
 def test_no_model_is_told_by_its_colour_alone() -> None:
     assert len({*COLOURS.values()}) == len({*SYMBOLS.values()}) == len(TITLES)
     assert COLOURS.keys() == SYMBOLS.keys() == TITLES.keys()
+
+
+@pytest.mark.parametrize("name", sorted(GRIDS))
+def test_the_classes_that_the_smallest_sizes_lack_are_those_that_the_page_names(name: str) -> None:
+    try:
+        dataset = load_dataset(name)
+    except DatasetError:
+        pytest.skip(f"{name} is not on this machine")
+    grid, test = GRIDS[name], dataset.labels_of("test")
+    kept, _ = validation_split(dataset, grid.train.validation_fraction, SPLIT_SEED)
+    found = []
+    for size in grid.sizes:
+        lacks = np.setdiff1d(np.arange(len(dataset.classes)), dataset.labels_of("train")[kept[:size]])
+        if len(lacks):
+            found.append(
+                (size, tuple(dataset.classes[i] for i in lacks), round(np.isin(test, lacks).mean(), 4))
+            )
+    assert found == [(one.pictures, one.classes, one.share) for one in UNSEEN.get(name, ())]
