@@ -84,6 +84,14 @@ def test_the_caption_counts_gain_and_loss() -> None:
     assert describe([of("none")], CLASSES) == ""
 
 
+def test_of_models_near_guessing_positions_are_not_spoken_of() -> None:
+    ten = tuple("0123456789")
+    young = [of("none", record(0.10, 0.10)), of("learned", record(0.19, 0.18))]
+    assert "none is far from guessing" in describe(young, ten)
+    older = [of("none", record(0.10, 0.10)), of("learned", record(0.21, 0.18))]
+    assert "Positions add 11.0 points" in describe(older, ten)
+
+
 def test_every_model_s_loss_is_named_and_none_is_said_to_add_nothing_that_harms() -> None:
     """A loss of 1.9 points read 'changes nothing', one of 5 was not told, and what harmed 'added nothing so far'."""
     racers = [of("none", record(0.9, 0.9)), of("a", record(0.8, 0.5)), of("b", record(0.85, 0.8))]

@@ -20,6 +20,7 @@ HALF = 0.06  # how far from one half an accuracy may lie to be called that
 MOSTLY = 0.8  # share of the mistakes that one explanation must cover
 CHANGED = 0.02  # accuracies that lie closer are called equal
 CLEARLY = 0.1
+LEARNED = 0.1  # above guessing: what a model must have before its positions are spoken of
 _LITTLE = f"less than {100 * CHANGED:.0f} points"
 
 
@@ -153,7 +154,7 @@ def describe(racers: Sequence[Racer], classes: Sequence[str]) -> str:
         f"Right on {first.images:,} {first.split} pictures after {_epochs(*span(measured))}: {listed};"
         f" guessing gives {percent(1 / len(classes), 0)}."
     ]
-    said += [_summed(measured, classes), _without(measured), _shuffling(measured)]
+    said += [_summed(measured, classes), _without(measured, 1 / len(classes)), _shuffling(measured)]
     return " ".join(sentence for sentence in said if sentence)
 
 
@@ -200,8 +201,8 @@ def swapped_share(measured: Measured, classes: Sequence[str]) -> float:
     return float(swapped / wrong) if wrong else 0.0
 
 
-def _without(racers: Sequence[Racer]) -> str:
-    """What positions add to a model that has none."""
+def _without(racers: Sequence[Racer], chance: float) -> str:
+    """What positions add to a model that has none; of models near guessing nothing can be said."""
     none = next((r for r in racers if r.name == "none"), None)
     others = [r for r in racers if r.name not in ("none", PIXELS)]
     if none is None or not others:
@@ -210,6 +211,8 @@ def _without(racers: Sequence[Racer]) -> str:
     names = listed([r.title for r in others if _of(r).accuracy == _of(best).accuracy])
     gain = apart(_of(best).accuracy, _of(none).accuracy) / 100
     so_far = "" if all(r.ended for r in racers) else "so far "
+    if max(_of(best).accuracy, _of(none).accuracy) < chance + LEARNED:
+        return "With or without positions, none is far from guessing: it takes longer to see what they add."
     if gain >= CHANGED:
         return f"Positions add {100 * gain:.1f} points ({names} over {none.title})."
     if gain <= -CHANGED:
