@@ -128,3 +128,20 @@ def test_a_run_that_another_trains_is_left_alone(tmp_path: Path) -> None:
     before = sorted(path.name for path in run.directory.rglob("*"))
     assert Session(run, "cpu").perform().state == "new"
     assert sorted(path.name for path in run.directory.rglob("*")) == before
+
+
+def test_who_comes_late_to_a_dead_claim_removes_no_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its look at the place, empty by then, and its hand another had claimed the run: two held it."""
+    path, look = tmp_path / "claim.json", claim._stale
+
+    def late(at: Path, **how: bool) -> bool:
+        found = look(at, **how)
+        if at == path:
+            assert claim.take(tmp_path, "new")
+        return found
+
+    monkeypatch.setattr(claim, "_stale", late)
+    claim._clear_away(path)
+    assert claim.holds(tmp_path, "new")

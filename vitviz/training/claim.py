@@ -93,22 +93,25 @@ def _clear_away(path: Path) -> None:
     try:
         lock.open("x").close()
     except FileExistsError:
-        if _stale(lock):  # who held it died over these three lines
+        if _stale(lock, missing=False):  # who held it died over these three lines
             lock.unlink(missing_ok=True)
         return
     try:
-        if _stale(path):
+        if _stale(path, missing=False):
             path.unlink(missing_ok=True)
     finally:
         lock.unlink(missing_ok=True)
 
 
-def _stale(path: Path) -> bool:
-    """Whether a claim is missing or its holder has been silent for too long."""
+def _stale(path: Path, missing: bool = True) -> bool:
+    """Whether the holder has been silent for too long; of no file `missing`.
+
+    Who is about to remove a file takes none for lively: another may make one before it is removed.
+    """
     try:
         return not _holders.lives(str(path), path.stat().st_mtime, _now(path.parent))
     except FileNotFoundError:
-        return True
+        return missing
 
 
 def _now(directory: Path) -> float:
