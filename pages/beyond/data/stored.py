@@ -11,7 +11,7 @@ from pages.shell import controls
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS, UNSEEN
 from vitviz.experiments.result import Result, kept_result, told
-from vitviz.words import listed, percent, plain, plural
+from vitviz.words import listed, plain, plural
 
 CHANCE = 0.1  # all three sets have ten classes
 
@@ -89,18 +89,16 @@ def how(found: Result) -> str:
 
 
 def _unseen(name: str) -> str:
-    """Which classes the smallest sizes lack."""
-    lacks = UNSEEN.get(name.removeprefix("data_size_"), ())
-    each = listed(
-        [
-            f"the first {one.pictures} lack {listed(one.classes)} ({percent(one.share)} of the test pictures)"
-            for one in lacks
-        ]
-    )
+    """Which classes the smallest sizes lack; empty where they lack none."""
+    each = [
+        f"the first {one.pictures} lack {listed(one.classes)} (of {one.tested:,} test pictures)"
+        for one in UNSEEN.get(name.removeprefix("data_size_"), ())
+    ]
+    if not each:
+        return ""
     return (
-        f" Every seed learns from the same pictures, the first of one order: {each}, which no model can name there."
-        if lacks
-        else ""
+        " Every seed learns from the same pictures, the first of one order:"
+        f" {listed(each)}, which no model can name there."
     )
 
 
