@@ -39,7 +39,7 @@ from vitviz.models.loaded import LoadedModel  # noqa: E402
 from vitviz.probe.robustness import sweep  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
 
-MODELS = ("cnn", "vit", "hybrid", "swin", "deit_soft")
+MODELS = ("cnn_wide", "vit", "hybrid", "swin", "deit_soft")
 AIM_STEP_MS, AIM_DRAG_MS = 100.0, 300.0
 PATIENCE_MS = 120_000
 PAGE = "on_your_picture?model=checkpoint:cifar10_vit&image=sample:cat&on_picture.guess=shown"

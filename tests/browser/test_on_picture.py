@@ -26,7 +26,7 @@ from vitviz.words import percent
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 Visit = Callable[..., Page]
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
-MODELS = ("cnn", "vit", "hybrid", "swin", "deit_soft")
+MODELS = ("cnn_wide", "vit", "hybrid", "swin", "deit_soft")
 SIDE = 64
 
 

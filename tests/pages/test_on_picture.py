@@ -168,7 +168,7 @@ def _lost(found: Result, name: str, value: float) -> list[float]:
 
 def test_maps_are_first_shifted_as_far_as_tells_models_apart() -> None:
     found = results.read_result("robustness")
-    here = {row["value"] for row in found.where(change="shift", model="cifar10_cnn")}
+    here = {row["value"] for row in found.where(change="shift", model="cifar10_cnn_wide")}
     apart = {
         px: np.ptp([row["same"] for row in found.where(change="shift", value=px)])
         for px in here & {*range(1, translation.MOST_PX + 1)}

@@ -165,15 +165,15 @@ def test_who_loses_least_over_many_test_pictures(
 def test_how_many_answers_a_shift_changes(
     open_app: OpenApp, no_shipped_checkpoints: Path, px: int, counted: bool
 ) -> None:
-    names = ("cifar10_cnn", "cifar10_swin")
+    names = ("cifar10_cnn_wide", "cifar10_swin")
     for name in names:
         shutil.copy(CHECKPOINTS / f"{name}.safetensors", no_shipped_checkpoints)
-    view = {"model": "checkpoint:cifar10_cnn", "image": "cifar10-few:65", "on_picture.view": "shift"}
+    view = {"model": "checkpoint:cifar10_cnn_wide", "image": "cifar10-few:65", "on_picture.view": "shift"}
     view["on_picture.shift_px"] = str(px)
     app = open_app(PICTURE, **view)
     label = app.main.button_group(key="on_picture.moves.row").label
     assert ("Test pictures move 6 px" in label, "The picture moves 5 px" in label) == (counted, not counted)
-    app.main.button_group(key="on_picture.moves.row").set_value("checkpoint:cifar10_cnn").run()
+    app.main.button_group(key="on_picture.moves.row").set_value("checkpoint:cifar10_cnn_wide").run()
     text = words(app)
     found = read_result("robustness")
     changed = [1 - row["same"] for n in names for row in found.where(change="shift", value=px, model=n)]
@@ -184,7 +184,7 @@ def test_how_many_answers_a_shift_changes(
         widest = 200 * max((share * (1 - share) / 1000) ** 0.5 for share in changed)
         assert f"at most {widest:.1f} points" in told[2] and "python -m vitviz.experiment robustness" in text
         verdict = "right" if changed[0] >= changed[1] else "of "
-        assert f"You said CNN: {100 * changed[0]:.1f} % of its answers change, {verdict}" in text
+        assert f"You said CNN, wide: {100 * changed[0]:.1f} % of its answers change, {verdict}" in text
 
 
 @pytest.mark.parametrize("updates", [0, 10, 200])

@@ -18,7 +18,7 @@ from vitviz.models.loaded import LoadedModel
 from vitviz.probe.robustness import answers
 
 NAME = "robustness"
-MODELS = ("cifar10_cnn", "cifar10_vit", "cifar10_hybrid", "cifar10_swin", "cifar10_deit_soft")
+MODELS = ("cifar10_cnn_wide", "cifar10_vit", "cifar10_hybrid", "cifar10_swin", "cifar10_deit_soft")
 PICTURES = 1000  # the first of the test set
 NONE = "none"  # the cell of a model's answers to the pictures as they are
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
