@@ -91,7 +91,7 @@ def how(found: Result) -> str:
 def _unseen(name: str) -> str:
     """Which classes the smallest sizes lack; empty where they lack none."""
     each = [
-        f"the first {one.pictures} lack {listed(one.classes)} (of {one.tested:,} test pictures)"
+        f"the first {one.pictures} lack {listed(one.classes)} ({one.tested:,} test pictures are of these)"
         for one in UNSEEN.get(name.removeprefix("data_size_"), ())
     ]
     if not each:
