@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.unit.test_training_executor import config, eventually
 from vitviz.training import trainer_process
 from vitviz.training.executor import LocalExecutor
 from vitviz.training.trainer_process import KEPT_LINES, LINE_CHARS, LOG, TrainerProcess
+from vitviz.training.waiting import Order
 
 
 def runs_instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
@@ -33,12 +35,34 @@ def test_one_that_dies_at_import_leaves_its_last_words(
     executor.close()
 
 
+def test_one_that_dies_before_its_order_comes_leaves_its_last_words_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs_instead(monkeypatch, "raise ImportError('no torch')")
+    ended, wait = threading.Event(), TrainerProcess.wait
+    monkeypatch.setattr(TrainerProcess, "wait", lambda process: (wait(process), ended.set()))
+
+    class Late(LocalExecutor):
+        def _launch(self, order: Order) -> None:
+            self._spawn()
+            assert ended.wait(60)
+            super()._launch(order)
+
+    executor = Late(tmp_path, slots=1, warm=False)
+    run = executor.start(config("ann"))
+    eventually(lambda: run.status().state == "interrupted")
+    assert "ended with code 1: ImportError: no torch); resume" in run.status().message
+    assert (run.directory / LOG).read_text().startswith("Traceback")
+    executor.close()
+
+
 def test_what_is_kept_of_a_talker_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs_instead(
         monkeypatch, "import sys; [print('x' * 1000, i, file=sys.stderr) for i in range(2000)]; sys.exit(3)"
     )
     process = TrainerProcess()
     assert list(process.replies()) == []
+    process.wait()
     assert process.death(tmp_path).startswith("the trainer's process is gone (it ended with code 3: ")
     process.let_go()
     lines = (tmp_path / LOG).read_text().splitlines()
@@ -48,6 +72,7 @@ def test_what_is_kept_of_a_talker_is_bounded(tmp_path: Path, monkeypatch: pytest
 def test_a_killed_one_is_not_said_to_have_erred(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs_instead(monkeypatch, "import os; os.write(2, b'a warning\\n'); os.kill(os.getpid(), 9)")
     process = TrainerProcess()
+    process.wait()
     assert process.death(tmp_path) == "the trainer's process is gone (killed by signal 9)"
     process.let_go()
     assert (tmp_path / LOG).read_text() == "a warning"

@@ -161,6 +161,7 @@ def train_here(order: Order) -> str | None:
     try:
         if any("finished" in reply for reply in process.replies()):
             return None
+        process.wait()
         return process.death(order.directory)
     finally:
         del _processes[directory]

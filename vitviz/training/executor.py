@@ -315,15 +315,14 @@ class LocalExecutor(Executor):
                     worker.order = None
                     self._retire_surplus(worker)
                     self._dispatch()
-        order = worker.order
-        what = worker.process.death(None if order is None else order.directory)
-        worker.process.let_go()
+        worker.process.wait()
         with self._lock:
-            left, worker.order = worker.order, None
+            left, worker.order = worker.order, None  # also one that it got while it died
             if worker in self._workers:
                 self._workers.remove(worker)
+            worker.process.let_go()
             if left is not None:
-                mark_dead(left, what)
+                mark_dead(left, worker.process.death(left.directory))
             # One that never became ready would die again.
             if not self._closed.is_set() and (worker.ready or self._queue):
                 self._dispatch()

@@ -89,11 +89,10 @@ class TrainerProcess:
         self._listener.join(_LAST_WORDS_S)
 
     def death(self, directory: Path | None) -> str:
-        """How it ended, in words, once it has; what it said before is kept in the directory of the run it trained.
+        """How it ended, in words, once it has (`wait`); what it said is kept in the directory of the run it trained.
 
         An error that ended it is in them, as its last line.
         """
-        self.wait()
         said, code = list(self._said), self._process.returncode
         if directory is not None and said:
             with contextlib.suppress(OSError):  # a full disk, or the run was deleted
