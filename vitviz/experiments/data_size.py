@@ -15,21 +15,9 @@ SEEDS = (0, 1, 2)
 PRESET = "data_race"  # the race's name in a RunConfig
 
 
-@dataclass(frozen=True)
-class Unseen:
-    """Classes that are not among the first training pictures, and how many test pictures are of these."""
-
-    pictures: int
-    classes: tuple[str, ...]
-    tested: int
-
-
-# A size's pictures are the first of one shuffled order, out of which equally many of every class were held out for
-# validation; with few pictures its front lacks the classes whose share was full last. Held against the sets by a test.
-UNSEEN = {
-    "mnist": (Unseen(50, ("1", "2", "3", "4"), 4159), Unseen(250, ("2",), 1032)),
-    "cifar10": (Unseen(250, ("bird",), 1000),),
-}
+# Up to here a size has as many pictures of every class: the first of the shuffled order, out of which equally many of
+# each were held out for validation, are no fair draw (MNIST's first 50 lacked four digits).
+EVEN_UP_TO = 1_000
 
 
 @dataclass(frozen=True)
@@ -58,14 +46,26 @@ class Grid:
         """The recipe of one cell: so many pictures, the grid's updates; a batch never holds a picture twice."""
         batch = min(self.train.batch_size, pictures)
         plain: dict[str, Any] = {} if augmented else {"flip": False, "shift_px": 0}
+        share: dict[str, Any] = (
+            {"a_class": pictures // next(iter(self.models.values())).num_classes}
+            if pictures <= EVEN_UP_TO
+            else {"train_fraction": pictures / self.sizes[-1]}
+        )
         return replace(
             self.train,
-            train_fraction=pictures / self.sizes[-1],
             batch_size=batch,
             epochs=self.updates * batch / pictures,
             seed=seed,
+            **share,
             **plain,
         )
+
+    def size_of(self, train: TrainConfig) -> int | None:
+        """The number of pictures whose recipe this is, whatever its seed; None: it is none of the grid's."""
+        return next((n for n in self.sizes if self._is(train, n)), None)
+
+    def _is(self, train: TrainConfig, pictures: int) -> bool:
+        return train == self.trained_on(pictures, train.seed, bool(train.shift_px))
 
 
 _RECIPE = TrainConfig(

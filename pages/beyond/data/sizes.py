@@ -31,10 +31,10 @@ from vitviz.training.loop import Trainer
 from vitviz.words import percent, plural
 
 MATH = r"""
-Every training has the first $n$ pictures of one shuffled training set, the same $n$ for every model and seed, and
-makes the same number of updates; the test pictures are read once at its end, and a point is the mean of its seeds. So a
-small set is seen many times over, a large one a few times or less than once: with $u$ updates of $b$ pictures each is
-seen $u\,b / n$ times.
+Every training has $n$ pictures of one shuffled training set, the same for every model and seed: up to 1,000 the first
+$n / K$ of each of the $K$ classes, beyond that the first $n$ of all. Each makes the same number of updates; the test
+pictures are read once at its end, and a point is the mean of its seeds. So a small set is seen many times over, a large
+one a few times or less than once: with $u$ updates of $b$ pictures each is seen $u\,b / n$ times.
 
 **Inductive bias** is what a model takes for granted before it has seen a picture. A convolution has one small filter
 for every place: neighbours belong together, and what is learned in one corner holds in all. A ViT has one linear map
@@ -123,7 +123,9 @@ def own_points(dataset: str, augmented: bool) -> list[Own]:
         shifted = bool(config.train.shift_px)
         if config.preset != data_size.PRESET or config.train.dataset != dataset or shifted != augmented:
             continue
-        pictures = round(config.train.train_fraction * grid.sizes[-1])
+        pictures = grid.size_of(config.train)
+        if pictures is None:  # of an earlier version, that drew its pictures otherwise
+            continue
         for member in runs.models_of(run):
             test, name = runs.log(member.id).read().test, member.directory.name
             if test is not None and name in data_size.TITLES:

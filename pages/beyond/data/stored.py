@@ -9,9 +9,9 @@ import streamlit as st
 
 from pages.shell import controls
 from vitviz.data.datasets import DATASETS
-from vitviz.experiments.data_size import GRIDS, UNSEEN
+from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import Result, kept_result, told
-from vitviz.words import listed, plain, plural
+from vitviz.words import plain, plural
 
 CHANCE = 0.1  # all three sets have ten classes
 
@@ -84,21 +84,7 @@ def how(found: Result) -> str:
     return (
         f"Stored, not live: {settings['updates']:,} updates of up to {settings['batch_size']} pictures for every point,"
         " one recipe for all models; the DeiT also learns from the CNN that saw the same pictures, whose training its"
-        f" seconds do not count; {plain(told(found.made))}. `{found.command}`{short}{_unseen(found.name)}"
-    )
-
-
-def _unseen(name: str) -> str:
-    """Which classes the smallest sizes lack; empty where they lack none."""
-    each = [
-        f"the first {one.pictures} lack {listed(one.classes)} ({one.tested:,} test pictures are of these)"
-        for one in UNSEEN.get(name.removeprefix("data_size_"), ())
-    ]
-    if not each:
-        return ""
-    return (
-        " Every seed learns from the same pictures, the first of one order:"
-        f" {listed(each)}, which no model can name there."
+        f" seconds do not count; {plain(told(found.made))}. `{found.command}`{short}"
     )
 
 

@@ -58,10 +58,9 @@ def fill(config: RunConfig) -> None:
     """Sets the form to a race's settings, in a callback."""
     train = config.train
     sizes = GRIDS[train.dataset].sizes
-    asked = round(train.train_fraction * sizes[-1])
     DataRace.change(
         data_race=train.dataset,
-        race_pictures=min(sizes, key=lambda size: abs(size - asked)),
+        race_pictures=GRIDS[train.dataset].size_of(train) or sizes[1],
         race_augmented=bool(train.shift_px),
         race_draw=train.seed if train.seed in SEEDS else SEEDS[0],
     )
