@@ -60,7 +60,7 @@ def test_which_way_of_teaching_is_chosen(open_app: OpenApp, name: str) -> None:
             f"With {size:,} pictures the validation pictures choose '{chosen}': {ends[0]:.1f} % of the test pictures"
             f" against the twin's {ends[1]:.1f} %"
         ) in text
-        assert written([ends[0] - ends[1]]) <= points(text)
+        assert written([round(ends[0], 1) - round(ends[1], 1)]) <= points(text)  # as both are shown
 
 
 @pytest.mark.parametrize("source", FINE_TUNED)
