@@ -26,13 +26,14 @@ Files = dict[str, Callable[[], str | bytes]]
 def no_shipped_checkpoints(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """Pages are tested on presets, so that a test does not depend on what was trained; the folder can be filled."""
+    """Pages are tested on presets, and without data sets of this machine's; the folder can be filled."""
     from pages.stores import catalogue
 
     folder = tmp_path / "checkpoints"
     folder.mkdir()
     monkeypatch.setattr(catalogue, "CHECKPOINTS", folder)
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("VITVIZ_DATA", str(tmp_path / "no_data"))
     yield folder
 
 
