@@ -40,6 +40,18 @@ def serve(click: int) -> bool:
         return True
 
 
+def under_way(config: RunConfig) -> Run | None:
+    """The visit's own run of exactly these models that waits or trains."""
+    here = visit.current()
+    for run in runs.mine(here):
+        own = run.config()
+        asked = config.on_threads(own.train.threads)  # a run's are fixed as it starts
+        same = (own.preset, own.members, own.train) == (asked.preset, asked.members, asked.train)
+        if same and runs.made(here, run) and runs.status(run).active:
+            return run
+    return None
+
+
 def start(config: RunConfig, lease_s: float | None = runs.LEASE_S, **given: Any) -> Run:
     """Starts a run of this visit.
 

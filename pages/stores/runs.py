@@ -159,8 +159,14 @@ def models_of(run: Run) -> list[Run]:
 
 def title(run: Run) -> str:
     """A run's name, a member's after its experiment's."""
-    name = run.config().name
-    return f"{run.whole.config().name} · {name}" if run.is_member else name
+    return f"{run.whole.config().name} · {called(run)}" if run.is_member else run.config().name
+
+
+def called(model: Run) -> str:
+    """A model's own name, with its seed where others of its run are called the same."""
+    config = model.config()
+    same = [one for one in model.whole.config().members if one.title == config.name]
+    return config.name if len(same) < 2 else f"{config.name}, seed {config.train.seed}"
 
 
 # ---------------------------------------------------------------- how a run stands
@@ -195,6 +201,24 @@ def message(visit: Visit, run: Run, status: Status) -> str:
 def happened(status: Status) -> str:
     """What happened to a run, without how it goes on: for a page or a visitor that cannot let it."""
     return _WAY_ON.split(status.message)[0]
+
+
+def waits(visit: Visit, run: Run) -> str:
+    """That a run waits, where in the queue, and which of the visit's own trains meanwhile; for Markdown."""
+    place, busy = executor().place(run), executor().running()
+    before = next((one for one in mine(visit) if one.id in busy and made(visit, one)), None)
+    where = f", number {place} in the queue" if place else ""
+    own = "" if before is None else f"; your '{plain(before.config().name)}' is training"
+    return f"waiting for a free place{where}{own}"
+
+
+def no_curve_yet(status: Status) -> str:
+    """What stands where a run's curves will."""
+    if not status.active:
+        return "Nothing was measured."
+    if status.state == "queued":
+        return "The curves begin when a trainer takes it up."
+    return "The first accuracies come within seconds."
 
 
 def reached(config: RunConfig, status: Status) -> str:

@@ -35,7 +35,7 @@ from vitviz.models.zoo import create_model
 from vitviz.training.files import write_status
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
-from vitviz.words import FOREIGN, gained, percent
+from vitviz.words import FOREIGN, gained, percent, plain
 
 PAGE = "pages/train/experiments/page.py"
 GUESSED = {f"experiments__{key}_guess": "shown" for key in ("knob", "slip", "gradient", "norm", "positions")}
@@ -273,6 +273,40 @@ def test_a_run_that_waits_says_where_it_stands_in_the_queue(
     assert live._standing(run, Status("starting")) == "the pictures are being prepared"
     going = Status("running", epoch=2.0, seconds=8.0, seconds_left=9.0)
     assert live._standing(run, going) == "running · epoch 2.0 · 8 s of training · 9 s left"
+
+
+def test_a_run_that_waits_names_the_visit_s_own_that_trains_and_promises_no_curve(
+    open_app: OpenApp, executor: FakeExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """'The first accuracies come within seconds' stood there for three minutes."""
+    app = opened(open_app, "slip", experiments__slip="softmax")
+    app.main.button(key="experiments.slip._start").click().run()
+    first = said_run(app)
+    monkeypatch.setattr(executor, "running", lambda: [first])
+    app.main.selectbox(key="experiments.slip").set_value("scale").run()
+    app.main.button(key="experiments.slip._start").click().run()
+    assert app.main.get("progress")[0].proto.text == (
+        "waiting for a free place, number 2 in the queue; your"
+        f" '{plain('One slip: A softmax before the cross-entropy')}' is training"
+    )
+    assert view(app, "experiments.live_view")["waiting"] == "The curves begin when a trainer takes it up."
+
+
+def test_the_same_models_are_not_ordered_twice_while_they_train(
+    open_app: OpenApp, executor: FakeExecutor
+) -> None:
+    """A second click put the same six models into the queue, and those that trained went out of sight."""
+    app = opened(open_app, "slip", experiments__slip="softmax")
+    app.main.button(key="experiments.slip._start").click().run()
+    (first,) = app.session_state["_visit"].runs
+    app.main.button(key="experiments.slip._start").click().run()
+    assert app.session_state["_visit"].runs == (first,) and said_run(app) == first
+    said = plain("These models are being trained already: here they are.")
+    assert [warning.value for warning in app.main.warning] == [said]
+    run = Run.find(executor.folder, first)
+    write_status(run.directory / "status.json", asdict(Status("done")))
+    app.main.button(key="experiments.slip._start").click().run()
+    assert len(executor.orders) == 2, "once they have ended they may be trained again"
 
 
 def test_models_of_unequal_length_are_said_to_be_as_far_as_each_is_of_its_own(tmp_path: Path) -> None:

@@ -60,7 +60,12 @@ def start_button(config: RunConfig | ValueError, key: str, label: str, run_key: 
 
 
 def _start(config: RunConfig, key: str, click: int) -> None:
+    """Starts it, once for each click; one of the visit's own that is the same and has not ended is shown instead."""
     if not starting.serve(click):
+        return
+    if same := starting.under_way(config):
+        st.session_state[NOTICE] = "These models are being trained already: here they are."
+        link.want(key, same.id)
         return
     try:
         link.want(key, starting.start(config).id)
@@ -144,8 +149,7 @@ def _stage(run: Run, show: Show) -> None:
     watchers.note(here.token)
     status = runs.status(run)
     st.progress(min(max(status.progress, 0.0), 1.0), text=_standing(run, status))
-    waiting = "The first accuracies come within seconds." if status.active else "Nothing was measured."
-    message, told, read = show(run, waiting)
+    message, told, read = show(run, runs.no_curve_yet(status))
     race_view(message, key="experiments.live_view")
     page.caption(_said(run, status, told, read))
     _buttons(run, status.active)
@@ -172,8 +176,7 @@ def _said(run: Run, status: Status, told: str, read: bool) -> str:
 def _standing(run: Run, status: Status) -> str:
     """How a run stands, in a line."""
     if status.state == "queued":
-        place = runs.executor().place(run)
-        return "waiting for a free place" + (f", number {place} in the queue" if place else "")
+        return runs.waits(visit.current(), run)
     if status.state == "starting":
         return "the pictures are being prepared"
     left = f" · {status.seconds_left:.0f} s left" if status.state == "running" and status.seconds_left else ""

@@ -159,8 +159,7 @@ def _draw_stage(run: Run) -> None:
     _state(run, status)
     tuned, scratch = results.groups(run)
     frozen = features.read(run) if status.state == "done" else None
-    waiting = "The first accuracies come within seconds." if status.active else "Nothing was measured."
-    chance = 1 / config.model.num_classes
+    chance, waiting = 1 / config.model.num_classes, runs.no_curve_yet(status)
     data = plots.learning(
         [tuned, scratch, *([frozen.group] if frozen else [])], chance, config.train.epochs or 1.0, waiting
     )
@@ -177,9 +176,9 @@ def _state(run: Run, status: Status) -> None:
     left, right = st.columns([4, 1], vertical_alignment="center")
     with left:
         if status.state == "done":
-            st.markdown(f":material/check: {plain(_progress(run, status))}")
+            st.markdown(f":material/check: {_progress(run, status)}")
         else:
-            st.progress(min(max(status.progress, 0.0), 1.0), text=plain(_progress(run, status)))
+            st.progress(min(max(status.progress, 0.0), 1.0), text=_progress(run, status))
     if runs.may_change(visit.current(), run):
         with right:
             _button(run, status)
@@ -207,10 +206,9 @@ def _button(run: Run, status: Status) -> None:
 
 
 def _progress(run: Run, status: Status) -> str:
-    name = run.config().name
+    name = plain(run.config().name)
     if status.state == "queued":
-        place = runs.executor().place(run)
-        return f"{name}: waiting for a free place" + (f", number {place} in the queue" if place else "")
+        return f"{name}: {runs.waits(visit.current(), run)}"
     if status.state == "starting":
         return f"{name}: the pictures are being prepared"
     if status.state == "done":

@@ -134,7 +134,7 @@ def choose_look() -> None:
 
 def draw_stage(run: Run) -> None:
     """How the experiment stands and what steers it, then the race or the curves, then what its numbers say."""
-    status, config, found = runs.status(run), run.config(), racers(run)
+    status, config, found = runs.status(run), run.config(), _told_apart(run)
     state_box, steer_box = st.columns([1.2, 1], gap="medium")
     with state_box:
         watch.draw_state(run, status)
@@ -145,7 +145,7 @@ def draw_stage(run: Run) -> None:
         watch.draw_curves(runs.models_of(run), subject(run), HUES)
     else:
         guess = f"The dotted line is what guessing among {config.model.num_classes} answers gives."
-        _draw_race(config, found, status.active)
+        _draw_race(config, found, runs.no_curve_yet(status))
     # Of an upload, titles and classes are a stranger's.
     told = [replace(racer, title=plain(racer.title)) for racer in found]
     page.caption(results.describe(told, tuple(map(plain, _classes(run)))) or guess)
@@ -153,9 +153,14 @@ def draw_stage(run: Run) -> None:
         nouns.link_to("data", "See it among the stored points", **data_race.beside(config))
 
 
-def _draw_race(config: RunConfig, found: list[Racer], active: bool) -> None:
+def _told_apart(run: Run) -> list[Racer]:
+    """The models as they race; those of one name with their seeds."""
+    called = {model.directory.name: runs.called(model) for model in runs.models_of(run)}
+    return [replace(racer, title=called[racer.name]) for racer in racers(run)]
+
+
+def _draw_race(config: RunConfig, found: list[Racer], waiting: str) -> None:
     chance = 1 / config.model.num_classes
-    waiting = "The first accuracies come within seconds." if active else "Nothing was measured."
     race_view(plots.payload(found, chance, config.longest or 1.0, waiting), key="live_lab.race_view")
 
 
@@ -189,7 +194,7 @@ def _classes(run: Run) -> tuple[str, ...]:
 def choose_member(run: Run) -> Run:
     """Draws the choice of the member that the pictures below show."""
     members = {member.directory.name: member for member in runs.models_of(run)}
-    titles = {name: plain(member.config().name) for name, member in members.items()}
+    titles = {name: plain(runs.called(member)) for name, member in members.items()}
     name = controls.segmented(
         Stage.key("member"), "Look into", tuple(members), tuple(members)[-1], format_func=titles.__getitem__
     )

@@ -134,7 +134,7 @@ def _labels(shown: list[Run], colours: Sequence[int]) -> list[RunLabel]:
         labels.append(
             RunLabel(
                 id=run.id,
-                name=config.name,
+                name=runs.called(run),
                 color=colour,
                 total=_total(status, config.train),
                 best_step=None if found is None else found[0],

@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button, view
+from vitviz.experiments import slips
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.races import CODES, positions_race
 from vitviz.training.run_config import RunConfig
@@ -64,8 +65,20 @@ def test_the_experiment_is_chosen_and_started(open_app: OpenApp, executor: FakeE
     assert config.owner and config.lease_s
     header, arrays = view(app, "race_view")
     assert [racer["title"] for racer in header["racers"]] == list(CODES.values())
-    assert header["waiting"] == "The first accuracies come within seconds."
+    assert header["waiting"] == "The curves begin when a trainer takes it up.", "it is queued as yet"
     assert all(curve.shape == (2, 0) for curve in arrays.values())
+
+
+def test_models_of_one_name_are_told_apart_by_their_seeds(open_app: OpenApp, executor: FakeExecutor) -> None:
+    """Six buttons said 'Mended', 'Mended', 'Mended', 'With the slip', 'With the slip', 'With the slip'."""
+    config = slips.run_config("digits", "softmax")
+    run = Run.create(executor.folder, config)
+    app = open_app(PAGE, live_lab__run=run.id)
+    names = [f"{kind}, seed {seed}" for kind in ("Mended", "With the slip") for seed in slips.LIVE_SEEDS]
+    assert [option.content for option in segmented(app, "live_lab.member").proto.options] == names
+    assert [racer["title"] for racer in view(app, "race_view")[0]["racers"]] == names
+    segmented(app, "live_lab.look").set_value("curves").run()
+    assert [label["name"] for label in view(app, "curves")[0]["runs"]] == names
 
 
 def test_a_link_chooses_the_experiment_and_a_recipes_link_does_not(
