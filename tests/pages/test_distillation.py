@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs
 
+import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from pages.beyond.distillation import taken_over
 from tests.messages import message
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, open_model, save_checkpoint
@@ -24,6 +28,9 @@ from vitviz.glossary import BY_SLUG, SOURCES
 from vitviz.models.presets import GREY_32, PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.training import lineup
+from vitviz.training.run_config import Member, RunConfig
+from vitviz.training.run_directory import Run
+from vitviz.training.session import Session
 from vitviz.words import FOREIGN, percent
 
 PAGE = "pages/beyond/distillation/page.py"
@@ -312,3 +319,39 @@ def points_of(app: AppTest) -> dict[str, list[int]]:
         for trace in traces
         if trace["mode"] == "lines+markers"
     }
+
+
+def test_a_student_trained_here_is_asked_beside_the_twin_of_its_run(
+    open_app: OpenApp, no_shipped_checkpoints: Path, tmp_path: Path
+) -> None:
+    """The page compared shipped students alone with a twin: of a lesson of one's own it named none."""
+    ship(no_shipped_checkpoints, "teacher", TEACHER, TrainConfig(dataset="digits", epochs=1))
+    (tmp_path / "runs").mkdir()
+    teacher = shutil.copy(no_shipped_checkpoints / "teacher.safetensors", tmp_path / "runs")
+    alone = TrainConfig(dataset="digits", epochs=0.2, batch_size=256, snapshots=2)
+    taught = replace(alone, distill_from=str(teacher))
+    twin, student = (replace(STUDENT, distilled=distilled) for distilled in (False, True))
+    members = (
+        Member("twin", "Alone", twin, alone),
+        Member("longer", "Alone for longer", twin, replace(alone, epochs=0.4)),
+        Member("student", "Taught", student, replace(taught, distillation="soft")),
+    )
+    run = Run.create(tmp_path / "runs", RunConfig(twin, GREY_32, alone, members=members))
+    done = Session(run, device="cpu").perform()
+    assert done.state == "done", done.message
+    key = f"run:{run.id}/student"
+    lab = open_app("pages/train/lab/page.py", live_lab__run=run.id)
+    (link,) = (one.proto for one in lab.main.get("page_link") if "take over" in one.proto.label)
+    asked = parse_qs(link.query_string)
+    assert (asked["model"], asked["distillation.asked"]) == ([key], ["1"])
+    app = open_app(PAGE, model=key, image="digits:3", distillation__view="voices", distillation__asked="1")
+    assert re.search(r"decides like its teacher on .+, the twin that had none on ", captions(app))
+
+
+def test_a_teacher_without_a_mistake_is_said_to_have_none() -> None:
+    """A column of dashes stood there without a word: on digits the teacher has all of them right."""
+    right = np.array([0, 1, 2, 3])
+    student = dict.fromkeys((taken_over.CLS, taken_over.DIST, taken_over.MEAN, taken_over.SUM), right[::-1])
+    said = taken_over.describe({taken_over.TEACHER: right, **student}, right)
+    assert said.endswith("no mistake can be repeated.")
+    assert "repeated" not in taken_over.describe({taken_over.TEACHER: right[::-1], **student}, right)

@@ -238,6 +238,8 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
     assert "Right on 359 test pictures: Fine-tuned" in words(app)
     assert "A logistic regression on [CLS] of the body as it came gets" in words(app)
     assert ", on the mean of its patches " in words(app)
+    (link,) = (one.proto for one in app.main.get("page_link") if "in the lab" in one.proto.label)
+    assert run.id in link.query_string, "whose mistakes and pictures through training are there"
 
     changed = opened_again(app, app.session_state["_visit"], fine_tuning__view="changed")
     assert "moved furthest" not in words(changed) and "shares" in words(changed), "a guess comes first"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pages.beyond.distillation import own_dose, taken_over, teaching
 from pages.shell import controls, nouns, page, registry, sections, stand_in, subject
 from pages.shell.subject import Subject
-from pages.stores import cached, catalogue
+from pages.stores import cached, catalogue, runs
 from pages.stores.choice import ModelChoice
 from pages.views.bars import bars
 from pages.views.maps import maps
@@ -240,10 +240,13 @@ def measured(choice: ModelChoice) -> dict[str, Any] | str:
     return found
 
 
-def twin_of(entry: dict[str, Any] | str) -> ModelChoice | None:
-    """The shipped model without a teacher that a student was measured beside; None where there is none."""
-    name = None if isinstance(entry, str) else entry["twin"]
-    return None if name is None else nouns.models().get(f"checkpoint:{name}")
+def twin_of(choice: ModelChoice, entry: dict[str, Any] | str) -> ModelChoice | None:
+    """The model without a teacher that a student was measured, or trained, beside; None where there is none."""
+    if isinstance(entry, str):
+        run = runs.find(choice.key.removeprefix("run:")) if choice.key.startswith("run:") else None
+        beside = None if run is None else taken_over.twin_in_run(run)
+        return None if beside is None else nouns.models().get(f"run:{beside.id}")
+    return None if entry["twin"] is None else nouns.models().get(f"checkpoint:{entry['twin']}")
 
 
 def agreement(entry: dict[str, Any] | str) -> None:
@@ -326,7 +329,7 @@ def voices() -> None:
     )
     entry = measured(chosen)
     agreement(entry)
-    taken_over.draw(chosen, step, teacher_of(chosen), twin_of(entry))
+    taken_over.draw(chosen, step, teacher_of(chosen), twin_of(chosen, entry))
     page.drawers("distillation.voices", code=(analysis.disagreement, analysis.combined))
 
 

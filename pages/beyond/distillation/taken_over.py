@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
 from pages.shell import controls, page
-from pages.stores import cached
+from pages.stores import cached, runs
 from pages.stores.choice import ModelChoice
 from vitviz.analysis import distillation as analysis
 from vitviz.data.datasets import data_title, default_pictures
+from vitviz.models.abilities import as_vit
 from vitviz.words import percent, plain, plural
+
+if TYPE_CHECKING:
+    from vitviz.training.run_directory import Run
 
 PICTURES = 200
 SHOWN = 12
@@ -28,6 +32,7 @@ TEACHER, CLS, DIST, MEAN, SUM, TWIN = (
     "Twin without a teacher",
 )
 EARLY = " The student is at step {step:,}, the others at their last."
+_TEACHING = ("distill_from", "distillation", "distillation_weight", "distillation_temperature")
 Decisions = dict[str, NDArray[np.int64]]
 
 
@@ -37,6 +42,18 @@ class Choice(controls.Chosen, page="distillation"):
 
     asked: bool
     case: str
+
+
+def twin_in_run(student: Run) -> Run | None:
+    """The model of a student's run that differs from it in its teacher and the token for it alone; None: no such."""
+    own = student.config()
+    body = replace(as_vit(own.model), distilled=False)
+    for other in runs.models_of(student.whole):
+        config = other.config()
+        alone = replace(own.train, **{name: getattr(config.train, name) for name in _TEACHING})
+        if config.train.distill_from is None and (config.model, config.train) == (body, alone):
+            return other
+    return None
 
 
 def draw(student: ModelChoice, step: int, teacher: ModelChoice | None, twin: ModelChoice | None) -> None:
@@ -140,6 +157,10 @@ def describe(decisions: Decisions, labels: NDArray[np.int64]) -> str:
         like, alone = (float((made == teacher).mean()) for made in (mean, twin))
         said.append(
             f"The student decides like its teacher on {percent(like)}, the twin that had none on {percent(alone)}."
+        )
+    if teacher is not None and (teacher == labels).all():
+        said.append(
+            "The teacher has every one right: to decide like it is to be right, and no mistake can be repeated."
         )
     return " ".join(said)
 

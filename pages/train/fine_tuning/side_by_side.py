@@ -170,6 +170,8 @@ def _draw_stage(run: Run) -> None:
         page.caption(f"{said} {read} {_guessed(run, analysis.verdict(tuned, scratch))}")
     else:
         page.caption(_under_way(config))
+    if not status.active:
+        nouns.link_to("live_lab", "Look into its models in the lab", **{"live_lab.run": run.id})
 
 
 def _state(run: Run, status: Status) -> None:

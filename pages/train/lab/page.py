@@ -9,6 +9,7 @@ import streamlit as st
 from pages.shell import controls, lesson, link, nouns, page, registry, starting, state
 from pages.stores import catalogue, runs, visit, watchers
 from pages.train.lab import (
+    after_teaching,
     challenge,
     drawers,
     drawing,
@@ -264,6 +265,7 @@ def _run(whole: Run, mine: list[Run]) -> None:
         focus = race.choose_member(whole)
     else:
         page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
+    after_teaching.draw(focus)
     _choose_mistakes()
     growing = active or not evolving.complete(focus)
     st.session_state[keys.GROWING] = growing and not active
