@@ -12,7 +12,7 @@ _SETS = ("cifar10", "cifar100", "mnist", "fashion-mnist", "digits", "shapes")  #
 
 
 def ordered(choices: Iterable[ModelChoice]) -> list[str]:
-    """Keys: your runs, your weights, photos, then shipped ones set by set, then those without training."""
+    """Keys: runs, your weights, photos, then shipped ones set by set, then those without training."""
     return [choice.key for choice in sorted(choices, key=_rank)]
 
 
@@ -22,7 +22,7 @@ def label(choice: ModelChoice) -> str:
     kind = choice.key.partition(":")[0]
     if kind == "run":
         made_for = f" ({catalogue.data_title(choice.trained_on)})" if choice.trained_on else ""
-        return f"Your run · {choice.title}{made_for}{does}"
+        return f"Run · {choice.title}{made_for}{does}"
     if choice.key.startswith(own_weights.KEY):
         return f"Your weights · {choice.title}"
     if choice.key.startswith(published.KEY):

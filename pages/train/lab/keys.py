@@ -15,7 +15,7 @@ MOMENT = "live_lab._moment"  # {run, step, follow}: where the timeline stands, o
 VIEW = "live_lab._view"  # how the curves are looked at
 NOTICE = "live_lab._notice"  # one sentence about what could not be done, shown once
 REFUSAL = "live_lab._refusal"  # (run, why a change of it was refused), shown until the next change
-# (run, what its learning rate and weight decay were when they were first shown).
+# (run, what its learning rate and weight decay were when they were first shown, and what they were last).
 STANDING = "live_lab._standing"
 SHARED = "live_lab._shared"  # (run, its key for editing) that was made in this session
 STOPPING = "live_lab._stopping"  # the run that was told to stop here and may still finish its step

@@ -12,7 +12,8 @@ import numpy as np
 import streamlit as st
 
 from pages.stores import records, runs, visit
-from pages.train.lab import fields, keys
+from pages.train.lab import changing, keys
+from pages.train.lab.changing import sentence
 from pages.train.lab.curves import curves
 from pages.views.said import like
 from vitviz.analysis.milestones import time_to
@@ -175,18 +176,13 @@ def draw_steering(run: Run, status: Status, words: str) -> None:
     _buttons(run, status)
     message = runs.message(visit.current(), run, status) or state(status).sentence
     if status.state in ("failed", "diverged", "interrupted"):
-        st.error(_sentence(message), icon=":material/info:")
+        st.error(sentence(message), icon=":material/info:")
     else:
         # One that ended by itself before its time says so, and what it reached; of others the message is all.
-        said = [_sentence(message)] if message else []
+        said = [sentence(message)] if message else []
         st.caption(" ".join(said + [words] if status.state == "done" or not said else said))
     if changed := _changes(run, runs.log(run.id)):
         st.caption(changed)
-
-
-def _sentence(text: str) -> str:
-    text = text.strip()
-    return plain(text[:1].upper() + text[1:] + ("" if text.endswith((".", "…")) else "."))
 
 
 def _progress_words(run: Run, status: Status) -> str:
@@ -318,7 +314,7 @@ def _buttons(run: Run, status: Status) -> None:
         elif status.state != "done":
             _button(run, "Resume", "play_arrow", resume, disabled=status.state == "diverged")
     if status.active and status.state != "queued":
-        _change(run, status)
+        changing.draw(run, status)
 
 
 def _button(run: Run, label: str, icon: str, act: Callable[[Run], object], disabled: bool = False) -> None:
@@ -350,48 +346,3 @@ def _tell(run: Run, act: Callable[[Run], object], stops: bool) -> None:
         keys.notice(f"The run was not told, for nothing can be written to it ({reason(error)}).")
     else:
         st.session_state[keys.STOPPING] = run.id if stops else None
-
-
-def _change(run: Run, status: Status) -> None:
-    """Learning rate and weight decay of a run that is under way."""
-    with st.popover("Change while it trains", icon=":material/tune:", width="stretch"):
-        st.caption(
-            "These two apply from the next step on. Anything else is structure: start a new run with it."
-        )
-        train = run.config().train
-        shown, began = st.session_state.get(keys.STANDING, ("", {}))
-        if shown != run.id:  # of one run, not of all that were ever watched
-            began = {}
-            st.session_state[keys.STANDING] = (run.id, began)
-        for name, label, step in (
-            ("learning_rate", "Peak learning rate", 5e-4),
-            ("weight_decay", "Weight decay", 0.01),
-        ):
-            # A default that moves, once the status is written, would count as the visitor's change; and without one
-            # a popover that opens after a poll would begin at 0.
-            standing = status if status.learning_rate else train
-            start = began.setdefault(name, getattr(standing, name))
-            st.number_input(
-                label,
-                value=start,
-                step=step,
-                format="%g",
-                key=f"live_lab._set_{name}_{run.id}",
-                on_change=_apply,
-                args=(run, name),
-            )
-        refused, why = st.session_state.get(keys.REFUSAL, ("", ""))
-        if refused == run.id:
-            st.error(why)
-
-
-def _apply(run: Run, name: str) -> None:
-    value = st.session_state[f"live_lab._set_{name}_{run.id}"]
-    if not runs.may_change(visit.current(), run):
-        return
-    try:
-        run.control("set", **{name: float(value)})
-    except (ValueError, OSError) as error:
-        st.session_state[keys.REFUSAL] = (run.id, _sentence(fields.said(reason(error))))
-    else:
-        st.session_state.pop(keys.REFUSAL, None)

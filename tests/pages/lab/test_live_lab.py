@@ -19,7 +19,7 @@ import pytest
 from pages.stores import runs
 from pages.train.experiments import live
 from pages.train.fine_tuning import side_by_side
-from pages.train.lab import watch
+from pages.train.lab import changing, watch
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
@@ -323,7 +323,8 @@ def test_rename_copy_and_delete(open_app: OpenApp, run: Run) -> None:
 def test_every_step_of_a_run_opens_in_a_lens(open_app: OpenApp, run: Run) -> None:
     for step in (0, run.snapshots()[-1]):
         app = open_app("pages/inside/patches/page.py", model=f"run:{run.id}", step=str(step))
-        assert app.sidebar.selectbox(key="model").value == f"run:{run.id}"
+        chosen = app.sidebar.selectbox(key="model")
+        assert chosen.value == f"run:{run.id}" and chosen.options[0].startswith("Run · "), "it is not theirs"
         assert not app.exception
 
 
@@ -354,6 +355,12 @@ def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run)
     assert label["changes"] == [{"step": 21, "label": "lr 0.0001"}]
     words = "\n".join(caption.value for caption in app.main.caption)
     assert "Changed while it trained: peak learning rate 0.003 → 0.0001 at step 21." in words
+    write_status(run.directory / "status.json", asdict(replace(status, learning_rate=2e-4)))
+    app.run()
+    assert app.main.number_input(key=key).value == 2e-4, (
+        "set in another tab: it stood at what this one had said"
+    )
+    assert len(read_lines(run.directory / "control.jsonl")[0]) == 1, "which is no change of this one's"
     app.main.number_input(key=key).set_value(-1.0).run()
     assert "Learning rate must lie in (0, 10]" in errors(app)
 
@@ -379,7 +386,7 @@ def test_who_may_not_change_a_run_steers_nothing_by_a_tab_that_is_still_open(
     monkeypatch.setattr(Run, "control", lambda self, what, **values: told.append(what))
     watch.st.session_state[f"live_lab._set_weight_decay_{run.id}"] = 0.1
     watch._tell(run, told.append, True)
-    watch._apply(run, "weight_decay")
+    changing.apply(run, "weight_decay")
     live._stop(run)
     for what in ("stop", "resume"):
         side_by_side._steer(run, what)
