@@ -9,24 +9,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitviz.config import Preparation
+from vitviz.data.digit import centre_digit
 
 CROP_PX = (
     1120  # the longest side of a crop that is drawn on: twice the stage, for screens of two pixels to one
 )
 LUMINANCE = (0.299, 0.587, 0.114)  # ITU-R BT.601
-MNIST_PX = 28
-MNIST_BOX_PX = (
-    20  # LeCun et al. 1998: digits fit a 20 x 20 box, their centre of mass in the middle of 28 x 28
-)
-UCI_GRAIN = (
-    8  # scikit-learn's digits: counted on an 8 x 8 grid, as high as it and at most 6 of its columns wide
-)
-UCI_COLS = 6
-FULL_INK_PERCENTILE = 90.0  # thin strokes fade when made small: the strongest tenth of the ink is white again
-INK_LEVELS = (
-    16  # a stroke is at least this many levels brighter than the ground: fainter is paper and compression
-)
-
 _FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
 
 Uint8 = NDArray[np.uint8]
@@ -183,80 +171,3 @@ def _resize(image: Uint8, box: tuple[float, float, float], size: int, interpolat
         box=(left, top, min(left + side, image.shape[1]), min(top + side, image.shape[0])),
     )
     return np.array(resized)
-
-
-def centre_digit(grey: Uint8, size: int) -> Uint8:
-    """A drawn digit as its training set would have it: light on dark, scaled, and put in its place.
-
-    At 28 px as MNIST (LeCun et al. 1998): the ink's box scaled to fit 20 x 20, its centre of mass in the middle.
-    At other sizes as scikit-learn's digits: the ink's box made as high as the frame and squeezed to three quarters
-    of its width where it is wider, counted on an 8 x 8 grid, drawn smooth.
-
-    Args:
-        grey: (H, W) uint8, dark on light or light on dark.
-        size: side of the result, in px.
-
-    Returns:
-        (size, size) uint8, light on dark; black where there is no ink.
-    """
-    ink = _light_on_dark(grey)
-    rows, cols = np.flatnonzero(ink.max(axis=1) > 0), np.flatnonzero(ink.max(axis=0) > 0)
-    if not len(rows):
-        return np.zeros((size, size), dtype=np.uint8)
-    digit = ink[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
-    height, width = digit.shape
-    if size == MNIST_PX:
-        scale = MNIST_BOX_PX / max(height, width)
-        return _place_by_mass(_full_ink(_scale(digit, height * scale, width * scale)), size)
-    widest = size * UCI_COLS / UCI_GRAIN
-    framed = _place_centred(_scale(digit, size, min(width * size / height, widest)), size)
-    grain = _full_ink(np.array(Image.fromarray(framed).resize((UCI_GRAIN, UCI_GRAIN), Image.Resampling.BOX)))
-    return np.array(Image.fromarray(grain).resize((size, size), Image.Resampling.BICUBIC))
-
-
-def _light_on_dark(grey: Uint8) -> Uint8:
-    """Ink as brightness over the ground, the strongest at 255; the ground is what the edge shows most."""
-    edge = np.concatenate([grey[0], grey[-1], grey[:, 0], grey[:, -1]])
-    ground = float(np.median(edge))
-    contrast = grey.astype(np.float32) - ground
-    if ground - float(grey.min()) > float(grey.max()) - ground:
-        contrast = -contrast
-    contrast[contrast < INK_LEVELS] = 0
-    strongest = float(contrast.max())
-    return np.rint(contrast * (255 / strongest)).astype(np.uint8) if strongest else np.zeros_like(grey)
-
-
-def _scale(digit: Uint8, height_px: float, width_px: float) -> Uint8:
-    size = (max(1, round(width_px)), max(1, round(height_px)))
-    return np.array(Image.fromarray(digit).resize(size, Image.Resampling.BILINEAR))
-
-
-def _full_ink(digit: Uint8) -> Uint8:
-    """The digit brightened until its strongest tenth is white."""
-    if not digit.any():
-        return digit
-    white = float(np.percentile(digit[digit > 0], FULL_INK_PERCENTILE))
-    brightened: Uint8 = np.rint(np.minimum(digit * (255 / white), 255)).astype(np.uint8)
-    return brightened
-
-
-def _place_centred(digit: Uint8, size: int) -> Uint8:
-    frame = np.zeros((size, size), dtype=np.uint8)
-    top, left = (size - digit.shape[0]) // 2, (size - digit.shape[1]) // 2
-    frame[top : top + digit.shape[0], left : left + digit.shape[1]] = digit
-    return frame
-
-
-def _place_by_mass(digit: Uint8, size: int) -> Uint8:
-    """The digit in a frame whose middle is its centre of mass, to the nearest pixel, never cut."""
-    mass = digit.astype(np.float64)
-    frame = np.zeros((size, size), dtype=np.uint8)
-    corner = []
-    for axis in (0, 1):
-        profile = mass.sum(axis=1 - axis)
-        middles = np.arange(len(profile)) + 0.5
-        centre = float((profile * middles).sum() / profile.sum()) if profile.any() else len(profile) / 2
-        corner.append(min(max(round(size / 2 - centre), 0), size - len(profile)))
-    top, left = corner
-    frame[top : top + digit.shape[0], left : left + digit.shape[1]] = digit
-    return frame
