@@ -154,6 +154,9 @@ def test_a_round_step_is_the_next_of_one_two_and_five(call: Kit) -> None:
 def test_ticks_are_round_and_inside(call: Kit) -> None:
     assert call("axes.niceTicks", [[0, 1, 4]]) == [[0, 0.25, 0.5, 0.75, 1]]
     assert call("axes.niceTicks", [[0.13, 0.94, 4]]) == [[0.25, 0.5, 0.75]]
+    assert call("axes.logTicks", [[2.3, 2.9], [4, 5.2]]) == [[2.4, 2.6, 2.8], [4, 4.5, 5]], (
+        "of a part of a decade"
+    )
     assert call("axes.logTicks", [[0.1, 1], [1, 1e5]]) == [[0.1, 0.2, 0.5, 1], [1, 10, 100, 1000, 1e4, 1e5]]
 
 

@@ -18,7 +18,7 @@ export function niceTicks(lo, hi, count) {
   return ticks;
 }
 
-/** Round places of a logarithmic axis: decades, with 2 and 5 or 3 between where few decades are shown. */
+/** Round places of a logarithmic axis: decades, 2 and 5 or 3 between where few are shown, even in a part of one. */
 export function logTicks(lo, hi) {
   const decades = Math.log10(hi / lo);
   const factors = decades > 4 ? [1] : decades > 1.6 ? [1, 3] : [1, 2, 5];
@@ -28,7 +28,7 @@ export function logTicks(lo, hi) {
       const v = f * 10 ** p;
       if (v >= lo * 0.999 && v <= hi * 1.001) ticks.push(v);
     }
-  return ticks;
+  return ticks.length > 1 ? ticks : niceTicks(lo, hi, 4);
 }
 
 /** One straight line. */
