@@ -91,6 +91,17 @@ def test_transparency_lies_on_white():
     assert decode_image(encode(Image.new("LA", (1, 1), (51, 255)), "PNG")).tolist() == [[[51] * 3]]
 
 
+def test_a_nearly_white_drawing_lies_on_black():
+    drawn = np.zeros((8, 8, 4), np.uint8)
+    drawn[2:6, 2:6] = (250, 255, 240, 255)
+    shown = decode_image(encode(Image.fromarray(drawn), "PNG"))
+    assert shown[3, 3].tolist() == [250, 255, 240] and not shown[0, 0].any()
+    drawn[4, 4, :3] = 90  # one pixel of sixteen is dark
+    assert decode_image(encode(Image.fromarray(drawn), "PNG"))[0, 0].tolist() == [255] * 3
+    grey = Image.fromarray(np.array([[0, 240]], np.uint8))
+    assert decode_image(encode(grey, "PNG", transparency=0)).tolist() == [[[0] * 3, [240] * 3]]
+
+
 def test_palettes_with_and_without_transparency():
     palette = Image.new("P", (3, 1))
     palette.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255])
@@ -126,6 +137,14 @@ def test_sixteen_bits():
         assert decode_image(encode(Image.fromarray(deep), kind))[0, :, 0].tolist() == [0, 1, 128, 255]
     big_endian = Image.fromarray(deep.astype(">u2"))
     assert decode_image(encode(big_endian, "TIFF"))[0, :, 0].tolist() == [0, 1, 128, 255]
+
+
+@pytest.mark.parametrize(
+    ("most", "levels"), [(255, [0, 128, 255]), (4095, [0, 128, 255]), (5000, [0, 10, 19])]
+)
+def test_sixteen_bits_of_which_few_are_used(most, levels):
+    dim = np.array([[0, most // 2 + 1, most]], np.uint16)
+    assert decode_image(encode(Image.fromarray(dim), "PNG"))[0, :, 0].tolist() == levels
 
 
 def test_wide_integers_and_floats():

@@ -18,6 +18,7 @@ from PIL import (
     BmpImagePlugin,
     GifImagePlugin,
     Image,
+    ImageChops,
     ImageFile,
     JpegImagePlugin,
     PngImagePlugin,
@@ -57,6 +58,8 @@ _UPRIGHT = {
     8: Image.Transpose.ROTATE_90,
 }
 _ORIENTATION_TAG = 0x0112
+_SCALES_16 = (255, 4095, 65535)  # full scale of 16-bit files: many cameras of laboratories write 12 bits
+_NEARLY_WHITE = 224
 _PIECE = 1 << 20  # values made into bytes at a time
 # One at a time: it bounds the memory of thirty uploads, and makes the silencing of warnings below safe among
 # decoders. In turn: a zip of thousands of pictures lets others in after each.
@@ -68,7 +71,9 @@ class ImageError(ValueError):
 
 
 def decode_image(data: bytes) -> NDArray[np.uint8]:
-    """The picture in a PNG, JPEG, WebP, GIF (first frame), BMP or TIFF file, upright, on white.
+    """The picture in a PNG, JPEG, WebP, GIF (first frame), BMP or TIFF file, upright.
+
+    What is transparent shows white, or black where all that is drawn is nearly white.
 
     16-bit, 32-bit and float values are brought to 8 bits, palettes, CMYK, grey and black-and-white to RGB. A
     JPEG of more than 16 megapixels is decoded at a half, a quarter or an eighth of its size.
@@ -260,22 +265,32 @@ def _rgb(picture: Image.Image) -> Image.Image:
         return Image.fromarray(_to_8_bits(np.asarray(picture), picture.mode)).convert("RGB")
     if "transparency" in picture.info or picture.mode in ("RGBA", "LA", "PA", "La", "RGBa"):
         colour = picture if picture.mode == "RGBA" else picture.convert("RGBA")
-        white = Image.new("RGB", colour.size, "white")
-        white.paste(colour, mask=colour)  # `alpha_composite` would hold two more copies
-        return white
+        ground = Image.new("RGB", colour.size, "black" if _nearly_white(colour) else "white")
+        ground.paste(colour, mask=colour)  # `alpha_composite` would hold two more copies
+        return ground
     return picture.convert("RGB")
+
+
+def _nearly_white(picture: Image.Image) -> bool:
+    """Whether 99 % of what an RGBA picture shows, and that is something, could hardly be told from white."""
+    few = picture.resize((min(picture.width, 512), min(picture.height, 512)), Image.Resampling.NEAREST)
+    red, green, blue, alpha = few.split()
+    darkest = ImageChops.darker(ImageChops.darker(red, green), blue)
+    counts = darkest.histogram(mask=alpha.point(lambda level: 255 * (level >= 128)))
+    return sum(counts[_NEARLY_WHITE:]) > 0.99 * sum(counts)
 
 
 def _to_8_bits(values: NDArray[np.generic], mode: str) -> NDArray[np.uint8]:
     """One-channel values of more than 8 bits as 8 bits.
 
-    Full scale is 65535 for 16-bit files. Wider integers are read on 0..255 or 0..65535, floats on 0..1 or
-    0..255, whichever first holds them all; what fits neither is stretched from its least to its greatest
+    16-bit values are read on 0..255, 0..4095 or 0..65535, wider integers on 0..255 or 0..65535, floats on 0..1 or
+    0..255, whichever first holds them all; what fits none is stretched from its least to its greatest
     value. Not-a-number is black.
     """
     if mode not in ("I", "F"):
-        bytes_of: NDArray[np.uint8] = np.rint(np.arange(65536) * 255.0 / 65535.0).astype(np.uint8)
-        return bytes_of[values.astype(np.uint16)]
+        whole = next(scale for scale in _SCALES_16 if int(values.max()) <= scale)
+        bytes_of = np.rint(np.minimum(np.arange(65536) * 255.0 / whole, 255.0)).astype(np.uint8)
+        return np.asarray(bytes_of[values.astype(np.uint16)])
     flat = values.reshape(-1)
     pieces = [flat[start : start + _PIECE] for start in range(0, flat.size, _PIECE)]
     low = min(float(_finite(piece).min()) for piece in pieces)
