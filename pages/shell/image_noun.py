@@ -104,7 +104,7 @@ def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
         _small(chosen.image, model.preparation, chosen.offset, pin, nouns.mode()),
         _width(picture),
         picture.shape[0] == picture.shape[1],
-        cached.picture_title(chosen.image),
+        nouns.picture_title(chosen.image),
         seen(_own_size(chosen.image, picture), picture.shape[:2], prepared, redrawn),
         own=chosen.image.startswith(cached.UPLOAD),
     )
@@ -269,8 +269,14 @@ def _examples(image: str) -> None:
 def _own(image: str) -> None:
     turn = st.session_state.setdefault("nouns.turn", 0)
     if image.startswith("upload:"):
+        mine = uploads.is_mine(visit.current(), image)
         st.button(
-            "Remove my picture", icon=":material/delete:", on_click=_remove, args=(image,), width="stretch"
+            "Remove my picture" if mine else "Forget this picture",
+            icon=":material/delete:" if mine else ":material/close:",
+            on_click=_remove,
+            args=(image,),
+            width="stretch",
+            help=None if mine else "You see it by its link; only the visit that brought it can remove it.",
         )
     camera = st.toggle("Use the camera", key="nouns.camera_on")
     key = f"nouns.{'camera' if camera else 'upload'}.{turn}"
@@ -305,5 +311,6 @@ def _received(key: str) -> None:
 
 
 def _remove(image: str) -> None:
-    uploads.remove(image)
-    state.kept().pop("image", None)
+    uploads.remove(visit.current(), image)
+    for key in ("image", "crop"):
+        state.kept().pop(key, None)

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.shell import controls, link, menu, registry, state
-from pages.stores import cached, catalogue, visit
+from pages.stores import cached, catalogue, uploads, visit
 from pages.stores.choice import ModelChoice
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
@@ -70,6 +70,11 @@ def choice() -> ModelChoice:
 def are_own() -> bool:
     """Whether the model or the picture is the visitor's own, and gone when they leave."""
     return current().image.startswith(cached.UPLOAD) or catalogue.is_own(choice())
+
+
+def picture_title(image: str) -> str:
+    """What a picture is, in a few words to this visitor."""
+    return "Your picture" if uploads.is_mine(visit.current(), image) else cached.picture_title(image)
 
 
 def nobody_chose() -> bool:

@@ -96,7 +96,7 @@ class OneMap:
             tuple(header["prefix"]), (header["grid"][0], header["grid"][1]), header["patch_px"]
         )
         pin, image = self.now.pin, self.now.image
-        label = f"{cached.picture_title(image)}, as {self.choice.title} reads it"
+        label = f"{nouns.picture_title(image)}, as {self.choice.title} reads it"
         return Visit(pin.token(layout), str(pin), label, truth_of(image, self.choice), ways, self.key)
 
 

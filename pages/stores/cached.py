@@ -331,10 +331,10 @@ def _journey(digest: str, _model: LoadedModel, image: str, offset: Offset) -> Jo
 
 
 def picture_title(image: str) -> str:
-    """What a picture is, in a few words."""
+    """What a picture is, in a few words that are true for everybody."""
     kind, _, name = image.partition(":")
     if kind == "upload":
-        return "Your picture"
+        return "An uploaded picture"
     if kind == "sample":
         return catalogue.sample_title(name)
     data, index = dataset(kind), int(name)

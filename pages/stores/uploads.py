@@ -108,6 +108,12 @@ class Store(Generic[T]):
             entry = self.entries.get(key)
             return None if entry is None else entry.thing
 
+    def is_of(self, key: str, visit: str) -> bool:
+        """Whether a visit brought the upload: it has its link from nobody, and may remove it."""
+        with self.lock:
+            entry = self.entries.get(key)
+            return entry is not None and entry.visit == visit
+
     def computed(self, key: str, of: tuple[Hashable, ...], most: int, make: Callable[[], R]) -> R:
         """What was computed from an upload, kept beside it and no longer than it: the newest `most` of a kind.
 
@@ -225,9 +231,15 @@ def own_size(image: str) -> tuple[int, int] | None:
     return None if picture is None else STORE.computed(key, (_OWN_SIZE,), 1, lambda: picture.shape[:2])
 
 
-def remove(image: str) -> None:
-    """Forgets an upload at once."""
-    STORE.remove(image.removeprefix("upload:"))
+def is_mine(visit: Visit, image: str) -> bool:
+    """Whether a picture is one that this visit brought; others see it by its link, and none of them may remove it."""
+    return STORE.is_of(image.removeprefix("upload:"), visit.token)
+
+
+def remove(visit: Visit, image: str) -> None:
+    """Forgets an upload of this visit at once; another's stays."""
+    if is_mine(visit, image):
+        STORE.remove(image.removeprefix("upload:"))
 
 
 def stay(visit: Visit) -> None:
