@@ -177,7 +177,7 @@ def _px(width: int, height: int) -> str:
 def _crop(picture: np.ndarray, model: ModelChoice) -> None:
     if model.preparation.digit or picture.shape[0] == picture.shape[1]:
         return
-    st.session_state.setdefault("nouns.crop", nouns.current().crop)
+    st.session_state["nouns.crop"] = nouns.current().crop  # a link, or another picture, may have moved it
     st.slider(
         "Crop",
         0.0,
@@ -215,7 +215,8 @@ def _source(image: str, offered: bool) -> None:
 
 
 def _choose(image: str) -> None:
-    state.kept()["image"] = image
+    """Takes a picture, and looks at its middle: where the last one was cut says nothing of this one."""
+    state.kept().update(image=image, crop=nouns.Nouns.crop)
 
 
 def _brought(image: str) -> None:

@@ -146,8 +146,9 @@ def look_at(image: str) -> None:
 
 
 def set_image(image: str) -> None:
-    """Chooses another picture; takes effect with the next run (`st.rerun()`, or call it in a callback)."""
+    """Chooses another picture, its crop in the middle; takes effect with the next run, or call it in a callback."""
     link.want("image", image)
+    link.want("crop", f"{Nouns.crop:g}")
 
 
 def set_model(model: str, step: int | None = None) -> None:
