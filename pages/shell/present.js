@@ -9,11 +9,13 @@ const READY = Symbol.for('vitviz.present');
 const WRITES = 'input:not([type="radio"], [type="checkbox"]), textarea, select, [contenteditable="true"]';
 const MOVES = `${WRITES}, input, canvas, [role="slider"], [role="radio"], [role="listbox"], [role="grid"], [role="application"]`;
 const REMOTE = { PageDown: 'next', PageUp: 'back' };
+// Streamlit's frame of the part that has the focus begins under the header: without one it would strike the title out.
 const STYLE = `
 html[data-vitviz-present] { font-size: clamp(18px, 1.4vw, 30px) !important; }
 html[data-vitviz-present] [data-testid="stSidebar"],
 html[data-vitviz-present] [data-testid="stExpandSidebarButton"],
 html[data-vitviz-present] [data-testid="stHeader"] { display: none !important; }
+html[data-vitviz-present] [data-testid="stMain"]::before { display: none !important; }
 html[data-vitviz-present] [data-testid="stMainBlockContainer"] { padding: 1rem 2rem; }
 @media (min-width: 1200px) {
   html[data-vitviz-present] [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) { padding-right: 19rem; }

@@ -65,3 +65,14 @@ def test_a_chart_s_words_grow_with_the_type(visit: Visit, address: str, chart: s
     )
     box = drawn.bounding_box()
     assert box and box["x"] >= 0 and box["x"] + box["width"] <= 1920
+
+
+def test_no_frame_strikes_the_title_out(visit: Visit) -> None:
+    """A click into the page before P gave its main part the focus, whose frame lay across the title."""
+    page = visit("experiments?experiments.view=slip", width=1280, height=720)
+    page.locator("h1").click()
+    frame = "getComputedStyle(document.querySelector('[data-testid=stMain]'), '::before').display"
+    assert page.evaluate(frame) != "none", "who moves by keys sees where the focus is"
+    page.keyboard.press("p")
+    expect(page.locator('[data-testid="stSidebar"]')).to_be_hidden()
+    assert page.evaluate(frame) == "none"
