@@ -1,9 +1,10 @@
 // What the browser does on every page: keeps the cookie that names the visit after a reload, explains dotted
-// words, says in words what Plotly draws, says when the address has changed, presents.
+// words, says in words what Plotly draws, says when the address has changed, presents, has a link past the menu.
 
 import { watchAddress } from './address.js';
 import { tellingFigures } from './figures.js';
 import { presenting } from './present.js';
+import { skipping } from './skip.js';
 import { colour, explaining } from './terms.js';
 
 const COOKIE = 'vitviz_visit';
@@ -26,6 +27,7 @@ export default function browser() {
   }
   watchAddress();
   presenting();
+  skipping();
   return ({ header, colors }) => {
     remember(header.token);
     colour(colors);

@@ -53,6 +53,21 @@ def test_the_link_is_full_and_survives_a_reload(visit):
     assert link(page) == first
 
 
+def test_the_first_stop_of_the_keyboard_leads_past_the_menu(visit):
+    page = visit("patches?model=preset:vit_digits&image=digits:3")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the page")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    before = page.url
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    block = page.get_by_test_id("stMainBlockContainer")
+    assert block.evaluate("node => node.contains(document.activeElement) && node !== document.activeElement")
+    expect(skip).not_to_be_in_viewport()
+    assert page.url == before
+
+
 def test_pointing_at_a_patch_names_it_and_a_click_pins_it(visit):
     page = visit("?model=preset:vit_digits&image=digits:3")
     tile = page.locator("[data-part=patches] canvas")
