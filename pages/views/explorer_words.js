@@ -16,12 +16,12 @@ export function nameOf({ prefix, grid: [, cols] }, token) {
 /** The inspector's lines [name, value] for what a query looks at (row) or who looks at it (column). */
 export function linesOf(header, chosen, n, row) {
   const share = (value) => (row ? percent(value / (n.total || 1)) : weight(value));
-  const prefix = header.prefix.length > 0;
+  const prefix = header.prefix.map(tokenName).join(', ');
   const lines = [
     [!row ? 'Looked at most by' : prefix ? 'Strongest patch' : 'Looks most at', nameOf(header, n.best)],
     [row ? 'with weight' : 'its weight', weight(chosen[n.best])],
   ];
-  if (prefix) lines.push([row ? 'On prefix tokens' : 'From prefix tokens', share(n.onPrefix)]);
+  if (prefix) lines.push([`${row ? 'On' : 'From'} ${prefix}`, share(n.onPrefix)]);
   lines.push([row ? 'On itself' : 'From itself', share(n.self)]);
   const among = header.windowed ? header.slots : chosen.length;
   lines.push(

@@ -38,6 +38,13 @@ def pixels(canvas: Locator) -> list[int]:
     )
 
 
+def test_the_inspector_calls_the_token_before_the_patches_by_its_name(visit: Visit) -> None:
+    page = visit(DIGIT)
+    inspector = explorer(page).locator(".ax-inspector")
+    expect(inspector).to_contain_text("On [CLS]")
+    expect(inspector).not_to_contain_text("prefix")
+
+
 def test_hover_is_the_query_in_every_map_without_the_server(visit: Visit) -> None:
     page = visit(DIGIT)
     sent = frames_sent(page)
