@@ -268,7 +268,6 @@ def _examples(image: str) -> None:
 
 
 def _own(image: str) -> None:
-    turn = st.session_state.setdefault("nouns.turn", 0)
     if image.startswith("upload:"):
         mine = uploads.is_mine(visit.current(), image)
         st.button(
@@ -279,8 +278,18 @@ def _own(image: str) -> None:
             width="stretch",
             help=None if mine else "You see it by its link; only the visit that brought it can remove it.",
         )
-    camera = st.toggle("Use the camera", key="nouns.camera_on")
-    key = f"nouns.{'camera' if camera else 'upload'}.{turn}"
+    bring("nouns", st.toggle("Use the camera", key="nouns.camera_on"))
+
+
+def bring(where: str, camera: bool = False) -> None:
+    """Takes a picture of the visitor's own, and says what becomes of the file.
+
+    Args:
+        where: names the widget; one that stands elsewhere is another.
+        camera: whether it is taken now.
+    """
+    turn = st.session_state.setdefault("nouns.turn", 0)
+    key = f"{where}.{'camera' if camera else 'upload'}.{turn}"
     if camera:
         st.camera_input("Camera", key=key, label_visibility="collapsed", on_change=_received, args=(key,))
     else:

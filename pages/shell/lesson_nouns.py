@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.shell import follow, link, nouns
+from pages.shell import follow, image_noun, link, nouns, state
 from pages.shell.lesson import Open
 from pages.stores import cached, catalogue
 from pages.views.register import register
@@ -21,7 +21,9 @@ def draw(now: Open) -> None:
     if isinstance(now.stop.check, Step):
         _step()
     elif isinstance(now.stop.check, Picture):
-        _picture()
+        if not now.stop.check.key:  # any other picture will do
+            _own_picture()
+        _next_picture()
 
 
 def _step() -> None:
@@ -35,7 +37,16 @@ def _step() -> None:
         st.rerun()
 
 
-def _picture() -> None:
+def _own_picture() -> None:
+    """The panel runs alone when a file has come: the page runs once more, or the panel says why the file is refused."""
+    image_noun.bring("lesson")
+    if state.kept().get("image") != nouns.current().image:
+        st.rerun()
+    if notice := st.session_state.pop(state.NOTICE, None):
+        st.warning(notice, icon=":material/info:")
+
+
+def _next_picture() -> None:
     name, _, index = nouns.current().image.partition(":")
     if name not in catalogue.datasets():
         return

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.shell import page, registry, terms
@@ -186,6 +187,19 @@ def test_the_step_and_the_picture_that_a_stop_asks_for_stand_in_its_panel(open_a
     name, _, index = stop.link.values["image"].partition(":")
     app.button(key="lesson.picture").click().run()
     assert done(app) and said(app)["image"] == f"{name}:{int(index) + 1}"
+
+
+def test_a_stop_that_asks_for_another_picture_takes_ones_own(open_app: OpenApp) -> None:
+    number = next(i for i, stop in enumerate(SHIPPED[FIRST].stops, 1) if isinstance(stop.check, Picture))
+    app, _ = opened(open_app, FIRST, number)
+    uploader = next(one for one in app.main.file_uploader if one.label == "Your picture")
+    app = uploader.upload("mine.png", b"no picture", "image/png").run()
+    assert not done(app) and any("picture" in one.value for one in app.warning)
+    buffer = io.BytesIO()
+    Image.new("RGB", (40, 40), (200, 30, 30)).save(buffer, "PNG")
+    uploader = next(one for one in app.main.file_uploader if one.label == "Your picture")
+    app = uploader.upload("mine.png", buffer.getvalue(), "image/png").run()
+    assert done(app) and said(app)["image"].startswith("upload:")
 
 
 def test_a_bare_link_opens_the_stop(open_app: OpenApp) -> None:
