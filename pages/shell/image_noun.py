@@ -23,7 +23,8 @@ _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,5}")
 _NAME = re.compile(r"[a-z_]{1,32}")
 _SOURCES = {"sample": "Samples", "dataset": "Data sets", "own": "Yours"}
-_IMAGE_PX = 112
+_IMAGE_PX = 112  # the longer side of the picture in small
+_TALL_PX, _WIDE_PX = 160, 256  # of one more than twice as high as wide, or as wide as high
 GONE = "That picture is gone: an upload lives as long as its visit. Here is another one."
 GONE_SAMPLE = "That sample picture is not on this server. Here is another one."
 
@@ -99,7 +100,7 @@ def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
     redrawn = _redrawn(picture, prepared, model.preparation)
     pin = chosen.pin if nouns.is_pinned() and not redrawn else None
     still.draw(
-        st.container(horizontal=True, vertical_alignment="center", gap="small"),
+        st.container(horizontal=_side(picture) != _WIDE_PX, vertical_alignment="center", gap="small"),
         _say_picture,
         _small(chosen.image, model.preparation, chosen.offset, pin, nouns.mode()),
         _width(picture),
@@ -117,9 +118,9 @@ def draw(model: ModelChoice, chosen: nouns.Nouns) -> None:
 
 
 def _say_picture(small: str, width: int, square: bool, title: str, words: str) -> None:
-    """The picture in small, and beside it what it is and what becomes of it."""
+    """The picture in small, and beside it, or below a wide one, what it is and what becomes of it."""
     height: int | Literal["content"] = _IMAGE_PX if square else "content"
-    with st.container(width=_IMAGE_PX, height=height, border=False, key="nouns-picture"):
+    with st.container(width=width, height=height, border=False, key="nouns-picture"):
         st.image(small, alt=f"The chosen picture: {title}", width=width)
     with st.container(gap="xxsmall"):
         st.markdown(f"**{title}**")
@@ -131,9 +132,15 @@ def _redrawn(picture: np.ndarray, prepared: Prepared, preparation: Preparation) 
     return preparation.digit and bool(picture.shape[:2] != prepared.shown.shape[:2])
 
 
+def _side(picture: np.ndarray) -> int:
+    """The longer side of the picture in small, in px: a long one's shorter side must still show something."""
+    height, width = picture.shape[:2]
+    return _WIDE_PX if width > 2 * height else _TALL_PX if height > 2 * width else _IMAGE_PX
+
+
 def _width(picture: np.ndarray) -> int:
     height, width = picture.shape[:2]
-    shown: int = max(1, round(_IMAGE_PX * width / max(height, width)))
+    shown: int = max(1, round(_side(picture) * width / max(height, width)))
     return shown
 
 
@@ -142,7 +149,7 @@ def _small(image: str, preparation: Preparation, offset: cached.Offset, pin: Pin
     """The picture with what the model sees of it, as a file."""
     picture = cached.picture(image)
     box = cached.prepared(image, preparation, offset).box
-    return thumbnails.encoded(thumbnails.seen_picture(picture, box, pin, mode, _IMAGE_PX), _width(picture))
+    return thumbnails.encoded(thumbnails.seen_picture(picture, box, pin, mode, _side(picture)))
 
 
 def _own_size(image: str, picture: np.ndarray) -> tuple[int, int]:
@@ -179,7 +186,7 @@ def _crop(picture: np.ndarray, model: ModelChoice) -> None:
         return
     st.session_state["nouns.crop"] = nouns.current().crop  # a link, or another picture, may have moved it
     st.slider(
-        "Crop",
+        "Crop, left to right" if picture.shape[1] > picture.shape[0] else "Crop, top to bottom",
         0.0,
         1.0,
         step=0.05,

@@ -179,14 +179,14 @@ def _model_picture(identity: str, _choice: ModelChoice, step: int, mode: Mode) -
         drawn = thumbnails.filters_picture(filters, side_px=_MODEL_PX)
     else:
         drawn = thumbnails.shape_picture(_choice.config, mode, side_px=_MODEL_PX)
-    return thumbnails.encoded(drawn, _MODEL_PX)
+    return thumbnails.encoded(drawn)
 
 
 @cached.shared(most=256)
 def _curve_picture(
     curve: tuple[tuple[int, float], ...], steps: tuple[int, ...], step: int, mode: Mode
 ) -> str:
-    return thumbnails.encoded(thumbnails.curve_picture(curve, steps, step, mode, _CURVE_PX), 2 * _CURVE_PX)
+    return thumbnails.encoded(thumbnails.curve_picture(curve, steps, step, mode, _CURVE_PX))
 
 
 def _step(model: ModelChoice) -> int:

@@ -18,16 +18,12 @@ _TILES = 4  # filters in a row and in a column
 _DIMMED = 0.35
 
 
-def encoded(drawn: np.ndarray, width_px: int) -> str:
-    """What is drawn (H, W, 3 or 4) as an address that holds it all, of the width that it is shown at.
+def encoded(drawn: np.ndarray) -> str:
+    """What is drawn (H, W, 3 or 4) as an address that holds it all.
 
     Streamlit would encode the array in every run, and keep it as a file that the browser asks for.
     """
     image = Image.fromarray(drawn)
-    if image.width > width_px:
-        image = image.resize(
-            (width_px, int(image.height * width_px / image.width)), Image.Resampling.BILINEAR
-        )
     file, kind = BytesIO(), "jpeg" if image.mode == "RGB" else "png"
     image.save(file, kind, quality=90)
     return f"data:image/{kind};base64,{b64encode(file.getvalue()).decode()}"

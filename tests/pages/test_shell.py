@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import io
 import re
 import tomllib
@@ -155,6 +156,24 @@ def test_an_upload_is_shown_and_removed(open_app):
     assert query(app)["image"] == "sample:cat"
     assert uploads.STORE.get(image.removeprefix("upload:")) is None
     assert not app.exception
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "drawn", "way"),
+    [
+        (80, 120, (224, 149), "left to right"),
+        (150, 50, (107, 320), "top to bottom"),
+        (30, 240, (512, 64), "left"),
+    ],
+)
+def test_a_long_picture_in_small_is_large_enough_and_sharp_on_two_pixels_to_one(
+    open_app, height, width, drawn, way
+):
+    app = upload(open_app(model="preset:vit_tiny_16"), "own.png", png(height, width))
+    address = app.sidebar.get("image")[-1].proto.imgs[0].url
+    shown = Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2])))
+    assert shown.size == drawn
+    assert way in app.sidebar.slider(key="nouns.crop").label
 
 
 def test_another_visitor_sees_an_upload_by_its_link_and_cannot_remove_it(open_app):
