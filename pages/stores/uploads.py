@@ -6,6 +6,7 @@ pictures need the room.
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
@@ -25,7 +26,7 @@ PRIVACY = (
 _PER_VISIT = 4
 _TOTAL_BYTES = 256 * 2**20
 _COMPUTED_BYTES = 2**30
-_LONGEST_SIDE_PX = 2048  # more than any model here reads
+_MOST_PIXELS = 2048 * 2048  # of a panorama, too: its square is cut from the shorter side
 _OWN_SIZE = "own size"
 _GRACE_S = 120.0  # a dropped connection releases the visit too, and comes back
 
@@ -251,10 +252,10 @@ def stay(visit: Visit) -> None:
 
 
 def _shrunk(picture: np.ndarray) -> np.ndarray:
-    longest = max(picture.shape[:2])
-    if longest <= _LONGEST_SIDE_PX:
+    shrink = math.sqrt(_MOST_PIXELS / (picture.shape[0] * picture.shape[1]))
+    if shrink >= 1:
         return picture
     from PIL import Image
 
-    height, width = (max(1, round(side * _LONGEST_SIDE_PX / longest)) for side in picture.shape[:2])
+    height, width = (max(1, round(side * shrink)) for side in picture.shape[:2])
     return np.asarray(Image.fromarray(picture).resize((width, height), Image.Resampling.LANCZOS))

@@ -218,6 +218,11 @@ def test_a_colour_model_opens_on_its_own_kind_of_picture(open_app: OpenApp) -> N
     assert not app.exception
 
 
+def test_of_a_panorama_the_square_that_models_see_stays_large(open_app: OpenApp) -> None:
+    app = upload(open_app(model=HYBRID), png(size=(6000, 800)))
+    assert uploads.STORE.get(app.query_params["image"].removeprefix("upload:")).shape == (748, 5609, 3)
+
+
 def test_the_list_is_grouped_and_says_how_well(open_app: OpenApp) -> None:
     options = open_app().sidebar.selectbox(key="model").options
     kinds = [option.partition(" · ")[0] for option in options]
@@ -227,7 +232,7 @@ def test_the_list_is_grouped_and_says_how_well(open_app: OpenApp) -> None:
 
 def test_the_size_named_is_the_upload_s_own(open_app: OpenApp) -> None:
     app = upload(open_app(model=HYBRID), png(size=(4000, 3000)))
-    assert uploads.STORE.get(app.query_params["image"].removeprefix("upload:")).shape == (1536, 2048, 3)
+    assert uploads.STORE.get(app.query_params["image"].removeprefix("upload:")).shape == (1774, 2365, 3)
     said = " ".join(caption.value for caption in app.sidebar.caption)
     assert "4,000 × 3,000 px; the model sees the bright square at 32 × 32 px" in said.replace("\xa0", " ")
     app = upload(app, png(size=(300, 300)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import io
 import re
 import tomllib
@@ -156,59 +155,6 @@ def test_an_upload_is_shown_and_removed(open_app):
     assert query(app)["image"] == "sample:cat"
     assert uploads.STORE.get(image.removeprefix("upload:")) is None
     assert not app.exception
-
-
-@pytest.mark.parametrize(
-    ("height", "width", "drawn", "way"),
-    [
-        (80, 120, (224, 149), "left to right"),
-        (150, 50, (107, 320), "top to bottom"),
-        (30, 240, (512, 64), "left"),
-    ],
-)
-def test_a_long_picture_in_small_is_large_enough_and_sharp_on_two_pixels_to_one(
-    open_app, height, width, drawn, way
-):
-    app = upload(open_app(model="preset:vit_tiny_16"), "own.png", png(height, width))
-    address = app.sidebar.get("image")[-1].proto.imgs[0].url
-    shown = Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2])))
-    assert shown.size == drawn
-    assert way in app.sidebar.slider(key="nouns.crop").label
-
-
-def test_another_visitor_sees_an_upload_by_its_link_and_cannot_remove_it(open_app):
-    mine = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
-    image = query(mine)["image"]
-    theirs = open_app(model="preset:vit_tiny_16", image=image)
-    assert any("An uploaded picture" in text.value for text in theirs.sidebar.markdown)
-    assert not any("Your picture" in text.value for text in theirs.sidebar.markdown)
-    next(button for button in theirs.sidebar.button if "Forget" in button.label).click().run()
-    assert query(theirs)["image"] == "sample:cat"
-    assert query(mine.run())["image"] == image and not mine.warning
-    assert any("Your picture" in text.value for text in mine.sidebar.markdown)
-
-
-def test_another_picture_is_cut_in_its_middle(open_app):
-    app = open_app(model="preset:vit_tiny_16", image="sample:coffee", crop="0.2")
-    app.sidebar.selectbox(key="nouns.sample").set_value("cat").run()
-    assert (query(app)["image"], query(app)["crop"]) == ("sample:cat", "0.5")
-    assert app.sidebar.slider(key="nouns.crop").value == 0.5
-    app.sidebar.slider(key="nouns.crop").set_value(0.9).run()
-    app = upload(app, "tall.png", png(90, 40))
-    assert query(app)["crop"] == "0.5" and app.sidebar.slider(key="nouns.crop").value == 0.5
-    app.sidebar.slider(key="nouns.crop").set_value(0.1).run()
-    next(button for button in app.sidebar.button if "Remove" in button.label).click().run()
-    assert query(app)["crop"] == "0.5"
-
-
-def test_the_crop_s_slider_follows_a_link(open_app, monkeypatch):
-    app = open_app(model="preset:vit_tiny_16", image="sample:coffee", crop="0.2")
-    before = query(app)
-    app.sidebar.slider(key="nouns.crop").set_value(0.9).run()
-    monkeypatch.setattr(link, "_STALE_S", 0.0)  # the choice is long ago
-    app.query_params.update(before)
-    app.run()
-    assert query(app)["crop"] == "0.2" and app.sidebar.slider(key="nouns.crop").value == 0.2
 
 
 def test_an_upload_is_never_written_to_disk(open_app):

@@ -185,6 +185,11 @@ def test_a_fifty_megapixel_photo_is_decoded_small():
     assert np.abs(decoded[700, 700].astype(int) - [40, 120, 200]).max() <= 4
 
 
+def test_a_large_panorama_keeps_its_shorter_side():
+    data = encode(Image.new("L", (12000, 2600)), "JPEG")
+    assert decode_image(data).shape == (1300, 6000, 3)  # a half; a quarter were less than a stage's pixels
+
+
 def test_a_large_photo_on_its_side_is_turned_after_it_is_made_small():
     exif = Image.Exif()
     exif[0x0112] = 6

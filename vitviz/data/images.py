@@ -7,6 +7,7 @@ decoded at a time: a hostile file costs little memory, and never the visitor's p
 from __future__ import annotations
 
 import io
+import math
 import re
 import warnings
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ MAX_JPEG_PIXELS = 64 * 1024 * 1024  # a 50-megapixel phone's, which JPEG lets us
 MAX_SIDE_PX = 32_768  # Pillow keeps a pointer and more for every row: 16 million rows of one pixel are 0.4 GB
 MAX_JPEG_SCANS = 64  # a progressive JPEG has about ten; thousands in a small file are a trap
 MAX_SCANNED_PIXELS = 256 * 1024 * 1024  # scans x pixels: about a second; 16 scans of a picture of 4096 x 4096
-DRAFT_SIDE_PX = 1600  # a JPEG above MAX_PIXELS is decoded at 1/2, 1/4 or 1/8, its longer side at least this
+DRAFT_PIXELS = 2 * 1024 * 1024  # a JPEG above MAX_PIXELS is decoded at 1/2, 1/4 or 1/8, with at least as many
 
 ACCEPTED = "PNG, JPEG, WebP, GIF, BMP or TIFF"
 _PLUGINS: tuple[tuple[str, tuple[bytes, ...], type[ImageFile.ImageFile]], ...] = (
@@ -249,7 +250,7 @@ def _first_scan_layers(data: bytes) -> int:
 
 
 def _draft(picture: ImageFile.ImageFile) -> None:
-    shrink = DRAFT_SIDE_PX / max(picture.size)
+    shrink = math.sqrt(DRAFT_PIXELS / (picture.width * picture.height))
     picture.draft(picture.mode, (max(1, int(picture.width * shrink)), max(1, int(picture.height * shrink))))
 
 
