@@ -206,6 +206,8 @@ def happened(status: Status) -> str:
 def waits(visit: Visit, run: Run) -> str:
     """That a run waits, where in the queue, and which of the visit's own trains meanwhile; for Markdown."""
     place, busy = executor().place(run), executor().running()
+    if run.id in busy:
+        return "the trainer is loading"
     before = next((one for one in mine(visit) if one.id in busy and made(visit, one)), None)
     where = f", number {place} in the queue" if place else ""
     own = "" if before is None else f"; your '{plain(before.config().name)}' is training"

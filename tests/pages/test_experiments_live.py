@@ -106,6 +106,7 @@ def test_a_run_that_waits_names_the_visit_s_own_that_trains_and_promises_no_curv
     app.main.button(key="experiments.slip._start").click().run()
     first = said_run(app)
     monkeypatch.setattr(executor, "running", lambda: [first])
+    assert app.run().main.get("progress")[0].proto.text == "the trainer is loading", "it is queued no more"
     app.main.selectbox(key="experiments.slip").set_value("scale").run()
     app.main.button(key="experiments.slip._start").click().run()
     assert app.main.get("progress")[0].proto.text == (
