@@ -69,6 +69,14 @@ def shown(page: Page) -> list[str]:
     return page.locator("[data-component] .op-answer").all_text_contents()
 
 
+def test_before_a_guess_no_curve_is_drawn_but_where_the_slider_has_been(visit: Visit) -> None:
+    page = visit("on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:118&on_picture.kind=rotate")
+    chart = "The probability of each model's first answer, "
+    expect(page.get_by_label(f"{chart}at 60°")).to_be_visible()
+    page.locator("[data-component=sweep_view] input[type=range]").first.press("ArrowRight")
+    expect(page.get_by_label(f"{chart}from 60° to 75°")).to_be_visible()
+
+
 def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit: Visit) -> None:
     picture = own_picture()
     page = visit("words?model=checkpoint:cifar10_vit&image=cifar10-few:3")

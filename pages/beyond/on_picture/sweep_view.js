@@ -27,12 +27,12 @@ class SweepView {
 
   update(message) {
     this.now = message;
-    const { hand, mark, neutral, place } = message.header;
+    const { hand, mark, place } = message.header;
     this.root.dataset.place = place.join();
     if (mark !== this.mark) {
       this.mark = mark;
       this.hand = { ...hand };
-      this.seen = [Math.min(neutral, hand.at), Math.max(neutral, hand.at)];
+      this.seen = [hand.at, hand.at]; // the way there would answer half of the page's question
     }
     this.draw();
     this.asker.answered();
@@ -86,7 +86,8 @@ class SweepView {
       ? 'Bold where the model still gives that answer. Drag in the chart, too.'
       : 'Drawn as far as you have moved the slider.';
     const { words } = header;
-    const label = `The probability of each model's first answer, from ${words[from]} to ${words[to]}`;
+    const where = from === to ? `at ${words[from]}` : `from ${words[from]} to ${words[to]}`;
+    const label = `The probability of each model's first answer, ${where}`;
     this.own.draw({ lines, words, at: this.hand.at, colors, width, height: this.height(), label });
   }
 
