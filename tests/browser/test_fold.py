@@ -48,6 +48,14 @@ def test_the_picture_begins_above_the_fold(visit: Visit, width: int, height: int
     assert all(top <= highest for top in found.values()), {key: round(top) for key, top in found.items()}
 
 
+def test_most_of_the_picture_whose_attention_is_asked_stands_above_the_fold(visit: Visit) -> None:
+    page = visit(f"attention?{PHOTO}", width=853, height=640)
+    view = page.locator("[data-component=explorer]").first
+    expect(view).to_have_attribute("data-ready", "true")
+    box = view.locator(".ax-stage").bounding_box()
+    assert box is not None and (640 - box["y"]) / box["height"] > 0.66, box
+
+
 def test_the_title_lies_over_nothing(visit: Visit) -> None:
     page = visit("positions")
     # Both in one look, once the fonts and the page's own style have come: what is between them moves until then.
