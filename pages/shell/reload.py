@@ -20,7 +20,7 @@ _SESSIONS = (
     "shell.sessions"  # of the visit's notes: a Session by its name, the one that was seen last at the end
 )
 _MOST = 4  # sessions of a visit: its tabs
-_HELD = (state.KEPT, state.DEFAULTS, state.BY_HAND, state.FORMER, state.WANTED, state.CLASS)
+_HELD = (state.KEPT, state.DEFAULTS, state.BY_HAND, state.FORMER, state.WANTED, state.CLASS, state.LESSON)
 
 
 @dataclass(frozen=True)

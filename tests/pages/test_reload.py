@@ -123,3 +123,10 @@ def test_a_visit_notes_few_sessions() -> None:
         assert not app.exception
     assert len(visit.notes[reload._SESSIONS]) == reload._MOST  # type: ignore[arg-type]
     assert state.SESSION in app.session_state
+
+
+def test_a_lesson_stays_open(open_app: OpenApp) -> None:
+    link = {"model": GREY, "image": "digits:0", "lesson": "fifteen", "stop": "7"}
+    app = open_app(ATTENTION, **link).run()
+    again = opened_again(app, app.session_state["_visit"])
+    assert said(again, "lesson") == "fifteen" and said(again, "stop") == "7"
