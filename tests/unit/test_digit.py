@@ -128,3 +128,13 @@ def test_a_photographed_digit_is_what_was_drawn(photo, size):
     # where the digit's middle lies between two pixels, a trace of noise decides
     shifts = [np.roll(taken, (down, across), (0, 1)) for down in (-1, 0, 1) for across in (-1, 0, 1)]
     assert max(np.corrcoef(drawn.ravel(), one.ravel())[0, 1] for one in shifts) > 0.95
+
+
+def test_a_data_sets_picture_keeps_strokes_that_touch_its_edge() -> None:
+    """scikit-learn's digits fill their frame: taken for photographs they lost what the edge cuts."""
+    for image in load_dataset("digits").test_images[:60]:
+        grey = np.ascontiguousarray(image[..., 0])
+        rows, cols = np.nonzero(grey >= 16)  # light on black
+        wanted = 20 * np.array([np.ptp(rows) + 1, np.ptp(cols) + 1]) / (np.ptp(rows) + 1)
+        shown = np.nonzero(centre_digit(grey, 28))
+        assert np.abs([np.ptp(shown[0]) + 1, np.ptp(shown[1]) + 1] - wanted).max() <= 1.5

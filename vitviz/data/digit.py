@@ -27,6 +27,7 @@ INK_LEVELS = (
 INK_SHARE = (
     0.25  # and at least this share of the strongest stroke's: fainter are a page's lines and its grain
 )
+DRAWN_PX = 64  # no photograph is as small: a data set's picture, whose strokes may touch the edge, or a pad's
 INK_SIDE_PX = 240  # ink is looked for in a picture of this longer side: a camera's noise is averaged away
 EVEN_LEVELS = 8  # a ground is even where most of the edge lies within as many levels,
 EVEN_SHARE = 0.8  # most being this share
@@ -69,6 +70,8 @@ def centre_digit(grey: Uint8, size: int) -> Uint8:
 
 def _ink(grey: Uint8) -> Uint8:
     """Ink as brightness over the ground, its strongest at 255, and nothing else: of a large picture made smaller."""
+    if max(grey.shape) <= DRAWN_PX:
+        return _drawn(grey)
     from scipy import ndimage
 
     grey = _reduced(grey, INK_SIDE_PX)
@@ -88,6 +91,14 @@ def _ink(grey: Uint8) -> Uint8:
     bright: Float32 = contrast * (255 / float(contrast[kept].max()))
     found: Uint8 = np.rint(np.minimum(bright, 255)).astype(np.uint8)
     return found
+
+
+def _drawn(grey: Uint8) -> Uint8:
+    """All that differs from an even ground."""
+    contrast = _over_even_ground(grey)
+    contrast[contrast < INK_LEVELS] = 0
+    strongest = float(contrast.max())
+    return np.rint(contrast * (255 / strongest)).astype(np.uint8) if strongest else np.zeros_like(grey)
 
 
 def _reduced(grey: Uint8, side_px: int) -> Uint8:
