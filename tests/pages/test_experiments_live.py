@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import mean
@@ -18,6 +19,7 @@ from tests.pages.test_experiments_page import captions, opened, view
 from vitviz.experiments import knobs, slips
 from vitviz.experiments.knobs import KNOBS
 from vitviz.training.files import write_status
+from vitviz.training.run_config import Member
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
 from vitviz.words import FOREIGN, percent, plain
@@ -184,6 +186,15 @@ def test_a_link_whose_run_is_gone_says_so(open_app: OpenApp, executor: FakeExecu
     assert not app.run().main.warning, "said once, of the link that one came by"
 
 
+def smaller(members: Sequence[Member]) -> tuple[Member, ...]:
+    """The same models narrow, of one block, and trained for a moment."""
+    narrow = [replace(member.model, embed_dim=16, depth=1) for member in members]  # type: ignore
+    return tuple(
+        replace(member, model=model, train=replace(member.train, epochs=0.3))
+        for member, model in zip(members, narrow, strict=True)
+    )
+
+
 def said_run(app: AppTest) -> str:
     return said(app, "experiments.slip_run")
 
@@ -204,14 +215,7 @@ def test_a_run_that_was_stopped_says_so_and_where_it_goes_on(
 
 def test_a_finished_slip_says_what_it_cost(open_app: OpenApp, executor: FakeExecutor) -> None:
     config = slips.run_config("digits", "softmax")
-    members = tuple(
-        replace(
-            member,
-            model=replace(member.model, embed_dim=16, depth=1),
-            train=replace(member.train, epochs=0.3),
-        )  # type: ignore
-        for member in (config.members[0], config.members[3])
-    )
+    members = smaller((config.members[0], config.members[3]))
     run = Run.create(executor.folder, replace(config, model=members[0].model, members=members))
     assert Session(run, "cpu").perform().state == "done"
     app = opened(open_app, "slip", experiments__slip="softmax")
@@ -228,14 +232,7 @@ def test_a_finished_slip_says_what_it_cost(open_app: OpenApp, executor: FakeExec
 def test_the_positions_race_is_a_knob(open_app: OpenApp, executor: FakeExecutor) -> None:
     """Its page only linked to the race in the lab."""
     config = knobs.run_config("digits", "positions", ("none", "learned"), seeds=2)
-    members = tuple(
-        replace(
-            member,
-            model=replace(member.model, embed_dim=16, depth=1),
-            train=replace(member.train, epochs=0.3),
-        )  # type: ignore
-        for member in config.members
-    )
+    members = smaller(config.members)
     run = Run.create(executor.folder, replace(config, model=members[0].model, members=members))
     assert Session(run, "cpu").perform().state == "done"
     asked = {"experiments__how": "live", "experiments__knob": "positions", "experiments__knob_run": run.id}

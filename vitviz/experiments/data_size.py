@@ -62,10 +62,8 @@ class Grid:
 
     def size_of(self, train: TrainConfig) -> int | None:
         """The number of pictures whose recipe this is, whatever its seed; None: it is none of the grid's."""
-        return next((n for n in self.sizes if self._is(train, n)), None)
-
-    def _is(self, train: TrainConfig, pictures: int) -> bool:
-        return train == self.trained_on(pictures, train.seed, bool(train.shift_px))
+        like = train.seed, bool(train.shift_px)
+        return next((size for size in self.sizes if train == self.trained_on(size, *like)), None)
 
 
 _RECIPE = TrainConfig(
