@@ -41,11 +41,11 @@ sys.path.insert(0, str(ROOT))
 
 from tests.browser.conftest import free_port, start_server, stop_server  # noqa: E402
 from vitviz.classes import questions  # noqa: E402
-from vitviz.classes.asked import Asked  # noqa: E402
 from vitviz.classes.classes import Classes  # noqa: E402
 from vitviz.classes.database import NAME  # noqa: E402
-from vitviz.lessons.asks import MEASURES  # noqa: E402
-from vitviz.lessons.kinds import Drag  # noqa: E402
+from vitviz.classes.question import Asked  # noqa: E402
+from vitviz.lessons.measures import MEASURES  # noqa: E402
+from vitviz.lessons.question_kinds import Drag  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
 
 SHOWN = ("attention", "patches", "attention", "block")  # what the teacher shows, in turn

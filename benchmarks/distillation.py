@@ -23,7 +23,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from vitviz.analysis.distillation import combined, disagreement, discordance, follows_teacher  # noqa: E402
+from vitviz.analysis.student_tokens import combined, disagreement, discordance, follows_teacher  # noqa: E402
 from vitviz.checkpoint_header import Header, read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
 from vitviz.config import TrainConfig, ViTConfig  # noqa: E402

@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from pages.shell import registry  # noqa: E402
+from pages.frame import registry  # noqa: E402
 from tests.browser.conftest import FLAGS, chromium_path, free_port, settle, start_server, stop_server  # noqa: E402
 
 HEIGHTS = ROOT / "pages" / "views" / "heights.json"

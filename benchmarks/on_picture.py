@@ -35,7 +35,7 @@ from vitviz.checkpoints import open_model  # noqa: E402
 from vitviz.data.face_parts import parts_of  # noqa: E402
 from vitviz.data.preparation import prepare  # noqa: E402
 from vitviz.data.samples import load_sample  # noqa: E402
-from vitviz.models.loaded import LoadedModel  # noqa: E402
+from vitviz.models.loaded_model import LoadedModel  # noqa: E402
 from vitviz.probe.robustness import sweep  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
 

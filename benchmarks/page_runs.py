@@ -107,9 +107,9 @@ def app(runs: Path) -> Runtime:
     """The app on a runtime of its own in this process, which has no other."""
     os.environ |= {"VITVIZ_RUNS": str(runs), "VITVIZ_AHEAD": "0"}
     os.chdir(ROOT)  # where Streamlit looks for its settings
-    from pages.shell import warm
+    from pages.frame import startup
 
-    warm._DELAY_S = 0.0
+    startup._DELAY_S = 0.0
     return Runtime(
         RuntimeConfig(
             str(ROOT / "app.py"), MemoryMediaFileStorage("/media"), MemoryUploadedFileManager("/upload")

@@ -22,12 +22,12 @@ import torch
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from vitviz.analysis.positions import stretch_as_list  # noqa: E402
+from vitviz.analysis.position_similarity import stretch_as_list  # noqa: E402
 from vitviz.checkpoints import open_model, read_header  # noqa: E402
 from vitviz.config import ViTConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
 from vitviz.data.preparation import prepare_batch  # noqa: E402
-from vitviz.models.loaded import LoadedModel  # noqa: E402
+from vitviz.models.loaded_model import LoadedModel  # noqa: E402
 from vitviz.models.vit import resize_positions  # noqa: E402
 from vitviz.models.zoo import create_model  # noqa: E402
 

@@ -21,7 +21,7 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from vitviz.analysis import positions  # noqa: E402
+from vitviz.analysis import position_similarity  # noqa: E402
 from vitviz.plots import positions as plots  # noqa: E402
 
 DIM = 192
@@ -40,10 +40,12 @@ def median_ms(work: Callable[[], object], repeats: int) -> float:
 
 def mosaic(grid: int, panels: int) -> bytes:
     """What the page does on the server for `panels` encodings, from the formula to the message."""
-    kinds: tuple[positions.Encoding, ...] = ("sincos_1d", "sincos_2d_concat")
+    kinds: tuple[position_similarity.Encoding, ...] = ("sincos_1d", "sincos_2d_concat")
     made = []
     for kind in kinds[:panels]:
-        similarity = positions.cosine_similarity(positions.encode(kind, (grid, grid), DIM))
+        similarity = position_similarity.cosine_similarity(
+            position_similarity.encode(kind, (grid, grid), DIM)
+        )
         made.append(plots.Panel(kind, "", (grid, grid), similarity[None]))
     return plots.mosaic(made, np.zeros((224, 224, 3), np.uint8), (0.5, 0.5))
 
@@ -52,7 +54,9 @@ def subplots(grid: int) -> str:
     """The same picture as one Plotly heat map per tile."""
     from plotly.subplots import make_subplots
 
-    similarity = positions.cosine_similarity(positions.encode("sincos_1d", (grid, grid), DIM))
+    similarity = position_similarity.cosine_similarity(
+        position_similarity.encode("sincos_1d", (grid, grid), DIM)
+    )
     figure = make_subplots(rows=grid, cols=grid)
     for index, row in enumerate(similarity):
         tile = row.reshape(grid, grid)

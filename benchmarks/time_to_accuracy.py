@@ -38,8 +38,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vitviz.data.datasets import load_dataset  # noqa: E402
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
+from vitviz.training.batches import training_data  # noqa: E402
 from vitviz.training.loop import Trainer, train  # noqa: E402
-from vitviz.training.pictures import training_data  # noqa: E402
 from vitviz.training.presets import TRAINING_PRESETS  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
 from vitviz.training.records import Ended, Evaluation  # noqa: E402

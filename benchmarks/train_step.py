@@ -33,7 +33,7 @@ from vitviz.config import TrainConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
 from vitviz.models.zoo import PRESETS, create_model  # noqa: E402
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
-from vitviz.training.crew import Crew  # noqa: E402
+from vitviz.training.data_parallel import Crew  # noqa: E402
 from vitviz.training.optimizers import make_optimizers  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
 from vitviz.training.recipe import Mixture  # noqa: E402

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict
-from vitviz.words import cut
+from vitviz.text import cut
 
 FORMAT = 1
 MAX_HEADER_BYTES = 4 * 2**20

@@ -23,10 +23,10 @@ from vitviz.checkpoint_header import FORMAT, KEY, CheckpointError, Header, parse
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig, to_dict
 from vitviz.models.zoo import create_model, empty_model
-from vitviz.words import cut
+from vitviz.text import cut
 
 if TYPE_CHECKING:
-    from vitviz.models.loaded import LoadedModel
+    from vitviz.models.loaded_model import LoadedModel
 
 __all__ = [
     "Checkpoint",
@@ -156,7 +156,7 @@ def open_model(source: str | Path | bytes, step: int | None = None) -> LoadedMod
     Raises:
         CheckpointError: as `load_checkpoint`.
     """
-    from vitviz.models.loaded import LoadedModel
+    from vitviz.models.loaded_model import LoadedModel
 
     checkpoint = load_checkpoint(source, step)
     ((moment, state),) = checkpoint.snapshots.items()

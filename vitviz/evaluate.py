@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vitviz.checkpoints import load_checkpoint
-from vitviz.training.assembling import measure
 from vitviz.training.cards import cards
+from vitviz.training.checkpoint_export import measure
 
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 TOLERANCE = 5e-4  # of accuracy: other processors round differently

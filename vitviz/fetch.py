@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from vitviz.models.download import weights_folder
 from vitviz.models.pretrained_list import Pretrained, PretrainedError, find
-from vitviz.models.published import SMALL, Offer, fetch, offers
+from vitviz.models.published_weights import SMALL, Offer, fetch, offers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -21,13 +21,13 @@ from vitviz.checkpoints import MAX_BYTES, Checkpoint, CheckpointError, save_chec
 from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.datasets import DATASETS, load_dataset
-from vitviz.models import tally
-from vitviz.models.loaded import LoadedModel
+from vitviz.models import parameter_count
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PretrainedError
+from vitviz.text import plural
 from vitviz.training import lesson_recipe as lesson
 from vitviz.training.provenance import processor
-from vitviz.words import plural
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,7 +66,7 @@ def _check(loaded: LoadedModel, dataset: Dataset) -> None:
         raise ValueError(
             f"the model takes {loaded.config.in_chans} channels, {dataset.name} has pictures of {channels}"
         )
-    size = 2 * sum(tally.parameters(loaded.config).values())  # in fp16
+    size = 2 * sum(parameter_count.parameters(loaded.config).values())  # in fp16
     if size > MAX_BYTES:
         raise ValueError(
             f"its file of {size >> 20:,} MB could not be opened, which takes up to {MAX_BYTES >> 20} MB"

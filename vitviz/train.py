@@ -15,8 +15,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from vitviz.checkpoints import save_checkpoint
-from vitviz.heap import keep_freed
-from vitviz.training.assembling import assemble, with_card
+from vitviz.memory import keep_freed
+from vitviz.training.checkpoint_export import assemble, with_card
 from vitviz.training.loop import Trainer
 from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
 from vitviz.training.provenance import commit

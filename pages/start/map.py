@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pages.views.event_values import events_of
 from pages.views.register import register
-from pages.views.said import events_of
 
 _map = register(__file__, "map", "map", "map_panel")
 _part = register(__file__, "map_part")

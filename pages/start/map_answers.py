@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pages.shell.nouns import Nouns
+from pages.selection.selection import Nouns
 from pages.start import scene
 from pages.stores import cached, catalogue
-from pages.stores.choice import ModelChoice
-from vitviz.analysis.part_asked import Asked
+from pages.stores.model_choice import ModelChoice
+from vitviz.analysis.part_request import Asked
 from vitviz.pin import Pin
 from vitviz.plots.blob import opened, unpacked
 from vitviz.plots.map import map_view
@@ -29,9 +29,11 @@ from vitviz.plots.map_part import part_view
 
 if TYPE_CHECKING:
     from vitviz.analysis.journey import Journey
-    from vitviz.models.loaded import LoadedModel
+    from vitviz.models.loaded_model import LoadedModel
 
-STORED = "start_map.bin"  # beside the checkpoints, as the next; `python -m pages.start.stored` writes both
+STORED = (
+    "start_map.bin"  # beside the checkpoints, as the next; `python -m pages.start.stored_map` writes both
+)
 STORED_PARTS = "start_parts.bin"
 
 

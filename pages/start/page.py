@@ -12,22 +12,26 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, damaged, lesson, link, nouns, page, registry, still, terms
-from pages.shell.registry import PageEntry
-from pages.start import beside, map_answers
+from pages.controls import query_params, widgets
+from pages.frame import file_errors, glossary_terms, page, registry
+from pages.frame.registry import PageEntry
+from pages.lessons import open_lesson
+from pages.selection import selection
+from pages.start import map_answers, second_map
 from pages.start.drawers import MATHEMATICS, OF_PARTS
-from pages.start.one_map import OneMap
-from pages.stores import lessons, visit
+from pages.start.map_session import OneMap
+from pages.stores import lessons, session
+from pages.streamlit_fixes import element_cache
 from vitviz.models.abilities import abilities
 from vitviz.plots.blob import opened, unpacked
-from vitviz.words import plain
+from vitviz.text import plain
 
 VIEW = "home.map"
 PICTOGRAMS = {file.stem for file in (Path(__file__).parents[2] / "static/cards").glob("*.svg")}
 
 
 @dataclass(frozen=True)
-class Choice(controls.Chosen, page="home"):
+class Choice(widgets.Chosen, page="home"):
     """Which part is open ('': none), and what the view asked of it."""
 
     part: str
@@ -36,22 +40,22 @@ class Choice(controls.Chosen, page="home"):
 
 def way_in() -> None:
     """The first lesson, or the one that this visit has left; nothing beside a lesson that is open."""
-    way = None if lesson.current() else lessons.next_stop(visit.current(), registry.BY_SLUG)
+    way = None if open_lesson.current() else lessons.next_stop(session.current(), registry.BY_SLUG)
     if way is None:
         return
     name, found, stop = way
     title = f"'{plain(found.title)}'"
-    walked = any(one.done for one in lessons.shelf(visit.current()).progress.values())
+    walked = any(one.done for one in lessons.shelf(session.current()).progress.values())
     begin = f"Walk on: {title}" if walked else f"New here? Walk {title}"
     label = f"Go on with {title}, stop {stop}" if stop > 1 else begin
-    lesson.link_to(name, found, stop, label, "signpost")
+    open_lesson.link_to(name, found, stop, label, "signpost")
 
 
 @st.fragment
-@damaged.said()
+@file_errors.said()
 def draw() -> None:
     """The map, and what is open in it; an opened part runs this alone."""
-    OneMap(VIEW, Choice.key("part"), Choice.key("asked"), nouns.choice(), nouns.current()).draw()
+    OneMap(VIEW, Choice.key("part"), Choice.key("asked"), selection.choice(), selection.current()).draw()
 
 
 def caption(message: bytes) -> None:
@@ -61,7 +65,7 @@ def caption(message: bytes) -> None:
     words = {form: word for kind in kinds for form, word in OF_PARTS.get(kind, {}).items()}
     if "dist" in header["prefix"]:
         words["[DIST]"] = "[DIST]"
-    terms.write_line("The words of this map", words)
+    glossary_terms.write_line("The words of this map", words)
     page.caption(
         f"{plain(header['caption'])} Press Play to follow one patch; point at a part to see what feeds it; click to"
         " open it."
@@ -74,7 +78,7 @@ def code() -> list[Callable[..., object]]:
     from vitviz.models.swin import SwinTransformer
     from vitviz.models.vit import VisionTransformer
 
-    able = abilities(nouns.choice().config)
+    able = abilities(selection.choice().config)
     if able.blocks:
         return [VisionTransformer._embed, VisionTransformer.forward, VisionTransformer.readout]
     return [SwinTransformer.forward if able.windows else ConvNet.forward]
@@ -118,7 +122,9 @@ def cards() -> None:
             continue
         st.header(group, anchor=False)
         place = st.container(horizontal=True, gap="medium")
-        still.draw(place, _draw_cards, tuple(shown), tuple(link.query().items()), own=nouns.are_own())
+        element_cache.draw(
+            place, _draw_cards, tuple(shown), tuple(query_params.query().items()), own=selection.are_own()
+        )
 
 
 def _draw_cards(entries: Sequence[PageEntry], _query: Hashable) -> None:
@@ -127,7 +133,7 @@ def _draw_cards(entries: Sequence[PageEntry], _query: Hashable) -> None:
         with st.container(border=True, width=284, height="stretch", key=f"home-card-{entry.slug}"):
             if entry.slug in PICTOGRAMS:
                 st.image(f"/app/static/cards/{entry.slug}.svg", alt="", width="stretch")
-            nouns.link_to(entry.slug)
+            selection.link_to(entry.slug)
             st.caption(entry.question)
 
 
@@ -140,8 +146,8 @@ with st.container(
         )
     way_in()
 draw()
-shown = map_answers.whole(nouns.choice(), nouns.current())
+shown = map_answers.whole(selection.choice(), selection.current())
 caption(shown)
-beside.draw()
+second_map.draw()
 page.drawers("home", math=MATHEMATICS, code=code, numbers=partial(numbers, shown))
 cards()

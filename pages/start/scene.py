@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from pages.shell import controls, link, registry
+from pages.controls import query_params, widgets
+from pages.frame import registry
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.map import Links
@@ -64,7 +65,9 @@ def lens_of(part: str, config: ModelConfig) -> tuple[str, str, dict[str, object]
 def query_of(part: str, config: ModelConfig, elsewhere: dict[str, str]) -> tuple[str, dict[str, str]]:
     """(slug, query) of a part's lens with this run's nouns and pin; `elsewhere` holds those that are others."""
     slug, _, chosen = lens_of(part, config)
-    return slug, link.query(**elsewhere, **{key: controls.encode(value) for key, value in chosen.items()})
+    return slug, query_params.query(
+        **elsewhere, **{key: widgets.encode(value) for key, value in chosen.items()}
+    )
 
 
 def links(parts: list[str], config: ModelConfig, elsewhere: dict[str, str]) -> Links:

@@ -19,7 +19,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.stores import catalogue, own_weights, published, runs, uploads
-from pages.stores.choice import ModelChoice
+from pages.stores.model_choice import ModelChoice
 from pages.stores.shared_results import Results
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vitviz.config import Preparation
     from vitviz.data.dataset import Dataset
     from vitviz.data.preparation import Prepared
-    from vitviz.models.loaded import LoadedModel
+    from vitviz.models.loaded_model import LoadedModel
     from vitviz.plots.photo import Photo
     from vitviz.probe.capture import Capture
 
@@ -174,7 +174,7 @@ def _written(path: Path) -> int:
 
 @shared(most=12, spinner="Loading the model …")
 def _loaded(key: str, _choice: ModelChoice, step: int, path: Path | None, stamp: int) -> LoadedModel:
-    from vitviz.models.loaded import LoadedModel
+    from vitviz.models.loaded_model import LoadedModel
     from vitviz.models.zoo import create_model
 
     if key.startswith(published.KEY):
@@ -208,7 +208,7 @@ def untrained(model: LoadedModel) -> LoadedModel:
 
 @shared(most=8)
 def _untrained(_model: LoadedModel, digest: str) -> LoadedModel:
-    from vitviz.models.loaded import LoadedModel
+    from vitviz.models.loaded_model import LoadedModel
     from vitviz.models.zoo import create_model
 
     m = _model
@@ -230,7 +230,7 @@ def dataset(name: str) -> Dataset:
     Raises:
         vitviz.data.dataset.DatasetError: if it is not on this machine and cannot be fetched.
     """
-    from vitviz.data.own import is_own, load_own
+    from vitviz.data.own_datasets import is_own, load_own
 
     # A visitor's own set has its memory below: here it would outlive its removal.
     return load_own(name, runs.folder()) if is_own(name) else _dataset(name)

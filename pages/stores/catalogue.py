@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pages.stores import own_weights, published, runs
-from pages.stores.choice import ModelChoice
+from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities
 from vitviz.models.size import too_large
-from vitviz.words import percent
+from vitviz.text import percent
 
 if TYPE_CHECKING:
-    from pages.stores.visit import Visit
+    from pages.stores.session import Visit
     from vitviz.checkpoint_header import Header
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"

@@ -9,13 +9,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pages.stores import runs, uploads
-from vitviz.classes import teachers_pictures
+from vitviz.classes import teacher_images
 from vitviz.classes.classes import Classes
+from vitviz.classes.code_attempts import Tries
 from vitviz.classes.database import NAME, ClassError
-from vitviz.classes.tries import Tries
 
 if TYPE_CHECKING:
-    from pages.stores.visit import Visit
+    from pages.stores.session import Visit
 
 _lock = threading.Lock()
 _open: dict[str, Classes] = {}
@@ -78,7 +78,7 @@ def bring(code: str, image: str) -> None:
     key = image.removeprefix("upload:")
     if key == image or uploads.STORE.get(key) is not None:
         return
-    picture = teachers_pictures.find(classes(), code, key)
+    picture = teacher_images.find(classes(), code, key)
     if picture is not None:
         uploads.STORE.lend(key, picture, _lender(code))
         stay(code)

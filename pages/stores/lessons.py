@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from pages.stores.visit import Visit
+from pages.stores.session import Visit
 from vitviz.lessons.lesson import Lesson
 from vitviz.lessons.lesson_file import MOST_BYTES, read_lesson
 from vitviz.lessons.typed_tables import LessonError

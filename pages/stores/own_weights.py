@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pages.stores import uploads
-from pages.stores.choice import ModelChoice
+from pages.stores.model_choice import ModelChoice
 
 if TYPE_CHECKING:
-    from pages.stores.visit import Visit
-    from vitviz.models.loaded import LoadedModel
+    from pages.stores.session import Visit
+    from vitviz.models.loaded_model import LoadedModel
 
 KEY = "weights:"
 PRIVACY = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vitviz.models.download import NoNetworkError, weights_file, weights_folder
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
-from vitviz.models.published import fetch, is_whole
+from vitviz.models.published_weights import fetch, is_whole
 
 KEY = "pretrained:"
 OR_UPLOAD = "Or upload that file under 'Your own weights' below: it needs no network of this server."

@@ -12,16 +12,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pages.stores.choice import ModelChoice
+from pages.stores.model_choice import ModelChoice
 from pages.stores.records import Records
-from vitviz.words import of_each, percent, plain
+from vitviz.text import of_each, percent, plain
 
 if TYPE_CHECKING:
-    from pages.stores.visit import Visit
+    from pages.stores.session import Visit
     from vitviz.training.executor import Executor
-    from vitviz.training.intake import Intake
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run, Status
+    from vitviz.training.upload_limits import Intake
 
 LEASE_S = (
     300.0  # browsers throttle hidden tabs to about one poll a minute, and a lens page does not poll at all
@@ -67,7 +67,7 @@ def admit_upload(visit: Visit, address: str, kind: str = "run") -> None:
     Raises:
         RunError: if too many came from either within the hour.
     """
-    from vitviz.training.intake import Intake
+    from vitviz.training.upload_limits import Intake
 
     with _opening:
         intake = _intakes.setdefault(kind, Intake(kind))
@@ -174,12 +174,12 @@ def called(model: Run) -> str:
 
 def status(run: Run) -> Status:
     """How a run stands; one that waited in the queue of a server that is gone counts as interrupted."""
-    from vitviz.training import claim
+    from vitviz.training import run_lock
 
     now, whole = run.status(), run.whole
     if now.state == "queued" and executor().place(whole) is None and whole.id not in executor().running():
         again = run.status()  # between the queue and the worker's first word
-        if again.state == "queued" and not claim.is_held(whole.directory):
+        if again.state == "queued" and not run_lock.is_held(whole.directory):
             message = "the server was restarted while this run waited; resume puts it back into the queue"
             return replace(again, state="interrupted", message=message)
         return again
@@ -188,9 +188,9 @@ def status(run: Run) -> Status:
 
 def may_change(visit: Visit, run: Run) -> bool:
     """Whether this visit made the run, or its maker let it in: whoever else has its link looks on."""
-    from vitviz.training import sharing
+    from vitviz.training import permissions
 
-    return sharing.may_change(run, visit.owner)
+    return permissions.may_change(run, visit.owner)
 
 
 def message(visit: Visit, run: Run, status: Status) -> str:
@@ -233,31 +233,31 @@ def reached(config: RunConfig, status: Status) -> str:
 
 def share(run: Run) -> str:
     """A new key that lets its holders change the run; an earlier one lets nobody in any more."""
-    from vitviz.training import sharing
+    from vitviz.training import permissions
 
-    return sharing.share(run)
+    return permissions.share(run)
 
 
 def unshare(run: Run) -> None:
     """Takes the key back, and sends everybody out but the maker."""
-    from vitviz.training import sharing
+    from vitviz.training import permissions
 
-    sharing.unshare(run)
+    permissions.unshare(run)
 
 
 def is_shared(run: Run) -> bool:
     """Whether others may change it or could come in."""
-    from vitviz.training import sharing
+    from vitviz.training import permissions
 
-    return sharing.is_shared(run)
+    return permissions.is_shared(run)
 
 
 def join(visit: Visit, run_id: str, key: str) -> bool:
     """Lets a visit in whose link holds the run's key for editing."""
-    from vitviz.training import sharing
+    from vitviz.training import permissions
 
     run = find(run_id)
-    return run is not None and sharing.join(run, visit.owner, key)
+    return run is not None and permissions.join(run, visit.owner, key)
 
 
 def made(visit: Visit, run: Run) -> bool:
@@ -330,7 +330,7 @@ def choices(visit: Visit) -> tuple[ModelChoice, ...]:
 
 def _choice(run: Run) -> ModelChoice | None:
     from vitviz.data.datasets import data_title
-    from vitviz.data.own import spoken
+    from vitviz.data.own_datasets import spoken
     from vitviz.training.run_directory import RunError
 
     try:  # it may be removed, or begin anew, at any of these

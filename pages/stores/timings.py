@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vitviz.turns import Turns
+from vitviz.fair_lock import Turns
 
 if TYPE_CHECKING:
     from torch import nn

@@ -16,8 +16,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from pages.stores.session import Visit, on_leave
 from pages.stores.shared_results import Results
-from pages.stores.visit import Visit, on_leave
 
 PRIVACY = (
     "Your picture stays in this server's memory for this visit; whoever has its link sees it too."

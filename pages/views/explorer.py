@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
+from pages.views.event_values import events_of, pin, whole
 from pages.views.register import register
-from pages.views.said import events_of, pin, whole
 from vitviz.plots.attention import Strip
 from vitviz.plots.blob import pack
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pages.views.event_values import whole
 from pages.views.register import register
-from pages.views.said import whole
 
 _maps = register(__file__, "maps")
 

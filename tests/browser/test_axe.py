@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 from playwright.sync_api import Page
 
-from pages.shell.registry import PAGES
+from pages.frame.registry import PAGES
 from tests.browser.conftest import open_drawers, settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]

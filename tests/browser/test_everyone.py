@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Browser, Page
 
-from pages.shell.registry import PAGES
+from pages.frame.registry import PAGES
 from tests.browser.conftest import settle
 
 pytestmark = pytest.mark.browser

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 TOLD = """async ([layout, data]) => {
-  const { tellingFigures } = await import('/pages/shell/figures.js');
+  const { tellingFigures } = await import('/pages/frame/figure_descriptions.js');
   tellingFigures();
   const plot = document.createElement('div');
   Object.assign(plot, { _fullLayout: layout, _fullData: data, on() {} });

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import settle
 from vitviz.experiments.conv_nets import TITLES
 from vitviz.experiments.result import read_result
-from vitviz.words import percent
+from vitviz.text import percent
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 PATIENCE_MS = 60_000

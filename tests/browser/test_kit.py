@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from vitviz import words
+from vitviz import text
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots import theme
@@ -60,11 +60,11 @@ def test_words_are_those_of_python(call: Kit) -> None:
     draw = random.Random(0)
     shares = [0.0, 1.0, 0.9999, 0.99949, 0.0004, *(draw.random() for _ in range(200))]
     assert call("words.percent", [[share, 1] for share in shares]) == [
-        words.percent(share) for share in shares
+        text.percent(share) for share in shares
     ]
     values = [0.0, -0.0, -0.001, 0.004, -1.0, *(draw.gauss(0, 10) for _ in range(200))]
     for digits in (0, 2, 4):
-        expected = [words.signed(value, digits) for value in values]
+        expected = [text.signed(value, digits) for value in values]
         assert call("words.signed", [[value, digits] for value in values]) == expected
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.shell import registry
+from pages.frame import registry
 from tests.browser.conftest import MOVING
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32

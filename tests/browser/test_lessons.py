@@ -9,11 +9,11 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from pages.shell import registry
+from pages.frame import registry
 from pages.stores import lessons
 from tests.browser.conftest import settle
 from tests.browser.test_attention import cell
-from vitviz.lessons.checks import Control, Fact, GuessMade, Picture, Pinned, Step
+from vitviz.lessons.task_checks import Control, Fact, GuessMade, Picture, Pinned, Step
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 Visit = Callable[..., Page]

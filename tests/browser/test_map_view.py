@@ -15,7 +15,7 @@ from pages.views.register import address
 from tests.browser.conftest import Screens
 from tests.browser.map_message import BESIDE, FILES, LAYERS, TOKENS, arrays, message, open_map, parts
 from tests.rows import rows
-from vitviz.words import percent
+from vitviz.text import percent
 
 pytestmark = pytest.mark.browser
 IMPORT = """async (names) => {

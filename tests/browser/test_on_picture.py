@@ -21,7 +21,7 @@ from vitviz.config import Preparation
 from vitviz.data.face_parts import parts_of
 from vitviz.data.preparation import prepare
 from vitviz.data.samples import load_sample
-from vitviz.words import percent
+from vitviz.text import percent
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 Visit = Callable[..., Page]

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import frames_sent, paper
-from vitviz.analysis import positions
+from vitviz.analysis import position_similarity
 from vitviz.plots.theme import PALETTES
 
 pytestmark = pytest.mark.browser
@@ -52,7 +52,7 @@ def test_hover_lights_a_pair_and_tells_both_similarities(visit: Visit) -> None:
     expect(read).to_contain_text("(2, 3) and (4, 3): 2 patches apart")
     shown = numbers(" ".join(read.locator(".sim-big").all_text_contents()))
     expected = [
-        positions.cosine_similarity(positions.encode(kind, (8, 8), 64))[19, 35]
+        position_similarity.cosine_similarity(position_similarity.encode(kind, (8, 8), 64))[19, 35]
         for kind in ("sincos_1d", "sincos_2d_concat")
     ]
     assert shown == pytest.approx(expected, abs=0.006)
@@ -106,7 +106,7 @@ def test_the_tables_formula_has_the_hovered_cells_numbers(visit: Visit) -> None:
         heat.press(key)
     expect(stage.locator(".pt-head")).to_have_text("Position 37, dimension 5")
     expect(stage.locator(".pt-formula")).to_contain_text("cos(37 / 10000^(4/64))")
-    value = positions.encode("sincos_1d", (8, 8), 64)[37, 5]
+    value = position_similarity.encode("sincos_1d", (8, 8), 64)[37, 5]
     assert numbers(stage.locator(".pt-formula").text_content() or "")[-1] == pytest.approx(value, abs=1e-3)
 
 

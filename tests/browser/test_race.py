@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from vitviz.experiments.data_size import RACERS, TITLES
+from vitviz.text import percent
 from vitviz.training.races import CODES
-from vitviz.words import percent
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from pages.shell import registry
+from pages.frame import registry
 from tests.browser.conftest import ROOT, open_drawers, settle, take
 from tests.browser.test_attention import cell, explorer
 from vitviz.checkpoint_header import read_header

@@ -14,8 +14,8 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from pages.shell import registry
-from pages.stores.visit import Visit
+from pages.frame import registry
+from pages.stores.session import Visit
 
 ROOT = Path(__file__).parents[2]
 OpenApp = Callable[..., AppTest]
@@ -48,32 +48,32 @@ def no_search_for_components() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_background_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The warm-up belongs to a server, not to a test."""
-    from pages.shell import warm
+    from pages.frame import startup
 
-    monkeypatch.setattr(warm, "begin", lambda: None)
+    monkeypatch.setattr(startup, "begin", lambda: None)
 
 
 @pytest.fixture(autouse=True)
 def undotted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences are compared as they are read: where words are dotted, test_words.py says."""
-    from pages.shell import terms
+    from pages.frame import glossary_terms
 
     if request.module.__name__.rpartition(".")[2] != "test_words":
-        monkeypatch.setattr(terms, "_dotted", lambda said, term: said)
+        monkeypatch.setattr(glossary_terms, "_dotted", lambda said, term: said)
 
 
 @pytest.fixture(autouse=True)
 def opened(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test sets controls as if it had opened the button before them: what a closed one does, test_behind.py says."""
-    from pages.shell import behind
+    from pages.controls import popover
 
     if request.module.__name__.rpartition(".")[2] != "test_behind":
-        monkeypatch.setattr(behind, "_is_open", lambda place: True)
+        monkeypatch.setattr(popover, "_is_open", lambda place: True)
 
 
 @pytest.fixture
 def open_app() -> OpenApp:
-    """`open_app("pages/inside/patches/page.py", model="preset:vit_digits")`: the page as that link shows it."""
+    """`open_app("pages/lenses/patches/page.py", model="preset:vit_digits")`: the page as that link shows it."""
 
     def open_page(page: str | None = None, **query: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)

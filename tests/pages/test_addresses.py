@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pages.shell import registry
+from pages.frame import registry
 from tests.pages.conftest import OpenApp
 from tests.pages.first_picture import first_picture, same
 

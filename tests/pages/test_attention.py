@@ -13,9 +13,9 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import looking
+from pages.selection import attention_maps
 from pages.stores import cached, catalogue
-from pages.stores.visit import Visit
+from pages.stores.session import Visit
 from tests.messages import message
 from vitviz.analysis.attention import restore_rows
 from vitviz.checkpoints import Checkpoint, save_checkpoint
@@ -24,8 +24,8 @@ from vitviz.models.layout import TokenLayout
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 
-PAGE = "pages/inside/attention/page.py"
-BLOCK = "pages/inside/block/page.py"
+PAGE = "pages/lenses/attention/page.py"
+BLOCK = "pages/lenses/block/page.py"
 DRAWN = {
     "look": "attention.explorer",
     "matrix": "attention.matrix",
@@ -235,7 +235,7 @@ def test_a_random_model_says_what_its_answer_is_worth(open_app):
 def test_a_digits_model_says_that_it_was_never_shown_a_cat():
     from types import SimpleNamespace
 
-    from pages.inside.attention.predictions import provenance
+    from pages.lenses.attention.predictions import provenance
 
     def said(image: str, trained_on: str, began_with: str | None = None) -> str:
         model = SimpleNamespace(trained_on=trained_on, began_with=began_with)
@@ -317,7 +317,7 @@ def test_the_formula_is_the_models_own(open_app, model, controls, scores):
 
 
 def test_a_fused_look_is_a_share_of_itself_and_a_column_counts_every_query(open_app, monkeypatch):
-    from pages.shell.subject import Subject
+    from pages.selection.subject import Subject
 
     rng = np.random.default_rng(0)
     attn = rng.exponential(size=(4, 4, 65, 65)) ** 8
@@ -325,7 +325,7 @@ def test_a_fused_look_is_a_share_of_itself_and_a_column_counts_every_query(open_
     attn[:, :, 0, 9] = 5.0  # [CLS] looks at one patch more than any patch does
     monkeypatch.setattr(Subject, "attn", property(lambda _: attn.astype(np.float32)))
     for store in ("_LAYERS", "_STRIPS"):  # what is made of this noise is not kept for other tests
-        monkeypatch.setattr(f"pages.shell.subject.{store}", WeakKeyDictionary())
+        monkeypatch.setattr(f"pages.selection.subject.{store}", WeakKeyDictionary())
     row = open_app(PAGE, model="preset:vit_digits", image="digits:0", attention__head="max")
     said = next(c.value for c in row.main.caption if "strongest patches" in c.value)
     assert 0 < int(re.search(r"puts (\d+)", said)[1]) <= 100
@@ -345,7 +345,7 @@ def test_no_more_patches_are_said_than_there_are(side, words, ends):
     layout = TokenLayout(("cls",), (side, side), 32 // side)
     lines = np.full((2, layout.num_tokens), 0.1, np.float32)
     lines[0, 1] = lines[1, -1] = 0.5
-    said = looking._of_row(lines, "mean", layout)
+    said = attention_maps._of_row(lines, "mean", layout)
     assert words in said and said.endswith(ends)
 
 

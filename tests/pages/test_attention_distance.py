@@ -19,7 +19,7 @@ from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.models.zoo import PRESETS, create_model
 
-PAGE = "pages/inside/distance/page.py"
+PAGE = "pages/lenses/attention_distance/page.py"
 OpenApp = Callable[..., AppTest]
 
 

@@ -79,7 +79,7 @@ def test_numbers_stay_those_of_the_patches(open_app: OpenApp) -> None:
 def test_the_exported_picture_is_the_crop_wherever_the_map_is_zero(
     open_app: OpenApp, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pages.shell.subject import Subject
+    from pages.selection.subject import Subject
 
     attn = np.zeros((4, 4, 65, 65), np.float32)
     attn[..., 1 + 8 * 2 + 5] = 1.0  # every token looks at one patch alone
@@ -166,7 +166,7 @@ def test_every_download_of_a_visits_own_run_is_made_without_a_session(
 
 
 def test_sets_without_photographs_are_named_as_they_are_stored() -> None:
-    from pages.inside.attention.predictions import SMALL_WORLDS
+    from pages.lenses.attention.predictions import SMALL_WORLDS
     from vitviz.data.datasets import DATASETS
 
     assert set(SMALL_WORLDS) <= set(DATASETS)

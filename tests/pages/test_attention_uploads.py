@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.messages import message, photo_of
 
-PAGE = "pages/inside/attention/page.py"
+PAGE = "pages/lenses/attention/page.py"
 
 
 def _file(image: Image.Image, kind: str, **options: object) -> bytes:

@@ -8,7 +8,7 @@ from tests.pages.conftest import OpenApp, said
 
 LAB, BLOCKS = "pages/train/lab/page.py", "live_lab.depth"
 BUTTONS = ["data", "model", "optimiser", "pictures"]
-FILTERS = "pages/inside/filters/page.py"
+FILTERS = "pages/lenses/filters/page.py"
 
 
 def test_a_closed_form_counts_as_its_link_says_and_opens_with_it(open_app: OpenApp) -> None:

@@ -9,7 +9,7 @@ from tests.messages import body, unpack
 from tests.pages.conftest import OpenApp
 from tests.pages.test_attention import MODELS
 
-PAGE = "pages/inside/block/page.py"
+PAGE = "pages/lenses/block/page.py"
 
 
 def told(app, name):

@@ -7,18 +7,18 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import controls
+from pages.controls import widgets
 
 WHY = "A CNN has no heads."
 KINDS: dict[str, Callable[..., object]] = {
-    "select": lambda **told: controls.select("p.a", "A", (1, 2), **told),
-    "segmented": lambda **told: controls.segmented("p.a", "A", (1, 2), **told),
-    "select_slider": lambda **told: controls.select_slider("p.a", "A", (1, 2), **told),
-    "slider": lambda **told: controls.slider("p.a", "A", 1, 2, 1, **told),
-    "number": lambda **told: controls.number("p.a", "A", 1, 2, 1, **told),
-    "real": lambda **told: controls.real("p.a", "A", 1.0, 1.0, **told),
-    "text": lambda **told: controls.text("p.a", "A", "1", 9, **told),
-    "toggle": lambda **told: controls.toggle("p.a", "A", True, **told),
+    "select": lambda **told: widgets.select("p.a", "A", (1, 2), **told),
+    "segmented": lambda **told: widgets.segmented("p.a", "A", (1, 2), **told),
+    "select_slider": lambda **told: widgets.select_slider("p.a", "A", (1, 2), **told),
+    "slider": lambda **told: widgets.slider("p.a", "A", 1, 2, 1, **told),
+    "number": lambda **told: widgets.number("p.a", "A", 1, 2, 1, **told),
+    "real": lambda **told: widgets.real("p.a", "A", 1.0, 1.0, **told),
+    "text": lambda **told: widgets.text("p.a", "A", "1", 9, **told),
+    "toggle": lambda **told: widgets.toggle("p.a", "A", True, **told),
 }
 
 
@@ -41,7 +41,7 @@ def test_what_is_impossible_says_why(kind: str) -> None:
 
 
 def test_one_of_two_groups_is_chosen(open_app):
-    app = open_app("pages/inside/attention/page.py", model="preset:vit_digits", image="digits:0")
+    app = open_app("pages/lenses/attention/page.py", model="preset:vit_digits", image="digits:0")
     rows = [app.segmented_control(key=f"attention.view._{row}") for row in (0, 1)]
     assert [row.value for row in rows] == ["look", None]
     rows[1].set_value("ablate").run()
@@ -56,11 +56,11 @@ def test_a_list_says_anew_what_its_option_is_called_now() -> None:
     def script() -> None:
         import streamlit as st
 
-        from pages.shell import controls
+        from pages.controls import widgets
 
         name = "ship" if st.session_state.get("times", 0) < 2 else "cat"
         st.session_state["times"] = st.session_state.get("times", 0) + 1
-        controls.select("p.a", "A", ("top", "other"), format_func=lambda one: f"{one}: {name}")
+        widgets.select("p.a", "A", ("top", "other"), format_func=lambda one: f"{one}: {name}")
 
     app = AppTest.from_function(script).run()
     assert not app.run().selectbox[0].proto.set_value  # nothing has changed: a visitor's hand is left alone

@@ -19,7 +19,7 @@ from vitviz.models.download import weights_file
 from vitviz.models.pretrained import find
 from vitviz.training.session import Session
 
-PAGES = ("pages/start/page.py", "pages/inside/patches/page.py", "pages/inside/distance/page.py")
+PAGES = ("pages/start/page.py", "pages/lenses/patches/page.py", "pages/lenses/attention_distance/page.py")
 MODEL = "preset:vit_digits"
 
 
@@ -58,7 +58,7 @@ def test_a_set_that_goes_while_it_is_shown_is_said(open_app: OpenApp, mnist: Pat
     assert "MNIST is not on this server. Here is another picture." in [w.value for w in app.sidebar.warning]
 
 
-@pytest.mark.parametrize("page", (*PAGES, "pages/inside/attention/page.py", "pages/inside/block/page.py"))
+@pytest.mark.parametrize("page", (*PAGES, "pages/lenses/attention/page.py", "pages/lenses/block/page.py"))
 def test_weights_that_are_another_models_are_said(
     open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
@@ -85,7 +85,7 @@ def test_a_damaged_snapshot_of_a_run_is_said(open_app: OpenApp, tmp_path: Path) 
 
 
 def test_what_is_no_damaged_file_is_not_hidden() -> None:
-    from pages.shell import damaged
+    from pages.frame import file_errors
 
-    with pytest.raises(ZeroDivisionError), damaged.said():
+    with pytest.raises(ZeroDivisionError), file_errors.said():
         raise ZeroDivisionError

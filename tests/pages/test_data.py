@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.beyond.data import literature, sizes
-from pages.beyond.data import stored as stored_grid
+from pages.studies.data import papers, size_curves
+from pages.studies.data import stored_results as stored_grid
 from tests.pages.conftest import OpenApp, said
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from vitviz.experiments import result as results
@@ -20,7 +20,7 @@ from vitviz.experiments.data_size import GRIDS, TITLES, race
 from vitviz.experiments.result import Made, Result, write_result
 from vitviz.training.run_directory import Run
 
-PAGE = "pages/beyond/data/page.py"
+PAGE = "pages/studies/data/page.py"
 GUESSED = {f"data.{key}": "shown" for key in ("guess", "time_guess", "gain_guess")}
 SHIPPED = sorted(results.RESULTS.glob("data_size_*.json"))
 
@@ -99,10 +99,10 @@ def test_the_numbers_are_those_of_the_file(open_app: OpenApp, stored: Result) ->
 
 
 def test_a_race_says_how_long_its_models_trained_and_nothing_where_one_did_not(stored: Result) -> None:
-    assert sizes.race_s(stored, True) is None  # hybrid and Swin are missing
+    assert size_curves.race_s(stored, True) is None  # hybrid and Swin are missing
     rows = [*stored.rows, *({**row, "model": name} for name in ("hybrid", "swin") for row in stored.rows)]
-    assert sizes.race_s(replace(stored, rows=tuple(rows)), True) == pytest.approx(4 * 4.5)
-    assert sizes.race_s(stored, False) is None
+    assert size_curves.race_s(replace(stored, rows=tuple(rows)), True) == pytest.approx(4 * 4.5)
+    assert size_curves.race_s(stored, False) is None
 
 
 @pytest.mark.usefixtures("stored")
@@ -236,7 +236,7 @@ def test_a_visits_own_race_stands_among_the_points(
 
 
 def test_the_cited_numbers_say_what_the_caption_says() -> None:
-    said = literature.describe()
+    said = papers.describe()
     assert "ViT-B/16, lies 3.4 points below" in said
     assert "ViT-H/14, lies 0.5 points above" in said
     assert (

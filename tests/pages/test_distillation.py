@@ -15,7 +15,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.beyond.distillation import taken_over
+from pages.lenses.distillation import token_agreement
 from tests.messages import message
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, open_model, save_checkpoint
@@ -27,13 +27,13 @@ from vitviz.experiments.result import Made, Result, write_result
 from vitviz.glossary import BY_SLUG, SOURCES
 from vitviz.models.presets import GREY_32, PRESETS
 from vitviz.models.zoo import create_model
+from vitviz.text import FOREIGN, percent
 from vitviz.training import lineup
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
-from vitviz.words import FOREIGN, percent
 
-PAGE = "pages/beyond/distillation/page.py"
+PAGE = "pages/lenses/distillation/page.py"
 OpenApp = Callable[..., AppTest]
 VOICES, WORTH = ({"distillation.view": name} for name in ("voices", "worth"))
 STUDENT = ViTConfig(image_size=32, in_chans=1, embed_dim=16, depth=2, num_heads=2, distilled=True)
@@ -182,7 +182,7 @@ def test_shares_are_those_of_the_models_own_attention(
     ship_all(no_shipped_checkpoints)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__block="1")
     from pages.stores import cached, catalogue
-    from pages.stores.visit import Visit
+    from pages.stores.session import Visit
 
     model = cached.loaded(catalogue.models(Visit("a visit"))["checkpoint:student"], 9)
     inputs = torch.tensor(cached.prepared("digits:3", model.preparation, (0.5, 0.5)).input[None])
@@ -351,7 +351,11 @@ def test_a_student_trained_here_is_asked_beside_the_twin_of_its_run(
 def test_a_teacher_without_a_mistake_is_said_to_have_none() -> None:
     """A column of dashes stood there without a word: on digits the teacher has all of them right."""
     right = np.array([0, 1, 2, 3])
-    student = dict.fromkeys((taken_over.CLS, taken_over.DIST, taken_over.MEAN, taken_over.SUM), right[::-1])
-    said = taken_over.describe({taken_over.TEACHER: right, **student}, right)
+    student = dict.fromkeys(
+        (token_agreement.CLS, token_agreement.DIST, token_agreement.MEAN, token_agreement.SUM), right[::-1]
+    )
+    said = token_agreement.describe({token_agreement.TEACHER: right, **student}, right)
     assert said.endswith("no mistake can be repeated.")
-    assert "repeated" not in taken_over.describe({taken_over.TEACHER: right[::-1], **student}, right)
+    assert "repeated" not in token_agreement.describe(
+        {token_agreement.TEACHER: right[::-1], **student}, right
+    )

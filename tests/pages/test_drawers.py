@@ -30,24 +30,24 @@ def open_drawers(app: AppTest) -> list[str]:
 @pytest.mark.parametrize(
     ("page", "view", "titles"),
     [
-        ("inside/patches", {}, [MATH, CODE, NUMBERS, ASK]),
-        ("inside/patches", {"patches__view": "sequence"}, [MATH, CODE]),
-        ("inside/patches", {"patches__view": "puzzle"}, [MATH, CODE, ASK]),
-        ("inside/patches", {"patches__view": "ways"}, [MATH, CODE]),
-        ("inside/positions", {"positions__view": "table"}, [MATH, CODE, NUMBERS]),
-        ("inside/positions", {"positions__view": "similarity"}, [MATH, CODE, NUMBERS, ASK]),
-        ("inside/positions", {"positions__view": "lecture"}, [MATH, CODE, ASK]),
-        ("inside/positions", {"positions__view": "resize"}, [MATH, CODE]),
-        ("inside/filters", {"filters__view": "components"}, [MATH, CODE, NUMBERS, ASK]),
-        ("inside/filters", {"filters__view": "express"}, [MATH, CODE]),
-        ("inside/filters", {"filters__view": "where"}, [MATH, CODE, ASK]),
-        ("inside/attention", {"attention__view": "look"}, [MATH, CODE, NUMBERS, ASK]),
-        ("inside/attention", {"attention__view": "methods"}, [MATH, CODE, NUMBERS, ASK]),
-        ("inside/attention", {"attention__view": "truth"}, [MATH, CODE]),
-        ("inside/attention", {"attention__view": "ablate"}, [MATH, CODE, NUMBERS]),
-        ("inside/attention", {"attention__view": "depth"}, [MATH, CODE, ASK]),
-        ("inside/block", {}, [MATH, CODE, ASK]),
-        ("inside/distance", {"attention_distance__set": "picture"}, [MATH, CODE, NUMBERS, ASK]),
+        ("lenses/patches", {}, [MATH, CODE, NUMBERS, ASK]),
+        ("lenses/patches", {"patches__view": "sequence"}, [MATH, CODE]),
+        ("lenses/patches", {"patches__view": "puzzle"}, [MATH, CODE, ASK]),
+        ("lenses/patches", {"patches__view": "ways"}, [MATH, CODE]),
+        ("lenses/positions", {"positions__view": "table"}, [MATH, CODE, NUMBERS]),
+        ("lenses/positions", {"positions__view": "similarity"}, [MATH, CODE, NUMBERS, ASK]),
+        ("lenses/positions", {"positions__view": "lecture"}, [MATH, CODE, ASK]),
+        ("lenses/positions", {"positions__view": "resize"}, [MATH, CODE]),
+        ("lenses/filters", {"filters__view": "components"}, [MATH, CODE, NUMBERS, ASK]),
+        ("lenses/filters", {"filters__view": "express"}, [MATH, CODE]),
+        ("lenses/filters", {"filters__view": "where"}, [MATH, CODE, ASK]),
+        ("lenses/attention", {"attention__view": "look"}, [MATH, CODE, NUMBERS, ASK]),
+        ("lenses/attention", {"attention__view": "methods"}, [MATH, CODE, NUMBERS, ASK]),
+        ("lenses/attention", {"attention__view": "truth"}, [MATH, CODE]),
+        ("lenses/attention", {"attention__view": "ablate"}, [MATH, CODE, NUMBERS]),
+        ("lenses/attention", {"attention__view": "depth"}, [MATH, CODE, ASK]),
+        ("lenses/block", {}, [MATH, CODE, ASK]),
+        ("lenses/attention_distance", {"attention_distance__set": "picture"}, [MATH, CODE, NUMBERS, ASK]),
         ("train/lab", {}, [MATH, CODE, NUMBERS]),
         ("train/fine_tuning", {}, [MATH, CODE]),
         (
@@ -62,18 +62,18 @@ def open_drawers(app: AppTest) -> list[str]:
         ),
         ("train/fine_tuning", {"fine_tuning__view": "ways"}, [MATH, CODE]),
         ("train/fine_tuning", {"fine_tuning__view": "recipe"}, [CODE]),
-        ("beyond/swin", {}, [MATH, CODE, NUMBERS, ASK]),
-        ("beyond/swin", {"swin__view": "travel"}, [MATH, CODE, ASK]),
-        ("beyond/swin", {"swin__view": "attention"}, [MATH, CODE]),
-        ("beyond/swin", {"swin__view": "bias"}, [MATH, CODE]),
-        ("beyond/swin", {"swin__view": "merge"}, [MATH, CODE]),
-        ("beyond/swin", {"swin__view": "cost"}, [MATH, CODE, ASK]),
-        ("beyond/distillation", {}, [MATH, CODE, ASK]),
-        ("beyond/distillation", {"distillation__view": "voices"}, [CODE]),
-        ("beyond/distillation", {"distillation__view": "worth"}, [MATH, CODE, NUMBERS]),
-        ("beyond/data", {"data__view": "sizes"}, [MATH, CODE, NUMBERS]),
-        ("beyond/data", {"data__view": "time"}, [CODE]),
-        ("beyond/data", {"data__view": "augmented"}, [CODE, NUMBERS]),
+        ("lenses/swin", {}, [MATH, CODE, NUMBERS, ASK]),
+        ("lenses/swin", {"swin__view": "travel"}, [MATH, CODE, ASK]),
+        ("lenses/swin", {"swin__view": "attention"}, [MATH, CODE]),
+        ("lenses/swin", {"swin__view": "bias"}, [MATH, CODE]),
+        ("lenses/swin", {"swin__view": "merge"}, [MATH, CODE]),
+        ("lenses/swin", {"swin__view": "cost"}, [MATH, CODE, ASK]),
+        ("lenses/distillation", {}, [MATH, CODE, ASK]),
+        ("lenses/distillation", {"distillation__view": "voices"}, [CODE]),
+        ("lenses/distillation", {"distillation__view": "worth"}, [MATH, CODE, NUMBERS]),
+        ("studies/data", {"data__view": "sizes"}, [MATH, CODE, NUMBERS]),
+        ("studies/data", {"data__view": "time"}, [CODE]),
+        ("studies/data", {"data__view": "augmented"}, [CODE, NUMBERS]),
     ],
 )
 def test_every_drawer_opens(
@@ -91,11 +91,11 @@ def test_every_drawer_opens(
 
 
 COMPARING = {
-    "inside/layers": ("layers", ("colours", "channels", "token", "alike", "probe", "sinks")),
-    "beyond/on_picture": ("on_picture", ("change", "parts", "shift", "kernels")),
-    "beyond/hybrids": ("hybrids", ("stem", "training", "asked", "flat")),
-    "beyond/which": ("which_model", ("board", "papers", "length", "guide")),
-    "beyond/data": ("data", ("sizes", "time", "augmented", "papers")),
+    "lenses/layers": ("layers", ("colours", "channels", "token", "alike", "probe", "sinks")),
+    "lenses/on_your_picture": ("on_picture", ("change", "parts", "shift", "kernels")),
+    "lenses/hybrids": ("hybrids", ("stem", "training", "asked", "flat")),
+    "which_model": ("which_model", ("board", "papers", "length", "guide")),
+    "studies/data": ("data", ("sizes", "time", "augmented", "papers")),
 }
 
 
@@ -124,7 +124,7 @@ def test_whatever_opens_on_a_page_that_compares_opens(
 
 
 def test_no_source_is_read_for_a_closed_drawer(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pages.shell import page
+    from pages.frame import page
 
     read: list[object] = []
 
@@ -133,7 +133,7 @@ def test_no_source_is_read_for_a_closed_drawer(open_app: OpenApp, monkeypatch: p
         return inspect.getsource(part)  # type: ignore[arg-type]
 
     monkeypatch.setattr(page, "inspect", type("counted", (), {"getsource": staticmethod(counting)}))
-    app = open_app("pages/inside/block/page.py", model="preset:vit_digits", image="digits:0")
+    app = open_app("pages/lenses/block/page.py", model="preset:vit_digits", image="digits:0")
     assert not read
     open_drawers(app)
     assert [getattr(part, "__qualname__", "") for part in read] == ["Block.forward"]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pages.classroom.exercises import right
+from pages.exercises import solution_figures
 from tests.pages.conftest import OpenApp
 from vitviz.exercises import BY_SLUG, EXERCISES, Exercise
 
@@ -22,7 +22,7 @@ SAID = {
     "without_cls": r" says for \d: .* the mean of these numbers, −?\d\.\d\d, plus a bias",
     "accuracy": r"^No model of the digits is on this server",
 }
-PAGE = "pages/classroom/exercises/page.py"
+PAGE = "pages/exercises/page.py"
 
 
 @pytest.mark.parametrize("slug", list(BY_SLUG))
@@ -38,7 +38,7 @@ def test_every_exercise_shows_what_a_right_solution_gives(open_app: OpenApp, slu
 
 
 def test_pictures_are_made_of_the_model_at_hand_or_a_vit(open_app: OpenApp) -> None:
-    assert set(right._DRAWN) == {exercise.slug for exercise in EXERCISES}
+    assert set(solution_figures._DRAWN) == {exercise.slug for exercise in EXERCISES}
     for model in ("preset:swin_digits", "preset:deit_digits", "preset:recipe_a"):
         app = open_app(PAGE, model=model, image="digits:3", exercises__task="one_head")
         assert any("every row sums to 1.00" in text.value for text in app.main.caption)

@@ -14,22 +14,22 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Dataframe
 
 from pages.train.experiments import positions
-from pages.train.experiments.knob import AGAINST
-from pages.train.experiments.literature import linked
+from pages.train.experiments.hyperparameter import AGAINST
+from pages.train.experiments.papers import linked
 from tests.messages import message
 from tests.pages.conftest import ROOT, OpenApp
 from tests.pages.test_drawers import CODE, MATH, open_drawers
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import DATASETS
-from vitviz.experiments import slips
-from vitviz.experiments.knobs import KNOBS
+from vitviz.experiments import bugs
+from vitviz.experiments.bugs import MENDED, SLIPS
+from vitviz.experiments.hyperparameters import KNOBS
 from vitviz.experiments.result import kept_result, read_result
-from vitviz.experiments.slips import MENDED, SLIPS
-from vitviz.lessons.of_experiments import knob_rows, slip_rows
+from vitviz.lessons.experiment_measures import knob_rows, slip_rows
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
-from vitviz.words import gained, percent
+from vitviz.text import gained, percent
 
 PAGE = "pages/train/experiments/page.py"
 GUESSED = {f"experiments__{key}_guess": "shown" for key in ("knob", "slip", "gradient", "norm", "positions")}
@@ -88,7 +88,7 @@ def test_every_paper_of_a_knob_is_a_link() -> None:
     assert linked("Smith 2017: so") == "[Smith 2017](https://arxiv.org/abs/1506.01186): so"
 
 
-@pytest.mark.parametrize("dataset", slips.SEEDS)
+@pytest.mark.parametrize("dataset", bugs.SEEDS)
 def test_what_a_slip_costs_stands_in_the_file(open_app: OpenApp, dataset: str) -> None:
     path = ROOT / "checkpoints" / "results" / f"one_slip_{dataset}.json"
     if not path.is_file():

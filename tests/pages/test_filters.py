@@ -19,11 +19,11 @@ from tests.pages.conftest import OpenApp, opened_again
 from vitviz.analysis import filters
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
-from vitviz.lessons.of_weights import ShareOfE
+from vitviz.lessons.weight_measures import ShareOfE
 from vitviz.models.presets import GREY_32, PRESETS, RGB_32, VIT_DIGITS, VIT_SHAPES
 from vitviz.models.zoo import create_model
 
-PAGE = "pages/inside/filters/page.py"
+PAGE = "pages/lenses/filters/page.py"
 ROOT = Path(__file__).parents[2]
 
 
@@ -155,7 +155,7 @@ def test_a_model_chosen_by_hand_stays_first_and_the_clearest_is_one_click_away(
 
 def test_the_shipped_models_are_told_apart_as_measured(no_shipped_checkpoints: Path) -> None:
     """cifar10_vit_p8 alone has slow waves: roughness 0.33; the digits ViT 0.54, noise about 1."""
-    from pages.inside.filters import sources
+    from pages.lenses.filters import sources
 
     for name in ("digits_vit", "cifar10_vit", "cifar10_vit_p8", "mnist_vit"):
         (no_shipped_checkpoints / f"{name}.safetensors").symlink_to(

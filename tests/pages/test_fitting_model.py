@@ -11,17 +11,17 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import registry
-from pages.stores import catalogue, own_sets, uploads
-from pages.stores.visit import Visit
+from pages.frame import registry
+from pages.stores import catalogue, uploads, user_datasets
+from pages.stores.session import Visit
 from tests.pages.conftest import OpenApp, opened_again
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import default_picture, first_number
 from vitviz.data.images import in_colour, picture_size
 from vitviz.models.abilities import Abilities
-from vitviz.words import FOREIGN
+from vitviz.text import FOREIGN
 
-ATTENTION = "pages/inside/attention/page.py"
+ATTENTION = "pages/lenses/attention/page.py"
 GREY, HYBRID, VIT = "checkpoint:digits_vit", "checkpoint:cifar10_hybrid", "checkpoint:cifar10_vit"
 
 
@@ -190,7 +190,7 @@ def test_a_grey_photo_moves_nothing(open_app: OpenApp) -> None:
 
 
 def test_the_page_s_need_decides(open_app: OpenApp) -> None:
-    app = upload(open_app("pages/inside/patches/page.py"), png())
+    app = upload(open_app("pages/lenses/patches/page.py"), png())
     assert app.query_params["model"] == VIT  # a hybrid has no E
 
 
@@ -281,7 +281,7 @@ def test_models_are_looked_for_once_a_run(open_app: OpenApp, monkeypatch: pytest
         return real(visit)
 
     monkeypatch.setattr(catalogue, "models", count)
-    app = open_app("pages/inside/filters/page.py")
+    app = open_app("pages/lenses/filters/page.py")
     assert len(asked) == 1
     app.run()
     assert len(asked) == 2
@@ -315,7 +315,7 @@ def test_a_zip_in_colour_on_a_grey_body_is_offered_one_of_photos(
                 one = tuple(part + 2 * number + ord(name) % 2 for part in colour)  # no copies
                 archive.writestr(f"{name}/{number}.png", png(one, (32, 32)))
     app = open_app("pages/train/fine_tuning/page.py", model=GREY)
-    note = own_sets.keep(app.session_state["_visit"], file.getvalue(), "mine", 32)
+    note = user_datasets.keep(app.session_state["_visit"], file.getvalue(), "mine", 32)
     app.query_params["fine_tuning.dataset"] = note.name
     app.run()
     assert not app.exception, [error.message for error in app.exception]

@@ -21,7 +21,7 @@ from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
 
 OpenApp = Callable[..., AppTest]
-PAGE = "pages/inside/attention/page.py"
+PAGE = "pages/lenses/attention/page.py"
 CONFIG = RunConfig(
     ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2, mlp_ratio=1.0),
     GREY_32,

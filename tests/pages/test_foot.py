@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pages.shell import foot, registry
+from pages.frame import foot, registry
 from tests.pages.conftest import OpenApp
 
 LARGE = {"plotly_chart": "PlotlyChart", "dataframe": "DataFrame", "code": "StreamlitSyntaxHighlighter"}

@@ -10,19 +10,20 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.beyond.data import augmentation, literature, over_time
-from pages.beyond.hybrids import flat, over_training
-from pages.beyond.on_picture import kernels, translation
-from pages.beyond.which import length, papers
+from pages.lenses.hybrids import one_token_net, training_curves
+from pages.lenses.on_your_picture import kernels, translation
+from pages.studies.data import augmentation, papers, training_time
 from pages.train.experiments import norms, positions
+from pages.which_model import paper_tables, token_cost
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from vitviz.experiments import result as results
-from vitviz.experiments.deep import VARIANTS
+from vitviz.experiments.deep_models import VARIANTS
 from vitviz.experiments.result import Made, Result, write_result
 
 DATA, HYBRIDS, PICTURE, WHICH = (
-    f"pages/beyond/{name}/page.py" for name in ("data", "hybrids", "on_picture", "which")
+    f"pages/{name}/page.py"
+    for name in ("studies/data", "lenses/hybrids", "lenses/on_your_picture", "which_model")
 )
 EXPERIMENTS = "pages/train/experiments/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3"}
@@ -89,8 +90,8 @@ def test_the_gains_wait_for_a_guess(open_app: OpenApp) -> None:
 
 def test_a_level_pair_is_neither_right_nor_wrong() -> None:
     titles = {"cnn": "CNN", "vit": "ViT"}
-    assert "level with ViT" in over_time.judged({"cnn": 0.9, "vit": 0.9001}, titles, "cnn")
-    assert "right, 10.0 points above CNN" in over_time.judged({"cnn": 0.8, "vit": 0.9}, titles, "vit")
+    assert "level with ViT" in training_time.judged({"cnn": 0.9, "vit": 0.9001}, titles, "cnn")
+    assert "right, 10.0 points above CNN" in training_time.judged({"cnn": 0.8, "vit": 0.9}, titles, "vit")
     level = {"cnn": ("CNN", 1.01), "vit": ("ViT", 1.04)}
     assert "right: none gains more" in augmentation.judged(level, "cnn")
 
@@ -159,7 +160,9 @@ def test_the_one_token_s_weight_is_guessed_first(open_app: OpenApp) -> None:
     app.main.button_group(key="hybrids.weight.row").set_value("1").run()
     assert [metric.value for metric in app.main.metric] == ["1.000000", "1.000000"]
     assert "You said 1: right, here it is 1 in every layer." in text(app)
-    assert "not so" in flat.judged(1.0, 1.0, "picture") and "not so" in flat.judged(0.5, 1.0, "1")
+    assert "not so" in one_token_net.judged(1.0, 1.0, "picture") and "not so" in one_token_net.judged(
+        0.5, 1.0, "1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +170,7 @@ def test_the_one_token_s_weight_is_guessed_first(open_app: OpenApp) -> None:
 )
 def test_how_soon_is_one_of_four(hybrid_s: float | None, right: str) -> None:
     assert [
-        of for of in over_training.SOONER if ": right" in over_training.judged(100.0, hybrid_s, of, "s")
+        of for of in training_curves.SOONER if ": right" in training_curves.judged(100.0, hybrid_s, of, "s")
     ] == [right]
 
 
@@ -249,7 +252,7 @@ def test_a_distance_lies_in_one_range(points: float, right: str) -> None:
 
 def test_attention_s_line_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(WHICH, **DIGITS, which_model__view="length", which_model__patch_px="8")
-    assert points(app) == {"linear maps": len(length.SIDES)} and "Slopes" not in text(app)
+    assert points(app) == {"linear maps": len(token_cost.SIDES)} and "Slopes" not in text(app)
     assert len(app.main.columns) == 2, "no row of columns stands empty"
     assert not [one for one in app.main.button if one.key == "which_model.clock"]
     row = app.main.button_group(key="which_model.times.row")
@@ -267,7 +270,7 @@ def test_the_vits_of_the_cited_table_wait_for_a_guess(open_app: OpenApp) -> None
     assert not app.exception and said(app, "data.papers_guess") == "ImageNet-21k"
     assert "You said after ImageNet-21k: not so, after JFT-300M." in text(app)
     assert len(points(app)) == 6 and app.main.dataframe and "lies 0.5 points above it" in text(app)
-    assert literature.judged("JFT-300M").endswith("right.")
+    assert papers.judged("JFT-300M").endswith("right.")
 
 
 def test_the_vits_of_the_paper_wait_for_a_guess(open_app: OpenApp) -> None:
@@ -276,5 +279,5 @@ def test_the_vits_of_the_paper_wait_for_a_guess(open_app: OpenApp) -> None:
     app.main.button_group(key="which_model.papers_guess.row").set_value("vit_more").run()
     told = "You said the ViT, for more: not so, it is the ViT, for fewer core-days."
     assert told in text(app) and len(app.main.dataframe) == 2 and "points ahead of" in text(app)
-    known = [one for one in papers.cited.TRANSFERS if one.family == "CNN" or one.data == "ImageNet-21k"]
-    assert "right" in papers.judged(known, "ImageNet", "cnn_more")
+    known = [one for one in paper_tables.cited.TRANSFERS if one.family == "CNN" or one.data == "ImageNet-21k"]
+    assert "right" in paper_tables.judged(known, "ImageNet", "cnn_more")

@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block
 from streamlit.util import calc_hash
 
-from pages.shell import registry
+from pages.frame import registry
 from pages.stores import runs
 from tests.colours import by_colour_alone
 from tests.hostile import CLASSES, HOSTILE, TITLE, strangers_run, strangers_zip
@@ -27,7 +27,7 @@ from tests.pages.conftest import OpenApp, opened_again, said
 from tests.pages.odd_words import Browser, deaf_to
 from tests.rows import rows
 from vitviz.config import TrainConfig, ViTConfig
-from vitviz.data import own
+from vitviz.data import own_datasets
 from vitviz.data.folder import load_zip
 from vitviz.models.presets import RGB_32
 from vitviz.models.pretrained_list import find
@@ -58,7 +58,7 @@ AS_IT_IS = {
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of runs with a stranger's pictures, on which one is trained that a stranger named."""
     folder = tmp_path_factory.mktemp("strangers") / "runs"
-    note = own.keep_pictures(load_zip(strangers_zip(), image_size=16), TITLE, folder)
+    note = own_datasets.keep_pictures(load_zip(strangers_zip(), image_size=16), TITLE, folder)
     model = ViTConfig(image_size=16, patch_size=4, embed_dim=16, depth=2, num_heads=2, num_classes=2)
     train = TrainConfig(dataset=note.name, epochs=1, batch_size=4, snapshots=2)
     run = Run.create(folder.parent, RunConfig(model, replace(RGB_32, image_size=16), train))
@@ -164,7 +164,7 @@ def test_no_page_reads_the_names_of_a_strangers_weights(open_app: OpenApp) -> No
         save(fits | {HOSTILE: torch.zeros(1)}),
         save({HOSTILE[:150]: torch.zeros(2)}),
     ]
-    app = open_app("pages/inside/attention/page.py", image="sample:cat")
+    app = open_app("pages/lenses/attention/page.py", image="sample:cat")
     refused = []
     for data in weights:
         app.sidebar.button(key="nouns.more").click().run()
@@ -182,7 +182,7 @@ def test_no_page_reads_the_words_of_a_strangers_lesson(open_app: OpenApp) -> Non
     stop = f"title = {words!r}\nlink = 'patches'\nwords = {words!r}\ntask = {words!r}"
     stop += "\ncheck = { name = 'guess_made' }"
     question = f"[stop.question]\nprompt = {words!r}\nmeasure = "
-    app = open_app("pages/classroom/lessons/page.py")
+    app = open_app("pages/lessons/page.py")
     for last in ("'answer'", "'<img src=evil.test>'"):  # the second is refused, in its own words
         text = f"title = {words!r}\nabout = {words!r}\nminutes = 5\n[[stop]]\n{stop}\n{question}{last}"
         send(app, "Open a lesson", f"{TITLE}.toml", text.encode())

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.beyond.hybrids import over_training
+from pages.lenses.hybrids import training_curves
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.hybrids import reached
 from vitviz.analysis.recipes import differing
 from vitviz.checkpoint_header import Header, read_header
 from vitviz.experiments.conv_nets import TITLES
 from vitviz.experiments.result import RESULTS, read_result
-from vitviz.words import listed, percent
+from vitviz.text import listed, percent
 
-PAGE = "pages/beyond/hybrids/page.py"
+PAGE = "pages/lenses/hybrids/page.py"
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
 GUESSED = {f"hybrids__{key}": "shown" for key in ("reads", "sooner", "weight")}
 HYBRID = {"model": "preset:hybrid_cifar10", "image": "sample:cat", **GUESSED}
@@ -116,7 +116,7 @@ def _numbers(values: Any) -> list[float]:
 
 
 def test_the_answer_follows_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pages.beyond.hybrids.conv_attention import describe
+    from pages.lenses.hybrids.conv_attention import describe
     from vitviz.experiments.result import Result
 
     settings = {"multiply_adds": {name: 10 if name == "control" else 100 for name in TITLES}}
@@ -147,22 +147,22 @@ def test_the_one_token_s_weight_is_shown_as_computed(open_app: OpenApp) -> None:
 
 def test_who_learned_from_mixed_pictures_is_said() -> None:
     known = {
-        family: read_header(SHIPPED / f"{name}.safetensors") for family, name in over_training.SHOWN.items()
+        family: read_header(SHIPPED / f"{name}.safetensors") for family, name in training_curves.SHOWN.items()
     }
     plain = {family: _mixing(header, 0.0) for family, header in known.items()}
-    assert "mixed" not in over_training.origin(plain)
+    assert "mixed" not in training_curves.origin(plain)
     one = plain | {"ViT": _mixing(known["ViT"], 1.0)}
-    assert "pictures mixed for ViT" in over_training.origin(one)
-    assert "mixed" not in over_training.origin({family: _mixing(h, 1.0) for family, h in known.items()})
+    assert "pictures mixed for ViT" in training_curves.origin(one)
+    assert "mixed" not in training_curves.origin({family: _mixing(h, 1.0) for family, h in known.items()})
 
 
 def test_who_is_ahead_is_said_as_far_as_both_go() -> None:
     """'Then the hybrid is ahead', said the caption of a CNN that went on, and ended five points above it."""
     known = {
-        family: read_header(SHIPPED / f"{name}.safetensors") for family, name in over_training.SHOWN.items()
+        family: read_header(SHIPPED / f"{name}.safetensors") for family, name in training_curves.SHOWN.items()
     }
-    courses = {family: over_training.course(family, header, "pictures") for family, header in known.items()}
-    said = over_training.describe([*courses.values()], "pictures")
+    courses = {family: training_curves.course(family, header, "pictures") for family, header in known.items()}
+    said = training_curves.describe([*courses.values()], "pictures")
     ends = [f"{min(courses[name].x[-1] for name in ('Hybrid', other)):,.0f}" for other in ("CNN", "ViT")]
     assert re.findall(r"is ahead,? as far as both go, to ([\d,]+) pictures\.", said) == ends
 
@@ -170,11 +170,11 @@ def test_who_is_ahead_is_said_as_far_as_both_go() -> None:
 def test_all_in_which_the_shipped_trainings_differ_is_said() -> None:
     """The CNN and the Swin saw pictures with a square cut out, and the sentence spoke of mixed ones alone."""
     known = {
-        family: read_header(SHIPPED / f"{name}.safetensors") for family, name in over_training.SHOWN.items()
+        family: read_header(SHIPPED / f"{name}.safetensors") for family, name in training_curves.SHOWN.items()
     }
     trains = {family: header.train for family, header in known.items() if header.train}
     said = differing(trains)
-    assert said and said in over_training.origin(known)
+    assert said and said in training_curves.origin(known)
     for field, words in (("epochs", "epochs"), ("learning_rate", "rate"), ("weight_decay", "decay")):
         differs = len({getattr(train, field) for train in trains.values()}) > 1
         assert (words in said) == differs
@@ -189,12 +189,12 @@ def test_seconds_of_different_machines_are_not_compared(
     open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = {
-        family: read_header(SHIPPED / f"{name}.safetensors") for family, name in over_training.SHOWN.items()
+        family: read_header(SHIPPED / f"{name}.safetensors") for family, name in training_curves.SHOWN.items()
     }
     alike = {family: replace(h, card=h.card | {"machine": "A"}) for family, h in known.items()}
     apart = alike | {"ViT": replace(known["ViT"], card=known["ViT"].card | {"machine": "B"})}
     for here, axes in ((alike, ["Seconds", "Pictures seen"]), (apart, ["Pictures seen"])):
-        monkeypatch.setattr(over_training, "headers", lambda here=here: here)
+        monkeypatch.setattr(training_curves, "headers", lambda here=here: here)
         app = open_app(PAGE, model="preset:hybrid_cifar10", image="sample:cat", hybrids__view="training")
         assert app.main.button_group(key="hybrids.over").options == axes
         unit = "s." if len(axes) == 2 else "pictures."
@@ -202,7 +202,7 @@ def test_seconds_of_different_machines_are_not_compared(
         assert f" {unit} When does the hybrid have that?" in label
         app.main.button_group(key="hybrids.sooner.row").set_value("never").run()
         assert ("whose seconds are not compared: A; B." in captions(app)) == (len(axes) == 1)
-    assert "1.5 times as late" in over_training.judged(100.0, 150.0, "never", "s")
+    assert "1.5 times as late" in training_curves.judged(100.0, 150.0, "never", "s")
 
 
 def _mixing(header: Header, alpha: float) -> Header:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.inside.layers import predict, similar
+from pages.lenses.layers import prediction, token_similarity
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from vitviz.analysis.cka import cka, gram
@@ -26,7 +26,7 @@ from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
 from vitviz.probe.layers import Layer, layers_of
 
-PAGE = "pages/inside/layers/page.py"
+PAGE = "pages/lenses/layers/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3", "layers__count": "32"}
 
 
@@ -171,7 +171,9 @@ def test_layers_that_are_level_are_not_asked_about(open_app: OpenApp, no_shipped
     app = open_app(PAGE, model="checkpoint:four_patches", image="digits:3")
     assert not [row for row in app.main.button_group if row.key == "layers.colours_guess.row"]
     assert "100\N{NO-BREAK SPACE}% of the variance in every layer: so few places" in captions(app)
-    assert predict.Spans([Layer(str(i), f"layer {i}", "tokens") for i in range(5)]).of([3, 1], "").right == (
+    assert prediction.Spans([Layer(str(i), f"layer {i}", "tokens") for i in range(5)]).of(
+        [3, 1], ""
+    ).right == (
         3,
         1,
     )
@@ -242,13 +244,13 @@ def test_how_far_nearness_counts_waits_for_a_guess(open_app: OpenApp) -> None:
     assert "Touching" not in captions(app) and "is most like row" in captions(app) and not numbers(app)
     guessed(app, "token", "2")
     first, last = (float(v) for v in re.findall(r"([−\d.]+) in (?:the|layer)", told(app).replace("−", "-")))
-    assert ("and so it is" in told(app)) == (last - first <= -similar.SAME)
+    assert ("and so it is" in told(app)) == (last - first <= -token_similarity.SAME)
     assert "Touching places are more alike than others by" in captions(app) and numbers(app)
 
 
 @pytest.mark.parametrize(("leads", "right"), [((0.1, 0.2), 0), ((0.1, 0.9, 0.14), 1), ((0.4, 0.1), 2)])
 def test_a_lead_grows_stays_or_fades(leads: tuple[float, ...], right: int) -> None:
-    assert similar.course(leads) == right
+    assert token_similarity.course(leads) == right
 
 
 def test_the_sidebar_s_model_s_line_waits_for_a_guess(open_app: OpenApp) -> None:
@@ -276,9 +278,9 @@ def test_the_last_layer_s_tokens_wait_for_a_guess(open_app: OpenApp) -> None:
 
 
 def test_a_deep_model_s_layers_are_asked_for_several_at_a_time() -> None:
-    spans = predict.Spans(layers_of(PRESETS["vit_digits"].config))
+    spans = prediction.Spans(layers_of(PRESETS["vit_digits"].config))
     assert spans.options == ["embedding", *(f"layer {i}" for i in range(1, 5))]
-    deep = predict.Spans([Layer(str(i), f"layer {i}", "tokens") for i in range(13)])
+    deep = prediction.Spans([Layer(str(i), f"layer {i}", "tokens") for i in range(13)])
     assert (
         len(deep.options) == 7 and deep.options[0] == "layer 0 to layer 1" and deep.options[-1] == "layer 12"
     )

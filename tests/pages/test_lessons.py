@@ -11,14 +11,14 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import page, registry, terms
+from pages.frame import glossary_terms, page, registry
 from pages.stores import lessons
 from tests.messages import message
 from tests.pages.conftest import ROOT, Files, OpenApp, made
 from tests.rows import rows
-from vitviz.lessons.checks import Control, Fact, GuessMade, Model, Page, Picture, Pinned, RunPast, Step
 from vitviz.lessons.lesson import Lesson, Stop
-from vitviz.words import plain
+from vitviz.lessons.task_checks import Control, Fact, GuessMade, Model, Page, Picture, Pinned, RunPast, Step
+from vitviz.text import plain
 
 SHIPPED = lessons.shipped(registry.BY_SLUG)
 STOPS = [(name, number) for name, found in SHIPPED.items() for number in range(1, len(found.stops) + 1)]
@@ -253,7 +253,7 @@ def test_a_stop_s_words_come_before_its_page_runs(open_app: OpenApp, monkeypatch
         real = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *args: (order.append(name), real(*args))[1])
 
-    spied(terms, "marked_as_it_is")
+    spied(glossary_terms, "marked_as_it_is")
     spied(page, "header")
     opened(open_app, FIRST, 2)
     assert order == ["marked_as_it_is", "header"]
@@ -289,7 +289,7 @@ def test_what_was_answered_is_taken_away_and_nothing_else(open_app: OpenApp, fil
 
 def test_what_a_page_asked_itself_is_taken_away_too(open_app: OpenApp, files: Files) -> None:
     """In a drawer, and above a picture; a guess that is taken back is no answer."""
-    app = open_app("pages/inside/patches/page.py", model="preset:vit_digits", image="digits:0")
+    app = open_app("pages/lenses/patches/page.py", model="preset:vit_digits", image="digits:0")
     app.session_state["patches.drawer.asks"] = True
     app.run()
     next(node for node in app.main.slider if node.label == "Your guess").set_value(4.0).run()

@@ -16,10 +16,10 @@ LAST = '    PageEntry(\n        "train/lab"'
 FILES = (
     "vitviz/analysis/brightness.py",
     "vitviz/plots/brightness.py",
-    "pages/inside/brightness/page.py",
-    "pages/inside/brightness/brightness_view.py",
-    "pages/inside/brightness/brightness_view.js",
-    "pages/inside/brightness/brightness_view.css",
+    "pages/lenses/brightness/page.py",
+    "pages/lenses/brightness/brightness_view.py",
+    "pages/lenses/brightness/brightness_view.js",
+    "pages/lenses/brightness/brightness_view.css",
     "tests/unit/test_brightness.py",
     "tests/unit/test_brightness_plots.py",
     "tests/pages/test_brightness.py",
@@ -45,7 +45,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in zip(FILES, texts, strict=True):
         (made / name).parent.mkdir(exist_ok=True)
         (made / name).write_text(text, "utf-8")
-    registry = made / "pages/shell/registry.py"
+    registry = made / "pages/frame/registry.py"
     entries = registry.read_text("utf-8")
     assert entries.count(LAST) == 1
     registry.write_text(entries.replace(LAST, line + LAST), "utf-8")
@@ -68,5 +68,18 @@ def test_readme_has_a_place_for_everything_and_every_place_is_there() -> None:
     folders = {
         f"vitviz/{path.name}" for path in (ROOT / "vitviz").iterdir() if (path / "__init__.py").is_file()
     }
-    folders |= {f"pages/{name}" for name in ("shell", "stores", "views")}
+    folders |= {
+        f"pages/{name}"
+        for name in (
+            "classroom",
+            "controls",
+            "frame",
+            "lessons",
+            "questions",
+            "selection",
+            "stores",
+            "streamlit_fixes",
+            "views",
+        )
+    }
     assert folders <= named and all((ROOT / place).exists() for place in named)

@@ -11,10 +11,10 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.beyond.on_picture import change as change_page
-from pages.beyond.on_picture import faces, guess, hand, parts, taking, translation
-from pages.beyond.on_picture.hand import Hand
-from pages.beyond.on_picture.taking import Taken
+from pages.lenses.on_your_picture import faces, part_selection, parts, prediction, translation, view_state
+from pages.lenses.on_your_picture import perturbation as change_page
+from pages.lenses.on_your_picture.part_selection import Taken
+from pages.lenses.on_your_picture.view_state import Hand
 from tests.messages import message
 from tests.pages.conftest import OpenApp, opened_again, said
 from vitviz.analysis.assembly import Part, assembled, cut, emptied, encode, put_wrong
@@ -24,10 +24,10 @@ from vitviz.data.datasets import first_number, load_dataset
 from vitviz.experiments import result as results
 from vitviz.experiments.result import Result
 from vitviz.probe.robustness import Sweep, chances
-from vitviz.words import percent
+from vitviz.text import percent
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
-PAGE = "pages/beyond/on_picture/page.py"
+PAGE = "pages/lenses/on_your_picture/page.py"
 MODELS = "preset:cnn_digits,preset:vit_digits"
 OPEN = {"model": "preset:vit_digits", "image": "digits:3", "on_picture__models": MODELS}
 VIEW = "on_picture.sweep"
@@ -35,7 +35,7 @@ VIEW = "on_picture.sweep"
 
 @pytest.mark.parametrize("kind", ["shift", "noise", "shuffle", "occlude", "pieces"])
 def test_the_slider_holds_the_models_own_answers(open_app: OpenApp, kind: str) -> None:
-    from pages.stores import cached, catalogue, visit
+    from pages.stores import cached, catalogue, session
 
     app = open_app(PAGE, on_picture__kind=kind, on_picture__pieces="1023456789abcdef", **OPEN)
     header, arrays = message(app, VIEW)
@@ -45,7 +45,7 @@ def test_the_slider_holds_the_models_own_answers(open_app: OpenApp, kind: str) -
     setting = Hand(0, pieces=(1, 0, *range(2, 16))).setting(0, kind)
     strongest = changed(np.array(own), kind, CHANGES[kind].values[last], setting)
     assert np.array_equal(arrays["frames"][last], strongest)
-    choices = catalogue.models(visit.Visit("x" * 22))
+    choices = catalogue.models(session.Visit("x" * 22))
     for i, key in enumerate(MODELS.split(",")):
         x = torch.tensor(strongest[None, None, ..., 0] / 255 - 0.5, dtype=torch.float32) / 0.5
         with torch.no_grad():
@@ -60,7 +60,7 @@ def test_a_guess_reveals_and_is_answered_from_the_measured_range(open_app: OpenA
     header, arrays = message(told, VIEW)
     assert header["revealed"]
     answers = arrays["chances"].argmax(axis=-1)
-    steps = [guess.outlasted(row, header["neutral"]).steps for row in answers]
+    steps = [prediction.outlasted(row, header["neutral"]).steps for row in answers]
     (text,) = [
         line.value for line in told.main.markdown if "keep" in line.value and "On this picture" in line.value
     ]
@@ -80,7 +80,7 @@ def test_a_link_restores_change_slider_and_cover(open_app: OpenApp) -> None:
 def test_a_reload_keeps_the_slider_and_another_change_begins_anew(open_app: OpenApp) -> None:
     app = open_app(PAGE, on_picture__at="12", on_picture__seen="1", **OPEN)
     app.selectbox(key="on_picture.kind").set_value("rotate").run()
-    assert message(app, VIEW)[0]["hand"]["at"] == hand.begin("rotate")
+    assert message(app, VIEW)[0]["hand"]["at"] == view_state.begin("rotate")
     app = open_app(PAGE, on_picture__at="12", on_picture__seen="1", **OPEN)
     again = opened_again(app, app.session_state["_visit"])
     begun = message(again, VIEW)[0]["hand"]
@@ -104,24 +104,27 @@ def test_a_hostile_link_falls_back(open_app: OpenApp, query: dict[str, str]) -> 
     assert (
         begun["place"] == [0.5, 0.5]
         and begun["pieces"] == list(WHOLE)
-        and begun["at"] == hand.begin(change_page.FIRST)
+        and begun["at"] == view_state.begin(change_page.FIRST)
     )
 
 
 def test_what_a_browser_says_is_checked() -> None:
     before = Hand(3)
-    assert hand.parsed({"at": True, "place": [1], "pieces": [0] * 16, "seen": 1}, before, "shift") == before
-    moved = hand.parsed(
+    assert (
+        view_state.parsed({"at": True, "place": [1], "pieces": [0] * 16, "seen": 1}, before, "shift")
+        == before
+    )
+    moved = view_state.parsed(
         {"at": 4, "place": [0, 0.5], "pieces": list(WHOLE[::-1]), "seen": True}, before, "shift"
     )
     assert moved == Hand(4, (0.0, 0.5), WHOLE[::-1], True)
 
 
 def test_how_far_an_answer_is_kept() -> None:
-    found = guess.outlasted(np.array([1, 0, 0, 0, 2]), 2)
+    found = prediction.outlasted(np.array([1, 0, 0, 0, 2]), 2)
     assert (found.answer, found.first, found.last, found.steps) == (0, 1, 3, 2)
-    none = guess.Kept(0, 12, 12)
-    words = guess.measured("b", ["a", "b"], ["A", "B"], [guess.Kept(0, 0, 24), none], "shift", 32)
+    none = prediction.Kept(0, 12, 12)
+    words = prediction.measured("b", ["a", "b"], ["A", "B"], [prediction.Kept(0, 0, 24), none], "shift", 32)
     assert (
         words.startswith("You said B: not so.")
         and "**A** keeps" in words
@@ -130,8 +133,8 @@ def test_how_far_an_answer_is_kept() -> None:
 
 
 def test_of_models_that_all_change_at_once_none_keeps_its_answer() -> None:
-    words = guess.measured(
-        "a", ["a", "b"], ["A", "B"], [guess.Kept(0, 0, 0), guess.Kept(1, 0, 0)], "pieces", 32
+    words = prediction.measured(
+        "a", ["a", "b"], ["A", "B"], [prediction.Kept(0, 0, 0), prediction.Kept(1, 0, 0)], "pieces", 32
     )
     assert (
         words
@@ -147,7 +150,7 @@ def test_the_page_opens_on_the_change_that_tells_models_apart() -> None:
     apart = {}
     for name, change in CHANGES.items():
         if name != "pieces":  # was not measured over many
-            value = change.values[hand.begin(name)]
+            value = change.values[view_state.begin(name)]
             pair = np.stack([opens_on, changed(opens_on, name, value)])
             told = np.array([chances(model, pair) for model in models])
             sure = [one[1, one[0].argmax()] for one in told]
@@ -224,7 +227,7 @@ def test_a_picture_is_not_compared_with_itself(open_app: OpenApp) -> None:
 
 
 def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> None:
-    from pages.stores import cached, catalogue, visit
+    from pages.stores import cached, catalogue, session
 
     view = {"view": "kernels", "second": "5", "kernel": "2", "stays": "shown"}
     app = open_app(PAGE, **{f"on_picture__{key}": value for key, value in view.items()}, **OPEN)
@@ -232,7 +235,7 @@ def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> No
     first, second = (row["tiles"] for row in header["rows"])
     assert np.array_equal(arrays[first[1]["array"]], arrays[second[1]["array"]])
     assert not np.array_equal(arrays[first[2]["array"]], arrays[second[2]["array"]])
-    vit = catalogue.models(visit.Visit("x" * 22))["preset:vit_digits"]
+    vit = catalogue.models(session.Visit("x" * 22))["preset:vit_digits"]
     rows = [cached.captured(vit, None, f"digits:{n}", ("blocks.*.attn",), (0.5, 0.5)) for n in (3, 5)]
     a, b = (one["blocks.3.attn"][0, 0, 0] for one in rows)
     (text,) = [line.value for line in app.main.caption if "are computed from each picture" in line.value]
@@ -240,7 +243,7 @@ def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> No
 
 
 def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None:
-    from pages.stores import cached, catalogue, visit
+    from pages.stores import cached, catalogue, session
 
     put = (Part(4, 4, 8, 6, 18, 20), cut(20, 4, 6, 6))
     app = open_app(PAGE, on_picture__view="parts", on_picture__apart=encode(put), **OPEN)
@@ -248,7 +251,7 @@ def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None
     own = np.array(np.broadcast_to(cached.dataset("digits").test_images[3], (32, 32, 3)))
     assert header["parts"] == [[4, 4, 8, 6, 18, 20], [20, 4, 6, 6, 20, 4]]
     assert np.array_equal(arrays["frames"], [own, assembled(own, put), emptied(own, put)])
-    choices = catalogue.models(visit.Visit("x" * 22))
+    choices = catalogue.models(session.Visit("x" * 22))
     lost = []
     for i, key in enumerate(MODELS.split(",")):
         x = torch.tensor(arrays["frames"][:2, None, ..., 0] / 255 - 0.5, dtype=torch.float32) / 0.5
@@ -325,9 +328,9 @@ def test_a_hostile_arrangement_falls_back(open_app: OpenApp, apart: str) -> None
 def test_what_a_browser_says_of_parts_is_checked() -> None:
     before = Taken(encode((cut(0, 0, 4, 4),)), False)
     for hostile in ({"apart": 3, "apart_seen": 1}, {"apart": ["0"], "apart_seen": []}, {}):
-        assert taking.parsed(hostile, before, 32) == before
+        assert part_selection.parsed(hostile, before, 32) == before
     moved = encode((Part(0, 0, 4, 4, 9, 9),))
-    assert taking.parsed({"apart": moved, "apart_seen": True}, before, 32) == Taken(moved, True)
+    assert part_selection.parsed({"apart": moved, "apart_seen": True}, before, 32) == Taken(moved, True)
 
 
 def test_every_number_of_the_faces_is_in_their_file(open_app: OpenApp) -> None:
@@ -362,8 +365,8 @@ def captions(app: AppTest) -> str:
 
 
 def _names() -> list[str]:
-    from pages.beyond.on_picture import choosing
-    from pages.stores import catalogue, visit
+    from pages.lenses.on_your_picture import model_choice
+    from pages.stores import catalogue, session
 
-    found = catalogue.models(visit.Visit("x" * 22))
-    return [choosing.name_of(found[key]) for key in MODELS.split(",")]
+    found = catalogue.models(session.Visit("x" * 22))
+    return [model_choice.name_of(found[key]) for key in MODELS.split(",")]

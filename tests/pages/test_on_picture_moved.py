@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pages.stores import cached, catalogue, visit
+from pages.stores import cached, catalogue, session
 from tests.messages import message
 from tests.pages.conftest import OpenApp
 from tests.pages.test_on_picture import MODELS, OPEN, PAGE, _names
@@ -15,7 +15,7 @@ from vitviz.analysis.changes import shift
 
 def first_maps(shift_px: int) -> list[np.ndarray]:
     """Of the CNN and the ViT (2, rows, cols, D): the first map of a digit, and of the same digit moved."""
-    choices = catalogue.models(visit.Visit("x" * 22))
+    choices = catalogue.models(session.Visit("x" * 22))
     own = cached.dataset("digits").test_images[3]
     pair = np.stack([own, shift(own, shift_px)])[..., :1]
     x = torch.tensor(pair.transpose(0, 3, 1, 2) / 255 - 0.5, dtype=torch.float32) / 0.5

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pages.beyond.on_picture import faces, parts
+from pages.lenses.on_your_picture import faces, parts
 from vitviz.analysis.assembly import Part
 from vitviz.probe.robustness import Sweep
 

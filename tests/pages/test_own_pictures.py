@@ -6,7 +6,7 @@ import io
 import pytest
 from PIL import Image
 
-from pages.shell import link
+from pages.controls import query_params
 from tests.pages.test_shell import png, query, upload
 
 
@@ -57,7 +57,7 @@ def test_the_crop_s_slider_follows_a_link(open_app, monkeypatch):
     app = open_app(model="preset:vit_tiny_16", image="sample:coffee", crop="0.2")
     before = query(app)
     app.sidebar.slider(key="nouns.crop").set_value(0.9).run()
-    monkeypatch.setattr(link, "_STALE_S", 0.0)  # the choice is long ago
+    monkeypatch.setattr(query_params, "_STALE_S", 0.0)  # the choice is long ago
     app.query_params.update(before)
     app.run()
     assert query(app)["crop"] == "0.2" and app.sidebar.slider(key="nouns.crop").value == 0.2

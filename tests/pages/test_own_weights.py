@@ -11,13 +11,14 @@ import torch
 from safetensors.torch import save
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import own_weights_form, sidebar, state
+from pages.controls import session_keys
+from pages.selection import own_weights_form, sidebar
 from pages.stores import own_weights
 from vitviz.models.pretrained_list import find
 from vitviz.models.zoo import create_model
 
 OpenApp = Callable[..., AppTest]
-PAGE = "pages/inside/attention/page.py"
+PAGE = "pages/lenses/attention/page.py"
 TINY = "deit_tiny_patch16_224.fb_in1k"
 
 
@@ -33,7 +34,7 @@ def good() -> bytes:
 
 
 def uploader(app: AppTest):
-    if state.MORE not in app.session_state or not app.session_state[state.MORE]:
+    if session_keys.MORE not in app.session_state or not app.session_state[session_keys.MORE]:
         app.sidebar.button(key="nouns.more").click().run()
     return next(u for u in app.file_uploader if ".safetensors" in u.label)
 

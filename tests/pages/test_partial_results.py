@@ -13,16 +13,16 @@ from vitviz.experiments import result as results
 from vitviz.experiments.result import RESULTS, read_result, write_result
 
 VIEWS = {
-    "pages/beyond/data/page.py": (
+    "pages/studies/data/page.py": (
         "data",
         ("sizes", "time", "augmented"),
         ("guess", "time_guess", "gain_guess"),
     ),
-    "pages/beyond/distillation/page.py": ("distillation", ("worth",), ("teaching_guess",)),
+    "pages/lenses/distillation/page.py": ("distillation", ("worth",), ("teaching_guess",)),
     "pages/train/fine_tuning/page.py": ("fine_tuning", ("grown",), ("grown_guess",)),
-    "pages/beyond/hybrids/page.py": ("hybrids", ("asked",), ("results",)),
-    "pages/beyond/which/page.py": ("which_model", ("guide",), ()),
-    "pages/beyond/on_picture/page.py": ("on_picture", ("parts",), ("guess",)),
+    "pages/lenses/hybrids/page.py": ("hybrids", ("asked",), ("results",)),
+    "pages/which_model/page.py": ("which_model", ("guide",), ()),
+    "pages/lenses/on_your_picture/page.py": ("on_picture", ("parts",), ("guess",)),
     "pages/train/experiments/page.py": (
         "experiments",
         ("knob", "slip", "spot", "gradient", "positions"),

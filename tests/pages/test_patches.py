@@ -17,7 +17,7 @@ from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
 
-PAGE = "pages/inside/patches/page.py"
+PAGE = "pages/lenses/patches/page.py"
 OpenApp = Callable[..., AppTest]
 
 

@@ -16,16 +16,16 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import cached, catalogue
-from pages.stores.visit import Visit
+from pages.stores.session import Visit
 from tests.messages import first_view, message
-from vitviz.analysis import positions
+from vitviz.analysis import position_similarity
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, from_dict
 from vitviz.models.presets import GREY_32, VIT_DIGITS
 from vitviz.models.zoo import create_model
 from vitviz.training.races import RACES
 
-PAGE = "pages/inside/positions/page.py"
+PAGE = "pages/lenses/positions/page.py"
 ROOT = Path(__file__).parents[2]
 OpenApp = Callable[..., AppTest]
 
@@ -64,7 +64,7 @@ def trained(no_shipped_checkpoints: Path) -> str:
     model = create_model(VIT_DIGITS, seed=1)
     state = model.state_dict()
     noise = state["pos_embed"].numpy().copy()
-    waves = positions.encode("sincos_2d_concat", (8, 8), 64, base=10.0)
+    waves = position_similarity.encode("sincos_2d_concat", (8, 8), 64, base=10.0)
     snapshots = {}
     for step, share in ((0, 0.0), (10, 0.02), (100, 1.0)):
         table = noise.copy()
@@ -87,7 +87,7 @@ def test_the_mosaic_holds_the_cosines_of_both_encodings(open_app: OpenApp) -> No
     found = payload(app)
     assert [panel["grid"] for panel in found[0]["panels"]] == [[8, 8], [8, 8]]
     for panel, kind in enumerate(("sincos_1d", "sincos_2d_sum")):
-        expected = positions.cosine_similarity(positions.encode(kind, (8, 8), 64))
+        expected = position_similarity.cosine_similarity(position_similarity.encode(kind, (8, 8), 64))
         np.testing.assert_allclose(cosines(found, panel)[0], expected, atol=2e-5)
     assert (found[0]["lo"], found[0]["hi"], found[0]["unit"]) == (-1.0, 1.0, "cosine")
 
@@ -96,8 +96,9 @@ def test_the_caption_is_computed(open_app: OpenApp) -> None:
     app = open_app(
         PAGE, model="preset:vit_digits", positions__left="sincos_2d_concat", positions__right="none"
     )
-    step = positions.structure(
-        positions.cosine_similarity(positions.encode("sincos_2d_concat", (8, 8), 64)), (8, 8)
+    step = position_similarity.structure(
+        position_similarity.cosine_similarity(position_similarity.encode("sincos_2d_concat", (8, 8), 64)),
+        (8, 8),
     ).either_step
     assert f"patches one step away {step:.2f}" in captions(app)
     assert "nothing is added" in captions(app)
@@ -107,7 +108,9 @@ def test_a_base_and_a_grid_change_the_picture(open_app: OpenApp) -> None:
     link = {"positions__right": "nothing", "positions__left": "sincos_1d"}
     app = open_app(PAGE, model="preset:vit_digits", positions__grid="14,14", positions__base="10", **link)
     found = payload(app)
-    expected = positions.cosine_similarity(positions.encode("sincos_1d", (14, 14), 64, base=10.0))
+    expected = position_similarity.cosine_similarity(
+        position_similarity.encode("sincos_1d", (14, 14), 64, base=10.0)
+    )
     np.testing.assert_allclose(cosines(found, 0)[0], expected, atol=2e-5)
     (toggle,) = (switch for switch in app.main.toggle if switch.key == "positions.raw")
     toggle.set_value(True).run()
@@ -142,7 +145,7 @@ def test_two_models_can_stand_side_by_side(open_app: OpenApp, trained: str) -> N
 
 
 def test_films_of_different_length_share_one_slider() -> None:
-    from pages.stores.films import shared_frame
+    from pages.stores.parameter_history import shared_frame
 
     assert shared_frame([(3, 0), (12, 11)]) == 0  # the first film decides, wherever the others end
     assert shared_frame([(3, 2), (12, 4)]) == 11 and shared_frame([(3, 1), (13, 0)]) == 6
@@ -187,7 +190,7 @@ def test_the_table_holds_the_encodings_numbers(open_app: OpenApp, encoding: str)
         assert abs(values.mean()) < 0.05 and values.std() == pytest.approx(1, abs=0.05)
         assert np.abs(np.corrcoef(values) - np.eye(64)).max() < 0.7  # no two places alike
     else:
-        np.testing.assert_allclose(values, positions.encode(encoding, (8, 8), 64), atol=1e-6)
+        np.testing.assert_allclose(values, position_similarity.encode(encoding, (8, 8), 64), atol=1e-6)
 
 
 def test_the_lectures_numbers_are_there(open_app: OpenApp) -> None:

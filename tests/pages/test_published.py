@@ -38,7 +38,7 @@ def test_weights_on_the_machine_can_be_looked_at(open_app: OpenApp, weights: Pat
     target = weights_file(entry)
     target.parent.mkdir(parents=True)
     save_file(timm.create_model(DEIT).state_dict(), target)  # random weights in the hub's own format
-    app = open_app("pages/inside/attention/page.py", model=f"pretrained:{entry.name}", image="sample:cat")
+    app = open_app("pages/lenses/attention/page.py", model=f"pretrained:{entry.name}", image="sample:cat")
     assert app.sidebar.selectbox(key="model").value == f"pretrained:{entry.name}"
     assert any("Published weights, trained on ImageNet-1k" in c.value for c in app.sidebar.caption)
 

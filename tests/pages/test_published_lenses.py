@@ -52,7 +52,7 @@ def said(app: AppTest) -> str:
 
 
 def test_filters_show_random_trained_and_published_side_by_side(open_app: OpenApp, weights: str) -> None:
-    app = open_app("pages/inside/filters/page.py", model=OURS, image="sample:cat", filters__cnn="nothing")
+    app = open_app("pages/lenses/filters/page.py", model=OURS, image="sample:cat", filters__cnn="nothing")
     assert app.main.selectbox(key="filters.beside").value == weights  # without being asked
     found = header(app)
     assert [sheet["title"] for sheet in found["sheets"]] == ["Random weights", "Ours", DEIT.title]
@@ -63,17 +63,17 @@ def test_filters_show_random_trained_and_published_side_by_side(open_app: OpenAp
 
 
 def test_a_published_model_has_its_random_twin_and_ours_beside_it(open_app: OpenApp, weights: str) -> None:
-    app = open_app("pages/inside/filters/page.py", model=weights, image="sample:cat", filters__cnn="nothing")
+    app = open_app("pages/lenses/filters/page.py", model=weights, image="sample:cat", filters__cnn="nothing")
     assert [sheet["title"] for sheet in header(app)["sheets"]] == ["Random weights", DEIT.title, "Ours"]
 
 
 def test_published_positions_stand_beside_ours_and_random_ones(open_app: OpenApp, weights: str) -> None:
     link = {"model": OURS, "image": "sample:cat", "positions__left": weights}
-    app = open_app("pages/inside/positions/page.py", **link)
+    app = open_app("pages/lenses/positions/page.py", **link)
     panels = header(app)["panels"]
     assert [panel["title"] for panel in panels] == [DEIT.title, "Learned"]
     assert [panel["grid"] for panel in panels] == [[14, 14], [8, 8]]
     beside = app.main.selectbox(key="positions.right")
     assert {"Random", DEIT.title} <= set(beside.options)
-    random = open_app("pages/inside/positions/page.py", **link, positions__right="random")
+    random = open_app("pages/lenses/positions/page.py", **link, positions__right="random")
     assert [panel["title"] for panel in header(random)["panels"]] == [DEIT.title, "Random"]

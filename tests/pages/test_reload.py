@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.stores.visit import Visit
+from pages.stores.session import Visit
 from tests.messages import body, unpack
 from tests.pages.conftest import OpenApp, opened_again, said
 
-ATTENTION, GREY = "pages/inside/attention/page.py", "preset:vit_digits"
+ATTENTION, GREY = "pages/lenses/attention/page.py", "preset:vit_digits"
 PAINTED = {"patches": [0, 1, 8], "heads": [[1, 0]]}
 CODE = "64.DE.16.Q"
 
@@ -65,15 +65,15 @@ def test_a_link_stays_below_two_thousand_characters_without_its_longest_value(op
     def script() -> None:
         import streamlit as st
 
-        from pages.shell import link, state
+        from pages.controls import query_params, session_keys
 
-        with link.kept():
+        with query_params.kept():
             for index in range(60):
-                link.put(f"p.{index}", "1234567890")
-            link.put("p.long", 900 * "a")
-            link.put("p.longer", 950 * "a")
-            link.put("p.longest", 1025 * "a")
-        st.session_state["seen"] = dict(st.session_state[state.WRITTEN])
+                query_params.put(f"p.{index}", "1234567890")
+            query_params.put("p.long", 900 * "a")
+            query_params.put("p.longer", 950 * "a")
+            query_params.put("p.longest", 1025 * "a")
+        st.session_state["seen"] = dict(st.session_state[session_keys.WRITTEN])
 
     app = AppTest.from_function(script).run()
     assert not app.exception
@@ -105,15 +105,15 @@ def test_a_reload_keeps_what_was_chosen_by_hand_and_controls_of_other_views(open
 
 
 def test_a_visit_notes_few_sessions() -> None:
-    from pages.shell import reload, state
+    from pages.controls import session_keys, session_restore
 
     def script() -> None:
         import streamlit as st
 
-        from pages.shell import link
+        from pages.controls import query_params
 
-        with link.kept():
-            link.put("p.a", str(id(st.session_state)))
+        with query_params.kept():
+            query_params.put("p.a", str(id(st.session_state)))
 
     visit = Visit("t")
     for _ in range(9):
@@ -121,8 +121,8 @@ def test_a_visit_notes_few_sessions() -> None:
         app.session_state["_visit"] = visit
         app.run()
         assert not app.exception
-    assert len(visit.notes[reload._SESSIONS]) == reload._MOST  # type: ignore[arg-type]
-    assert state.SESSION in app.session_state
+    assert len(visit.notes[session_restore._SESSIONS]) == session_restore._MOST  # type: ignore[arg-type]
+    assert session_keys.SESSION in app.session_state
 
 
 def test_a_lesson_stays_open(open_app: OpenApp) -> None:

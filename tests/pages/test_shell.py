@@ -17,9 +17,12 @@ from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartParser
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import controls, guards, link, registry, sidebar, thumbnails
+from pages.controls import query_params, widgets
+from pages.frame import registry
+from pages.selection import sidebar, thumbnails
 from pages.stores import catalogue, uploads
-from pages.stores.visit import Visit
+from pages.stores.session import Visit
+from pages.streamlit_fixes import guards
 from tests.pages.conftest import OpenApp
 from vitviz.models.size import too_large
 from vitviz.plots.theme import HEADS, PALETTES
@@ -122,7 +125,7 @@ def test_going_back_shows_the_picture_before(open_app, monkeypatch):
     app = open_app(image="digits:3")
     before = query(app)
     app.sidebar.number_input(key="nouns.index").set_value(5).run()
-    monkeypatch.setattr(link, "_STALE_S", 0.0)  # the choice is long ago
+    monkeypatch.setattr(query_params, "_STALE_S", 0.0)  # the choice is long ago
     app.query_params.update(before)
     app.run()
     assert query(app)["image"] == "digits:3"
@@ -261,7 +264,7 @@ def test_a_link_s_pin_is_read_or_is_the_centre(open_app, text, pin):
     ("value", "text"), [(True, "1"), (0.1, "0.1"), (3, "3"), ((1, 0.5), "1,0.5"), ("mean", "mean")]
 )
 def test_values_in_a_link_are_short(value, text):
-    assert controls.encode(value) == text
+    assert widgets.encode(value) == text
 
 
 def test_every_listed_page_has_its_script_and_its_group():

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from pages.shell import nouns, stand_in
+from pages.selection import selection, substitute
 from pages.stores.catalogue import ModelChoice
 from tests.pages.conftest import OpenApp
 from vitviz.config import ViTConfig
-from vitviz.data import few
+from vitviz.data import cifar10_few
 from vitviz.data.datasets import default_picture
 from vitviz.models.presets import GREY_32, RGB_32
 
@@ -30,7 +30,7 @@ from vitviz.models.presets import GREY_32, RGB_32
 def test_a_click_shows_a_model_that_has_what_the_page_shows(
     open_app: OpenApp, page: str, model: str, controls: dict[str, str], reason: str, expected: str
 ) -> None:
-    app = open_app(f"pages/inside/{page}/page.py", model=f"preset:{model}", **controls)
+    app = open_app(f"pages/lenses/{page}/page.py", model=f"preset:{model}", **controls)
     assert any(reason in note.value for note in app.main.info)
     (button,) = (button for button in app.main.button if str(button.key).endswith(".instead"))
     button.click().run()
@@ -42,18 +42,18 @@ def test_a_click_shows_a_model_that_has_what_the_page_shows(
 def test_the_first_picture_stands_for_the_first_and_any_other_for_its_number() -> None:
     colour = ModelChoice("colour", "", "", ViTConfig(), RGB_32, "cifar10", (0,))
     own = default_picture("cifar10", 3)
-    assert stand_in._fitting(colour, "digits:0") == own
-    assert stand_in._fitting(colour, "digits:3") == f"{own.partition(':')[0]}:3"
+    assert substitute._fitting(colour, "digits:0") == own
+    assert substitute._fitting(colour, "digits:3") == f"{own.partition(':')[0]}:3"
     grey = replace(colour, config=ViTConfig(in_chans=1), preparation=GREY_32, trained_on="digits")
-    assert stand_in._fitting(grey, own) == "digits:0"
-    assert stand_in._fitting(grey, "sample:cat") == "digits:0"
+    assert substitute._fitting(grey, own) == "digits:0"
+    assert substitute._fitting(grey, "sample:cat") == "digits:0"
 
 
 def test_a_few_of_a_set_are_of_that_set_where_the_whole_one_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """With CIFAR-10 on the machine its 200 pictures were 'not like those that it learned from'."""
-    monkeypatch.setattr(stand_in, "default_pictures", lambda trained_on, in_chans: "cifar10")
+    monkeypatch.setattr(substitute, "default_pictures", lambda trained_on, in_chans: "cifar10")
     colour = ModelChoice("colour", "", "", ViTConfig(), RGB_32, "cifar10", (0,))
-    assert stand_in._fitting(colour, f"{few.NAME}:65") == f"{few.NAME}:65"
+    assert substitute._fitting(colour, f"{cifar10_few.NAME}:65") == f"{cifar10_few.NAME}:65"
 
 
 def test_the_nearest_is_trained_then_of_the_same_data_then_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,11 +66,11 @@ def test_the_nearest_is_trained_then_of_the_same_data_then_the_best(monkeypatch:
     )
     large = replace(better, key="large", config=ViTConfig(image_size=224, patch_size=16), curve=((9, 1.0),))
     there = [colour, grey, shapes, worse, better, large]
-    monkeypatch.setattr(nouns, "models", lambda: {choice.key: choice for choice in there})
+    monkeypatch.setattr(selection, "models", lambda: {choice.key: choice for choice in there})
 
     def nearest_to(choice: ModelChoice) -> str:
-        monkeypatch.setattr(nouns, "choice", lambda: choice)
-        return stand_in.nearest(stand_in.plain_vit).key
+        monkeypatch.setattr(selection, "choice", lambda: choice)
+        return substitute.nearest(substitute.plain_vit).key
 
     assert nearest_to(replace(worse, key="cnn")) == "better"
     assert nearest_to(replace(shapes, key="cnn")) == "shapes"

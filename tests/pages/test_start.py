@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pages.shell import registry, warm
-from pages.start import map_answers, scene, stored
+from pages.frame import registry, startup
+from pages.start import map_answers, scene, stored_map
 from pages.stores import cached, catalogue, lessons
-from pages.stores.visit import Visit
+from pages.stores.session import Visit
 from tests.messages import body, unpack
 from tests.pages.conftest import ROOT, OpenApp, opened_again
 from vitviz.models.presets import PRESETS
@@ -224,10 +224,10 @@ def test_a_parts_link_opens_its_lens_with_the_token_pinned(open_app: OpenApp) ->
 
 
 def test_the_stored_map_is_what_the_model_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever changes the message, the default model or its picture runs `python -m pages.start.stored`."""
+    """Whoever changes the message, the default model or its picture runs `python -m pages.start.stored_map`."""
     monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
     kept, kept_buffers = opened((SHIPPED / map_answers.STORED).read_bytes())
-    made, buffers = opened(stored.first_message(stored.default_choice()))
+    made, buffers = opened(stored_map.first_message(stored_map.default_choice()))
     found, wanted = (unpack_parts(header, raw) for header, raw in ((kept, kept_buffers), (made, buffers)))
     assert found.keys() == wanted.keys() and kept["mark"] == made["mark"]
     for name, array in wanted.items():
@@ -242,10 +242,10 @@ def test_the_stored_map_is_what_the_model_computes(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_stored_parts_are_what_the_model_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever changes what a part says, the default model or its picture runs `python -m pages.start.stored`."""
+    """Whoever changes what a part says, the default model or its picture runs `python -m pages.start.stored_map`."""
     monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
     kept = (SHIPPED / map_answers.STORED_PARTS).read_bytes()
-    made = stored.first_parts(stored.default_choice())
+    made = stored_map.first_parts(stored_map.default_choice())
     assert opened(kept)[0]["mark"] == opened(made)[0]["mark"]
     found, wanted = unpacked(kept), unpacked(made)
     opens = {
@@ -309,7 +309,7 @@ def test_what_a_fresh_server_prepares_is_what_a_part_is_opened_from(
 ) -> None:
     for name in ("digits_vit.safetensors", map_answers.STORED):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
-    warm.first_way()
+    startup.first_way()
     monkeypatch.setattr(probe, "journey", lambda *_: pytest.fail("the way is computed again"))
     app = act(open_app(), open=json.dumps({"part": "block.2"}))
     assert views(app)["part"][0]["part"] == "block.2"

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from pages.train.experiments import knob as knob_section
-from pages.train.experiments import slip as slip_section
+from pages.train.experiments import bug as slip_section
+from pages.train.experiments import hyperparameter as knob_section
 from vitviz.analysis.one_change import Variant, describe_knob, describe_slip
-from vitviz.experiments.knob import BASES
-from vitviz.experiments.knobs import KNOBS
+from vitviz.experiments.bugs import SEEDS, SLIPS
+from vitviz.experiments.hyperparameter import BASES
+from vitviz.experiments.hyperparameters import KNOBS
 from vitviz.experiments.result import read_result
-from vitviz.experiments.slips import SEEDS, SLIPS
-from vitviz.lessons.of_experiments import knob_variants
+from vitviz.lessons.experiment_measures import knob_variants
 
 Row = dict[str, Any]
 KNOBS_FOUND = read_result("one_knob_digits")

@@ -22,7 +22,9 @@ from vitviz.experiments.data_size import GRIDS, TITLES
 from vitviz.experiments.result import RESULTS, Result, read_result
 
 SHIPPED = [name for name in GRIDS if (RESULTS / f"data_size_{name}.json").is_file()]
-DATA, DEIT, WHICH = (f"pages/beyond/{name}/page.py" for name in ("data", "distillation", "which"))
+DATA, DEIT, WHICH = (
+    f"pages/{name}/page.py" for name in ("studies/data", "lenses/distillation", "which_model")
+)
 Means = dict[str, dict[int, float]]  # by title and number of pictures, in percent
 
 

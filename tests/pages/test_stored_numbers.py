@@ -17,7 +17,7 @@ from tests.pages.conftest import OpenApp
 from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import RESULTS, Result, read_result
 from vitviz.experiments.transfer_plan import PLAN_OF
-from vitviz.words import gained as gained_points
+from vitviz.text import gained as gained_points
 
 SHIPPED = [name for name in GRIDS if (RESULTS / f"data_size_{name}.json").is_file()]
 TAUGHT = [name for name in GRIDS if (RESULTS / f"teaching_{name}.json").is_file()]
@@ -63,7 +63,7 @@ def pairs(found: Result, key: str) -> dict[int, list[float]]:
 def test_what_a_teacher_is_worth_is_in_the_grid_s_file(open_app: OpenApp, name: str) -> None:
     found = read_result(f"data_size_{name}")
     asked = {"distillation.teaching_set": name, "distillation.teaching_guess": "shown"}
-    app = open_app("pages/beyond/distillation/page.py", **DEIT, **asked)
+    app = open_app("pages/lenses/distillation/page.py", **DEIT, **asked)
     drawn = lines(app, list(ANSWERS))
     if not pairs(found, "test"):  # a grid in its first hour
         assert not drawn and "No student has a twin of its seed as yet." in captions(app)
@@ -83,7 +83,7 @@ def test_what_a_teacher_is_worth_is_in_the_grid_s_file(open_app: OpenApp, name: 
 def test_every_lesson_s_accuracy_is_in_its_file(open_app: OpenApp, name: str) -> None:
     found = read_result(f"teaching_{name}")
     asked = {"distillation.teaching_set": name, "distillation.teaching_guess": "shown"}
-    app = open_app("pages/beyond/distillation/page.py", **DEIT, **asked)
+    app = open_app("pages/lenses/distillation/page.py", **DEIT, **asked)
     figures = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
     lessons = list(dict.fromkeys(row["lesson"] for row in found.rows))
     (dots,) = (trace for f in figures for trace in f["data"] if trace.get("y") == lessons)
@@ -120,7 +120,7 @@ def test_fine_tuning_s_curves_are_in_their_file(open_app: OpenApp, source: str) 
 @pytest.mark.parametrize("updates", [0, 200])
 def test_gradient_norms_are_in_their_file(open_app: OpenApp, updates: int) -> None:
     found = read_result("gradient_norms")
-    from vitviz.experiments.deep import VARIANTS
+    from vitviz.experiments.deep_models import VARIANTS
 
     at = found.settings["marks"].index(updates)
     view = {"view": "gradient", "updates": str(updates), "gradient_guess": "shown"}
@@ -143,7 +143,7 @@ def test_gradient_norms_are_in_their_file(open_app: OpenApp, updates: int) -> No
 
 def test_the_guide_s_numbers_are_in_the_grid_s_file(open_app: OpenApp) -> None:
     rows = [row for row in read_result("data_size_cifar10").rows if row["augmented"]]
-    app = open_app("pages/beyond/which/page.py", **{"which_model.view": "guide"}, model="preset:vit_digits")
+    app = open_app("pages/which_model/page.py", **{"which_model.view": "guide"}, model="preset:vit_digits")
     told = "\n".join(part.value for part in app.main.markdown).replace(NBSP, " ")
     said = re.search(r"With ([\d,]+) pictures take the (\w+), not the (\w+)", told)
     assert said is not None

@@ -14,12 +14,12 @@ from statistics import mean, stdev
 import numpy as np
 import pytest
 
-from pages.train.fine_tuning.grown import MATH, rates
+from pages.train.fine_tuning.image_count import MATH, rates
 from tests.messages import message
 from tests.pages.conftest import OpenApp
 from tests.pages.told import points, shares, words, written
 from vitviz.data.datasets import DATASETS
-from vitviz.experiments.deep import VARIANTS
+from vitviz.experiments.deep_models import VARIANTS
 from vitviz.experiments.result import RESULTS, read_result
 from vitviz.experiments.transfer_plan import PLAN_OF
 from vitviz.experiments.tuning_plan import PLAN, SIZES, WAYS
@@ -28,11 +28,11 @@ CHECKPOINTS = RESULTS.parent
 DEIT, TUNING, EXPERIMENTS, PICTURE, HYBRIDS = (
     f"pages/{name}/page.py"
     for name in (
-        "beyond/distillation",
+        "lenses/distillation",
         "train/fine_tuning",
         "train/experiments",
-        "beyond/on_picture",
-        "beyond/hybrids",
+        "lenses/on_your_picture",
+        "lenses/hybrids",
     )
 )
 FINE_TUNED = [source for source, plan in PLAN_OF.items() if (RESULTS / f"{plan.name}.json").is_file()]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.beyond.swin import stepper
+from pages.lenses.swin import stepper
 from tests.messages import body
 from tests.pages.conftest import ROOT
 from vitviz.checkpoints import Checkpoint, save_checkpoint
@@ -24,7 +24,7 @@ from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 
-PAGE = "pages/beyond/swin/page.py"
+PAGE = "pages/lenses/swin/page.py"
 OpenApp = Callable[..., AppTest]
 Payload = tuple[dict[str, Any], bytes]
 STEPPER, REACH, GRADIENT, BIAS, PYRAMID = "ids", "hops", "gradient", "index", "normed"
@@ -243,7 +243,7 @@ def test_grid_and_window_are_one_choice_for_both_sections(open_app: OpenApp) -> 
     ],
 )
 def test_the_bias_is_told_as_its_table_has_it(table: list[float], words: str) -> None:
-    from pages.beyond.swin import bias
+    from pages.lenses.swin import bias
 
     assert words in bias.describe(np.array([table], np.float32), (2, 2))
 
@@ -284,5 +284,5 @@ def test_a_link_says_where_the_steps_and_the_travelling_begin(open_app: OpenApp)
 
 
 def test_the_stages_of_a_link_are_those_of_the_view() -> None:
-    poses = (ROOT / "pages/beyond/swin/swin_stepper_poses.js").read_text("utf-8")
+    poses = (ROOT / "pages/lenses/swin/swin_stepper_poses.js").read_text("utf-8")
     assert re.findall(r"key: '(\w+)'", poses) == list(stepper.STAGES)

@@ -8,7 +8,7 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import state
+from pages.controls import session_keys
 from tests.pages.lab.conftest import executor, folder
 from tests.pages.lab.helpers import PAGE
 
@@ -27,7 +27,7 @@ def test_every_uploader_takes_a_file_that_has_gone_for_none(
 ) -> None:
     app = open_app(PAGE)
     app.session_state["nouns.source"] = "own"  # the sidebar's uploader of pictures
-    app.session_state[state.MORE] = True  # the dialog's of weights
+    app.session_state[session_keys.MORE] = True  # the dialog's of weights
     app.run()
     uploaders = {uploader.label: uploader for uploader in app.get("file_uploader")}
     assert set(LABELS) == set(uploaders), "a new uploader is tested here too"

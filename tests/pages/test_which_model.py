@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.beyond.which import entries, scoreboard
 from pages.stores import timings
+from pages.which_model import models, scoreboard
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.scoreboard import Timing
 from vitviz.checkpoint_header import read_header
-from vitviz.models import cited, tally
+from vitviz.models import parameter_count, published_results
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
-from vitviz.words import FOREIGN
+from vitviz.text import FOREIGN
 
-PAGE = "pages/beyond/which/page.py"
+PAGE = "pages/which_model/page.py"
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
 HERE = {"model": "preset:vit_digits", "image": "digits:3"}
 GUESSED = {"which_model__times": "shown", "which_model__papers_guess": "shown"}
@@ -99,15 +99,15 @@ def test_seconds_of_different_machines_are_said_not_to_compare(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ship(no_shipped_checkpoints, "cifar10_cnn", "cifar10_vit")
-    alike = tuple(replace(entry, trained_with="A") for entry in entries.board())
+    alike = tuple(replace(entry, trained_with="A") for entry in models.board())
     apart = tuple(replace(e, trained_with="B") if e.family == "ViT" else e for e in alike)
     for board, differ in ((alike, False), (apart, True)):
-        monkeypatch.setattr(entries, "board", lambda board=board: board)
+        monkeypatch.setattr(models, "board", lambda board=board: board)
         app = open_app(PAGE, **HERE, which_model__set="cifar10", which_model__x="training")
         assert ("counted on different machines" in captions(app)) == differ
         app = open_app(PAGE, **HERE, which_model__view="guide")
         assert ("of different machines, which do not compare" in text(app)) == differ
-    monkeypatch.setattr(entries, "board", lambda: apart)
+    monkeypatch.setattr(models, "board", lambda: apart)
     app = open_app(PAGE, **HERE, which_model__set="cifar10")
     assert "counted on different machines" not in captions(app), "no axis has seconds of training"
 
@@ -131,8 +131,8 @@ def test_models_are_timed_when_asked_and_large_ones_go_by_formula(
 
     monkeypatch.setattr(timings, "models", known)
     app = open_app(PAGE, **HERE, which_model__set="imagenet", which_model__model="pretrained:vit_l_16")
-    pace = 100 / sum(tally.multiply_adds(base, 224).values())
-    rough = pace * sum(tally.multiply_adds(PRETRAINED["vit_l_16"].config, 224).values())
+    pace = 100 / sum(parameter_count.multiply_adds(base, 224).values())
+    rough = pace * sum(parameter_count.multiply_adds(PRETRAINED["vit_l_16"].config, 224).values())
     assert f"too large to run here: about {rough:,.0f} ms" in text(app)
 
 
@@ -145,7 +145,10 @@ def test_the_question_is_answered_by_the_formulas(open_app: OpenApp) -> None:
     radio.set_value(1).run()
     button(app, "which_model.first.measure").click().run()
     assert not app.exception
-    adds = [sum(tally.multiply_adds(PRESETS[n].config, 224).values()) for n in ("vit_small_16", "swin_tiny")]
+    adds = [
+        sum(parameter_count.multiply_adds(PRESETS[n].config, 224).values())
+        for n in ("vit_small_16", "swin_tiny")
+    ]
     assert adds[0] > adds[1]
     said_now = captions(app).replace("\\", "")
     assert "You said Swin-T, 224 px; measured: ViT-S/16, 224 px" in said_now
@@ -174,7 +177,7 @@ def test_a_link_restores_axes_sorting_and_the_model(open_app: OpenApp) -> None:
 def test_the_papers_numbers_stand_in_their_tables(open_app: OpenApp) -> None:
     app = open_app(PAGE, **HERE, which_model__view="papers", which_model__tested_on="VTAB", **GUESSED)
     tables = [table.value for table in app.main.dataframe]
-    assert list(tables[0]["Core-days"]) == [one.core_days for one in cited.TRANSFERS]
+    assert list(tables[0]["Core-days"]) == [one.core_days for one in published_results.TRANSFERS]
     assert list(tables[0]["ImageNet"]) == [88.55, 87.76, 85.30, 87.54, 88.4]
     assert list(tables[1]["Counted here"])[-1] == 632_045_800
     assert "On VTAB, ViT-H/14 (JFT-300M) has 77.63 %, 1.34 points ahead of BiT-L" in captions(app)
@@ -215,7 +218,7 @@ def test_the_guide_reads_the_grid_of_data_sizes(open_app: OpenApp, monkeypatch: 
     made = (result.Made("abc", "2026-01-02", "a machine"),)
     settings = {"parameters": {"cnn": 2000, "hybrid": 1000, "vit": 1500, "deit": 9000}}
     grid = result.Result("data_size_cifar10", "A grid", "python made_up.py", settings, made, rows, 7)
-    monkeypatch.setattr("pages.beyond.which.guide.read_result", lambda name: grid)
+    monkeypatch.setattr("pages.which_model.guide.read_result", lambda name: grid)
     app = open_app(PAGE, **HERE, which_model__view="guide")
     found = text(app)
     assert "**With 250 pictures take the Hybrid, not the ViT.**" in found
@@ -235,10 +238,12 @@ def test_the_guide_s_sentences_carry_computed_numbers(
         right = float(read_header(no_shipped_checkpoints / f"{name}.safetensors").card["test_accuracy"])
         assert f"{title} {100 * right:.1f} %" in found
     assert "a CNN does better" in found
-    gain = cited.BESIDE[5].top1 - cited.BESIDE[2].top1
+    gain = published_results.BESIDE[5].top1 - published_results.BESIDE[2].top1
     assert f"DeiT-B gains {gain:.1f} points" in found
     cnn = PRESETS["cnn_cifar10"].config
-    growth = sum(tally.multiply_adds(cnn, 64).values()) / sum(tally.multiply_adds(cnn, 32).values())
+    growth = sum(parameter_count.multiply_adds(cnn, 64).values()) / sum(
+        parameter_count.multiply_adds(cnn, 32).values()
+    )
     assert f"{growth:.2f} times" in found and 3.99 < growth <= 4
     # A place is 128 numbers, 65 of them; [CLS] itself, which is counted with them elsewhere, tells no place.
     assert f"{65 * 128:,} learned numbers tell its 65 tokens where they are" in found

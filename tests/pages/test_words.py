@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import registry, terms
+from pages.frame import glossary_terms, registry
 from pages.stores import lessons
 from tests.pages.conftest import OpenApp
 from vitviz import glossary
 from vitviz.glossary import BY_SLUG, TERMS
-from vitviz.words import plain
+from vitviz.text import plain
 
-PAGE = "pages/classroom/words/page.py"
+PAGE = "pages/glossary/page.py"
 
 
 def texts(app: AppTest) -> str:
@@ -76,18 +76,21 @@ def test_what_a_fragment_draws_anew_it_dots_anew() -> None:
     def script() -> None:
         import streamlit as st
 
-        from pages.shell import state, terms
+        from pages.controls import session_keys
+        from pages.frame import glossary_terms
 
         said = st.session_state["said"] = []
-        terms.begin()
-        said.append(terms.marked("A patch becomes a token."))
+        glossary_terms.begin()
+        said.append(glossary_terms.marked("A patch becomes a token."))
 
         @st.fragment
         def part() -> None:
             for _ in range(2):
-                said.append(terms.marked("A token meets a query."))
-                said.append(terms.marked("A key, a query and a patch."))
-                st.session_state[state.MARKED].run = None  # as the next run finds it, of the fragment alone
+                said.append(glossary_terms.marked("A token meets a query."))
+                said.append(glossary_terms.marked("A key, a query and a patch."))
+                st.session_state[
+                    session_keys.MARKED
+                ].run = None  # as the next run finds it, of the fragment alone
 
         part()
 
@@ -108,8 +111,8 @@ def test_no_word_is_dotted_where_it_is_not_ours_or_not_text() -> None:
         f"**{plain('my token & patch')}**",
         "```\ntoken\n```",
     ):
-        assert terms.with_terms(closed, set())[0] == closed
-    said, seen = terms.with_terms(f":gray[Token [CLS] is {plain('patch')}'s $E$]", {"E"})
+        assert glossary_terms.with_terms(closed, set())[0] == closed
+    said, seen = glossary_terms.with_terms(f":gray[Token [CLS] is {plain('patch')}'s $E$]", {"E"})
     assert said.startswith(':gray[[Token](#word-token "token (T, D): One vector') and seen == {
         "token",
         "[CLS]",
@@ -120,8 +123,8 @@ def test_no_word_is_dotted_where_it_is_not_ours_or_not_text() -> None:
 
 def test_a_word_that_may_mean_something_else_is_dotted_where_it_is_meant_alone() -> None:
     said = "The largest value, on its own scale"
-    assert terms.with_terms(said, set(), glossary.OTHERWISE) == (said, set())
-    assert terms.with_terms(said, set())[1] == {"value", "scale"}
+    assert glossary_terms.with_terms(said, set(), glossary.OTHERWISE) == (said, set())
+    assert glossary_terms.with_terms(said, set())[1] == {"value", "scale"}
     forms = {form.lower() for term in TERMS for form in term.written}
     assert forms >= glossary.OTHERWISE
     assert not any(":" in term.word for term in TERMS)  # terms.js parts a title there

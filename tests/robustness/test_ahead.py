@@ -15,11 +15,11 @@ SCRIPT = """
 import asyncio, os, sys
 from pathlib import Path
 from benchmarks.page_runs import Visitor, app
-from pages.shell import ahead
+from pages.frame import warm_up
 from pages.stores.shared_results import Results
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-ahead.PAUSE_S, made, get = 0.0, [], Results.get
+warm_up.PAUSE_S, made, get = 0.0, [], Results.get
 
 def counted(results, key, make, *saying):
     def noted():
@@ -32,7 +32,7 @@ async def main():
     runtime = app(Path(sys.argv[1]))
     await runtime.start()
     Results.get = counted
-    looked_at = await asyncio.to_thread(ahead.look)
+    looked_at = await asyncio.to_thread(warm_up.look)
     computed = len(made)
     made.clear()
     visitor = Visitor(runtime)

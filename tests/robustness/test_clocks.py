@@ -13,10 +13,10 @@ import pytest
 
 from tests.robustness.clocks import HOUR_S, Clocks, set_clocks, written_now
 from tests.unit.training_helpers import digits_run
-from vitviz.data import own
+from vitviz.data import own_datasets
 from vitviz.data.dataset import Dataset
 from vitviz.data.folder import OwnPictures
-from vitviz.training import claim, retention
+from vitviz.training import retention, run_lock
 from vitviz.training.files import write_status
 from vitviz.training.records import StepRecord
 from vitviz.training.retention import Limits, sweep
@@ -81,28 +81,28 @@ def test_a_machine_whose_clock_is_slow_lives_for_who_looks_on(tmp_path: Path, cl
 
 @JUMPS
 def test_a_run_is_not_taken_from_a_server_that_lives(tmp_path: Path, clocks: Clocks, jump_s: float) -> None:
-    assert claim.take(tmp_path, "mine")
+    assert run_lock.take(tmp_path, "mine")
     written_now(tmp_path / "claim.json")
-    assert claim.is_held(tmp_path)
+    assert run_lock.is_held(tmp_path)
     clocks.jumped += jump_s
-    assert not claim.take(tmp_path, "another's")
+    assert not run_lock.take(tmp_path, "another's")
     for _ in range(6):
-        clocks.passed += claim.BEAT_S
-        assert claim.renew(tmp_path, "mine") and not claim.take(tmp_path, "another's")
-    clocks.passed += claim.STALE_S + 1
-    assert claim.take(tmp_path, "another's")
+        clocks.passed += run_lock.BEAT_S
+        assert run_lock.renew(tmp_path, "mine") and not run_lock.take(tmp_path, "another's")
+    clocks.passed += run_lock.STALE_S + 1
+    assert run_lock.take(tmp_path, "another's")
 
 
 def test_a_claim_from_the_future_is_taken_over_when_its_holder_is_silent(
     tmp_path: Path, clocks: Clocks
 ) -> None:
-    assert claim.take(tmp_path, "dead")
+    assert run_lock.take(tmp_path, "dead")
     clocks.jumped = 3 * HOUR_S
     written_now(tmp_path / "claim.json")
     clocks.jumped = 0
-    assert not claim.take(tmp_path, "mine")
-    clocks.passed += claim.STALE_S + 1
-    assert claim.take(tmp_path, "mine")
+    assert not run_lock.take(tmp_path, "mine")
+    clocks.passed += run_lock.STALE_S + 1
+    assert run_lock.take(tmp_path, "mine")
 
 
 @JUMPS
@@ -182,15 +182,15 @@ def some_pictures() -> OwnPictures:
 def test_a_set_that_is_in_use_is_not_removed_and_one_that_is_not_goes(
     tmp_path: Path, clocks: Clocks, jump_s: float
 ) -> None:
-    used, unused = (own.keep_pictures(some_pictures(), "mine", tmp_path) for _ in range(2))
+    used, unused = (own_datasets.keep_pictures(some_pictures(), "mine", tmp_path) for _ in range(2))
     clocks.jumped = 3 * jump_s
-    own.sweep(tmp_path)
-    assert own.own_note(used.name, tmp_path) and own.own_note(unused.name, tmp_path)
-    clocks.passed += own.SETTLE_S + 1
-    own.touch(used.name, tmp_path)
-    own.sweep(tmp_path)  # a time that has yet to come is now's from here on
-    clocks.passed += own.KEEP_S - 60
-    own.touch(used.name, tmp_path)
+    own_datasets.sweep(tmp_path)
+    assert own_datasets.own_note(used.name, tmp_path) and own_datasets.own_note(unused.name, tmp_path)
+    clocks.passed += own_datasets.SETTLE_S + 1
+    own_datasets.touch(used.name, tmp_path)
+    own_datasets.sweep(tmp_path)  # a time that has yet to come is now's from here on
+    clocks.passed += own_datasets.KEEP_S - 60
+    own_datasets.touch(used.name, tmp_path)
     clocks.passed += 120
-    own.sweep(tmp_path)
-    assert own.own_note(used.name, tmp_path) and own.own_note(unused.name, tmp_path) is None
+    own_datasets.sweep(tmp_path)
+    assert own_datasets.own_note(used.name, tmp_path) and own_datasets.own_note(unused.name, tmp_path) is None

@@ -11,7 +11,7 @@ import pytest
 
 from tests.robustness.run_files import GREY, MODEL, TRAIN, full_disk, rezipped
 from vitviz.checkpoints import open_model
-from vitviz.training import lane, run_directory
+from vitviz.training import model_trainer, run_directory
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run, RunError, list_runs
@@ -106,7 +106,7 @@ def test_an_experiment_on_a_full_disk_goes_on_with_all_members_at_one_step(
         written.append(given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(lane, "save_snapshot", only_the_first)
+        patched.setattr(model_trainer, "save_snapshot", only_the_first)
         assert "disk is full" in Session(run, "cpu").perform().message
     assert Session(run, "cpu").perform().state == "done"
     steps = [[r["step"] for r in member.records()[0] if r["kind"] == "step"] for member in run.members()]

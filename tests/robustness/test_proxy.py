@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from pages.stores.visit import COOKIE
-from pages.stores.visit import Visit as Token
+from pages.stores.session import COOKIE
+from pages.stores.session import Visit as Token
 from tests.browser.conftest import ROOT, free_port, start_server, stop_server
 from tests.cluster import Cluster
 from tests.robustness.run_files import GREY, MODEL, TRAIN

@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 from tests.robustness.run_files import GREY, TRAIN, full_disk, new_run
 from vitviz.config import ViTConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.training import claim, files, lane, lanes, session
+from vitviz.training import files, model_trainer, model_trainers, run_lock, session
 from vitviz.training.files import read_json, read_lines, write_status
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError, list_runs
-from vitviz.training.saving import save_resume
 from vitviz.training.session import Session
+from vitviz.training.snapshot_files import save_resume
 
 
 @pytest.mark.parametrize(
-    ("where", "what"), [(lane, "save_snapshot"), (lane, "append_lines"), (session, "save_resume")]
+    ("where", "what"),
+    [(model_trainer, "save_snapshot"), (model_trainer, "append_lines"), (session, "save_resume")],
 )
 def test_a_full_disk_stops_the_run_and_leaves_the_files_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: ModuleType, what: str
@@ -146,7 +147,7 @@ def test_a_teacher_that_gives_probabilities_is_refused(tmp_path: Path) -> None:
 def test_a_trainer_beats_while_it_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A download may take minutes; nothing else is said meanwhile."""
     run = new_run(tmp_path)
-    monkeypatch.setattr(claim, "BEAT_S", 0.02)
+    monkeypatch.setattr(run_lock, "BEAT_S", 0.02)
     beaten = []
 
     def slow(*given: object, **more: object) -> object:
@@ -156,7 +157,7 @@ def test_a_trainer_beats_while_it_loads(tmp_path: Path, monkeypatch: pytest.Monk
         beaten.append(run.status().heartbeat > first)
         return load_dataset(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(lanes, "load_dataset", slow)
+    monkeypatch.setattr(model_trainers, "load_dataset", slow)
     assert Session(run, "cpu").perform().state == "done"
     assert beaten == [True] and run.status().state == "done"
 

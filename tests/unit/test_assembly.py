@@ -23,7 +23,7 @@ from vitviz.analysis.assembly import (
 from vitviz.data.face_parts import from_the_middle, parts_of
 from vitviz.data.faces import ARRANGEMENTS, PARTS, arranged, faces_dataset
 from vitviz.plots.assembly import Apart, Told, payload
-from vitviz.plots.on_picture import Answered
+from vitviz.plots.image_changes import Answered
 from vitviz.plots.photo import photo
 
 SIZE = 16

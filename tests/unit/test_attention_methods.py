@@ -22,8 +22,8 @@ from vitviz.analysis.rollout import rollout
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import as_array, capture
+from vitviz.text import gained, signed
 from vitviz.torchvision_fix import import_torchvision
-from vitviz.words import gained, signed
 
 
 def _attention(*shape: int, seed: int = 0) -> np.ndarray:

@@ -14,8 +14,8 @@ from vitviz.classes.database import NAME, ClassError
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training import loop
+from vitviz.training.queue_order import Order, in_turn
 from vitviz.training.run_config import RunConfig
-from vitviz.training.waiting import Order, in_turn
 
 SMALL = ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2)
 CONFIG = RunConfig(SMALL, GREY_32, TrainConfig(epochs=100, threads=4), "Mine", lease_s=300.0)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from vitviz.classes import questions
-from vitviz.classes.asked import Asked, Bar, bars, checked, found_text, read_asked, read_found, summary
 from vitviz.classes.classes import Classes
 from vitviz.classes.database import NAME, ClassError
-from vitviz.lessons.asks import MEASURES
-from vitviz.lessons.kinds import Choose, Drag, Kind, Measured, Point
+from vitviz.classes.question import Asked, Bar, bars, checked, found_text, read_asked, read_found, summary
 from vitviz.lessons.lesson import Link
+from vitviz.lessons.measures import MEASURES
+from vitviz.lessons.question_kinds import Choose, Drag, Kind, Measured, Point
 
 CHOOSE = Choose(("cat", "dog", "<b>ship</b>"))
 SHARE = Drag(0.0, 1.0, 0.01, "%")

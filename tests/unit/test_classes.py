@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from vitviz.classes import classes as module
-from vitviz.classes import teachers_pictures
+from vitviz.classes import teacher_images
 from vitviz.classes.classes import LIFE_S, Classes, Present, clean_name, member
+from vitviz.classes.code_attempts import Tries
 from vitviz.classes.codes import LENGTH, SIGNS, new_code, read_code, spaced
 from vitviz.classes.database import NAME, ClassError
-from vitviz.classes.shown import Shown, Words, is_private, shown
-from vitviz.classes.tries import Tries
+from vitviz.classes.shared_view import Shown, Words, is_private, shown
 from vitviz.lessons.lesson import Link
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,7 +95,7 @@ def test_who_is_here_is_counted_and_not_named(classes: Classes, clock: Time) -> 
 def test_a_class_is_gone_twelve_hours_after_the_last_sign(classes: Classes) -> None:
     code = classes.open("teacher")
     classes.here(code, "me", True)
-    teachers_pictures.keep(classes, code, np.zeros((4, 4, 3), np.uint8))
+    teacher_images.keep(classes, code, np.zeros((4, 4, 3), np.uint8))
     long_ago(classes, code, LIFE_S - 60)
     assert classes.look(code) is not None
     classes.sign(code)
@@ -292,49 +292,49 @@ def test_a_link_without_room_loses_its_longest_values() -> None:
 def test_a_picture_is_kept_without_loss_for_its_class_alone(classes: Classes) -> None:
     code, other = classes.open("teacher"), classes.open("another")
     picture = np.random.default_rng(0).integers(0, 256, (5, 7, 3), np.uint8)
-    key = teachers_pictures.keep(classes, code, picture)
-    found = teachers_pictures.find(classes, code, key)
+    key = teacher_images.keep(classes, code, picture)
+    found = teacher_images.find(classes, code, key)
     assert found is not None and (found == picture).all()
     assert (
-        teachers_pictures.find(classes, other, key) is None
-        and teachers_pictures.find(classes, code, "../x") is None
+        teacher_images.find(classes, other, key) is None
+        and teacher_images.find(classes, code, "../x") is None
     )
-    for _ in range(teachers_pictures.MOST_PICTURES):
-        teachers_pictures.keep(classes, code, picture)
-    assert teachers_pictures.find(classes, code, key) is None  # the oldest has made room
-    key = teachers_pictures.keep(classes, code, picture)
+    for _ in range(teacher_images.MOST_PICTURES):
+        teacher_images.keep(classes, code, picture)
+    assert teacher_images.find(classes, code, key) is None  # the oldest has made room
+    key = teacher_images.keep(classes, code, picture)
     with classes.database.writing() as file:
         file.execute("UPDATE picture SET png = ? WHERE id = ?", (b"spoilt", key))
-    assert teachers_pictures.find(classes, code, key) is None
-    teachers_pictures.remove(classes, code)
+    assert teacher_images.find(classes, code, key) is None
+    teacher_images.remove(classes, code)
     with classes.database.reading() as file:
         assert file is not None and file.execute("SELECT count(*) FROM picture").fetchone() == (0,)
 
 
 def test_a_picture_that_is_too_large_is_refused(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(teachers_pictures, "MOST_BYTES", 100)
+    monkeypatch.setattr(teacher_images, "MOST_BYTES", 100)
     code = classes.open("teacher")
     noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
     with pytest.raises(ClassError, match="MB"):
-        teachers_pictures.keep(classes, code, noise)
+        teacher_images.keep(classes, code, noise)
 
 
 def test_all_classes_pictures_together_are_bounded(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
     picture = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
     first, second = (classes.open(teacher) for teacher in ("ann", "bob"))
-    kept = teachers_pictures.keep(classes, first, picture)
-    monkeypatch.setattr(teachers_pictures, "MOST_OF_ALL_BYTES", 6000)  # of noise, one takes 4.8 kB
+    kept = teacher_images.keep(classes, first, picture)
+    monkeypatch.setattr(teacher_images, "MOST_OF_ALL_BYTES", 6000)  # of noise, one takes 4.8 kB
     with pytest.raises(ClassError, match="as much as it keeps"):
-        teachers_pictures.keep(classes, second, picture)
-    assert teachers_pictures.find(classes, first, kept) is not None  # nobody's makes room for another's
-    teachers_pictures.keep(classes, second, picture[:4, :4])
-    monkeypatch.setattr(teachers_pictures, "MOST_PICTURES", 1)
-    teachers_pictures.keep(classes, first, picture)  # its own oldest does
+        teacher_images.keep(classes, second, picture)
+    assert teacher_images.find(classes, first, kept) is not None  # nobody's makes room for another's
+    teacher_images.keep(classes, second, picture[:4, :4])
+    monkeypatch.setattr(teacher_images, "MOST_PICTURES", 1)
+    teacher_images.keep(classes, first, picture)  # its own oldest does
 
 
 def test_wrong_tries_are_counted_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     tries, at = Tries(3, 60.0, names=2), [0.0]
-    monkeypatch.setattr("vitviz.classes.tries.time.monotonic", lambda: at[0])
+    monkeypatch.setattr("vitviz.classes.code_attempts.time.monotonic", lambda: at[0])
     for _ in range(3):
         assert tries.may("me")
         tries.wrong("me")

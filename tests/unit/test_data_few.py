@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vitviz import clearest
+from vitviz import clearest_image
 from vitviz.config import Preparation, TrainConfig
-from vitviz.data import datasets, few
+from vitviz.data import cifar10_few, datasets
 from vitviz.data.cache import data_file, write_dataset
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.datasets import (
@@ -22,8 +22,8 @@ from vitviz.data.datasets import (
     note_of,
     picture_sets,
 )
-from vitviz.training.pictures import test_pictures as prepared_tests
-from vitviz.training.pictures import training_data
+from vitviz.training.batches import test_pictures as prepared_tests
+from vitviz.training.batches import training_data
 
 
 def a_set(per_class: int) -> Dataset:
@@ -40,11 +40,14 @@ def test_twenty_of_each_class_are_shipped_in_less_than_600_kb() -> None:
     assert np.bincount(shipped.labels_of("test")).tolist() == [20] * 10
     assert shipped.test_labels[:10].tolist() == list(range(10)) and shipped.test_name(3) == "cat"
     assert len({picture.tobytes() for picture in shipped.test_images}) == 200
-    assert sum((few.FOLDER / name).stat().st_size for name in (few.PICTURES, few.WORDS)) < 600_000
+    assert (
+        sum((cifar10_few.FOLDER / name).stat().st_size for name in (cifar10_few.PICTURES, cifar10_few.WORDS))
+        < 600_000
+    )
 
 
 def test_the_file_says_where_from_how_chosen_and_what_was_done_to_it() -> None:
-    words = json.loads((few.FOLDER / few.WORDS).read_text("utf-8"))
+    words = json.loads((cifar10_few.FOLDER / cifar10_few.WORDS).read_text("utf-8"))
     assert "Krizhevsky" in words["citation"] and "2009" in words["citation"]
     assert "toronto.edu" in words["source"] and "without a licence" in words["licence"]
     assert "first 20 test pictures" in words["rule"] and "JPEG re-encoding" in words["file"]
@@ -54,14 +57,14 @@ def test_the_file_says_where_from_how_chosen_and_what_was_done_to_it() -> None:
 
 def test_the_first_of_each_class_come_back_as_they_were(tmp_path: Path) -> None:
     whole = a_set(30)
-    few.write_few(whole, tmp_path)
-    found = few.few_dataset(tmp_path)
+    cifar10_few.write_few(whole, tmp_path)
+    found = cifar10_few.few_dataset(tmp_path)
     assert found.classes == whole.classes
     for label in range(3):
         theirs = whole.test_images[whole.labels_of("test") == label][:20]
         np.testing.assert_array_equal(found.test_images[found.labels_of("test") == label], theirs)
     with pytest.raises(ValueError, match=r"every class needs 20 test pictures, received \[19, 19, 19\]"):
-        few.write_few(a_set(19), tmp_path)
+        cifar10_few.write_few(a_set(19), tmp_path)
 
 
 def test_nothing_is_trained_on_it_but_accuracy_is_measured_with_it() -> None:
@@ -76,8 +79,8 @@ def test_nothing_is_trained_on_it_but_accuracy_is_measured_with_it() -> None:
 
 @pytest.mark.parametrize("harm", ["absent", "cut", "another", "words", "list"])
 def test_a_damaged_file_is_said(tmp_path: Path, harm: str) -> None:
-    few.write_few(a_set(20), tmp_path)
-    png, words = tmp_path / few.PICTURES, tmp_path / few.WORDS
+    cifar10_few.write_few(a_set(20), tmp_path)
+    png, words = tmp_path / cifar10_few.PICTURES, tmp_path / cifar10_few.WORDS
     if harm == "absent":
         png.unlink()
     elif harm in ("cut", "another"):
@@ -87,7 +90,7 @@ def test_a_damaged_file_is_said(tmp_path: Path, harm: str) -> None:
     with pytest.raises(
         DatasetError, match="'cifar10-few' cannot be read from .*: take the project's files again"
     ):
-        few.few_dataset(tmp_path)
+        cifar10_few.few_dataset(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +121,8 @@ def test_a_model_of_colour_opens_on_what_every_shipped_one_is_sure_of(
     monkeypatch.setenv("VITVIZ_DATA", str(tmp_path))
     number = first_number("cifar10-few")
     assert default_picture("cifar10", 3) == f"cifar10-few:{number}"
-    right = clearest.measured()
-    assert len(right) >= 6 and number == clearest.clearest(right)
+    right = clearest_image.measured()
+    assert len(right) >= 6 and number == clearest_image.clearest(right)
     assert (
         right[:, number].min() > 0.85 > right[:, 0].min()
     )  # one that learned from mixed pictures is less sure
@@ -129,7 +132,7 @@ def test_the_full_set_opens_on_the_same_picture(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("VITVIZ_DATA", str(tmp_path))
     few_ones = load_dataset("cifar10-few")
     number = first_number("cifar10-few")
-    words = json.loads((few.FOLDER / few.WORDS).read_text("utf-8"))
+    words = json.loads((cifar10_few.FOLDER / cifar10_few.WORDS).read_text("utf-8"))
     indices = words["indices"][int(few_ones.test_labels[number])]
     assert first_number("cifar10") == indices[number // len(words["classes"])]
     assert [first_number(name) for name in ("digits", "mnist", "photos")] == [0, 0, 0]
@@ -137,9 +140,9 @@ def test_the_full_set_opens_on_the_same_picture(tmp_path: Path, monkeypatch: pyt
 
 
 def test_where_no_picture_is_said_to_be_clear_it_is_the_first(tmp_path: Path) -> None:
-    assert few.clearest(tmp_path) == {}
-    (tmp_path / few.WORDS).write_text('{"clearest": 900, "classes": ["a"], "indices": [[1, 2]]}')
-    assert few.clearest.__wrapped__(tmp_path) == {}
+    assert cifar10_few.clearest(tmp_path) == {}
+    (tmp_path / cifar10_few.WORDS).write_text('{"clearest": 900, "classes": ["a"], "indices": [[1, 2]]}')
+    assert cifar10_few.clearest.__wrapped__(tmp_path) == {}
 
 
 def test_the_full_set_is_taken_where_it_is_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

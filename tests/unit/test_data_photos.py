@@ -14,8 +14,8 @@ from vitviz.data.cache import write_dataset
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.datasets import DATASETS, LOOKED_AT, load_dataset, note_of
 from vitviz.data.samples import load_sample, sample
-from vitviz.training.pictures import test_pictures as prepared_tests
-from vitviz.training.pictures import training_data
+from vitviz.training.batches import test_pictures as prepared_tests
+from vitviz.training.batches import training_data
 
 RGB = Preparation(image_size=32)
 

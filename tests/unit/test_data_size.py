@@ -22,7 +22,7 @@ from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.data_size import EVEN_UP_TO, GRIDS, RACERS, TITLES, race
 from vitviz.plots.data_size import COLOURS, SYMBOLS
-from vitviz.training.pictures import SPLIT_SEED, training_data, validation_split
+from vitviz.training.batches import SPLIT_SEED, training_data, validation_split
 
 NAMES = {"cnn": "CNN", "vit": "ViT"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vitviz.analysis.distillation import (
+from vitviz.analysis.student_tokens import (
     cases,
     combined,
     disagreement,

@@ -10,12 +10,12 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileStorageError
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
-from pages.shell import downloads
+from pages.streamlit_fixes import download_files
 
 
 def test_a_download_that_the_browser_still_shows_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another visit's run made the server forget it before the next run's name had reached the browser."""
-    downloads.install()
+    download_files.install()
     monkeypatch.setattr(media_file_manager, "_get_session_id", lambda: "a")
     manager = MediaFileManager(MemoryMediaFileStorage("/media"))
     shown = manager.add_deferred(lambda: b"ours", "text/plain", "0.1", "ours.txt")
@@ -23,7 +23,7 @@ def test_a_download_that_the_browser_still_shows_is_given(monkeypatch: pytest.Mo
     manager.remove_orphaned_files()  # ... and somebody's run ends meanwhile
     assert manager.execute_deferred(shown).startswith("/media/")
 
-    monkeypatch.setattr(downloads, "KEPT_S", 0.0)
+    monkeypatch.setattr(download_files, "KEPT_S", 0.0)
     again = manager.add_deferred(lambda: b"ours", "text/plain", "0.1", "ours.txt")
     manager.remove_orphaned_files()
     assert manager.execute_deferred(again).startswith("/media/")  # the new one is shown
@@ -38,10 +38,10 @@ def test_a_file_that_a_click_made_waits_for_the_browser_to_ask_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two other visits' runs ended between the click's answer and the request for its address: the file was gone."""
-    downloads.install()
+    download_files.install()
     monkeypatch.setattr(media_file_manager, "_get_session_id", lambda: "a")
     clock = [0.0]
-    monkeypatch.setattr(downloads, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(download_files, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     manager = MediaFileManager(MemoryMediaFileStorage("/media"))
     shown = manager.add_deferred(lambda: b"ours", "text/plain", "0.1", "ours.txt")
 
@@ -55,12 +55,12 @@ def test_a_file_that_a_click_made_waits_for_the_browser_to_ask_for_it(
     made = pressed()
     others_runs_end()
     assert manager.read_file(made) is not None
-    clock[0] = downloads.KEPT_S - 1.0
+    clock[0] = download_files.KEPT_S - 1.0
     assert pressed() == made  # the same content, pressed again: its time begins anew
     others_runs_end()
-    clock[0] = downloads.KEPT_S + 1.0
+    clock[0] = download_files.KEPT_S + 1.0
     others_runs_end()
     assert manager.read_file(made) is not None
-    clock[0] = 2 * downloads.KEPT_S
+    clock[0] = 2 * download_files.KEPT_S
     others_runs_end()
     assert manager.read_file(made) is None  # nothing heaps up

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vitviz import experiment as shell
-from vitviz.experiments import named
+from vitviz.experiments import catalogue
 from vitviz.experiments.experiment import Cell, Experiment, collected, run
 from vitviz.experiments.result import RESULTS, Made, Result, ResultError, read_result, told, write_result
 
@@ -100,7 +100,7 @@ def test_the_shell_measures_what_is_missing(tmp_path: Path, monkeypatch: pytest.
 def test_a_shipped_result_is_of_a_named_experiment(path: Path) -> None:
     result = read_result(path.stem)
     assert result.rows
-    experiment = named.EXPERIMENTS[path.stem]()
+    experiment = catalogue.EXPERIMENTS[path.stem]()
     assert (result.name, result.title) == (experiment.name, experiment.title)
     assert len(result.rows) + result.missing == len(experiment.cells)
     keys = {

@@ -8,7 +8,7 @@ import torch
 
 from vitviz.analysis.logit_lens import lens_of_readout
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture

@@ -12,7 +12,7 @@ from torch import nn
 from vitviz.data.faces import ARRANGEMENTS, TEST, faces_dataset
 from vitviz.experiments import face_training, faces
 from vitviz.experiments.result import read_result
-from vitviz.models import tally
+from vitviz.models import parameter_count
 
 
 class Bright(nn.Module):
@@ -48,7 +48,7 @@ def test_what_is_stored_is_whole_and_of_these_nets() -> None:
         (model, seed) for model in faces.MODELS for seed in faces.SEEDS
     }
     assert kept.settings["parameters"] == {
-        name: sum(tally.parameters(model).values()) for name, model in faces.MODELS.items()
+        name: sum(parameter_count.parameters(model).values()) for name, model in faces.MODELS.items()
     }
     for row in kept.rows:
         right = row["faces"]["whole"] + row["of"] - row["faces"]["background"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.messages import unpack
-from vitviz.analysis import filters, positions
+from vitviz.analysis import filters, position_similarity
 from vitviz.plots import filters as filter_plots
 from vitviz.plots import positions as plots
 
@@ -19,7 +19,7 @@ SHOWN = np.zeros((8, 8, 3), np.uint8)
 
 
 def test_a_film_is_bytes_and_a_moment_sixteen_bits() -> None:
-    similarity = positions.cosine_similarity(np.eye(4))
+    similarity = position_similarity.cosine_similarity(np.eye(4))
     film = plots.Panel("film", "", (2, 2), np.stack([similarity] * 3), ["a", "b", "c"])
     still = plots.Panel("still", "", (2, 2), similarity[None])
     arrays = header(plots.mosaic([film, still], SHOWN, (0.5, 0.5)))["arrays"]
@@ -66,6 +66,6 @@ def test_figures_draw_what_they_are_given(mode: str) -> None:
     assert len(curves.data) == 4 and list(curves.data[0].y) == [0.5, 0.2]
     resized = plots.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 32, mode)  # type: ignore[arg-type]
     assert list(resized.data[0].x) == [24, 32]
-    right = positions.cosine_similarity(positions.encode("sincos_1d", (1, 10), 64))
+    right = position_similarity.cosine_similarity(position_similarity.encode("sincos_1d", (1, 10), 64))
     slip = plots.slip_figure(right, right, (1, 2), mode)  # type: ignore[arg-type]
     assert slip.data[0].y[0] == pytest.approx(0.9662, abs=5e-5)

@@ -15,8 +15,8 @@ from tests.unit.weights_server import Server, serving
 from vitviz import fine_tune as command
 from vitviz.checkpoints import open_model, read_header
 from vitviz.config import ViTConfig
+from vitviz.data.cifar10_few import few_dataset
 from vitviz.data.dataset import Dataset
-from vitviz.data.few import few_dataset
 from vitviz.data.preparation import prepare_batch
 from vitviz.models.pretrained_list import PRETRAINED, find
 from vitviz.models.zoo import create_model

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from pages.shell import registry
+from pages.frame import registry
 from vitviz import glossary
 from vitviz.config import ViTConfig
 from vitviz.glossary import SIZES, SOURCES, TERMS, Term, numbers, occurrences

@@ -17,7 +17,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, Scri
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import guards, lighter
+from pages.streamlit_fixes import caching, guards
 
 
 @pytest.fixture
@@ -351,7 +351,7 @@ def test_a_browser_holds_what_pages_show_up_to_a_bound_and_not_what_polls_bring(
     message.delta.new_element.markdown.body = "x" * size
     twin = ForwardMsg()
     twin.CopyFrom(message)
-    lighter.mark(twin)
+    caching.mark(twin)
     known = {twin.hash} if held else set()
     context = SimpleNamespace(
         fragment_ids_this_run=alone, cached_message_hashes=frozenset(known | {str(i) for i in range(others)})

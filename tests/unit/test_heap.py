@@ -11,7 +11,7 @@ import pytest
 MAPS = """
 import resource
 import numpy as np
-from vitviz.heap import give_back, keep_freed
+from vitviz.memory import give_back, keep_freed
 
 def resident():
     return int(open("/proc/self/statm").read().split()[1])

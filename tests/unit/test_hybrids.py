@@ -11,8 +11,8 @@ import torch
 from vitviz.analysis.hybrids import crossing, enlarging, field_box, reached, stem_fields_px
 from vitviz.config import FlatAttentionConfig, ViTConfig
 from vitviz.experiments import conv_attention, conv_nets
-from vitviz.lessons.of_convolutions import ASKED, accuracies, stored
-from vitviz.models import tally
+from vitviz.lessons.convolution_measures import ASKED, accuracies, stored
+from vitviz.models import parameter_count
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.zoo import create_model
 from vitviz.plots import hybrids as plots
@@ -91,11 +91,13 @@ def test_one_token_attends_to_itself_alone() -> None:
     assert found.attention.shape == (2, 1, 1) and (found.attention == 1).all()
     assert found.changed == 0 and np.abs(found.scores).max() > 0
     assert found.idle == 2 * 6 * 7 + 2 * 4 * 5
-    assert found.parameters == sum(tally.parameters(config).values())
+    assert found.parameters == sum(parameter_count.parameters(config).values())
 
 
 def test_every_net_of_the_question_is_about_as_large() -> None:
-    sizes = {name: sum(tally.parameters(model).values()) for name, model in conv_nets.MODELS.items()}
+    sizes = {
+        name: sum(parameter_count.parameters(model).values()) for name, model in conv_nets.MODELS.items()
+    }
     assert max(sizes.values()) < 1.1 * min(sizes.values())
     assert set(conv_nets.TITLES) == set(conv_nets.MODELS)
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from tests.messages import unpack
 from vitviz.analysis.journey import Attended, Classes, Embedded, Journey, Maps, Positions
 from vitviz.checkpoints import open_model
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.plots.map import map_view

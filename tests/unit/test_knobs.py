@@ -11,11 +11,11 @@ from torch import Tensor
 
 from vitviz.config import ModelConfig, TrainConfig, ViTConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.experiments import knobs
-from vitviz.experiments.knob import BASES
-from vitviz.experiments.knobs import KNOBS, SUBJECT_OF, SUBJECTS
+from vitviz.experiments import hyperparameters
+from vitviz.experiments.hyperparameter import BASES
+from vitviz.experiments.hyperparameters import KNOBS, SUBJECT_OF, SUBJECTS
+from vitviz.training.batches import TrainingData, training_data
 from vitviz.training.loop import Trainer, bf16_is_fast
-from vitviz.training.pictures import TrainingData, training_data
 
 SET = "the pictures say it"
 FILE = "names a file of weights; 'Fine-tuning' and 'DeiT' are about them"
@@ -142,6 +142,6 @@ def test_what_may_be_off_is_written_and_read_so() -> None:
 
 
 def test_a_run_is_as_long_as_its_longest_model() -> None:
-    config = knobs.run_config("digits", "epochs", (1.0, 3.0), epochs=2.0)
+    config = hyperparameters.run_config("digits", "epochs", (1.0, 3.0), epochs=2.0)
     assert config.longest == 3.0 and [member.title for member in config.members] == ["1", "3"]
-    assert knobs.run_config("digits", "flip", (True, False), epochs=2.0).longest == 2.0
+    assert hyperparameters.run_config("digits", "flip", (True, False), epochs=2.0).longest == 2.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.messages import Leaves, unpack
-from vitviz.plots import curves, life
+from vitviz.plots import curves, run_history
 
 
 def series(n: int) -> curves.Series:
@@ -52,33 +52,33 @@ def test_curves_refuse_what_does_not_fit() -> None:
 
 def test_bytes_are_off_by_half_a_step_at_most() -> None:
     values = np.linspace(-1, 1, 1001)
-    coded = life.to_bytes(values, -1, 1).astype(float)
+    coded = run_history.to_bytes(values, -1, 1).astype(float)
     np.testing.assert_allclose(-1 + 2 * coded / 255, values, atol=1 / 255 + 1e-9)
-    assert life.to_bytes(np.array([-9.0, 9.0]), -1, 1).tolist() == [0, 255]
+    assert run_history.to_bytes(np.array([-9.0, 9.0]), -1, 1).tolist() == [0, 255]
 
 
-def pictures(count: int) -> list[life.Picture]:
+def pictures(count: int) -> list[run_history.Picture]:
     frames = np.arange(count, dtype=np.uint8)[:, None, None, None, None] + np.zeros((1, 1, 3, 3), np.uint8)
     said = [f"frame {i}" for i in range(count)]
     base = np.full((4, 4, 3), 7, np.uint8)
     return [
-        life.Picture(
+        run_history.Picture(
             "m", "A map", "overlay", frames, tops=[1.0 + i for i in range(count)], captions=said, base=base
         ),
-        life.Picture("n", "Nothing", "none", reason="because"),
-        life.Picture("t", "Tiles", "rgb", frames, tiles=[["x"]] * count, extra={"names": ["x"]}),
+        run_history.Picture("n", "Nothing", "none", reason="because"),
+        run_history.Picture("t", "Tiles", "rgb", frames, tiles=[["x"]] * count, extra={"names": ["x"]}),
     ]
 
 
-def sent(shelf: life.Shelf, count: int, now: float) -> bytes:
+def sent(shelf: run_history.Shelf, count: int, now: float) -> bytes:
     """A message without the address of a view, of a book of so many snapshots."""
     steps, moments = [5 * i for i in range(count)], [f"epoch {i}" for i in range(count)]
-    made = life.cut(pictures(count), count)
-    return b"\0" * 4 + life.payload("run", steps, moments, made, shelf, now=now)
+    made = run_history.cut(pictures(count), count)
+    return b"\0" * 4 + run_history.payload("run", steps, moments, made, shelf, now=now)
 
 
 def test_a_flip_book_has_one_frame_per_snapshot() -> None:
-    book = Leaves().bound(sent(life.Shelf(), 2, 0.0))
+    book = Leaves().bound(sent(run_history.Shelf(), 2, 0.0))
     assert book is not None
     header, arrays = book
     assert header["steps"] == [0, 5] and header["moments"] == ["epoch 0", "epoch 1"]
@@ -97,13 +97,15 @@ def test_a_flip_book_has_one_frame_per_snapshot() -> None:
         ["x"],
     )
     with pytest.raises(ValueError, match="must have 3 frames, received 2"):
-        life.cut(pictures(2), 3)
+        run_history.cut(pictures(2), 3)
 
 
 def test_a_leaf_travels_until_it_has_settled_and_then_no_more() -> None:
-    shelf, browser = life.Shelf(), Leaves()
+    shelf, browser = run_history.Shelf(), Leaves()
     assert browser.bound(sent(shelf, 40, 0.0)) is not None
-    again = sent(shelf, 40, life.SETTLED_S / 2)  # the first may have been overtaken before it was drawn
+    again = sent(
+        shelf, 40, run_history.SETTLED_S / 2
+    )  # the first may have been overtaken before it was drawn
     assert Leaves().bound(again) is not None
     later = sent(shelf, 41, 10.0)
     assert unpack(later[4:])[1]["data"].size == 2 * 9  # a new snapshot's two frames
@@ -115,7 +117,7 @@ def test_a_leaf_travels_until_it_has_settled_and_then_no_more() -> None:
 
 
 def test_a_browser_that_lacks_a_leaf_says_so_and_another_shelf_brings_all() -> None:
-    shelf, late = life.Shelf(), Leaves()
+    shelf, late = run_history.Shelf(), Leaves()
     sent(shelf, 3, 0.0)
     assert late.bound(sent(shelf, 3, 10.0)) is None  # a reload, or a message that was lost
     shelf.clear()
@@ -124,20 +126,22 @@ def test_a_browser_that_lacks_a_leaf_says_so_and_another_shelf_brings_all() -> N
 
 
 def test_a_snapshot_made_anew_travels_anew_and_what_it_shares_does_not() -> None:
-    shelf, browser = life.Shelf(), Leaves()
+    shelf, browser = run_history.Shelf(), Leaves()
     browser.bound(sent(shelf, 2, 0.0))
     other = pictures(2)
     assert other[0].frames is not None
     other[0].frames[1] += 1  # the tiles share this array
-    message = life.payload("run", [0, 5], ["epoch 0", "epoch 1"], life.cut(other, 2), shelf, now=10.0)
+    message = run_history.payload(
+        "run", [0, 5], ["epoch 0", "epoch 1"], run_history.cut(other, 2), shelf, now=10.0
+    )
     assert len(unpack(message)[0]["fresh"]) == 2
     book = browser.bound(b"\0" * 4 + message)
     assert book is not None and book[1]["m"][1].max() == 2
 
 
 def test_a_shelf_that_is_full_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(life, "MOST_LEAVES", 20)
-    shelf, browser = life.Shelf(), Leaves()
+    monkeypatch.setattr(run_history, "MOST_LEAVES", 20)
+    shelf, browser = run_history.Shelf(), Leaves()
     name = shelf.name
     browser.bound(sent(shelf, 5, 0.0))
     assert shelf.name == name
@@ -146,6 +150,6 @@ def test_a_shelf_that_is_full_is_cleared(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_empty_book_is_a_message_too() -> None:
-    message = life.payload("run", [], [], life.Book(), life.Shelf(), waiting="soon")
+    message = run_history.payload("run", [], [], run_history.Book(), run_history.Shelf(), waiting="soon")
     book = Leaves().bound(b"\0" * 4 + message)
     assert book is not None and (book[0]["steps"], book[0]["waiting"]) == ([], "soon")

@@ -9,8 +9,8 @@ from collections.abc import Generator
 
 import pytest
 
-from pages.inside.layers import tasks
-from pages.inside.layers.tasks import Task
+from pages.lenses.layers import set_computation
+from pages.lenses.layers.set_computation import Task
 
 
 class Held:
@@ -55,14 +55,16 @@ def test_a_half_done_task_that_nobody_asks_for_is_let_go(monkeypatch: pytest.Mon
         yield 0.5
         return "done"
 
-    monkeypatch.setattr(tasks, "LEFT_S", 60.0)
-    left, watched, ended = (tasks.task(("let go", name), work) for name in ("left", "watched", "ended"))
+    monkeypatch.setattr(set_computation, "LEFT_S", 60.0)
+    left, watched, ended = (
+        set_computation.task(("let go", name), work) for name in ("left", "watched", "ended")
+    )
     while ended.advance():
         pass
     assert left.advance() and ended.result == "done"
     left.asked -= 61.0
     ended.asked -= 61.0
-    assert tasks.task(("let go", "watched"), work) is watched
-    assert not {left, ended} & tasks._under_way
-    assert tasks.task(("let go", "ended"), work) is ended
-    assert tasks.task(("let go", "left"), work) is not left, "it begins anew"
+    assert set_computation.task(("let go", "watched"), work) is watched
+    assert not {left, ended} & set_computation._under_way
+    assert set_computation.task(("let go", "ended"), work) is ended
+    assert set_computation.task(("let go", "left"), work) is not left, "it begins anew"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.inside.attention.left_out import LeftOut, Sizes
+from pages.lenses.attention.ablation import LeftOut, Sizes
 
 SMALL = Sizes((8, 8), (4, 4, 4, 4))
 LARGE = Sizes((56, 56), (3, 3, 6, 6, 12, 12, 12, 12, 12, 12, 24, 24))  # Swin-T at 224 px

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from vitviz.lessons import checks
-from vitviz.lessons.asks import MEASURES
-from vitviz.lessons.checks import CHECKS, Control, Fact, GuessMade, Page, Picture, Pinned, RunPast, Step
+from vitviz.lessons import task_checks
+from vitviz.lessons.formula_measures import MaskedPairs, PatchCount, SinusoidSimilarity
 from vitviz.lessons.lesson import MOST_STOPS, MOST_WORDS, Lesson, Link, Question, Stop
 from vitviz.lessons.lesson_file import LONGEST_LINE, MOST_BYTES, read_lesson, write_lesson
-from vitviz.lessons.of_formulas import MaskedPairs, PatchCount, SinusoidSimilarity
+from vitviz.lessons.measures import MEASURES
 from vitviz.lessons.page_state import Shown
+from vitviz.lessons.task_checks import CHECKS, Control, Fact, GuessMade, Page, Picture, Pinned, RunPast, Step
 from vitviz.lessons.typed_tables import LessonError
 
 SLUGS = ("home", "attention", "patches")
@@ -48,7 +48,7 @@ def test_a_lesson_reads_as_it_says() -> None:
     "path", sorted((Path(__file__).parents[2] / "lessons").glob("*.toml")), ids=lambda p: p.stem
 )
 def test_a_shipped_lesson_reads_back_as_written(path: Path) -> None:
-    from pages.shell.registry import BY_SLUG
+    from pages.frame.registry import BY_SLUG
 
     lesson = read_lesson(path.read_bytes(), BY_SLUG)
     assert read_lesson(write_lesson(lesson).encode(), BY_SLUG) == lesson
@@ -58,7 +58,7 @@ def test_odd_texts_and_every_check_and_measure_read_back_as_written() -> None:
     odd = '"quotes" \\ back, = [x] {y} # no comment, `code`, <b>ä</b> $x$'
     every = (
         Page("home"),
-        checks.Model("preset:x"),
+        task_checks.Model("preset:x"),
         Picture(),
         Step(at_most=3),
         Pinned(row=2, col=3, grid=16),
@@ -176,8 +176,8 @@ def shown(page: str = "attention", guessed: bool = False, run: float | None = No
     ("check", "no", "yes"),
     [
         (Page("block"), shown(), shown(page="block")),
-        (checks.Model(), shown(), shown(model="checkpoint:b")),
-        (checks.Model("checkpoint:b"), shown(model="checkpoint:c"), shown(model="checkpoint:b")),
+        (task_checks.Model(), shown(), shown(model="checkpoint:b")),
+        (task_checks.Model("checkpoint:b"), shown(model="checkpoint:c"), shown(model="checkpoint:b")),
         (Picture(), shown(), shown(image="digits:4")),
         (Step(at_most=0), shown(step="5"), shown(step="0")),
         (Step(at_least=5), shown(step="x"), shown(step="5")),
@@ -194,7 +194,7 @@ def shown(page: str = "attention", guessed: bool = False, run: float | None = No
         (GuessMade(), shown(), shown(guessed=True)),
     ],
 )
-def test_a_check_sees_what_was_done_and_nothing_else(check: checks.Check, no: Shown, yes: Shown) -> None:
+def test_a_check_sees_what_was_done_and_nothing_else(check: task_checks.Check, no: Shown, yes: Shown) -> None:
     assert not check.holds(no, BEGAN)
     assert check.holds(yes, BEGAN)
 

@@ -9,13 +9,19 @@ from typing import Any
 
 import pytest
 
-from pages.shell import registry
+from pages.frame import registry
 from pages.stores import lessons
 from vitviz.checkpoint_header import read_header
 from vitviz.experiments.result import Made, Result
-from vitviz.lessons import of_convolutions, of_experiments, of_models, of_weights
-from vitviz.lessons.kinds import Drag
-from vitviz.lessons.of_formulas import BlocksToReach, PatchCount, PatchesReached, ReadableInCorner, WindowCost
+from vitviz.lessons import convolution_measures, experiment_measures, model_measures, weight_measures
+from vitviz.lessons.formula_measures import (
+    BlocksToReach,
+    PatchCount,
+    PatchesReached,
+    ReadableInCorner,
+    WindowCost,
+)
+from vitviz.lessons.question_kinds import Drag
 from vitviz.models.abilities import abilities
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
@@ -39,7 +45,7 @@ def test_components_are_held_against_what_is_exactly_even() -> None:
     from tests.unit.training_helpers import TINY
 
     at: Any = SimpleNamespace(model=SimpleNamespace(model=create_model(TINY, seed=0), config=TINY))
-    said = of_weights.VarianceHeld(64).measured(at).words
+    said = weight_measures.VarianceHeld(64).measured(at).words
     held = min(TINY.embed_dim - 1, TINY.in_chans * TINY.patch_size**2)  # the mean is taken off
     assert said.startswith(f"The first {held} of {held} components hold 100")  # and not 'the first 64'
     assert said.endswith("if all held alike, they would hold 100\N{NO-BREAK SPACE}%.")
@@ -52,17 +58,17 @@ def test_what_cls_does_is_asked_where_there_is_one(preset: str) -> None:
     at: Any = SimpleNamespace(model=SimpleNamespace(config=config))
     has = abilities(config).cls_readout
     assert bool(has) == (preset == "vit_digits")
-    for measure in (of_models.LongerBranch(), of_models.LooksAt(), of_models.LooksAt(row=2)):
+    for measure in (model_measures.LongerBranch(), model_measures.LooksAt(), model_measures.LooksAt(row=2)):
         assert measure.why_not(at) == has.why_not
-    assert not of_models.LooksAt(row=2, col=3).why_not(at)
+    assert not model_measures.LooksAt(row=2, col=3).why_not(at)
 
 
 def test_a_race_that_lacks_a_set_or_a_code_is_not_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "race.json"
-    monkeypatch.setattr(of_weights, "RACES", file)
-    ask = of_weights.RaceAccuracy("digits", "none")
+    monkeypatch.setattr(weight_measures, "RACES", file)
+    ask = weight_measures.RaceAccuracy("digits", "none")
     assert ask.why_not(AT)
     runs = [
         {"positions": name, "measured": {"accuracy": share}}
@@ -71,15 +77,17 @@ def test_a_race_that_lacks_a_set_or_a_code_is_not_asked_about(
     race = {"train": {"epochs": 2}, "measured": "2026-01-01", "runs": runs}
     file.write_text(json.dumps({"races": {"digits": race}}))
     assert not ask.why_not(AT) and "the best of the 2 gets" in ask.measured(AT).words
-    assert of_weights.RaceAccuracy("mnist", "none").why_not(AT)
-    assert of_weights.RaceAccuracy("digits", "sincos_1d").why_not(AT)
+    assert weight_measures.RaceAccuracy("mnist", "none").why_not(AT)
+    assert weight_measures.RaceAccuracy("digits", "sincos_1d").why_not(AT)
 
 
 def test_seeds_are_counted_net_by_net(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [{"model": name, "seed": seed, "test": 0.5} for name in of_convolutions.ASKED for seed in range(2)]
-    monkeypatch.setattr(of_convolutions, "kept_result", lambda _: result(*rows[:-1]))
+    rows = [
+        {"model": name, "seed": seed, "test": 0.5} for name in convolution_measures.ASKED for seed in range(2)
+    ]
+    monkeypatch.setattr(convolution_measures, "kept_result", lambda _: result(*rows[:-1]))
     assert (
-        of_convolutions.AttentionOverConvolutions()
+        convolution_measures.AttentionOverConvolutions()
         .measured(AT)
         .words.endswith("each the mean of 1 to 2 seeds.")
     )
@@ -89,10 +97,12 @@ def test_the_gradient_s_question_has_the_numbers_of_its_figure(monkeypatch: pyte
     norms = {"pre": (1.0, 1.0), "post": (0.01, 1.0), "pre_none": (1e-3, 1.0), "post_none": (0.0, 0.0)}
     rows = [{"variant": name, "seed": 0, "norms": [list(ends)]} for name, ends in norms.items()]
     rows += [{"variant": "post", "seed": 1, "norms": [[1.0, 1.0]]}]
-    monkeypatch.setattr(of_experiments, "kept_result", lambda _: result(*rows, marks=[of_experiments.EARLY]))
-    ask = of_experiments.WeakestGradient()
+    monkeypatch.setattr(
+        experiment_measures, "kept_result", lambda _: result(*rows, marks=[experiment_measures.EARLY])
+    )
+    ask = experiment_measures.WeakestGradient()
     assert "LayerNorm after, with residuals: 0.1;" in ask.measured(AT).words  # geometric: of 0.01 and 1
-    assert ask.measured(AT).value == list(of_experiments.VARIANTS).index("pre_none")
+    assert ask.measured(AT).value == list(experiment_measures.VARIANTS).index("pre_none")
 
 
 def test_without_a_shift_news_stays_in_its_window() -> None:
@@ -119,13 +129,13 @@ def test_a_scale_s_end_does_not_tell_the_answer() -> None:
 
 def test_a_shipped_model_s_accuracy_is_read_off_its_file(tmp_path: Path) -> None:
     at: Any = SimpleNamespace(choice=SimpleNamespace(title="The one at hand", accuracy=0.5))
-    assert of_weights.Accuracy().measured(at).value == 0.5
-    card = read_header(of_weights.SHIPPED / "mnist_vit.safetensors").card
-    found = of_weights.Accuracy("mnist_vit").measured(at)
+    assert weight_measures.Accuracy().measured(at).value == 0.5
+    card = read_header(weight_measures.SHIPPED / "mnist_vit.safetensors").card
+    found = weight_measures.Accuracy("mnist_vit").measured(at)
     assert found.value == card["test_accuracy"] and found.words.startswith(f"{card['title']} gets ")
-    assert of_weights.Accuracy("no_such_model").why_not(at)
+    assert weight_measures.Accuracy("no_such_model").why_not(at)
     with pytest.raises(ValueError, match="the name of a shipped checkpoint"):
-        of_weights.Accuracy("../runs/x")
+        weight_measures.Accuracy("../runs/x")
 
 
 def test_the_picture_that_proves_a_count_of_blocks_stands_at_it() -> None:

@@ -15,7 +15,7 @@ from streamlit.runtime import app_session
 from streamlit.runtime.state.session_state import SessionState
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import lighter
+from pages.streamlit_fixes import caching
 
 SCRIPT = """
 import streamlit as st
@@ -31,7 +31,7 @@ st.selectbox("Without a key", ["c"])
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SessionState, "filtered_state", SessionState.filtered_state)
     monkeypatch.setattr(DeltaGenerator, "__deepcopy__", DeltaGenerator.__deepcopy__)
-    lighter.install()
+    caching.install()
 
 
 @pytest.mark.usefixtures("installed")
@@ -40,11 +40,11 @@ def test_every_value_is_found_under_its_key_and_nothing_else() -> None:
     assert not app.exception
     state: SessionState = app.session_state._state._state
     looked_up = state.filtered_state
-    assert isinstance(looked_up, lighter.Values)
+    assert isinstance(looked_up, caching.Values)
     assert (
-        dict(looked_up) == lighter._all(state) == {"own": [1], "nothing": None, "list": "b", "number": None}
+        dict(looked_up) == caching._all(state) == {"own": [1], "nothing": None, "list": "b", "number": None}
     )
-    hidden = [key for key in state._keys() if key not in lighter._all(state)]
+    hidden = [key for key in state._keys() if key not in caching._all(state)]
     assert len(hidden) >= 3  # what Streamlit calls its widgets, with a key and without
     assert not any(key in looked_up for key in (*hidden, "absent"))
 
@@ -83,7 +83,7 @@ def test_a_message_has_a_name_of_its_own_and_the_same_where_it_is_the_same() -> 
     found = []
     for body, path in (("a", 1), ("b", 1), ("a", 2), ("a" * 5000, 1), ("a" * 5000, 3)):
         message, plain = ForwardMsg(), ForwardMsg()
-        for one, name in ((message, lighter.mark), (plain, lighter._mark)):
+        for one, name in ((message, caching.mark), (plain, caching._mark)):
             one.delta.new_element.markdown.body = body
             one.metadata.delta_path[:] = [0, path]
             name(one)
@@ -93,7 +93,7 @@ def test_a_message_has_a_name_of_its_own_and_the_same_where_it_is_the_same() -> 
     assert [held for _, held in found] == [False, False, False, True, True]
     started = ForwardMsg()
     started.new_session.name = "app"
-    lighter.mark(started)
+    caching.mark(started)
     assert started.hash and not started.metadata.cacheable
 
 
@@ -102,22 +102,22 @@ def test_the_theme_is_said_as_streamlit_says_it(monkeypatch: pytest.MonkeyPatch)
     sections = {"theme": options, "theme.dark": {"textColor": "#ffffff"}, "theme.light": {"textColor": None}}
     monkeypatch.setattr(app_session.config, "get_options_for_section", sections.__getitem__)
     monkeypatch.setattr(app_session, "_populate_theme_msg", app_session._populate_theme_msg)
-    lighter._theme.cache_clear()
+    caching._theme.cache_clear()
     plain, lighter_ = NewSession().custom_theme, NewSession().custom_theme
-    lighter._say_theme(plain)
-    lighter._say_theme(plain.dark, "theme.dark")
-    lighter._say_theme(plain.light, "theme.light")
+    caching._say_theme(plain)
+    caching._say_theme(plain.dark, "theme.dark")
+    caching._say_theme(plain.light, "theme.light")
     for _ in range(2):
         lighter_.Clear()
-        lighter._say_theme_again(lighter_)
-        lighter._say_theme_again(lighter_.dark, "theme.dark")
-        lighter._say_theme_again(lighter_.light, "theme.light")
+        caching._say_theme_again(lighter_)
+        caching._say_theme_again(lighter_.dark, "theme.dark")
+        caching._say_theme_again(lighter_.light, "theme.light")
         assert lighter_ == plain and lighter_.dark.text_color == "#ffffff" and not lighter_.HasField("light")
-    lighter._theme.cache_clear()
+    caching._theme.cache_clear()
 
 
 def test_the_browser_reads_no_list_of_pages_where_a_run_begins() -> None:
-    """`pages/shell/lighter.py` leaves it out of `new_session`: no code of this Streamlit in browsers may ask for it."""
+    """`pages/streamlit_fixes/caching.py` leaves it out of `new_session`: no browser code may ask for it."""
     served = Path(streamlit.__file__).parent / "static" / "static" / "js"
     (begins,) = [
         part.partition("}handleNavigation(")[0]

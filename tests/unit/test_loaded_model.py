@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vitviz.models.abilities import as_swin, as_vit
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 

@@ -11,10 +11,10 @@ import pytest
 from pages.start.map_answers import message_of
 from tests.messages import unpack
 from vitviz.analysis.journey import Journey
-from vitviz.analysis.part_asked import Asked
+from vitviz.analysis.part_request import Asked
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.models.abilities import abilities
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin

@@ -7,7 +7,7 @@ import numpy as np
 from pages.train.lab import mistakes as lab
 from vitviz.analysis import mistakes
 from vitviz.analysis.mistakes import Moment
-from vitviz.plots import life
+from vitviz.plots import run_history
 from vitviz.probe.snapshot import Frame, HeldOut, Judged
 
 # Of four pictures: always right, learned, learned and forgotten, never right.
@@ -55,8 +55,8 @@ def test_guesses_probabilities_and_pictures_travel() -> None:
     assert picture.frames[2, 1].tolist() == [204, 204, 51, 51]
     assert picture.base.shape == (4, 8, 8) and picture.extra["labels"] == [0, 0, 1, 1]
     assert "went wrong again" in picture.captions[-1] and "went wrong again" not in picture.captions[0]
-    book = life.cut([picture], 3)
-    assert [len(row) for row in (life.Book(frames=((), (), ())) + book).frames] == [1, 1, 1]
+    book = run_history.cut([picture], 3)
+    assert [len(row) for row in (run_history.Book(frames=((), (), ())) + book).frames] == [1, 1, 1]
     assert book.bases[0].data.size == 4 * 8 * 8
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
-from vitviz.models.fast import attend, can_attend, dropout, linear, softmax
+from vitviz.models.fast_layers import attend, can_attend, dropout, linear, softmax
 from vitviz.models.zoo import create_model
 
 

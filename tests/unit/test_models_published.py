@@ -17,11 +17,11 @@ from vitviz import fetch as command
 from vitviz.config import ViTConfig
 from vitviz.models.costs import meta_model
 from vitviz.models.download import weights_file
+from vitviz.models.parameter_count import published_megabytes
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, find
-from vitviz.models.published import SMALL, by_hand, fetch, is_whole, offer, offers
+from vitviz.models.published_weights import SMALL, by_hand, fetch, is_whole, offer, offers
 from vitviz.models.size import MOST_MILLIONS, millions, too_large
-from vitviz.models.tally import published_megabytes
 from vitviz.models.zoo import create_model
 
 TINY = ViTConfig(image_size=16, patch_size=8, num_classes=3, embed_dim=8, depth=1, num_heads=2)
@@ -83,7 +83,8 @@ def test_an_offer_says_what_a_visitor_wants_to_know(server: Server, tmp_path: Pa
 
 
 def test_a_listing_needs_no_torch() -> None:
-    script = "import sys; from vitviz.models.published import offers; offers(); print('torch' in sys.modules, end='')"
+    listing = "from vitviz.models.published_weights import offers; offers()"
+    script = f"import sys; {listing}; print('torch' in sys.modules, end='')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False"
 

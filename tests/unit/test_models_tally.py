@@ -8,7 +8,7 @@ import pytest
 
 from vitviz.checkpoint_header import read_header
 from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models import costs, tally
+from vitviz.models import costs, parameter_count
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.models.zoo import PRESETS
 
@@ -31,11 +31,11 @@ def test_every_preset_is_counted_right(name: str) -> None:
     preset = PRESETS[name]
     side = preset.preparation.image_size
     counted = costs.count_parameters(costs.meta_model(preset.config))
-    assert sum(tally.parameters(preset.config).values()) == sum(counted.values())
-    assert tally.parameters(preset.config)[tally.HEAD] == sum(
+    assert sum(parameter_count.parameters(preset.config).values()) == sum(counted.values())
+    assert parameter_count.parameters(preset.config)[parameter_count.HEAD] == sum(
         count for part, count in counted.items() if part in ("norm", "head", "head_dist")
     )
-    assert sum(tally.multiply_adds(preset.config, side).values()) == costs.multiply_adds(
+    assert sum(parameter_count.multiply_adds(preset.config, side).values()) == costs.multiply_adds(
         preset.config, side, side
     )
 
@@ -44,8 +44,8 @@ def test_every_preset_is_counted_right(name: str) -> None:
 def test_every_shipped_model_is_counted_right(path: Path) -> None:
     header = read_header(path)
     side = header.preparation.image_size
-    assert sum(tally.parameters(header.config).values()) == header.card["parameters"]
-    assert sum(tally.multiply_adds(header.config, side).values()) == costs.multiply_adds(
+    assert sum(parameter_count.parameters(header.config).values()) == header.card["parameters"]
+    assert sum(parameter_count.multiply_adds(header.config, side).values()) == costs.multiply_adds(
         header.config, side, side
     )
 
@@ -55,7 +55,7 @@ def test_every_shipped_model_is_counted_right(path: Path) -> None:
 def test_published_shapes_are_counted_right(name: str) -> None:
     entry = PRETRAINED[name]
     side = entry.opens_at_px
-    found = sum(tally.multiply_adds(entry.config, side).values())
+    found = sum(parameter_count.multiply_adds(entry.config, side).values())
     assert found == costs.multiply_adds(entry.config, side, side)
 
 
@@ -63,22 +63,25 @@ def test_published_shapes_are_counted_right(name: str) -> None:
 def test_the_papers_numbers(name: str) -> None:
     weights, giga = PAPERS[name]
     config = PRESETS[name].config
-    assert sum(tally.parameters(config).values()) == weights
-    assert sum(tally.multiply_adds(config, 224).values()) / 1e9 == pytest.approx(giga, rel=0.006)
+    assert sum(parameter_count.parameters(config).values()) == weights
+    assert sum(parameter_count.multiply_adds(config, 224).values()) / 1e9 == pytest.approx(giga, rel=0.006)
 
 
 def test_one_layer_by_hand() -> None:
     """ViT-B/16 at 224 px: 197 tokens of 768, twelve layers; a layer 12 D^2 + 13 D weights."""
     config = PRESETS["vit_base_16"].config
-    assert tally.parameters(config)[tally.LAYERS] == 12 * (12 * 768**2 + 13 * 768)
-    found = tally.multiply_adds(config, 224)
-    assert found[tally.LAYERS] == 12 * 197 * 12 * 768**2
-    assert found[tally.ATTENTION] == 12 * 2 * 197**2 * 768
-    assert tally.tokens(config, 224) == 197 and tally.tokens(PRESETS["swin_tiny"].config, 224) == 56**2
+    assert parameter_count.parameters(config)[parameter_count.LAYERS] == 12 * (12 * 768**2 + 13 * 768)
+    found = parameter_count.multiply_adds(config, 224)
+    assert found[parameter_count.LAYERS] == 12 * 197 * 12 * 768**2
+    assert found[parameter_count.ATTENTION] == 12 * 2 * 197**2 * 768
+    assert (
+        parameter_count.tokens(config, 224) == 197
+        and parameter_count.tokens(PRESETS["swin_tiny"].config, 224) == 56**2
+    )
 
 
 def test_what_does_not_tile_is_refused() -> None:
     with pytest.raises(ValueError, match="patches of 16 px do not tile a picture of 220 px"):
-        tally.multiply_adds(ViTConfig(image_size=224, patch_size=16), 220)
+        parameter_count.multiply_adds(ViTConfig(image_size=224, patch_size=16), 220)
     with pytest.raises(ValueError, match="windows of 4 x 4 do not tile 6 x 6 tokens"):
-        tally.multiply_adds(SwinConfig(image_size=12), 12)
+        parameter_count.multiply_adds(SwinConfig(image_size=12), 12)

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitviz import windows
+from vitviz import shifted_windows
 
 SIDES = st.integers(1, 12)
 
 
 def test_region_ids_of_the_smallest_case() -> None:
     """Counted by hand: H = 4, M = 2, s = 1."""
-    ids = windows.region_ids((4, 4), (2, 2), (1, 1))
+    ids = shifted_windows.region_ids((4, 4), (2, 2), (1, 1))
     assert ids.tolist() == [[0, 0, 1, 2], [0, 0, 1, 2], [3, 3, 4, 5], [6, 6, 7, 8]]
 
 
@@ -30,7 +30,7 @@ def test_masked_pairs(
     side: int, window: int, shift: int, masked: int, pairs: int, touched: int, count: int
 ) -> None:
     """Counted independently from the slices (0, -M), (-M, -s), (-s, end)."""
-    plan = windows.plan((side, side), (side, side), window, True)
+    plan = shifted_windows.plan((side, side), (side, side), window, True)
     assert plan.shift == (shift, shift)
     assert plan.mask is not None
     assert plan.mask.size == pairs
@@ -40,24 +40,24 @@ def test_masked_pairs(
 
 
 def test_relative_positions_by_hand() -> None:
-    index = windows.relative_position_index((2, 2))
+    index = shifted_windows.relative_position_index((2, 2))
     assert index.tolist() == [[4, 3, 1, 0], [5, 4, 2, 1], [7, 6, 4, 3], [8, 7, 5, 4]]
-    assert windows.relative_position_index((7, 7)).max() + 1 == 169  # Swin paper: (2M - 1)^2
-    assert len(np.unique(windows.relative_position_index((3, 5)))) == 5 * 9
+    assert shifted_windows.relative_position_index((7, 7)).max() + 1 == 169  # Swin paper: (2M - 1)^2
+    assert len(np.unique(shifted_windows.relative_position_index((3, 5)))) == 5 * 9
 
 
 def test_costs_are_the_papers_equations() -> None:
     """Swin paper, eq. 1 and 2, at stage 1 of Swin-T: 56 x 56 tokens of width 96, windows of 7."""
-    assert windows.global_attention_cost(56, 56, 96) == 4 * 3136 * 9216 + 2 * 3136**2 * 96
-    assert windows.window_attention_cost(56, 56, 96, 7) == 4 * 3136 * 9216 + 2 * 49 * 3136 * 96
+    assert shifted_windows.global_attention_cost(56, 56, 96) == 4 * 3136 * 9216 + 2 * 3136**2 * 96
+    assert shifted_windows.window_attention_cost(56, 56, 96, 7) == 4 * 3136 * 9216 + 2 * 49 * 3136 * 96
 
 
 @given(SIDES, SIDES, st.integers(1, 6), st.booleans(), st.sampled_from(["torchvision", "timm"]))
 @settings(max_examples=80, deadline=None)
 def test_every_patch_has_one_slot_and_the_way_back(
-    rows: int, cols: int, window: int, shifted: bool, convention: windows.Convention
+    rows: int, cols: int, window: int, shifted: bool, convention: shifted_windows.Convention
 ) -> None:
-    plan = windows.plan((rows, cols), (rows, cols), window, shifted, convention)
+    plan = shifted_windows.plan((rows, cols), (rows, cols), window, shifted, convention)
     slots = plan.index.reshape(-1)
     assert sorted(slots[slots >= 0]) == list(range(rows * cols))
     assert slots[plan.inverse].tolist() == list(range(rows * cols))
@@ -70,7 +70,7 @@ def test_every_patch_has_one_slot_and_the_way_back(
 def test_unmasked_pairs_were_neighbours_before_the_roll(window: int, down: int, across: int) -> None:
     """Inside a window of a tiled grid, two patches may look at each other only if no wrap lies between them."""
     rows, cols = window * down, window * across
-    plan = windows.plan((rows, cols), (rows, cols), window, True)
+    plan = shifted_windows.plan((rows, cols), (rows, cols), window, True)
     assert plan.mask is not None
     row, col = np.divmod(plan.index, cols)
     for place, limit in ((row, window), (col, window)):
@@ -88,23 +88,23 @@ def test_unmasked_pairs_were_neighbours_before_the_roll(window: int, down: int, 
 @settings(max_examples=30, deadline=None)
 def test_reverse_undoes_partition(mh: int, mw: int, down: int, across: int) -> None:
     grid = np.arange(mh * down * mw * across * 2).reshape(mh * down, mw * across, 2)
-    cut = windows.partition(grid, (mh, mw))
+    cut = shifted_windows.partition(grid, (mh, mw))
     assert cut.shape == (down * across, mh * mw, 2)
-    assert np.array_equal(windows.reverse(cut, (mh, mw), grid.shape[:2]), grid)
+    assert np.array_equal(shifted_windows.reverse(cut, (mh, mw), grid.shape[:2]), grid)
 
 
 def test_conventions_differ_only_where_windows_do_not_tile() -> None:
     assert np.array_equal(
-        windows.shifted_index((8, 8), (4, 4), (2, 2), "torchvision"),
-        windows.shifted_index((8, 8), (4, 4), (2, 2), "timm"),
+        shifted_windows.shifted_index((8, 8), (4, 4), (2, 2), "torchvision"),
+        shifted_windows.shifted_index((8, 8), (4, 4), (2, 2), "timm"),
     )
-    first = windows.shifted_index((6, 6), (4, 4), (2, 2), "torchvision")
+    first = shifted_windows.shifted_index((6, 6), (4, 4), (2, 2), "torchvision")
     assert first.shape == (8, 8)
-    assert not np.array_equal(first, windows.shifted_index((6, 6), (4, 4), (2, 2), "timm"))
-    assert windows.effective_window((3, 9), (3, 9), 4, True, "torchvision") == ((4, 4), (0, 2))
-    assert windows.effective_window((3, 9), (3, 9), 4, True, "timm") == ((3, 4), (0, 2))
+    assert not np.array_equal(first, shifted_windows.shifted_index((6, 6), (4, 4), (2, 2), "timm"))
+    assert shifted_windows.effective_window((3, 9), (3, 9), 4, True, "torchvision") == ((4, 4), (0, 2))
+    assert shifted_windows.effective_window((3, 9), (3, 9), 4, True, "timm") == ((3, 4), (0, 2))
 
 
 def test_windows_that_do_not_tile_are_refused() -> None:
     with pytest.raises(ValueError, match="windows of 3 x 3 do not tile a grid of 4 x 6"):
-        windows.partition(np.zeros((4, 6)), (3, 3))
+        shifted_windows.partition(np.zeros((4, 6)), (3, 3))

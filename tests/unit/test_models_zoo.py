@@ -11,7 +11,7 @@ import torch
 from vitviz.config import SwinConfig, ViTConfig, from_dict, from_json, to_dict, to_json
 from vitviz.models.costs import count_parameters, meta_model, multiply_adds
 from vitviz.models.zoo import PRESETS, create_model, empty_model
-from vitviz.training.pictures import normaliser
+from vitviz.training.batches import normaliser
 
 # Counted by construction, independently of this code; multiply-adds in 10^9, attention products included.
 PAPERS = {

@@ -10,7 +10,7 @@ from torch import nn
 
 from vitviz.analysis.gradients import Norms
 from vitviz.analysis.norms import NORMS, moved_by_others, normed
-from vitviz.plots.why import gradient_figure, norms_figure
+from vitviz.plots.normalisation import gradient_figure, norms_figure
 
 RNG = np.random.default_rng(0)
 TOKENS = RNG.normal(2.0, 3.0, (3, 5, 8))

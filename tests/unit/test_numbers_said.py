@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from vitviz.checkpoint_header import read_header
-from vitviz.data import few
+from vitviz.data import cifar10_few
 from vitviz.data.datasets import load_dataset
 from vitviz.exercises import EXERCISES
 from vitviz.experiments import data_size, robustness
-from vitviz.experiments.named import EXPERIMENTS
+from vitviz.experiments.catalogue import EXPERIMENTS
 from vitviz.experiments.tuning_plan import WAYS
 from vitviz.training.presets import TRAINING_PRESETS
 
@@ -70,8 +70,8 @@ def test_times_and_accuracies_are_the_table_s(name: str) -> None:
 @pytest.mark.parametrize(("said", "number", "lesson"), [("cat", 3, "explanation"), ("ship", 118, "lecture")])
 def test_lessons_call_a_picture_what_it_is(said: str, number: int, lesson: str) -> None:
     text = (ROOT / f"lessons/{lesson}.toml").read_text("utf-8")
-    assert f"image={few.NAME}:{number}&" in text and re.search(rf"\b{said}\b", text)
-    data = load_dataset(few.NAME)
+    assert f"image={cifar10_few.NAME}:{number}&" in text and re.search(rf"\b{said}\b", text)
+    data = load_dataset(cifar10_few.NAME)
     assert data.classes[data.labels_of("test")[number]] == said
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.messages import unpack
-from vitviz.plots.on_picture import NOISE_CODES, Answered, Changed, Curve, Start, payload, strength_words
+from vitviz.plots.image_changes import NOISE_CODES, Answered, Changed, Curve, Start, payload, strength_words
 from vitviz.plots.photo import photo
 
 FRAMES = np.arange(2 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 4, 4, 3)

@@ -10,26 +10,26 @@ import numpy as np
 import pytest
 import torch
 
-from pages.train.experiments.knob import ordered
+from pages.train.experiments.hyperparameter import ordered
 from tests.messages import unpack
 from vitviz.analysis.gradients import Norms, norms_at
 from vitviz.analysis.gradients import describe as gradients_said
 from vitviz.analysis.one_change import Variant, describe_knob, describe_slip, gain, variant
 from vitviz.config import ViTConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.experiments import deep, gradients, knobs, one_change, slips
-from vitviz.experiments.knob import BASES
-from vitviz.experiments.knobs import KNOBS
+from vitviz.experiments import bugs, deep_models, gradients, hyperparameters, one_change
+from vitviz.experiments.bugs import SLIPS
+from vitviz.experiments.hyperparameter import BASES
+from vitviz.experiments.hyperparameters import KNOBS
 from vitviz.experiments.result import Result, Row, read_result
-from vitviz.experiments.slips import SLIPS
-from vitviz.lessons import of_experiments
-from vitviz.lessons.kinds import Measured
+from vitviz.lessons import experiment_measures
+from vitviz.lessons.question_kinds import Measured
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
 from vitviz.plots.one_change import payload, scale
 from vitviz.probe.gradients import gradient_norms
+from vitviz.training.batches import training_data
 from vitviz.training.loop import Trainer
-from vitviz.training.pictures import training_data
 
 NEAR = 0.08  # of an accuracy on 143 pictures: another processor rounds otherwise
 
@@ -161,7 +161,7 @@ def test_a_gradient_that_vanished_has_words() -> None:
 def test_a_knob_changes_one_field(name: str, dataset: str) -> None:
     knob, base = KNOBS[name], BASES[dataset]
     values = knob.offered(base)
-    config = knobs.run_config(dataset, name, values)
+    config = hyperparameters.run_config(dataset, name, values)
     assert len(config.members) == len(values) >= 2 and config.preset == f"one_knob:{name}"
     for member, value in zip(config.members, values, strict=True):
         assert member.train is not None
@@ -183,21 +183,21 @@ def test_what_a_visitor_asks_of_a_knob_is_checked() -> None:
         with pytest.raises(ValueError, match=why):
             heads.parse(text)
     with pytest.raises(ValueError, match="num_heads 3 does not divide"):
-        knobs.run_config("digits", "num_heads", (1, 3))
+        hyperparameters.run_config("digits", "num_heads", (1, 3))
     with pytest.raises(ValueError, match="5 values of 2 seeds are 10 models"):
-        knobs.run_config("digits", "num_heads", heads.values, seeds=2)
+        hyperparameters.run_config("digits", "num_heads", heads.values, seeds=2)
     with pytest.raises(ValueError, match="no knob 'volume'"):
-        knobs.run_config("digits", "volume", (1, 2))
-    config = knobs.run_config("digits", "norm", ("pre", "post"), seeds=3, epochs=2.0)
+        hyperparameters.run_config("digits", "volume", (1, 2))
+    config = hyperparameters.run_config("digits", "norm", ("pre", "post"), seeds=3, epochs=2.0)
     assert [member.train and member.train.seed for member in config.members] == [0, 1, 2, 0, 1, 2]
     assert config.train.epochs == 2.0
 
 
-@pytest.mark.parametrize("dataset", slips.SEEDS)
+@pytest.mark.parametrize("dataset", bugs.SEEDS)
 @pytest.mark.parametrize("name", SLIPS)
 def test_a_slip_is_alone_and_its_line_is_there(name: str, dataset: str) -> None:
     slip = SLIPS[name]
-    right, wrong = slips.mended(dataset, slip.family), slips.slipped(dataset, name)
+    right, wrong = bugs.mended(dataset, slip.family), bugs.slipped(dataset, name)
     changed = {
         field
         for now, before in zip(wrong, right, strict=True)
@@ -207,7 +207,7 @@ def test_a_slip_is_alone_and_its_line_is_there(name: str, dataset: str) -> None:
     assert changed == {*slip.model, *slip.train} and len(changed) == 1
     assert all(0 <= line < len(slip.lines) for line in slip.wrong)
     assert slip.right != slip.lines[slip.wrong[0]]
-    config = slips.run_config(dataset, name)
+    config = bugs.run_config(dataset, name)
     assert [member.name for member in config.members][::3] == ["mended0", "slip0"]
     stored = BASES[dataset].train.epochs or 0
     lasts = {(member.train or config.train).epochs for member in config.members}
@@ -216,11 +216,11 @@ def test_a_slip_is_alone_and_its_line_is_there(name: str, dataset: str) -> None:
 
 def test_unknown_slips_and_variants_are_refused() -> None:
     with pytest.raises(ValueError, match="slip must be one of"):
-        slips.slipped("digits", "typo")
+        bugs.slipped("digits", "typo")
     with pytest.raises(ValueError, match="slips are tried on digits, shapes, received 'mnist'"):
-        slips.mended("mnist")
+        bugs.mended("mnist")
     with pytest.raises(ValueError, match="variant must be one of"):
-        deep.deep("middle")
+        deep_models.deep("middle")
 
 
 def test_the_gradient_of_a_block_is_what_backward_gives() -> None:
@@ -251,9 +251,7 @@ def test_the_first_point_of_a_stored_curve_is_made_again(name: str) -> None:
         and (one.get("knob") == "base" or (one.get("slip"), one.get("family")) == ("mended", "vit"))
     ]
     model, train = (
-        slips.mended("digits")
-        if name == "one_slip_digits"
-        else (BASES["digits"].model, BASES["digits"].train)
+        bugs.mended("digits") if name == "one_slip_digits" else (BASES["digits"].model, BASES["digits"].train)
     )
     assert found.settings["epochs"] == train.epochs and found.settings["learning_rate"] == train.learning_rate
     trainer = Trainer(model, train, training_data(load_dataset("digits"), BASES["digits"].preparation, train))
@@ -265,8 +263,8 @@ def test_the_first_point_of_a_stored_curve_is_made_again(name: str) -> None:
 
 
 def test_a_stored_gradient_at_the_start_is_made_again(tmp_path: Path) -> None:
-    found = read_result(deep.NAME)
-    train = replace(deep.TRAIN, train_fraction=0.2)  # the first pictures are the same ones
+    found = read_result(deep_models.NAME)
+    train = replace(deep_models.TRAIN, train_fraction=0.2)  # the first pictures are the same ones
     cell = found.where(variant="post", seed=0)[0]
     made = gradients.Measure(train, (0, 1))({"variant": "post", "seed": 0}, tmp_path)
     np.testing.assert_allclose(made["norms"][0], cell["norms"][0], rtol=0.02)
@@ -274,7 +272,7 @@ def test_a_stored_gradient_at_the_start_is_made_again(tmp_path: Path) -> None:
 
 def test_a_cell_of_each_experiment_is_measured(tmp_path: Path) -> None:
     def built(cell: dict[str, Any]) -> Any:
-        model, train = slips.slipped("digits", cell["slip"])
+        model, train = bugs.slipped("digits", cell["slip"])
         return replace(model, depth=1, embed_dim=16), train  # type: ignore[call-overload]
 
     measure = one_change.Measure("digits", built, epochs=0.2)
@@ -305,28 +303,28 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Result:
     turned += [row(s, 0.95 + s / 100, knob="num_heads", value=8) for s in (0, 1)]
     wrong = [row(s, 0.9, slip="mended", family="vit") for s in (0, 1)]
     wrong += [row(s, 0.8, slip="softmax", family="vit") for s in (0, 1)]
-    norms = [{"variant": name, "norms": [[1.0, 2.0 + i]]} for i, name in enumerate(deep.VARIANTS)]
+    norms = [{"variant": name, "norms": [[1.0, 2.0 + i]]} for i, name in enumerate(deep_models.VARIANTS)]
     files = {
         "one_knob_digits": Result("k", "K", "python", {"epochs": 4}, (), tuple(turned)),
         "one_slip_digits": Result("s", "S", "python", {"epochs": 4}, (), tuple(wrong)),
-        deep.NAME: Result("g", "G", "python", {"marks": [10]}, (), tuple(norms)),
+        deep_models.NAME: Result("g", "G", "python", {"marks": [10]}, (), tuple(norms)),
     }
-    monkeypatch.setattr(of_experiments, "kept_result", files.__getitem__)
+    monkeypatch.setattr(experiment_measures, "kept_result", files.__getitem__)
     return files["one_knob_digits"]
 
 
 def test_predictions_are_answered_from_the_files(kept: Result) -> None:
     at: Any = None
-    best = of_experiments.KnobBest("num_heads")
+    best = experiment_measures.KnobBest("num_heads")
     assert best.kind(at).options == ("4", "8") and best.measured(at).value == 1  # type: ignore[union-attr]
-    assert of_experiments.SlipCost("softmax").measured(at).value == 0
-    assert "every seed the same way" in of_experiments.SlipCost("softmax").measured(at).words
-    assert of_experiments.WeakestGradient().measured(at).value == len(deep.VARIANTS) - 1
-    assert set(of_experiments.knob_rows(kept, "num_heads")) == {4, 8}
+    assert experiment_measures.SlipCost("softmax").measured(at).value == 0
+    assert "every seed the same way" in experiment_measures.SlipCost("softmax").measured(at).words
+    assert experiment_measures.WeakestGradient().measured(at).value == len(deep_models.VARIANTS) - 1
+    assert set(experiment_measures.knob_rows(kept, "num_heads")) == {4, 8}
     with pytest.raises(ValueError, match="a knob is one of"):
-        of_experiments.KnobBest("volume")
+        experiment_measures.KnobBest("volume")
     with pytest.raises(ValueError, match="a slip is one of"):
-        of_experiments.SlipCost("typo")
+        experiment_measures.SlipCost("typo")
 
 
 def test_level_values_are_all_best_and_seeds_that_disagree_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,8 +335,8 @@ def test_level_values_are_all_best_and_seeds_that_disagree_are_told(monkeypatch:
         rows = [row(s, base[1][s], knob="base", value=None) for s in (0, 1)]
         rows += [row(s, tests[s], knob="activation", value=value) for value, tests in others for s in (0, 1)]
         file = Result("k", "K", "python", {"epochs": 4}, (), tuple(rows))
-        monkeypatch.setattr(of_experiments, "kept_result", lambda name: file)
-        return of_experiments.KnobBest("activation").measured(at)
+        monkeypatch.setattr(experiment_measures, "kept_result", lambda name: file)
+        return experiment_measures.KnobBest("activation").measured(at)
 
     level = knob({"gelu": (0.9, 0.8), "relu": (0.91, 0.93), "silu": (0.93, 0.91)})
     assert level.right == (1, 2) and "ReLU and SiLU are level" in level.words
@@ -349,8 +347,10 @@ def test_level_values_are_all_best_and_seeds_that_disagree_are_told(monkeypatch:
     rows = [row(s, 0.9, slip="mended", family="vit") for s in (0, 1)]
     rows += [row(s, test, slip="softmax", family="vit") for s, test in enumerate((0.9, 0.3))]
     file = Result("s", "S", "python", {"epochs": 4}, (), tuple(rows))
-    monkeypatch.setattr(of_experiments, "kept_result", lambda name: file)
-    assert of_experiments.SlipCost("softmax").measured(at).words.endswith("seeds), the seeds do not agree.")
+    monkeypatch.setattr(experiment_measures, "kept_result", lambda name: file)
+    assert (
+        experiment_measures.SlipCost("softmax").measured(at).words.endswith("seeds), the seeds do not agree.")
+    )
 
 
 def test_a_run_on_a_part_of_the_pictures_says_so() -> None:
@@ -365,4 +365,4 @@ def test_a_run_on_a_part_of_the_pictures_says_so() -> None:
         ),
     ):
         values = KNOBS[name].offered(BASES[dataset])
-        assert ordered(knobs.run_config(dataset, name, values)).endswith(told)
+        assert ordered(hyperparameters.run_config(dataset, name, values)).endswith(told)

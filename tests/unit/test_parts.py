@@ -10,10 +10,10 @@ import torch
 
 from tests.messages import unpack
 from vitviz.analysis.journey import Journey
-from vitviz.analysis.opened import Opened, Operation
-from vitviz.analysis.part_asked import Asked
+from vitviz.analysis.opened_part import Opened, Operation
+from vitviz.analysis.part_request import Asked
 from vitviz.checkpoints import open_model
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin

@@ -8,8 +8,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from pages.shell import patch, patched
-from pages.shell.patch import Change, make
+from pages.streamlit_fixes import installation, replacement
+from pages.streamlit_fixes.replacement import Change, make
 
 
 class Theirs:
@@ -30,7 +30,7 @@ OURS = property(lambda one: "ours")
 
 @pytest.fixture
 def theirs(monkeypatch: pytest.MonkeyPatch) -> type[Theirs]:
-    monkeypatch.setattr(patch, "_said", set())
+    monkeypatch.setattr(replacement, "_said", set())
     return type("Theirs", (), dict(vars(Theirs)))
 
 
@@ -60,9 +60,9 @@ def test_what_is_otherwise_is_left_and_said_once(
 
 
 def test_every_change_fits_the_streamlit_that_is_pinned(caplog: pytest.LogCaptureFixture) -> None:
-    patched._there.cache_clear()
-    assert len(patched._there()) == len(patched._MODULES) == 4
-    patched.install()
+    installation._there.cache_clear()
+    assert len(installation._there()) == len(installation._MODULES) == 4
+    installation.install()
     assert not caplog.records
 
 
@@ -77,12 +77,12 @@ def test_a_module_whose_imports_are_gone_is_left_out(
         return SimpleNamespace(install=lambda: installed.append(name))
 
     monkeypatch.setattr(importlib, "import_module", module)
-    patched._there.cache_clear()
+    installation._there.cache_clear()
     try:
-        patched.install()
-        patched.install()
+        installation.install()
+        installation.install()
     finally:
-        patched._there.cache_clear()
+        installation._there.cache_clear()
     assert (
         len(set(installed)) == 3 and "guards.py" in caplog.text and "_coalesce_widget_states" in caplog.text
     )

@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from vitviz.plots.photo import as_photo, photo
-from vitviz.words import plain
+from vitviz.text import plain
 
 
 def test_a_small_picture_travels_exactly_and_a_large_one_small() -> None:

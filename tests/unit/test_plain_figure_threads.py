@@ -18,7 +18,7 @@ NaT = NA = None
 """
 SCRIPT = """
 import sys, threading, time
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plotly_dict import PlainFigure
 assert "pandas" not in sys.modules
 threading.Thread(target=__import__, args=("pandas",)).start()
 while "pandas" not in sys.modules:

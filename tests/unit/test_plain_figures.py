@@ -20,13 +20,13 @@ from vitviz.plots import (
     equivariance,
     faithfulness,
     hybrids,
-    lens,
+    logit_lens,
     positions,
     probes,
     scoreboard,
     theme,
 )
-from vitviz.plots.plain import PlainFigure, height_of, merged
+from vitviz.plots.plotly_dict import PlainFigure, height_of, merged
 
 Build = Callable[[theme.Mode], go.Figure]
 LINE = np.array([1.0, 0.5, 0.25])
@@ -50,7 +50,7 @@ FIGURES: dict[str, Build] = {
         "cat",
         mode,
     ),
-    "lens": lambda mode: lens.lens_figure(np.full((3, 4), 0.25), list("abcd"), (2, 0), mode),
+    "lens": lambda mode: logit_lens.lens_figure(np.full((3, 4), 0.25), list("abcd"), (2, 0), mode),
     "by distance": lambda mode: positions.by_distance_figure({name: (LINE, LINE) for name in "ab"}, mode),
     "resize": lambda mode: positions.resize_figure([24, 32], {"a": [0.5, 0.9], "b": [0.4, 0.9]}, 32, mode),
     "slip": lambda mode: positions.slip_figure(np.eye(5), np.eye(5), (1, 2), mode),

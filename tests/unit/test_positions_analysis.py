@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis import positions
+from vitviz.analysis import position_similarity
 from vitviz.models.vit import resize_positions
-from vitviz.positions import sincos_1d_slip
+from vitviz.sinusoids import sincos_1d_slip
 
 
 # Recomputed independently of this project for D = 64.
@@ -16,51 +16,51 @@ from vitviz.positions import sincos_1d_slip
     ("i", "j", "expected"), [(5, 6, 0.9671), (5, 7, 0.8796), (5, 8, 0.8084), (6, 7, 0.9674), (7, 8, 0.9784)]
 )
 def test_the_slip_has_its_own_similarities(i: int, j: int, expected: float) -> None:
-    similarity = positions.cosine_similarity(sincos_1d_slip(10, 64))
+    similarity = position_similarity.cosine_similarity(sincos_1d_slip(10, 64))
     assert similarity[i, j] == pytest.approx(expected, abs=5e-5)
 
 
 def test_the_right_formula_depends_on_distance_alone_and_the_slip_does_not() -> None:
-    right = positions.wishes(positions.encode("sincos_1d", (1, 12), 64), (1, 12))
-    slipped = positions.wishes(positions.encode("slip", (1, 12), 64), (1, 12))
+    right = position_similarity.wishes(position_similarity.encode("sincos_1d", (1, 12), 64), (1, 12))
+    slipped = position_similarity.wishes(position_similarity.encode("slip", (1, 12), 64), (1, 12))
     assert right.relative == pytest.approx(1.0)
     assert slipped.relative < 0.9999
 
 
 def test_on_a_4_x_4_grid_one_dimension_takes_3_and_4_for_neighbours() -> None:
-    flat = positions.cosine_similarity(positions.encode("sincos_1d", (4, 4), 64))
+    flat = position_similarity.cosine_similarity(position_similarity.encode("sincos_1d", (4, 4), 64))
     assert flat[3, 4] == pytest.approx(flat[3, 2])  # 3 ends the first row, 4 begins the second
     for kind in ("sincos_2d_sum", "sincos_2d_concat"):
-        square = positions.cosine_similarity(positions.encode(kind, (4, 4), 64))
+        square = position_similarity.cosine_similarity(position_similarity.encode(kind, (4, 4), 64))
         assert square[3, 4] < square[3, 2]
         assert set(np.argsort(-square[0], kind="stable")[1:3]) == {1, 4}
 
 
 def test_summed_positions_are_twins_across_the_diagonal() -> None:
-    table = positions.encode("sincos_2d_sum", (4, 4), 64)
-    twins = positions.twins(table).reshape(4, 4)
+    table = position_similarity.encode("sincos_2d_sum", (4, 4), 64)
+    twins = position_similarity.twins(table).reshape(4, 4)
     np.testing.assert_array_equal(twins[1, 2], 2 * 4 + 1)
     assert [twins[i, i] for i in range(4)] == [-1] * 4
-    assert positions.wishes(table, (4, 4)).distinct == pytest.approx(4 / 16)
+    assert position_similarity.wishes(table, (4, 4)).distinct == pytest.approx(4 / 16)
 
 
 @pytest.mark.parametrize("kind", ["sincos_1d", "sincos_2d_concat", "random"])
-def test_other_codes_are_unique(kind: positions.Encoding) -> None:
-    assert positions.wishes(positions.encode(kind, (8, 8), 64), (8, 8)).distinct == 1.0
+def test_other_codes_are_unique(kind: position_similarity.Encoding) -> None:
+    assert position_similarity.wishes(position_similarity.encode(kind, (8, 8), 64), (8, 8)).distinct == 1.0
 
 
 def test_no_positions_have_no_structure() -> None:
-    table = positions.encode("none", (3, 3), 8)
-    assert not positions.cosine_similarity(table).any()
-    measured = positions.wishes(table, (3, 3))
+    table = position_similarity.encode("none", (3, 3), 8)
+    assert not position_similarity.cosine_similarity(table).any()
+    measured = position_similarity.wishes(table, (3, 3))
     assert (measured.overlap, measured.distinct, measured.nearest) == (0.0, 0.0, 0.0)
     assert np.isnan(measured.relative) and np.isnan(measured.near)
 
 
 def test_structure_of_the_concatenated_table_has_its_closed_form() -> None:
     dim, grid = 32, (5, 7)
-    found = positions.structure(
-        positions.cosine_similarity(positions.encode("sincos_2d_concat", grid, dim)), grid
+    found = position_similarity.structure(
+        position_similarity.cosine_similarity(position_similarity.encode("sincos_2d_concat", grid, dim)), grid
     )
     omega = 10000.0 ** (-np.arange(dim // 4) / (dim // 4 - 1))
 
@@ -75,7 +75,7 @@ def test_structure_of_the_concatenated_table_has_its_closed_form() -> None:
 
 def test_structure_separates_rows_from_columns() -> None:
     rows_only = np.repeat(np.eye(3), 4, axis=0)  # a code of the row alone, on a 3 x 4 grid
-    found = positions.structure(positions.cosine_similarity(rows_only), (3, 4))
+    found = position_similarity.structure(position_similarity.cosine_similarity(rows_only), (3, 4))
     np.testing.assert_allclose(found.along_row, 1.0)
     np.testing.assert_allclose(found.along_column, [1.0, 0.0, 0.0])
     assert found.elsewhere == 0.0
@@ -85,46 +85,46 @@ def test_structure_separates_rows_from_columns() -> None:
 
 def test_wishes_on_a_line_of_codes() -> None:
     angle = np.linspace(0, 1, 6)  # a quarter circle: similarity falls with distance and with nothing else
-    measured = positions.wishes(np.stack([np.cos(angle), np.sin(angle)], axis=1), (1, 6))
+    measured = position_similarity.wishes(np.stack([np.cos(angle), np.sin(angle)], axis=1), (1, 6))
     assert measured.relative == pytest.approx(1.0)
     assert measured.near == pytest.approx(1.0)
     assert measured.nearest == 1.0
-    orthogonal = positions.wishes(np.eye(6), (2, 3))
+    orthogonal = position_similarity.wishes(np.eye(6), (2, 3))
     assert orthogonal.overlap == 0.0 and orthogonal.distinct == 1.0
 
 
 def test_prefix_rows_are_dropped() -> None:
     table = np.arange(15.0).reshape(1, 5, 3)
-    np.testing.assert_array_equal(positions.patch_rows(table, (2, 2)), table[0, 1:])
+    np.testing.assert_array_equal(position_similarity.patch_rows(table, (2, 2)), table[0, 1:])
     with pytest.raises(ValueError, match="needs 9 positions, received 5"):
-        positions.patch_rows(table, (3, 3))
+        position_similarity.patch_rows(table, (3, 3))
 
 
 def test_wavelengths_run_from_two_pi_to_the_base() -> None:
-    waves = positions.wavelengths("sincos_2d_concat", 64)
+    waves = position_similarity.wavelengths("sincos_2d_concat", 64)
     assert waves[0] == pytest.approx(2 * np.pi) and waves[15] == pytest.approx(2 * np.pi * 10000)
-    one = positions.wavelengths("sincos_1d", 64)
+    one = position_similarity.wavelengths("sincos_1d", 64)
     np.testing.assert_array_equal(one[0::2], one[1::2])
-    assert np.isnan(positions.wavelengths("random", 4)).all()
+    assert np.isnan(position_similarity.wavelengths("random", 4)).all()
 
 
 def test_bad_shapes_and_names_are_refused() -> None:
     with pytest.raises(ValueError, match=r"\(6, 6\), received \(4, 4\)"):
-        positions.structure(np.eye(4), (2, 3))
+        position_similarity.structure(np.eye(4), (2, 3))
     with pytest.raises(ValueError, match="received 'spiral'"):
-        positions.encode("spiral", (2, 2), 8)  # type: ignore[arg-type]
+        position_similarity.encode("spiral", (2, 2), 8)  # type: ignore[arg-type]
 
 
 def test_resizing_keeps_prefix_and_structure() -> None:
-    table = positions.encode("sincos_2d_concat", (8, 8), 32)
+    table = position_similarity.encode("sincos_2d_concat", (8, 8), 32)
     prefix = np.full((1, 32), 7.0)
     stretched = resize_positions(
         torch.tensor(np.concatenate([prefix, table]))[None].float(), (8, 8), (16, 16)
     )[0].numpy()
     np.testing.assert_array_equal(stretched[0], prefix[0])
-    before = positions.structure(positions.cosine_similarity(table), (8, 8))
-    after = positions.structure(
-        positions.cosine_similarity(positions.patch_rows(stretched, (16, 16))), (16, 16)
+    before = position_similarity.structure(position_similarity.cosine_similarity(table), (8, 8))
+    after = position_similarity.structure(
+        position_similarity.cosine_similarity(position_similarity.patch_rows(stretched, (16, 16))), (16, 16)
     )
     # twice as many patches on the same picture: two new steps are about one old one
     assert after.along_row[1] > before.along_row[1]
@@ -132,11 +132,11 @@ def test_resizing_keeps_prefix_and_structure() -> None:
 
 
 def test_stretching_as_a_list_forgets_the_rows() -> None:
-    table = positions.encode("sincos_2d_concat", (4, 4), 32)
-    np.testing.assert_allclose(positions.stretch_as_list(table, 16), table)
+    table = position_similarity.encode("sincos_2d_concat", (4, 4), 32)
+    np.testing.assert_allclose(position_similarity.stretch_as_list(table, 16), table)
     ramp = np.arange(5.0)[:, None]
-    np.testing.assert_allclose(positions.stretch_as_list(ramp, 9)[:, 0], np.arange(9) / 2)
+    np.testing.assert_allclose(position_similarity.stretch_as_list(ramp, 9)[:, 0], np.arange(9) / 2)
     grid = resize_positions(torch.tensor(table)[None].float(), (4, 4), (8, 8))[0].numpy()
-    flat = positions.stretch_as_list(table, 64)
-    right, slip = (positions.wishes(t, (8, 8)).near for t in (grid, flat))
+    flat = position_similarity.stretch_as_list(table, 64)
+    right, slip = (position_similarity.wishes(t, (8, 8)).near for t in (grid, flat))
     assert right > slip + 0.2

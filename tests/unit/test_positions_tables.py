@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vitviz.positions import sincos_1d, sincos_2d_concat, sincos_2d_sum
+from vitviz.sinusoids import sincos_1d, sincos_2d_concat, sincos_2d_sum
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:

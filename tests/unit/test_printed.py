@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from vitviz.experiments.printed import PRINTED, printed_of
+from vitviz.experiments.lecture_results import PRINTED, printed_of
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import RunConfig
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from vitviz.models.abilities import abilities
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.layers import layers_of, stream

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vitviz.analysis.positions import encode
+from vitviz.analysis.position_similarity import encode
 from vitviz.config import ViTConfig
 from vitviz.models.presets import PRESETS, VIT_DIGITS
 from vitviz.models.vit import VisionTransformer

@@ -8,7 +8,7 @@ import pytest
 from vitviz.analysis.attention import readout_row
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.data.preparation import prepare
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
 from vitviz.probe import snapshot

@@ -10,7 +10,7 @@ from streamlit.proto.Common_pb2 import FileURLs
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
-from pages.shell import received
+from pages.selection import upload
 
 
 def test_the_raw_file_goes_when_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,11 +20,11 @@ def test_the_raw_file_goes_when_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> 
     (record,) = files.get_files("session", ["taken"])
     monkeypatch.setattr(st, "session_state", {"widget": UploadedFile(record, FileURLs())})
     context = SimpleNamespace(session_id="session", uploaded_file_mgr=files)
-    monkeypatch.setattr(received, "get_script_run_ctx", lambda: context)
-    assert received.take("widget") == received.Received("a.png", b"a picture")
+    monkeypatch.setattr(upload, "get_script_run_ctx", lambda: context)
+    assert upload.take("widget") == upload.Received("a.png", b"a picture")
     assert [file.file_id for file in files.get_files("session", ["taken", "another"])] == ["another"]
 
 
 def test_what_has_gone_meanwhile_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "session_state", {"deleted": SimpleNamespace(file_id="gone")})
-    assert received.take("deleted") is None and received.take("no such widget") is None
+    assert upload.take("deleted") is None and upload.take("no such widget") is None

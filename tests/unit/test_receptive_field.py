@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.reach import cnn_layers, receptive_fields_px
+from vitviz.analysis.receptive_fields import cnn_layers, receptive_fields_px
 from vitviz.config import CNNConfig, SwinConfig
 from vitviz.models.zoo import create_model
 from vitviz.probe.receptive_field import gradient_maps, mean_reach_px

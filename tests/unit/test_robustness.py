@@ -12,10 +12,10 @@ from vitviz.analysis.changes import series, shift
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig
-from vitviz.data.few import few_dataset
+from vitviz.data.cifar10_few import few_dataset
 from vitviz.experiments import result
 from vitviz.experiments import robustness as experiment
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.zoo import create_model
 from vitviz.probe.robustness import answers, summed, sweep
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vitviz.analysis.scoreboard import QUANTITIES, Entry, Timing, by_formula, family_of, ordered, pareto
-from vitviz.models import cited, tally
+from vitviz.models import parameter_count, published_results
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.plots import scoreboard as plots
@@ -77,8 +77,8 @@ def test_families() -> None:
 
 def test_every_published_classifier_has_a_cited_accuracy_and_no_other() -> None:
     heads = {name for name, known in PRETRAINED.items() if known.config.num_classes}
-    assert set(cited.TOP1) == heads
-    assert all(known.trained_on in cited.TRAINING_PICTURES for known in PRETRAINED.values())
+    assert set(published_results.TOP1) == heads
+    assert all(known.trained_on in published_results.TRAINING_PICTURES for known in PRETRAINED.values())
 
 
 def test_torchvision_s_own_figures() -> None:
@@ -87,26 +87,30 @@ def test_torchvision_s_own_figures() -> None:
     import_torchvision()
     from torchvision import models
 
-    names = [name for name in cited.TOP1 if cited.source(name) == cited.TORCHVISION]
+    names = [
+        name
+        for name in published_results.TOP1
+        if published_results.source(name) == published_results.TORCHVISION
+    ]
     assert len(names) == 6
     for name in names:
         meta = models.get_model_weights(name).DEFAULT.meta
-        assert meta["_metrics"]["ImageNet-1K"]["acc@1"] == cited.TOP1[name]
-        assert meta["num_params"] == sum(tally.parameters(PRETRAINED[name].config).values())
+        assert meta["_metrics"]["ImageNet-1K"]["acc@1"] == published_results.TOP1[name]
+        assert meta["num_params"] == sum(parameter_count.parameters(PRETRAINED[name].config).values())
 
 
 def test_the_papers_tables() -> None:
     """ViT paper, tables 1 and 2; DeiT's table 5, of DeiT-S its repository; Swin's repository."""
-    huge = cited.TRANSFERS[0]
+    huge = published_results.TRANSFERS[0]
     assert list(huge.accuracy.values()) == [88.55, 90.72, 99.50, 94.55, 97.56, 99.68, 77.63]
-    assert [one.core_days for one in cited.TRANSFERS] == [2500, 680, 230, 9900, 12300]
-    for size in cited.SIZES:
+    assert [one.core_days for one in published_results.TRANSFERS] == [2500, 680, 230, 9900, 12300]
+    for size in published_results.SIZES:
         config = PRESETS[size.preset].config
         assert (size.layers, size.width, size.heads) == (config.depth, config.embed_dim, config.num_heads)
         assert size.mlp == size.width * config.mlp_ratio
-        counted = sum(tally.parameters(config).values()) / 1e6
+        counted = sum(parameter_count.parameters(config).values()) / 1e6
         assert counted == pytest.approx(size.millions, rel=0.15)
-    top1 = {one.name: one.top1 for one in cited.BESIDE}
+    top1 = {one.name: one.top1 for one in published_results.BESIDE}
     assert [top1[f"DeiT-{s}"] for s in ("Ti", "S", "B")] == [72.2, 79.9, 81.8]
     assert [top1[f"DeiT-{s}, distilled"] for s in ("Ti", "S", "B")] == [74.5, 81.2, 83.4]
     assert [top1[f"Swin-{s}"] for s in ("T", "S", "B")] == [81.2, 83.2, 83.5]
@@ -167,12 +171,12 @@ def test_names_do_not_lie_on_one_another() -> None:
 @pytest.mark.parametrize("width_px", [880, plots.PHONE_PX])
 def test_the_papers_names_lie_on_nothing_on_a_phone_too(width_px: int) -> None:
     where = [
-        (float(sum(tally.multiply_adds(PRESETS[one.preset].config, 224).values())), one.top1)
-        for one in cited.BESIDE
+        (float(sum(parameter_count.multiply_adds(PRESETS[one.preset].config, 224).values())), one.top1)
+        for one in published_results.BESIDE
     ]
     points = [
         plots.Point(one.name, one.family, *at, front=front)
-        for one, at, front in zip(cited.BESIDE, where, pareto(where, (False, True)), strict=True)
+        for one, at, front in zip(published_results.BESIDE, where, pareto(where, (False, True)), strict=True)
     ]
     axes = plots.Axis("multiply-adds", "", True), plots.Axis("top-1", "%", False)
     sizes = [(round(0.82 * wide), 221) for wide in (880, plots.PHONE_PX)]

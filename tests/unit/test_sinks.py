@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pages.inside.layers import sinks
+from pages.lenses.layers import sinks
 from vitviz.analysis import sinks as s
 from vitviz.models.presets import PRESETS
 from vitviz.plots.probes import Layer, lengths_figure

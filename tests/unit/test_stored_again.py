@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from vitviz.checkpoints import open_model
+from vitviz.data.cifar10_few import few_dataset
 from vitviz.data.dataset import Dataset
 from vitviz.data.datasets import DATASETS, available_datasets, load_dataset
-from vitviz.data.few import few_dataset
 from vitviz.data.preparation import prepare_batch
+from vitviz.experiments.catalogue import EXPERIMENTS
 from vitviz.experiments.experiment import run
-from vitviz.experiments.named import EXPERIMENTS
 from vitviz.experiments.result import Made, read_result
 from vitviz.models.vit import resize_positions
 from vitviz.models.zoo import create_model

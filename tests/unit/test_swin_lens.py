@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz import windows
-from vitviz.analysis import reachability
-from vitviz.analysis import windows as analysis
+from vitviz import shifted_windows
+from vitviz.analysis import token_reach
+from vitviz.analysis import window_attention as analysis
 from vitviz.config import SwinConfig
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
@@ -59,7 +59,7 @@ def test_the_layout_masks_what_the_roll_brings_together(
     found = analysis.layout((side, side), window, shift)
     assert (found.masked_pairs, found.mask.size) == (masked, pairs)
     assert (found.masked_windows, len(found.index)) == (touched, count)
-    plan = windows.plan((side, side), (side, side), window, True)
+    plan = shifted_windows.plan((side, side), (side, side), window, True)
     assert np.array_equal(found.index, plan.index) and np.array_equal(found.ids, plan.ids)
 
 
@@ -118,22 +118,22 @@ def test_the_slope_of_a_power_is_its_exponent(power: int) -> None:
 def test_reach_by_hand() -> None:
     """4 x 4 patches, M = 2, s = 1: patch 0 fills its window, then the middle window adds nothing for a corner."""
     found = analysis.layout((4, 4), 2, 1)
-    plain = reachability.window_links(found.plain, None, 16)
-    shifted = reachability.window_links(found.index, found.mask, 16)
+    plain = token_reach.window_links(found.plain, None, 16)
+    shifted = token_reach.window_links(found.index, found.mask, 16)
     assert np.flatnonzero(plain[0]).tolist() == [0, 1, 4, 5]
     assert np.flatnonzero(shifted[0]).tolist() == [0]  # the corner is alone in its region
     assert np.flatnonzero(shifted[5]).tolist() == [5, 6, 9, 10]
-    hops = reachability.first_block(reachability.alternate(plain, shifted, 3))
+    hops = token_reach.first_block(token_reach.alternate(plain, shifted, 3))
     # From patch 0: its window, then what 1, 4 and 5 touch in the shifted one, then their windows: everything.
     assert (hops[:, 0] == 0).sum() == 1 and (hops[:, 0] <= 1).sum() == 4
     assert np.flatnonzero(hops[:, 0] <= 2).tolist() == [0, 1, 2, 4, 5, 6, 8, 9, 10]
     assert hops[:, 0].max() == 3
-    never = reachability.first_block(reachability.alternate(plain, plain, 3))
-    assert (never[:, 0] == reachability.NEVER).sum() == 12
+    never = token_reach.first_block(token_reach.alternate(plain, plain, 3))
+    assert (never[:, 0] == token_reach.NEVER).sum() == 12
 
 
 def test_a_convolution_reaches_its_radius_and_a_merge_its_four() -> None:
-    assert reachability.convolution_links((5, 5), 1)[12].sum() == 9
+    assert token_reach.convolution_links((5, 5), 1)[12].sum() == 9
     assert np.flatnonzero(merge_links((4, 4))[1]).tolist() == [2, 3, 6, 7]
     assert merge_links((3, 3)).sum(axis=1).tolist() == [4, 2, 2, 1]
 
@@ -146,36 +146,36 @@ def test_the_reachable_set_is_where_a_real_gradient_is_not_zero(
     model = wake(create_model(config, seed=0))
     side = config.image_size
     image = np.random.default_rng(1).normal(size=(1, side, side)).astype(np.float32)
-    blocks = reachability.swin_blocks(config, (side // 2, side // 2))
+    blocks = token_reach.swin_blocks(config, (side // 2, side // 2))
     found = patch_gradients(model, image, [block.name for block in blocks], point)
     for number, (block, gradient) in enumerate(zip(blocks, found, strict=True)):
         token = Pin(point).cell(block.grid)
-        reached = reachability.reads(blocks, number, token)
+        reached = token_reach.reads(blocks, number, token)
         assert np.array_equal(gradient > NOTHING * gradient.max(), reached), block.name
 
 
 @pytest.mark.parametrize("config", [SMALL, UNEVEN])
 def test_walking_back_is_the_product_of_the_links(config: SwinConfig) -> None:
     side = config.image_size // 2
-    blocks = reachability.swin_blocks(config, (side, side))
+    blocks = token_reach.swin_blocks(config, (side, side))
     steps = []
     for block in blocks:
-        mask = np.where(block.allowed, 0.0, windows.MASKED).astype(np.float32)
-        links = reachability.window_links(block.index, mask, block.grid[0] * block.grid[1])
+        mask = np.where(block.allowed, 0.0, shifted_windows.MASKED).astype(np.float32)
+        links = token_reach.window_links(block.index, mask, block.grid[0] * block.grid[1])
         if block.merged_from is not None:
             steps.append(merge_links(block.merged_from))
         steps.append(links)
-    last = reachability.follow(steps)[-1]
+    last = token_reach.follow(steps)[-1]
     tokens = range(len(last))
-    assert np.array_equal(np.stack([reachability.reads(blocks, len(blocks) - 1, t) for t in tokens]), last)
+    assert np.array_equal(np.stack([token_reach.reads(blocks, len(blocks) - 1, t) for t in tokens]), last)
 
 
 def test_a_model_without_its_mask_is_caught() -> None:
     """Gradients through unmasked windows touch patches that the masks do not allow."""
-    blocks = reachability.swin_blocks(SMALL, (8, 8))
-    allowed = reachability.reads(blocks, 1, 0)
+    blocks = token_reach.swin_blocks(SMALL, (8, 8))
+    allowed = token_reach.reads(blocks, 1, 0)
     unmasked = [replace(block, allowed=np.ones_like(block.allowed)) for block in blocks]
-    leaking = reachability.reads(unmasked, 1, 0)
+    leaking = token_reach.reads(unmasked, 1, 0)
     model = wake(create_model(SMALL, seed=0))
     image = np.random.default_rng(1).normal(size=(1, 16, 16)).astype(np.float32)
     (measured,) = patch_gradients(model, image, [blocks[1].name], (0.05, 0.05))
@@ -189,7 +189,7 @@ def test_both_forms_of_attention_are_one_on_a_single_window() -> None:
     """Where one window covers the grid, both do the same work on the same tokens."""
     attend = attention_layer(32)
     x = torch.randn(1, 16, 32, generator=torch.Generator().manual_seed(0))
-    index = torch.from_numpy(windows.partition(np.arange(16).reshape(4, 4), (4, 4)))
+    index = torch.from_numpy(shifted_windows.partition(np.arange(16).reshape(4, 4), (4, 4)))
     torch.testing.assert_close(attend(x[0, index]), attend(x))
 
 
@@ -206,7 +206,7 @@ def test_parts_of_a_model_are_its_own() -> None:
     model = create_model(SMALL, seed=0)
     table = position_bias_table(model, 1, 0)
     assert table.shape == (2, 9) and block_window(model, 1, 0) == (2, 2)
-    index = windows.relative_position_index((2, 2))
+    index = shifted_windows.relative_position_index((2, 2))
     bias = model.layers[1].blocks[0].attn.relative_position_bias().detach().numpy()
     assert np.array_equal(table[:, index], bias)
     with pytest.raises(ValueError, match="does not begin by merging"):

@@ -50,5 +50,5 @@ def test_a_second_way_to_write_percent_is_seen(line: str) -> None:
 
 
 def test_percent_is_written_in_one_way() -> None:
-    """As `vitviz.words.percent` does: '96.6 %'; Streamlit's format has '96.6%' beside '97.21%'."""
+    """As `vitviz.text.percent` does: '96.6 %'; Streamlit's format has '96.6%' beside '97.21%'."""
     assert not [path.relative_to(ROOT) for path in DRAWN if PERCENT.search(path.read_text("utf-8"))]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vitviz.analysis.teaching import (
+from vitviz.analysis.teacher_effect import (
     Duel,
     describe_answers,
     describe_duels,

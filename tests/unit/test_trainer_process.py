@@ -11,8 +11,8 @@ import pytest
 from tests.unit.test_training_executor import config, eventually
 from vitviz.training import trainer_process
 from vitviz.training.executor import LocalExecutor
+from vitviz.training.queue_order import Order
 from vitviz.training.trainer_process import KEPT_LINES, LINE_CHARS, LOG, TrainerProcess
-from vitviz.training.waiting import Order
 
 
 def runs_instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:

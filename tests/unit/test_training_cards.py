@@ -12,8 +12,8 @@ from vitviz.checkpoints import load_checkpoint, read_header
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.costs import count_parameters, meta_model
 from vitviz.models.zoo import create_model
-from vitviz.training.assembling import measure
 from vitviz.training.cards import cards
+from vitviz.training.checkpoint_export import measure
 from vitviz.training.presets import TRAINING_PRESETS
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"

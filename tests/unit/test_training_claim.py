@@ -11,13 +11,13 @@ import pytest
 
 from tests.unit.training_helpers import GREY, TINY, digits_run
 from vitviz.config import TrainConfig
-from vitviz.pulse import Pulses
-from vitviz.training import claim
+from vitviz.heartbeat import Pulses
+from vitviz.training import run_lock
 from vitviz.training.executor import Executor, ExecutorError
+from vitviz.training.queue_order import Order
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
-from vitviz.training.waiting import Order
 
 
 class Server(Executor):
@@ -52,7 +52,7 @@ class Server(Executor):
 def silent(directory: Path) -> None:
     """The holder of a claim has died: nobody renews it. Who asks now has not looked on."""
     os.utime(directory / "claim.json", (1.0, 1.0))
-    claim._holders = Pulses(claim.STALE_S)
+    run_lock._holders = Pulses(run_lock.STALE_S)
 
 
 def test_of_many_that_claim_a_run_one_succeeds(tmp_path: Path) -> None:
@@ -60,27 +60,27 @@ def test_of_many_that_claim_a_run_one_succeeds(tmp_path: Path) -> None:
         directory = tmp_path / str(attempt)
         directory.mkdir()
         if attempt % 2:  # a dead one lies there
-            assert claim.take(directory, "dead")
+            assert run_lock.take(directory, "dead")
             silent(directory)
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(claim.take, [directory] * 8, "abcdefgh"))
+            found = list(pool.map(run_lock.take, [directory] * 8, "abcdefgh"))
         assert sum(found) == 1
-        assert claim.holds(directory, "abcdefgh"[found.index(True)])
+        assert run_lock.holds(directory, "abcdefgh"[found.index(True)])
         assert [path.name for path in directory.iterdir()] == ["claim.json"]
 
 
 def test_a_claim_is_renewed_released_and_taken_over_only_from_the_dead(tmp_path: Path) -> None:
-    assert claim.take(tmp_path, "a") and claim.take(tmp_path, "a")
-    assert not claim.take(tmp_path, "b") and not claim.renew(tmp_path, "b")
-    claim.release(tmp_path, "b")
-    assert claim.is_held(tmp_path)
+    assert run_lock.take(tmp_path, "a") and run_lock.take(tmp_path, "a")
+    assert not run_lock.take(tmp_path, "b") and not run_lock.renew(tmp_path, "b")
+    run_lock.release(tmp_path, "b")
+    assert run_lock.is_held(tmp_path)
     silent(tmp_path)
-    assert claim.renew(tmp_path, "a") and not claim.take(tmp_path, "b")
+    assert run_lock.renew(tmp_path, "a") and not run_lock.take(tmp_path, "b")
     silent(tmp_path)
-    assert not claim.is_held(tmp_path)
-    assert claim.take(tmp_path, "b") and not claim.renew(tmp_path, "a")
-    claim.release(tmp_path, "b")
-    assert not claim.is_held(tmp_path) and claim.take(tmp_path, "a")
+    assert not run_lock.is_held(tmp_path)
+    assert run_lock.take(tmp_path, "b") and not run_lock.renew(tmp_path, "a")
+    run_lock.release(tmp_path, "b")
+    assert not run_lock.is_held(tmp_path) and run_lock.take(tmp_path, "a")
 
 
 def test_two_servers_on_one_folder_train_a_run_once(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_two_servers_on_one_folder_train_a_run_once(tmp_path: Path) -> None:
     assert one.train(one.training[run.directory]) == "done"
     steps = [entry["step"] for entry in run.records()[0] if entry["kind"] == "step"]
     assert steps == sorted({*steps}) and len(steps) > 1
-    assert not claim.is_held(run.directory)
+    assert not run_lock.is_held(run.directory)
     one.close()
     other.close()
 
@@ -119,12 +119,12 @@ def test_a_trainer_that_has_lost_its_run_writes_nothing_more(tmp_path: Path) -> 
 
     Session(run, "cpu", listen=taken_over).perform()
     assert written == [(run.directory / name).read_bytes() for name in ("records.jsonl", "status.json")]
-    assert claim.holds(run.directory, "another")
+    assert run_lock.holds(run.directory, "another")
 
 
 def test_a_run_that_another_trains_is_left_alone(tmp_path: Path) -> None:
     run = digits_run(tmp_path)
-    assert claim.take(run.directory, "another")
+    assert run_lock.take(run.directory, "another")
     before = sorted(path.name for path in run.directory.rglob("*"))
     assert Session(run, "cpu").perform().state == "new"
     assert sorted(path.name for path in run.directory.rglob("*")) == before
@@ -134,14 +134,14 @@ def test_who_comes_late_to_a_dead_claim_removes_no_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between its look at the place, empty by then, and its hand another had claimed the run: two held it."""
-    path, look = tmp_path / "claim.json", claim._stale
+    path, look = tmp_path / "claim.json", run_lock._stale
 
     def late(at: Path, **how: bool) -> bool:
         found = look(at, **how)
         if at == path:
-            assert claim.take(tmp_path, "new")
+            assert run_lock.take(tmp_path, "new")
         return found
 
-    monkeypatch.setattr(claim, "_stale", late)
-    claim._clear_away(path)
-    assert claim.holds(tmp_path, "new")
+    monkeypatch.setattr(run_lock, "_stale", late)
+    run_lock._clear_away(path)
+    assert run_lock.holds(tmp_path, "new")

@@ -17,9 +17,9 @@ import pytest
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.config import TrainConfig
 from vitviz.training.executor import Executor, ExecutorError, LocalExecutor
+from vitviz.training.queue_order import QUEUED_PER_OWNER
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
-from vitviz.training.waiting import QUEUED_PER_OWNER
 
 LONG = TrainConfig(epochs=1000, batch_size=32, train_fraction=0.1, snapshots=4)
 SHORT = replace(LONG, epochs=2)

@@ -114,16 +114,16 @@ def test_a_run_that_is_taken_up_meanwhile_stays(tmp_path: Path, monkeypatch: pyt
 def test_a_wrong_setting_is_logged_once_and_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from pages.shell import warm
+    from pages.frame import startup
 
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
     monkeypatch.setenv("VITVIZ_RUNS_DAYS", "a fortnight")
-    warm.tidy()
-    warm.tidy()
+    startup.tidy()
+    startup.tidy()
     assert [
         record.getMessage() for record in caplog.records if "VITVIZ_RUNS_DAYS" in record.getMessage()
     ] == ["old runs are not removed: $VITVIZ_RUNS_DAYS must be a positive number, received 'a fortnight'"]
     monkeypatch.setenv("VITVIZ_RUNS_DAYS", "1")
     aged(tmp_path, 20_000)
-    warm.tidy()
+    startup.tidy()
     assert not list_runs(tmp_path)

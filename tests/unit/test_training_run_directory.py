@@ -15,7 +15,7 @@ import torch
 
 from tests.unit.training_helpers import TINY, digits_run
 from vitviz.checkpoints import load_checkpoint, open_model
-from vitviz.training import claim
+from vitviz.training import run_lock
 from vitviz.training.loop import Trainer
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import clean_name
@@ -179,7 +179,7 @@ def test_rename_duplicate_list_and_delete(tmp_path: Path) -> None:
 def test_a_trainer_that_died_silently_reads_as_interrupted(tmp_path: Path) -> None:
     run = digits_run(tmp_path)
     session = Session(run, "cpu", token="mine")
-    assert claim.take(run.directory, "mine")
+    assert run_lock.take(run.directory, "mine")
     session._say("running")
     text = (run.directory / "status.json").read_text()
     (run.directory / "status.json").write_text(text.replace('"heartbeat": ', '"heartbeat": 1e3, "was": '))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.unit.training_helpers import digits_run
-from vitviz.training import sharing
+from vitviz.training import permissions
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
@@ -21,57 +21,57 @@ def made_by(root: Path, owner: str) -> Run:
 
 def test_only_its_maker_changes_a_run(tmp_path: Path) -> None:
     run = made_by(tmp_path, "ann")
-    assert sharing.may_change(run, "ann")
-    assert not sharing.may_change(run, "bob") and not sharing.may_change(run, "")
-    assert not sharing.may_change(made_by(tmp_path, ""), "")
+    assert permissions.may_change(run, "ann")
+    assert not permissions.may_change(run, "bob") and not permissions.may_change(run, "")
+    assert not permissions.may_change(made_by(tmp_path, ""), "")
 
 
 def test_a_key_lets_in_until_it_is_taken_back(tmp_path: Path) -> None:
     run = made_by(tmp_path, "ann")
-    assert not sharing.join(run, "bob", "") and not sharing.is_shared(run)
-    key = sharing.share(run)
-    assert not sharing.join(run, "bob", key[:-1]) and not sharing.may_change(run, "bob")
-    assert sharing.join(run, "bob", key) and sharing.may_change(run, "bob")
-    later = sharing.share(run)
-    assert not sharing.join(run, "cem", key) and sharing.join(run, "cem", later)
-    assert sharing.may_change(run, "bob")  # who is in stays in
-    sharing.unshare(run)
-    assert sharing.may_change(run, "ann")
-    assert not sharing.may_change(run, "bob") and not sharing.join(run, "bob", later)
+    assert not permissions.join(run, "bob", "") and not permissions.is_shared(run)
+    key = permissions.share(run)
+    assert not permissions.join(run, "bob", key[:-1]) and not permissions.may_change(run, "bob")
+    assert permissions.join(run, "bob", key) and permissions.may_change(run, "bob")
+    later = permissions.share(run)
+    assert not permissions.join(run, "cem", key) and permissions.join(run, "cem", later)
+    assert permissions.may_change(run, "bob")  # who is in stays in
+    permissions.unshare(run)
+    assert permissions.may_change(run, "ann")
+    assert not permissions.may_change(run, "bob") and not permissions.join(run, "bob", later)
 
 
 def test_the_number_of_those_who_are_let_in_is_bounded(tmp_path: Path) -> None:
     run = made_by(tmp_path, "ann")
-    key = sharing.share(run)
-    came_in = [sharing.join(run, f"visit {i}", key) for i in range(sharing.MOST_EDITORS + 2)]
-    assert sum(came_in) == sharing.MOST_EDITORS
-    assert sharing.join(run, "visit 0", key)
+    key = permissions.share(run)
+    came_in = [permissions.join(run, f"visit {i}", key) for i in range(permissions.MOST_EDITORS + 2)]
+    assert sum(came_in) == permissions.MOST_EDITORS
+    assert permissions.join(run, "visit 0", key)
 
 
 def test_neither_key_nor_maker_travels_in_an_archive(tmp_path: Path) -> None:
     run = made_by(tmp_path, "ann of the visits")
     Session(run, "cpu").perform()
-    key = sharing.share(run)
-    assert sharing.join(run, "bob of the visits", key)
+    key = permissions.share(run)
+    assert permissions.join(run, "bob of the visits", key)
     data = export_run(run)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         held = b"".join(archive.read(name) for name in archive.namelist())
     assert b"of the visits" not in held and key.encode() not in held
     arrived = import_run(tmp_path, data, owner="cem")
-    assert sharing.may_change(arrived, "cem") and not sharing.may_change(arrived, "bob of the visits")
+    assert permissions.may_change(arrived, "cem") and not permissions.may_change(arrived, "bob of the visits")
 
 
 def test_a_damaged_list_lets_nobody_in(tmp_path: Path) -> None:
     run = made_by(tmp_path, "ann")
     for text in ("", "[]", '{"key": 3, "editors": 7}', '{"editors": {"bob": 1}}'):
         (run.directory / "editors.json").write_text(text)
-        assert not sharing.may_change(run, "bob") and not sharing.join(run, "bob", "3")
+        assert not permissions.may_change(run, "bob") and not permissions.join(run, "bob", "3")
 
 
 def test_of_many_who_come_in_at_once_none_is_written_out_again(tmp_path: Path) -> None:
     run = made_by(tmp_path, "ann")
-    key = sharing.share(run)
+    key = permissions.share(run)
     visits = [f"visit-{i}" for i in range(40)]
     with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(lambda visit: sharing.join(run, visit, key), visits))
-    assert all(sharing.may_change(run, visit) for visit in visits)
+        assert all(pool.map(lambda visit: permissions.join(run, visit, key), visits))
+    assert all(permissions.may_change(run, visit) for visit in visits)

@@ -11,8 +11,8 @@ import torch
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.config import TrainConfig
 from vitviz.models.zoo import create_model
-from vitviz.training.lanes import make_lanes
-from vitviz.training.pictures import Pictures
+from vitviz.training.batches import Pictures
+from vitviz.training.model_trainers import make_lanes
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.shuffling import shuffle_patches

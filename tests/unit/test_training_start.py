@@ -14,14 +14,14 @@ from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import load_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.vit import resize_positions
 from vitviz.models.zoo import create_model
 from vitviz.training import fine_tuning
 from vitviz.training.archive import export_run, import_run
+from vitviz.training.batches import training_data
 from vitviz.training.fine_tuning import Method, Source, Task, part_of, race
 from vitviz.training.loop import Trainer
-from vitviz.training.pictures import training_data
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import RunConfig, config_from_values, values_of
 from vitviz.training.run_directory import START, Run, RunError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vitviz.training.waiting import (
+from vitviz.training.queue_order import (
     QUEUED_IN_ALL,
     QUEUED_PER_ADDRESS,
     QUEUED_PER_OWNER,

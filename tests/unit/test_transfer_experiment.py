@@ -14,7 +14,7 @@ from vitviz.analysis.probes import linear_accuracy
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
 from vitviz.data.datasets import available_datasets, load_dataset, stratified_split
 from vitviz.experiments import transfer, transfer_plan
-from vitviz.experiments.named import EXPERIMENTS
+from vitviz.experiments.catalogue import EXPERIMENTS
 from vitviz.experiments.result import RESULTS, read_result
 from vitviz.experiments.transfer_plan import PLAN_OF, PLANS, Plan
 from vitviz.models.vit import VisionTransformer

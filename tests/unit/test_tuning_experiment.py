@@ -11,7 +11,7 @@ import pytest
 from pages.train.fine_tuning.tuning_ways import judged
 from vitviz.analysis.one_change import Variant
 from vitviz.experiments import tuning_plan
-from vitviz.experiments.named import EXPERIMENTS
+from vitviz.experiments.catalogue import EXPERIMENTS
 from vitviz.experiments.tuning_plan import WAYS, method_of
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from vitviz.turns import Turns
+from vitviz.fair_lock import Turns
 
 
 def waiting(turns: Turns, count: int) -> None:

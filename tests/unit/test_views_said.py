@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pages.inside.attention.left_out import LeftOut, Sizes
+from pages.lenses.attention.ablation import LeftOut, Sizes
 from pages.train.lab.life import moment
-from pages.views import said
+from pages.views import event_values
 from vitviz.pin import Pin
 
 NAN = float("nan")
@@ -14,29 +14,33 @@ NAN = float("nan")
 
 @pytest.mark.parametrize("odd", [None, True, "1", [], {}, -1, 10**30, NAN, float("inf"), float("-inf")])
 def test_what_is_no_number_is_none(odd: object) -> None:
-    assert said.whole(odd) is None and said.pair([0, odd]) is None and said.pair(odd) is None
+    assert (
+        event_values.whole(odd) is None
+        and event_values.pair([0, odd]) is None
+        and event_values.pair(odd) is None
+    )
 
 
 def test_numbers_are_taken() -> None:
-    assert (said.whole(0), said.whole(7.0), said.pair([1, 2])) == (0, 7, (1, 2))
+    assert (event_values.whole(0), event_values.whole(7.0), event_values.pair([1, 2])) == (0, 7, (1, 2))
 
 
 @pytest.mark.parametrize(
     "odd", [None, 1, "", "x", "2,0", [NAN, 0], [0], [0, 0, 0], [[0], 0], [None, 0], {"x": 0}]
 )
 def test_what_is_no_pin_is_none(odd: object) -> None:
-    assert said.pin(odd) is None
+    assert event_values.pin(odd) is None
 
 
 def test_pins_are_taken() -> None:
-    assert said.pin("cls") == Pin(None, "cls") and said.pin([0.5, 0.25]) == said.pin("0.5,0.25") == Pin(
-        (0.5, 0.25)
-    )
+    assert event_values.pin("cls") == Pin(None, "cls") and event_values.pin([0.5, 0.25]) == event_values.pin(
+        "0.5,0.25"
+    ) == Pin((0.5, 0.25))
 
 
 def test_fields_of_another_kind_are_the_patterns() -> None:
     pattern = {"axis": "step", "smoothing": 0.6, "log": False}
-    assert said.like({"axis": "epoch", "smoothing": 0, "log": True, "more": 1}, pattern) == {
+    assert event_values.like({"axis": "epoch", "smoothing": 0, "log": True, "more": 1}, pattern) == {
         "axis": "epoch",
         "smoothing": 0,
         "log": True,
@@ -48,8 +52,8 @@ def test_fields_of_another_kind_are_the_patterns() -> None:
         {"smoothing": NAN},
         {"smoothing": 10**30},
     ):
-        assert said.like(odd, pattern) == pattern
-    assert said.fields([1]) == {} and said.several("ab") == []
+        assert event_values.like(odd, pattern) == pattern
+    assert event_values.fields([1]) == {} and event_values.several("ab") == []
 
 
 def test_what_is_left_out_is_there() -> None:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from pages.stores import runs, visit
-from pages.stores.visit import Visit
+from pages.stores import runs, session
+from pages.stores.session import Visit
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
 
 
 def test_a_token_finds_its_visit_again() -> None:
-    first = visit._named("a" * 22)
-    assert visit._named("a" * 22) is first
-    assert visit._named("b" * 22) is not first
+    first = session._named("a" * 22)
+    assert session._named("a" * 22) is first
+    assert session._named("b" * 22) is not first
 
 
 def test_what_stands_on_disk_does_not_give_the_token_away() -> None:
@@ -69,10 +69,10 @@ def test_only_who_may_resume_a_run_reads_of_resuming_it(tmp_path: Path, said: st
 def test_a_visit_leaves_with_its_last_tab(monkeypatch: pytest.MonkeyPatch) -> None:
     """One tab of two was closed, and two minutes later the other's picture was gone."""
     left: list[str] = []
-    monkeypatch.setattr(visit, "_leaving", [left.append])
-    monkeypatch.setattr(visit, "_sessions", Counter({"mine": 2, "other": 1}))
-    visit._left("mine")
+    monkeypatch.setattr(session, "_leaving", [left.append])
+    monkeypatch.setattr(session, "_sessions", Counter({"mine": 2, "other": 1}))
+    session._left("mine")
     assert not left
-    visit._left("mine")
-    visit._left("other")
-    assert left == ["mine", "other"] and not visit._sessions
+    session._left("mine")
+    session._left("other")
+    assert left == ["mine", "other"] and not session._sessions

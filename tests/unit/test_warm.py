@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import streamlit as st
 
-from pages.shell import warm
+from pages.frame import startup
 
 
 def lived(monkeypatch: pytest.MonkeyPatch, first_look: Callable[[], None]) -> list[str]:
@@ -22,11 +22,11 @@ def lived(monkeypatch: pytest.MonkeyPatch, first_look: Callable[[], None]) -> li
         first_look()
 
     async def live() -> None:
-        async with warm.lifespan(st.App("app.py")):
+        async with startup.lifespan(st.App("app.py")):
             happened.append("open")
 
-    monkeypatch.setattr(warm.ahead, "first_look", look)
-    monkeypatch.setattr(warm, "begin", lambda: happened.append("begin"))
+    monkeypatch.setattr(startup.ahead, "first_look", look)
+    monkeypatch.setattr(startup, "begin", lambda: happened.append("begin"))
     with ThreadPoolExecutor(1) as apart:  # a browser's test may have left this thread with a loop of its own
         apart.submit(asyncio.run, live()).result()
     return happened
@@ -49,6 +49,6 @@ def test_a_page_that_fails_keeps_nobody_out(
 def test_nor_does_one_that_takes_too_long(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(warm, "_FIRST_S", 0.01)
+    monkeypatch.setattr(startup, "_FIRST_S", 0.01)
     assert lived(monkeypatch, lambda: time.sleep(0.2)) == ["look", "begin", "open"]
     assert "could not be looked at in advance" in caplog.text

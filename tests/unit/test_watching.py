@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pages.stores import runs
-from pages.stores.visit import Visit
+from pages.stores.session import Visit
 from tests.unit.training_helpers import digits_run
 from vitviz.training.run_directory import Run
 

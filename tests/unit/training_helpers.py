@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from vitviz.config import Preparation, TrainConfig, ViTConfig
-from vitviz.training.pictures import Pictures, TrainingData
+from vitviz.training.batches import Pictures, TrainingData
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.attention import entropy_bits
 from vitviz.analysis.logit_lens import softmax
-from vitviz.words import percent
+from vitviz.text import percent
 
 Arrays = Mapping[str, NDArray[Any]]
 

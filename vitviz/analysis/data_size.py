@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.words import gained, listed, percent, plural
+from vitviz.text import gained, listed, percent, plural
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.attention import FloatArray
-from vitviz.words import signed
+from vitviz.text import signed
 
 BoolArray = NDArray[np.bool_]
 

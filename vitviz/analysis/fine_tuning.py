@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.words import apart, percent, plural
+from vitviz.text import apart, percent, plural
 
 FloatArray = NDArray[np.floating[Any]]
 Verdict = Literal["tuned", "scratch", "neither"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.words import plural
+from vitviz.text import plural
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]

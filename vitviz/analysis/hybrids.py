@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.reach import receptive_fields_px
+from vitviz.analysis.receptive_fields import receptive_fields_px
 from vitviz.config import ViTConfig
 
 FloatArray = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.words import apart, listed, percent
+from vitviz.text import apart, listed, percent
 
 # 2-D summed positions are the same for (row, column) and (column, row): a picture and the one whose patches are
 # exchanged across the diagonal look alike, and so do the answers that this swaps.

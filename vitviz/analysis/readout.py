@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.block import Step
 from vitviz.analysis.logit_lens import ReadoutWeights, layer_norm, softmax
-from vitviz.words import percent, plural, signed
+from vitviz.text import percent, plural, signed
 
 READS = {  # how each readout makes the vector that the head reads: what it is called, and its formula
     "cls": ("[CLS]", "y = LN(x) of [CLS]"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vitviz.config import TrainConfig
-from vitviz.words import listed
+from vitviz.text import listed
 
 
 def differing(trains: Mapping[str, TrainConfig]) -> str:

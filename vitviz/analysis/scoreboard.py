@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from vitviz.config import ModelConfig
-from vitviz.models import tally
+from vitviz.models import parameter_count
 from vitviz.models.size import MOST_MILLIONS
 
 FAMILIES = ("CNN", "Hybrid", "ViT", "DeiT", "Swin", "Self-supervised ViT")
@@ -66,12 +66,12 @@ class Entry:
     @property
     def parameters(self) -> int:
         """All of them."""
-        return sum(tally.parameters(self.config).values())
+        return sum(parameter_count.parameters(self.config).values())
 
     @property
     def multiply_adds(self) -> int:
         """Of one picture."""
-        return sum(tally.multiply_adds(self.config, self.side_px).values())
+        return sum(parameter_count.multiply_adds(self.config, self.side_px).values())
 
     @property
     def measured_here(self) -> bool:
@@ -125,7 +125,7 @@ def by_formula(entry: Entry, timings: Timings) -> float | None:
     pace = [
         1000 * found.median_s / adds
         for (config, side), found in timings.items()
-        if (adds := sum(tally.multiply_adds(config, side).values())) >= 1e8
+        if (adds := sum(parameter_count.multiply_adds(config, side).values())) >= 1e8
     ]
     return median(pace) * entry.multiply_adds if pace and entry.too_large else None
 

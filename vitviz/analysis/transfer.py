@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vitviz.analysis.data_size import Curve, Lead, curve_of, leads
-from vitviz.words import percent, plural, signed
+from vitviz.text import percent, plural, signed
 
 Row = Mapping[str, Any]
 TRAINED = ("tuned", "frozen")  # the ways that begin with a trained body

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from vitviz.classes.codes import new_code
 from vitviz.classes.database import ClassError, Database
-from vitviz.classes.shown import Shown
-from vitviz.pulse import Clock
+from vitviz.classes.shared_view import Shown
+from vitviz.heartbeat import Clock
 
 LIFE_S = 12 * 3600.0  # after the teacher's last sign
 HERE_S = 25.0  # who has not been heard of for so long has gone

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vitviz.words import cut
+from vitviz.text import cut
 
 R = TypeVar("R")
 NAME = "classes.sqlite"

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from vitviz.classes.asked import Asked, checked, found_text, read_asked, read_found
 from vitviz.classes.classes import Classes
 from vitviz.classes.database import ClassError
-from vitviz.lessons.kinds import Measured
+from vitviz.classes.question import Asked, checked, found_text, read_asked, read_found
+from vitviz.lessons.question_kinds import Measured
 
 _ENDED = "this question has ended"
 LONGEST_ASKED = 16_000  # characters in the file

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from vitviz.data import few, photos
+from vitviz.data import cifar10_few, photos
 from vitviz.data.cache import data_file, is_whole, read_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split, validation_split
-from vitviz.data.own import is_own, load_own, spoken
+from vitviz.data.own_datasets import is_own, load_own, spoken
 from vitviz.data.shapes import shapes_dataset
 
 __all__ = [
@@ -90,15 +90,21 @@ LOOKED_AT: dict[str, DatasetNote] = {
         "NASA, SpaceX and others, CC0 or public domain; as scikit-image installs them",
         False,
     ),
-    few.NAME: DatasetNote(
+    cifar10_few.NAME: DatasetNote(
         "CIFAR-10, a few",
-        f"200 of CIFAR-10's test pictures, the first {few.PER_CLASS} of each class: 32 × 32, RGB, a JPEG re-encoding.",
+        f"200 of CIFAR-10's test pictures, the first {cifar10_few.PER_CLASS} of each class: "
+        "32 × 32, RGB, a JPEG re-encoding.",
         "Krizhevsky 2009",
         False,
     ),
 }
 # Where a model's own pictures are not on this machine: the nearest that always are.
-_NEAREST = {"mnist": "digits", "fashion-mnist": "digits", "cifar10": few.NAME, "cifar100": few.NAME}
+_NEAREST = {
+    "mnist": "digits",
+    "fashion-mnist": "digits",
+    "cifar10": cifar10_few.NAME,
+    "cifar100": cifar10_few.NAME,
+}
 _NOTES = DATASETS | LOOKED_AT
 _locks = {name: threading.Lock() for name in _NOTES}  # two visits must not download or draw one set twice
 
@@ -132,12 +138,12 @@ def default_pictures(trained_on: str | None, in_chans: int) -> str:
 
 def tested(name: str) -> str:
     """The set whose test pictures a set's are: CIFAR-10's of its 200 that are always here, else its own."""
-    return "cifar10" if name == few.NAME else name
+    return "cifar10" if name == cifar10_few.NAME else name
 
 
 def first_number(name: str) -> int:
     """Which test picture of a set is shown at first: of CIFAR-10 one that every shipped model of it is sure of."""
-    return few.clearest().get(name, 0)
+    return cifar10_few.clearest().get(name, 0)
 
 
 def default_picture(trained_on: str | None, in_chans: int) -> str:
@@ -224,7 +230,7 @@ def _photos() -> Dataset:
 
 @lru_cache(maxsize=1)
 def _few() -> Dataset:
-    return few.few_dataset()
+    return cifar10_few.few_dataset()
 
 
 @lru_cache(maxsize=1)
@@ -259,4 +265,4 @@ def _enlarge(small: Images) -> Images:
     return np.frombuffer(b"".join(enlarged), np.uint8).reshape(-1, *size, 1)
 
 
-_ALWAYS_HERE = {"digits": _digits, "shapes": _shapes, "photos": _photos, few.NAME: _few}
+_ALWAYS_HERE = {"digits": _digits, "shapes": _shapes, "photos": _photos, cifar10_few.NAME: _few}

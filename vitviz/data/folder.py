@@ -20,7 +20,7 @@ from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split
 from vitviz.data.images import MAX_BYTES, ImageError, decode_image, picture_pixels
 from vitviz.data.preparation import prepare
 from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
-from vitviz.words import cut
+from vitviz.text import cut
 
 NAME = "your pictures"
 TEST_FRACTION, SEED = (

@@ -27,8 +27,8 @@ from PIL import (
     WebPImagePlugin,
 )
 
-from vitviz.turns import Turns
-from vitviz.words import cut
+from vitviz.fair_lock import Turns
+from vitviz.text import cut
 
 MAX_BYTES = 20 * 1024 * 1024
 MAX_PIXELS = 16 * 1024 * 1024  # 4096 x 4096

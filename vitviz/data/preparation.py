@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitviz.config import Preparation
-from vitviz.data.digit import centre_digit
+from vitviz.data.photographed_digit import centre_digit
 
 CROP_PX = (
     1120  # the longest side of a crop that is drawn on: twice the stage, for screens of two pixels to one

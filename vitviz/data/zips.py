@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 
-from vitviz.words import cut
+from vitviz.text import cut
 
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _NAMES = {9: "deflate64", zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA", 93: "Zstandard", 95: "xz"}

@@ -14,8 +14,8 @@ from vitviz.data.datasets import load_dataset
 from vitviz.experiments.conv_nets import MODELS, NAME, PREPARATION, SEEDS, SIDE_PX, TRAIN
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.one_training import trained
-from vitviz.models import tally
-from vitviz.training.pictures import TrainingData, training_data
+from vitviz.models import parameter_count
+from vitviz.training.batches import TrainingData, training_data
 
 
 def experiment() -> Experiment:
@@ -28,9 +28,12 @@ def experiment() -> Experiment:
         "epochs": TRAIN.epochs,
         "batch_size": TRAIN.batch_size,
         "learning_rate": TRAIN.learning_rate,
-        "parameters": {name: sum(tally.parameters(model).values()) for name, model in MODELS.items()},
+        "parameters": {
+            name: sum(parameter_count.parameters(model).values()) for name, model in MODELS.items()
+        },
         "multiply_adds": {
-            name: sum(tally.multiply_adds(model, SIDE_PX).values()) for name, model in MODELS.items()
+            name: sum(parameter_count.multiply_adds(model, SIDE_PX).values())
+            for name, model in MODELS.items()
         },
         "seeds": "of weights and order; the pictures are the same ones",
         "curve": "[updates, core-seconds, accuracy on the validation pictures]",

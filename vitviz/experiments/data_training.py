@@ -16,7 +16,7 @@ from vitviz.experiments.data_size import GRIDS, SEEDS
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.one_training import Trained, trained
 from vitviz.models.zoo import create_model
-from vitviz.training.pictures import TrainingData, training_data
+from vitviz.training.batches import TrainingData, training_data
 
 
 def experiment(dataset: str) -> Experiment:

@@ -17,9 +17,9 @@ from vitviz.data.preparation import prepare_batch
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.faces import BACKGROUND, MODELS, NAME, PREPARATION, SEEDS, TRAIN
 from vitviz.experiments.one_training import trained
-from vitviz.models import tally
+from vitviz.models import parameter_count
 from vitviz.models.zoo import create_model
-from vitviz.training.pictures import training_data
+from vitviz.training.batches import training_data
 
 
 def experiment(train: TrainConfig = TRAIN) -> Experiment:
@@ -29,7 +29,9 @@ def experiment(train: TrainConfig = TRAIN) -> Experiment:
         "epochs": train.epochs,
         "batch_size": train.batch_size,
         "learning_rate": train.learning_rate,
-        "parameters": {name: sum(tally.parameters(model).values()) for name, model in MODELS.items()},
+        "parameters": {
+            name: sum(parameter_count.parameters(model).values()) for name, model in MODELS.items()
+        },
         "seeds": "of weights, order and augmentation; the pictures are the same ones",
         "faces": "how many of the test pictures are called a face",
     }

@@ -13,13 +13,23 @@ from numpy.typing import NDArray
 
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.experiments.deep import DATASET, MARKS, NAME, PICTURES, PREPARATION, SEEDS, TRAIN, VARIANTS, deep
+from vitviz.experiments.deep_models import (
+    DATASET,
+    MARKS,
+    NAME,
+    PICTURES,
+    PREPARATION,
+    SEEDS,
+    TRAIN,
+    VARIANTS,
+    deep,
+)
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.models.abilities import as_vit
 from vitviz.models.vit import VisionTransformer
 from vitviz.probe.gradients import gradient_norms
+from vitviz.training.batches import TrainingData, normaliser, training_data
 from vitviz.training.loop import Diverged, Trainer
-from vitviz.training.pictures import TrainingData, normaliser, training_data
 
 
 def experiment() -> Experiment:

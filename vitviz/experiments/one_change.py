@@ -12,14 +12,14 @@ import torch
 
 from vitviz.config import ModelConfig, TrainConfig
 from vitviz.data.datasets import load_dataset
+from vitviz.experiments.bugs import MENDED, SLIPS, mended, slipped
+from vitviz.experiments.bugs import SEEDS as SLIP_SEEDS
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.knob import BASES
-from vitviz.experiments.knobs import KNOBS, SEEDS
+from vitviz.experiments.hyperparameter import BASES
+from vitviz.experiments.hyperparameters import KNOBS, SEEDS
 from vitviz.experiments.one_training import trained
-from vitviz.experiments.slips import MENDED, SLIPS, mended, slipped
-from vitviz.experiments.slips import SEEDS as SLIP_SEEDS
-from vitviz.models import tally
-from vitviz.training.pictures import TrainingData, training_data
+from vitviz.models import parameter_count
+from vitviz.training.batches import TrainingData, training_data
 
 BASE = "base"  # the cell in which no knob is turned
 MOST_PARALLEL_SETS = 2
@@ -101,7 +101,10 @@ class Measure:
         model, train = self.built(cell)
         train = replace(train, seed=cell["seed"], epochs=self.epochs or train.epochs)
         data = _prepared(self.dataset, replace(train, batch_size=1, seed=0))
-        return {"parameters": sum(tally.parameters(model).values()), **trained(model, train, data).row}
+        return {
+            "parameters": sum(parameter_count.parameters(model).values()),
+            **trained(model, train, data).row,
+        }
 
 
 @lru_cache(maxsize=MOST_PARALLEL_SETS)

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from vitviz.config import ModelConfig, TrainConfig
 from vitviz.experiments.result import CURVE_PICTURES
 from vitviz.models.zoo import create_model
+from vitviz.training.batches import Pictures, TrainingData, normaliser
 from vitviz.training.loop import EVALUATION_BATCH, Diverged, Trainer
-from vitviz.training.pictures import Pictures, TrainingData, normaliser
 
 POINTS = 10  # of a curve
 

@@ -14,7 +14,7 @@ from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.robustness import answers
 
 NAME = "robustness"

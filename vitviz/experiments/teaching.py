@@ -14,7 +14,7 @@ from vitviz.experiments.data_size import GRIDS, SEEDS
 from vitviz.experiments.data_training import heads, teacher_for
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.one_training import trained
-from vitviz.training.pictures import training_data
+from vitviz.training.batches import training_data
 
 TWIN, HARD = "twin", "hard"
 SOFT = tuple((temperature, weight) for temperature in (1.0, 3.0, 10.0) for weight in (0.1, 0.5, 0.9))

@@ -22,8 +22,8 @@ from vitviz.experiments.transfer_plan import FROZEN, SEEDS, Plan
 from vitviz.models.transfer import fitted, fitted_preparation, transferred
 from vitviz.models.zoo import create_model
 from vitviz.probe.features import features
+from vitviz.training.batches import Pictures, TrainingData, normaliser, training_data
 from vitviz.training.fine_tuning import SCRATCH, TUNED, Method, Source, Task, recipes
-from vitviz.training.pictures import Pictures, TrainingData, normaliser, training_data
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 

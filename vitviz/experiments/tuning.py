@@ -13,7 +13,7 @@ from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.transfer import CHECKPOINTS, few, measured, shared_settings
 from vitviz.experiments.transfer_plan import SEEDS
 from vitviz.experiments.tuning_plan import LARGER, NAME, PLAN, SIZES, WAYS, method_of
-from vitviz.models import tally
+from vitviz.models import parameter_count
 from vitviz.models.transfer import fitted
 from vitviz.training.fine_tuning import SCRATCH, TUNED
 
@@ -46,6 +46,6 @@ class Measure:
         body = load_checkpoint(self.checkpoints / f"{cell['source']}.safetensors")
         method = method_of(cell["way"], cell["source"])
         data = few(PLAN, body, cell["a_class"], cell["seed"], method.image_size)
-        size = tally.parameters(fitted(body.config, len(data.classes), method.image_size))
+        size = parameter_count.parameters(fitted(body.config, len(data.classes), method.image_size))
         name = SCRATCH if cell["way"] == SCRATCH else TUNED
         return {"parameters": sum(size.values()), **measured(body, PLAN, data, name, cell["seed"], method)}

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
-from vitviz.lessons.checks import Check, GuessMade
-from vitviz.lessons.kinds import Measure
+from vitviz.lessons.question_kinds import Measure
+from vitviz.lessons.task_checks import Check, GuessMade
 
 LONGEST_TITLE = 80
 LONGEST_ABOUT = 200

@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from vitviz.lessons import asks, checks
+from vitviz.lessons import measures, task_checks
 from vitviz.lessons.lesson import Lesson, Link, Question, Stop
 from vitviz.lessons.typed_tables import LessonError, listed
-from vitviz.words import cut
+from vitviz.text import cut
 
 T = TypeVar("T")
 MOST_BYTES = 64 * 1024
@@ -49,7 +49,7 @@ def write_lesson(lesson: Lesson) -> str:
         lines.append(f"minutes = {lesson.minutes}")
     for stop in lesson.stops:
         lines += ["", "[[stop]]", *(f"{name} = {_text(str(getattr(stop, name)))}" for name in _WRITTEN)]
-        lines.append(f"check = {_inline(checks.NAMES[type(stop.check)], stop.check)}")
+        lines.append(f"check = {_inline(task_checks.NAMES[type(stop.check)], stop.check)}")
         if stop.question is not None:
             lines += _question_lines(stop.question)
     return "\n".join(lines) + "\n"
@@ -59,7 +59,7 @@ _WRITTEN = ("title", "link", "words", "task")
 
 
 def _question_lines(question: Question) -> list[str]:
-    name, given = asks.NAMES[type(question.measure)], _given(question.measure)
+    name, given = measures.NAMES[type(question.measure)], _given(question.measure)
     lines = ["[stop.question]", f"prompt = {_text(question.prompt)}", f"measure = {_text(name)}"]
     if given:
         lines.append(f"with = {{ {', '.join(given)} }}")
@@ -123,14 +123,14 @@ def _stop(given: object, slugs: Collection[str], place: str) -> Stop:
         link=link,
         words=_joined(table["words"]),
         task=_joined(table["task"]),
-        check=checks.read_check(table["check"], f"{place}, check"),
+        check=task_checks.read_check(table["check"], f"{place}, check"),
         question=None if question is None else _question(question, f"{place}, question"),
     )
 
 
 def _question(given: object, place: str) -> Question:
     table = _table(given, _QUESTION, place)
-    measure = asks.read_measure(table["measure"], table.get("with", {}), place)
+    measure = measures.read_measure(table["measure"], table.get("with", {}), place)
     proof = _link(f"proof?{table['proof']}", f"{place}, proof").query if table.get("proof") else ()
     return _made(Question, place, prompt=_joined(table["prompt"]), measure=measure, proof=proof)
 

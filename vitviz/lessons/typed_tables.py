@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from vitviz.words import cut
+from vitviz.text import cut
 
 T = TypeVar("T")
 LONGEST = 80  # characters of a parameter that is text

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.config import Embed, ViTConfig
-from vitviz.models.fast import attend, can_attend, drawn_from, dropout, linear, softmax
+from vitviz.models.fast_layers import attend, can_attend, drawn_from, dropout, linear, softmax
 from vitviz.models.record import ATTENTION_PARTS, Recorder
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU, "silu": nn.SiLU}

@@ -13,14 +13,14 @@ from safetensors.torch import load as parse_tensors
 
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.download import MAX_BYTES, weights_folder
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_file import check_header, classes_of_head
 from vitviz.models.pretrained_keys import State, fit_positions, load_into, rename
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError, find
-from vitviz.models.published import fetch
+from vitviz.models.published_weights import fetch
 from vitviz.models.zoo import empty_model
+from vitviz.text import cut
 from vitviz.torchvision_fix import import_torchvision
-from vitviz.words import cut
 
 __all__ = [
     "PRETRAINED",

@@ -7,7 +7,7 @@ from typing import Any
 
 from vitviz.models.pretrained_keys import COMPUTED
 from vitviz.models.pretrained_list import PretrainedError
-from vitviz.words import cut
+from vitviz.text import cut
 
 MAX_HEADER_BYTES = 4 * 2**20  # ViT-L's is 30 kB
 MAX_CLASSES = 30_000  # ImageNet-21k has 21,841

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from vitviz.config import ModelConfig
-from vitviz.models import tally
+from vitviz.models import parameter_count
 
 MOST_MILLIONS = 100.0  # ViT-B; thirty visitors must not fill the server with ViT-H
 
 
 def millions(config: ModelConfig) -> float:
     """Parameters of the layers, in millions; positions, embedding and head are small beside those of a large model."""
-    return tally.parameters(config)[tally.LAYERS] / 1e6
+    return parameter_count.parameters(config)[parameter_count.LAYERS] / 1e6
 
 
 def too_large(config: ModelConfig) -> bool:

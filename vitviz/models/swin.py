@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitviz import windows
+from vitviz import shifted_windows
 from vitviz.config import SwinConfig
-from vitviz.models.fast import attend, can_attend, dropout, linear, softmax
+from vitviz.models.fast_layers import attend, can_attend, dropout, linear, softmax
 from vitviz.models.layers import Mlp, drop_path
 from vitviz.models.layout import TokenLayout
 from vitviz.models.record import ATTENTION_PARTS, Observer, Recorder, RecordRequest
@@ -36,7 +36,7 @@ class _Rearrange(torch.autograd.Function):
 class WindowAttention(nn.Module):
     """A = softmax(Q K^T / sqrt(d_head) + B + mask) in each window, B by relative position (eq. 4)."""
 
-    def __init__(self, dim: int, num_heads: int, window: windows.Pair, config: SwinConfig) -> None:
+    def __init__(self, dim: int, num_heads: int, window: shifted_windows.Pair, config: SwinConfig) -> None:
         super().__init__()
         self.num_heads = num_heads
         self.scale = (dim // num_heads) ** -0.5
@@ -46,7 +46,7 @@ class WindowAttention(nn.Module):
         rows = (2 * window[0] - 1) * (2 * window[1] - 1)
         self.relative_position_bias_table = nn.Parameter(torch.zeros(rows, num_heads))
         nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
-        index = torch.from_numpy(windows.relative_position_index(window))
+        index = torch.from_numpy(shifted_windows.relative_position_index(window))
         self.register_buffer("relative_position_index", index, persistent=False)
 
     def relative_position_bias(self) -> Tensor:
@@ -85,7 +85,7 @@ class SwinBlock(nn.Module):
         self,
         dim: int,
         num_heads: int,
-        native_grid: windows.Pair,
+        native_grid: shifted_windows.Pair,
         shifted: bool,
         rate: float,
         config: SwinConfig,
@@ -94,7 +94,7 @@ class SwinBlock(nn.Module):
         self.native_grid = native_grid
         self.window_size = config.window_size
         self.shifted = shifted
-        self.convention: windows.Convention = config.convention
+        self.convention: shifted_windows.Convention = config.convention
         self.masked = config.masked
         self.dropout = config.dropout
         self.drop_path_rate = rate
@@ -104,9 +104,9 @@ class SwinBlock(nn.Module):
         self.norm2 = nn.LayerNorm(dim, eps=config.norm_eps)
         self.mlp = Mlp(dim, int(dim * config.mlp_ratio), "gelu", config.dropout)
 
-    def plan(self, grid: windows.Pair) -> windows.WindowPlan:
+    def plan(self, grid: shifted_windows.Pair) -> shifted_windows.WindowPlan:
         """The window bookkeeping of this block on a grid of (rows, cols) patches."""
-        found = windows.plan(grid, self.native_grid, self.window_size, self.shifted, self.convention)
+        found = shifted_windows.plan(grid, self.native_grid, self.window_size, self.shifted, self.convention)
         return found if self.masked else replace(found, mask=None)
 
     def _branch(self, y: Tensor) -> Tensor:
@@ -160,7 +160,9 @@ class PatchMerging(nn.Module):
 class SwinStage(nn.Module):
     """Blocks of one resolution; every stage but the first begins by merging patches."""
 
-    def __init__(self, stage: int, native_grid: windows.Pair, rates: list[float], config: SwinConfig) -> None:
+    def __init__(
+        self, stage: int, native_grid: shifted_windows.Pair, rates: list[float], config: SwinConfig
+    ) -> None:
         super().__init__()
         dim = config.embed_dim * 2**stage
         self.downsample = PatchMerging(dim // 2, config.norm_eps) if stage else nn.Identity()
@@ -204,7 +206,7 @@ class SwinTransformer(nn.Module):
     """Patches, stages of (shifted-)window blocks with merging between them, mean, linear head.
 
     `forward(x)` gives logits; `forward(x, record=...)` also the intermediates by name, never detached.
-    Any image size is taken; the conventions differ where windows do not tile the grid (`vitviz.windows`).
+    Any image size is taken; the conventions differ where windows do not tile the grid (`vitviz.shifted_windows`).
     """
 
     unbatched_records = ("*.window_index", "*.mask")

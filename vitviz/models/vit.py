@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitviz import positions
+from vitviz import sinusoids
 from vitviz.config import ViTConfig
-from vitviz.models.fast import dropout
+from vitviz.models.fast_layers import dropout
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.layers import Block, PatchEmbed, unfold_patches
 from vitviz.models.layout import TokenLayout
@@ -124,11 +124,11 @@ class VisionTransformer(nn.Module):
         dim = self.config.embed_dim
         if self.config.positions == "sincos_1d":
             prefix = len(self.config.prefix_tokens) if self.config.sincos_on_prefix else 0
-            table = positions.sincos_1d(prefix + rows * cols, dim)
+            table = sinusoids.sincos_1d(prefix + rows * cols, dim)
         elif self.config.positions == "sincos_2d_sum":
-            table = positions.sincos_2d_sum(rows, cols, dim)
+            table = sinusoids.sincos_2d_sum(rows, cols, dim)
         elif self.config.positions == "sincos_2d_concat":
-            table = positions.sincos_2d_concat(rows, cols, dim)
+            table = sinusoids.sincos_2d_concat(rows, cols, dim)
         else:
             return None
         return torch.from_numpy(table)[None].float()

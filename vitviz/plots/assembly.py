@@ -12,7 +12,7 @@ from PIL import Image
 
 from vitviz.analysis.assembly import LEAST_PX, MOST, SIGNS, Part
 from vitviz.plots.blob import pack
-from vitviz.plots.on_picture import Answered
+from vitviz.plots.image_changes import Answered
 from vitviz.plots.photo import Photo, photo
 from vitviz.plots.theme import head_color
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.plots import theme
-from vitviz.plots.plain import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, words
 
 FloatArray64 = NDArray[np.float64]
 

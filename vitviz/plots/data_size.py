@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.data_size import Curve, FloatArray, Lines
 from vitviz.plots import race
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.theme import PALETTES, Mode
 from vitviz.plots.theme import SYMBOLS as SHAPES
 

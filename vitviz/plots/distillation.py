@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.data_size import Curve
 from vitviz.plots.data_size import HEIGHT_PX, LEGEND, sizes_axis, span
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.theme import HEADS, PALETTES, SEQUENTIAL, Mode, colorscale
 
 COMBINED = 2  # of a student's answers: both heads together, first by the logits' mean

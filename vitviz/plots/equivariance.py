@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from vitviz.plots.plain import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, words
 from vitviz.plots.theme import PALETTES, SYMBOLS, Mode, head_color
 
 HEIGHT = 380

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.theme import Mode, head_color
 
 ROW_PX = 72

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.plots.plain import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, words
 from vitviz.plots.theme import HEADS, PALETTES, Mode, Palette, layout
 
 Line = NDArray[np.floating[Any]]

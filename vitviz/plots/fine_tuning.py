@@ -16,7 +16,7 @@ from vitviz.analysis.fine_tuning import Group, in_order, mean_curve
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
 from vitviz.plots.data_size import LEGEND, sizes_axis, span, whole
-from vitviz.plots.plain import PlainFigure
+from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.ticks import log_axis
 
 COLOURS = {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vitviz.analysis.token_colours import REACH, Components
 from vitviz.plots.blob import pack
 from vitviz.plots.photo import Photo
-from vitviz.words import percent
+from vitviz.text import percent
 
 UNIT = 127  # an int8 of this is a cosine of 1
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.opened import Opened, Operation, Table
+from vitviz.analysis.opened_part import Opened, Operation, Table
 from vitviz.plots.blob import opened as taken_apart
 from vitviz.plots.blob import pack, sealed
 

@@ -23,7 +23,7 @@ from vitviz.analysis.journey import (
     Positions,
     Prefix,
 )
-from vitviz.words import percent, plural
+from vitviz.text import percent, plural
 
 
 @dataclass(frozen=True)

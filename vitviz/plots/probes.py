@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vitviz.plots.plain import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, words
 from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from vitviz.plots import theme
-from vitviz.plots.plain import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, words
 from vitviz.plots.ticks import log_ticks, short
 
 FAMILY = {

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.reachability import NEVER, Block
-from vitviz.analysis.windows import Attended, Layout, Merge
+from vitviz.analysis.token_reach import NEVER, Block
+from vitviz.analysis.window_attention import Attended, Layout, Merge
 from vitviz.config import SwinConfig
 from vitviz.plots.blob import pack
-from vitviz.windows import FloatArray, Pair, relative_position_index
+from vitviz.shifted_windows import FloatArray, Pair, relative_position_index
 
 PictureArray = NDArray[np.uint8]
 FloatArray64 = NDArray[np.float64]

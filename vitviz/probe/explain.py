@@ -14,8 +14,8 @@ from vitviz.analysis import faithfulness
 from vitviz.analysis.attention import Fusion
 from vitviz.analysis.methods import method_maps
 from vitviz.models.abilities import abilities
-from vitviz.models.loaded import LoadedModel
-from vitviz.models.order import heads_by_layer
+from vitviz.models.layer_order import heads_by_layer
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.capture import FloatArray, capture
 from vitviz.probe.relevance import class_relevance, gradient_times_input, sum_by_patch
 

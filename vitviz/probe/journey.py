@@ -35,9 +35,9 @@ from vitviz.analysis.logit_lens import lens_of_readout
 from vitviz.models.abilities import abilities, as_swin, as_vit
 from vitviz.models.cnn import ConvNet
 from vitviz.models.hybrid import ConvStem
+from vitviz.models.layer_order import layout_of_layer, stage_of
 from vitviz.models.layers import PatchEmbed
-from vitviz.models.loaded import LoadedModel
-from vitviz.models.order import layout_of_layer, stage_of
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.vit import VisionTransformer
 from vitviz.probe.block_record import gains
 from vitviz.probe.capture import Capture, as_array, capture

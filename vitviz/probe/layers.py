@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.capture import as_array
 
 FloatArray = NDArray[np.float32]

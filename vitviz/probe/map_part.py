@@ -15,7 +15,7 @@ from vitviz.analysis.journey import (
     Positions,
     Prefix,
 )
-from vitviz.analysis.opened import (
+from vitviz.analysis.opened_part import (
     Opened,
     Operation,
     bars,
@@ -25,13 +25,13 @@ from vitviz.analysis.opened import (
     table,
     vector,
 )
-from vitviz.analysis.part_asked import Asked
-from vitviz.models.loaded import LoadedModel
+from vitviz.analysis.part_request import Asked
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.part_answer import open_classes, open_head, open_norm, open_pool
 from vitviz.probe.part_block import open_block, open_merging
 from vitviz.probe.part_inputs import EmbeddingOfPatch, Scene, embedding_of, opened_of
 from vitviz.probe.part_maps import open_level, open_stem
-from vitviz.words import signed
+from vitviz.text import signed
 
 FloatArray = NDArray[np.float32]
 CHANNELS = 3  # outputs of E that are multiplied out

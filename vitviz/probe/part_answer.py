@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.journey import Classes, Heads, Maps, Normed, Pooled
-from vitviz.analysis.opened import (
+from vitviz.analysis.opened_part import (
     Opened,
     Operation,
     bars,
@@ -18,7 +18,7 @@ from vitviz.analysis.opened import (
     vector,
 )
 from vitviz.probe.part_inputs import Scene, last_tokens, opened_of
-from vitviz.words import signed
+from vitviz.text import signed
 
 FloatArray = NDArray[np.float32]
 

@@ -13,7 +13,7 @@ from torch import nn
 from vitviz.analysis.attention import map_of_token, rows_of_windows, scaled
 from vitviz.analysis.journey import Attended, Merged, Part
 from vitviz.analysis.logit_lens import layer_norm
-from vitviz.analysis.opened import (
+from vitviz.analysis.opened_part import (
     Opened,
     Operation,
     Table,
@@ -27,12 +27,12 @@ from vitviz.analysis.opened import (
     vector,
 )
 from vitviz.models.abilities import abilities, as_swin
-from vitviz.models.loaded import LoadedModel
-from vitviz.models.order import stage_of
+from vitviz.models.layer_order import stage_of
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.block_record import block_form, block_record, patterns_of
 from vitviz.probe.capture import as_array, capture
 from vitviz.probe.swin_parts import merging_norm
-from vitviz.words import percent
+from vitviz.text import percent
 
 FloatArray = NDArray[np.float32]
 SWIN_PARTS = ("input", "attn_out", "mid", "mlp_out", "window_index", "q", "k", "v", "scores", "attn")

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vitviz.analysis.journey import Journey, Part, Tokens
-from vitviz.analysis.opened import Opened, Operation, Table, name_of
-from vitviz.analysis.part_asked import Asked
+from vitviz.analysis.opened_part import Opened, Operation, Table, name_of
+from vitviz.analysis.part_request import Asked
 from vitviz.models.abilities import abilities, as_swin, as_vit
 from vitviz.models.hybrid import ConvStem
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.pin import Pin
 from vitviz.probe.capture import as_array, capture
 from vitviz.probe.journey import stem_levels

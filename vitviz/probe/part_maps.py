@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vitviz.analysis.journey import Maps, Part, Tokens, most_varied
-from vitviz.analysis.opened import Opened, Operation, bars, maps, name_of, product, table
+from vitviz.analysis.opened_part import Opened, Operation, bars, maps, name_of, product, table
 from vitviz.models.hybrid import ConvStem
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.pin import Pin
 from vitviz.probe.capture import as_array
-from vitviz.words import signed
+from vitviz.text import signed
 
 FloatArray = NDArray[np.float32]
 SHOWN = 12

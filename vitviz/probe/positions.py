@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vitviz.analysis.positions import Grid, patch_rows
+from vitviz.analysis.position_similarity import Grid, patch_rows
 from vitviz.models.vit import VisionTransformer, resize_positions
 from vitviz.probe.capture import as_array
 

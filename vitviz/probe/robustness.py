@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 from vitviz.analysis.attention import fuse_heads, readout_row
 from vitviz.data.preparation import normalise
 from vitviz.models.abilities import abilities, as_vit
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.capture import FloatArray, as_array, capture
 
 CELL_PX = 2  # a gradient's map is summed over squares of so many pixels: single ones are noise to an eye

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis import confusion, positions
+from vitviz.analysis import confusion, position_similarity
 from vitviz.analysis.attention import readout_row
 from vitviz.config import ViTConfig
 from vitviz.data.preparation import Prepared
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.layout import TokenLayout
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.pin import Pin
 from vitviz.probe.capture import as_array, attention_distances, capture
-from vitviz.words import percent
+from vitviz.text import percent
 
 FloatArray = NDArray[np.floating[Any]]
 MEASURED = 24  # held-out pictures that the attention distance is the mean of
@@ -114,8 +114,8 @@ def _similarity(subject: LoadedModel, config: ViTConfig, layout: TokenLayout) ->
     found = capture(subject.model, blank, record=("pos_embed",))
     if "pos_embed" not in found.arrays:
         return None
-    table = positions.patch_rows(found["pos_embed"][-1], layout.grid)
-    return positions.cosine_similarity(table).astype(np.float32)
+    table = position_similarity.patch_rows(found["pos_embed"][-1], layout.grid)
+    return position_similarity.cosine_similarity(table).astype(np.float32)
 
 
 def _embedding(subject: LoadedModel) -> FloatArray | None:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitviz import windows
+from vitviz import shifted_windows
 from vitviz.probe.stopwatch import held_bytes, seconds
 
 HEAD_DIM = 32  # as in Swin
@@ -55,7 +55,7 @@ def measure(sides: Sequence[int], dim: int, window: int, repeats: int = 3) -> li
     attend, found = attention_layer(dim), []
     with torch.inference_mode():
         for side in sides:
-            index = windows.partition(np.arange(side * side).reshape(side, side), (window, window))
+            index = shifted_windows.partition(np.arange(side * side).reshape(side, side), (window, window))
             x = torch.randn(1, side * side, dim, generator=torch.Generator().manual_seed(1))
             inside = x[0, torch.from_numpy(index)]
             results = [

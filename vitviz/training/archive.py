@@ -20,12 +20,12 @@ from safetensors.torch import load as parse_tensors
 
 from vitviz.checkpoints import CheckpointError, load_checkpoint
 from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
+from vitviz.text import cut
 from vitviz.training.files import write_status
 from vitviz.training.record_fields import FieldError, checked_record, number, whole
 from vitviz.training.run_config import MEMBER_NAME, RunConfig, config_from_values
 from vitviz.training.run_directory import START, Run, RunError, Status
 from vitviz.training.start_weights import check_start
-from vitviz.words import cut
 
 MAX_ZIP_BYTES = 64 * 2**20
 MAX_UNPACKED_BYTES = 96 * 2**20  # weights do not shrink in a zip, and are all that is large

@@ -15,8 +15,9 @@ file's accuracy again.
 
 `cifar10_few.png` and `.json` hold 200 of CIFAR-10's test pictures (Krizhevsky 2009), the first 20 of each class, so
 that a model of small photos opens on pictures like those that it learned from, without a network. Source, citation,
-licence and the rule of the choice stand in the JSON file; `python -m vitviz.data.few` writes both again,
-`python -m vitviz.clearest` the number of the picture that a model opens on. They are not under this project's licence.
+licence and the rule of the choice stand in the JSON file; `python -m vitviz.data.cifar10_few` writes both again,
+`python -m vitviz.clearest_image` the number of the picture that a model
+opens on. They are not under this project's licence.
 """
 
 

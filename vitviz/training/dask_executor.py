@@ -13,11 +13,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vitviz.training import claim
+from vitviz.training import run_lock
 from vitviz.training.executor import Executor, ExecutorError, mark_dead
+from vitviz.training.queue_order import Order
 from vitviz.training.run_directory import Run, RunError
 from vitviz.training.trainer_process import TrainerProcess
-from vitviz.training.waiting import Order
 
 CONNECT_S = 5.0
 COUNT_S = 2.0  # how old the number of the cluster's places may be
@@ -126,7 +126,7 @@ class DaskExecutor(Executor):
         if task is not None:
             task.cancel()
         if order is not None:
-            claim.release(directory, order.token)
+            run_lock.release(directory, order.token)
 
     def _ended(self, order: Order, done: Any) -> None:
         """A task has come to its end, in a thread of Dask's."""

@@ -15,12 +15,12 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from vitviz.training import claim
+from vitviz.training import run_lock
 from vitviz.training.files import write_status
+from vitviz.training.queue_order import Order, in_turn, why_full
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError
 from vitviz.training.trainer_process import TrainerProcess
-from vitviz.training.waiting import Order, in_turn, why_full
 
 STOP_GRACE_S = 30.0  # a step on a busy machine takes its time
 UNDER_WAY = ("starting", "running", "paused")
@@ -81,8 +81,8 @@ class Executor(ABC):
                 raise ExecutorError("the run is already being trained")
             self._check(owner, address)
             last = self._busy().get(run.directory)  # its trainer has yet to let go of it
-            token = last.token if last is not None else claim.new_token()
-            if not claim.take(run.directory, token):
+            token = last.token if last is not None else run_lock.new_token()
+            if not run_lock.take(run.directory, token):
                 raise ExecutorError("the run is already being trained by another server")
             run.touch_lease()
             mark(run, "queued", "")
@@ -97,7 +97,7 @@ class Executor(ABC):
             if waiting:
                 self._queue.remove(waiting[0])
                 mark(run, "stopped", "taken out of the queue")
-                claim.release(run.directory, waiting[0].token)
+                run_lock.release(run.directory, waiting[0].token)
                 return
             order = self._busy().get(run.directory)
             status = run.status()
@@ -153,7 +153,7 @@ class Executor(ABC):
         with self._lock:
             self._closed.set()
             for order in self._queue:
-                claim.release(order.directory, order.token)
+                run_lock.release(order.directory, order.token)
             self._queue.clear()
 
     def _known(self, directory: Path) -> bool:
@@ -171,11 +171,11 @@ class Executor(ABC):
             threading.Thread(target=self._renew_claims, daemon=True).start()
 
     def _renew_claims(self) -> None:
-        while not self._closed.wait(claim.BEAT_S):
+        while not self._closed.wait(run_lock.BEAT_S):
             with self._lock:
                 orders = [*self._queue, *self._busy().values()]
             for order in orders:
-                claim.renew(order.directory, order.token)
+                run_lock.renew(order.directory, order.token)
 
     def _dispatch(self) -> None:
         """Give waiting runs to free places, in turn; owners at their limit let others pass."""
@@ -277,7 +277,7 @@ class LocalExecutor(Executor):
 
     def _free_threads(self) -> int:
         """One a place where no run trains or waits, also none of another server with the same folder; else one."""
-        held = any(claim.is_held(path.parent) for path in self.root.glob("*/claim.json"))
+        held = any(run_lock.is_held(path.parent) for path in self.root.glob("*/claim.json"))
         return 1 if held else self.slots
 
     def _busy(self) -> dict[Path, Order]:
@@ -346,10 +346,10 @@ def mark(run: Run, state: str, message: str) -> None:
 
 def mark_dead(order: Order, what: str) -> None:
     """A trainer died over its run: the executor writes the last word that the trainer could not."""
-    if not claim.holds(order.directory, order.token):  # given back, or another server's by now
+    if not run_lock.holds(order.directory, order.token):  # given back, or another server's by now
         return
     with contextlib.suppress(RunError, OSError):
         run = Run(order.directory)
         if run.status().state not in ("done", "stopped"):  # else it had said its own
             mark(run, "interrupted", f"{what}; resume goes on from the last save")
-    claim.release(order.directory, order.token)
+    run_lock.release(order.directory, order.token)

@@ -20,7 +20,7 @@ from vitviz.config import (
     TrainConfig,
     ViTConfig,
 )
-from vitviz.models import tally
+from vitviz.models import parameter_count
 
 MAX_PARAMETERS = 15_000_000  # 60 MB in fp32: a snapshot that `checkpoints.MAX_BYTES` lets everybody open
 MAX_SNAPSHOT_BYTES = 512 * 2**20  # of all snapshots of all members
@@ -152,4 +152,4 @@ def _(model: FlatAttentionConfig) -> _Extent:
 
 def parameters(model: ModelConfig) -> int:
     """How many numbers a model of this config is trained on, counted without building it."""
-    return sum(tally.parameters(model).values())
+    return sum(parameter_count.parameters(model).values())

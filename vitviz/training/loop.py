@@ -20,12 +20,12 @@ from vitviz.analysis.confusion import confusion_counts
 from vitviz.config import ModelConfig, TrainConfig
 from vitviz.models.transfer import begun
 from vitviz.models.zoo import create_model
-from vitviz.training.crew import Crew
-from vitviz.training.moments import Enough, snapshot_marks
+from vitviz.training.batches import Pictures, TrainingData, normaliser
+from vitviz.training.data_parallel import Crew
 from vitviz.training.optimizers import load_optimizer_tensors, make_optimizers, optimizer_tensors
-from vitviz.training.pictures import Pictures, TrainingData, normaliser
 from vitviz.training.recipe import augment, learning_rate_factor, mix
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
+from vitviz.training.schedule import Enough, snapshot_marks
 from vitviz.training.weights import Weights, bf16_is_fast
 
 MAX_RECORDS = 5000  # of a run's steps; longer runs record means over several steps

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
-from vitviz.words import cut
+from vitviz.text import cut
 
 MAX_STEP = 10**9
 MOST_TEXT = 200

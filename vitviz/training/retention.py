@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
-from vitviz.pulse import Clock
+from vitviz.heartbeat import Clock
 from vitviz.training.run_directory import DRAFT, GONE, Run, RunError, Status, list_runs
 
 WATCHED_S = 600.0  # a page that shows a run says so every few seconds, one in a hidden tab every minute

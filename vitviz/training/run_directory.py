@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from vitviz.pulse import Pulses
+from vitviz.heartbeat import Pulses
 from vitviz.training.files import (
     append_lines,
     json_object,

@@ -21,16 +21,16 @@ from typing import Any
 import torch
 
 from vitviz.data.datasets import DatasetError
-from vitviz.training import claim
+from vitviz.text import reason
+from vitviz.training import run_lock
 from vitviz.training.files import read_lines, write_status
-from vitviz.training.lane import Lane, Listener
-from vitviz.training.lanes import as_one, how_it_ended, make_lanes, restore, taught_by, together
 from vitviz.training.limits import MAX_TRAINING_S
+from vitviz.training.model_trainer import Lane, Listener
+from vitviz.training.model_trainers import as_one, how_it_ended, make_lanes, restore, taught_by, together
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError, Status
-from vitviz.training.saving import load_resume, save_resume
-from vitviz.words import reason
+from vitviz.training.snapshot_files import load_resume, save_resume
 
 FLUSH_S = 0.05  # a page that polls ten times a second finds something new each time
 STATUS_S = 0.25
@@ -61,7 +61,7 @@ class Session:
         token: str | None = None,
     ) -> None:
         self.run = run
-        self._token = token or claim.new_token()
+        self._token = token or run_lock.new_token()
         self.config: RunConfig = run.config()
         self.device = default_device() if device == "auto" else device
         self._listen = listen
@@ -87,23 +87,23 @@ class Session:
         A run that another process trains is left alone, and one that another takes over is let go of.
         """
         try:
-            if not claim.take(self.run.directory, self._token):
+            if not run_lock.take(self.run.directory, self._token):
                 return self.run.status()
             if self._stopped_before():
                 return replace(self.status, state="stopped")
             self._say("starting")
             with self._pulse():
                 return self._guarded()
-        except claim.ClaimLost:
+        except run_lock.ClaimLost:
             return self.run.status()
         except OSError as error:  # not even the last word can be written: readers find the trainer silent
             return replace(self.status, state="failed", message=f"nothing can be written ({reason(error)})")
         finally:
-            claim.release(self.run.directory, self._token)
+            run_lock.release(self.run.directory, self._token)
 
     def _still_ours(self) -> None:
-        if not claim.holds(self.run.directory, self._token):
-            raise claim.ClaimLost
+        if not run_lock.holds(self.run.directory, self._token):
+            raise run_lock.ClaimLost
 
     def _stopped_before(self) -> bool:
         """Whether it was told to stop while this process was loading: who did has written that, and may go on.
@@ -118,9 +118,9 @@ class Session:
         ended = Signal()
 
         def beat() -> None:
-            while not ended.wait(claim.BEAT_S):
+            while not ended.wait(run_lock.BEAT_S):
                 with self._saying, suppress(OSError):  # a full disk is told by the training itself
-                    if self.status.ended or not claim.renew(self.run.directory, self._token):
+                    if self.status.ended or not run_lock.renew(self.run.directory, self._token):
                         return
                     self.status = replace(self.status, heartbeat=time.time())
                     write_status(self.run.directory / "status.json", asdict(self.status))
@@ -136,7 +136,7 @@ class Session:
     def _guarded(self) -> Status:
         try:
             self._perform()
-        except claim.ClaimLost:
+        except run_lock.ClaimLost:
             raise
         except KeyboardInterrupt:
             self._say("stopped", "interrupted from the keyboard; resume goes on from the last save")

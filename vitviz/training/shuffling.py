@@ -9,8 +9,8 @@ import torch
 from vitviz.analysis.confusion import confusion_counts
 from vitviz.config import ModelConfig
 from vitviz.models.zoo import create_model
+from vitviz.training.batches import Pictures, TrainingData, normaliser
 from vitviz.training.loop import QUICK_VALIDATION, Trainer, predict
-from vitviz.training.pictures import Pictures, TrainingData, normaliser
 from vitviz.training.records import Evaluation, Snapshot
 
 SEED = 0  # not the run's: every model and every run is asked about the same order

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vitviz.checkpoints import Checkpoint, CheckpointError, checkpoint_bytes, load_checkpoint
 from vitviz.config import TrainConfig
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.transfer import transferred
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import START, Run, RunError

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from vitviz.text import cut
 from vitviz.training.files import write_whole
-from vitviz.training.waiting import Order
-from vitviz.words import cut
+from vitviz.training.queue_order import Order
 
 LOG = "trainer.log"  # in a run's directory, once its trainer has died over it
 KEPT_LINES = 100

@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 from typing import Any, TextIO
 
-from vitviz.heap import give_back, keep_freed
+from vitviz.memory import give_back, keep_freed
 
 NICENESS = 10  # pages come first
 
@@ -67,8 +67,8 @@ def _warm_up() -> None:
     from vitviz.config import TrainConfig, ViTConfig
     from vitviz.data.datasets import load_dataset
     from vitviz.models.zoo import GREY_32
+    from vitviz.training.batches import training_data
     from vitviz.training.loop import Trainer
-    from vitviz.training.pictures import training_data
 
     torch.set_num_threads(1)
     config = TrainConfig(dataset="digits", epochs=1, batch_size=64, shift_px=1)

@@ -9,23 +9,26 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.shell import controls, guessing, nouns, page
+from pages.controls import widgets
+from pages.frame import page
+from pages.questions import prediction_gate
+from pages.selection import selection
 from pages.stores import cached
-from pages.train.experiments import literature, stored
+from pages.train.experiments import papers, stored_results
 from vitviz.analysis.gradients import Norms, describe, norms_at
-from vitviz.experiments.deep import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
+from vitviz.experiments.deep_models import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
 from vitviz.experiments.result import Result, kept_result
+from vitviz.lessons.experiment_measures import EARLY, WeakestGradient
 from vitviz.lessons.lesson import Question
-from vitviz.lessons.of_experiments import EARLY, WeakestGradient
-from vitviz.plots.why import gradient_figure
-from vitviz.words import percent, plural
+from vitviz.plots.normalisation import gradient_figure
+from vitviz.text import percent, plural
 
 DEPTHS = (2, 4, 8, 12, 16, 24)
 QUESTION = Question(
     f"After {EARLY} updates of a ViT of {DEPTH} blocks: in which of the {len(VARIANTS)} does the first block get the"
     " smallest gradient, measured by the last block's?",
     WeakestGradient(),
-    (("experiments.view", "gradient"), ("experiments.gradient_guess", guessing.SHOWN)),
+    (("experiments.view", "gradient"), ("experiments.gradient_guess", prediction_gate.SHOWN)),
 )
 MATH = r"""
 With residual connections a block is $z_{l} = z_{l-1} + f_l(z_{l-1})$, so
@@ -43,7 +46,7 @@ Drawn is $\lVert \partial L / \partial \theta_l \rVert_2$ by all parameters of b
 
 
 @dataclass(frozen=True)
-class Choice(controls.Chosen, page="experiments"):
+class Choice(widgets.Chosen, page="experiments"):
     """Who is guessed to get least, after how many updates, and how deep the models are that are computed here."""
 
     gradient_guess: str
@@ -55,18 +58,18 @@ class Choice(controls.Chosen, page="experiments"):
 def draw() -> None:
     """The question, the stored norms at a chosen moment, and those that are computed here."""
     found = kept_result(NAME)
-    answered = found is None or guessing.measured(Choice.key("gradient_guess"), QUESTION)
+    answered = found is None or prediction_gate.measured(Choice.key("gradient_guess"), QUESTION)
     if found is None:
-        stored.missing(NAME)
+        stored_results.missing(NAME)
     elif answered:
         _draw_stored(found)
     else:
         _draw_first(found)
-    if answered and controls.toggle(
+    if answered and widgets.toggle(
         Choice.key("here"), "Compute it here at the start", help="Fresh weights, this machine, a few seconds."
     ):
         _draw_here()
-    literature.say(
+    papers.say(
         "He et al. 2016: without shortcuts a CNN of more layers has the higher training error. Xiong et al. 2020: with"
         " the norm after the sum gradients near the output are large at the start, with the norm before it not."
         " Dong et al. 2021: without shortcuts and MLPs all tokens become equal."
@@ -85,20 +88,20 @@ def _draw_first(found: Result) -> None:
     """One of the variants, while the question about all of them is open."""
     marks = [int(mark) for mark in found.settings["marks"]]
     norms = norms_at(found.rows, marks.index(EARLY), VARIANTS)[:1]
-    page.figure(gradient_figure(norms, nouns.mode()), "experiments.gradient_figure")
+    page.figure(gradient_figure(norms, selection.mode()), "experiments.gradient_figure")
     page.caption(f"{describe(norms, EARLY)} A guess shows the other {len(VARIANTS) - 1}.")
-    page.caption(stored.how(found, list(found.rows)))
+    page.caption(stored_results.how(found, list(found.rows)))
 
 
 def _draw_stored(found: Result) -> None:
     marks = tuple(int(mark) for mark in found.settings["marks"])
-    updates = controls.select_slider(
+    updates = widgets.select_slider(
         Choice.key("updates"), "Updates made", marks, 10, format_func=lambda mark: f"{mark:,}"
     )
     norms = norms_at(found.rows, marks.index(updates), VARIANTS)
-    page.figure(gradient_figure(norms, nouns.mode()), "experiments.gradient_figure")
+    page.figure(gradient_figure(norms, selection.mode()), "experiments.gradient_figure")
     page.caption(f"{describe(norms, updates)} {reached(found)}")
-    page.caption(stored.how(found, list(found.rows)))
+    page.caption(stored_results.how(found, list(found.rows)))
     columns = {
         "Model": [VARIANTS[row["variant"]] for row in found.rows],
         "Seed": [row["seed"] for row in found.rows],
@@ -133,13 +136,13 @@ def reached(found: Result) -> str:
 
 
 def _draw_here() -> None:
-    depth = controls.select_slider(Choice.key("deep"), "Blocks", DEPTHS, DEPTH)
+    depth = widgets.select_slider(Choice.key("deep"), "Blocks", DEPTHS, DEPTH)
     with st.spinner("Taking the gradient …"):
         norms = [
             Norms(name, title, values := _at_start(name, depth), values, values, 1)
             for name, title in VARIANTS.items()
         ]
-    page.figure(gradient_figure(norms, nouns.mode()), "experiments.gradient_here")
+    page.figure(gradient_figure(norms, selection.mode()), "experiments.gradient_here")
     page.caption(f"Seed 0, {PICTURES} digits, fp32. {describe(norms, 0)}")
 
 

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages.shell import controls, guessing, nouns, page, stand_in
+from pages.controls import widgets
+from pages.frame import page
+from pages.questions import prediction_gate
+from pages.selection import selection, substitute
 from pages.stores import cached
 from vitviz.analysis.norms import GROUPS, NORMS, Normed, moved_by_others, normed
 from vitviz.data.datasets import default_pictures, note_of, tested
 from vitviz.models.abilities import abilities, as_vit
-from vitviz.plots.why import norms_figure
-from vitviz.words import listed, plural, signed
+from vitviz.plots.normalisation import norms_figure
+from vitviz.text import listed, plural, signed
 
 PICTURES, TOKENS, CHANNELS = 3, 8, 16  # drawn; more could not be told apart
 NONE = "none"  # a guess
@@ -35,7 +38,7 @@ means stand in for them.
 
 
 @dataclass(frozen=True)
-class Choice(controls.Chosen, page="experiments"):
+class Choice(widgets.Chosen, page="experiments"):
     """Which norm is guessed to mix pictures, and the number whose mean is asked about: its place, counted from 1."""
 
     norm_guess: str
@@ -46,10 +49,10 @@ class Choice(controls.Chosen, page="experiments"):
 
 def draw() -> None:
     """The number that is asked about, the four norms side by side, and what each does with it."""
-    choice = nouns.choice()
+    choice = selection.choice()
     able = abilities(choice.config)
     if not able.blocks:
-        stand_in.offer(
+        substitute.offer(
             able.blocks.why_not, "experiments.norms_instead", fits=lambda c: bool(abilities(c).blocks)
         )
         return
@@ -63,7 +66,7 @@ def draw() -> None:
     found = {name: normed(tokens, name, at, groups) for name in NORMS}
     members = {NORMS[name]: result.members[:, :TOKENS, :CHANNELS] for name, result in found.items()}
     moves = {name: round(moved_by_others(tokens, name, others, groups), 4) for name in NORMS}
-    answered = guessing.first(
+    answered = prediction_gate.first(
         Choice.key("norm_guess"),
         "norms",
         "Bright is what shares its mean with the framed number. Under which norm does picture 1 change when the other"
@@ -72,7 +75,7 @@ def draw() -> None:
         lambda guess: judged(moves, guess),
     )
     page.untrained_note(choice.trained_on)
-    page.figure(norms_figure(shown, members, at, nouns.mode()), "experiments.norms_figure")
+    page.figure(norms_figure(shown, members, at, selection.mode()), "experiments.norms_figure")
     page.caption(
         f"What enters block 1 of {choice.shown} for the first {plural(PICTURES, 'test picture')} of"
         f" {note_of(pictures).title}{_strange(choice.trained_on, pictures)}: the first {shown.shape[1]} of"
@@ -124,9 +127,9 @@ def _choose(tokens: int, channels: int) -> tuple[int, int, int]:
     """The number that is asked about: one of those that are drawn."""
     most = [min(TOKENS, tokens), min(CHANNELS, channels)]
     with page.row():
-        picture = controls.slider(Choice.key("norm_picture"), "Picture", 1, PICTURES, 1)
-        token = controls.slider(Choice.key("norm_token"), "Token", 1, most[0], min(3, most[0]))
-        channel = controls.slider(Choice.key("norm_channel"), "Channel", 1, most[1], min(6, most[1]))
+        picture = widgets.slider(Choice.key("norm_picture"), "Picture", 1, PICTURES, 1)
+        token = widgets.slider(Choice.key("norm_token"), "Token", 1, most[0], min(3, most[0]))
+        channel = widgets.slider(Choice.key("norm_channel"), "Channel", 1, most[1], min(6, most[1]))
     return picture, token, channel
 
 
@@ -141,7 +144,7 @@ def _strange(trained_on: str | None, pictures: str) -> str:
 
 def _tokens(pictures: str, first: int) -> np.ndarray:
     """(pictures, tokens, channels) that enter block 1, of a set's test pictures from `first` on."""
-    choice, now = nouns.choice(), nouns.current()
+    choice, now = selection.choice(), selection.current()
     keys = [f"{pictures}:{index}" for index in range(first, first + PICTURES)]
     captures = [cached.captured(choice, now.step, key, ("blocks.0.input",), (0.5, 0.5)) for key in keys]
     return np.concatenate([found["blocks.0.input"] for found in captures])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.shell import controls, page, registry, sections
-from pages.train.experiments import gradient, knob, norms, positions, slip, spot
+from pages.controls import sections, widgets
+from pages.frame import page, registry
+from pages.train.experiments import bug, gradient, hyperparameter, norms, positions, spot_the_bug
 
 VIEWS = {
-    "knob": ("One knob", knob.draw),
-    "slip": ("One slip", slip.draw),
-    "spot": ("Spot the mistake", spot.draw),
+    "knob": ("One knob", hyperparameter.draw),
+    "slip": ("One slip", bug.draw),
+    "spot": ("Spot the mistake", spot_the_bug.draw),
     "gradient": ("Residuals", gradient.draw),
     "norms": ("LayerNorm", norms.draw),
     "positions": ("Positions", positions.draw),
@@ -18,7 +19,7 @@ VIEWS = {
 
 
 @dataclass(frozen=True)
-class Choice(controls.Chosen, page="experiments"):
+class Choice(widgets.Chosen, page="experiments"):
     """Which of `VIEWS` is shown."""
 
     view: str
@@ -26,5 +27,7 @@ class Choice(controls.Chosen, page="experiments"):
 
 entry = registry.BY_SLUG["experiments"]
 page.header(entry.title, entry.question)
-controls.hold(knob.Choice, slip.Choice, spot.Choice, gradient.Choice, norms.Choice, positions.Choice)
+widgets.hold(
+    hyperparameter.Choice, bug.Choice, spot_the_bug.Choice, gradient.Choice, norms.Choice, positions.Choice
+)
 sections.choose(Choice.key("view"), VIEWS)()

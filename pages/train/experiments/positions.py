@@ -8,19 +8,22 @@ from typing import Any
 
 import streamlit as st
 
-from pages.shell import controls, guessing, nouns, page
+from pages.controls import widgets
+from pages.frame import page
+from pages.questions import prediction_gate
+from pages.selection import selection
 from pages.stores import catalogue
-from pages.train.experiments import knob as knob_section
-from pages.train.experiments import literature, stored
+from pages.train.experiments import hyperparameter as knob_section
+from pages.train.experiments import papers, stored_results
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import describe_knob
 from vitviz.data.datasets import DATASETS
-from vitviz.experiments.knobs import KNOBS
+from vitviz.experiments.hyperparameters import KNOBS
 from vitviz.experiments.result import kept_result
-from vitviz.lessons.of_experiments import knob_rows, knob_variants
+from vitviz.lessons.experiment_measures import knob_rows, knob_variants
 from vitviz.plots.one_change import payload
+from vitviz.text import apart, listed, percent
 from vitviz.training.races import CODES
-from vitviz.words import apart, listed, percent
 
 LECTURE_POOR, LECTURE_GOOD = 0.68, 0.95  # after ten epochs of MNIST, recipe F: two tables, not said which
 RACE = "positions_race.json"
@@ -42,7 +45,7 @@ covers what the patch shows without saying where it lies. Whether one measured h
 
 
 @dataclass(frozen=True)
-class Choice(controls.Chosen, page="experiments"):
+class Choice(widgets.Chosen, page="experiments"):
     """How far a model without positions is guessed to lie below the best table: of `LESS`."""
 
     positions_guess: str
@@ -67,8 +70,8 @@ def _guessed(races: dict[str, Any]) -> bool:
     """Asks what positions are worth on the lecture's set, or the first one; whether the results may be shown."""
     name = "mnist" if "mnist" in races else next(iter(races))
     none, _, good = ends(races[name])
-    title, epochs = DATASETS[name].title, stored.epochs(races[name]["train"]["epochs"])
-    return guessing.first(
+    title, epochs = DATASETS[name].title, stored_results.epochs(races[name]["train"]["epochs"])
+    return prediction_gate.first(
         Choice.key("positions_guess"),
         name,
         f"How far below the best table does a model **without** positions end on {title}, after {epochs} here?",
@@ -91,8 +94,8 @@ def _draw_results(races: dict[str, Any]) -> None:
         page.table(columns, _WRITTEN, {}, "experiments.positions_table")
         page.caption(describe(races))
         page.csv("These accuracies (CSV)", columns, "positions.csv", "experiments.positions_csv")
-    nouns.link_to("positions", "The race's curves, and shuffled patches", **{"positions.view": "matter"})
-    nouns.link_to(
+    selection.link_to("positions", "The race's curves, and shuffled patches", **{"positions.view": "matter"})
+    selection.link_to(
         "experiments", "Race the codes live", **knob_section.address("positions", knob_section.LIVE)
     )
     found = kept_result("one_knob_digits")
@@ -104,8 +107,8 @@ def _draw_results(races: dict[str, Any]) -> None:
         page.caption(
             f"Over seeds, on digits. {describe_knob(shown, knob_section.base_name(KNOBS['positions']))}"
         )
-        page.caption(stored.how(found, [row for value in rows.values() for row in value]))
-    literature.say(KNOBS["positions"].said)
+        page.caption(stored_results.how(found, [row for value in rows.values() for row in value]))
+    papers.say(KNOBS["positions"].said)
 
 
 _WRITTEN = dict.fromkeys(("No positions", "Poorest table", "Best table"), percent)
@@ -137,7 +140,8 @@ def describe(races: dict[str, Any]) -> str:
     for name, race in races.items():
         none, poor, good = ends(race)
         said.append(
-            f"on {DATASETS[name].title} after {stored.epochs(race['train']['epochs'])} none has {percent(none)},"
+            f"on {DATASETS[name].title} after "
+            f"{stored_results.epochs(race['train']['epochs'])} none has {percent(none)},"
             f" {abs(apart(good[1], none)):.1f} points {'below' if none <= good[1] else 'above'} the best table, and the"
             f" poorest table lies {apart(good[1], poor[1]):.1f} points below the best"
         )

@@ -6,14 +6,14 @@ from functools import partial
 
 import streamlit as st
 
-from pages.shell import page
-from pages.train.fine_tuning import results
+from pages.frame import page
+from pages.train.fine_tuning import race_results
 from vitviz.models.transfer import transferred
 from vitviz.models.vit import resize_positions
+from vitviz.text import percent
 from vitviz.training.fine_tuning import recipes
 from vitviz.training.layer_rates import rate_scales
 from vitviz.training.run_directory import Run
-from vitviz.words import percent
 
 MATH = r"""
 **The head is new.** A body $f$ turns a picture into $y \in \mathbb{R}^D$ (the normed [CLS] token, or the mean of the
@@ -48,13 +48,13 @@ def draw(run: Run | None) -> None:
 
 def _table(run: Run) -> None:
     """Every model's accuracies, and what it began with."""
-    from vitviz.data.own import spoken
+    from vitviz.data.own_datasets import spoken
 
     columns: dict[str, list[object]] = {"model": [], "seed": [], "began with": [], "test accuracy": []}
     curve: dict[str, list[object]] = {"model": [], "seed": [], "epoch": [], "validation accuracy": []}
-    for group in results.groups(run):
+    for group in race_results.groups(run):
         for seed, points in enumerate(group.curves):
-            config = results.of_seed(run, group.name, seed).config()
+            config = race_results.of_seed(run, group.name, seed).config()
             columns["model"].append(group.title)
             columns["seed"].append(seed)
             columns["began with"].append(config.train.start_from or "random weights")

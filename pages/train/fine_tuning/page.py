@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.shell import controls, page, registry, sections
-from pages.train.fine_tuning import changed, choices, grown, recipe, side_by_side, tuning_ways
+from pages.controls import sections, widgets
+from pages.frame import page, registry
+from pages.train.fine_tuning import (
+    image_count,
+    race_controls,
+    recipe,
+    tuning_race,
+    tuning_ways,
+    weight_changes,
+)
 
 VIEWS = {
-    "race": ("Fine-tune", side_by_side.draw),
-    "changed": ("What changed", changed.draw),
-    "grown": ("As pictures grow", grown.draw),
+    "race": ("Fine-tune", tuning_race.draw),
+    "changed": ("What changed", weight_changes.draw),
+    "grown": ("As pictures grow", image_count.draw),
     "ways": ("Ways to tune", tuning_ways.draw),
     "recipe": ("The lesson's recipe", recipe.draw),
 }
 
 
 @dataclass(frozen=True)
-class View(controls.Chosen, page="fine_tuning"):
+class View(widgets.Chosen, page="fine_tuning"):
     """Which of `VIEWS` is shown."""
 
     view: str
@@ -25,5 +33,7 @@ class View(controls.Chosen, page="fine_tuning"):
 
 entry = registry.BY_SLUG["fine_tuning"]
 page.header(entry.title, entry.question)
-controls.hold(choices.Choice, choices.How, changed.Which, grown.Body, tuning_ways.Ways)
+widgets.hold(
+    race_controls.Choice, race_controls.How, weight_changes.Which, image_count.Body, tuning_ways.Ways
+)
 sections.choose(View.key("view"), VIEWS)()

@@ -8,19 +8,19 @@ from math import prod
 
 import numpy as np
 
-from pages.shell import page
+from pages.frame import page
 from pages.stores import cached
-from pages.stores.choice import ModelChoice
-from pages.train.fine_tuning.choices import Chosen
+from pages.stores.model_choice import ModelChoice
 from pages.train.fine_tuning.plan_view import plan_view
+from pages.train.fine_tuning.race_controls import Chosen
 from vitviz.analysis.fine_tuning import in_order, is_statistic, part_of
-from vitviz.analysis.positions import cosine_similarity, patch_rows
+from vitviz.analysis.position_similarity import cosine_similarity, patch_rows
 from vitviz.config import ViTConfig
 from vitviz.models.transfer import Piece, fitted, fitted_preparation, pieces
 from vitviz.plots import fine_tuning as plots
 from vitviz.plots.fine_tuning import Part
 from vitviz.probe.positions import stretched
-from vitviz.words import nearly, plain, plural
+from vitviz.text import nearly, plain, plural
 
 TILES = " A tile of the positions' pictures is one position: the cosines of its vector with all the others'."
 

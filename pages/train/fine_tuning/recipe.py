@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.shell import nouns, page
+from pages.frame import page
+from pages.selection import selection
 from pages.stores import published
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.training.lesson_recipe import fine_tune, head_swapped, parameter_groups
@@ -32,5 +33,5 @@ def draw() -> None:
     here = [entry.title for entry in published.here()]
     listed = ", ".join(here) if here else "none"
     page.caption(f"Of {len(PRETRAINED)} published models that can be opened, on this machine: {listed}.")
-    nouns.link_to("which_model", "Which published models there are")
+    selection.link_to("which_model", "Which published models there are")
     page.drawers("fine_tuning.recipe", code=(head_swapped, parameter_groups, fine_tune))

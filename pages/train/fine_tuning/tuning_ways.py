@@ -8,15 +8,17 @@ from functools import partial
 
 import streamlit as st
 
-from pages.shell import controls, guessing, page
-from pages.train.fine_tuning import stored
+from pages.controls import widgets
+from pages.frame import page
+from pages.questions import prediction_gate
+from pages.train.fine_tuning import stored_results
 from pages.views.race import race as race_view
 from vitviz.analysis.one_change import Variant, describe_knob, gain, variant
 from vitviz.experiments.result import Result, kept_result
 from vitviz.experiments.tuning_plan import LARGER, NAME, PLAN, USUAL, WAYS
 from vitviz.plots.one_change import payload
+from vitviz.text import gained, percent, plural
 from vitviz.training.layer_rates import rate_scales
-from vitviz.words import gained, percent, plural
 
 MATH = r"""
 All ways begin with the same body (but for the last), see the same pictures in the same order and make the same number
@@ -30,7 +32,7 @@ _WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {AGAINST: gai
 
 
 @dataclass(frozen=True)
-class Ways(controls.Chosen, page="fine_tuning"):
+class Ways(widgets.Chosen, page="fine_tuning"):
     """Which body goes on, with how many pictures a class, and which way is guessed to be best."""
 
     way_body: str
@@ -48,10 +50,10 @@ def draw() -> None:
     with page.row():
         bodies = tuple(name for name in PLAN.sources if any(row["source"] == name for row in found.rows))
         key = Ways.key("way_body")
-        source = controls.segmented(key, "A body trained on", bodies, format_func=PLAN.sources.__getitem__)
+        source = widgets.segmented(key, "A body trained on", bodies, format_func=PLAN.sources.__getitem__)
         sizes = sorted({int(row["a_class"]) for row in found.rows if row["source"] == source})
         default = sizes[len(sizes) // 2]
-        pictures = controls.segmented(Ways.key("way_pictures"), "Pictures a class", sizes, default)
+        pictures = widgets.segmented(Ways.key("way_pictures"), "Pictures a class", sizes, default)
     shown = variants(found, source, pictures)
     answered = len([one for one in shown if one.test]) < 2 or _guessed(source, pictures, shown)
     drawn = shown if answered else [one for one in shown if one.name == USUAL]
@@ -62,7 +64,7 @@ def draw() -> None:
         if answered
         else "This is what the page begins with; a guess shows the other ways."
     )
-    how = stored.how(found, found.where(source=source, a_class=pictures))
+    how = stored_results.how(found, found.where(source=source, a_class=pictures))
     page.caption(f"{words} {how}")
     if answered:
         columns = columns_of(shown, source)
@@ -72,7 +74,9 @@ def draw() -> None:
         "fine_tuning.ways",
         math=MATH,
         code=(rate_scales,),
-        numbers=partial(stored.numbers, found, "way", TITLES, "fine_tuning.ways") if answered else None,
+        numbers=partial(stored_results.numbers, found, "way", TITLES, "fine_tuning.ways")
+        if answered
+        else None,
     )
 
 
@@ -94,7 +98,7 @@ def epochs(found: Result, pictures: int) -> float:
 
 def _guessed(source: str, pictures: int, shown: Sequence[Variant]) -> bool:
     ways = {one.name: one for one in shown if one.test}
-    return guessing.first(
+    return prediction_gate.first(
         Ways.key("way_guess"),
         (source, pictures),
         f"With {plural(pictures, 'picture')} a class, which way is best?",

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.shell import following, starting
+from pages.classroom import membership
+from pages.frame import run_start
 from pages.train.lab import fields, keys, runs_table
 from vitviz.classes import challenge as rules
 from vitviz.classes.codes import spaced
 from vitviz.classes.database import ClassError
+from vitviz.text import plain
 from vitviz.training.run_config import RunConfig
-from vitviz.words import plain
 
 
 def draw(config: RunConfig | ValueError, show: Callable[[str], None]) -> None:
@@ -22,7 +23,7 @@ def draw(config: RunConfig | ValueError, show: Callable[[str], None]) -> None:
         config: what the form describes.
         show: brings a run onto the stage.
     """
-    place = following.current()
+    place = membership.current()
     if place is None or not place.challenge:
         return
     bounded = _bounded(config)
@@ -38,7 +39,7 @@ def draw(config: RunConfig | ValueError, show: Callable[[str], None]) -> None:
             icon=":material/upload:",
             disabled=bool(why_not),
             on_click=_hand_in,
-            args=(bounded, starting.clicks_served(), show),
+            args=(bounded, run_start.clicks_served(), show),
         )
 
 
@@ -51,18 +52,18 @@ def _bounded(config: RunConfig | ValueError) -> RunConfig | ValueError:
 
 def _hand_in(config: RunConfig, click: int, show: Callable[[str], None]) -> None:
     """Starts the run in its turn, the teacher's first one before all, and puts it onto the board."""
-    place = following.current()
-    if place is None or not starting.serve(click):
+    place = membership.current()
+    if place is None or not run_start.serve(click):
         return
-    store = following.store()
+    store = membership.store()
     try:
         if why := rules.why_full(store, place.code, place.who):
             keys.notice(f"It is not handed in: {why}.")
             return
         opens = place.leads and not any(entry.who == place.who for entry in rules.entries(store, place.code))
-        run = starting.start(runs_table.fresh(config), config.lease_s, first=opens)
-        rules.hand_in(store, place.code, place.who, following.name(), run.id)
-    except (ClassError, starting.NotStarted) as error:
+        run = run_start.start(runs_table.fresh(config), config.lease_s, first=opens)
+        rules.hand_in(store, place.code, place.who, membership.name(), run.id)
+    except (ClassError, run_start.NotStarted) as error:
         keys.notice(f"It is not handed in: {error}.")
         return
     show(run.id)

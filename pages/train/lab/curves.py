@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pages.views.event_values import fields, whole
 from pages.views.register import register
-from pages.views.said import fields, whole
 
 _curves = register(__file__, "curves")
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.shell import controls, page
+from pages.controls import widgets
+from pages.frame import page
 from pages.train.lab.keys import DataRace
 from vitviz.experiments.data_size import GRIDS, PRESET, SEEDS, race
 
@@ -33,20 +34,20 @@ def _choose() -> DataRace:
 
     here = tuple(name for name in GRIDS if name in available_datasets())
     with page.row():
-        dataset = controls.segmented(
+        dataset = widgets.segmented(
             DataRace.key("data_race"), "Data set", here, format_func=lambda name: DATASETS[name].title
         )
         with st.container(width=216):
-            pictures = controls.select_slider(
+            pictures = widgets.select_slider(
                 DataRace.key("race_pictures"),
                 "Training pictures",
                 GRIDS[dataset].sizes,
                 GRIDS[dataset].sizes[1],
                 format_func=lambda size: f"{size:,}",
             )
-        augmented = controls.toggle(DataRace.key("race_augmented"), "Augmented", True)
+        augmented = widgets.toggle(DataRace.key("race_augmented"), "Augmented", True)
         words = "All four start from it and see the same pictures in the same order."
-        seed = controls.segmented(DataRace.key("race_draw"), "Seed", SEEDS, help=words)
+        seed = widgets.segmented(DataRace.key("race_draw"), "Seed", SEEDS, help=words)
     page.caption(
         f"Four models, one recipe, {GRIDS[dataset].updates:,} updates each, trained in turn: what the stored points of"
         " 'How much data?' were trained with."

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.shell import behind, controls
+from pages.controls import popover, widgets
 from vitviz.config import ModelConfig, TrainConfig
 
 PREFIX = "live_lab."
@@ -87,7 +87,7 @@ def draw(
     why_not: Callable[[Field], str | None] = lambda _: None,
 ) -> dict[str, Any]:
     """Draws fields two by two; what each shows, by name. `why_not` says why one is disabled, or None."""
-    if behind.closed():
+    if popover.closed():
         return {field.name: _control(field, config, None) for field in fields}
     values: dict[str, Any] = {}
     for first in range(0, len(fields), 2):  # row by row, so that neighbours stand on one line
@@ -114,16 +114,16 @@ def _control(field: Field, config: ModelConfig | TrainConfig, why_not: str | Non
     key, start, off = field.key, field.start(config), why_not is not None
     words = f"Disabled: {why_not}" if off else field.help
     if field.kind == "whole":
-        return controls.number(key, field.label, 0, field.top, start, help=words, disabled=off)
+        return widgets.number(key, field.label, 0, field.top, start, help=words, disabled=off)
     if field.kind == "switch":
-        return controls.toggle(key, field.label, start, help=words, disabled=off)
+        return widgets.toggle(key, field.label, start, help=words, disabled=off)
     if field.kind == "list":
-        return controls.text(key, field.label, start, _LONGEST_LIST, help=words, disabled=off)
+        return widgets.text(key, field.label, start, _LONGEST_LIST, help=words, disabled=off)
     if field.options is not None:
         named = field.options.__getitem__
         options = list(field.options)
-        return controls.select(key, field.label, options, start, format_func=named, help=words, disabled=off)
-    return controls.real(key, field.label, start, field.step, help=words, disabled=off)
+        return widgets.select(key, field.label, options, start, format_func=named, help=words, disabled=off)
+    return widgets.real(key, field.label, start, field.step, help=words, disabled=off)
 
 
 OPTIMISER = (

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis import confusion, filters, positions
+from vitviz.analysis import confusion, filters, position_similarity
 from vitviz.analysis.distance import corner_distance_px, uniform_distance_px
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.pin import Pin
-from vitviz.plots.life import Picture, to_bytes
-from vitviz.words import percent, plural, signed
+from vitviz.plots.run_history import Picture, to_bytes
+from vitviz.text import percent, plural, signed
 
 if TYPE_CHECKING:
     from vitviz.config import ModelConfig
@@ -113,7 +113,7 @@ def _similarity_picture(inside: Sequence[Inside] | None) -> Picture:
     rows, cols = grid = inside[0].grid
     captions = []
     for table in tables:
-        found = positions.structure(table, grid)
+        found = position_similarity.structure(table, grid)
         captions.append(
             f"Neighbours {signed(found.either_step)}, pairs that share neither row nor column"
             f" {signed(found.elsewhere)}."

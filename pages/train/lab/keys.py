@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from pages.shell import controls
-from pages.stores import visit
+from pages.controls import widgets
+from pages.stores import session
 
 BESIDE = "live_lab._beside"  # ids of the runs whose curves stand beside its
 MOMENT = "live_lab._moment"  # {run, step, follow}: where the timeline stands, or None
@@ -31,7 +31,7 @@ BOOK = "live_lab._book"  # a weak reference to the flip-book that this visit saw
 
 
 @dataclass(frozen=True)
-class Stage(controls.Chosen, page="live_lab"):
+class Stage(widgets.Chosen, page="live_lab"):
     """What is looked at: a run, by its id, and of an experiment one of its models, by its name, as a race or curves."""
 
     run: str
@@ -41,7 +41,7 @@ class Stage(controls.Chosen, page="live_lab"):
 
 
 @dataclass(frozen=True)
-class Recipe(controls.Chosen, page="live_lab"):
+class Recipe(widgets.Chosen, page="live_lab"):
     """What the form asks for beside its single fields (fields.py): which training, on what, how long."""
 
     recipe: str
@@ -52,7 +52,7 @@ class Recipe(controls.Chosen, page="live_lab"):
 
 
 @dataclass(frozen=True)
-class Family(controls.Chosen, page="live_lab"):
+class Family(widgets.Chosen, page="live_lab"):
     """Which kind of model; of a DeiT also who teaches it, by its key, what of the answer, and how much it counts."""
 
     family: str
@@ -63,7 +63,7 @@ class Family(controls.Chosen, page="live_lab"):
 
 
 @dataclass(frozen=True)
-class Race(controls.Chosen, page="live_lab"):
+class Race(widgets.Chosen, page="live_lab"):
     """Whether one model or an experiment trains, and what the experiment's form says."""
 
     train: str
@@ -73,14 +73,14 @@ class Race(controls.Chosen, page="live_lab"):
 
 
 @dataclass(frozen=True)
-class Several(controls.Chosen, page="live_lab"):
+class Several(widgets.Chosen, page="live_lab"):
     """The models of a run of several, as `vitviz.training.lineup` writes them."""
 
     lineup: str
 
 
 @dataclass(frozen=True)
-class DataRace(controls.Chosen, page="live_lab"):
+class DataRace(widgets.Chosen, page="live_lab"):
     """What the form of 'How much data?' says."""
 
     data_race: str  # a data set
@@ -97,11 +97,11 @@ def notice(sentence: str) -> None:
 def remembered(key: str, default: Any = None) -> Any:
     """What the session holds under a key, else what the visit noted before a reload."""
     if key not in st.session_state:
-        return visit.current().notes.get(key, default)
+        return session.current().notes.get(key, default)
     return st.session_state[key]
 
 
 def remember(key: str, value: object) -> None:
     """Keeps a value in the session, and in the visit's notes for a reload."""
     st.session_state[key] = value
-    visit.current().notes[key] = value
+    session.current().notes[key] = value

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from pages.views.event_values import events_of, fields, whole
 from pages.views.register import register
-from pages.views.said import events_of, fields, whole
 
 KEY = "live_lab.life"
 _life = register(__file__, "life")
 
 
 def life(payload: bytes) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Mounts the timeline that `vitviz.plots.life.payload` packed.
+    """Mounts the timeline that `vitviz.plots.run_history.payload` packed.
 
     Returns the moment that the visitor settled on (run, step, follow), and what was opened in this run of the script.
     """

@@ -1,4 +1,4 @@
-// The flip-book as it travels: its leaves arrive once and are kept; the twin of vitviz/plots/life.py.
+// The flip-book as it travels: its leaves arrive once and are kept; the twin of vitviz/plots/run_history.py.
 
 // One page shows one timeline: leaves outlive the view, which a visitor may leave and find again.
 let shelf = { name: null, leaves: new Map() };

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.shell import controls, link, page
-from pages.stores import own_sets, visit
+from pages.controls import query_params, widgets
+from pages.frame import page
+from pages.stores import session, user_datasets
 from pages.train.lab import fields, keys, model_form, recipe_form, settings
 from pages.train.lab.keys import Several
 from vitviz.checkpoint_limits import check_buildable
-from vitviz.data import own
+from vitviz.data import own_datasets
+from vitviz.text import plain
 from vitviz.training import lineup
 from vitviz.training.lineup import Entry
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import MOST_MEMBERS, clean_name
-from vitviz.words import plain
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation
@@ -52,29 +53,29 @@ def draw_form() -> RunConfig | ValueError:
 def read() -> tuple[Entry, ...]:
     """The line-up of the link, else of the session; what cannot be read is left away, and said."""
     key = Several.key("lineup")
-    said = link.take(key)
+    said = query_params.take(key)
     if said is not None:
-        controls.set_value(key, said)
+        widgets.set_value(key, said)
     text = st.session_state.get(key, "")
     try:
         entries = lineup.decode(text)
     except ValueError as error:
         keys.notice(f"The models of this link cannot be used: {fields.said(str(error))}.")
         entries = ()
-    here = visit.current()
+    here = session.current()
     kept = tuple(
         entry
         for entry in entries
-        if not own.is_own(entry.train.dataset) or own_sets.adopt(here, entry.train.dataset)
+        if not own_datasets.is_own(entry.train.dataset) or user_datasets.adopt(here, entry.train.dataset)
     )
     _write(kept)
     return kept
 
 
 def _write(entries: tuple[Entry, ...]) -> None:
-    controls.set_value(Several.key("lineup"), text := lineup.encode(entries))
+    widgets.set_value(Several.key("lineup"), text := lineup.encode(entries))
     if text:
-        link.put(Several.key("lineup"), text)
+        query_params.put(Several.key("lineup"), text)
 
 
 def fill(config: RunConfig) -> bool:

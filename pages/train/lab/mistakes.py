@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pages.train.lab.flip_pictures import GONE, MOST_NAMES, whole
 from vitviz.analysis import mistakes
-from vitviz.plots.life import Picture, to_bytes
+from vitviz.plots.run_history import Picture, to_bytes
 
 if TYPE_CHECKING:
     from vitviz.probe.snapshot import Frame

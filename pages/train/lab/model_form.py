@@ -8,9 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.shell import controls, nouns, page
+from pages.controls import widgets
+from pages.frame import page
+from pages.selection import selection
 from pages.stores import runs
-from pages.stores.choice import ModelChoice
+from pages.stores.model_choice import ModelChoice
 from pages.train.lab.fields import Field, Only, draw, meant
 from pages.train.lab.keys import Family
 from vitviz.config import (
@@ -213,7 +215,7 @@ def starts(family: str, model: ModelConfig) -> dict[str, Any]:
 
 def draw_model(recipe: ModelConfig) -> tuple[str, dict[str, Any]]:
     """Draws the family's choice and its controls; the family, and what they show."""
-    family = controls.select(
+    family = widgets.select(
         Family.key("family"),
         "Model family",
         list(FAMILIES),
@@ -266,11 +268,11 @@ def draw_teacher(preparation: Preparation, dataset: str, train: TrainConfig) -> 
 
     Only models that were trained on the same set and read its pictures the same way can teach.
     """
-    found, models = teachers(preparation, dataset), nouns.models()
+    found, models = teachers(preparation, dataset), selection.models()
     start = next((key for key, path in found.items() if path == train.distill_from), None)
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
-        key = controls.select(
+        key = widgets.select(
             Family.key("teacher"),
             "Teacher",
             list(found) or [""],
@@ -282,7 +284,7 @@ def draw_teacher(preparation: Preparation, dataset: str, train: TrainConfig) -> 
             disabled=not found,
         )
     with right:
-        how = controls.select(
+        how = widgets.select(
             Family.key("distillation"),
             "The token learns",
             list(_DISTILLATIONS),
@@ -299,7 +301,7 @@ def _soft(train: TrainConfig, soft: bool) -> dict[str, float]:
     why_not = None if soft else "Disabled: a hard lesson counts one half, and has no temperature."
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
-        weight = controls.slider(
+        weight = widgets.slider(
             Family.key("distillation_weight"),
             "Weight of the teacher, λ",
             0.0,
@@ -310,7 +312,7 @@ def _soft(train: TrainConfig, soft: bool) -> dict[str, float]:
             help="The labels have the rest, 1 - λ.",
         )
     with right:
-        temperature = controls.slider(
+        temperature = widgets.slider(
             Family.key("distillation_temperature"),
             "Temperature, τ",
             1.0,
@@ -342,7 +344,7 @@ def teacher_of(path: str) -> str | None:
 def _trained() -> dict[str, ModelChoice]:
     return {
         key: choice
-        for key, choice in nouns.models().items()
+        for key, choice in selection.models().items()
         if key.startswith(("checkpoint:", "run:")) and choice.path is not None
     }
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from pages.shell import page
+from pages.frame import page
 from pages.stores import cached, records, runs
-from pages.train.lab import watch
+from pages.train.lab import run_view
 from vitviz.analysis.milestones import parameters_by_part, time_to
 from vitviz.models.abilities import abilities, as_vit
-from vitviz.words import percent
+from vitviz.text import percent
 
 if TYPE_CHECKING:
     from vitviz.config import ModelConfig
@@ -61,7 +61,7 @@ def _parts(parts: dict[str, int]) -> None:
 
 def _facts(config: RunConfig, total: int, status: Status, log: runs.Log) -> dict[str, str]:
     curve = log.validation()
-    times = time_to(watch.LEVELS, curve[-1], curve[2]) if curve.shape[1] else [None] * len(watch.LEVELS)
+    times = time_to(run_view.LEVELS, curve[-1], curve[2]) if curve.shape[1] else [None] * len(run_view.LEVELS)
     return {
         "Tokens in the sequence": _tokens(config.model),
         "Weights, fp32": f"{4 * total / 2**20:.2f} MiB; {_KEEPS[config.train.optimizer]} for each",
@@ -69,8 +69,8 @@ def _facts(config: RunConfig, total: int, status: Status, log: runs.Log) -> dict
         **{
             f"{percent(level, 0)} validation accuracy": "not reached"
             if at is None
-            else f"after {watch.clock(at)}"
-            for level, at in zip(watch.LEVELS, times, strict=True)
+            else f"after {run_view.clock(at)}"
+            for level, at in zip(run_view.LEVELS, times, strict=True)
         },
     }
 

@@ -6,35 +6,38 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.shell import controls, lesson, link, nouns, page, registry, starting, state
-from pages.stores import catalogue, runs, visit, watchers
+from pages.controls import query_params, session_keys, widgets
+from pages.frame import page, registry, run_start
+from pages.lessons import open_lesson
+from pages.selection import selection
+from pages.stores import catalogue, polling_rate, runs, session
 from pages.train.lab import (
-    after_teaching,
     challenge,
+    config_summary,
     drawers,
-    drawing,
-    evolving,
     fields,
-    in_words,
+    image_prediction,
     keys,
     lineup,
     mistakes,
     numbers,
     race,
     recipe_form,
-    recorded,
+    recorded_run,
     replay,
+    run_view,
     runs_table,
-    watch,
+    snapshot_views,
+    student_link,
 )
 from pages.train.lab.life import asks_again, life
-from pages.train.lab.part import part
-from pages.train.lab.recorded import Recording
-from pages.views.said import whole
+from pages.train.lab.polling import part
+from pages.train.lab.recorded_run import Recording
+from pages.views.event_values import whole
 from vitviz.data.datasets import first_number
+from vitviz.text import plain, plural
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
-from vitviz.words import plain, plural
 
 RESET = 1.5  # the page runs again where visits should now poll so many times faster or slower
 STAGE_POLL_S = (
@@ -59,11 +62,11 @@ PHONE = """<style>@media (max-width: 1000px) {
 
 def start(config: RunConfig, click: int) -> None:
     """Starts a run of this visit and brings it onto the stage; once for each click, counted when it was drawn."""
-    if not starting.serve(click):
+    if not run_start.serve(click):
         return
     try:
-        run = starting.start(runs_table.fresh(config))
-    except starting.NotStarted as why:
+        run = run_start.start(runs_table.fresh(config))
+    except run_start.NotStarted as why:
         keys.notice(f"It cannot start: {why}.")
         return
     show(run.id)
@@ -72,15 +75,15 @@ def start(config: RunConfig, click: int) -> None:
 
 def take_picture_of(config: RunConfig) -> None:
     """Shows a run a picture like those that it learns from, unless the visitor's own or a fitting one is chosen."""
-    kind, dataset = nouns.current().image.partition(":")[0], config.train.dataset
+    kind, dataset = selection.current().image.partition(":")[0], config.train.dataset
     photos = kind == "sample" and dataset.startswith("cifar")
     if dataset in catalogue.datasets() and kind not in ("upload", dataset) and not photos:
-        nouns.set_image(f"{dataset}:{first_number(dataset)}")
+        selection.set_image(f"{dataset}:{first_number(dataset)}")
 
 
 def show(run_id: str) -> None:
     """Brings a run onto the stage; takes effect with the next run of the script."""
-    link.want(keys.Stage.key("run"), run_id)
+    query_params.want(keys.Stage.key("run"), run_id)
     keys.remember(keys.MOMENT, None)
 
 
@@ -99,7 +102,9 @@ def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
     elif isinstance(config, ValueError):
         st.error(f"This cannot be trained: {plain(fields.said(str(config)))}.", icon=":material/block:")
     else:
-        page.caption(f"A new run would train: {in_words.describe(config)}.{in_words.beside(config, focus)}")
+        page.caption(
+            f"A new run would train: {config_summary.describe(config)}.{config_summary.beside(config, focus)}"
+        )
     if notice := st.session_state.pop(keys.NOTICE, None):
         st.warning(plain(notice), icon=":material/info:")
     return focus
@@ -109,12 +114,12 @@ def _start_button(config: RunConfig | ValueError) -> None:
     st.button(
         "Start a new run",
         key="live_lab._start",
-        type=nouns.first_button(),
+        type=selection.first_button(),
         icon=":material/play_arrow:",
         width="stretch",
         disabled=isinstance(config, ValueError),
         on_click=start,
-        args=(config, starting.clicks_served()),
+        args=(config, run_start.clicks_served()),
     )
 
 
@@ -123,7 +128,7 @@ def _choose_run(mine: list[Run]) -> Run | None:
     if not mine:
         return None
     names = {run.id: run.config().name for run in mine}
-    chosen = controls.select(
+    chosen = widgets.select(
         keys.Stage.key("run"), "Run on the stage", list(names), format_func=names.__getitem__
     )
     return next(run for run in mine if run.id == chosen)
@@ -139,7 +144,7 @@ def _choose_beside(mine: list[Run], focus: Run | None) -> None:
     if not others:
         return
     st.session_state[keys.BESIDE] = [name for name in keys.remembered(keys.BESIDE, []) if name in others]
-    visit.current().notes[keys.BESIDE] = st.multiselect(
+    session.current().notes[keys.BESIDE] = st.multiselect(
         "Curves beside it",
         others,
         key=keys.BESIDE,
@@ -151,29 +156,29 @@ def _choose_beside(mine: list[Run], focus: Run | None) -> None:
 
 def _stage(shown: list[Run], focus: Run) -> None:
     """Curves and inspector; when the last of the shown runs ends, the page runs once more, without polling."""
-    here = visit.current()
+    here = session.current()
     runs.watch(here)
-    watchers.note(here.token)
-    lesson.hand_over(run=runs.status(focus).progress)
+    polling_rate.note(here.token)
+    open_lesson.hand_over(run=runs.status(focus).progress)
     if race.is_experiment(focus):
         race.draw_stage(focus)
     else:
         stage, side = st.columns([2, 1], gap="medium")
         with stage:
-            watch.draw_curves(shown, focus)
+            run_view.draw_curves(shown, focus)
         with side:
-            watch.draw_inspector(focus)
+            run_view.draw_inspector(focus)
     under_way = any(runs.status(run).active for run in shown)
     if st.session_state.get(keys.WATCHED) and not under_way:
         st.session_state[keys.WATCHED] = False
         subject = race.subject(focus)
         if subject.snapshots():
-            nouns.set_model(f"run:{subject.id}")
+            selection.set_model(f"run:{subject.id}")
         st.rerun()
     if under_way and not st.session_state.get(keys.WATCHED):  # resumed from the inspector: begin to poll
         st.session_state[keys.WATCHED] = True
         st.rerun()
-    ratio = watchers.slowness() / st.session_state[keys.SLOWNESS]
+    ratio = polling_rate.slowness() / st.session_state[keys.SLOWNESS]
     if (
         under_way and max(ratio, 1 / ratio) >= RESET
     ):  # a class has come or gone: every visit polls as the last ones do
@@ -191,17 +196,17 @@ def _marked(focus: Run | Recording) -> int | None:
 def _life(focus: Run | Recording) -> None:
     """The timeline and every lens in small; in a fragment of its own, so that dragging disturbs nothing."""
     every = bool(st.session_state.get(keys.Stage.key("mistakes")))
-    settled, opened = life(evolving.flip_book(focus, _marked(focus), asks_again(), every))
+    settled, opened = life(snapshot_views.flip_book(focus, _marked(focus), asks_again(), every))
     if settled and settled.get("run") == focus.id:
         keys.remember(keys.MOMENT, settled)
     step, entry = whole(opened.get("step")), registry.BY_SLUG.get(str(opened.get("page")))
     if step is not None and entry is not None:
-        nouns.set_model(recorded.model_key(focus.id), step)
+        selection.set_model(recorded_run.model_key(focus.id), step)
         take_picture_of(focus.config())
         st.switch_page(entry.path)
-    if words := evolving.trouble(focus):
+    if words := snapshot_views.trouble(focus):
         st.warning(plain(words), icon=":material/broken_image:")
-    if st.session_state.get(keys.GROWING) and evolving.complete(focus):
+    if st.session_state.get(keys.GROWING) and snapshot_views.complete(focus):
         st.session_state[keys.GROWING] = False
         st.rerun()
 
@@ -210,8 +215,8 @@ def _choose_mistakes() -> None:
     """Whether every mistake stands among the pictures: outside what polls, for a control there costs every poll."""
     key = keys.Stage.key("mistakes")
     words = "Each held-out picture, what it is read as at the marked moment, and how that came to be."
-    if not controls.toggle(key, mistakes.TITLE, help=words):
-        link.drop(key)
+    if not widgets.toggle(key, mistakes.TITLE, help=words):
+        query_params.drop(key)
 
 
 def _draw(focus: Run | Recording) -> None:
@@ -225,27 +230,27 @@ def _draw(focus: Run | Recording) -> None:
         if marked is not None
         else "Disabled: no moment is marked; drag the timeline, or click into the curves.",
     )
-    drawing.draw(focus, focus.config(), marked if back else None)
+    image_prediction.draw(focus, focus.config(), marked if back else None)
 
 
 def main() -> None:
     """The page, from top to bottom."""
     page.header("Live lab", "How does attention come into being?")
-    asked = st.session_state.get(state.INCOMING, {}).get(keys.Stage.key("run"))
-    if asked and not runs.adopt(visit.current(), asked):
+    asked = st.session_state.get(session_keys.INCOMING, {}).get(keys.Stage.key("run"))
+    if asked and not runs.adopt(session.current(), asked):
         keys.notice("The run of this link is gone: it was removed, or this server keeps it no longer.")
-    key = link.take("live_lab.edit")  # it is put into no address that the page writes
-    if key and asked and not runs.join(visit.current(), asked, key):
+    key = query_params.take("live_lab.edit")  # it is put into no address that the page writes
+    if key and asked and not runs.join(session.current(), asked, key):
         keys.notice("This link lets nobody change the run any more; it shows it.")
     runs.executor()
     with st.container(key="live_lab-form"):
         config = race.draw_form() if race.choose() else recipe_form.draw()
-    mine = runs.mine(visit.current())
-    if lost := visit.take_lost(visit.current()):
+    mine = runs.mine(session.current())
+    if lost := session.take_lost(session.current()):
         keys.notice(f"{plural(lost, 'run is', 'runs are')} gone: removed, or kept no longer on this server.")
     focus = _start_row(config, mine)
     if focus is None:
-        recording = recorded.to_show()
+        recording = recorded_run.to_show()
         _empty() if recording is None else _recorded(recording)
     else:
         st.html(PHONE)
@@ -258,16 +263,16 @@ def _run(whole: Run, mine: list[Run]) -> None:
     shown = [whole, *filter(None, map(runs.find, chosen))]
     active = any(runs.status(run).active for run in shown)
     st.session_state[keys.WATCHED] = active
-    slowness = st.session_state[keys.SLOWNESS] = watchers.slowness()
+    slowness = st.session_state[keys.SLOWNESS] = polling_rate.slowness()
     st.fragment(part(_stage), run_every=STAGE_POLL_S * slowness if active else None)(shown, whole)
     focus = whole
     if race.is_experiment(whole):
         focus = race.choose_member(whole)
     else:
         page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
-    after_teaching.draw(focus)
+    student_link.draw(focus)
     _choose_mistakes()
-    growing = active or not evolving.complete(focus)
+    growing = active or not snapshot_views.complete(focus)
     st.session_state[keys.GROWING] = growing and not active
     st.fragment(part(_life), run_every=LIFE_POLL_S * slowness if growing else None)(focus)
     _drawing_title(focus)
@@ -284,7 +289,7 @@ def _recorded(recording: Recording) -> None:
     replay.draw_stage(recording)
     page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
     _choose_mistakes()
-    growing = st.session_state[keys.GROWING] = not evolving.complete(recording)
+    growing = st.session_state[keys.GROWING] = not snapshot_views.complete(recording)
     st.fragment(_life, run_every=LIFE_POLL_S if growing else None)(recording)
     _drawing_title(recording)
     _draw(recording)

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.shell import controls, link, nouns, page, state, task
+from pages.controls import query_params, session_keys, widgets
+from pages.frame import page, race_question
+from pages.selection import selection
 from pages.stores import cached, runs
 from pages.stores.racers import racers
-from pages.train.lab import data_race, lineup, watch
+from pages.train.lab import data_race, lineup, run_view
 from pages.train.lab.keys import RACE_LOADED as LOADED
 from pages.train.lab.keys import Race, Recipe, Stage
 from pages.views.race import race as race_view
 from vitviz.analysis import race as results
 from vitviz.plots import race as plots
+from vitviz.text import plain
 from vitviz.training.races import POSITIONS_RACE, RACES, TITLE, positions_race
-from vitviz.words import plain
 
 if TYPE_CHECKING:
     from vitviz.analysis.race import Racer
@@ -44,10 +46,10 @@ def is_experiment(run: Run | None) -> bool:
 
 def choose() -> bool:
     """Draws the choice between one model and the experiments; whether it is an experiment."""
-    incoming = st.session_state.get(state.INCOMING, {})
+    incoming = st.session_state.get(session_keys.INCOMING, {})
     if Recipe.key("recipe") in incoming:  # a link to a recipe means one model
         incoming.setdefault(Race.key("train"), ONE)
-    kind = controls.segmented(
+    kind = widgets.segmented(
         Race.key("train"),
         "Train",
         tuple(KINDS),
@@ -56,7 +58,7 @@ def choose() -> bool:
         label_visibility="collapsed",
     )
     if kind == ONE:
-        link.drop(Race.key("train"))
+        query_params.drop(Race.key("train"))
     return kind != ONE
 
 
@@ -68,7 +70,7 @@ def draw_form() -> RunConfig | ValueError:
     if kind == DATA:
         return data_race.draw_form()
     chosen = _choose()
-    task.draw(chosen.race)
+    race_question.draw(chosen.race)
     try:
         return positions_race(chosen.race, epochs=chosen.race_epochs, seed=chosen.race_seed)
     except ValueError as error:
@@ -81,7 +83,7 @@ def _choose() -> Race:
     here = tuple(name for name in RACES if name in available_datasets())
     columns = st.columns([3, 2, 2, 4], vertical_alignment="bottom")
     with columns[0]:
-        dataset = controls.segmented(
+        dataset = widgets.segmented(
             Race.key("race"), "Data set", here, format_func=lambda name: DATASETS[name].title, width="stretch"
         )
     if st.session_state.get(LOADED, dataset) != dataset:
@@ -89,10 +91,10 @@ def _choose() -> Race:
     st.session_state[LOADED] = dataset
     with columns[1]:
         words = "An epoch shows every model every training picture once."
-        epochs = controls.real(Race.key("race_epochs"), "Epochs", _epochs(dataset), 1.0, help=words)
+        epochs = widgets.real(Race.key("race_epochs"), "Epochs", _epochs(dataset), 1.0, help=words)
     with columns[2]:
         words = "All five start from it and see the same pictures in the same order."
-        seed = controls.number(Race.key("race_seed"), "Seed", 0, 1_000_000, 0, help=words)
+        seed = widgets.number(Race.key("race_seed"), "Seed", 0, 1_000_000, 0, help=words)
     with columns[3]:
         page.caption(
             "Five codes of positions, otherwise one model and one recipe, trained in turn; then all are shown pictures"
@@ -128,8 +130,8 @@ def fill(config: RunConfig) -> bool:
 def choose_look() -> None:
     """Draws the choice between the race, which has the shuffled pictures too, and all curves of its models."""
     key = Stage.key("look")
-    if controls.segmented(key, "Its models as", tuple(LOOKS), RACE, format_func=LOOKS.__getitem__) == RACE:
-        link.drop(key)
+    if widgets.segmented(key, "Its models as", tuple(LOOKS), RACE, format_func=LOOKS.__getitem__) == RACE:
+        query_params.drop(key)
 
 
 def draw_stage(run: Run) -> None:
@@ -137,12 +139,12 @@ def draw_stage(run: Run) -> None:
     status, config, found = runs.status(run), run.config(), _told_apart(run)
     state_box, steer_box = st.columns([1.2, 1], gap="medium")
     with state_box:
-        watch.draw_state(run, status)
+        run_view.draw_state(run, status)
     with steer_box:
-        watch.draw_steering(run, status, _words(status, len(found)))
+        run_view.draw_steering(run, status, _words(status, len(found)))
     if st.session_state.get(Stage.key("look")) == CURVES:
         guess = ""
-        watch.draw_curves(runs.models_of(run), subject(run), HUES)
+        run_view.draw_curves(runs.models_of(run), subject(run), HUES)
     else:
         guess = f"The dotted line is what guessing among {config.model.num_classes} answers gives."
         _draw_race(config, found, runs.no_curve_yet(status))
@@ -150,7 +152,7 @@ def draw_stage(run: Run) -> None:
     told = [replace(racer, title=plain(racer.title)) for racer in found]
     page.caption(results.describe(told, tuple(map(plain, _classes(run)))) or guess)
     if data_race.is_data_race(config) and status.state == "done":
-        nouns.link_to("data", "See it among the stored points", **data_race.beside(config))
+        selection.link_to("data", "See it among the stored points", **data_race.beside(config))
 
 
 def _told_apart(run: Run) -> list[Racer]:
@@ -195,7 +197,7 @@ def choose_member(run: Run) -> Run:
     """Draws the choice of the member that the pictures below show."""
     members = {member.directory.name: member for member in runs.models_of(run)}
     titles = {name: plain(runs.called(member)) for name, member in members.items()}
-    name = controls.segmented(
+    name = widgets.segmented(
         Stage.key("member"), "Look into", tuple(members), tuple(members)[-1], format_func=titles.__getitem__
     )
     return members[name]

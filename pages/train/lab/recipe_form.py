@@ -7,19 +7,19 @@ from typing import Any
 
 import streamlit as st
 
-from pages.shell import behind, controls, link, state
-from pages.stores import cached, own_sets, runs, visit
-from pages.train.lab import fields, model_form, own_pictures
+from pages.controls import popover, query_params, session_keys, widgets
+from pages.stores import cached, runs, session, user_datasets
+from pages.train.lab import fields, model_form, own_dataset
 from pages.train.lab.keys import LOADED, Family, Recipe
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig
-from vitviz.data import own
+from vitviz.data import own_datasets
 from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.models.presets import GREY_28, GREY_32, RGB_32
+from vitviz.text import plural
 from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
 from vitviz.training.run_config import RunConfig
-from vitviz.words import plural
 
 FIRST = "digits_live"
 EMBEDDING = ("patch_embed",)
@@ -40,15 +40,15 @@ def draw() -> RunConfig | ValueError:
         dataset = _dataset(preset)
     preparation = preparation_of(preset, dataset)
     with columns[2], st.container(horizontal=True, gap="small"):
-        with behind.button("Data", "database", f"{fields.PREFIX}behind_data"):
+        with popover.button("Data", "database", f"{fields.PREFIX}behind_data"):
             values = _data_group(preset, dataset)
-        with behind.button("Model", "account_tree", f"{fields.PREFIX}behind_model"):
+        with popover.button("Model", "account_tree", f"{fields.PREFIX}behind_model"):
             family, shown = model_form.draw_model(preset.model)
             taught = _teacher(preset, family, preparation, dataset)
-        with behind.button("Optimiser", "trending_down", f"{fields.PREFIX}behind_optimiser"):
+        with popover.button("Optimiser", "trending_down", f"{fields.PREFIX}behind_optimiser"):
             optimiser = fields.draw(fields.OPTIMISER, preset.train)
             frozen = _frozen(preset, family)
-        with behind.button("Pictures", "auto_fix", f"{fields.PREFIX}behind_pictures"):
+        with popover.button("Pictures", "auto_fix", f"{fields.PREFIX}behind_pictures"):
             st.caption("Changes to each picture every time it is seen, so that it is never quite the same.")
             augmented = fields.draw(fields.PICTURES, preset.train)
     _shorten_link(preset, family)
@@ -70,12 +70,12 @@ def draw() -> RunConfig | ValueError:
 
 def _adopt_linked_set() -> bool:
     """Takes a visitor's set that the link names into the visit; whether it is gone."""
-    said = st.session_state.get(state.INCOMING, {}).get(Recipe.key("dataset"), "")
-    return own.is_own(said) and not own_sets.adopt(visit.current(), said)
+    said = st.session_state.get(session_keys.INCOMING, {}).get(Recipe.key("dataset"), "")
+    return own_datasets.is_own(said) and not user_datasets.adopt(session.current(), said)
 
 
 def _recipe() -> TrainingPreset:
-    name = controls.select(
+    name = widgets.select(
         Recipe.key("recipe"),
         "Recipe",
         list(TRAINING_PRESETS),
@@ -98,7 +98,7 @@ def fill(model: ModelConfig, train: TrainConfig, recipe: str | None = None) -> N
         Recipe.change(recipe=recipe)
         st.session_state[LOADED] = recipe
     for key, value in _starts(model, train, model.family).items():
-        controls.set_value(key, value)
+        widgets.set_value(key, value)
 
 
 def _starts(model: ModelConfig, train: TrainConfig, family: str) -> dict[str, Any]:
@@ -131,35 +131,35 @@ def _complete_link() -> None:
     """A link says only what sets it apart from its recipe: what a new one leaves out is the recipe's."""
     said = st.query_params.to_dict()
     preset = TRAINING_PRESETS.get(said.get(Recipe.key("recipe"), ""))
-    ours = [st.session_state.get(state.WRITTEN, {})]
-    ours += [before for _, before in st.session_state.get(state.SUPERSEDED, [])]
+    ours = [st.session_state.get(session_keys.WRITTEN, {})]
+    ours += [before for _, before in st.session_state.get(session_keys.SUPERSEDED, [])]
     if preset is None or said in ours:
         return
-    incoming = st.session_state.setdefault(state.INCOMING, {})
+    incoming = st.session_state.setdefault(session_keys.INCOMING, {})
     family = said.get(Family.key("family"), "")
     if family not in model_form.FAMILIES:
         family = preset.model.family
     for key, value in _starts(preset.model, preset.train, family).items():
-        incoming.setdefault(key, said.get(key, controls.encode(value)))
+        incoming.setdefault(key, said.get(key, widgets.encode(value)))
 
 
 def _shorten_link(preset: TrainingPreset, family: str) -> None:
     """Leaves out of the link what is as the recipe has it."""
-    said = link.written()
+    said = query_params.written()
     for key, value in _starts(preset.model, preset.train, family).items():
-        if said.get(key) == controls.encode(value):
-            link.drop(key)
+        if said.get(key) == widgets.encode(value):
+            query_params.drop(key)
 
 
 def _dataset(preset: TrainingPreset) -> str:
-    mine = own_sets.mine(visit.current())
+    mine = user_datasets.mine(session.current())
 
     def title(name: str) -> str:
         if name in mine:
             return f"Yours: {mine[name].title}"
         return DATASETS[name].title + ("" if name in available_datasets() else " (downloads)")
 
-    return controls.select(
+    return widgets.select(
         Recipe.key("dataset"),
         "Data set",
         [*DATASETS, *mine],
@@ -173,14 +173,14 @@ def preparation_of(preset: TrainingPreset, dataset: str) -> Preparation:
     """How the pictures of a set are brought to what a recipe's model reads."""
     if dataset == preset.train.dataset:
         return preset.preparation
-    note = own.own_note(dataset, runs.folder())
+    note = own_datasets.own_note(dataset, runs.folder())
     if note is not None:
         return replace(RGB_32, image_size=note.image_size)
     return _PREPARATIONS.get(dataset, RGB_32)
 
 
 def _shape(dataset: str, preparation: Preparation) -> dict[str, int]:
-    note = own.own_note(dataset, runs.folder())
+    note = own_datasets.own_note(dataset, runs.folder())
     return {
         "image_size": preparation.image_size,
         "in_chans": preparation.in_chans,
@@ -189,28 +189,28 @@ def _shape(dataset: str, preparation: Preparation) -> dict[str, int]:
 
 
 def _data_group(preset: TrainingPreset, dataset: str) -> dict[str, Any]:
-    if not behind.closed():
+    if not popover.closed():
         _about(dataset)
     values = _length(preset) | fields.meant(fields.DATA, fields.draw(fields.DATA, preset.train))
-    if not behind.closed():
+    if not popover.closed():
         st.divider()
-        own_pictures.draw_upload(values["batch_size"])
+        own_dataset.draw_upload(values["batch_size"])
     return {"dataset": dataset} | values
 
 
 def _about(dataset: str) -> None:
-    note = own_sets.mine(visit.current()).get(dataset)
+    note = user_datasets.mine(session.current()).get(dataset)
     if note is None:
         st.caption(DATASETS[dataset].summary)
     else:
-        own_pictures.draw_set(note)
+        own_dataset.draw_set(note)
 
 
 def _length(preset: TrainingPreset) -> dict[str, float | None]:
     train = preset.train
     beside, unit = st.columns([1, 1], vertical_alignment="bottom")
     with unit:
-        chosen = controls.segmented(
+        chosen = widgets.segmented(
             Recipe.key("unit"),
             "Counted in",
             ("epochs", "seconds"),
@@ -218,7 +218,7 @@ def _length(preset: TrainingPreset) -> dict[str, float | None]:
             help="Seconds end a run on the clock, wherever it stands.",
         )
     with beside:
-        amount = controls.real(
+        amount = widgets.real(
             Recipe.key("length"),
             "Train for",
             train.epochs or train.seconds or 1.0,
@@ -238,7 +238,7 @@ def _teacher(preset: TrainingPreset, family: str, preparation: Preparation, data
 
 def _frozen(preset: TrainingPreset, family: str) -> tuple[str, ...]:
     embedded = family in _EMBEDDED
-    learns = controls.toggle(
+    learns = widgets.toggle(
         Recipe.key("embedding_learns"),
         "The patch embedding learns",
         preset.train.frozen != EMBEDDING,
@@ -257,7 +257,7 @@ def _check(family: str, train: TrainConfig) -> None:
             "a DeiT needs a teacher, and no shipped model and no run of this visit was trained on these pictures;"
             " train a CNN on them first"
         )
-    if train.dataset in available_datasets() or own.is_own(train.dataset):
+    if train.dataset in available_datasets() or own_datasets.is_own(train.dataset):
         count = len(cached.dataset(train.dataset).train_images)
         left = round(round(count * (1 - train.validation_fraction)) * train.train_fraction)
         if train.batch_size > left:

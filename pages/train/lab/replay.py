@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.shell import stand_in
+from pages.selection import substitute
 from pages.stores import catalogue
-from pages.train.lab import keys, watch
+from pages.train.lab import keys, run_view
 from pages.train.lab.curves import curves
-from pages.train.lab.recorded import Recording
+from pages.train.lab.recorded_run import Recording
 from vitviz.plots.curves import RunLabel, payload
-from vitviz.words import plain
+from vitviz.text import plain
 
 # Snapshots lie at even steps of the logarithm: so the film moves evenly, and the first steps are the eventful ones.
-VIEW = watch.VIEW | {"log_x": True}
+VIEW = run_view.VIEW | {"log_x": True}
 
 
 def draw_stage(recording: Recording) -> None:
@@ -35,7 +35,7 @@ def _curves(recording: Recording) -> None:
     _, marked = curves(
         payload(
             [label],
-            watch.series_of(recording.id, recording.records()),
+            run_view.series_of(recording.id, recording.records()),
             recording.id,
             moment["step"] if mine else None,
             VIEW,
@@ -51,13 +51,13 @@ def _inspector(recording: Recording) -> None:
     """That it is a recording, of what, and what came of it: numbers of the file."""
     log, choice = recording.records(), recording.choice
     speed = log.training()[-1]
-    watch.draw_metrics(log, float(speed[-1]) if len(speed) else 0.0)
+    run_view.draw_metrics(log, float(speed[-1]) if len(speed) else 0.0)
     data = plain(catalogue.data_title(str(choice.trained_on)))
     st.caption(
         f"This is a recording, not a run of yours: nothing trains now. It learned {data}: {_made(recording)}."
         " 'Start a new run' trains your own, and it takes this place."
     )
-    if said := stand_in.picture(choice)[1]:
+    if said := substitute.picture(choice)[1]:
         st.caption(said)
 
 
@@ -65,7 +65,7 @@ def _made(recording: Recording) -> str:
     """Its length, when and where."""
     card, log = catalogue.header(recording.path).card, recording.records()
     seconds = max(float(table[2].max(initial=0.0)) for table in (log.training(), log.validation()))
-    words = f"{recording.choice.last_step:,} steps in {watch.clock(seconds)}"
+    words = f"{recording.choice.last_step:,} steps in {run_view.clock(seconds)}"
     when, machine = (str(card.get(name, "")) for name in ("date", "machine"))
     return (
         words + (f" on {plain(when)}" if when else "") + (f" ({plain(machine)}, one seed)" if machine else "")

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.shell import page, received
-from pages.stores import runs, visit
-from pages.train.lab import fields, keys, race, recipe_form, settings, watch
+from pages.frame import page
+from pages.selection import upload
+from pages.stores import runs, session
+from pages.train.lab import fields, keys, race, recipe_form, run_view, settings
 from vitviz.analysis.milestones import time_to
-from vitviz.words import percent, plain, reason
+from vitviz.text import percent, plain, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +56,7 @@ def _result(run: Run) -> dict[str, Any]:
     table, best = log.validation(), log.best()
     return {
         "Run": runs.title(run),
-        "State": watch.state(status).word,
+        "State": run_view.state(status).word,
         "step": status.step,
         "seconds": status.seconds,
         "validation": None if best is None else best[1],
@@ -67,7 +68,7 @@ def _result(run: Run) -> dict[str, Any]:
 def manage(run: Run, shown: Callable[[str], None]) -> None:
     """Rename, duplicate, delete, download and upload; `shown` brings a run onto the stage."""
     config, status = run.config(), runs.status(run)
-    mine = runs.may_change(visit.current(), run)
+    mine = runs.may_change(session.current(), run)
     columns = st.columns([2, 1.3, 1.3, 1.3, 1.3], vertical_alignment="bottom")
     with columns[0]:
         key = f"live_lab._name_{run.id}"
@@ -114,7 +115,7 @@ def _share(run: Run) -> None:
 
 
 def _make_key(run: Run) -> None:
-    if runs.may_change(visit.current(), run):
+    if runs.may_change(session.current(), run):
         try:
             st.session_state[keys.SHARED] = (run.id, runs.share(run))
         except OSError as error:
@@ -122,7 +123,7 @@ def _make_key(run: Run) -> None:
 
 
 def _take_back(run: Run) -> None:
-    if runs.may_change(visit.current(), run):
+    if runs.may_change(session.current(), run):
         try:
             runs.unshare(run)
         except OSError as error:
@@ -132,7 +133,7 @@ def _take_back(run: Run) -> None:
 
 
 def _rename(run: Run, key: str) -> None:
-    if not runs.may_change(visit.current(), run):
+    if not runs.may_change(session.current(), run):
         return
     try:
         run.rename(st.session_state[key])
@@ -154,7 +155,7 @@ def _delete(run: Run) -> None:
     from vitviz.training.run_directory import RunError
 
     try:
-        if runs.may_change(visit.current(), run):
+        if runs.may_change(session.current(), run):
             run.delete()
     except RunError as error:
         keys.notice(f"{error}.")
@@ -162,7 +163,7 @@ def _delete(run: Run) -> None:
     except OSError as error:
         keys.notice(f"It could not be removed ({reason(error)}).")
         return
-    runs.drop(visit.current(), run.id)
+    runs.drop(session.current(), run.id)
 
 
 def _download(run: Run, config: RunConfig, active: bool) -> None:
@@ -197,27 +198,27 @@ def _upload(shown: Callable[[str], None]) -> None:
     st.file_uploader(
         "A run that was downloaded here or elsewhere", type=["zip"], key=key, max_upload_size=MOST_UPLOAD_MB
     )
-    file = received.take(key)
+    file = upload.take(key)
     if file is None:
         return
     from vitviz.training.archive import import_run
 
     st.session_state["live_lab._turn"] = turn + 1
     try:
-        runs.admit_upload(visit.current(), visit.address())
-        run = import_run(runs.folder(), file.data, owner=visit.current().owner, lease_s=runs.LEASE_S)
+        runs.admit_upload(session.current(), session.address())
+        run = import_run(runs.folder(), file.data, owner=session.current().owner, lease_s=runs.LEASE_S)
     except (RunError, ValueError) as error:
         keys.notice(f"This file cannot be used: {error}.")
     except OSError as error:
         keys.notice(f"The run could not be stored ({reason(error)}).")
     else:
-        runs.adopt(visit.current(), run.id)
+        runs.adopt(session.current(), run.id)
         shown(run.id)
     st.rerun()
 
 
 def fresh(config: RunConfig) -> RunConfig:
     """The config under a name that no run of this visit has."""
-    taken = {run.config().name for run in runs.mine(visit.current())}
+    taken = {run.config().name for run in runs.mine(session.current())}
     names = (config.name if i == 1 else f"{config.name} {i}" for i in range(1, 1000))
     return replace(config, name=next(name for name in names if name not in taken))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pages.shell import nouns
+from pages.selection import selection
 from pages.stores import catalogue
 from pages.train.lab import fields, model_form
 from vitviz.analysis.comparison import differences
 from vitviz.config import to_dict
-from vitviz.data.own import is_own, spoken
+from vitviz.data.own_datasets import is_own, spoken
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
@@ -62,4 +62,4 @@ def said(name: str, value: Any) -> str:
 def _teacher(path: str) -> str:
     """A teacher's title; its path is no visitor's business."""
     key = model_form.teacher_of(path)
-    return "a model that is gone" if key is None else nouns.models()[key].title
+    return "a model that is gone" if key is None else selection.models()[key].title

@@ -1,6 +1,6 @@
 """The snapshots of a run: which there are, and what each shows.
 
-`frame` and `attention` are computed behind the pages (pages/train/lab/evolving.py): nothing here draws.
+`frame` and `attention` are computed behind the pages (pages/train/lab/snapshot_views.py): nothing here draws.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pages.stores import cached, runs
-from pages.train.lab import recorded
-from pages.train.lab.recorded import Recording
+from pages.train.lab import recorded_run
+from pages.train.lab.recorded_run import Recording
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation
     from vitviz.data.preparation import Prepared
-    from vitviz.models.loaded import LoadedModel
+    from vitviz.models.loaded_model import LoadedModel
     from vitviz.pin import Pin
     from vitviz.probe.snapshot import Frame, HeldOut
     from vitviz.training.run_directory import Run
@@ -49,7 +49,7 @@ def model_at(run_id: str, version: Version) -> LoadedModel:
     """The model of one snapshot."""
     from vitviz.checkpoints import open_model
 
-    return open_model(recorded.snapshot_path(run_id, version.step), version.step)
+    return open_model(recorded_run.snapshot_path(run_id, version.step), version.step)
 
 
 @cached.shared(most=4)
@@ -60,10 +60,10 @@ def held_out(dataset: str, fraction: float, preparation: Preparation) -> HeldOut
     """
     from vitviz.data.dataset import DatasetError
     from vitviz.data.datasets import available_datasets, validation_split
-    from vitviz.data.own import is_own
+    from vitviz.data.own_datasets import is_own
     from vitviz.data.preparation import prepare_batch
     from vitviz.probe.snapshot import HeldOut
-    from vitviz.training.pictures import SPLIT_SEED
+    from vitviz.training.batches import SPLIT_SEED
 
     if dataset not in available_datasets() and not is_own(dataset):
         return None

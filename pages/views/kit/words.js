@@ -1,4 +1,4 @@
-// Numbers as they are said beside a picture: the twin of vitviz/words.py, and what only views say.
+// Numbers as they are said beside a picture: the twin of vitviz/text.py, and what only views say.
 
 const NBSP = '\u00a0';
 const MINUS = '\u2212';

@@ -5,13 +5,14 @@ from __future__ import annotations
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from pages.shell import following, registry
-from pages.shell.following import Place
+from pages.classroom import membership
+from pages.classroom.membership import Place
+from pages.frame import registry
 from tests.pages.conftest import OpenApp
 
-ROOM = registry.BY_SLUG[following.SLUG].path
-PATCHES = "pages/inside/patches/page.py"
-ATTENTION = "pages/inside/attention/page.py"
+ROOM = registry.BY_SLUG[membership.SLUG].path
+PATCHES = "pages/lenses/patches/page.py"
+ATTENTION = "pages/lenses/attention/page.py"
 LAB = "pages/train/lab/page.py"
 
 

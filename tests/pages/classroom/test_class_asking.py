@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import class_asking, registry
+from pages.classroom import class_question
+from pages.frame import registry
 from pages.stores import classes as stored
 from pages.stores import lessons
 from tests.messages import message
 from tests.pages.classroom.helpers import LAB, code_of, learns, place, press, there, words
 from tests.pages.conftest import OpenApp, opened_again
 from vitviz.classes import questions
-from vitviz.classes.asked import Asked, Bar
-from vitviz.lessons.asks import MEASURES
-from vitviz.lessons.kinds import Drag
+from vitviz.classes.question import Asked, Bar
 from vitviz.lessons.lesson import Link
+from vitviz.lessons.measures import MEASURES
+from vitviz.lessons.question_kinds import Drag
 
 FIFTEEN = lessons.shipped(registry.BY_SLUG)["fifteen"]
 WHERE = next(i for i, stop in enumerate(FIFTEEN.stops, 1) if stop.title == "Where does [CLS] look?")
@@ -119,7 +120,7 @@ def test_who_reloads_answers_no_second_time(teacher: AppTest, open_app: OpenApp)
 def test_a_picture_that_the_class_does_not_see_is_not_asked_about(
     teacher: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(class_asking, "is_private", lambda value: True)
+    monkeypatch.setattr(class_question, "is_private", lambda value: True)
     teacher = at_stop(teacher, BRANCH)
     button = next(button for button in teacher.button if button.label == "Ask the class")
     assert button.disabled and "Show your picture to the class first." in button.help
@@ -138,7 +139,7 @@ def test_what_a_page_alone_computes_is_not_asked_of_the_class(teacher: AppTest) 
 
 
 def test_words_of_others_stay_text_in_the_histogram() -> None:
-    html = class_asking._histogram(
+    html = class_question._histogram(
         [Bar("<img src=x onerror=alert(1)>", 2, measured=True), Bar("b", 0, own=True)], 2
     )
     assert (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.classroom.together.board import START, html, said
+from pages.classroom.challenge_board import START, html, said
 from pages.stores import board, runs
 from pages.stores import classes as stored
 from pages.stores.board import Row

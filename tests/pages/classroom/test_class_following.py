@@ -12,10 +12,10 @@ import streamlit as st
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import following, led
+from pages.classroom import class_bar, membership
 from pages.stores import classes as stored
 from pages.stores import lessons, uploads
-from pages.stores.visit import Visit
+from pages.stores.session import Visit
 from tests.pages.classroom.helpers import (
     ATTENTION,
     PATCHES,
@@ -33,8 +33,8 @@ from tests.pages.conftest import OpenApp, opened_again, said
 from vitviz.classes.classes import MOST_MEMBERS
 from vitviz.classes.codes import spaced
 from vitviz.classes.database import ClassError
-from vitviz.lessons.checks import Page
 from vitviz.lessons.lesson import Lesson, Link, Stop
+from vitviz.lessons.task_checks import Page
 
 
 def test_a_class_is_opened_in_one_click(teacher: AppTest) -> None:
@@ -155,7 +155,7 @@ def test_a_teachers_upload_is_seen_once_it_is_shown(teacher: AppTest, open_app: 
     teacher.switch_page(PATCHES).run()
     there(learner.run())
     assert at(learner) == "patches" and said(learner, "image") == before
-    assert any(led.KEPT in each.value for each in teacher.caption)
+    assert any(class_bar.KEPT in each.value for each in teacher.caption)
     secret = image.removeprefix("upload:").encode()
     path = stored.classes().database.path
     assert all(secret not in each.read_bytes() for each in path.parent.glob(f"{path.name}*"))
@@ -178,7 +178,7 @@ def test_a_class_that_is_over_is_said_and_the_page_goes_on(teacher: AppTest, ope
     teacher.button(key="class_room.close").click().run()
     assert teacher.session_state["_class"] is None and "class" not in teacher.query_params
     there(learner.run())
-    assert [each.value for each in learner.warning] == [following.OVER] and at(learner) == "patches"
+    assert [each.value for each in learner.warning] == [membership.OVER] and at(learner) == "patches"
     assert not learner.run().warning
 
 
@@ -191,7 +191,7 @@ def test_wrong_codes_are_said_and_too_many_have_to_wait(open_app: OpenApp) -> No
     press(app, "Join")
     assert "five minutes" in app.warning[0].value
     app = open_app(PATCHES, **{"class": "<script>"})
-    assert [each.value for each in app.warning] == [following.NONE]
+    assert [each.value for each in app.warning] == [membership.NONE]
 
 
 def test_the_operator_may_ask_for_a_code(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,10 +244,10 @@ def test_who_is_in_a_class_that_cannot_be_reached_now_follows_again(
         patch.setattr(stored.classes().database, "known", busy)
         learner.run()
         assert "busy" in " ".join(each.value for each in learner.caption) and "you follow" in bar(learner)
-        assert asked.pop(led.PULSE)
+        assert asked.pop(class_bar.PULSE)
         late = open_app(PATCHES, **{"class": code_of(teacher)})
         assert "busy" in late.warning[0].value and said(late, "class") == code_of(teacher)
-        assert asked.pop(led.PULSE) == led.AGAIN_S  # who stands at the door knocks
+        assert asked.pop(class_bar.PULSE) == class_bar.AGAIN_S  # who stands at the door knocks
     teacher.switch_page(ATTENTION).run()
     there(learner.run())
     assert at(learner) == "attention" and not learner.exception
@@ -261,10 +261,10 @@ def test_a_knock_runs_the_page_again_and_no_page_for_ever(
 ) -> None:
     again: list[bool] = []
     monkeypatch.setattr(
-        led, "get_script_run_ctx", lambda: SimpleNamespace(fragment_ids_this_run=["x"] if alone else [])
+        class_bar, "get_script_run_ctx", lambda: SimpleNamespace(fragment_ids_this_run=["x"] if alone else [])
     )
-    monkeypatch.setattr(led.st, "rerun", lambda: again.append(True))
-    led._knock()
+    monkeypatch.setattr(class_bar.st, "rerun", lambda: again.append(True))
+    class_bar._knock()
     assert bool(again) == alone
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pages.train.lab import drawing
+from pages.train.lab import image_prediction
 from vitviz.config import Preparation, ViTConfig
 from vitviz.data.preparation import prepare
-from vitviz.models.loaded import LoadedModel
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
 
@@ -20,7 +20,9 @@ def test_of_many_classes_the_most_probable_are_told_by_their_names() -> None:
         create_model(config, seed=1), config, preparation, classes, "many", "cifar100", 1, "many@1"
     )
     seen = prepare(np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8), preparation)
-    arrays, answer = drawing._answer(model, seen)
+    arrays, answer = image_prediction._answer(model, seen)
     logits = capture(model.model, seen.input[None], record=("logits",)).logits[0]
-    assert answer["classes"] == [f"class {index}" for index in np.argsort(-logits)[: drawing.MOST_CLASSES]]
+    assert answer["classes"] == [
+        f"class {index}" for index in np.argsort(-logits)[: image_prediction.MOST_CLASSES]
+    ]
     assert len(arrays["probabilities"]) == 20 and (np.diff(arrays["probabilities"]) <= 0).all()

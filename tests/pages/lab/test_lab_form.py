@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.stores import visit
+from pages.stores import session
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button, until, view
 from tests.robustness.test_own_sets import archive
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
-from vitviz.data import own
+from vitviz.data import own_datasets
 from vitviz.data.datasets import load_dataset, validation_split
 from vitviz.data.folder import load_zip
 from vitviz.models.presets import PRESETS, RGB_32
@@ -156,7 +156,7 @@ def test_a_zip_of_pictures_becomes_the_data_set(
 ) -> None:
     app = upload(open_app(PAGE), archive())
     dataset = app.main.selectbox(key="live_lab.dataset")
-    assert own.is_own(dataset.value) and dataset.options[-1] == "Yours: pets"
+    assert own_datasets.is_own(dataset.value) and dataset.options[-1] == "Yours: pets"
     table = next(frame.value for frame in app.main.dataframe if "Class" in frame.value)
     assert table.to_dict("list") == {"Class": ["cool", "warm"], "To learn from": [10, 10], "To test": [2, 2]}
     words = "\n".join(caption.value for caption in app.main.caption)
@@ -213,7 +213,7 @@ def test_a_reading_that_is_broken_off_keeps_nothing_and_says_so(
     from streamlit.runtime.scriptrunner import RerunException
     from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 
-    from pages.train.lab import own_pictures
+    from pages.train.lab import own_dataset
 
     app, drawn = open_app(PAGE), []
 
@@ -224,11 +224,11 @@ def test_a_reading_that_is_broken_off_keeps_nothing_and_says_so(
         return type("Bar", (), {"progress": staticmethod(progress)})
 
     with monkeypatch.context() as patch:
-        patch.setattr(own_pictures.st, "progress", progress)
+        patch.setattr(own_dataset.st, "progress", progress)
         app.main.file_uploader[0].upload("pets.zip", archive(), "application/zip").run()
     assert len(drawn) == 2 and "of 25 pictures" in drawn[1]
     app.run()
-    assert own_pictures.CANCELLED in errors(app)
+    assert own_dataset.CANCELLED in errors(app)
     assert not list(folder.glob("sets/*"))
 
 
@@ -264,9 +264,9 @@ def test_a_larger_picture_makes_a_larger_model(open_app: OpenApp, executor: Fake
 def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     open_app: OpenApp, executor: FakeExecutor, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visit, "secrets", type("Named", (), {"token_urlsafe": lambda count: "r" * 22}))
-    maker = visit.Visit("r" * 22).owner
-    note = own.keep_pictures(load_zip(archive(), image_size=16), "pets", folder, maker)
+    monkeypatch.setattr(session, "secrets", type("Named", (), {"token_urlsafe": lambda count: "r" * 22}))
+    maker = session.Visit("r" * 22).owner
+    note = own_datasets.keep_pictures(load_zip(archive(), image_size=16), "pets", folder, maker)
     model = ViTConfig(image_size=16, patch_size=8, embed_dim=16, depth=1, num_heads=2, num_classes=2)
     train = TrainConfig(dataset=note.name, epochs=1, batch_size=8, seed=3, snapshots=2)
     run = Run.create(folder, RunConfig(model, replace(RGB_32, image_size=16), train))
@@ -304,9 +304,9 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
 def test_who_did_not_bring_a_set_can_only_forget_it(
     open_app: OpenApp, executor: FakeExecutor, folder: Path
 ) -> None:
-    note = own.keep_pictures(load_zip(archive(), image_size=16), "pets", folder, "another")
+    note = own_datasets.keep_pictures(load_zip(archive(), image_size=16), "pets", folder, "another")
     app = open_app(PAGE, live_lab__dataset=note.name)
     button = app.main.button(key="live_lab._own_remove")
     assert button.label == "Forget these pictures" and "only the visit that brought them" in button.help
     button.click().run()
-    assert not app.exception and own.own_note(note.name, folder) is not None
+    assert not app.exception and own_datasets.own_note(note.name, folder) is not None

@@ -17,12 +17,12 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import runs
-from pages.train.lab.part import part
+from pages.train.lab.polling import part
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button
 from tests.robustness.no_writing import read_only
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.zoo import GREY_32
-from vitviz.training import intake
+from vitviz.training import upload_limits
 from vitviz.training.archive import export_run
 from vitviz.training.files import write_status
 from vitviz.training.run_config import RunConfig
@@ -59,7 +59,7 @@ def test_a_run_is_looked_at_in_a_folder_that_cannot_be_written(
     app = belongs(open_app(PAGE, live_lab__run=run.id), run)
     with read_only(folder, monkeypatch):
         assert not app.run().exception
-        for page in ("pages/inside/patches/page.py", "pages/inside/distance/page.py"):
+        for page in ("pages/lenses/patches/page.py", "pages/lenses/attention_distance/page.py"):
             lens = open_app(page, model=f"run:{run.id}")
             assert lens.sidebar.selectbox(key="model").value == f"run:{run.id}"
 
@@ -141,7 +141,7 @@ def test_own_pictures_that_cannot_be_stored_or_removed_are_said(
 
 def test_runs_that_go_while_they_are_looked_at_are_said(open_app: OpenApp, run: Run, folder: Path) -> None:
     app = belongs(open_app(PAGE, live_lab__run=run.id), run)
-    lens = open_app("pages/inside/patches/page.py", model=f"run:{run.id}")
+    lens = open_app("pages/lenses/patches/page.py", model=f"run:{run.id}")
     shutil.rmtree(folder)
     assert (
         not app.run().exception and warned(app) == "1 run is gone: removed, or kept no longer on this server."
@@ -200,7 +200,7 @@ def test_who_brings_in_too_many_runs_is_told_so(
 ) -> None:
     monkeypatch.setattr(runs, "_intakes", {})
     monkeypatch.setenv("VITVIZ_RUNS", str(folder))
-    monkeypatch.setattr(intake, "PER_OWNER", 1)
+    monkeypatch.setattr(upload_limits, "PER_OWNER", 1)
     app, data = open_app(PAGE), export_run(trained)
 
     def bring() -> None:

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button, view
-from vitviz.experiments import slips
+from vitviz.experiments import bugs
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.races import CODES, positions_race
 from vitviz.training.run_config import RunConfig
@@ -71,10 +71,10 @@ def test_the_experiment_is_chosen_and_started(open_app: OpenApp, executor: FakeE
 
 def test_models_of_one_name_are_told_apart_by_their_seeds(open_app: OpenApp, executor: FakeExecutor) -> None:
     """Six buttons said 'Mended', 'Mended', 'Mended', 'With the slip', 'With the slip', 'With the slip'."""
-    config = slips.run_config("digits", "softmax")
+    config = bugs.run_config("digits", "softmax")
     run = Run.create(executor.folder, config)
     app = open_app(PAGE, live_lab__run=run.id)
-    names = [f"{kind}, seed {seed}" for kind in ("Mended", "With the slip") for seed in slips.LIVE_SEEDS]
+    names = [f"{kind}, seed {seed}" for kind in ("Mended", "With the slip") for seed in bugs.LIVE_SEEDS]
     assert [option.content for option in segmented(app, "live_lab.member").proto.options] == names
     assert [racer["title"] for racer in view(app, "race_view")[0]["racers"]] == names
     segmented(app, "live_lab.look").set_value("curves").run()
@@ -139,7 +139,7 @@ def test_a_member_is_looked_into_and_opens_in_every_lens(open_app: OpenApp, run:
     steps = run.members()[0].snapshots()
     for page, step in (("attention", steps[0]), ("positions", steps[-1])):
         model = f"run:{run.id}/learned"
-        lens = open_app(f"pages/inside/{page}/page.py", model=model, step=str(step))
+        lens = open_app(f"pages/lenses/{page}/page.py", model=model, step=str(step))
         assert lens.sidebar.selectbox(key="model").value == model
         assert any(
             "Do positions matter? · Learned" in option
@@ -183,5 +183,5 @@ def test_an_uploaded_experiment_is_shown_whole(
 
 def test_a_hostile_member_is_no_run(open_app: OpenApp, run: Run) -> None:
     for name in ("../none", "nobody", "none/../../x"):
-        app = open_app("pages/inside/patches/page.py", model=f"run:{run.id}/{name}")
+        app = open_app("pages/lenses/patches/page.py", model=f"run:{run.id}/{name}")
         assert app.sidebar.selectbox(key="model").value != f"run:{run.id}/{name}"

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs
 from tests.unit.training_helpers import digits_run
-from vitviz.training import sharing
+from vitviz.training import permissions
 from vitviz.training.files import write_status
 from vitviz.training.session import Session
 
@@ -23,7 +23,7 @@ def test_who_has_a_link_looks_on_until_the_maker_lets_in(
 ) -> None:
     run = digits_run(folder, epochs=1)
     Session(run, "cpu").perform()
-    key = sharing.share(run)
+    key = permissions.share(run)
     more = {"live_lab__edit": key if let_in else "no key"}
     guest = open_app(PAGE, live_lab__run=run.id, **more)
     name = guest.main.text_input(key=f"live_lab._name_{run.id}")
@@ -70,6 +70,6 @@ def test_the_maker_makes_a_link_for_editing_and_takes_it_back(
     app.main.button(key="live_lab._share").click().run()
     (link,) = [code.value for code in app.main.code if "live_lab.edit=" in code.value]
     key = link.rpartition("=")[2]
-    assert sharing.join(run, "somebody", key)
+    assert permissions.join(run, "somebody", key)
     app.main.button(key="live_lab._unshare").click().run()
-    assert not sharing.may_change(run, "somebody") and not sharing.is_shared(run)
+    assert not permissions.may_change(run, "somebody") and not permissions.is_shared(run)

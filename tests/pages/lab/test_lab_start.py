@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.shell import starting
+from pages.frame import run_start
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button
 from vitviz.config import ViTConfig
 from vitviz.training.presets import TRAINING_PRESETS
@@ -70,10 +70,10 @@ def test_start_hands_over_what_the_controls_say(open_app: OpenApp, executor: Fak
 
 def test_a_click_that_is_served_twice_starts_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under load two runs were seen waiting after one click: two runs of the script may serve it at once."""
-    monkeypatch.setattr(starting.st, "session_state", {})
-    drawn_with = starting.clicks_served()
-    assert [starting.serve(drawn_with), starting.serve(drawn_with)] == [True, False]
-    assert starting.serve(starting.clicks_served())  # the next click, on the button as it is drawn again
+    monkeypatch.setattr(run_start.st, "session_state", {})
+    drawn_with = run_start.clicks_served()
+    assert [run_start.serve(drawn_with), run_start.serve(drawn_with)] == [True, False]
+    assert run_start.serve(run_start.clicks_served())  # the next click, on the button as it is drawn again
 
 
 def form_of(app: AppTest) -> dict[str, str]:

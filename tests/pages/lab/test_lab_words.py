@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pages.train.lab import fields, flip_pictures, in_words, settings
+from pages.train.lab import config_summary, fields, flip_pictures, settings
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp
 from vitviz.config import CNNConfig, FlatAttentionConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
@@ -33,7 +33,7 @@ TINY = ViTConfig(image_size=32, patch_size=32, in_chans=1, embed_dim=16, depth=1
     ],
 )
 def test_a_model_in_words(config: ViTConfig, words: str) -> None:
-    assert in_words.model_words(config) == words
+    assert config_summary.model_words(config) == words
 
 
 def test_a_run_that_got_the_free_threads_differs_in_none(
@@ -41,17 +41,17 @@ def test_a_run_that_got_the_free_threads_differs_in_none(
 ) -> None:
     asked = RunConfig(TINY, GREY_32, TrainConfig(dataset="digits", epochs=3, threads=0))
     run = Run.create(tmp_path, asked.on_threads(2))
-    monkeypatch.setattr(in_words.runs, "status", lambda run: replace(run.status(), state="running"))
-    assert in_words.beside(asked, run) == " These are the settings of the run on the stage."
+    monkeypatch.setattr(config_summary.runs, "status", lambda run: replace(run.status(), state="running"))
+    assert config_summary.beside(asked, run) == " These are the settings of the run on the stage."
     other = replace(asked, train=replace(asked.train, seed=7, threads=1))
-    assert in_words.beside(other, run).endswith("the new one differs in Threads, Seed.")
+    assert config_summary.beside(other, run).endswith("the new one differs in Threads, Seed.")
 
 
 def test_what_ends_one_of_several_models_early_is_said() -> None:
     aimed = TrainConfig(dataset="digits", epochs=6, stop_accuracy=0.9)
     whole = replace(aimed, stop_accuracy=None)
     members = (Member("a", "A", TINY, whole), Member("b", "B", TINY, aimed))
-    said = in_words.describe(RunConfig(TINY, GREY_32, whole, members=members)).replace(
+    said = config_summary.describe(RunConfig(TINY, GREY_32, whole, members=members)).replace(
         "\N{NO-BREAK SPACE}", " "
     )
     assert said.endswith(
@@ -77,9 +77,9 @@ def test_no_mistake_is_called_the_most_frequent_that_was_made_once(
 def test_several_models_are_described_as_one_only_where_they_are_alike() -> None:
     members = [Member(name, name, replace(TINY, depth=depth)) for name, depth in (("a", 1), ("b", 2))]
     config = RunConfig(TINY, GREY_32, TrainConfig(dataset="digits", epochs=3), members=tuple(members))
-    assert "each a" not in in_words.describe(config)  # the first one's layers are not the second's
+    assert "each a" not in config_summary.describe(config)  # the first one's layers are not the second's
     alike = replace(config, members=(members[0], replace(members[1], model=TINY)))
-    assert f"each a {in_words.model_words(TINY)}" in in_words.describe(alike)
+    assert f"each a {config_summary.model_words(TINY)}" in config_summary.describe(alike)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_several_models_are_described_as_one_only_where_they_are_alike() -> None
 )
 def test_a_length_in_words(length: dict[str, float | None], words: str) -> None:
     config = RunConfig(TINY, GREY_32, replace(TrainConfig(dataset="digits", epochs=3), **length))  # type: ignore[arg-type]
-    assert in_words.describe(config).endswith(f", {words}")
+    assert config_summary.describe(config).endswith(f", {words}")
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from tests.pages.conftest import said
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button, view
 from vitviz.config import CNNConfig, SwinConfig, ViTConfig
 from vitviz.models.presets import GREY_32
+from vitviz.text import FOREIGN
 from vitviz.training import lineup
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
-from vitviz.words import FOREIGN
 
 SEVERAL = {"live_lab__train": "several"}
 PATCH_16 = 'digits_live~="Small"~patch_size=16~depth=1~embed_dim=16~num_heads=2~epochs=0.3~snapshots=3'

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from pages.stores import runs
-from pages.train.experiments import live
-from pages.train.fine_tuning import side_by_side
-from pages.train.lab import changing, watch
+from pages.train.experiments import live_runs
+from pages.train.fine_tuning import tuning_race
+from pages.train.lab import live_settings, run_view
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
@@ -29,8 +29,8 @@ from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.records import Snapshot
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
-from vitviz.training.saving import save_snapshot
 from vitviz.training.session import Session
+from vitviz.training.snapshot_files import save_snapshot
 
 CONFIG = RunConfig(
     ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=2, num_heads=2, mlp_ratio=1.0),
@@ -89,9 +89,9 @@ def test_a_stopped_run_does_not_say_that_a_snapshot_is_on_its_way(
 def test_a_reload_keeps_the_curves_beside_and_the_moment(
     open_app: OpenApp, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pages.stores import visit
+    from pages.stores import session
 
-    monkeypatch.setattr(visit, "secrets", type("Named", (), {"token_urlsafe": lambda count: "r" * 22}))
+    monkeypatch.setattr(session, "secrets", type("Named", (), {"token_urlsafe": lambda count: "r" * 22}))
     twin = run.duplicate(name="Twin")
     before = open_app(PAGE, live_lab__run=run.id)
     before.session_state["_visit"].runs = (run.id, twin.id)
@@ -322,7 +322,7 @@ def test_rename_copy_and_delete(open_app: OpenApp, run: Run) -> None:
 
 def test_every_step_of_a_run_opens_in_a_lens(open_app: OpenApp, run: Run) -> None:
     for step in (0, run.snapshots()[-1]):
-        app = open_app("pages/inside/patches/page.py", model=f"run:{run.id}", step=str(step))
+        app = open_app("pages/lenses/patches/page.py", model=f"run:{run.id}", step=str(step))
         chosen = app.sidebar.selectbox(key="model")
         assert chosen.value == f"run:{run.id}" and chosen.options[0].startswith("Run · "), "it is not theirs"
         assert not app.exception
@@ -380,14 +380,14 @@ def test_who_may_not_change_a_run_steers_nothing_by_a_tab_that_is_still_open(
     """The buttons of an editor who was sent out went on working until the next drawing."""
     told: list[object] = []
     monkeypatch.setattr(runs, "may_change", lambda visit, run: False)
-    monkeypatch.setattr(watch.visit, "current", lambda: None)
-    monkeypatch.setattr(live.visit, "current", lambda: None)
+    monkeypatch.setattr(run_view.visit, "current", lambda: None)
+    monkeypatch.setattr(live_runs.visit, "current", lambda: None)
     monkeypatch.setattr(runs, "executor", lambda: SimpleNamespace(stop=told.append, resume=told.append))
     monkeypatch.setattr(Run, "control", lambda self, what, **values: told.append(what))
-    watch.st.session_state[f"live_lab._set_weight_decay_{run.id}"] = 0.1
-    watch._tell(run, told.append, True)
-    changing.apply(run, "weight_decay")
-    live._stop(run)
+    run_view.st.session_state[f"live_lab._set_weight_decay_{run.id}"] = 0.1
+    run_view._tell(run, told.append, True)
+    live_settings.apply(run, "weight_decay")
+    live_runs._stop(run)
     for what in ("stop", "resume"):
-        side_by_side._steer(run, what)
+        tuning_race._steer(run, what)
     assert told == []

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pages.train.lab import evolving, snapshots
+from pages.train.lab import snapshot_views, snapshots
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, start_button, until, view
 from vitviz.checkpoint_header import Header, read_header
-from vitviz.words import percent
+from vitviz.text import percent
 
 SHIPPED = Path(__file__).parents[3] / "checkpoints"
 NAME = "digits_vit"
@@ -22,7 +22,7 @@ NAME = "digits_vit"
 def nothing_computes_on() -> Iterator[None]:
     """A thread that still computes pictures would be torn down with the interpreter."""
     yield
-    evolving.forget()
+    snapshot_views.forget()
 
 
 @pytest.fixture

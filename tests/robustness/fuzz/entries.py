@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 from safetensors.torch import save
 
-from pages.shell.registry import BY_SLUG
+from pages.frame.registry import BY_SLUG
 from tests.robustness.fuzz.watch import Entry
 from tests.unit.training_helpers import digits_run
 from vitviz.checkpoint_header import CheckpointError
@@ -32,7 +32,7 @@ from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.files import write_status
-from vitviz.training.lanes import make_lanes
+from vitviz.training.model_trainers import make_lanes
 from vitviz.training.run_directory import Run, RunError, Status, is_id
 from vitviz.training.session import Session
 

@@ -1,0 +1,28 @@
+"""Lens: mean attention distance of every head against depth (ViT paper, figure 7 right)."""
+
+from __future__ import annotations
+
+from pages.frame import page
+from pages.lenses.attention_distance import heads, reach
+from pages.selection import selection, substitute
+from pages.stores import cached
+from vitviz.models.abilities import abilities
+
+
+def draw() -> None:
+    """The page of a model of each kind."""
+    able = abilities(selection.choice().config)
+    if not able.distance:
+        substitute.offer(able.distance.why_not, "attention_distance.instead", icon=":material/straighten:")
+        return
+    model = cached.loaded(selection.choice(), selection.current().step)
+    if able.heads_over_all:
+        heads.draw(model)
+    elif able.windows:
+        reach.draw_swin(model)
+    else:
+        reach.draw_cnn(model)
+
+
+page.header("Attention distance", "How far does every head look?")
+draw()

@@ -1,0 +1,86 @@
+"""Pictures of a visitor's own, or three letters drawn here for who has none at hand."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.controls import popover, query_params
+from pages.frame import page
+from pages.selection import upload
+from pages.stores import session, user_datasets
+from vitviz.data.dataset import DatasetError
+from vitviz.data.letters import LETTERS, TEST, TRAIN, letters_zip
+from vitviz.text import plain, reason
+
+MOST_MB = 64
+SIDE_PX = 32
+ZIP = "A zip with one folder a class, or with *train* and *test* that hold one folder a class each"
+_REFUSED = "fine_tuning._refused"
+_TURN = "fine_tuning._turn"
+
+
+def draw_upload(control: str) -> None:
+    """The button behind which a set is brought; one that can be used becomes what the control of this key says."""
+    with popover.button("Your own pictures", "upload", "fine_tuning.pictures"):
+        if popover.closed():
+            return
+        _letters(control)
+        st.divider()
+        turn = st.session_state.setdefault(_TURN, 0)
+        key = f"fine_tuning._zip_{turn}"
+        st.file_uploader(ZIP, type=["zip"], key=key, max_upload_size=MOST_MB)
+        file = upload.take(key)
+        if refused := st.session_state.get(_REFUSED):
+            st.error(plain(refused), icon=":material/block:")
+        if file is not None:
+            st.session_state[_TURN] = turn + 1
+            _keep(file.data, file.name.removesuffix(".zip"), control)
+            st.rerun()
+        st.caption(user_datasets.PRIVACY)
+        _remove()
+
+
+def _letters(control: str) -> None:
+    names = ", ".join(LETTERS)
+    words = f"{names}: {TRAIN} pictures of each to learn from, {TEST} to test, drawn with a wobbly hand."
+    if st.button(
+        "Draw three letters", key="fine_tuning._draw", icon=":material/draw:", help=words, width="stretch"
+    ):
+        _keep(letters_zip(), f"letters {names}", control)
+        st.rerun()
+    page.download("As a zip to look at", letters_zip, "letters.zip", "fine_tuning._letters", stretch=True)
+
+
+def _keep(data: bytes, title: str, control: str) -> None:
+    st.session_state.pop(_REFUSED, None)
+    if len(data) > MOST_MB * 2**20:  # the browser's limit is only the browser's
+        st.session_state[_REFUSED] = (
+            f"The zip has {len(data) / 2**20:.0f} MB; up to {MOST_MB} MB are accepted."
+        )
+        return
+    try:
+        with st.spinner("Reading the pictures …"):
+            note = user_datasets.keep(session.current(), data, title, SIDE_PX, address=session.address())
+    except DatasetError as error:
+        st.session_state[_REFUSED] = str(error)
+        return
+    query_params.want(control, note.name)
+
+
+def _remove() -> None:
+    mine = user_datasets.mine(session.current())
+    if not mine:
+        return
+    name = st.selectbox(
+        "A set of yours", list(mine), format_func=lambda key: mine[key].title, key="fine_tuning._set"
+    )
+    st.button(
+        "Remove it", key="fine_tuning._remove", icon=":material/delete:", on_click=_forget, args=(name,)
+    )
+
+
+def _forget(name: str) -> None:
+    try:
+        user_datasets.remove(session.current(), name)
+    except OSError as error:
+        st.session_state[_REFUSED] = f"The pictures could not be removed ({reason(error)})."

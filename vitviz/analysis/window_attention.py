@@ -1,0 +1,191 @@
+"""What the Swin lens shows of windows: who may look at whom, and what a forgotten mask lets through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz import shifted_windows
+from vitviz.shifted_windows import FloatArray, IntArray, Pair
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A grid in windows, with a shift that is free to choose (a block of the paper uses M // 2).
+
+    Attributes:
+        grid: (rows, cols) of patches. window: M. shift: s, 0 to M - 1.
+        ids: (rows, cols), region ids of the rolled grid.
+        plain: (windows, M M), the patch in each slot without a shift.
+        index: (windows, M M), the patch in each slot after the roll.
+        mask: (windows, M M, M M), additive; zero everywhere without a shift.
+    """
+
+    grid: Pair
+    window: int
+    shift: int
+    ids: IntArray
+    plain: IntArray
+    index: IntArray
+    mask: FloatArray
+
+    @property
+    def masked_pairs(self) -> int:
+        """How many (query, key) pairs the mask forbids."""
+        return int((self.mask < 0).sum())
+
+    @property
+    def masked_windows(self) -> int:
+        """How many windows hold patches of more than one region."""
+        return int((self.mask < 0).any(axis=(1, 2)).sum())
+
+
+def layout(grid: Pair, window: int, shift: int) -> Layout:
+    """Roll by (-shift, -shift), cut into windows, and mask what the roll brought together (Swin paper, fig. 4).
+
+    Raises:
+        ValueError: if the windows do not tile the grid, or the shift does not lie in 0 .. window - 1.
+    """
+    if not 0 <= shift < window:
+        raise ValueError(f"shift must lie in 0 to {window - 1}, received {shift}")
+    square = (window, window)
+    ids = shifted_windows.region_ids(grid, square, (shift, shift))
+    return Layout(
+        grid=grid,
+        window=window,
+        shift=shift,
+        ids=ids,
+        plain=shifted_windows.partition(shifted_windows.shifted_index(grid, square, (0, 0)), square),
+        index=shifted_windows.partition(shifted_windows.shifted_index(grid, square, (shift, shift)), square),
+        mask=shifted_windows.attention_mask(ids, square),
+    )
+
+
+def colour_attention(picture: NDArray[np.uint8], found: Layout, masked: bool = True) -> FloatArray:
+    """A = softmax(Q K^T / sqrt(d) + mask) with Q = K = the patches' mean colours, centred, in units of their spread.
+
+    An attention without weights to learn, for any grid: patches look at patches of a like colour.
+
+    Args:
+        picture: (S, S, 3).
+        found: where the patches lie.
+        masked: False leaves the mask out.
+
+    Returns:
+        (windows, M M, M M); rows sum to 1.
+    """
+    rows, cols = found.grid
+    tokens = mean_colours(picture, rows, cols)
+    tokens = (tokens - tokens.mean(axis=0)) / max(float(tokens.std()), 1e-6)
+    inside = tokens[found.index]
+    scores = inside @ inside.swapaxes(1, 2) / np.sqrt(tokens.shape[1])
+    if masked:
+        scores = scores + found.mask
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    attn: FloatArray = (weights / weights.sum(axis=-1, keepdims=True)).astype(np.float32)
+    return attn
+
+
+@dataclass(frozen=True, eq=False)
+class Attended:
+    """`colour_attention` with the mask and without, (windows, M M, M M), and `leaked_share` of the second."""
+
+    masked: FloatArray
+    unmasked: FloatArray
+    leak: FloatArray
+
+
+def attend(picture: NDArray[np.uint8], found: Layout) -> Attended:
+    """How a picture's patches look at one another in these windows, and what the mask holds back."""
+    unmasked = colour_attention(picture, found, masked=False)
+    return Attended(colour_attention(picture, found), unmasked, leaked_share(found, unmasked))
+
+
+def mean_colours(picture: NDArray[np.uint8], rows: int, cols: int) -> NDArray[np.float64]:
+    """Mean colour of every cell of a grid over a picture (S, S, 3): (rows * cols, 3)."""
+    height, width = picture.shape[:2]
+    row = np.arange(height) * rows // height
+    col = np.arange(width) * cols // width
+    cell = (row[:, None] * cols + col).ravel()
+    count = np.maximum(np.bincount(cell, minlength=rows * cols), 1)
+    sums = [
+        np.bincount(cell, picture[..., c].ravel().astype(np.float64), rows * cols)
+        for c in range(picture.shape[2])
+    ]
+    return np.stack(sums, axis=1) / count[:, None]
+
+
+def leaked_share(found: Layout, unmasked: FloatArray) -> FloatArray:
+    """Share of each patch's attention that crosses the picture's edge where the mask is left out, (rows * cols,)."""
+    lost = (unmasked * (found.mask < 0)).sum(axis=-1)
+    out = np.zeros(found.grid[0] * found.grid[1], np.float32)
+    out[found.index.ravel()] = lost.ravel()
+    return out
+
+
+def merging(
+    four: NDArray[Any], weight: NDArray[Any], bias: NDArray[Any], epsilon: float
+) -> tuple[FloatArray, FloatArray]:
+    """The first half of patch merging for one group: concatenate 4 x C, then LayerNorm (Swin paper, section 3.1).
+
+    Args:
+        four: (4, C), in the order (0, 0), (1, 0), (0, 1), (1, 1) of (row, column).
+        weight, bias: (4 C,), of the LayerNorm.
+        epsilon: the LayerNorm's.
+
+    Returns:
+        The concatenation and its normalised form, (4 C,) each.
+    """
+    joined = np.asarray(four, np.float32).reshape(-1)
+    normed = (joined - joined.mean()) / np.sqrt(joined.var() + epsilon) * weight + bias
+    return joined, normed.astype(np.float32)
+
+
+ORDER = ((0, 0), (1, 0), (0, 1), (1, 1))  # (row, column) in a group of four, as merging concatenates them
+
+
+@dataclass(frozen=True, eq=False)
+class Merge:
+    """One merging: into which stage (from 0), the four tokens (row, col), the one they become, and the values.
+
+    four: (4, C). normed, merged: (4 C,) and (2 C,).
+    """
+
+    stage: int
+    four_at: tuple[Pair, ...]
+    token: Pair
+    four: FloatArray
+    normed: FloatArray
+    merged: FloatArray
+
+
+def merge_at(
+    before: FloatArray,
+    after: FloatArray,
+    stage: int,
+    token: Pair,
+    norm: tuple[FloatArray, FloatArray, float],
+) -> Merge:
+    """The group of four that becomes a token.
+
+    Args:
+        before: (H, W, C), what leaves the stage before; a row or column that is missing is filled with zeros.
+        after: (H / 2, W / 2, 2 C) rounded up, what enters the stage.
+        stage: from 0.
+        token: (row, col) in `after`.
+        norm: weight, bias (4 C,) and epsilon of the LayerNorm.
+    """
+    rows, cols = before.shape[:2]
+    padded = np.pad(before, ((0, rows % 2), (0, cols % 2), (0, 0)))
+    row, col = token
+    places = tuple((2 * row + down, 2 * col + across) for down, across in ORDER)
+    four = np.stack([padded[place] for place in places])
+    return Merge(stage, places, token, four, merging(four, *norm)[1], after[row, col])
+
+
+def log_slope(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """Slope of the straight line through log y over log x, by least squares: the power with which y grows."""
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])

@@ -1,0 +1,60 @@
+"""Find the CIFAR-10 image of which all shipped models are most confident: `python -m vitviz.clearest_image`.
+
+A model of colour opens on it. A picture that the models take for something else, or that people do not recognise in
+32 x 32 pixels, is a riddle more on a page that explains something else.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vitviz.checkpoint_header import read_header
+from vitviz.checkpoints import open_model
+from vitviz.data import cifar10_few
+from vitviz.data.preparation import prepare_batch
+
+LEARNED = "cifar10"
+
+
+def clearest(right: NDArray[np.float64]) -> int:
+    """The picture whose least sure model is the surest.
+
+    Args:
+        right: (models, pictures) probability of each picture's own class.
+    """
+    return int(right.min(axis=0).argmax())
+
+
+def measured(folder: Path = cifar10_few.FOLDER) -> NDArray[np.float64]:
+    """(models, pictures): what every model of the folder that learned from CIFAR-10 gives each picture's own class."""
+    data = cifar10_few.few_dataset(folder)
+    labels = data.labels_of("test")
+    found = []
+    for path in sorted(folder.glob("*.safetensors")):
+        if read_header(path).card.get("dataset") == LEARNED:
+            model = open_model(path)
+            with torch.inference_mode():
+                logits = model.model(torch.from_numpy(prepare_batch(data.test_images, model.preparation)))
+            found.append(model.probabilities(logits.double().numpy())[np.arange(len(labels)), labels])
+    return np.stack(found)
+
+
+def main() -> None:
+    """Writes the number beside what else is said about the pictures."""
+    right = measured()
+    number = clearest(right)
+    file = cifar10_few.FOLDER / cifar10_few.WORDS
+    words = json.loads(file.read_text("utf-8")) | {"clearest": number}
+    cifar10_few.write_words(file, words)
+    print(
+        f"{cifar10_few.NAME}:{number}: {len(right)} models give its class {right[:, number].min():.4f} or more"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""`cifar10-few`: 200 of CIFAR-10's test pictures, kept beside the checkpoints, so that a model of small photos opens on
+pictures like those that it learned from, without a network.
+
+The rule flatters no model: of each class the first 20 in the file's order, whatever anybody answers to them.
+`python -m vitviz.data.cifar10_few` writes the two files again from $VITVIZ_DATA/cifar10.npz.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from vitviz.data.cache import data_file, read_dataset
+from vitviz.data.dataset import Dataset, DatasetError, Images, Labels
+
+NAME = "cifar10-few"
+PER_CLASS = 20
+FOLDER = Path(__file__).resolve().parents[2] / "checkpoints"
+PICTURES, WORDS = "cifar10_few.png", "cifar10_few.json"
+SIDE_PX = 32
+_ABOUT = {
+    "title": "CIFAR-10, a few",
+    "source": "CIFAR-10's test set, https://www.cs.toronto.edu/~kriz/cifar.html",
+    "citation": "Alex Krizhevsky: Learning Multiple Layers of Features from Tiny Images, technical report, 2009",
+    "licence": "published for research without a licence text; the photographs are their authors'. Not under this"
+    " project's licence: kept here as a sample, with its citation",
+    "rule": f"of each class the first {PER_CLASS} test pictures in the order of the file that they were taken from",
+    "file": "a JPEG re-encoding of CIFAR-10 with an order of its own, which the models beside it learned from and were"
+    " tested on; 'indices' count in it; stored here without further loss",
+    "layout": f"one row a class, {PER_CLASS} pictures of {SIDE_PX} x {SIDE_PX} px side by side",
+}
+
+
+def few_dataset(folder: Path = FOLDER) -> Dataset:
+    """The 200 pictures as test pictures; there are none to learn from.
+
+    Raises:
+        DatasetError: if the two files are not there or are not those that were written.
+    """
+    try:
+        words = json.loads((folder / WORDS).read_text("utf-8"))
+        raw = (folder / PICTURES).read_bytes()
+        if hashlib.sha256(raw).hexdigest() != words["sha256"]:
+            raise ValueError(f"{PICTURES} is not the file that {WORDS} describes")
+        with Image.open(io.BytesIO(raw), formats=("PNG",)) as mosaic:
+            pixels = np.array(mosaic)
+        classes = tuple(str(label) for label in words["classes"])
+        rows = pixels.reshape(len(classes), SIDE_PX, PER_CLASS, SIDE_PX, 3)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DatasetError(
+            f"'{NAME}' cannot be read from {folder} ({error}): take the project's files again, or go on with 'photos'."
+        ) from error
+    images = rows.transpose(0, 2, 1, 3, 4).reshape(-1, SIDE_PX, SIDE_PX, 3)
+    labels = np.repeat(np.arange(len(classes)), PER_CLASS).astype(np.int64)
+    turn = (
+        np.arange(len(labels)).reshape(len(classes), PER_CLASS).T.ravel()
+    )  # the first few are of all classes
+    return Dataset(NAME, images[:0], labels[:0], images[turn], labels[turn], classes)
+
+
+@cache
+def clearest(folder: Path = FOLDER) -> dict[str, int]:
+    """The image of which all CIFAR-10 models are most confident (`vitviz/clearest_image.py`): its number among the 200,
+    and in the file that they were taken from; nothing where it is not said."""
+    try:
+        words = json.loads((folder / WORDS).read_text("utf-8"))
+        number = int(words["clearest"])
+        turn, row = divmod(number, len(words["classes"]))
+        return {NAME: number, "cifar10": int(words["indices"][row][turn])}
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return {}
+
+
+def choose(labels: Labels, classes: int) -> Labels:
+    """(classes, PER_CLASS) indices into the test set: of each class the first in its order.
+
+    Raises:
+        ValueError: if a class has fewer.
+    """
+    found = [np.flatnonzero(labels == label)[:PER_CLASS] for label in range(classes)]
+    if min(len(indices) for indices in found) < PER_CLASS:
+        raise ValueError(f"every class needs {PER_CLASS} test pictures, received {[len(i) for i in found]}")
+    return np.stack(found).astype(np.int64)
+
+
+def write_few(dataset: Dataset, folder: Path) -> None:
+    """Write the chosen test pictures of CIFAR-10 as one PNG, and what is to say about them as JSON beside it."""
+    indices = choose(dataset.labels_of("test"), len(dataset.classes))
+    raw = _png(dataset.test_images[indices])
+    words = _ABOUT | {
+        "classes": dataset.classes,
+        "indices": indices.tolist(),
+        "sha256": hashlib.sha256(raw).hexdigest(),
+    }
+    (folder / PICTURES).write_bytes(raw)
+    write_words(folder / WORDS, words)
+
+
+def write_words(file: Path, words: dict[str, Any]) -> None:
+    """Write what is to say about the pictures, a fact in a line."""
+    lines = (f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in words.items())
+    file.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+
+
+def _png(rows: Images) -> bytes:
+    """(classes, PER_CLASS, S, S, 3) as one picture, a class in a row."""
+    classes, per_class, side, _, channels = rows.shape
+    mosaic = rows.transpose(0, 2, 1, 3, 4).reshape(classes * side, per_class * side, channels)
+    file = io.BytesIO()
+    Image.fromarray(mosaic).save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+if __name__ == "__main__":
+    write_few(read_dataset("cifar10", data_file("cifar10")), FOLDER)
+    print(f"{FOLDER / PICTURES}: {(FOLDER / PICTURES).stat().st_size / 1000:,.0f} kB")

@@ -1,0 +1,40 @@
+"""The experiments that have a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from vitviz.experiments import (
+    bugs,
+    conv_attention,
+    conv_nets,
+    data_size,
+    data_training,
+    deep_models,
+    face_training,
+    faces,
+    gradients,
+    one_change,
+    robustness,
+    teaching,
+    transfer,
+    transfer_plan,
+    tuning,
+    tuning_plan,
+)
+from vitviz.experiments.experiment import Experiment
+
+EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
+    f"data_size_{dataset}": (lambda dataset=dataset: data_training.experiment(dataset))  # type: ignore[misc]
+    for dataset in data_size.GRIDS
+}
+EXPERIMENTS[conv_nets.NAME] = conv_attention.experiment
+EXPERIMENTS[robustness.NAME] = robustness.experiment
+EXPERIMENTS |= {f"teaching_{dataset}": partial(teaching.experiment, dataset) for dataset in teaching.SIZES}
+EXPERIMENTS[faces.NAME] = face_training.experiment
+EXPERIMENTS[deep_models.NAME] = gradients.experiment
+EXPERIMENTS["one_knob_digits"] = partial(one_change.one_knob, "digits")
+EXPERIMENTS |= {f"one_slip_{dataset}": partial(one_change.one_slip, dataset) for dataset in bugs.SEEDS}
+EXPERIMENTS |= {name: partial(transfer.experiment, plan) for name, plan in transfer_plan.PLANS.items()}
+EXPERIMENTS[tuning_plan.NAME] = tuning.experiment

@@ -1,0 +1,154 @@
+"""A picture while it changes, and what models answer to it, as data for the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.plots.blob import pack
+from vitviz.plots.photo import Photo
+from vitviz.plots.theme import head_color
+from vitviz.text import percent, signed
+
+NOISE_CODES = 32  # of a standard deviation: the noise travels in eight bits
+FloatArray = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """One model beside the others: its name, what its view is, its probabilities and views at every strength.
+
+    probabilities: (strengths, classes). views: (strengths, rows, cols), not negative.
+    """
+
+    name: str
+    by: str
+    probabilities: FloatArray
+    views: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Stored accuracies, a row a model (NaN: not stored): at which strengths, over how many pictures.
+
+    at: (points,), places on the slider, from 0; whole numbers but where a strength lies between two of its steps.
+    accuracy: (models, points).
+    """
+
+    at: FloatArray
+    accuracy: FloatArray
+    pictures: int
+
+
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """A picture at every strength of a change, and what drawing a photograph likewise needs.
+
+    frames: (strengths, S, S, 3). words: of every strength. orders: (strengths, patches), which patch lies where.
+    noise: (S, S, 3), of one standard deviation. border: the colour beyond the picture.
+    """
+
+    name: str
+    title: str
+    values: tuple[float, ...]
+    start: int
+    frames: NDArray[np.uint8]
+    border: tuple[int, ...]
+    orders: NDArray[np.int64] | None = None
+    noise: FloatArray | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """Every strength in words."""
+        return [strength_words(self.name, value, self.frames.shape[1]) for value in self.values]
+
+
+def strength_words(name: str, value: float, grain_px: int) -> str:
+    """A strength as it stands beside the slider, '3 px to the right'."""
+    if name == "shift":
+        return f"{abs(value):.0f} px {'right' if value > 0 else 'left'}" if value else "0 px"
+    if name == "rotate":
+        return f"{signed(value, 0)}°"
+    if name == "blur":
+        return f"σ {value:.2f} px"
+    if name == "occlude":
+        side = round(value * grain_px)
+        return f"{side} × {side} px"
+    if name in ("zoom", "contrast"):
+        return f"× {value:.2f}"
+    if name == "pieces":
+        return "taken apart" if value else "whole"
+    return f"{'+' if name == 'brightness' and value > 0 else ''}{percent(value, 0).replace('-', '−')}"
+
+
+@dataclass(frozen=True)
+class Start:
+    """How the view begins.
+
+    hand: where slider, cover and pieces are. mark: of this beginning; what the browser says later counts of it alone.
+    truth: the picture's class, -1 where nobody says. revealed: whether the whole way of every model is drawn, or as far
+    as the slider has been. place: of the cover to which the models have answered.
+    """
+
+    hand: dict[str, Any]
+    mark: int
+    truth: int
+    revealed: bool
+    place: tuple[float, float] = (0.5, 0.5)
+
+
+def payload(
+    changed: Changed,
+    answered: Sequence[Answered],
+    ground: Photo,
+    classes: Sequence[str],
+    start: Start,
+    curve: Curve | None,
+) -> bytes:
+    """Packs the whole slider for `sweep_view`.
+
+    Args:
+        ground: the picture itself, in its own pixels.
+        curve: stored accuracies of these models under this change.
+    """
+    header: dict[str, Any] = {
+        "change": changed.name,
+        "title": changed.title,
+        "values": list(changed.values),
+        "words": changed.words,
+        "neutral": changed.start,
+        "border": list(changed.border),
+        "classes": list(classes),
+        "models": [
+            {"name": one.name, "by": one.by, "color": head_color(i, len(answered))}
+            for i, one in enumerate(answered)
+        ],
+        "photograph": ground.pixels.shape[0] > changed.frames.shape[1],
+        "pictures": 0 if curve is None else curve.pictures,
+    }
+    return pack(header | vars(start) | ground.header, **_arrays(changed, answered, ground, curve))
+
+
+def _arrays(
+    changed: Changed, answered: Sequence[Answered], ground: Photo, curve: Curve | None
+) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {
+        "frames": changed.frames,
+        "photo": ground.array,
+        "chances": np.stack([one.probabilities for one in answered]).astype(np.float32),
+    }
+    for i, one in enumerate(answered):
+        most = float(one.views.max()) or 1.0
+        arrays[f"view{i}"] = np.rint(255 * one.views / most).astype(np.uint8)
+    if changed.orders is not None:
+        arrays["orders"] = changed.orders.astype(np.uint16)
+    if changed.noise is not None:
+        arrays["noise"] = np.rint(np.clip(NOISE_CODES * changed.noise, -127, 127)).astype(np.int8)
+    if curve is not None:
+        arrays["curve_at"] = curve.at.astype(np.float32)
+        arrays["curve"] = curve.accuracy.astype(np.float32)
+    return arrays

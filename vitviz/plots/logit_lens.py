@@ -1,0 +1,55 @@
+"""The logit lens: class probabilities over depth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitviz.plots.plotly_dict import PlainFigure, words
+from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode
+
+
+def lens_figure(
+    probabilities: NDArray[np.floating[Any]],
+    names: Sequence[str],
+    chosen: Sequence[int],
+    mode: Mode = "light",
+) -> go.Figure:
+    """Probability of the chosen classes if the readout came after every layer.
+
+    Args:
+        probabilities: (depth + 1, classes); row 0 is before the first block.
+        chosen: classes to draw, the first in the strongest line.
+    """
+    palette = PALETTES[mode]
+    figure = PlainFigure(mode)
+    depth = len(probabilities) - 1
+    for place, index in enumerate(chosen):
+        name = words(names[index])
+        color = palette.primary if place == 0 else HEADS[(0, 2, 3, 5, 7)[(place - 1) % 5]]
+        figure.add(
+            "scatter",
+            x=list(range(depth + 1)),
+            y=100 * probabilities[:, index],
+            name=name,
+            mode="lines+markers",
+            line={"color": color, "width": 3 if place == 0 else 1.5},
+            marker={"size": 7, "symbol": SYMBOLS[place % len(SYMBOLS)]},
+            hovertemplate="%{y:.1f} % after layer %{x}<extra>" + name + "</extra>",
+        )
+    figure.layout(
+        xaxis={
+            "title": {"text": "layers passed"},
+            "tickvals": list(range(0, depth + 1, 1 if depth <= 12 else 4)),
+            "range": [-0.2, depth + 0.2],
+        }
+    )
+    figure.layout(yaxis={"title": {"text": "probability, %"}, "range": [-2, 102]})
+    figure.layout(
+        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, height=320
+    )
+    return figure.figure()

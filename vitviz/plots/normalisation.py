@@ -1,0 +1,162 @@
+"""Figures of why norms and residual connections are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitviz.analysis.gradients import Norms
+from vitviz.plots.plotly_dict import PlainFigure
+from vitviz.plots.race import COLOURS
+from vitviz.plots.theme import DIVERGING, PALETTES, SYMBOLS, Mode, colorscale
+from vitviz.plots.ticks import log_axis
+
+HEIGHT_PX = 420
+LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}}
+GAP = 0.02  # between the panels of the norms, of the whole width
+# Below: beside the panels it takes half of a phone's width from them.
+BAR = {"orientation": "h", "thickness": 10, "len": 0.6, "y": -0.14, "yanchor": "top", "outlinewidth": 0}
+VEIL = 0.8  # opacity of what does not share the mean
+
+
+def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> go.Figure:
+    """Gradient norm over blocks on a logarithmic axis, a line a variant, with the span of its seeds."""
+    figure = PlainFigure(mode)
+    for one, colour, symbol in zip(found, COLOURS[1:], SYMBOLS, strict=False):
+        blocks = list(range(1, len(one.mean) + 1))
+        figure.add(
+            "scatter",
+            name=one.title,
+            x=blocks,
+            y=one.mean.tolist(),
+            mode="lines+markers",
+            line={"color": colour, "width": 2.5},
+            marker={"color": colour, "symbol": symbol, "size": 9},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": (one.high - one.mean).tolist(),
+                "arrayminus": (one.mean - one.low).tolist(),
+                "color": colour,
+                "thickness": 1.5,
+                "width": 4,
+            },
+            hovertemplate=f"{one.title}, block %{{x}}: %{{y:.3g}}<extra></extra>",
+        )
+    figure.layout(
+        height=HEIGHT_PX,
+        showlegend=True,
+        legend=LEGEND,
+        xaxis={"title": {"text": "block, from the picture to the head"}, "dtick": 1},
+        yaxis={"title": {"text": "norm of the gradient"}, **_log_axis(found)},
+    )
+    return figure.figure()
+
+
+def _log_axis(found: Sequence[Norms]) -> dict[str, Any]:
+    ends = [float(value) for one in found for values in (one.low, one.high) for value in values if value > 0]
+    return log_axis(ends or [1.0])
+
+
+def norms_figure(
+    tokens: NDArray[np.floating],
+    members: Mapping[str, NDArray[np.bool_]],
+    at: tuple[int, int, int],
+    mode: Mode = "light",
+) -> go.Figure:
+    """The same numbers once for each norm, all but those that share a mean with the asked one dimmed.
+
+    Args:
+        tokens: (B, N, D) that are drawn: pictures below one another, a row a token, a column a channel.
+        members: by the norm's title (B, N, D).
+        at: (picture, token, channel) of the asked number.
+    """
+    figure = PlainFigure(mode)
+    pictures, count, channels = tokens.shape
+    rows = tokens.reshape(pictures * count, channels)
+    wide = (1 - GAP * (len(members) - 1)) / len(members)
+    for place, (title, inside) in enumerate(members.items()):
+        axis = "" if place == 0 else str(place + 1)
+        left = place * (wide + GAP)
+        _panel(figure, f"x{axis}", rows, inside.reshape(rows.shape), title, mode)
+        _frame(figure, f"x{axis}", (at[0] * count + at[1], at[2]), mode)
+        for picture in range(1, pictures):
+            _edge(figure, f"x{axis}", picture * count - 0.5, channels, mode)
+        named: dict[str, Any] = {
+            f"xaxis{axis}": {
+                "domain": [left, left + wide],
+                "anchor": "y",
+                "title": _named(title, mode),
+                "showticklabels": False,
+                "showgrid": False,
+                "zeroline": False,
+                "ticks": "",
+            }
+        }
+        figure.layout(**named)
+    figure.layout(
+        height=HEIGHT_PX,
+        yaxis={
+            "autorange": "reversed",
+            "showgrid": False,
+            "tickvals": [picture * count + (count - 1) / 2 for picture in range(pictures)],
+            "ticktext": [f"picture {picture + 1}" for picture in range(pictures)],
+        },
+    )
+    return figure.figure()
+
+
+def _named(title: str, mode: Mode) -> dict[str, Any]:
+    """A panel's name, a word a line: on a phone four stand side by side."""
+    return {"text": title.replace(" ", "<br>"), "font": {"size": 13, "color": PALETTES[mode].muted}}
+
+
+def _panel(
+    figure: PlainFigure,
+    axis: str,
+    rows: NDArray[np.floating],
+    inside: NDArray[np.bool_],
+    title: str,
+    mode: Mode,
+) -> None:
+    """The numbers of one norm, and over them a veil of paper where a number has another mean."""
+    top, paper = float(np.abs(rows).max()) or 1.0, PALETTES[mode].paper
+    figure.add(
+        "heatmap",
+        z=rows.tolist(),
+        xaxis=axis,
+        yaxis="y",
+        zmin=-top,
+        zmax=top,
+        colorscale=colorscale(DIVERGING),
+        showscale=axis == "x",
+        colorbar=BAR,
+        hovertemplate=f"{title}: row %{{y}}, channel %{{x}}: %{{z:.2f}}<extra></extra>",
+    )
+    veil = [[None if shared else 1.0 for shared in row] for row in inside.tolist()]
+    figure.add(
+        "heatmap",
+        z=veil,
+        xaxis=axis,
+        yaxis="y",
+        colorscale=[(0, paper), (1, paper)],
+        opacity=VEIL,
+        showscale=False,
+        hoverinfo="skip",
+    )
+
+
+def _frame(figure: PlainFigure, axis: str, cell: tuple[int, int], mode: Mode) -> None:
+    row, col = cell
+    line = {"color": PALETTES[mode].query, "width": 2.5}
+    figure.shape(type="rect", xref=axis, x0=col - 0.5, x1=col + 0.5, y0=row - 0.5, y1=row + 0.5, line=line)
+
+
+def _edge(figure: PlainFigure, axis: str, y: float, channels: int, mode: Mode) -> None:
+    """Between two pictures."""
+    line = {"color": PALETTES[mode].ink, "width": 1.5}
+    figure.shape(type="line", xref=axis, x0=-0.5, x1=channels - 0.5, y0=y, y1=y, line=line)

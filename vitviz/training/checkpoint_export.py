@@ -1,0 +1,150 @@
+"""From a finished run to one checkpoint file with a model card, and the card's numbers measured again."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vitviz.analysis.confusion import confusion_counts
+from vitviz.checkpoints import Checkpoint, load_checkpoint
+from vitviz.data.datasets import DATASETS, load_dataset
+from vitviz.models.costs import count_parameters, meta_model
+from vitviz.models.zoo import create_model
+from vitviz.text import plural
+from vitviz.training.batches import normaliser, test_pictures
+from vitviz.training.loop import predict
+from vitviz.training.provenance import processor
+from vitviz.training.run_directory import Run, RunError
+from vitviz.training.snapshot_files import teacher_digest
+
+HISTORY_POINTS = 200  # of the training curve; evaluations are all kept
+LICENCE = "MIT, as this project"
+NOT_FOR = "anything but teaching: it was trained on one small set and knows nothing else"
+CIFAR_NOTE = "a JPEG re-encoding of CIFAR-10, so accuracies are not comparable to the last tenth"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A model's result on a test set; confusion[true][predicted] counts pictures."""
+
+    accuracy: float
+    loss: float
+    images: int
+    confusion: list[list[int]]
+
+
+def measure(checkpoint: Checkpoint, dataset: str, device: str = "cpu") -> Measured:
+    """Run the checkpoint's last step over a data set's test pictures, in fp32."""
+    step = max(checkpoint.snapshots)
+    model = create_model(checkpoint.config)
+    model.load_state_dict(checkpoint.snapshots[step])
+    pictures = test_pictures(load_dataset(dataset), checkpoint.preparation)
+    where = torch.device(device)
+    normalise, _ = normaliser(checkpoint.preparation, torch.float32, where)
+    logits = predict(model.to(where).eval(), pictures, normalise, where)
+    guesses, classes = logits.argmax(dim=1), len(checkpoint.classes)
+    return Measured(
+        (guesses == pictures.labels).double().mean().item(),
+        F.cross_entropy(logits, pictures.labels).item(),
+        len(pictures),
+        confusion_counts(pictures.labels.numpy(), guesses.numpy(), classes).tolist(),
+    )
+
+
+def assemble(run: Run, most_steps: int | None = None) -> Checkpoint:
+    """All snapshots of a run in one checkpoint, with its history.
+
+    Args:
+        run: with at least one snapshot.
+        most_steps: keep so many snapshots at most, the first and the last among them; None: all.
+
+    Raises:
+        RunError: if there is no snapshot.
+    """
+    config = run.config()
+    steps = run.snapshots()
+    if not steps:
+        raise RunError("the run has no snapshot yet")
+    if most_steps is not None and len(steps) > most_steps:
+        chosen = [round(i * (len(steps) - 1) / max(most_steps - 1, 1)) for i in range(most_steps)]
+        steps = [steps[i] for i in chosen]
+    parts = [load_checkpoint(run.snapshot_path(step), step) for step in steps]
+    return Checkpoint(
+        config=config.model,
+        preparation=config.preparation,
+        train=config.train,
+        classes=parts[-1].classes,
+        history=history(run),
+        snapshots={step: part.snapshots[step] for step, part in zip(steps, parts, strict=True)},
+        card={"title": config.name, "preset": config.preset, "seed": config.train.seed},
+    )
+
+
+def history(run: Run) -> list[dict[str, Any]]:
+    """The run's records, thinned to what a curve needs; confusion matrices are left to the card."""
+    records, _ = run.records()
+    steps = [record for record in records if record.get("kind") == "step"]
+    stride = -(-len(steps) // HISTORY_POINTS) or 1
+    kept = {id(record) for record in (*steps[::stride], *steps[-1:])}
+    return [
+        {key: _short(value) for key, value in record.items() if key != "confusion"}
+        for record in records
+        if record.get("kind") == "evaluation" or id(record) in kept
+    ]
+
+
+def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> Checkpoint:
+    """The checkpoint as it will be stored (fp16), with a card whose accuracy was measured on those weights."""
+    config, status = run.config(), run.status()
+    stored = {step: _halved(state) for step, state in checkpoint.snapshots.items()}
+    rounded = Checkpoint(
+        checkpoint.config, checkpoint.preparation, checkpoint.train, checkpoint.classes, [], stored
+    )
+    measured = measure(rounded, config.train.dataset)
+    note = DATASETS[config.train.dataset]
+    card = {
+        **checkpoint.card,
+        "summary": summary,
+        "dataset": config.train.dataset,
+        "source": note.source + (f"; {CIFAR_NOTE}" if config.train.dataset == "cifar10" else ""),
+        "command": command,
+        "commit": config.commit or "unknown",
+        "date": time.strftime("%Y-%m-%d"),
+        "seconds": round(status.seconds, 1),
+        "machine": f"{processor()}, {plural(max(1, config.train.threads), 'thread')}, {status.precision},"
+        f" torch {torch.__version__}",
+        "parameters": sum(count_parameters(meta_model(checkpoint.config)).values()),
+        "test_accuracy": measured.accuracy,
+        "test_loss": measured.loss,
+        "test_images": measured.images,
+        "validation_accuracy": status.accuracy,
+        "confusion": measured.confusion,
+        "teacher": teacher_digest(run),
+        "licence": LICENCE,
+        "not_for": NOT_FOR,
+    }
+    return Checkpoint(
+        config=checkpoint.config,
+        preparation=checkpoint.preparation,
+        train=checkpoint.train,
+        classes=checkpoint.classes,
+        history=checkpoint.history,
+        snapshots=stored,
+        card=card,
+    )
+
+
+def _halved(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name: tensor.half().float() if tensor.is_floating_point() else tensor
+        for name, tensor in state.items()
+    }
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.5g}") if isinstance(value, float) else value

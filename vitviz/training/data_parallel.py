@@ -1,0 +1,87 @@
+"""The threads of a training: each computes its part of every batch, and the parts' gradients add up to the batch's.
+
+A thread that works through a graph of its own waits for the others once a step; the threads inside an operation meet
+after every one. Batch norms average over the whole batch, so a model that trains some is computed whole.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vitviz.config import TrainConfig
+from vitviz.models.fast_layers import dice
+from vitviz.training.distillation import distillation_loss
+from vitviz.training.recipe import Mixture
+from vitviz.training.weights import Weights
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Crew:
+    """Computes what batches say about the weights.
+
+    `parts` is how many each batch has: `config.threads`, or 1 where the model trains batch norms or the device is no
+    processor; the operations themselves then have the threads. What comes out depends on `parts` and not on the
+    machine, which may have fewer cores.
+    """
+
+    def __init__(
+        self, weights: Weights, config: TrainConfig, device: torch.device, teacher: nn.Module | None
+    ) -> None:
+        self._weights, self._config, self._device = weights, config, device
+        self._teacher = None if teacher is None else teacher.to(device, weights.dtype).eval()
+        asked, cores = max(1, config.threads), os.cpu_count() or 1
+        splits = device.type == "cpu" and not weights.averages_batches()
+        self.parts = min(asked, config.batch_size) if splits else 1
+        self._inside = min(asked, cores) if self.parts == 1 else 1  # threads of one operation
+        self._pool = ThreadPoolExecutor(min(self.parts, cores)) if self.parts > 1 else None
+
+    def each(self, do: Callable[[A], B], over: Iterable[A]) -> list[B]:
+        """`do` of everything, in order, by as many threads at once as there are; none of them is the caller's."""
+        if torch.get_num_threads() != self._inside:  # also what the pool's threads begin with
+            torch.set_num_threads(self._inside)
+        return list(map(do, over) if self._pool is None else self._pool.map(do, over))
+
+    def learn(self, inputs: Tensor, targets: Mixture, seed: int) -> tuple[Tensor, float, list[Tensor]]:
+        """(logits, loss, gradients) of a batch: the flat gradients of its parts add up to that of the mean loss.
+
+        Args:
+            inputs: (B, C, H, W), normalised.
+            targets: theirs.
+            seed: of everything that is dropped; part i draws from a generator of its own, which begins with seed + i.
+        """
+
+        if self._device.type != "cpu":
+            torch.manual_seed(seed)  # a device's dropout takes no generator
+
+        def one(part: tuple[int, Tensor, Mixture]) -> tuple[Tensor, Tensor, float]:
+            index, pictures, wanted = part
+            with dice(torch.Generator().manual_seed(seed + index)):
+                logits, mean = self._loss(pictures, wanted)
+            loss = mean * (len(pictures) / len(inputs))
+            gradient = self._weights.gradient_of(loss)
+            return logits.detach(), gradient, loss.item()
+
+        count = self.parts
+        parts = zip(range(count), inputs.tensor_split(count), targets.split(count), strict=True)
+        logits, gradients, losses = map(list, zip(*self.each(one, parts), strict=True))
+        return torch.cat(logits), sum(losses), gradients
+
+    def _loss(self, inputs: Tensor, targets: Mixture) -> tuple[Tensor, Tensor]:
+        smoothing = self._config.label_smoothing
+        if self._teacher is not None:
+            return distillation_loss(self._weights.model, self._teacher, inputs, targets, self._config)
+        logits = self._weights.model(inputs).float()
+        loss = F.cross_entropy(logits, targets.labels, label_smoothing=smoothing)
+        if targets.others is not None:
+            other = F.cross_entropy(logits, targets.others, label_smoothing=smoothing)
+            loss = targets.weight * loss + (1 - targets.weight) * other
+        return logits, loss
