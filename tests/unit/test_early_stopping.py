@@ -30,7 +30,7 @@ TINY_GRID = Grid(
         "deit": replace(TINY, distilled=True),
     },
     GREY,
-    replace(GRIDS["digits"].train, schedule="constant", ema_decay=0.999, clock="core", learning_rate=1e-2),
+    replace(GRIDS["digits"].train, schedule="constant", ema_decay=0.999, clock="core", learning_rate=3e-2),
     (50, 1295),
     800,
     143,
