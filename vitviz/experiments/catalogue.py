@@ -29,6 +29,7 @@ EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
     f"data_size_{dataset}": (lambda dataset=dataset: data_training.experiment(dataset))  # type: ignore[misc]
     for dataset in data_size.GRIDS
 }
+EXPERIMENTS["early_stopping_cifar10"] = data_training.early_stopping
 EXPERIMENTS[conv_nets.NAME] = conv_attention.experiment
 EXPERIMENTS[robustness.NAME] = robustness.experiment
 EXPERIMENTS |= {f"teaching_{dataset}": partial(teaching.experiment, dataset) for dataset in teaching.SIZES}

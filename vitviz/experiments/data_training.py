@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,22 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from vitviz.data.datasets import load_dataset
-from vitviz.experiments.data_size import GRIDS, SEEDS
+from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, SEEDS, Grid
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.one_training import Trained, trained
+from vitviz.experiments.one_training import PATIENCE, Trained, train_until_best, trained
 from vitviz.models.zoo import create_model
 from vitviz.training.batches import TrainingData, training_data
+
+Train = Callable[..., Trained]  # `trained` or `train_until_best`
+# Models, sizes and seeds of the early stopping experiment, most wanted first.
+_MAIN = ("cnn", "vit", "hybrid")
+_SIZES = EARLY_STOPPING["cifar10"].sizes
+PHASES = (
+    (_MAIN, (250, 4_000, 48_000), (0,)),
+    (_MAIN, (1_000, 16_000), (0,)),
+    (_MAIN, _SIZES, (1, 2)),
+    (("deit", "swin"), _SIZES, SEEDS),
+)
 
 
 def experiment(dataset: str) -> Experiment:
@@ -41,45 +53,74 @@ def experiment(dataset: str) -> Experiment:
         "seeds": "of weights, order and augmentation; the pictures are the same ones",
         "curve": "[updates, core-seconds, accuracy on the validation pictures]",
     }
-    return Experiment(
-        f"data_size_{dataset}", f"How much data? ({dataset})", cells, _Measure(dataset), settings
-    )
+    return Experiment(f"data_size_{dataset}", f"How much data? ({dataset})", cells, Measure(grid), settings)
+
+
+def early_stopping() -> Experiment:
+    """Return the experiment that trains every size of CIFAR-10 until validation accuracy stops improving."""
+    grid = EARLY_STOPPING["cifar10"]
+    cells: list[Cell] = [
+        {"model": model, "pictures": pictures, "augmented": True, "seed": seed}
+        for models, sizes, seeds in PHASES
+        for seed in seeds
+        for pictures in sizes
+        for model in models
+    ]
+    settings = {
+        "dataset": "cifar10",
+        "most_updates": grid.updates,
+        "patience_evaluations": PATIENCE,
+        "validation_images": grid.held_out,
+        "batch_size": grid.train.batch_size,
+        "learning_rate": grid.train.learning_rate,
+        "schedule": grid.train.schedule,
+        "ema_decay": grid.train.ema_decay,
+        "weights": "the averaged weights of the best validation accuracy; 'test' is theirs",
+        "seeds": "of weights, order and augmentation; the training images are the same ones",
+        "curve": "[updates, core-seconds, accuracy on the validation images]",
+    }
+    title = "How much data? Trained until validation accuracy stops improving (cifar10)"
+    return Experiment("early_stopping_cifar10", title, cells, Measure(grid, train_until_best), settings)
 
 
 @dataclass(frozen=True)
-class _Measure:
+class Measure:
     """Trains one cell of one set's grid."""
 
-    dataset: str
+    grid: Grid
+    train: Train = trained
 
     def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
         torch.set_num_threads(1)
-        grid = GRIDS[self.dataset]
+        grid = self.grid
         train = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
-        data = training_data(load_dataset(self.dataset), grid.preparation, train)
+        data = training_data(load_dataset(train.dataset), grid.preparation, train)
         if len(data.train) != cell["pictures"]:
             raise ValueError(f"{cell['pictures']} training pictures were asked for, {len(data.train)} found")
-        teacher = teacher_for(self.dataset, cell, data, folder) if cell["model"] == "deit" else None
+        teacher = teacher_for(grid, cell, data, folder, self.train) if cell["model"] == "deit" else None
         taught = train if teacher is None else replace(train, distill_from="this cell's CNN")
-        found = trained(grid.models[cell["model"]], taught, data, teacher)
+        found = self.train(grid.models[cell["model"]], taught, data, teacher)
         if cell["model"] == "cnn":
             save_file(found.weights, _weights_file(cell, folder))
-        return found.row | ({} if teacher is None else heads(found, data))
+        return found.row | (heads(found, data) if teacher is not None and found.test_logits else {})
 
 
-def teacher_for(dataset: str, cell: Cell, data: TrainingData, folder: Path) -> nn.Module:
+def teacher_for(
+    grid: Grid, cell: Cell, data: TrainingData, folder: Path, train: Train = trained
+) -> nn.Module:
     """The CNN that was trained on the very pictures that a student sees; trained now where `folder` has none.
 
     Args:
-        dataset: of the grid.
+        grid: whose CNN it is.
         cell: 'pictures', 'augmented' and 'seed' of the student.
         data: its pictures.
         folder: keeps the weights of teachers.
+        train: how a missing teacher is trained.
     """
-    grid, asked = GRIDS[dataset], {**cell, "model": "cnn"}
+    asked = {**cell, "model": "cnn"}
     if not _weights_file(asked, folder).is_file():
-        train = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
-        save_file(trained(grid.models["cnn"], train, data).weights, _weights_file(asked, folder))
+        recipe = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
+        save_file(train(grid.models["cnn"], recipe, data).weights, _weights_file(asked, folder))
     teacher = create_model(grid.models["cnn"])
     teacher.load_state_dict(load_file(_weights_file(asked, folder)))
     return teacher

@@ -52,9 +52,10 @@ def run(experiment: Experiment, folder: Path, cells: Sequence[Cell] | None = Non
         folder: keeps 'rows.jsonl' and what cells share; the same call goes on where it stopped.
         cells: only these; None: all of them.
     """
-    found = _begun(folder)
+    _begun(folder)
     for cell in experiment.cells if cells is None else cells:
-        if _key(cell) not in found:
+        # The rows are read before each cell, so that two processes can share a folder.
+        if _key(cell) not in {_key(row["cell"]) for row in _kept(folder)}:
             row = measured(experiment, cell, folder)
             append_lines(folder / "rows.jsonl", [row])
             yield row

@@ -1,9 +1,9 @@
-"""One training of an experiment: what it reached, and on the way; no run directory, no snapshots."""
+"""One training of an experiment, to its last update or with early stopping; without a run directory."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,13 @@ from torch import Tensor, nn
 from vitviz.config import ModelConfig, TrainConfig
 from vitviz.experiments.result import CURVE_PICTURES
 from vitviz.models.zoo import create_model
-from vitviz.training.batches import Pictures, TrainingData, normaliser
+from vitviz.training import loop
 from vitviz.training.loop import EVALUATION_BATCH, Diverged, Trainer
+from vitviz.training.pictures import Pictures, TrainingData, normaliser
+from vitviz.training.records import Ended, Evaluation
 
 POINTS = 10  # of a curve
+PATIENCE = 5  # evaluations after the best one before early stopping
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,8 @@ def trained(
             reached = trainer.evaluate("validation", CURVE_PICTURES, exact=trainer.finished).accuracy
             curve.append([trainer.step, round(spent, 2), round(reached, 4)])
     validated = trainer.evaluate("validation", exact=True)
-    logits = _test_logits(trainer, data)
+    weights = trainer.weights.state()
+    logits = _test_logits(model, weights, data)
     row = {
         "test": _right(logits["logits"], data.test),
         "validation": round(validated.accuracy, 4),
@@ -74,16 +78,64 @@ def trained(
         "precision": trainer.precision,
         "curve": curve,
     }
-    return Trained(row, trainer.weights.state(), logits)
+    return Trained(row, weights, logits)
+
+
+def train_until_best(
+    model: ModelConfig, train: TrainConfig, data: TrainingData, teacher: nn.Module | None = None
+) -> Trained:
+    """Train until validation accuracy stops improving, and test the weights of the best evaluation.
+
+    The training stops `PATIENCE` evaluations after the best one, or when its updates end.
+
+    Raises:
+        ValueError: if model, data and recipe do not fit together.
+    """
+    trainer = Trainer(model, train, data, teacher=teacher)
+    best = trainer.weights.state()
+    curve: list[list[float]] = []
+    for event in loop.train(trainer):
+        if isinstance(event, Ended) and event.reason == "diverged":
+            return Trained({"diverged": event.message, "curve": curve}, best, {})
+        if isinstance(event, Evaluation):
+            curve.append([event.step, round(event.seconds, 2), round(event.accuracy, 4)])
+            waited = count_after_best([accuracy for _, _, accuracy in curve])
+            if waited == 0:
+                best = trainer.weights.state()
+            if waited >= PATIENCE or trainer.finished:
+                break
+    at_best = curve[-1 - waited]
+    logits = _test_logits(model, best, data)
+    row = {
+        "test": _right(logits["logits"], data.test),
+        "validation": at_best[2],
+        "updates": trainer.step,
+        "best_update": at_best[0],
+        "evaluated_every": trainer.validate_every,
+        "passes": round(trainer.epoch, 2),
+        "ceiling_hit": waited < PATIENCE,
+        "parameters": sum(parameter.numel() for parameter in create_model(model).parameters()),
+        "training_core_s": curve[-1][1],
+        "precision": trainer.precision,
+        "curve": curve,
+    }
+    return Trained(row, best, logits)
+
+
+def count_after_best(accuracies: Sequence[float]) -> int:
+    """Return the number of evaluations after the first one that reached the highest accuracy."""
+    return len(accuracies) - 1 - accuracies.index(max(accuracies))
 
 
 @torch.inference_mode()
-def _test_logits(trainer: Trainer, data: TrainingData) -> dict[str, np.ndarray]:
+def _test_logits(
+    config: ModelConfig, weights: Mapping[str, Tensor], data: TrainingData
+) -> dict[str, np.ndarray]:
     """fp32 logits of the test pictures by the weights that are saved."""
-    model = create_model(trainer.model_config)
-    model.load_state_dict(trainer.weights.state())
+    model = create_model(config)
+    model.load_state_dict(weights)
     model.eval()
-    wanted = ("logits_cls", "logits_dist") if getattr(trainer.model_config, "distilled", False) else ()
+    wanted = ("logits_cls", "logits_dist") if getattr(config, "distilled", False) else ()
     normalise, _ = normaliser(data.preparation, torch.float32, torch.device("cpu"))
     parts: dict[str, list[Tensor]] = {}
     for start in range(0, len(data.test), EVALUATION_BATCH):

@@ -80,6 +80,6 @@ class _Measure:
         if lesson == TWIN:
             return trained(grid.models["vit"], train, data).row
         asked = {"pictures": cell["pictures"], "augmented": True, "seed": cell["seed"]}
-        teacher = teacher_for(self.dataset, asked, data, folder)
+        teacher = teacher_for(grid, asked, data, folder)
         found = trained(grid.models["deit"], recipe(lesson, train), data, teacher)
         return found.row | heads(found, data)
