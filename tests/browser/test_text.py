@@ -136,6 +136,18 @@ def test_the_views_code_holds_the_stored_text(is_updated: bool) -> None:
     compare("views", lines, is_updated)
 
 
+def test_numbers_dates_and_commits_are_normalised() -> None:
+    text = "3 of 1,234.5 px, ViT-B/16 on CIFAR-10: −3.2e-5, 12\N{NO-BREAK SPACE}%, 8 × 8, commit 5ab12cd, 2026-01-02"
+    assert normalise(text) == "0 of 0 px, ViT-B/16 on CIFAR-10: 0, 0 %, 0 × 0, commit ID, DATE"
+    assert normalise("[canvas] 12 × 3") == ""
+
+
+def test_a_views_texts_are_read_from_strings_and_templates() -> None:
+    code = """say(`layer ${n} of ${on ? 'the model' : `all ${k}`}`); // 'not this text'
+      text.split(/['"] x/); el(root, 'p', { class: 'one two' }, 'It\\'s here');"""
+    assert texts_of(code) == ["layer 0 of 0", "the model", "all 0", "It's here"]
+
+
 def test_every_file_of_texts_belongs_to_a_page() -> None:
     known = {"frame", "views", *(entry.slug for entry in PAGES)}
     assert {path.stem for path in FOLDER.glob("*.txt")} == known

@@ -28,8 +28,9 @@ _MACHINE_BEFORE = re.compile(
 )
 _MACHINE = re.compile(
     r"^[ML] ?[-0-9]|\d(?:px|rem|ms|s)\b.*(?:;|serif|solid|var|auto|px)"
-    r"|^(?:rgba?|translate|rotate|scale|repeat|calc|var)\("
-    r"|\[[\w-]+[\^$*]?=|^[.#\[][\w-]+|^:|\{|::|=>"
+    r"|^(?:rgba?|translate[XY]?|grayscale|rotate|scale|repeat|calc|var)\("
+    r"|\[[\w-]+[\^$*]?=|^[.#\[][\w-]+|^:|\{|::|=>|^; |Path=/|^\(prefers"
+    r"|^[a-z]+-[\w-]+(?: [a-z]+-[\w-]+)*$"
 )
 _WORD = re.compile(r"[A-Za-z]{2,}")
 
