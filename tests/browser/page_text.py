@@ -13,7 +13,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser.conftest import settle
 
-MOST_LOOKS = 40  # until two of them, 150 ms apart, are the same
+MOST_LOOKS = 40  # until two of them are the same
+PAUSE_MS = 150  # between two looks
 WIDE_PX, HIGH_PX = 1400, 4000  # high, so that what is drawn only once it is seen is drawn
 
 # Texts drawn on a canvas since its last full clear, kept on the canvas itself.
@@ -99,8 +100,8 @@ def normalise(text: str) -> str:
 class Reader:
     """What a page has said so far; every text is written once, in the section in which it first stands."""
 
-    def __init__(self, page: Page, known: list[str] | None = None) -> None:
-        self.page, self.lines = page, list[str]()
+    def __init__(self, page: Page, known: list[str] | None = None, pause_ms: int = PAUSE_MS) -> None:
+        self.page, self.lines, self._pause_ms = page, list[str](), pause_ms
         self._seen = set(known or ())
         self._messages: list[bytes] = []
         page.on("websocket", self._hear)
@@ -133,7 +134,7 @@ class Reader:
             if texts == before:
                 return texts
             before = texts
-            self.page.wait_for_timeout(150)
+            self.page.wait_for_timeout(self._pause_ms)
         raise AssertionError(f"{self.page.url} does not come to rest within {MOST_LOOKS} looks")
 
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 from pages.shell.registry import PAGES
 from tests.browser.conftest import DRAWERS, FILLED, ROOT, free_port, settle, start_server, stop_server
-from tests.browser.page_text import HIGH_PX, RECORD_CANVAS, WIDE_PX, Reader, normalise
+from tests.browser.page_text import HIGH_PX, PAUSE_MS, RECORD_CANVAS, WIDE_PX, Reader, normalise
 from tests.browser.view_strings import texts_of
 
 FOLDER = ROOT / "tests" / "pages" / "text"
@@ -23,6 +23,8 @@ MAIN, SIDEBAR, HEADER = (f'[data-testid="{name}"]' for name in ("stMain", "stSid
 POPOVER = '[data-testid="stPopoverBody"]'
 SEGMENT = 'button[role="radio"]'
 MOST_GUESSES = 8  # of a view
+# A page whose texts come with polls: what stands there when the first has come, and a pause longer than two polls.
+POLLED = {"live_lab": ('[data-component="life"] input[type="range"][aria-valuetext*="0"]', 4000)}
 MORE_VIEWS = {  # what neither a page's row of views nor its first model shows
     "live_lab": ("live_lab?live_lab.train=experiment",),
 }
@@ -106,10 +108,13 @@ def test_the_frame_shows_the_stored_text(frame_lines: list[str], is_updated: boo
 def test_a_page_shows_the_stored_text(
     tab: Page, url: str, frame_lines: list[str], slug: str, is_updated: bool
 ) -> None:
-    reader = Reader(tab, frame_lines)
+    polled, pause_ms = POLLED.get(slug, ("", PAUSE_MS))
+    reader = Reader(tab, frame_lines, pause_ms)
     tab.goto(f"{url}/{slug}")
     settle(tab)
     tab.locator(f"{MAIN} .st-key-shell-foot").first.wait_for(state="attached")
+    if polled:
+        tab.locator(polled).wait_for(state="attached")
     views = views_of(tab, slug)
     for number in range(max(views.count(), 1)):
         title = "== Page"
