@@ -23,8 +23,8 @@ MAIN, SIDEBAR, HEADER = (f'[data-testid="{name}"]' for name in ("stMain", "stSid
 POPOVER = '[data-testid="stPopoverBody"]'
 SEGMENT = 'button[role="radio"]'
 MOST_GUESSES = 8  # of a view
-# A page whose texts come with polls: what stands there when the first has come, and a pause longer than two polls.
-POLLED = {"live_lab": ('[data-component="life"] input[type="range"][aria-valuetext*="0"]', 4000)}
+# A page whose texts come with polls: what stands there when the first has come, and a pause of about a poll.
+POLLED = {"live_lab": ('[data-component="life"] input[type="range"][aria-valuetext*="0"]', 1500)}
 MORE_VIEWS = {  # what neither a page's row of views nor its first model shows
     "live_lab": ("live_lab?live_lab.train=experiment",),
 }
