@@ -53,6 +53,7 @@ hypothesis.settings.load_profile("vitviz")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--store-pictures", action="store_true", help="write what old links open anew")
+    parser.addoption("--update-text", action="store_true", help="write tests/pages/text anew")
     parser.addoption("--slow", action="store_true", help="run the tests marked slow, too")
     parser.addoption(
         "--again", action="store_true", help="a browser test that fails has a second try, and it is said"
