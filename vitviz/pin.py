@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass
 
 from vitviz.models.layout import TokenLayout
+from vitviz.number_text import parse_float
 
 _PREFIX = re.compile(r"cls|dist|reg[1-9]")
 _CENTRE = (0.5, 0.5)
@@ -49,13 +50,12 @@ class Pin:
     @classmethod
     def parse(cls, text: str) -> Pin | None:
         """What a link or a view says: 'x,y', 'cls', 'dist', 'reg1'; None for anything that is no pin."""
-        try:
-            if _PREFIX.fullmatch(text):
-                return cls(None, text)
-            x, y = (float(part) for part in text.split(","))
-            return cls((x, y))
-        except ValueError:
+        if _PREFIX.fullmatch(text):
+            return cls(None, text)
+        x, y = map(parse_float, text.partition(",")[::2])
+        if x is None or y is None or not (0 <= x <= 1 and 0 <= y <= 1):
             return None
+        return cls((x, y))
 
     @classmethod
     def of_cell(cls, grid: tuple[int, int], cell: int) -> Pin:

@@ -35,6 +35,7 @@ import streamlit as st
 from pages.controls import popover, query_params, session_keys
 from pages.controls.control_values import Chosen as Chosen
 from pages.controls.control_values import set_value as set_value
+from vitviz.number_text import parse_float, parse_int
 
 T = TypeVar("T")
 Shown = Literal["visible", "hidden", "collapsed"]
@@ -257,7 +258,9 @@ def slider(
     if low == high:  # a slider needs two ends
         keep(key, start)
         return start
-    start = _prepare(key, start, _number(kind), lambda value: _within(value, kind, low, high))
+    start = _prepare(
+        key, start, parse_int if kind is int else parse_float, lambda value: _within(value, kind, low, high)
+    )
     _hold(key, (low, high))
     return _said(
         key,
@@ -288,7 +291,7 @@ def number(
     why_not: str | None = None,
 ) -> int:
     """A whole number between low and high that can be typed."""
-    start = _prepare(key, min(max(default, low), high), _number(int), lambda v: _within(v, int, low, high))
+    start = _prepare(key, min(max(default, low), high), parse_int, lambda v: _within(v, int, low, high))
     return _said(
         key,
         start,
@@ -318,7 +321,7 @@ def real(
     why_not: str | None = None,
 ) -> float:
     """Any finite number that can be typed; what makes no sense is refused, with the reason, where it is used."""
-    start = _prepare(key, float(default), _number(float), lambda v: type(v) is float and math.isfinite(v))
+    start = _prepare(key, float(default), parse_float, lambda v: type(v) is float and math.isfinite(v))
     return _said(
         key,
         start,
@@ -386,15 +389,5 @@ def toggle(
     )
 
 
-def _number(kind: type[int] | type[float]) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
-        try:
-            return kind(text)
-        except (ValueError, OverflowError):
-            return None
-
-    return parse
-
-
 def _within(value: Any, kind: type[int] | type[float], low: float, high: float) -> bool:
-    return type(value) is kind and math.isfinite(value) and low <= value <= high
+    return type(value) is kind and low <= value <= high

@@ -19,6 +19,7 @@ from pages.stores.lessons import Progress
 from vitviz.config import ModelConfig
 from vitviz.lessons.lesson import Lesson, Link, Stop
 from vitviz.lessons.page_state import Shown
+from vitviz.number_text import parse_int
 
 _KEYS = {"lesson", "stop"}
 _NOT_OF_A_PAGE = _KEYS | {"class"}
@@ -109,8 +110,9 @@ def _open(name: str, number: str | None) -> None:
         st.session_state[session_keys.LESSON_GONE] = True
         return
     progress = lessons.progress(here, name)
-    if number is not None and number.isascii() and number.isdigit():
-        progress.stop = min(max(int(number), 1), len(lesson.stops))
+    stop = None if number is None else parse_int(number)
+    if stop is not None:
+        progress.stop = min(max(stop, 1), len(lesson.stops))
     lessons.shelf(here).last = name
     st.session_state[session_keys.LESSON] = (name, progress.stop)
 

@@ -15,6 +15,7 @@ from pages.selection.image_picker import GONE as GONE
 from pages.stores import cached, catalogue, own_weights, published, runs, session, uploads, user_datasets
 from pages.stores.model_choice import ModelChoice
 from pages.streamlit_fixes import element_cache
+from vitviz.number_text import parse_float
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
 
@@ -71,11 +72,8 @@ def _settled(key: str, parse: Callable[[str], object | None]) -> object | None:
 
 def _settled_crop() -> float:
     def parse(text: str) -> float | None:
-        try:
-            value = float(text)
-        except ValueError:
-            return None
-        return value if 0 <= value <= 1 else None
+        value = parse_float(text)
+        return value if value is not None and 0 <= value <= 1 else None
 
     crop = _settled("crop", parse)
     return crop if isinstance(crop, float) else 0.5

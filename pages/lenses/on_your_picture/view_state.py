@@ -10,6 +10,7 @@ import streamlit as st
 from pages.controls import query_params, session_keys, widgets
 from pages.views.event_values import events_of, fields
 from vitviz.analysis.changes import CHANGES, WHOLE, Setting
+from vitviz.number_text import parse_float, parse_int
 
 _BEGUN = "on_picture._begun"  # of the session: its Begun; among what is kept the same with what is moved now
 _DIGITS = "0123456789abcdef"
@@ -92,14 +93,10 @@ def _begun(before: Begun | None, told: dict[str, str], of: tuple[str, str]) -> B
 def read(told: dict[str, str], otherwise: Hand, change: str) -> Hand:
     """What a link says; each field that says nothing valid is `otherwise`'s."""
     values: dict[str, Any] = {}
-    try:
-        values["at"] = int(told["at"])
-    except (KeyError, ValueError):
-        pass
-    try:
-        values["place"] = [float(part) for part in told["place"].split(",")]
-    except (KeyError, ValueError):
-        pass
+    if "at" in told:
+        values["at"] = parse_int(told["at"])
+    if "place" in told:
+        values["place"] = [parse_float(part) for part in told["place"].split(",")]
     if "pieces" in told and {*told["pieces"]} <= {*_DIGITS}:
         values["pieces"] = [_DIGITS.index(digit) for digit in told["pieces"]]
     if told.get("seen") in ("0", "1"):

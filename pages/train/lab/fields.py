@@ -11,6 +11,7 @@ import streamlit as st
 
 from pages.controls import popover, widgets
 from vitviz.config import ModelConfig, TrainConfig
+from vitviz.number_text import parse_int
 
 PREFIX = "live_lab."
 _SCHEDULES = {"constant": "constant", "warmup_cosine": "warm-up, then cosine", "one_cycle": "one cycle"}
@@ -75,10 +76,11 @@ class Field:
 
 
 def _numbers(label: str, text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not all(part.isascii() and part.isdigit() for part in parts):
+    numbers = [parse_int(part.strip()) for part in text.split(",") if part.strip()]
+    whole = tuple(number for number in numbers if number is not None and number >= 0)
+    if len(whole) < len(numbers):
         raise ValueError(f"{label.lower()} must be whole numbers with commas between them, received {text!r}")
-    return tuple(int(part) for part in parts)
+    return whole
 
 
 def draw(

@@ -18,6 +18,7 @@ from PIL import Image
 from safetensors.torch import save
 
 from pages.frame.registry import BY_SLUG
+from tests.robustness.fuzz.links import links
 from tests.robustness.fuzz.watch import Entry
 from tests.unit.training_helpers import digits_run
 from vitviz.checkpoint_header import CheckpointError
@@ -36,7 +37,18 @@ from vitviz.training.model_trainers import make_lanes
 from vitviz.training.run_directory import Run, RunError, Status, is_id
 from vitviz.training.session import Session
 
-NAMES = ("pictures", "zips", "archives", "checkpoints", "weights", "links", "commands", "records", "lessons")
+NAMES = (
+    "pictures",
+    "zips",
+    "archives",
+    "checkpoints",
+    "weights",
+    "pins",
+    "links",
+    "commands",
+    "records",
+    "lessons",
+)
 
 
 def entry(name: str, folder: Path) -> Entry:
@@ -146,8 +158,8 @@ def _weights(folder: Path) -> Entry:
     return Entry("weights", [header], take, (PretrainedError,))
 
 
-def _links(folder: Path) -> Entry:
-    """What a link says of the pin, of runs and of numbers, as text of any kind."""
+def _pins(folder: Path) -> Entry:
+    """Read text of any kind as a pin and as the id of a run."""
 
     def take(data: bytes) -> None:
         text = data.decode("utf-8", "replace")
@@ -155,7 +167,7 @@ def _links(folder: Path) -> Entry:
         if is_id(text):
             _refused(lambda: Run.find(folder, text))
 
-    return Entry("links", [b"0.5,0.5", b"cls", b"reg1", b"261122-070000-0123456789abcdef/a"], take)
+    return Entry("pins", [b"0.5,0.5", b"cls", b"reg1", b"261122-070000-0123456789abcdef/a"], take)
 
 
 def _refused(ask: Callable[[], object]) -> None:
@@ -243,7 +255,8 @@ _MAKERS: dict[str, Callable[[Path], Entry]] = {
     "archives": _archives,
     "checkpoints": _checkpoints,
     "weights": _weights,
-    "links": _links,
+    "pins": _pins,
+    "links": links,
     "commands": _commands,
     "records": _records,
     "lessons": _lessons,

@@ -23,6 +23,9 @@ class Entry:
     seeds: list[bytes]
     take: Callable[[bytes], object]
     refusals: tuple[type[Exception], ...] = ()
+    draw: Callable[[random.Random], bytes] | None = None  # makes an input; None: a spoilt seed
+    longest_s: float = LONGEST_S
+    most_bytes: int = MOST_BYTES
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ def fuzz(entry: Entry, inputs: int, seed: int) -> Iterator[Finding]:
     for data in entry.seeds:
         entry.take(data)  # a seed that is refused tests nothing
     for _ in range(inputs):
-        data = spoil(dice, dice.choice(entry.seeds), entry.seeds)
+        data = entry.draw(dice) if entry.draw else spoil(dice, dice.choice(entry.seeds), entry.seeds)
         what = held(entry, data)
         if what is not None:
             yield Finding(entry.name, data, what)
@@ -63,9 +66,9 @@ def held(entry: Entry, data: bytes) -> str | None:
     except BaseException as error:  # noqa: BLE001 whatever it is, it is a finding
         what = f"{type(error).__name__}: {error}"[:300]
     seconds, grown = time.process_time() - begun, _peak_bytes() - peak
-    if grown > MOST_BYTES:
+    if grown > entry.most_bytes:
         what = f"{grown / 2**20:.0f} MB"
-    elif seconds > LONGEST_S:
+    elif seconds > entry.longest_s:
         what = f"{seconds:.1f} s"
     return what
 
