@@ -214,7 +214,12 @@ def _connected(path: Path, create: bool) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
     address = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
     connection = sqlite3.connect(
-        address, WAIT_S, isolation_level=None, check_same_thread=False, uri=True, cached_statements=64
+        address,
+        timeout=WAIT_S,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=True,
+        cached_statements=64,
     )
     try:
         connection.execute("PRAGMA journal_mode = WAL")
