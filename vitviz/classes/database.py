@@ -175,6 +175,9 @@ class _Connection:
         with self._lock:
             self._drop()
 
+    def __del__(self) -> None:
+        self._drop()  # Python 3.13 warns about a connection that is collected open
+
     def _current(self, create: bool) -> sqlite3.Connection | None:
         there = _which(self._path)
         if there is None and not create:
