@@ -1,4 +1,4 @@
-"""README's walk makes a lens: its own words, written into a copy of the project, pass their tests there."""
+"""Write the new lens of CONTRIBUTING.md into a copy of the project, and run its tests there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LAST = '    PageEntry(\n        "train/lab"'
-# In the order of README's blocks.
+# In the order of CONTRIBUTING's blocks.
 FILES = (
     "vitviz/analysis/brightness.py",
     "vitviz/plots/brightness.py",
@@ -27,9 +27,9 @@ FILES = (
 
 
 def walk() -> list[str]:
-    """The code blocks of README's walk, in order."""
-    text = (ROOT / "README.md").read_text("utf-8")
-    part = text[text.index("**A new lens**") : text.index("## How it is verified")]
+    """Return the code blocks of the new lens, in order."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    part = text[text.index("**A new lens**") : text.index("## Train from the shell")]
     return re.findall(r"```(?:python|js|css|text)\n(.*?)```", part, re.S)
 
 
@@ -61,8 +61,8 @@ def test_nine_files_in_five_folders_and_one_line_are_a_lens(copy: Path) -> None:
     assert ran.returncode == 0 and "4 passed" in ran.stdout, ran.stdout + ran.stderr
 
 
-def test_readme_has_a_place_for_everything_and_every_place_is_there() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
+def test_contributing_has_a_place_for_everything_and_every_place_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     table = text[text.index("## Where do I put") : text.index("**A new lens**")]
     named = {place.rstrip("/") for place in re.findall(r"`([\w/.]+/[\w.]*)`", table)} - {"pages/GROUP/LENS"}
     folders = {

@@ -39,7 +39,7 @@ def wait(condition: Callable[[], bool]) -> None:
 
 
 def test_jobs_are_advanced_by_one_other_thread_which_ends() -> None:
-    behind = Background(patience_s=0.2)
+    behind = Background(patience_s=1)
     jobs = [Counter(5), Counter(3)]
     for job in (*jobs, *jobs):
         behind.ask(job)
@@ -56,7 +56,7 @@ def test_jobs_are_advanced_by_one_other_thread_which_ends() -> None:
 
 
 def test_a_job_that_fails_does_not_end_the_others() -> None:
-    behind, job = Background(patience_s=0.2), Counter(3)
+    behind, job = Background(patience_s=1), Counter(3)
     behind.ask(Broken())
     behind.ask(job)
     assert job.done.wait(30)

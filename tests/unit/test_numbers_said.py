@@ -1,4 +1,4 @@
-"""Numbers that stand in README and in titles are those of the code and of the tables that they name."""
+"""Numbers that stand in README, CONTRIBUTING and titles are those of the code and of the tables that they name."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from vitviz.experiments.tuning_plan import WAYS
 from vitviz.training.presets import TRAINING_PRESETS
 
 ROOT = Path(__file__).resolve().parents[2]
-README = " ".join((ROOT / "README.md").read_text("utf-8").split())
+README = " ".join(
+    "".join((ROOT / f"{name}.md").read_text("utf-8") for name in ("README", "CONTRIBUTING")).split()
+)
 NEWEST = (ROOT / "benchmarks/time_to_accuracy.md").read_text("utf-8").partition("\n## ")[0]
 FAST = ("mnist_90", "mnist_fast", "cifar10_fast")
 COUNTS = {
-    "Five models on a growing number of them": [len(grid.models) for grid in data_size.GRIDS.values()],
+    "five models on a growing number of images": [len(grid.models) for grid in data_size.GRIDS.values()],
     "race four live": [len(data_size.RACERS)],
-    "(five models before a thousand changed pictures)": [len(robustness.MODELS)],
-    "(seven ways to fine-tune it)": [len(WAYS)],
-    "Five shipped, and your own": [len([*(ROOT / "lessons").glob("*.toml")])],
+    "five models on a thousand changed images": [len(robustness.MODELS)],
+    "seven ways to fine-tune a backbone": [len(WAYS)],
+    "five lessons": [len([*(ROOT / "lessons").glob("*.toml")])],
 }
 WORDS = {"four": 4, "five": 5, "seven": 7, "nine": 9}
 
@@ -38,12 +40,14 @@ def test_readme_counts_what_there_is(said: str) -> None:
 
 
 def test_the_exercises_are_nine() -> None:
-    assert "Nine tasks" in (ROOT / "exercises/README.md").read_text("utf-8") and len(EXERCISES) == 9
-    assert "a thousand changed pictures" in README and robustness.PICTURES == 1000
+    assert (
+        "Nine programming tasks" in (ROOT / "exercises/README.md").read_text("utf-8") and len(EXERCISES) == 9
+    )
+    assert "a thousand changed images" in README and robustness.PICTURES == 1000
 
 
 def test_readme_names_every_experiment() -> None:
-    said = README.partition("goes on where it stopped")[2].partition("The pages draw")[0]
+    said = README.partition("The experiments are:")[2]
     named: set[str] = set()
     for name in re.findall(r"`([a-z][a-z0-9_{},]+)`", said):
         before, _, choices = name.partition("{")

@@ -175,6 +175,9 @@ class _Connection:
         with self._lock:
             self._drop()
 
+    def __del__(self) -> None:
+        self._drop()  # Python 3.13 warns about a connection that is collected open
+
     def _current(self, create: bool) -> sqlite3.Connection | None:
         there = _which(self._path)
         if there is None and not create:
@@ -214,7 +217,12 @@ def _connected(path: Path, create: bool) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
     address = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
     connection = sqlite3.connect(
-        address, WAIT_S, isolation_level=None, check_same_thread=False, uri=True, cached_statements=64
+        address,
+        timeout=WAIT_S,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=True,
+        cached_statements=64,
     )
     try:
         connection.execute("PRAGMA journal_mode = WAL")

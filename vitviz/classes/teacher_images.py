@@ -39,9 +39,9 @@ def keep(classes: Classes, code: str, picture: NDArray[np.uint8]) -> str:
             raise ClassError("this class is over")
         file.execute("INSERT INTO picture VALUES (?, ?, ?, ?)", (key, code, time.time(), held.getvalue()))
         file.execute(
-            "DELETE FROM picture WHERE code = ?1 AND id NOT IN"
-            " (SELECT id FROM picture WHERE code = ?1 ORDER BY rowid DESC LIMIT ?2)",
-            (code, MOST_PICTURES),
+            "DELETE FROM picture WHERE code = ? AND id NOT IN"
+            " (SELECT id FROM picture WHERE code = ? ORDER BY rowid DESC LIMIT ?)",
+            (code, code, MOST_PICTURES),
         )
         (stored,) = file.execute("SELECT SUM(LENGTH(png)) FROM picture").fetchone()
         if stored > MOST_OF_ALL_BYTES:

@@ -9,15 +9,15 @@ from vitviz.checkpoints import Header, read_header
 _SHOWN = 6  # validations of a training, from the first to the last
 INTRODUCTION = """# Checkpoints
 
-Trained by this project; every file carries its configs, its history and snapshots of its training, and this page is
-written from the files' headers by `python -m vitviz.evaluate --cards`. `python -m vitviz.evaluate FILE` measures a
-file's accuracy again.
+This project trained these checkpoints. Each file carries its configs, its training history and snapshots of its
+training. `python -m vitviz.evaluate --cards` writes this page from the files' headers; `python -m
+vitviz.evaluate FILE` measures the accuracy of a file again.
 
-`cifar10_few.png` and `.json` hold 200 of CIFAR-10's test pictures (Krizhevsky 2009), the first 20 of each class, so
-that a model of small photos opens on pictures like those that it learned from, without a network. Source, citation,
-licence and the rule of the choice stand in the JSON file; `python -m vitviz.data.cifar10_few` writes both again,
-`python -m vitviz.clearest_image` the number of the picture that a model
-opens on. They are not under this project's licence.
+`cifar10_few.png` and `.json` hold 200 CIFAR-10 test images (Krizhevsky 2009), the first 20 of each class. They
+let a model that was trained on CIFAR-10 open on images of its training distribution without a network. The JSON
+file holds their source, citation, licence and selection rule; they are not under this project's licence.
+`python -m vitviz.data.cifar10_few` writes both files again. `python -m vitviz.clearest_image` writes the index of the image
+that a model opens on.
 """
 
 
@@ -40,8 +40,8 @@ def _card(file: Path, header: Header) -> str:
     validated = [record for record in evaluations if record["split"] == "validation"]
     facts = {
         "data": f"{card['dataset']} ({card['source']})",
-        "model": f"{header.config.kind}, {card['parameters']:,} parameters, pictures of {header.config.image_size} px",
-        "test accuracy": f"{card['test_accuracy']:.2%} of {card['test_images']:,} pictures, of the stored fp16 weights",
+        "model": f"{header.config.kind}, {card['parameters']:,} parameters, images of {header.config.image_size} px",
+        "test accuracy": f"{card['test_accuracy']:.2%} of {card['test_images']:,} images, with the stored fp16 weights",
         "validation accuracy": " → ".join(
             f"{record['accuracy']:.1%} (epoch {record['epoch']:.1f})" for record in _thinned(validated)
         ),

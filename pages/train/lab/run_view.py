@@ -33,7 +33,7 @@ CHANGEABLE = {"learning_rate": "peak learning rate", "weight_decay": "weight dec
 SHORT = {"learning_rate": "lr", "weight_decay": "decay"}  # on the curves
 VIEW = {"axis": "step", "smoothing": 0.6, "log": False, "log_x": False, "extra": 0}
 
-ANOTHERS = (
+READ_ONLY = (
     "This run is another visit's: its link shows it, and its maker steers it."
     " 'Copy settings' begins one of your own."
 )
@@ -299,7 +299,7 @@ def _not_evaluated(log: runs.Log, status: Status) -> str:
 def _buttons(run: Run, status: Status) -> None:
     here = session.current()
     if not runs.may_change(here, run):
-        st.caption(ANOTHERS)
+        st.caption(READ_ONLY)
         return
     executor = runs.executor()
     resume = partial(executor.resume, address=session.address())
