@@ -186,12 +186,12 @@ def of_lessons() -> Attacks:
         "arrays nested over lines": filled("a = ", "[\n"),
         "inline tables nested over lines": filled("a = ", "[{a =\n"),
         "inline tables nested in one line": filled(f'a = "{_SEPARATOR}"\nb = ', f'{{"{_SEPARATOR}" = '),
-        "keys at sixteen dots": lambda: _numbered("a{}" + ".a" * 16 + " = 1\n"),
-        "keys at sixteen dots below a deep table": lambda: (
-            b"[a" + b".a" * 16 + b"]\n" + _numbered("a{}" + ".a" * 16 + " = 1\n")
+        "keys at eight dots": lambda: _numbered("a{}" + ".a" * 8 + " = 1\n"),
+        "keys at eight dots below a deep table": lambda: (
+            b"[a" + b".a" * 8 + b"]\n" + _numbered("a{}" + ".a" * 8 + " = 1\n")
         ),
-        "tables at sixteen dots": lambda: _numbered("[a{}" + ".a" * 16 + "]\n"),
-        "arrays of tables at sixteen dots": lambda: _numbered("[[a{}" + ".a" * 16 + "]]\n"),
+        "tables at eight dots": lambda: _numbered("[a{}" + ".a" * 8 + "]\n"),
+        "arrays of tables at eight dots": lambda: _numbered("[[a{}" + ".a" * 8 + "]]\n"),
         "short keys": lambda: "\n".join(f"a{number}=1" for number in range(7000)).encode(),
         "sixteen deep keys": lambda: "\n".join(
             f"{'.'.join('abcdefghijklmnop')}{number:x}=1" for number in range(1600)
