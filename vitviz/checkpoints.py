@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -194,11 +195,17 @@ def _expected_tensors(config: ModelConfig, tensors: int) -> dict[str, Tensor]:
     """The config's state dict without storage; never built where the config is out of proportion."""
     try:
         check_buildable(config, tensors)
-        return empty_model(config).state_dict()
+        return _empty_state(config)
     except (ValueError, RuntimeError, TypeError, OverflowError) as error:
         raise CheckpointError(
             f"no model can be built from the checkpoint's config: {cut(str(error), 300)}"
         ) from error
+
+
+@lru_cache(maxsize=16)
+def _empty_state(config: ModelConfig) -> dict[str, Tensor]:
+    """A model's tensors without storage: laid out once for all snapshots of a run."""
+    return empty_model(config).state_dict()
 
 
 def _check_fit(expected: dict[str, Tensor], found: dict[str, Any], step: int) -> None:

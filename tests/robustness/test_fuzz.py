@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.robustness.fuzz.entries import NAMES, entry
-from tests.robustness.fuzz.watch import Entry, fuzz
+from tests.robustness.fuzz.watch import Entry, fuzz, measure_attacks
 
 INPUTS = 150
 
@@ -19,6 +19,13 @@ INPUTS = 150
 def test_it_holds(name: str, tmp_path: Path) -> None:
     findings = [(found.what, found.data[:200]) for found in fuzz(entry(name, tmp_path), INPUTS, seed=1)]
     assert findings == []
+
+
+@pytest.mark.parametrize("name", ["lessons", "zips"])
+def test_attacks_hold(name: str, tmp_path: Path) -> None:
+    """Within 2 s of processor time and 300 MB; a lesson within 0.5 s."""
+    costs = measure_attacks(entry(name, tmp_path))
+    assert [(attack, cost.what) for attack, cost in costs if cost.what is not None] == []
 
 
 def test_the_fuzzer_finds_a_zip_that_is_larger_than_it_says() -> None:

@@ -176,6 +176,41 @@ def test_a_snapshot_says_no_more_than_a_runs_snapshot_does(tmp_path: Path, finis
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"records.jsonl": b"ab\n" * (archive.MAX_RECORDS + 1)}, "has 50,001 records, the limit is 50,000"),
+        ({"records.jsonl": b" " * (archive.MAX_RECORDS_BYTES + 1)}, "records.jsonl has 16,777,217 bytes"),
+        ({"records.jsonl": b"1," * (archive.MAX_RECORD_VALUES + 1)}, "have 2,000,001 values"),
+        ({"status_json": b" " * 20_000}, "status.json has 20,000 bytes, the limit is 16,384"),
+        ({"config_json": b" " * 200_000}, "config.json has 200,000 bytes, the limit is 131,072"),
+        (
+            {"resume_st": (3 << 20).to_bytes(8, "little") + b" " * (3 << 20)},
+            "header of the run's saved state",
+        ),
+        (
+            {"snapshots__00000009_st": (1 << 20).to_bytes(8, "little") + b" " * (1 << 20)},
+            "headers of the run's",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_file_is_bounded_before_it_is_read(
+    tmp_path: Path, finished: Run, changes: dict[str, bytes], why: str
+) -> None:
+    with pytest.raises(RunError, match=why):
+        import_run(tmp_path, rezipped(finished, **changes))
+    assert list_runs(tmp_path) == []
+
+
+@pytest.mark.parametrize("line", [b"[" + b"[]," * 400 + b"1]", b'"' + b"a" * 200_000 + b'"'])
+def test_a_line_that_is_no_records_is_left_out_unread(tmp_path: Path, finished: Run, line: bytes) -> None:
+    lines = json.dumps(GOOD_STEP).encode() + b"\n" + line + b"\n"
+    arrived = import_run(tmp_path, rezipped(finished, **{"records.jsonl": lines}))
+    assert arrived.records()[0] == [GOOD_STEP]
+    assert "records.jsonl line 2 is longer, or nested deeper, than a record" in arrived.status().message
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=300))
 def test_noise_is_no_run(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:

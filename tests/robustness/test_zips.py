@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.robustness.fuzz.attacks import of_zips
 from tests.robustness.zip_traps import METHODS, Entry, archive, packed
 from vitviz.data.dataset import DatasetError
 from vitviz.data.folder import load_zip
@@ -100,3 +101,11 @@ def test_a_stored_file_whose_size_is_a_lie_is_refused(said: int) -> None:
     opened = BoundedZip(archive([Entry("a", b"x" * 100, said_bytes=said)]), LIMITS)
     with pytest.raises(EntryError):
         opened.read(opened.files[0], 2**20)
+
+
+def test_a_directory_that_is_slow_to_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    attacks = of_zips()
+    monkeypatch.setattr(zipfile, "ZipFile", lambda *_: pytest.fail("the directory was read"))
+    for name in ("names of 64 kB", "extra fields of 64 kB", "a directory with a zip64 record"):
+        with pytest.raises(ZipError, match="list of files is too large"):
+            BoundedZip(attacks[name](), ZipLimits(entries=2000, unpacked_bytes=2**20))

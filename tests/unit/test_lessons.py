@@ -139,7 +139,7 @@ def test_odd_texts_and_every_check_and_measure_read_back_as_written() -> None:
         ("title = [[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]", "line 1: nested deeper than a lesson"),
         (".".join("a" * 40) + " = 1", "line 1: nested deeper than a lesson"),
         ("x = " + "1" * LONGEST_LINE, "line 1: expected at most"),
-        ("title = [\n" + "[\n" * 5000, "the file is no TOML"),
+        ("title = [\n" + "[\n" * 5000, "line 17: nested deeper than a lesson"),
         ("when = 2000-13-45", "the file is no TOML"),
         ("title = 'x'\ntitle = 'y'", "the file is no TOML"),
         ('title = "x"\n' + STOP * (MOST_STOPS + 1), "the lesson: a lesson has 1 to"),

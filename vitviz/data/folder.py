@@ -34,7 +34,8 @@ MAX_UNPACKED_BYTES = 512 * 1024 * 1024  # pictures hardly compress: an archive t
 MAX_IMAGE_SIZE_PX = 256
 MAX_CLASSES = 100
 LONGEST_CLASS_NAME = 60
-LONGEST_PATH = 1000  # characters of a name in an archive; a path of 30,000 folders is a trap
+LONGEST_PATH = 1000  # characters of a name in an archive
+MOST_FOLDERS = 32  # of a path; one of 30,000 is a trap
 _TRAIN = {"train", "training"}
 _TEST = {"test", "testing", "val", "valid", "validation"}
 _JUNK = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
@@ -137,7 +138,11 @@ def _zip_entries(archive: BoundedZip, skipped: list[Skipped]) -> list[_Entry]:
         if len(info.filename) > LONGEST_PATH:
             skipped.append(Skipped(cut(info.filename), f"its name has more than {LONGEST_PATH:,} characters"))
             continue
-        path = PurePosixPath(info.filename.replace("\\", "/"))
+        name = info.filename.replace("\\", "/")
+        if name.count("/") > MOST_FOLDERS:
+            skipped.append(Skipped(cut(name), f"it lies deeper than {MOST_FOLDERS} folders"))
+            continue
+        path = PurePosixPath(name)
         if not path.parts or any(_is_junk(part) for part in path.parts):
             continue
         if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:

@@ -7,6 +7,7 @@ files only, read in one go to the size that the directory names, and all those s
 from __future__ import annotations
 
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -16,7 +17,11 @@ from vitviz.text import cut
 
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _NAMES = {9: "deflate64", zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA", 93: "Zstandard", 95: "xz"}
-_DIRECTORY_ENTRY = b"PK\x01\x02"
+_DIRECTORY_ENTRY = re.compile(
+    rb"PK\x01\x02(?=.{24}(..)(..)(..))", re.DOTALL
+)  # lengths of name, extra, comment
+MAX_DIRECTORY_BYTES = 8 * 2**20  # of names, extra fields and comments
+_MAX_EXTRA_SQUARES = 4 * 65536**2  # zipfile copies what follows each of a file's extra fields
 _LOCAL_HEADER_BYTES = 30  # before the name; the least that lies between two files
 _DAMAGED = (
     zipfile.BadZipFile,
@@ -59,9 +64,7 @@ class BoundedZip:
     """
 
     def __init__(self, data: bytes, limits: ZipLimits) -> None:
-        # Every name takes 46 bytes of the directory, and some 700 once it is read: count before reading.
-        if data.count(_DIRECTORY_ENTRY) > limits.entries:
-            raise ZipError(f"it holds more than {limits.entries:,} files, the limit")
+        _check_directory(data, limits.entries)
         try:
             self._archive = zipfile.ZipFile(io.BytesIO(data))
         except _DAMAGED as error:
@@ -91,6 +94,19 @@ class BoundedZip:
                 return file.read(min(most_bytes, info.file_size + 1))
         except _DAMAGED as error:
             raise EntryError(f"it cannot be read ({_reason(error)})") from error
+
+
+def _check_directory(data: bytes, most_entries: int) -> None:
+    """Refuse what would make zipfile slow or large: a name takes some 700 bytes more once it is read."""
+    total_bytes = extra_squares = 0
+    for number, found in enumerate(_DIRECTORY_ENTRY.finditer(data), start=1):
+        name, extra, comment = (int.from_bytes(length, "little") for length in found.groups())
+        total_bytes += name + extra + comment
+        extra_squares += extra**2
+        if number > most_entries:
+            raise ZipError(f"it holds more than {most_entries:,} files, the limit")
+        if total_bytes > MAX_DIRECTORY_BYTES or extra_squares > _MAX_EXTRA_SQUARES:
+            raise ZipError("its list of files is too large: the names or their extra fields are too long")
 
 
 def _check_apart(files: list[zipfile.ZipInfo]) -> None:

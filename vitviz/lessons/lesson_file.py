@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import fields
@@ -15,8 +16,20 @@ from vitviz.text import cut
 
 T = TypeVar("T")
 MOST_BYTES = 64 * 1024
-LONGEST_LINE = 1600  # characters: a link is the longest; what tomllib does grows with a line's square
-MOST_DEPTH = 16  # dots, and brackets, of a key: more is no lesson
+LONGEST_LINE = 1600  # characters: a link is the longest
+MOST_DOTS = 8  # outside the texts of a line: tomllib's time and memory grow with the square of a key's parts
+MOST_DEPTH = 16  # brackets that are open at once: tomllib calls itself for each
+_TOML = (
+    re.compile(  # a text or a comment is one match, also where it does not end; then what counts outside them
+        r'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)'
+        r"|'''.*?(?:'{3,5}|\Z)"
+        r'|"(?:\\.|[^"\\\n])*"?'
+        r"|'[^'\n]*'?"
+        r"|\#[^\n]*"
+        r"|[.\[\]{}\n]",
+        re.DOTALL,
+    )
+)
 _TOP = {"title": str, "about": str, "minutes": int, "stop": list}
 _STOP = {"title": str, "link": str, "words": str, "task": str, "check": dict, "question": dict}
 _QUESTION = {"prompt": str, "measure": str, "with": dict, "proof": str}
@@ -96,18 +109,33 @@ def _parsed(data: bytes) -> dict[str, Any]:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise LessonError(f"the file: expected text in UTF-8, byte {error.start:,} is none") from error
-    for number, line in enumerate(text.splitlines(), start=1):
-        key = line.partition("=")[0]
-        if len(line) > LONGEST_LINE:
-            raise LessonError(
-                f"line {number}: expected at most {LONGEST_LINE} characters, received {len(line):,}"
-            )
-        if max(line.count("[") + line.count("{"), key.count(".")) > MOST_DEPTH:
-            raise LessonError(f"line {number}: nested deeper than a lesson")
+    _check_shape(text.replace("\r\n", "\n"))
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:  # ValueError: a date that is none
         raise LessonError(f"the file is no TOML: {cut(str(error), 120)}") from error
+
+
+def _check_shape(text: str) -> None:
+    """Refuse what would make tomllib slow. A line ends where one of TOML does: at a line feed alone."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if len(line) > LONGEST_LINE:
+            raise LessonError(
+                f"line {number}: expected at most {LONGEST_LINE} characters, received {len(line):,}"
+            )
+    number, dots, depth = 1, 0, 0
+    for found in _TOML.finditer(text):
+        token = found[0]
+        if lines := token.count("\n"):
+            number, dots = number + lines, 0
+        elif token == ".":
+            dots += 1
+        elif token in ("[", "{"):
+            depth += 1
+        elif token in ("]", "}"):
+            depth = max(0, depth - 1)
+        if dots > MOST_DOTS or depth > MOST_DEPTH:
+            raise LessonError(f"line {number}: nested deeper than a lesson")
 
 
 def _stop(given: object, slugs: Collection[str], place: str) -> Stop:

@@ -59,6 +59,8 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def _checked(hint: Any, value: Any, place: str) -> Any:
+    if type(value) is int and abs(value) > LARGEST:  # before it becomes a float, which may overflow
+        raise LessonError(f"{place}: expected a number of at most {LARGEST:g}, received a larger one")
     kinds = tuple(kind for kind in get_args(hint) or (hint,) if kind is not type(None))
     if float in kinds and type(value) is int:
         value = float(value)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from vitviz.models.pretrained_keys import COMPUTED
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import cut
 
-MAX_HEADER_BYTES = 4 * 2**20  # ViT-L's is 30 kB
+MAX_HEADER_BYTES = 2**20  # ViT-L's is 30 kB
 MAX_CLASSES = 30_000  # ImageNet-21k has 21,841
 LONGEST_NAME = 200  # characters of a tensor's
 MOST_SIDES = 8  # of a shape
-_PICKLES = (b"PK\x03\x04", b"\x80")
+_PICKLES = re.compile(rb"PK\x03\x04|\x80(?!.{7}\{)", re.DOTALL)  # a header of 128 bytes more begins so, too
 _FLOATS = ("BF16", "F16", "F32", "F64")
 _HEADS = ("head.fc.weight", "heads.head.weight", "head.weight")
 
@@ -45,7 +46,7 @@ def check_header(raw: bytes) -> Shapes:
         PretrainedError: if it is a pickle or no safetensors file, its header is too large, or it holds no numbers
             that weights can be.
     """
-    if raw.startswith(_PICKLES):
+    if _PICKLES.match(raw):
         raise PickledWeightsError
     length = int.from_bytes(raw[:8], "little")
     if len(raw) < 8 or not 2 <= length <= len(raw) - 8:

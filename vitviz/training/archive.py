@@ -11,13 +11,14 @@ import re
 import shutil
 import time
 import zipfile
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 
+from vitviz.checkpoints import MAX_BYTES as MAX_CHECKPOINT_BYTES
 from vitviz.checkpoints import CheckpointError, load_checkpoint
 from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.text import cut
@@ -30,7 +31,21 @@ from vitviz.training.start_weights import check_start
 MAX_ZIP_BYTES = 64 * 2**20
 MAX_UNPACKED_BYTES = 96 * 2**20  # weights do not shrink in a zip, and are all that is large
 MAX_FILES = 1024
-MAX_RECORDS = 200_000
+MAX_RECORDS = 50_000  # of all models together; each takes some 20 microseconds
+MAX_RECORDS_BYTES = 16 * 2**20  # of all models together
+MAX_RECORD_BYTES = 128 * 1024  # a confusion table of 100 classes
+MAX_RECORD_VALUES = 2_000_000  # commas, of all models together
+MAX_RECORD_BRACKETS = 256  # of one record: an object with a confusion table
+MAX_SNAPSHOT_HEADER_BYTES = 256 * 1024  # 2,300 tensors; a ViT of 12 layers has 150
+MAX_HEADERS_BYTES = 2 * 2**20  # of all snapshots together
+MAX_RESUME_HEADER_BYTES = 2 * 2**20
+MAX_SECONDS = 1.5  # of processor time, between two files or records
+_MAX_FILE_BYTES = {  # of other files the whole archive's limit
+    "config.json": 128 * 1024,
+    "status.json": 16 * 1024,
+    "records.jsonl": MAX_RECORDS_BYTES,
+    START: MAX_CHECKPOINT_BYTES,
+}
 _READ = r"status\.json|records\.jsonl|snapshots/[0-9]{8}\.safetensors"  # what readers of one model need
 _FILE = re.compile(
     rf"config\.json|resume\.safetensors|start\.safetensors|{_READ}|members/{MEMBER_NAME}/({_READ})"
@@ -66,18 +81,34 @@ def _without_maker(path: Path) -> bytes:
     return json.dumps({**json.loads(data), "owner": ""}, indent=1).encode()
 
 
+@dataclass
+class _Reading:
+    """The processor time that one archive takes, and the records that were left out."""
+
+    left_out: list[str] = field(default_factory=list)
+    begun_s: float = field(default_factory=time.thread_time)
+
+    def check_time(self) -> None:
+        if time.thread_time() - self.begun_s > MAX_SECONDS:
+            raise RunError(
+                f"reading the run takes more than {MAX_SECONDS:g} seconds of processor time, the limit: it has too"
+                " many layers, snapshots or records"
+            )
+
+
 def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | None = None) -> Run:
     """A new run under `root` from a zip that `export_run` made; nothing is left behind where it is refused.
 
     Raises:
         RunError: if it is no such zip, too large, or anything in it does not fit; one sentence says what.
     """
+    reading = _Reading()
     files = _unpack(data)
     config = _config(files, owner, lease_s)
-    left_out: list[str] = []
-    parts = [_part(files, config, "", left_out)] if not config.members else []
+    left_out = reading.left_out
+    parts = [_part(files, config, "", reading)] if not config.members else []
     for member in config.members:
-        parts.append(_part(files, config.of(member), f"members/{member.name}/", left_out))
+        parts.append(_part(files, config.of(member), f"members/{member.name}/", reading))
     known = {name for part in parts for name in part} | _OF_THE_WHOLE
     strange = sorted(set(files) - known)
     if strange:
@@ -104,17 +135,17 @@ def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | 
     return run
 
 
-def _part(files: dict[str, bytes], config: RunConfig, folder: str, left_out: list[str]) -> dict[str, bytes]:
+def _part(files: dict[str, bytes], config: RunConfig, folder: str, reading: _Reading) -> dict[str, bytes]:
     """One model's files, checked, under their names in the zip."""
     start = f"{folder}snapshots/"
     part = {name: content for name, content in files.items() if name.startswith(start)}
     if not part:
         raise RunError("the run has no snapshot, so there is nothing to look at")
     for name, content in part.items():
+        reading.check_time()
         _check_snapshot(name, content, config)
     name = f"{folder}records.jsonl"
-    records = _records(files.get(name, b""), name, left_out)
-    part[name] = "".join(json.dumps(record) + "\n" for record in records).encode()
+    part[name] = _records(files.get(name, b""), name, reading)
     status = f"{folder}status.json"
     part[status] = json.dumps(asdict(_status(files, status))).encode()
     return part
@@ -133,12 +164,39 @@ def _unpack(data: bytes) -> dict[str, bytes]:
             name = info.filename
             if not _FILE.fullmatch(name) or name in files:
                 raise RunError(f"{_NOT_A_RUN}: it holds {cut(name)!r}")
-            files[name] = archive.read(info, MAX_UNPACKED_BYTES)
+            most_bytes = _MAX_FILE_BYTES.get(Path(name).name, MAX_UNPACKED_BYTES)
+            if info.file_size > most_bytes:
+                raise RunError(f"{name} has {info.file_size:,} bytes, the limit is {most_bytes:,}")
+            files[name] = archive.read(info, most_bytes)
     except EntryError as error:
         raise RunError(f"{name} in the zip cannot be used: {error}") from error
     except ZipError as error:
         raise RunError(f"the zip cannot be used: {error}") from error
+    _check_totals(files)
     return files
+
+
+def _check_totals(files: dict[str, bytes]) -> None:
+    """Bound what many files of one kind cost together, before any of them is read."""
+    records = [data for name, data in files.items() if name.endswith("records.jsonl")]
+    lines = sum(data.count(b"\n") for data in records)
+    if lines > MAX_RECORDS:
+        raise RunError(f"the run has {lines:,} records, the limit is {MAX_RECORDS:,}")
+    if (values := sum(data.count(b",") for data in records)) > MAX_RECORD_VALUES:
+        raise RunError(f"the run's records have {values:,} values, the limit is {MAX_RECORD_VALUES:,}")
+    if (size := sum(map(len, records))) > MAX_RECORDS_BYTES:
+        raise RunError(f"the run's records have {size:,} bytes, the limit is {MAX_RECORDS_BYTES:,}")
+    headers = [_header_bytes(data) for name, data in files.items() if "snapshots/" in name]
+    if max(headers, default=0) > MAX_SNAPSHOT_HEADER_BYTES or sum(headers) > MAX_HEADERS_BYTES:
+        raise RunError(
+            f"the headers of the run's snapshots have {sum(headers):,} bytes, the limit is"
+            f" {MAX_SNAPSHOT_HEADER_BYTES:,} each and {MAX_HEADERS_BYTES:,} together"
+        )
+
+
+def _header_bytes(part: bytes) -> int:
+    """The length of a safetensors file's header, at most the file's own."""
+    return min(int.from_bytes(part[:8], "little"), len(part))
 
 
 def _config(files: dict[str, bytes], owner: str, lease_s: float | None) -> RunConfig:
@@ -155,20 +213,22 @@ def _config(files: dict[str, bytes], owner: str, lease_s: float | None) -> RunCo
     return replace(config, owner=owner, lease_s=lease_s, created=0.0)
 
 
-def _records(data: bytes, name: str, left_out: list[str]) -> list[dict[str, Any]]:
-    """The records whose every field fits; of the others the place and the reason go to `left_out`."""
-    lines = data.splitlines()
-    if len(lines) > MAX_RECORDS:
-        raise RunError(f"the run has {len(lines):,} records, the limit is {MAX_RECORDS:,}")
-    records = []
-    for place, line in enumerate(lines, start=1):
+def _records(data: bytes, name: str, reading: _Reading) -> bytes:
+    """The lines of the records whose every field fits; of the others the place and the reason are kept."""
+    records, left_out = [], reading.left_out
+    for place, line in enumerate(io.BytesIO(data), start=1):
+        if place % 256 == 0 or len(line) > 1000:
+            reading.check_time()
+        if len(line) > MAX_RECORD_BYTES or line.count(b"[") + line.count(b"{") > MAX_RECORD_BRACKETS:
+            left_out.append(f"{name} line {place} is longer, or nested deeper, than a record")
+            continue
         try:
-            records.append(checked_record(json.loads(line)))
+            records.append(json.dumps(checked_record(json.loads(line))).encode() + b"\n")
         except FieldError as error:
             left_out.append(f"{name} line {place}: {error}")
         except (ValueError, RecursionError):
             left_out.append(f"{name} line {place} is no record")
-    return records
+    return b"".join(records)
 
 
 def _check_snapshot(name: str, part: bytes, config: RunConfig) -> None:
@@ -179,11 +239,19 @@ def _check_snapshot(name: str, part: bytes, config: RunConfig) -> None:
         raise RunError(f"{name} cannot be used: {error}") from error
     if checkpoint.history or set(checkpoint.card) - {"title", "step", "epoch", "seconds"}:
         raise RunError(f"{name} says more of itself than a run's snapshot does")
+    if not all(
+        isinstance(value, int | float | str) and len(str(value)) <= 100 for value in checkpoint.card.values()
+    ):
+        raise RunError(f"{name} must describe itself in numbers and one short title")
     if checkpoint.config != config.model or checkpoint.preparation != config.preparation:
         raise RunError(f"{name} belongs to another model than the run's config")
 
 
 def _check_resume(part: bytes) -> None:
+    if (size := _header_bytes(part)) > MAX_RESUME_HEADER_BYTES:
+        raise RunError(
+            f"the header of the run's saved state has {size:,} bytes, the limit is {MAX_RESUME_HEADER_BYTES:,}"
+        )
     try:
         parse_tensors(part)
     except (SafetensorError, ValueError, RuntimeError, KeyError) as error:

@@ -62,7 +62,10 @@ def _confusion(name: str, value: Any) -> list[list[int]]:
     """A square table of counts, or an empty one."""
     rows: list[Any] = value if isinstance(value, list) and len(value) <= MOST_CLASSES else [None]
     if all(isinstance(row, list) and len(row) == len(rows) for row in rows):
-        return [[whole()(name, count) for count in row] for row in rows]
+        for row in rows:  # a million counts: checked together, and one by one where one of them does not fit
+            if {*map(type, row)} - {int} or (row and not 0 <= min(row) <= max(row) <= MAX_STEP):
+                return [[whole()(name, count) for count in row] for row in rows]
+        return rows
     raise FieldError(f"{name} must be a square table of counts, received {said(value)}")
 
 

@@ -106,7 +106,7 @@ def config_from_values(values: dict[str, Any]) -> RunConfig:
         preparation=preparation,
         train=train,
         name=clean_name(values.get("name", "run")),
-        preset=None if values.get("preset") is None else str(values["preset"]),
+        preset=None if values.get("preset") is None else str(values["preset"])[:80],
         owner=str(values.get("owner", "")),
         lease_s=None if lease is None else float(lease),
         created=float(values.get("created", 0.0)),

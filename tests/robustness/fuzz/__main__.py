@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from tests.robustness.fuzz.entries import NAMES, entry
-from tests.robustness.fuzz.watch import bound_memory, fuzz
+from tests.robustness.fuzz.watch import bound_memory, fuzz, measure_attacks
 
 
 def main() -> int:
@@ -18,10 +18,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("entries", nargs="*", default=list(NAMES), help="which of: " + ", ".join(NAMES))
     parser.add_argument("--inputs", type=int, default=1000, help="spoilt files per entry")
+    parser.add_argument("--attacks", action="store_true", help="give the attacks alone, and print their cost")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"), help="where findings are written")
     options = parser.parse_args()
     bound_memory()
+    if options.attacks:
+        return int(sum(print_attacks(name) for name in options.entries) > 0)
     found = 0
     for name in options.entries:
         begun = time.monotonic()
@@ -39,6 +42,18 @@ def main() -> int:
             flush=True,
         )
     return int(found > 0)
+
+
+def print_attacks(name: str) -> int:
+    """Print the cost of each attack of an entry; return how many did not hold."""
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for attack, cost in measure_attacks(entry(name, Path(folder))):
+            failed += cost.what is not None
+            mark = "ok    " if cost.what is None else "FAILED"
+            size = f"{cost.seconds:7.2f} s {cost.grown_bytes / 2**20:7.0f} MB"
+            print(f"{mark} {name}: {attack:48}{size}  {cost.said[:150]}", flush=True)
+    return failed
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from safetensors.torch import save
 
 from pages.frame.registry import BY_SLUG
 from tests.robustness.fuzz.links import links
+from tests.robustness.fuzz import attacks
 from tests.robustness.fuzz.watch import Entry
 from tests.unit.training_helpers import digits_run
 from vitviz.checkpoint_header import CheckpointError
@@ -93,7 +94,9 @@ def _zips(folder: Path) -> Entry:
         return buffer.getvalue()
 
     seeds = [packed(method) for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)]
-    return Entry("zips", seeds, lambda data: load_zip(data, image_size=16), (DatasetError,))
+    return Entry(
+        "zips", seeds, lambda data: load_zip(data, image_size=16), (DatasetError,), attacks.of_zips()
+    )
 
 
 def _trained(folder: Path) -> Run:
@@ -112,33 +115,40 @@ def _archives(folder: Path) -> Entry:
         finally:
             shutil.rmtree(root, ignore_errors=True)
 
-    whole = export_run(_trained(folder))
-    plain = io.BytesIO()  # stored, so that what is in it can be spoilt, too
-    with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(plain, "w") as new:
-        for name in old.namelist():
-            if name != "resume.safetensors":
-                new.writestr(name, old.read(name))
+    with zipfile.ZipFile(io.BytesIO(export_run(_trained(folder)))) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    whole = _packed(files, zipfile.ZIP_DEFLATED)
+    del files["resume.safetensors"]
+    plain = _packed(files, zipfile.ZIP_STORED)  # stored, so that what is in it can be spoilt, too
+    texts = [
+        b"%s\n%s" % (name.encode(), files[name]) for name in ("config.json", "status.json", "records.jsonl")
+    ]
 
     def repacked(data: bytes) -> None:
         """A text that is spoilt goes back into the archive with a checksum of its own, or it would never be read."""
         if data[:2] == b"PK":
             take(data)
             return
-        made = io.BytesIO()
-        with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(made, "w") as new:
-            for name in old.namelist():
-                if not name.startswith("resume"):
-                    new.writestr(name, data if name == "config.json" else old.read(name))
-        take(made.getvalue())
+        name, _, text = data.partition(b"\n")
+        name_in_zip = name.decode("latin-1")
+        changed = {name_in_zip if name_in_zip in files else "config.json": text}
+        take(_packed(files | changed, zipfile.ZIP_DEFLATED))
 
-    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
-        config = archive.read("config.json")
-    return Entry("archives", [whole, plain.getvalue(), config, config], repacked, (RunError,))
+    return Entry("archives", [whole, plain, *texts], repacked, (RunError,), attacks.of_archives(files))
+
+
+def _packed(files: dict[str, bytes], method: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
 
 
 def _checkpoints(folder: Path) -> Entry:
     data = _trained(folder).snapshot_path().read_bytes()
-    return Entry("checkpoints", [data], load_checkpoint, (CheckpointError,))
+    hostile = attacks.of_checkpoints(load_checkpoint(data))
+    return Entry("checkpoints", [data], load_checkpoint, (CheckpointError,), hostile)
 
 
 def _weights(folder: Path) -> Entry:
@@ -146,7 +156,8 @@ def _weights(folder: Path) -> Entry:
     from vitviz.models import pretrained_list
 
     name = "deit_tiny_patch16_224"
-    whole = save(dict(create_model(pretrained_list.find(name).config, seed=0).state_dict()))
+    state = dict(create_model(pretrained_list.find(name).config, seed=0).state_dict())
+    whole = save(state)
     header = whole[: 8 + int.from_bytes(whole[:8], "little")]
 
     def take(data: bytes) -> None:
@@ -155,7 +166,7 @@ def _weights(folder: Path) -> Entry:
         else:
             open_own(name, data)
 
-    return Entry("weights", [header], take, (PretrainedError,))
+    return Entry("weights", [header], take, (PretrainedError,), attacks.of_weights(state))
 
 
 def _pins(folder: Path) -> Entry:
@@ -246,7 +257,8 @@ def _lessons(folder: Path) -> Entry:
         lesson = read_lesson(data, slugs)
         assert read_lesson(write_lesson(lesson).encode(), slugs) == lesson
 
-    return Entry("lessons", [path.read_bytes() for path in shipped], take, (LessonError,))
+    seeds = [path.read_bytes() for path in shipped]
+    return Entry("lessons", seeds, take, (LessonError,), attacks.of_lessons(), 0.5)
 
 
 _MAKERS: dict[str, Callable[[Path], Entry]] = {
