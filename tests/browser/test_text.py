@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
-from pages.shell.registry import PAGES
+from pages.frame.registry import PAGES
 from tests.browser.conftest import DRAWERS, FILLED, ROOT, free_port, settle, start_server, stop_server
 from tests.browser.page_text import HIGH_PX, PAUSE_MS, RECORD_CANVAS, WIDE_PX, Reader, normalise
 from tests.browser.view_strings import texts_of

@@ -279,5 +279,9 @@ def test_the_vits_of_the_paper_wait_for_a_guess(open_app: OpenApp) -> None:
     app.main.button_group(key="which_model.papers_guess.row").set_value("vit_more").run()
     told = "You said the ViT, for more: not so, it is the ViT, for fewer core-days."
     assert told in text(app) and len(app.main.dataframe) == 2 and "points ahead of" in text(app)
-    known = [one for one in paper_tables.published_results.TRANSFERS if one.family == "CNN" or one.data == "ImageNet-21k"]
+    known = [
+        one
+        for one in paper_tables.published_results.TRANSFERS
+        if one.family == "CNN" or one.data == "ImageNet-21k"
+    ]
     assert "right" in paper_tables.judged(known, "ImageNet", "cnn_more")

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from pages.shell import registry
+from pages.frame import registry
 from pages.stores import catalogue
 from tests.pages.conftest import OpenApp, said
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.shell.registry import BY_SLUG
+from pages.frame.registry import BY_SLUG
 from vitviz.lessons.lesson_file import LONGEST_LINE, MOST_DEPTH, MOST_DOTS, read_lesson
 from vitviz.lessons.typed_tables import LessonError
 

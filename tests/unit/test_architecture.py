@@ -309,7 +309,8 @@ def test_a_docstring_makes_no_function_long() -> None:
 
 MOST_BY_PLACE = 6  # values of a call: more have names
 FACTS = {
-    f"vitviz/{name}.py" for name in ("glossary", "models/published_results", "models/pretrained_list", "plots/theme")
+    f"vitviz/{name}.py"
+    for name in ("glossary", "models/published_results", "models/pretrained_list", "plots/theme")
 }
 BY_PLACE = {"_swept"}  # the key of a cache, which takes a picture by its place
 

@@ -15,8 +15,8 @@ from vitviz.config import ModelConfig, TrainConfig
 from vitviz.experiments.result import CURVE_PICTURES
 from vitviz.models.zoo import create_model
 from vitviz.training import loop
+from vitviz.training.batches import Pictures, TrainingData, normaliser
 from vitviz.training.loop import EVALUATION_BATCH, Diverged, Trainer
-from vitviz.training.pictures import Pictures, TrainingData, normaliser
 from vitviz.training.records import Ended, Evaluation
 
 POINTS = 10  # of a curve

@@ -16,8 +16,8 @@ vitviz.evaluate FILE` measures the accuracy of a file again.
 `cifar10_few.png` and `.json` hold 200 CIFAR-10 test images (Krizhevsky 2009), the first 20 of each class. They
 let a model that was trained on CIFAR-10 open on images of its training distribution without a network. The JSON
 file holds their source, citation, licence and selection rule; they are not under this project's licence.
-`python -m vitviz.data.cifar10_few` writes both files again. `python -m vitviz.clearest_image` writes the index of the image
-that a model opens on.
+`python -m vitviz.data.cifar10_few` writes both files again. `python -m vitviz.clearest_image` writes the index of
+the image that a model opens on.
 """
 
 

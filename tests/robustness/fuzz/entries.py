@@ -18,8 +18,8 @@ from PIL import Image
 from safetensors.torch import save
 
 from pages.frame.registry import BY_SLUG
-from tests.robustness.fuzz.links import links
 from tests.robustness.fuzz import attacks
+from tests.robustness.fuzz.links import links
 from tests.robustness.fuzz.watch import Entry
 from tests.unit.training_helpers import digits_run
 from vitviz.checkpoint_header import CheckpointError
@@ -258,7 +258,7 @@ def _lessons(folder: Path) -> Entry:
         assert read_lesson(write_lesson(lesson).encode(), slugs) == lesson
 
     seeds = [path.read_bytes() for path in shipped]
-    return Entry("lessons", seeds, take, (LessonError,), attacks.of_lessons(), 0.5)
+    return Entry("lessons", seeds, take, (LessonError,), attacks.of_lessons(), longest_s=0.5)
 
 
 _MAKERS: dict[str, Callable[[Path], Entry]] = {

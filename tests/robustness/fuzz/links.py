@@ -17,7 +17,8 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.util import patch_config_options
 from streamlit.util import calc_hash
 
-from pages.shell import behind, controls, link, registry, warm
+from pages.controls import popover, query_params, widgets
+from pages.frame import registry, startup
 from pages.stores import catalogue
 from tests.robustness.fuzz.mutate import spoil
 from tests.robustness.fuzz.watch import Entry
@@ -72,7 +73,7 @@ class Parameters:
     def record(self, slug: str) -> Iterator[None]:
         """Record what the page reads from its link, writes into it and offers as options."""
         self._slug = slug
-        take, put, settle = link.take, link.put, controls.settle_choice
+        take, put, settle = query_params.take, query_params.put, widgets.settle_choice
 
         def recorded_take(key: str) -> str | None:
             self.add(key)
@@ -83,13 +84,13 @@ class Parameters:
             put(key, value)
 
         def recorded_settle(key: str, options: Sequence[Any], default: Any = None) -> Any:
-            self.add(key, *map(controls.encode, list(options)[:50]))
+            self.add(key, *map(widgets.encode, list(options)[:50]))
             return settle(key, options, default)
 
         with (
-            patch.object(link, "take", recorded_take),
-            patch.object(link, "put", recorded_put),
-            patch.object(controls, "settle_choice", recorded_settle),
+            patch.object(query_params, "take", recorded_take),
+            patch.object(query_params, "put", recorded_put),
+            patch.object(widgets, "settle_choice", recorded_settle),
         ):
             yield
 
@@ -195,7 +196,7 @@ def _server(folder: Path) -> Iterator[None]:
         stack.enter_context(patch.dict(os.environ, environment))
         stack.enter_context(patch.object(catalogue, "CHECKPOINTS", folder / "checkpoints"))
         stack.enter_context(patch.object(manifest_scanner, "scan_component_manifests", nothing))
-        stack.enter_context(patch.object(warm, "begin", lambda: None))
+        stack.enter_context(patch.object(startup, "begin", lambda: None))
         stack.enter_context(patch_config_options({"client.showErrorDetails": "full"}))
-        stack.enter_context(patch.object(behind, "_is_open", lambda place: True))
+        stack.enter_context(patch.object(popover, "_is_open", lambda place: True))
         yield
