@@ -83,6 +83,12 @@ def caption(text: str) -> None:
     st.caption(glossary_terms.marked(text))
 
 
+def provenance(text: str) -> None:
+    """Draw where and how numbers were measured (Markdown) behind one folded line."""
+    with st.expander("How this was measured"):
+        st.caption(text)
+
+
 def say(text: str) -> None:
     """A sentence of our own in Markdown above or beside a picture, its new words dotted."""
     st.markdown(glossary_terms.marked(text))
