@@ -18,6 +18,7 @@ from pages.shell import (
     my_lesson,
     patched,
     sidebar,
+    socket_limits,
     warm,
 )
 
@@ -46,4 +47,6 @@ def draw() -> None:
 if __name__ == "__main__":
     draw()
 else:
-    app = st.App(__file__, routes=document.routes(), lifespan=warm.lifespan)
+    app = st.App(
+        __file__, routes=document.routes(), lifespan=warm.lifespan, middleware=socket_limits.middleware()
+    )

@@ -7,27 +7,32 @@ import hashlib
 import sys
 import tempfile
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+from tests.robustness.fuzz import sockets
 from tests.robustness.fuzz.entries import NAMES, entry
-from tests.robustness.fuzz.watch import bound_memory, fuzz
+from tests.robustness.fuzz.watch import Entry, bound_memory, fuzz
+
+SOCKETS = "sockets"  # of a running server; seconds an input, so it is fuzzed where it is named
 
 
 def main() -> int:
     """Fuzz the named entries one after the other; what did not hold is kept as a file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("entries", nargs="*", default=list(NAMES), help="which of: " + ", ".join(NAMES))
+    parser.add_argument(
+        "entries", nargs="*", default=list(NAMES), help="which of: " + ", ".join((*NAMES, SOCKETS))
+    )
     parser.add_argument("--inputs", type=int, default=1000, help="spoilt files per entry")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"), help="where findings are written")
     options = parser.parse_args()
-    bound_memory()
     found = 0
     for name in options.entries:
         begun = time.monotonic()
         mine = 0
-        with tempfile.TemporaryDirectory() as folder:
-            for finding in fuzz(entry(name, Path(folder)), options.inputs, options.seed):
+        with tempfile.TemporaryDirectory() as folder, opened(name, Path(folder)) as one:
+            for finding in fuzz(one, options.inputs, options.seed):
                 mine += 1
                 options.keep.mkdir(parents=True, exist_ok=True)
                 path = options.keep / f"{name}-{hashlib.sha256(finding.data).hexdigest()[:12]}"
@@ -39,6 +44,14 @@ def main() -> int:
             flush=True,
         )
     return int(found > 0)
+
+
+def opened(name: str, folder: Path) -> AbstractContextManager[Entry]:
+    """Return the entry of this name, whose memory is bounded where it is this process that takes the input."""
+    if name == SOCKETS:
+        return sockets.entry(folder)
+    bound_memory()
+    return nullcontext(entry(name, folder))
 
 
 if __name__ == "__main__":
