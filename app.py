@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.classroom import class_bar
 from pages.controls import query_params
-from pages.frame import browser, file_errors, foot, menu, startup
+from pages.frame import browser, file_errors, foot, menu, socket_limits, startup
 from pages.lessons import add_stop, open_lesson, panel
 from pages.selection import sidebar
 from pages.streamlit_fixes import installation, preload
@@ -37,4 +37,6 @@ def draw() -> None:
 if __name__ == "__main__":
     draw()
 else:
-    app = st.App(__file__, routes=preload.routes(), lifespan=startup.lifespan)
+    app = st.App(
+        __file__, routes=preload.routes(), lifespan=startup.lifespan, middleware=socket_limits.middleware()
+    )

@@ -22,6 +22,7 @@ TRAIN, TEST = 2_560, 64  # pictures: ten batches of 256, more than are run to wa
 # beside other tests spend its time in waiting for each other.
 SMALLEST = {
     "attention_capture": "--small --threads 1",
+    "attacker": "--small",
     "attention_distance": "--small",
     "attention_first": "--rounds 1 --threads 1 --out {out}/table.md",
     "class_of_hundred": "--small",

@@ -1,0 +1,61 @@
+"""Ten websockets that send all they can do not keep a real server from answering others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tests.robustness.fuzz import sockets
+from tests.visitor import Visitor
+
+SILENCE_S = 2.5 * sockets.LONGEST_SILENCE_S  # other tests run beside this one
+KINDS = ("rerun", "rerun of a fragment", "app_heartbeat", "file_urls_request", "garbage")  # all: fuzz sockets
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with sockets.server(tmp_path_factory.mktemp("flooded")) as port:
+        yield port
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ten_sockets_do_not_silence_the_server(port: int, kind: str) -> None:
+    """5,000 reruns on one socket did for 13 to 23 s."""
+    seen = sockets.flood(port, sockets.messages()[kind])
+    assert seen.silence_s <= SILENCE_S, seen
+    assert sum(seen.closed.values()) == sockets.SOCKETS, seen
+    assert all(why.startswith("1002" if kind == "garbage" else "1008 'Too many") for why in seen.closed), seen
+
+
+def test_a_quick_user_is_not_closed(port: int) -> None:
+    """30 reruns per second for three seconds, as a drag sends them, beside 10 polls per second."""
+
+    async def drag() -> None:
+        visitor = Visitor(port)
+        await visitor.open()
+        await visitor.run()
+        for tick in range(90):
+            await visitor._socket.send(sockets.messages()["rerun"])
+            if tick % 3 == 0:
+                await visitor._socket.send(sockets.messages()["rerun of a fragment"])
+            await asyncio.sleep(1 / 30)
+        await asyncio.wait_for(visitor.run(), 60)
+        await visitor.close()
+
+    asyncio.run(drag())
+
+
+def test_a_message_larger_than_a_piece_arrives_whole(port: int) -> None:
+    """uvicorn is given large chunks in pieces."""
+
+    async def ask() -> None:
+        visitor = Visitor(port)
+        await visitor.open()
+        await visitor.run()
+        answer = await visitor.run(query="x=" + "y" * 300_000)
+        assert answer.exceptions == [] and answer.size > 1000
+        await visitor.close()
+
+    asyncio.run(ask())
