@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.robustness.fuzz.entries import NAMES, entry
+from tests.robustness.fuzz.entries import CRAFTED, NAMES, entry
 from tests.robustness.fuzz.watch import Entry, fuzz
 
 INPUTS = 150
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == CRAFTED else ()) for name in NAMES]
+)
 def test_it_holds(name: str, tmp_path: Path) -> None:
     findings = [(found.what, found.data[:200]) for found in fuzz(entry(name, tmp_path), INPUTS, seed=1)]
     assert findings == []

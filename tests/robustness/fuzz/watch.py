@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import resource
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from tests.robustness.fuzz.mutate import spoil
 
@@ -17,12 +17,16 @@ LONGEST_SENTENCE = 1000
 
 @dataclass(frozen=True)
 class Entry:
-    """One way in: real files, what takes them, and the errors whose one sentence a visitor may read."""
+    """One way in: real files, what takes them, and the errors whose one sentence a visitor may read.
+
+    `crafted`: hostile files by name, made when they are given, for they are large.
+    """
 
     name: str
     seeds: list[bytes]
     take: Callable[[bytes], object]
     refusals: tuple[type[Exception], ...] = ()
+    crafted: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,15 @@ class Finding:
 
 
 def fuzz(entry: Entry, inputs: int, seed: int) -> Iterator[Finding]:
-    """Gives an entry its own files first, which it must take, then so many spoilt ones."""
+    """Gives an entry its own files first, which it must take, then its crafted ones and so many spoilt ones."""
     dice = random.Random(f"{entry.name} {seed}")
     for data in entry.seeds:
         entry.take(data)  # a seed that is refused tests nothing
+    for name, make in entry.crafted.items():
+        data = make()
+        what = held(entry, data)
+        if what is not None:
+            yield Finding(entry.name, data, f"{name}: {what}")
     for _ in range(inputs):
         data = spoil(dice, dice.choice(entry.seeds), entry.seeds)
         what = held(entry, data)
