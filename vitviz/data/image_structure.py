@@ -168,7 +168,7 @@ def _check_tiff(data: bytes) -> None:
     if data[:2] not in (b"II", b"MM"):
         return
     # Pillow takes a big-endian BigTIFF for a classic one, libtiff does not: both directories have to be in bounds.
-    for wide in {data[2:3] == b"+", data[3:4] == b"+"}:
+    for wide in {data[2:3] == b"+", data[:4] in (b"II+\0", b"MM\0+")}:
         first = struct.unpack_from(_order(data) + ("8xQ" if wide else "4xI"), data)[0]
         waiting: list[int] = [first]
         seen: set[int] = set()

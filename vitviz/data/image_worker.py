@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import math
 import os
 import struct
@@ -24,7 +25,7 @@ from vitviz.turns import Turns
 
 WORKERS = 2
 CPU_LIMIT_S = 4  # of one image; the slowest accepted photo takes about one
-WALL_LIMIT_S = 20.0  # of one image, on a busy machine
+WALL_LIMIT_S = 30.0  # of one image, on a busy machine
 MEMORY_LIMIT_BYTES = 2**30  # of address space, with Python, NumPy and Pillow
 
 _COMMAND = (sys.executable, "-m", "vitviz.data.image_worker")
@@ -87,7 +88,11 @@ class ImageWorker:
     def close(self) -> None:
         """End the process at once."""
         self._process.kill()
-        self._process.communicate()  # closes the pipes, too
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):  # what was still to be written has no reader
+                if pipe is not None:
+                    pipe.close()
+        self._process.wait()
 
     def _exchange(self, data: bytes, most_pixels: int) -> DecodedImage:
         stdin, stdout = self._process.stdin, self._process.stdout
