@@ -15,9 +15,12 @@ MAX_SEGMENTS = 4096  # of a JPEG before its pixels; a photo has about ten, a lar
 MAX_PADDING_BYTES = 65_536  # between a JPEG's segments
 MAX_TABLE_BYTES = 16_384  # of a JPEG's quantization tables and frame headers: four tables take 516
 MAX_PHOTOSHOP_BLOCKS = 4096
-MAX_EXIF_BYTES = 2**20  # the standard allows 64 kB
+MAX_EXIF_BYTES = 2**20
+USUAL_EXIF_BYTES = (
+    2**16
+)  # the standard's limit: cheap to read whatever it holds, and broken EXIF costs no image
 MAX_COMPRESSED_TEXTS = 32  # of a PNG, with its colour profile; each is unpacked to at most 1 MB
-MAX_TAGS = 4096  # of one TIFF or EXIF directory
+MAX_TAGS = 65_535  # of one directory of a TIFF, which only a BigTIFF can exceed
 MAX_TAG_VALUES = 65_536  # strips or tiles, each read by itself: 256 rows of 256 tiles
 MAX_RLE_BYTES = 4 * 2**20  # of a run-length BMP, which Pillow decodes run by run in Python
 
@@ -28,6 +31,8 @@ _TABLE_MARKERS = frozenset([0xDB, 0xDE, *range(0xC0, 0xD0)]) - {0xC4, 0xC8, 0xCC
 _DIRECTORY_POINTERS = frozenset([0x8769, 0x8825, 0xA005])  # EXIF, GPS, interoperability
 _COUNTED_TAGS = frozenset([258, 273, 279, 320, 324, 325, 338, 339])  # which Pillow walks whatever their type
 _BYTE_TYPES = frozenset([1, 2, 7])  # kept as they are: colour profiles, XMP, previews
+# Bytes of a value by its type; Pillow skips tags of other types, and those that are larger than the file.
+_VALUE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}
 
 
 class ImageStructureError(ValueError):
@@ -158,6 +163,8 @@ def _check_webp(data: bytes) -> None:
 def _check_exif(exif: bytes) -> None:
     """EXIF data is a TIFF file within another; what cannot be read does not matter."""
     _limit(len(exif), MAX_EXIF_BYTES, "bytes of EXIF data")
+    if len(exif) <= USUAL_EXIF_BYTES:
+        return
     try:
         _check_tiff(exif.removeprefix(b"Exif\0\0"))
     except struct.error:
@@ -191,7 +198,8 @@ def _directories_within(data: bytes, offset: int, wide: bool) -> Iterator[int]:
     start = offset + (8 if wide else 2)
     whole = data[start : start + count * entry.size]
     for tag, kind, values, value in entry.iter_unpack(whole[: len(whole) // entry.size * entry.size]):
-        if kind not in _BYTE_TYPES or tag in _COUNTED_TAGS:
+        read = kind in _VALUE_BYTES and values * _VALUE_BYTES[kind] <= len(data)
+        if read and (kind not in _BYTE_TYPES or tag in _COUNTED_TAGS):
             _limit(values, MAX_TAG_VALUES, f"values of its tag {tag}")
         if tag in _DIRECTORY_POINTERS:
             yield value
