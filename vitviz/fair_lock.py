@@ -11,17 +11,17 @@ from collections import deque
 
 
 class Turns:
-    """One holder at a time, first come, first served; use it in a `with`. Not reentrant."""
+    """At most `places` holders at a time, first come, first served; use it in a `with`. Not reentrant."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: int = 1) -> None:
         self._guard = threading.Lock()
-        self._taken = False
+        self._free = places
         self._line: deque[threading.Event] = deque()
 
     def __enter__(self) -> None:
         with self._guard:
-            if not self._taken:
-                self._taken = True
+            if self._free:
+                self._free -= 1
                 return
             turn = threading.Event()
             self._line.append(turn)
@@ -30,6 +30,6 @@ class Turns:
     def __exit__(self, *_: object) -> None:
         with self._guard:
             if self._line:
-                self._line.popleft().set()  # it stays taken, by the next
+                self._line.popleft().set()  # the place passes to the next
             else:
-                self._taken = False
+                self._free += 1

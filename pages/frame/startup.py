@@ -22,7 +22,7 @@ from streamlit import App
 from pages.frame import warm_up
 from pages.selection.selection import Nouns
 from pages.stores import cached, catalogue, classes, runs, uploads
-from vitviz.data import own_datasets
+from vitviz.data import image_worker, own_datasets
 from vitviz.data.datasets import default_picture
 from vitviz.memory import give_back
 from vitviz.training import retention
@@ -64,6 +64,10 @@ def begin() -> None:
 
 def _run() -> None:
     time.sleep(_DELAY_S)
+    try:
+        image_worker.WORKERS_OF_SERVER.warm()
+    except OSError:  # whoever uploads an image is told
+        logging.getLogger(__name__).warning("no process could be started to decode images", exc_info=True)
     _load(_MODELS)
     try:
         first_way()

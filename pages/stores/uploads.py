@@ -6,7 +6,6 @@ pictures need the room.
 
 from __future__ import annotations
 
-import math
 import secrets
 import threading
 import time
@@ -216,11 +215,11 @@ def keep(visit: Visit, data: bytes) -> str:
     Raises:
         vitviz.data.images.ImageError: if the bytes are no picture that can be shown.
     """
-    from vitviz.data.images import decode_image, picture_size
+    from vitviz.data.image_worker import decode_in_worker
 
-    picture, size = _shrunk(decode_image(data)), picture_size(data)
-    key = STORE.add(picture, visit.token)
-    STORE.computed(key, (_OWN_SIZE,), 1, lambda: size)
+    image = decode_in_worker(data, _MOST_PIXELS)
+    key = STORE.add(image.pixels, visit.token)
+    STORE.computed(key, (_OWN_SIZE,), 1, lambda: image.file_size)
     visit.uploads = (*visit.uploads, key)
     return f"upload:{key}"
 
@@ -249,13 +248,3 @@ def stay(visit: Visit) -> None:
         store.sweep()
         if visit.uploads or visit.weights:
             store.touch(visit.token)
-
-
-def _shrunk(picture: np.ndarray) -> np.ndarray:
-    shrink = math.sqrt(_MOST_PIXELS / (picture.shape[0] * picture.shape[1]))
-    if shrink >= 1:
-        return picture
-    from PIL import Image
-
-    height, width = (max(1, round(side * shrink)) for side in picture.shape[:2])
-    return np.asarray(Image.fromarray(picture).resize((width, height), Image.Resampling.LANCZOS))

@@ -9,19 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.robustness.fuzz.entries import NAMES, entry
+from tests.robustness.fuzz.entries import CRAFTED, NAMES, entry
 from tests.robustness.fuzz.watch import Entry, fuzz, measure_attacks
 
 INPUTS = 150
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == CRAFTED else ()) for name in NAMES]
+)
 def test_it_holds(name: str, tmp_path: Path) -> None:
     findings = [(found.what, found.data[:200]) for found in fuzz(entry(name, tmp_path), INPUTS, seed=1)]
     assert findings == []
 
 
-@pytest.mark.parametrize("name", ["lessons", "zips"])
+@pytest.mark.parametrize("name", ["lessons", "zips", pytest.param(CRAFTED, marks=pytest.mark.slow)])
 def test_attacks_hold(name: str, tmp_path: Path) -> None:
     """Within 2 s of processor time and 300 MB; a lesson within 0.5 s."""
     costs = measure_attacks(entry(name, tmp_path))

@@ -3,16 +3,15 @@
 import io
 import threading
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from vitviz.data import folder, images
+from vitviz.data import folder, image_worker
 from vitviz.data.dataset import DatasetError
 from vitviz.data.folder import PictureBudget, load_zip
+from vitviz.data.image_worker import DecodedImage, ImageWorker, ImageWorkers
 
 
 def picture(seed: int, kind: str = "PNG", size: tuple[int, int] = (12, 9)) -> bytes:
@@ -140,7 +139,7 @@ def test_counts_are_bounded(monkeypatch):
 
 
 def test_an_upload_of_too_many_pixels_is_refused_before_one_is_decoded(monkeypatch):
-    monkeypatch.setattr(folder, "decode_image", lambda _: pytest.fail("a picture was decoded"))
+    monkeypatch.setattr(folder, "decode_in_worker", lambda _: pytest.fail("a picture was decoded"))
     with pytest.raises(
         DatasetError, match="20 pictures have 0 megapixels; .* up to 10,000 pictures"
     ) as caught:
@@ -159,7 +158,7 @@ def test_a_zip_of_the_largest_pictures_is_refused_in_time(monkeypatch):
     largest = io.BytesIO()
     Image.fromarray(np.zeros((4096, 4096), np.uint16)).save(largest, "PNG")
     names = [f"{label}/{number}.png" for label in "ab" for number in range(30)]
-    monkeypatch.setattr(folder, "decode_image", lambda _: pytest.fail("a picture was decoded"))
+    monkeypatch.setattr(folder, "decode_in_worker", lambda _: pytest.fail("a picture was decoded"))
     with pytest.raises(
         DatasetError, match="60 pictures have 1,007 megapixels; .* up to 1,000 in up to 10,000"
     ):
@@ -188,26 +187,27 @@ def test_progress_is_told_and_may_end_the_work():
 
 
 def test_others_pictures_are_decoded_between_those_of_an_upload(monkeypatch):
-    """Who asks while a picture of a zip is decoded is next, before that zip's other pictures."""
-    order, asked, mine = [], threading.Event(), picture(900)
-    visitor = threading.Thread(target=lambda: (images.decode_image(mine), order.append("mine")))
-    turns, decoding = images._decoding, images._opened
+    """An upload that waits while an image of a zip is decoded is next, before that zip's other images."""
+    order, pause, mine = [], threading.Event(), picture(900)
+    workers = ImageWorkers(count=1)
+    visitor = threading.Thread(target=lambda: (workers.decode(mine), order.append("mine")))
+    decode = ImageWorker.decode
 
-    @contextmanager
-    def opened(data: bytes) -> Iterator[object]:
-        with decoding(data) as found:
-            if data != mine:
-                order.append("zip")
-                if len(order) == 25:  # 20 headers, then pixels
-                    visitor.start()
-                    while not turns._line:
-                        asked.wait(0.001)
-            yield found
+    def decode_and_note(worker: ImageWorker, data: bytes, most_pixels: int | None) -> DecodedImage:
+        if data != mine:
+            order.append("zip")
+            if len(order) == 5:
+                visitor.start()
+                while not workers._turns._line:
+                    pause.wait(0.001)
+        return decode(worker, data, most_pixels)
 
-    monkeypatch.setattr(images, "_opened", opened)
+    monkeypatch.setattr(ImageWorker, "decode", decode_and_note)
+    monkeypatch.setattr(image_worker, "WORKERS_OF_SERVER", workers)
     load_zip(zipped(pets()))
     visitor.join()
-    assert order.index("mine") <= 26 and len(order) == 41
+    workers.close()
+    assert order.index("mine") <= 6 and len(order) == 21
 
 
 def test_names_of_thousands_of_folders_are_left_out():

@@ -17,7 +17,8 @@ import numpy as np
 
 from vitviz.config import Preparation
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split
-from vitviz.data.images import MAX_BYTES, ImageError, decode_image, picture_pixels
+from vitviz.data.image_worker import decode_in_worker
+from vitviz.data.images import MAX_BYTES, ImageError, picture_pixels
 from vitviz.data.preparation import prepare
 from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.text import cut
@@ -265,7 +266,7 @@ def _decode_all(
     for done, (file, data) in enumerate(_read_all(labelled, skipped)):
         clock.tick(done, len(labelled))
         try:
-            images[len(kept)] = prepare(decode_image(data), preparation).shown
+            images[len(kept)] = prepare(decode_in_worker(data).pixels, preparation).shown
             kept.append(file)
         except ImageError as error:
             skipped.append(Skipped(file.name, str(error)))

@@ -27,6 +27,7 @@ from PIL import (
     WebPImagePlugin,
 )
 
+from vitviz.data.image_structure import ImageStructureError, check_structure, webp_size
 from vitviz.fair_lock import Turns
 from vitviz.text import cut
 
@@ -62,8 +63,8 @@ _ORIENTATION_TAG = 0x0112
 _SCALES_16 = (255, 4095, 65535)  # full scale of 16-bit files: many cameras of laboratories write 12 bits
 _NEARLY_WHITE = 224
 _PIECE = 1 << 20  # values made into bytes at a time
-# One at a time: it bounds the memory of thirty uploads, and makes the silencing of warnings below safe among
-# decoders. In turn: a zip of thousands of pictures lets others in after each.
+# One at a time in each process: it bounds the memory, and makes the silencing of warnings below safe among decoders.
+# The server decodes uploads in processes of their own, see `image_worker`.
 _decoding = Turns()
 
 
@@ -97,6 +98,10 @@ def decode_image(data: bytes) -> NDArray[np.uint8]:
             turn = _UPRIGHT.get(_orientation(picture))  # after load(): Pillow has turned a TIFF by then
             colour = _rgb(picture)
             return np.array(colour if turn is None else colour.transpose(turn))
+        except MemoryError as error:
+            raise ImageError(
+                f"This {name} takes too much memory to decode: make it smaller first."
+            ) from error
         except Exception as error:  # as in `_opened`
             raise ImageError(
                 f"This {name} is cut off or damaged: its header is fine, its pixels are not"
@@ -125,6 +130,15 @@ def picture_size(data: bytes) -> tuple[int, int]:
         return picture.size if turned else (picture.height, picture.width)
 
 
+def shrink_image(image: NDArray[np.uint8], most_pixels: int) -> NDArray[np.uint8]:
+    """Return an image (H, W, 3) with about `most_pixels` where it has more, at the same ratio of sides."""
+    shrink = math.sqrt(most_pixels / (image.shape[0] * image.shape[1]))
+    if shrink >= 1:
+        return image
+    height, width = (max(1, round(side * shrink)) for side in image.shape[:2])
+    return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.LANCZOS))
+
+
 def in_colour(picture: NDArray[np.uint8]) -> bool:
     """Whether a picture (H, W, 3) has colour: more than 1 % of its pixels, of a grid of at most 256 x 256.
 
@@ -145,7 +159,16 @@ def some_in_colour(pictures: NDArray[np.uint8]) -> bool:
 @contextmanager
 def _opened(data: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
     """(kind, picture with nothing decoded) of a file whose header may be trusted; nobody else decodes meanwhile."""
+    check_bytes(data)
     name, plugin = _recognise(data)
+    try:
+        check_structure(name, data)
+    except ImageStructureError as error:
+        raise ImageError(
+            f"This {name} has {error}, which no camera or editor writes: open it in an image editor and save it again."
+        ) from error
+    if name == "WebP" and (canvas := webp_size(data)) is not None:
+        _check_size(name, canvas)
     with _decoding, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of harmless slips in a file's metadata
         try:
@@ -163,13 +186,17 @@ def _opened(data: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
             picture.close()
 
 
-def _recognise(data: bytes) -> tuple[str, type[ImageFile.ImageFile]]:
+def check_bytes(data: bytes) -> None:
+    """Raise ImageError for a file that is empty or larger than `MAX_BYTES`."""
     if not data:
         raise ImageError("This file is empty (0 bytes).")
     if len(data) > MAX_BYTES:
         raise ImageError(
             f"This file has {len(data) / 2**20:.1f} MB; a picture may have up to {MAX_BYTES // 2**20} MB."
         )
+
+
+def _recognise(data: bytes) -> tuple[str, type[ImageFile.ImageFile]]:
     for name, starts, plugin in _PLUGINS:
         if data.startswith(starts) and (name != "WebP" or data[8:12] == b"WEBP"):
             if name == "JPEG" and data.count(b"\xff\xda") > MAX_JPEG_SCANS:

@@ -19,6 +19,7 @@ from safetensors.torch import save
 
 from pages.frame.registry import BY_SLUG
 from tests.robustness.fuzz import attacks
+from tests.robustness.fuzz.crafted_images import KINDS
 from tests.robustness.fuzz.links import links
 from tests.robustness.fuzz.watch import Entry
 from tests.unit.training_helpers import digits_run
@@ -26,6 +27,7 @@ from vitviz.checkpoint_header import CheckpointError
 from vitviz.checkpoints import load_checkpoint
 from vitviz.data.dataset import DatasetError
 from vitviz.data.folder import load_zip
+from vitviz.data.image_worker import decode_in_worker
 from vitviz.data.images import ImageError, decode_image
 from vitviz.lessons.lesson_file import read_lesson, write_lesson
 from vitviz.lessons.typed_tables import LessonError
@@ -38,8 +40,10 @@ from vitviz.training.model_trainers import make_lanes
 from vitviz.training.run_directory import Run, RunError, Status, is_id
 from vitviz.training.session import Session
 
+CRAFTED = "crafted images"
 NAMES = (
     "pictures",
+    CRAFTED,
     "zips",
     "archives",
     "checkpoints",
@@ -59,6 +63,11 @@ def entry(name: str, folder: Path) -> Entry:
 
 def _pictures(folder: Path) -> Entry:
     return Entry("pictures", _encoded(), decode_image, (ImageError,))
+
+
+def _crafted_images(folder: Path) -> Entry:
+    """As an upload is decoded: in a worker, and what is measured is the server's share."""
+    return Entry(CRAFTED, _encoded(), decode_in_worker, (ImageError,), KINDS)
 
 
 def _encoded() -> list[bytes]:
@@ -263,6 +272,7 @@ def _lessons(folder: Path) -> Entry:
 
 _MAKERS: dict[str, Callable[[Path], Entry]] = {
     "pictures": _pictures,
+    CRAFTED: _crafted_images,
     "zips": _zips,
     "archives": _archives,
     "checkpoints": _checkpoints,

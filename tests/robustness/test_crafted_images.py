@@ -1,0 +1,204 @@
+"""Crafted images cost the server little, and others are decoded meanwhile; test_fuzz.py runs the whole list."""
+
+from __future__ import annotations
+
+import errno
+import io
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.robustness.fuzz.crafted_images import KINDS
+from tests.robustness.fuzz.image_parts import chunk, encode, gif, jpeg, png, segment, small
+from tests.robustness.fuzz.watch import Entry, held
+from vitviz.data import image_worker, images
+from vitviz.data.image_worker import ImageWorkers, decode_in_worker
+from vitviz.data.images import ImageError, decode_image, picture_size, shrink_image
+
+SLOW_IN_A_WORKER = "bmp RLE8 of line ends"  # 16 kB that Pillow fills with 16 million zeros, one by one
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("jpeg fill bytes", "65,536 fill bytes"),
+        ("jpeg junk before a marker", "65,536 fill bytes"),
+        ("jpeg empty APP1", "4,096 segments"),
+        ("jpeg bare markers that hide segments", "4,096 segments"),
+        ("jpeg EXIF in 300 segments", "bytes of EXIF data"),
+        ("jpeg Photoshop blocks", "Photoshop blocks"),
+        ("jpeg long quantization tables", "quantization tables and frame headers"),
+        ("jpeg frame headers of 21,000 layers", "quantization tables and frame headers"),
+        ("png empty chunks", "65,536 chunks"),
+        ("png empty chunks after its pixels", "65,536 chunks"),
+        ("png empty IDATs", "65,536 chunks"),
+        ("png ICC profiles", "32 compressed texts"),
+        ("png EXIF of 2.4 M fractions", "bytes of EXIF data"),
+        ("gif comment of bytes", "65,536 blocks"),
+        ("gif empty comments", "65,536 blocks"),
+        ("gif junk before its image", "65,536 blocks"),
+        ("gif empty extensions that hide blocks", "65,536 blocks"),
+        ("bmp RLE8 of single pixels", "bytes of run-length pixels"),
+        ("tiff 1 x 1 tiles", "values of its tag 324"),
+        ("tiff 5 M strip offsets", "values of its tag 273"),
+        ("tiff offsets of single bytes", "values of its tag 273"),
+        ("tiff 2.4 M fractions", "values of its tag 282"),
+        ("tiff GPS directory of fractions", "values of its tag 33434"),
+        ("tiff of 10 ** 12 tags", "65,535 tags"),
+        ("webp 2.6 M chunks", "65,536 chunks"),
+        ("webp canvas of 170 megapixels", "13000 × 13000 pixels"),
+    ],
+)
+def test_too_many_parts_are_refused_before_pillow_reads_the_file(kind, reason, monkeypatch):
+    data = KINDS[kind]()
+    for name in ("Png", "Jpeg", "Gif", "Bmp", "Tiff", "WebP"):
+        monkeypatch.setattr(f"PIL.{name}ImagePlugin.{name}ImageFile._open", lambda _: pytest.fail("opened"))
+    with pytest.raises(ImageError, match=reason):
+        decode_image(data)
+    assert held(Entry(kind, [], decode_in_worker, (ImageError,)), data) is None
+
+
+def test_files_of_cameras_and_editors_are_within_the_limits():
+    profile = {"icc_profile": bytes(4 * 2**20)}
+    noise = np.random.default_rng(0).integers(0, 256, (1100, 1100, 3), dtype=np.uint8)
+    accepted = [
+        encode(Image.new("RGB", (64, 64)), "JPEG", **profile),  # 65 segments
+        encode(Image.new("RGB", (64, 64)), "TIFF", **profile),
+        encode(Image.fromarray(noise), "PNG"),  # many IDATs
+        encode(Image.fromarray(noise[:, :, 0]), "BMP"),
+        encode(Image.new("L", (8, 32_768)), "TIFF", strip_size=8),  # a strip for each row
+        png(before=chunk(b"tEXt", b"key\0value") * 1000 + chunk(b"zTXt", b"key\0\0x\x9c\3\0\0\0\0\1") * 20),
+        png(after=chunk(b"teSt") * 60_000),
+        jpeg(segment(0xE1, b"xmp") * 400 + b"\xff" * 60_000),
+        gif(b"!\xfe" + b"\1a" * 60_000 + b"\0"),
+        encode(Image.new("RGB", (8, 8)), "GIF", comment="a" * 200_000),
+        encode(Image.new("RGB", (8, 8)), "TIFF", big_tiff=True),
+    ]
+    assert [decode_image(data).ndim for data in accepted] == [3] * len(accepted)
+
+
+@pytest.mark.parametrize(
+    "kind", ["jpeg EXIF loop", "jpeg EXIF of 65,534 tags", "png EXIF loop", "tiff EXIF pointers to itself"]
+)
+def test_broken_pointers_cost_no_image(kind):
+    assert decode_image(KINDS[kind]()).ndim == 3
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP"])
+def test_a_worker_returns_the_same_bytes(kind):
+    data = small(kind)
+    whole, shrunk = decode_in_worker(data), decode_in_worker(data, most_pixels=1000)
+    assert np.array_equal(whole.pixels, decode_image(data)) and whole.pixels.flags.writeable
+    assert np.array_equal(shrunk.pixels, shrink_image(decode_image(data), 1000))
+    assert whole.file_size == shrunk.file_size == picture_size(data) == (64, 64)
+
+
+def test_a_worker_refuses_in_the_same_words():
+    for data in (b"", b"hello", b"II*\0junk", small("PNG")[:-40], bytes(images.MAX_BYTES + 1)):
+        with pytest.raises(ImageError) as direct:
+            decode_image(data)
+        with pytest.raises(ImageError) as by_worker:
+            decode_in_worker(data)
+        assert str(direct.value) == str(by_worker.value)
+
+
+@pytest.fixture
+def workers():
+    workers = ImageWorkers()
+    yield workers
+    workers.close()
+
+
+def test_other_images_are_decoded_while_one_holds_a_worker(workers):
+    normal = small("JPEG")
+
+    def hold_a_worker() -> None:
+        with suppress(ImageError):  # on a busy machine it takes too long
+            workers.decode(KINDS[SLOW_IN_A_WORKER]())
+
+    thread = threading.Thread(target=hold_a_worker)
+    thread.start()
+    while workers._turns._free == 2:
+        time.sleep(0.001)
+    assert workers.decode(normal).pixels.shape == (64, 64, 3)
+    begun = time.monotonic()
+    assert workers.decode(normal).pixels.shape == (64, 64, 3)
+    assert thread.is_alive() and time.monotonic() - begun < 2
+    thread.join()
+
+
+def test_an_image_that_takes_too_long_is_refused_and_its_worker_replaced(workers, monkeypatch):
+    first = workers.decode(small("PNG"))
+    monkeypatch.setattr(image_worker, "WALL_LIMIT_S", 0.3)
+    with pytest.raises(ImageError, match="takes more than 4 seconds or 1,024 MB to decode"):
+        workers.decode(KINDS[SLOW_IN_A_WORKER]())
+    assert not workers._idle
+    monkeypatch.undo()
+    assert np.array_equal(workers.decode(small("PNG")).pixels, first.pixels)
+
+
+def test_a_worker_that_died_while_idle_is_replaced(workers):
+    workers.decode(small("PNG"))
+    process = workers._idle[0]._process
+    process.kill()
+    process.wait()
+    assert workers.decode(small("PNG")).pixels.shape == (64, 64, 3)
+
+
+def test_a_worker_ends_with_its_parent(workers):
+    workers.warm()
+    process = workers._idle[0]._process
+    process.stdin.close()
+    assert process.wait(timeout=60) == 0
+
+
+def run_limited(code: str) -> subprocess.CompletedProcess[str]:
+    code = f"from vitviz.data import image_worker as w\n{code}"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+
+
+def test_a_worker_s_processor_time_memory_and_core_dumps_are_limited():
+    ended = run_limited("w.CPU_LIMIT_S = 0\nw._limit_time()\nwhile True: pass")
+    assert ended.returncode == -signal.SIGXCPU
+    assert "MemoryError" in run_limited("w._limit_memory()\nbytearray(2**30)").stderr
+    said = run_limited("w._limit_memory()\nprint(w.resource.getrlimit(w.resource.RLIMIT_CORE))")
+    assert said.stdout == "(0, 0)\n"
+
+
+def test_a_lack_of_memory_is_said(monkeypatch):
+    def lack(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("PIL.PngImagePlugin.PngImageFile.load", lack)
+    with pytest.raises(ImageError, match="too much memory to decode: make it smaller"):
+        decode_image(small("PNG"))
+
+
+def test_a_server_that_may_start_no_process_says_so(workers, monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(ImageError, match="cannot start the process that decodes images; try again later"):
+        workers.decode(small("PNG"))
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "F", "I;16"])
+def test_the_largest_accepted_images_fit_a_worker(workers, mode):
+    buffer = io.BytesIO()
+    Image.new(mode, (4096, 4096)).save(buffer, "TIFF", compression="tiff_adobe_deflate")
+    assert workers.decode(buffer.getvalue(), 2048 * 2048).pixels.shape == (2048, 2048, 3)
+
+
+def test_a_24_megapixel_photo_fits_a_worker(workers):
+    noise = np.random.default_rng(0).integers(0, 256, (500, 750, 3), dtype=np.uint8)
+    photo = Image.fromarray(noise).resize((6000, 4000), Image.Resampling.BILINEAR)
+    image = workers.decode(encode(photo, "JPEG", quality=90), 2048 * 2048)
+    assert image.file_size == (4000, 6000) and image.pixels.shape == (1672, 2508, 3)

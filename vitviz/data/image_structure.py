@@ -1,0 +1,219 @@
+"""Refuse image files with absurdly many parts before Pillow, which reads them one by one in Python.
+
+Each scanner follows one format as Pillow does: chunks, segments, sub-blocks or directories are counted and skipped, and
+none is decoded. A scanner stops at its limit, so that 20 MB take a few hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+
+MAX_PARTS = 65_536  # chunks or sub-blocks: 20 MB of a PNG in the usual 8 kB each are 2,560
+MAX_SEGMENTS = 4096  # of a JPEG before its pixels; a photo has about ten, a large colour profile adds 50
+MAX_PADDING_BYTES = 65_536  # between a JPEG's segments
+MAX_TABLE_BYTES = 16_384  # of a JPEG's quantization tables and frame headers: four tables take 516
+MAX_PHOTOSHOP_BLOCKS = 4096
+MAX_EXIF_BYTES = 2**20
+USUAL_EXIF_BYTES = (
+    2**16
+)  # the standard's limit: cheap to read whatever it holds, and broken EXIF costs no image
+MAX_COMPRESSED_TEXTS = 32  # of a PNG, with its colour profile; each is unpacked to at most 1 MB
+MAX_TAGS = 65_535  # of one directory of a TIFF, which only a BigTIFF can exceed
+MAX_TAG_VALUES = 65_536  # strips or tiles, each read by itself: 256 rows of 256 tiles
+MAX_RLE_BYTES = 4 * 2**20  # of a run-length BMP, which Pillow decodes run by run in Python
+
+_NOT_FILL = re.compile(rb"[^\xff]")
+_BARE_MARKERS = frozenset([0x00, 0x01, 0xC8, *range(0xD0, 0xDA), *range(0xF0, 0xFE)])  # without a length
+_START_OF_SCAN, _EXIF_MARKER = 0xDA, 0xE1
+_TABLE_MARKERS = frozenset([0xDB, 0xDE, *range(0xC0, 0xD0)]) - {0xC4, 0xC8, 0xCC}
+_DIRECTORY_POINTERS = frozenset([0x8769, 0x8825, 0xA005])  # EXIF, GPS, interoperability
+_COUNTED_TAGS = frozenset([258, 273, 279, 320, 324, 325, 338, 339])  # which Pillow walks whatever their type
+_BYTE_TYPES = frozenset([1, 2, 7])  # kept as they are: colour profiles, XMP, previews
+# Bytes of a value by its type; Pillow skips tags of other types, and those that are larger than the file.
+_VALUE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}
+
+
+class ImageStructureError(ValueError):
+    """A file has too many parts; the message says of what, as a noun phrase."""
+
+
+def check_structure(kind: str, data: bytes) -> None:
+    """Raise ImageStructureError where a file of a kind has more parts than cameras and editors write.
+
+    A file that is damaged passes: its decoder says so.
+    """
+    try:
+        _SCANNERS[kind](data)
+    except struct.error:  # cut off
+        return
+
+
+def webp_size(data: bytes) -> tuple[int, int] | None:
+    """Return (width, height) of a WebP's canvas, which its decoder allocates on opening; None where there is none."""
+    kind = data[12:16]
+    if len(data) < 30:
+        return None
+    if kind == b"VP8X":
+        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+    if kind == b"VP8 ":
+        width, height = struct.unpack_from("<HH", data, 26)
+        return width & 0x3FFF, height & 0x3FFF
+    if kind == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    return None
+
+
+def _limit(count: int, most: int, parts: str) -> None:
+    if count > most:
+        raise ImageStructureError(f"more than {most:,} {parts}")
+
+
+def _check_jpeg(data: bytes) -> None:
+    at, segments, padding, tables = 2, 0, 0, 0
+    exif = []
+    while (marker := data.find(b"\xff", at)) >= 0:
+        code = _NOT_FILL.search(data, marker)
+        end = len(data) if code is None else code.start()
+        padding += end - at - 1
+        segments += 1
+        _limit(padding, MAX_PADDING_BYTES, "fill bytes between its segments")
+        _limit(segments, MAX_SEGMENTS, "segments before its pixels")
+        if code is None or data[end] == _START_OF_SCAN:
+            at = end
+            break
+        at = end + 1
+        if data[end] in _BARE_MARKERS:
+            continue
+        length = max(2, int.from_bytes(data[at : at + 2]))
+        if data[end] in _TABLE_MARKERS:
+            tables += length
+            _limit(tables, MAX_TABLE_BYTES, "bytes of quantization tables and frame headers")
+        if data[end] == _EXIF_MARKER and data.startswith(b"Exif\0\0", at + 2):
+            exif.append(data[at + 8 : at + length])
+        at += length
+    _limit(data.count(b"8BIM", 0, at), MAX_PHOTOSHOP_BLOCKS, "Photoshop blocks")
+    _check_exif(b"".join(exif))
+
+
+def _check_png(data: bytes) -> None:
+    at, chunks, texts = 8, 0, 0
+    while at + 8 <= len(data):
+        length, kind = struct.unpack_from(">I4s", data, at)
+        chunks += 1
+        texts += kind in (b"zTXt", b"iTXt", b"iCCP")
+        _limit(chunks, MAX_PARTS, "chunks")
+        _limit(texts, MAX_COMPRESSED_TEXTS, "compressed texts and profiles")
+        if kind == b"IEND":
+            return
+        if kind == b"eXIf":
+            _check_exif(data[at + 8 : at + 8 + length])
+        at += 12 + length
+
+
+def _check_gif(data: bytes) -> None:
+    """Pillow reads no further than to the first frame."""
+    flags = data[10] if len(data) > 10 else 0
+    at, blocks = 13 + (flags >> 7) * (6 << (flags & 7)), 0
+    while at < len(data) and data[at] not in b",;":
+        blocks += 1
+        _limit(blocks, MAX_PARTS, "blocks before its first frame")
+        if data[at] != 0x21:  # no extension
+            at += 1
+            continue
+        code, start = data[at + 1 : at + 2], at + 2
+        at, count = _skip_blocks(data, start)
+        blocks += count
+        # Pillow looks for one more chain of sub-blocks where what it reads first is already the end of one.
+        looped = count == 1 and data.startswith(b"NETSCAPE2.0", start + 1)
+        if code != b"\xfe" and (count == 0 or looped):
+            at, count = _skip_blocks(data, at)
+            blocks += count
+
+
+def _skip_blocks(data: bytes, at: int) -> tuple[int, int]:
+    """Return (the place after a chain of sub-blocks, how many it has)."""
+    count = 0
+    while at < len(data) and data[at]:
+        at += 1 + data[at]
+        count += 1
+        _limit(count, MAX_PARTS, "blocks before its first frame")
+    return at + 1, count
+
+
+def _check_bmp(data: bytes) -> None:
+    start, header_size = struct.unpack_from("<II", data, 10)
+    if header_size >= 40 and struct.unpack_from("<I", data, 30)[0] in (1, 2):
+        _limit(len(data) - start, MAX_RLE_BYTES, "bytes of run-length pixels")
+
+
+def _check_webp(data: bytes) -> None:
+    at, chunks = 12, 0
+    while at + 8 <= len(data):
+        kind, length = struct.unpack_from("<4sI", data, at)
+        chunks += 1
+        _limit(chunks, MAX_PARTS, "chunks")
+        if kind == b"EXIF":
+            _check_exif(data[at + 8 : at + 8 + length])
+        at += 8 + length + length % 2
+
+
+def _check_exif(exif: bytes) -> None:
+    """EXIF data is a TIFF file within another; what cannot be read does not matter."""
+    _limit(len(exif), MAX_EXIF_BYTES, "bytes of EXIF data")
+    if len(exif) <= USUAL_EXIF_BYTES:
+        return
+    try:
+        _check_tiff(exif.removeprefix(b"Exif\0\0"))
+    except struct.error:
+        return
+
+
+def _check_tiff(data: bytes) -> None:
+    if data[:2] not in (b"II", b"MM"):
+        return
+    # Pillow takes a big-endian BigTIFF for a classic one, libtiff does not: both directories have to be in bounds.
+    for wide in {data[2:3] == b"+", data[:4] in (b"II+\0", b"MM\0+")}:
+        first = struct.unpack_from(_order(data) + ("8xQ" if wide else "4xI"), data)[0]
+        waiting: list[int] = [first]
+        seen: set[int] = set()
+        while waiting:
+            offset = waiting.pop()
+            if offset not in seen and offset < len(data) and len(seen) < 8:
+                seen.add(offset)
+                waiting.extend(_directories_within(data, offset, wide))
+
+
+def _directories_within(data: bytes, offset: int, wide: bool) -> Iterator[int]:
+    """Yield the offsets of the directories that a TIFF directory points to; check its own tags."""
+    order = _order(data)
+    try:
+        count = struct.unpack_from(order + ("Q" if wide else "H"), data, offset)[0]
+    except struct.error:
+        return
+    _limit(count, MAX_TAGS, "tags")
+    entry = struct.Struct(order + ("HHQQ" if wide else "HHII"))
+    start = offset + (8 if wide else 2)
+    whole = data[start : start + count * entry.size]
+    for tag, kind, values, value in entry.iter_unpack(whole[: len(whole) // entry.size * entry.size]):
+        read = kind in _VALUE_BYTES and values * _VALUE_BYTES[kind] <= len(data)
+        if read and (kind not in _BYTE_TYPES or tag in _COUNTED_TAGS):
+            _limit(values, MAX_TAG_VALUES, f"values of its tag {tag}")
+        if tag in _DIRECTORY_POINTERS:
+            yield value
+
+
+def _order(data: bytes) -> str:
+    return "<" if data[:2] == b"II" else ">"
+
+
+_SCANNERS = {
+    "PNG": _check_png,
+    "JPEG": _check_jpeg,
+    "GIF": _check_gif,
+    "BMP": _check_bmp,
+    "TIFF": _check_tiff,
+    "WebP": _check_webp,
+}
