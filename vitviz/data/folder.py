@@ -28,7 +28,7 @@ TEST_FRACTION, SEED = (
     0.2,
     0,
 )  # of every class, where the zip has no folder 'test'; of what is chosen and split
-MAX_ENTRIES = 50_000  # names in an archive
+MAX_ENTRIES = 20_000  # names in an archive
 MAX_PICTURES = 10_000
 MAX_RESULT_BYTES = 128 * 1024 * 1024  # all pictures, at the size they are trained at; held twice for a moment
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024  # pictures hardly compress: an archive that says more is a bomb

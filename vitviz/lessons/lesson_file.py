@@ -18,6 +18,7 @@ T = TypeVar("T")
 MOST_BYTES = 64 * 1024
 LONGEST_LINE = 1600  # characters: a link is the longest
 MOST_DOTS = 8  # outside the texts of a line: tomllib's time and memory grow with the square of a key's parts
+MOST_DOTS_OF_FILE = 2000  # a dotted key on every line costs tomllib half a second
 MOST_DEPTH = 16  # brackets that are open at once: tomllib calls itself for each
 _TOML = (
     re.compile(  # a text or a comment is one match, also where it does not end; then what counts outside them
@@ -123,18 +124,18 @@ def _check_shape(text: str) -> None:
             raise LessonError(
                 f"line {number}: expected at most {LONGEST_LINE} characters, received {len(line):,}"
             )
-    number, dots, depth = 1, 0, 0
+    number, dots, depth, dots_of_file = 1, 0, 0, 0
     for found in _TOML.finditer(text):
         token = found[0]
         if lines := token.count("\n"):
             number, dots = number + lines, 0
         elif token == ".":
-            dots += 1
+            dots, dots_of_file = dots + 1, dots_of_file + 1
         elif token in ("[", "{"):
             depth += 1
         elif token in ("]", "}"):
             depth = max(0, depth - 1)
-        if dots > MOST_DOTS or depth > MOST_DEPTH:
+        if dots > MOST_DOTS or dots_of_file > MOST_DOTS_OF_FILE or depth > MOST_DEPTH:
             raise LessonError(f"line {number}: nested deeper than a lesson")
 
 
