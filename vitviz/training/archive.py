@@ -240,7 +240,7 @@ def _check_snapshot(name: str, part: bytes, config: RunConfig) -> None:
     if checkpoint.history or set(checkpoint.card) - {"title", "step", "epoch", "seconds"}:
         raise RunError(f"{name} says more of itself than a run's snapshot does")
     if not all(
-        isinstance(value, int | float | str) and len(str(value)) <= 100 for value in checkpoint.card.values()
+        isinstance(value, int | float | str) and len(str(value)) <= 500 for value in checkpoint.card.values()
     ):
         raise RunError(f"{name} must describe itself in numbers and one short title")
     if checkpoint.config != config.model or checkpoint.preparation != config.preparation:
