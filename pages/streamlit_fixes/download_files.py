@@ -1,4 +1,9 @@
-"""What a visitor takes along stays on the server until the browser has it, whoever's run ends meanwhile."""
+"""Keep files for download until the browser has fetched them.
+
+Without this fix (Streamlit 1.67; related: streamlit#4254, #12942): each run gives a page's downloads new names, and
+the end of any session's run deletes the old ones. In a class whose pages poll, a click on a download then fails with
+404.
+"""
 
 from __future__ import annotations
 
@@ -7,49 +12,42 @@ import time
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileKind
 
-from pages.streamlit_fixes.replacement import Change, make
+from pages.streamlit_fixes.replacement import Replacement, apply
 
-KEPT_S = 10.0  # a browser on a slow line has the next page, or has begun with the file, long before
-_inactive = MediaFileManager._get_inactive_file_ids
+KEPT_S = 10.0  # a browser on a slow line has started the download long before
+_get_inactive_file_ids = MediaFileManager._get_inactive_file_ids
 
 
 def install() -> None:
-    """Has the server keep downloads for `KEPT_S` more.
-
-    Each run of a page gives its downloads new names, and whoever's run ends next makes the server forget the old ones:
-    a click between that and the moment when the new names reach the browser gave nothing, without a word.
-
-    And once a click has made its file, the browser asks for that by its address: two more runs' ends, whosever, made
-    the server forget it, and a class whose labs poll twice a second has two ends in 33 ms.
-    """
-    make(
-        Change(MediaFileManager, "_remove_orphaned_deferred_callables", "self", _forget_later),
-        Change(MediaFileManager, "_drop_deferred_id", "self file_id"),
+    """Keep unused downloads for `KEPT_S`."""
+    apply(
+        Replacement(MediaFileManager, "_remove_orphaned_deferred_callables", "self", _drop_expired_callables),
+        Replacement(MediaFileManager, "_drop_deferred_id", "self file_id"),
     )
-    make(Change(MediaFileManager, "_get_inactive_file_ids", "self", _not_on_its_way))
+    apply(Replacement(MediaFileManager, "_get_inactive_file_ids", "self", _list_expired_files))
 
 
-def _forget_later(manager: MediaFileManager) -> None:
-    """Drops the downloads that no page has shown for `KEPT_S`; Streamlit holds the manager's lock."""
+def _drop_expired_callables(manager: MediaFileManager) -> None:
+    """Drop deferred downloads that no page has shown for `KEPT_S`; the caller holds the manager's lock."""
     shown = {name for files in manager._files_by_session_and_coord.values() for name in files.values()}
     now = time.monotonic()
-    gone_since: dict[str, float] = manager.__dict__.setdefault("_gone_since", {})
+    unused_since: dict[str, float] = manager.__dict__.setdefault("_unused_since", {})
     for name in [*manager._deferred_callables]:
         if name in shown:
-            gone_since.pop(name, None)
-        elif now - gone_since.setdefault(name, now) >= KEPT_S:
+            unused_since.pop(name, None)
+        elif now - unused_since.setdefault(name, now) >= KEPT_S:
             manager._drop_deferred_id(name)
-    for name in gone_since.keys() - manager._deferred_callables.keys():
-        del gone_since[name]
+    for name in unused_since.keys() - manager._deferred_callables.keys():
+        del unused_since[name]
 
 
-def _not_on_its_way(manager: MediaFileManager) -> set[str]:
-    """The files that no page shows, but for downloads made within `KEPT_S`; Streamlit holds the manager's lock."""
+def _list_expired_files(manager: MediaFileManager) -> set[str]:
+    """Return unused files, without downloads younger than `KEPT_S`; the caller holds the manager's lock."""
     now = time.monotonic()
-    found = set()
-    for name in _inactive(manager):
-        file = manager._file_metadata[name]  # a new one at every click
-        gone_since = file.__dict__.setdefault("_vitviz_gone_since", now)
-        if file.kind != MediaFileKind.DOWNLOADABLE or now - gone_since >= KEPT_S:
-            found.add(name)
-    return found
+    expired = set()
+    for name in _get_inactive_file_ids(manager):
+        file = manager._file_metadata[name]
+        unused_since = file.__dict__.setdefault("_vitviz_unused_since", now)
+        if file.kind != MediaFileKind.DOWNLOADABLE or now - unused_since >= KEPT_S:
+            expired.add(name)
+    return expired

@@ -1,6 +1,7 @@
-"""What follows from a few values alone is made once for all visits, and sent again as it was.
+"""Cache the messages of elements that depend on a few values alone, for all sessions.
 
-A card of links costs a hundredth of a page's run, and a page has up to a hundred such elements.
+Without this fix (Streamlit 1.67): cards, links and tables are rebuilt in every run; each costs about 1 % of a page's
+run. `VITVIZ_PLAIN_STREAMLIT=1` draws them anew.
 """
 
 from __future__ import annotations
@@ -12,72 +13,78 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, ThreadState
 
-from pages.stores.shared_results import Results
+from pages.stores.shared_results import ResultCache
+from pages.streamlit_fixes.installation import is_enabled
 
-_LARGE = 1000  # bytes, of .streamlit/config.toml: what a browser may hold is asked about anew in every run
-_made: Results[list[ForwardMsg]] = Results(1024)
+_LARGE_BYTES = (
+    1000  # as in .streamlit/config.toml: whether a browser may keep a message is decided in every run
+)
+_messages: ResultCache[list[ForwardMsg]] = ResultCache(1024)
 
 
-def draw(place: DeltaGenerator, made: Callable[..., None], *of: Hashable, own: bool = False) -> None:
-    """Draws `made(*of)` into a new container that nothing else is drawn into.
+def draw_cached(
+    place: DeltaGenerator, render: Callable[..., None], *args: Hashable, private: bool = False
+) -> None:
+    """Draw `render(*args)` into a new, empty container, from the cache where it was drawn before.
 
-    `made` draws neither widgets nor views, stores nothing, and looks at nothing but its arguments.
+    `render` draws neither widgets nor views, stores nothing, and depends on its arguments alone.
 
     Args:
-        made: a function of a module or of a page's script.
-        own: whether something of it is a visitor's own; it is then made anew, for what is kept outlives the visit.
+        place: the container.
+        render: a function of a module or of a page's script.
+        private: True if an argument belongs to one session; nothing is cached then.
 
     Raises:
-        ValueError: if it draws elsewhere than into the container.
+        ValueError: if `render` draws outside of the container.
     """
     context, cursor = get_script_run_ctx(suppress_warning=True), place._cursor
-    if own or context is None or cursor is None:
+    if private or context is None or cursor is None or not is_enabled():
         with place:
-            made(*of)
+            render(*args)
         return
-    here, path = ThreadState.get(), tuple(cursor.delta_path[:-1])
-    drawn = False
+    thread, path = ThreadState.get(), tuple(cursor.delta_path[:-1])
+    is_drawn = False
 
-    def recorded() -> list[ForwardMsg]:
-        nonlocal drawn
-        drawn = True
-        return _recorded(context, place, path, lambda: made(*of))
+    def record() -> list[ForwardMsg]:
+        nonlocal is_drawn
+        is_drawn = True
+        return _record_messages(context, place, path, lambda: render(*args))
 
-    # By name: a page's own functions are new ones in every run.
-    name = f"{made.__module__}.{made.__qualname__}"
-    messages = _made.get((name, of, path, here.active_script_hash, here.fragment_id), recorded)
-    if not drawn:
+    # By name: the functions of a page's script are new objects in every run.
+    name = f"{render.__module__}.{render.__qualname__}"
+    messages = _messages.get((name, args, path, thread.active_script_hash, thread.fragment_id), record)
+    if not is_drawn:
         for message in messages:
-            again = ForwardMsg()
-            again.CopyFrom(message)
-            context.enqueue(again)
+            copied = ForwardMsg()
+            copied.CopyFrom(message)
+            context.enqueue(copied)
 
 
-def _recorded(
-    context: ScriptRunContext, place: DeltaGenerator, path: tuple[int, ...], made: Callable[[], None]
+def _record_messages(
+    context: ScriptRunContext, place: DeltaGenerator, path: tuple[int, ...], render: Callable[[], None]
 ) -> list[ForwardMsg]:
-    """Draws, and gives what was sent."""
+    """Draw, and return a copy of each message that was sent."""
     messages: list[ForwardMsg] = []
     send = context.enqueue
 
-    def note(message: ForwardMsg) -> None:
+    def send_and_record(message: ForwardMsg) -> None:
         send(message)
-        kept = ForwardMsg()
-        kept.CopyFrom(message)
-        if kept.ByteSize() >= _LARGE:
-            kept.hash = ""
-        messages.append(kept)
+        copied = ForwardMsg()
+        copied.CopyFrom(message)
+        if copied.ByteSize() >= _LARGE_BYTES:
+            copied.hash = ""
+        messages.append(copied)
 
-    before = context.__dict__.get("enqueue")
-    context.__dict__["enqueue"] = note
+    previous = context.__dict__.get("enqueue")
+    context.__dict__["enqueue"] = send_and_record
     try:
         with place:
-            made()
+            render()
     finally:
-        if before is None:
+        if previous is None:
             del context.__dict__["enqueue"]
         else:
-            context.__dict__["enqueue"] = before
+            context.__dict__["enqueue"] = previous
     if any(tuple(message.metadata.delta_path[: len(path)]) != path for message in messages):
-        raise ValueError(f"what is drawn still must lie in its container, at {path}")
+        raise ValueError(f"expected every cached element inside its container at {path}")
     return messages

@@ -1,35 +1,42 @@
-"""All that this app changes of Streamlit; on another Streamlit than the one it knows, what does not fit is left out."""
+"""Install the optional fixes of Streamlit; `VITVIZ_PLAIN_STREAMLIT=1` leaves all of them out."""
 
 from __future__ import annotations
 
 import importlib
 import logging
+import os
 from functools import cache
 from types import ModuleType
 
 import streamlit as st
 
-_MODULES = ("guards", "download_files", "caching", "message_batching")
+_FIXES = ("lost_clicks", "stale_polls", "download_files", "caching", "held_messages", "message_batching")
+
+
+def is_enabled() -> bool:
+    """Return True unless the operator asked for an unchanged Streamlit."""
+    return os.environ.get("VITVIZ_PLAIN_STREAMLIT") != "1"
 
 
 def install() -> None:
-    """Makes every change that fits this Streamlit, once; every run of the app asks for it."""
-    for module in _there():
-        module.install()
+    """Install every fix that fits this version of Streamlit; repeated calls do nothing."""
+    if is_enabled():
+        for module in _load_fixes():
+            module.install()
 
 
 @cache
-def _there() -> list[ModuleType]:
-    """The modules whose imports this Streamlit has, private ones among them."""
-    found = []
-    for name in _MODULES:
+def _load_fixes() -> list[ModuleType]:
+    """Import the fixes whose private imports exist in this version of Streamlit."""
+    modules = []
+    for name in _FIXES:
         try:
-            found.append(importlib.import_module(f"pages.streamlit_fixes.{name}"))
+            modules.append(importlib.import_module(f"pages.streamlit_fixes.{name}"))
         except (ImportError, AttributeError) as error:
             logging.getLogger(__name__).warning(
-                "Streamlit %s is not one that pages/streamlit_fixes/%s.py knows (%s): its own behaviour stays.",
+                "Streamlit %s is unknown to pages/streamlit_fixes/%s.py (%s): its own behaviour stays.",
                 st.__version__,
                 name,
                 error,
             )
-    return found
+    return modules

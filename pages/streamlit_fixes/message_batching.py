@@ -1,7 +1,7 @@
-"""A run's messages come to the server's own thread in bundles, and not one by one.
+"""Send the messages of a run to the server's event loop in batches.
 
-For every message Streamlit wakes that thread twice, and each time the two threads hand the interpreter's lock to and
-fro: a page sends a hundred, and half of what it cost went there.
+Without this fix (Streamlit 1.67, no upstream issue found): each of a page's hundred messages wakes the event loop
+twice, and the two threads exchange the interpreter lock each time, which takes half of a run's time.
 """
 
 from __future__ import annotations
@@ -17,79 +17,79 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 
-from pages.streamlit_fixes.replacement import Change, make
+from pages.streamlit_fixes.replacement import Replacement, apply
 
-HOLD_S = 0.003  # the longest that a message waits for others; st.switch_page gives it 10 ms to leave
-_BUNDLE = "_vitviz_bundle"  # of a session
-_MAY_WAIT = ("delta", "ref_hash")  # what is drawn; what a run asks of the browser beside it leaves at once
-# The run that installs this goes on with it: it is only weakly held there, and its messages would be lost.
-_one_by_one = AppSession._on_scriptrunner_event
-_handle = AppSession._handle_scriptrunner_event_on_event_loop
-TOLD = (
+HOLD_S = 0.003  # st.switch_page gives a message 10 ms to leave
+_BATCH = "_vitviz_batch"  # attribute of a session
+_DELAYABLE = ("delta", "ref_hash")  # drawn elements; other messages are sent at once
+# The run that installs this fix still uses the original functions: keep them alive, or its messages are lost.
+_send_event = AppSession._on_scriptrunner_event
+_handle_event = AppSession._handle_scriptrunner_event_on_event_loop
+PARAMETERS = (
     "self sender event forward_msg exception client_state page_script_hash fragment_ids_this_run pages"
     " run_descriptor"
 )
 Event = tuple[ScriptRunner | None, ScriptRunnerEvent, dict[str, Any]]
 
 
-class _Bundle:
-    """What has happened in a session's runs, in order, until the server's thread takes it."""
+class _Batch:
+    """The ordered events of a session's runs that the event loop has not handled yet."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._events: list[Event] = []
 
     def add(self, event: Event) -> bool:
-        """Whether it is the first of a bundle: somebody must ask for it to be taken."""
+        """Append an event; return True if it is the first, so that somebody must schedule a flush."""
         with self._lock:
             self._events.append(event)
             return len(self._events) == 1
 
     def take(self) -> list[Event]:
-        """All of it, and a new bundle begins."""
+        """Return all events and begin a new batch."""
         with self._lock:
             events, self._events = self._events, []
         return events
 
 
 def install() -> None:
-    """Has messages handed over in bundles."""
-    make(
-        Change(AppSession, "_on_scriptrunner_event", TOLD, _collected),
-        Change(AppSession, "_handle_scriptrunner_event_on_event_loop", TOLD),
-        Change(AppSession, "_call_soon_on_event_loop", "self callback"),
+    """Replace the function that hands one event to the event loop."""
+    apply(
+        Replacement(AppSession, "_on_scriptrunner_event", PARAMETERS, _collect_event),
+        Replacement(AppSession, "_handle_scriptrunner_event_on_event_loop", PARAMETERS),
+        Replacement(AppSession, "_call_soon_on_event_loop", "self callback"),
     )
 
 
-def _collected(
-    session: AppSession, sender: ScriptRunner | None, event: ScriptRunnerEvent, **said: Any
+def _collect_event(
+    session: AppSession, sender: ScriptRunner | None, event: ScriptRunnerEvent, **details: Any
 ) -> None:
-    """Notes what a run did, in whatever thread; has the server's thread look at once, or in a moment."""
-    bundle: _Bundle = session.__dict__.get(_BUNDLE) or session.__dict__.setdefault(_BUNDLE, _Bundle())
-    first = bundle.add((sender, event, said))
-    message: ForwardMsg | None = said.get("forward_msg")
-    if message is None or message.WhichOneof("type") not in _MAY_WAIT:
-        session._call_soon_on_event_loop(partial(_take, session, bundle))
-    elif first:
-        session._call_soon_on_event_loop(partial(_take_soon, session, bundle))
+    """Add an event from any thread, and schedule a flush: at once, or after `HOLD_S` for drawn elements."""
+    batch: _Batch = session.__dict__.get(_BATCH) or session.__dict__.setdefault(_BATCH, _Batch())
+    is_first = batch.add((sender, event, details))
+    message: ForwardMsg | None = details.get("forward_msg")
+    if message is None or message.WhichOneof("type") not in _DELAYABLE:
+        session._call_soon_on_event_loop(partial(_flush, session, batch))
+    elif is_first:
+        session._call_soon_on_event_loop(partial(_flush_soon, session, batch))
 
 
-def _take_soon(session: AppSession, bundle: _Bundle) -> None:
-    asyncio.get_running_loop().call_later(HOLD_S, _take, session, bundle)
+def _flush_soon(session: AppSession, batch: _Batch) -> None:
+    asyncio.get_running_loop().call_later(HOLD_S, _flush, session, batch)
 
 
-def _take(session: AppSession, bundle: _Bundle) -> None:
-    """Does with everything in the bundle what Streamlit does with it, and asks once for what is new to be sent."""
-    queued = False
-    for sender, event, said in bundle.take():
+def _flush(session: AppSession, batch: _Batch) -> None:
+    """Handle every event of a batch as Streamlit does, and trigger sending once."""
+    has_queued = False
+    for sender, event, details in batch.take():
         if event == ScriptRunnerEvent.ENQUEUE_FORWARD_MSG:
-            if sender is session._scriptrunner:  # else it is of a run that another one has taken the place of
-                session._browser_queue.enqueue(said["forward_msg"])
-                queued = True
+            if sender is session._scriptrunner:  # else a newer run has replaced its run
+                session._browser_queue.enqueue(details["forward_msg"])
+                has_queued = True
         else:
             try:
-                _handle(session, sender, event, **said)
-            except Exception:  # what follows in the bundle is another run's
+                _handle_event(session, sender, event, **details)
+            except Exception:  # the rest of the batch belongs to another run
                 logging.getLogger(__name__).exception("Streamlit could not handle %s", event)
-    if queued and session._message_enqueued_callback:
+    if has_queued and session._message_enqueued_callback:
         session._message_enqueued_callback()

@@ -1,12 +1,8 @@
-"""The document that a browser is given first: Streamlit's own, with what its page is about to ask for in its head.
+"""Answer a page's address with a document that preloads the page's modules.
 
-Streamlit's document names the modules that every app needs. What a page needs beside them, Streamlit's own for a slider
-or a figure and our views, a browser would learn of step by step: from the page's first messages, and from one module
-about the next, some eighty requests after the messages have come. Named in the head, all of it comes while Streamlit's
-modules are still being read.
-
-And it says where the server is. Streamlit's client looks for it below the page's own address first: two requests that
-are answered 'not found', and the next two only after them.
+Without this fix (Streamlit 1.67): the browser finds the modules of widgets, figures and views step by step, in some
+eighty requests after the page's first messages, and asks for the server below the page's own address first, where two
+requests fail with 404. The document here is Streamlit's own with both added to its head.
 """
 
 from __future__ import annotations
@@ -48,26 +44,26 @@ _HEAD = 64_000  # characters: Plotly's module has 4.7 million
 _VIEW = re.compile(r"^from pages\.views(?:\.(\w+))? import (.+)", re.MULTILINE)
 
 
-def routes() -> list[Route]:
-    """The address of every page, where its document is answered."""
+def list_routes() -> list[Route]:
+    """Return the route of every page's document."""
     base = config.get_option("server.baseUrlPath").strip("/")
     prefix = f"/{base}" if base else ""
     return [
-        Route(prefix + ("" if entry.slug == "home" else f"/{entry.slug}") or "/", _answer(entry.slug))
+        Route(prefix + ("" if entry.slug == "home" else f"/{entry.slug}") or "/", _make_handler(entry.slug))
         for entry in registry.PAGES
     ]
 
 
-def _answer(slug: str) -> Callable[[Request], Awaitable[HTMLResponse]]:
+def _make_handler(slug: str) -> Callable[[Request], Awaitable[HTMLResponse]]:
     async def answer(_request: Request) -> HTMLResponse:
-        return HTMLResponse(document(slug), headers={"Cache-Control": "no-cache"})
+        return HTMLResponse(render_document(slug), headers={"Cache-Control": "no-cache"})
 
     return answer
 
 
 @cache
-def document(slug: str) -> str:
-    """A page's document.
+def render_document(slug: str) -> str:
+    """Return the HTML document of a page.
 
     Raises:
         KeyError: if there is no such page.
@@ -83,25 +79,27 @@ def document(slug: str) -> str:
     title = "vitviz" if slug == "home" else f"{entry.title} · vitviz"
     head = head.replace("<title>Streamlit</title>", f"<title>{escape(title)}</title>")
     server = () if slug == "home" else (_SERVER,)  # its address is the server's own
-    return "\n".join((head, *server, *_said(title, entry.question), *_named(entry, head), end + body))
+    return "\n".join(
+        (head, *server, *_list_meta_tags(title, entry.question), *_list_preloads(entry, head), end + body)
+    )
 
 
-def _said(title: str, question: str) -> list[str]:
-    """What stands beside a link to the page, where somebody sends it."""
+def _list_meta_tags(title: str, question: str) -> list[str]:
+    """Return the tags that describe a shared link to the page."""
     said = {"description": question, "og:title": title, "og:description": question}
     return [f'<meta name="{escape(name)}" content="{escape(text)}">' for name, text in said.items()]
 
 
-def _named(entry: PageEntry, head: str) -> list[str]:
-    """Links to the modules that a page asks for at first, without those that the head has, and to the frame's style.
+def _list_preloads(entry: PageEntry, head: str) -> list[str]:
+    """Return preload tags for the page's modules that the head lacks, and for the style sheet of all views.
 
-    The largest, which draw figures and tables, are begun at once: reading them takes longer than fetching them.
+    The largest modules, which draw figures and tables, start at once: parsing them takes longer than fetching them.
     """
-    first = [_of_streamlit(name) for name in entry.drawn_by]
-    rest = _with_imports([*first, *map(_of_streamlit, _EVERYWHERE)])
+    first = [_find_streamlit_module(name) for name in entry.drawn_by]
+    rest = _follow_imports([*first, *map(_find_streamlit_module, _EVERYWHERE)])
     modules = [f"./static/js/{file.name}" for file in rest if file not in first and file.name not in head]
-    modules += [_address(file) for file in _with_imports(_views(entry))]
-    frame = _address(_PAGES / "views/base.css")
+    modules += [_find_url(file) for file in _follow_imports(_list_view_files(entry))]
+    frame = _find_url(_PAGES / "views/base.css")
     return [
         *(f'<link rel="modulepreload" crossorigin href="{escape(one)}">' for one in modules),
         f'<link rel="preload" as="fetch" crossorigin href="{escape(frame)}">',
@@ -112,13 +110,13 @@ def _named(entry: PageEntry, head: str) -> list[str]:
     ]
 
 
-def _address(file: Path) -> str:
-    """Where a view's file is served, from a page's address."""
+def _find_url(file: Path) -> str:
+    """Return the address of a view's file, relative to a page."""
     return f"./_stcore/bidi-components/{register.COMPONENT}/{file.relative_to(_PAGES).as_posix()}"
 
 
-def _of_streamlit(name: str) -> Path:
-    """The module by which Streamlit draws a kind of element; its file's name ends in a hash.
+def _find_streamlit_module(name: str) -> Path:
+    """Return the Streamlit module that draws a kind of element; its file name ends in a hash.
 
     Raises:
         RuntimeError: if this Streamlit has none of the name.
@@ -129,8 +127,8 @@ def _of_streamlit(name: str) -> Path:
     return found
 
 
-def _views(entry: PageEntry) -> list[Path]:
-    """The frame of all views, what is on every page, the page's own and those that it shares with others."""
+def _list_view_files(entry: PageEntry) -> list[Path]:
+    """Return the JavaScript files of all pages, of this page and of the shared views that it imports."""
     beside = _PAGES / entry.folder
     text = "\n".join(file.read_text("utf-8") for file in sorted(beside.glob("*.py")))
     shared = {name or names.split(" as ")[0] for name, names in _VIEW.findall(text)}
@@ -139,20 +137,20 @@ def _views(entry: PageEntry) -> list[Path]:
     return [_PAGES / "views/base.js", _PAGES / "frame/browser.js", *own, *filter(Path.exists, files)]
 
 
-def _with_imports(files: Iterable[Path]) -> list[Path]:
-    """Modules and all that they import at once, each once."""
+def _follow_imports(files: Iterable[Path]) -> list[Path]:
+    """Return modules and their static imports, each once."""
     found: dict[Path, None] = {}
     waiting = [file.resolve() for file in files]
     while waiting:
         file = waiting.pop(0)
         if file not in found:
             found[file] = None
-            waiting += _imported(file)
+            waiting += _list_imports(file)
     return list(found)
 
 
 @cache
-def _imported(file: Path) -> list[Path]:
-    """What a module imports at once; in Streamlit's own it stands before all else."""
+def _list_imports(file: Path) -> list[Path]:
+    """Return a module's static imports; in Streamlit's bundles they stand first."""
     with file.open(encoding="utf-8") as text:
         return [(file.parent / name).resolve() for name in _IMPORT.findall(text.read(_HEAD))]

@@ -1,4 +1,4 @@
-"""The one way in which this app changes Streamlit: what is there is looked at first, and left where it is otherwise."""
+"""Replace functions of Streamlit only where they have the signature that a fix expects."""
 
 from __future__ import annotations
 
@@ -10,55 +10,54 @@ from typing import Any
 
 import streamlit as st
 
-_said: set[str] = set()
+_logged: set[str] = set()
 
 
 @dataclass(frozen=True)
-class Change:
-    """A function or a property of Streamlit's, and what stands in its place.
+class Replacement:
+    """One function or property of Streamlit and its replacement.
 
     Args:
-        owner: the class or the module that has it.
-        takes: its parameters' names as they are written there, 'self client_state'; of a property ''. None for what is
-            added.
-        by: what stands in its place; None for what is only called, and must be there.
+        owner: class or module that holds it.
+        parameters: expected parameter names, e.g. 'self client_state'; '' for a property, None for a new attribute.
+        by: the replacement; None for a function that a fix calls and does not replace.
     """
 
     owner: type | ModuleType
     name: str
-    takes: str | None
+    parameters: str | None
     by: Any = None
 
-    def made(self) -> bool:
-        """Whether it was made before."""
+    def is_applied(self) -> bool:
+        """Return True if the replacement is in place."""
         return self.by is not None and vars(self.owner).get(self.name) is self.by
 
     def fits(self) -> bool:
-        """Whether Streamlit has what is changed, with the same parameters."""
-        found = getattr(self.owner, self.name, None)
-        if self.takes is None or isinstance(found, property):
-            return self.takes == (None if found is None else "")
-        return callable(found) and " ".join(inspect.signature(found).parameters) == self.takes
+        """Return True if Streamlit has this function with the expected parameters."""
+        current = getattr(self.owner, self.name, None)
+        if self.parameters is None or isinstance(current, property):
+            return self.parameters == (None if current is None else "")
+        return callable(current) and " ".join(inspect.signature(current).parameters) == self.parameters
 
 
-def make(*changes: Change) -> bool:
-    """Makes changes that only work together: all of them, or none where Streamlit has one otherwise, which is logged.
+def apply(*replacements: Replacement) -> bool:
+    """Apply replacements that depend on each other: all of them, or none if one does not fit.
 
-    Every run of the app asks for them; what was made is not looked at again.
+    A replacement that does not fit is logged once. Repeated calls do nothing.
     """
-    if all(change.made() for change in changes if change.by is not None):
+    if all(change.is_applied() for change in replacements if change.by is not None):
         return True
-    unlike = [change for change in changes if not change.made() and not change.fits()]
-    for change in unlike:
-        name = f"{change.owner.__name__}.{change.name}({', '.join((change.takes or '').split())})"
-        if name not in _said:
-            _said.add(name)
+    misfits = [change for change in replacements if not change.is_applied() and not change.fits()]
+    for change in misfits:
+        name = f"{change.owner.__name__}.{change.name}({', '.join((change.parameters or '').split())})"
+        if name not in _logged:
+            _logged.add(name)
             logging.getLogger(__name__).warning(
                 "Streamlit %s has no %s: its own behaviour stays.", st.__version__, name
             )
-    if unlike:
+    if misfits:
         return False
-    for change in changes:
+    for change in replacements:
         if change.by is not None:
             setattr(change.owner, change.name, change.by)
     return True

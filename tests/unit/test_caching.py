@@ -9,7 +9,6 @@ import pytest
 import streamlit
 from streamlit.cursor import LockedCursor, RunningCursor
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import NewSession
 from streamlit.runtime import app_session
 from streamlit.runtime.state.session_state import SessionState
@@ -40,11 +39,13 @@ def test_every_value_is_found_under_its_key_and_nothing_else() -> None:
     assert not app.exception
     state: SessionState = app.session_state._state._state
     looked_up = state.filtered_state
-    assert isinstance(looked_up, caching.Values)
+    assert isinstance(looked_up, caching.SessionValues)
     assert (
-        dict(looked_up) == caching._all(state) == {"own": [1], "nothing": None, "list": "b", "number": None}
+        dict(looked_up)
+        == caching._filtered_state(state)
+        == {"own": [1], "nothing": None, "list": "b", "number": None}
     )
-    hidden = [key for key in state._keys() if key not in caching._all(state)]
+    hidden = [key for key in state._keys() if key not in caching._filtered_state(state)]
     assert len(hidden) >= 3  # what Streamlit calls its widgets, with a key and without
     assert not any(key in looked_up for key in (*hidden, "absent"))
 
@@ -78,42 +79,23 @@ def test_a_copied_place_is_where_it_was_goes_its_own_way_and_stays_in_its_own_co
         assert len(cursor.transient_elements) == 1
 
 
-def test_a_message_has_a_name_of_its_own_and_the_same_where_it_is_the_same() -> None:
-    """Where it stands does not count: a browser that has it draws nothing anew."""
-    found = []
-    for body, path in (("a", 1), ("b", 1), ("a", 2), ("a" * 5000, 1), ("a" * 5000, 3)):
-        message, plain = ForwardMsg(), ForwardMsg()
-        for one, name in ((message, caching.mark), (plain, caching._mark)):
-            one.delta.new_element.markdown.body = body
-            one.metadata.delta_path[:] = [0, path]
-            name(one)
-        assert message.metadata == plain.metadata and message.delta == plain.delta
-        found.append((message.hash, message.metadata.cacheable))
-    assert found[0] == found[2] != found[1] and found[3] == found[4] != found[0]
-    assert [held for _, held in found] == [False, False, False, True, True]
-    started = ForwardMsg()
-    started.new_session.name = "app"
-    caching.mark(started)
-    assert started.hash and not started.metadata.cacheable
-
-
 def test_the_theme_is_said_as_streamlit_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"primaryColor": "#123456", "headingFontSizes": ["2rem", "1rem"], "baseFontSize": 15}
     sections = {"theme": options, "theme.dark": {"textColor": "#ffffff"}, "theme.light": {"textColor": None}}
     monkeypatch.setattr(app_session.config, "get_options_for_section", sections.__getitem__)
     monkeypatch.setattr(app_session, "_populate_theme_msg", app_session._populate_theme_msg)
-    caching._theme.cache_clear()
+    caching._cached_theme.cache_clear()
     plain, lighter_ = NewSession().custom_theme, NewSession().custom_theme
-    caching._say_theme(plain)
-    caching._say_theme(plain.dark, "theme.dark")
-    caching._say_theme(plain.light, "theme.light")
+    caching._read_theme(plain)
+    caching._read_theme(plain.dark, "theme.dark")
+    caching._read_theme(plain.light, "theme.light")
     for _ in range(2):
         lighter_.Clear()
-        caching._say_theme_again(lighter_)
-        caching._say_theme_again(lighter_.dark, "theme.dark")
-        caching._say_theme_again(lighter_.light, "theme.light")
+        caching._copy_theme(lighter_)
+        caching._copy_theme(lighter_.dark, "theme.dark")
+        caching._copy_theme(lighter_.light, "theme.light")
         assert lighter_ == plain and lighter_.dark.text_color == "#ffffff" and not lighter_.HasField("light")
-    caching._theme.cache_clear()
+    caching._cached_theme.cache_clear()
 
 
 def test_the_browser_reads_no_list_of_pages_where_a_run_begins() -> None:

@@ -31,7 +31,7 @@ def test_a_download_that_the_browser_still_shows_is_given(monkeypatch: pytest.Mo
         manager.execute_deferred(shown)  # the old one was let go
     manager.remove_deferred("0.1")
     manager.remove_orphaned_files()
-    assert manager._deferred_callables == manager.__dict__["_gone_since"] == {}  # nothing heaps up
+    assert manager._deferred_callables == manager.__dict__["_unused_since"] == {}  # nothing heaps up
 
 
 def test_a_file_that_a_click_made_waits_for_the_browser_to_ask_for_it(

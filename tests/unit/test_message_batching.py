@@ -78,7 +78,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
         message.script_finished = ForwardMsg.FINISHED_SUCCESSFULLY
         session._browser_queue.enqueue(message)
 
-    monkeypatch.setattr(message_batching, "_handle", handled)
+    monkeypatch.setattr(message_batching, "_handle_event", handled)
     loop = asyncio.new_event_loop()
     yield Session(loop)
     loop.close()
@@ -123,7 +123,7 @@ def test_a_run_that_was_replaced_draws_no_more_and_an_error_takes_nothing_with_i
 
 def test_a_run_that_has_begun_goes_on_telling_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run of a server installs it; its runner holds what it tells weakly."""
-    plain, told = message_batching._one_by_one, []
+    plain, told = message_batching._send_event, []
     monkeypatch.setattr(AppSession, "_on_scriptrunner_event", plain)
     session = Session(loop := asyncio.new_event_loop())
     signal = Signal()
@@ -138,7 +138,7 @@ def test_a_run_that_has_begun_goes_on_telling_its_session(monkeypatch: pytest.Mo
 
 
 def test_another_streamlit_goes_on_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(AppSession, "_on_scriptrunner_event", message_batching._one_by_one)
+    monkeypatch.setattr(AppSession, "_on_scriptrunner_event", message_batching._send_event)
     monkeypatch.delattr(AppSession, "_call_soon_on_event_loop")
     message_batching.install()
-    assert vars(AppSession)["_on_scriptrunner_event"] is message_batching._one_by_one
+    assert vars(AppSession)["_on_scriptrunner_event"] is message_batching._send_event

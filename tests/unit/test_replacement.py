@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from pages.streamlit_fixes import installation, replacement
-from pages.streamlit_fixes.replacement import Change, make
+from pages.streamlit_fixes.replacement import Replacement, apply
 
 
 class Theirs:
@@ -30,15 +30,15 @@ OURS = property(lambda one: "ours")
 
 @pytest.fixture
 def theirs(monkeypatch: pytest.MonkeyPatch) -> type[Theirs]:
-    monkeypatch.setattr(replacement, "_said", set())
+    monkeypatch.setattr(replacement, "_logged", set())
     return type("Theirs", (), dict(vars(Theirs)))
 
 
 def test_changes_that_fit_are_made_once(theirs: type[Theirs]) -> None:
-    both = Change(theirs, "add", "self number", _ours), Change(theirs, "name", "", OURS)
-    assert make(*both) and (theirs().add(3), theirs().name) == (-3, "ours")
-    assert make(*both)  # the signature that is there now is our own
-    assert make(Change(theirs, "new", None, _ours)) and theirs().new(2) == -2  # type: ignore[attr-defined]
+    both = Replacement(theirs, "add", "self number", _ours), Replacement(theirs, "name", "", OURS)
+    assert apply(*both) and (theirs().add(3), theirs().name) == (-3, "ours")
+    assert apply(*both)  # the signature that is there now is our own
+    assert apply(Replacement(theirs, "new", None, _ours)) and theirs().new(2) == -2  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -49,19 +49,19 @@ def test_what_is_otherwise_is_left_and_said_once(
 ) -> None:
     name, takes = unlike
     other = "name" if name == "add" else "add"
-    fitting = Change(
+    fitting = Replacement(
         theirs, other, "" if other == "name" else "self number", OURS if other == "name" else _ours
     )
     for _ in range(2):
-        assert not make(fitting, Change(theirs, name, takes, _ours))  # all or none
+        assert not apply(fitting, Replacement(theirs, name, takes, _ours))  # all or none
     assert (theirs().add(3), theirs().name) == (4, "theirs")
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert f"Theirs.{name}(" in caplog.text and "own behaviour stays" in caplog.text
 
 
 def test_every_change_fits_the_streamlit_that_is_pinned(caplog: pytest.LogCaptureFixture) -> None:
-    installation._there.cache_clear()
-    assert len(installation._there()) == len(installation._MODULES) == 4
+    installation._load_fixes.cache_clear()
+    assert len(installation._load_fixes()) == len(installation._FIXES) == 6
     installation.install()
     assert not caplog.records
 
@@ -72,18 +72,32 @@ def test_a_module_whose_imports_are_gone_is_left_out(
     installed: list[str] = []
 
     def module(name: str) -> ModuleType | SimpleNamespace:
-        if name.endswith("guards"):
+        if name.endswith("lost_clicks"):
             raise ImportError("cannot import name '_coalesce_widget_states'")
         return SimpleNamespace(install=lambda: installed.append(name))
 
     monkeypatch.setattr(importlib, "import_module", module)
-    installation._there.cache_clear()
+    installation._load_fixes.cache_clear()
     try:
         installation.install()
         installation.install()
     finally:
-        installation._there.cache_clear()
+        installation._load_fixes.cache_clear()
     assert (
-        len(set(installed)) == 3 and "guards.py" in caplog.text and "_coalesce_widget_states" in caplog.text
+        len(set(installed)) == 5
+        and "lost_clicks.py" in caplog.text
+        and "_coalesce_widget_states" in caplog.text
     )
     assert len(caplog.records) == 1
+
+
+def test_an_operator_can_leave_streamlit_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed: list[str] = []
+    fix = SimpleNamespace(install=lambda: installed.append("fix"))
+    monkeypatch.setattr(installation, "_load_fixes", lambda: [fix])
+    monkeypatch.setenv("VITVIZ_PLAIN_STREAMLIT", "1")
+    installation.install()
+    assert not installed and not installation.is_enabled()
+    monkeypatch.delenv("VITVIZ_PLAIN_STREAMLIT")
+    installation.install()
+    assert installed == ["fix"] and installation.is_enabled()

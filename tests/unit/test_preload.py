@@ -27,7 +27,7 @@ def file_of(address: str) -> Path:
 
 @pytest.mark.parametrize("entry", registry.PAGES, ids=lambda entry: entry.slug)
 def test_each_is_there_and_named_once(entry: registry.PageEntry) -> None:
-    text = preload.document(entry.slug)
+    text = preload.render_document(entry.slug)
     named = NAMED.findall(text)
     assert [address for address in named if not file_of(address).is_file()] == []
     assert len(named) == len(set(named)) > 80
@@ -37,18 +37,18 @@ def test_each_is_there_and_named_once(entry: registry.PageEntry) -> None:
 
 def test_a_page_below_the_server_s_own_address_says_where_the_server_is() -> None:
     for entry in registry.PAGES:
-        head = preload.document(entry.slug).partition("</head>")[
+        head = preload.render_document(entry.slug).partition("</head>")[
             0
         ]  # modules are run when all of it has been read
         assert ("BACKEND_BASE_URL" in head) == (entry.slug != "home")
 
 
 def test_a_page_names_its_views_and_those_that_it_shares() -> None:
-    named = {file_of(address).name for address in NAMED.findall(preload.document("attention"))}
+    named = {file_of(address).name for address in NAMED.findall(preload.render_document("attention"))}
     assert {"base.js", "base.css", "dom.js", "explorer.js", "browser.js"} <= named
     assert "patches_stage.js" not in named
-    assert "/PlotlyChart." in preload.document("block")
-    assert "/PlotlyChart." not in preload.document("attention")
+    assert "/PlotlyChart." in preload.render_document("block")
+    assert "/PlotlyChart." not in preload.render_document("attention")
 
 
 def test_what_is_imported_at_once_comes_and_what_is_asked_for_later_does_not(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_what_is_imported_at_once_comes_and_what_is_asked_for_later_does_not(tmp
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    found = [file.name for file in preload._with_imports([tmp_path / "a.js"])]
+    found = [file.name for file in preload._follow_imports([tmp_path / "a.js"])]
     assert found == ["a.js", "b.js", "c.js"]
 
 
@@ -70,7 +70,7 @@ def test_what_is_imported_at_once_comes_and_what_is_asked_for_later_does_not(tmp
 def test_pages_are_answered_below_the_base_path(monkeypatch, base: str, home: str, swin: str) -> None:
     given = config.get_option
     monkeypatch.setattr(config, "get_option", lambda key: base if key == "server.baseUrlPath" else given(key))
-    paths = [route.path for route in preload.routes()]
+    paths = [route.path for route in preload.list_routes()]
     assert paths[0] == home and swin in paths and len(paths) == len(registry.PAGES)
 
 
@@ -78,6 +78,6 @@ def test_another_streamlit_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr(preload, "_STREAMLIT", tmp_path)
     (tmp_path / "index.html").write_text("<html></html>")
     with pytest.raises(RuntimeError, match="no head with its title"):
-        preload.document.__wrapped__("home")
+        preload.render_document.__wrapped__("home")
     with pytest.raises(RuntimeError, match="no module Slider"):
-        preload._of_streamlit("Slider")
+        preload._find_streamlit_module("Slider")

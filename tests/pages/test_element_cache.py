@@ -19,7 +19,7 @@ def made(word, count):
 for _ in range(st.session_state.get("before", 0)):
     st.caption("before")
 place, own = st.container(), st.session_state.get("own", False)
-element_cache.draw(place, made, st.session_state.get("word", "card"), 3, own=own)
+element_cache.draw_cached(place, made, st.session_state.get("word", "card"), 3, private=own)
 st.caption("after")
 """
 
@@ -30,7 +30,7 @@ def words(app: AppTest) -> list[str]:
 
 
 def test_it_is_made_once_for_all_sessions_and_looks_the_same() -> None:
-    element_cache._made.clear()
+    element_cache._messages.clear()
     first, second = AppTest.from_string(SCRIPT).run(), AppTest.from_string(SCRIPT).run()
     first.run()
     cards = ["card 0", "card 1", "card 2"]
@@ -41,7 +41,7 @@ def test_it_is_made_once_for_all_sessions_and_looks_the_same() -> None:
 
 
 def test_another_value_or_place_is_made_anew() -> None:
-    element_cache._made.clear()
+    element_cache._messages.clear()
     app = AppTest.from_string(SCRIPT).run()
     app.session_state["word"] = "other"
     assert words(app.run()) == ["other 0", "other 1", "other 2"]
@@ -52,20 +52,20 @@ def test_another_value_or_place_is_made_anew() -> None:
 
 
 def test_what_is_a_visitors_own_is_not_kept() -> None:
-    element_cache._made.clear()
+    element_cache._messages.clear()
     app = AppTest.from_string(SCRIPT)
     app.session_state["own"] = True
     assert words(app.run()) == words(app.run()) == ["card 0", "card 1", "card 2"]
-    assert app.session_state["made"] == 2 and not element_cache._made._places
+    assert app.session_state["made"] == 2 and not element_cache._messages._places
 
 
 def test_what_is_drawn_elsewhere_cannot_be_sent_again() -> None:
-    element_cache._made.clear()
+    element_cache._messages.clear()
     app = AppTest.from_string(
         "import streamlit as st\nfrom pages.streamlit_fixes import element_cache\n"
-        "element_cache.draw(st.container(), lambda: st.sidebar.caption('beside'))"
+        "element_cache.draw_cached(st.container(), lambda: st.sidebar.caption('beside'))"
     ).run()
-    assert app.exception and not element_cache._made._places[next(iter(element_cache._made._places))].value
+    assert app.exception and not element_cache._messages._places[next(iter(element_cache._messages._places))].value
 
 
 TABLE = """
@@ -79,12 +79,12 @@ page.table(found, {"Accuracy": gained} if "gains" in st.session_state else {}, {
 
 
 def test_a_table_is_put_together_once_and_anew_for_other_numbers() -> None:
-    element_cache._made.clear()
+    element_cache._messages.clear()
     app = AppTest.from_string(TABLE).run()
     (table,) = app.dataframe
     assert not app.exception and table.value["Accuracy"].tolist()[0] == 0.5 and table.proto.placeholder == "–"
-    before, made = table.proto.arrow_data.data, len(element_cache._made._places)
-    assert app.run().dataframe[0].proto.arrow_data.data == before and len(element_cache._made._places) == made
+    before, made = table.proto.arrow_data.data, len(element_cache._messages._places)
+    assert app.run().dataframe[0].proto.arrow_data.data == before and len(element_cache._messages._places) == made
     app.session_state["first"] = 0.25
     assert app.run().dataframe[0].value["Accuracy"].tolist()[0] == 0.25
     app.session_state["gains"] = True

@@ -1,0 +1,89 @@
+"""Bound the files that a browser may send to the server before a page takes them.
+
+A security guard, always installed: Streamlit keeps any number of uploads of a session, also those that no widget asked
+for, as long as the session lives.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+
+from pages.streamlit_fixes.replacement import Replacement, apply
+
+MAX_SESSION_BYTES = 256 * 2**20  # two of the largest uploads; a page takes a file at once and drops it here
+MAX_SESSION_FILES = 16
+MAX_SERVER_BYTES = 1024 * 2**20
+KEPT_S = 300.0  # a file that no page has taken by then belongs to no widget
+_TIMER = "_vitviz_sweeper"  # attribute of an upload manager while it holds files
+_add_file = MemoryUploadedFileManager.add_file
+_sweep_lock = threading.Lock()
+
+
+def install() -> None:
+    """Replace the function that stores an uploaded file; repeated calls do nothing."""
+    apply(
+        Replacement(MemoryUploadedFileManager, "add_file", "self session_id file", _add_bounded_file),
+        Replacement(MemoryUploadedFileManager, "remove_file", "self session_id file_id"),
+    )
+
+
+def _add_bounded_file(manager: MemoryUploadedFileManager, session_id: str, file: UploadedFileRec) -> None:
+    """Store a file for `KEPT_S` if its session and the server have room for it.
+
+    Raises:
+        HTTPException: 413 if they have not.
+    """
+    storage: dict[str, dict[str, Any]] = manager.file_storage
+    session_files = storage.get(session_id, {})
+    session_bytes = sum(len(stored.data) for stored in list(session_files.values()))
+    server_bytes = sum(
+        len(stored.data) for files in list(storage.values()) for stored in list(files.values())
+    )
+    size = len(file.data)
+    if (
+        len(session_files) >= MAX_SESSION_FILES
+        or session_bytes + size > MAX_SESSION_BYTES
+        or server_bytes + size > MAX_SERVER_BYTES
+    ):
+        raise HTTPException(413, "Too many uploads at once. Try again in a few minutes.")
+    _add_file(manager, session_id, file)
+    with _sweep_lock:
+        _list_arrivals(manager)[session_id, file.file_id] = time.monotonic()
+        if _TIMER not in manager.__dict__:
+            _start_timer(KEPT_S, manager)
+
+
+def _list_arrivals(manager: MemoryUploadedFileManager) -> dict[tuple[str, str], float]:
+    """Return the arrival time of each stored file; the caller holds `_sweep_lock`."""
+    storage: dict[str, dict[str, Any]] = manager.file_storage
+    arrivals: dict[tuple[str, str], float] = manager.__dict__.setdefault("_vitviz_arrivals", {})
+    for session_id, file_id in [*arrivals]:
+        if file_id not in storage.get(session_id, {}):
+            del arrivals[session_id, file_id]
+    return arrivals
+
+
+def _start_timer(seconds: float, manager: MemoryUploadedFileManager) -> None:
+    manager.__dict__[_TIMER] = timer = threading.Timer(seconds, _sweep, (manager,))
+    timer.daemon = True
+    timer.start()
+
+
+def _sweep(manager: MemoryUploadedFileManager) -> None:
+    """Drop expired files and start the timer again while others remain: one thread for all files."""
+    with _sweep_lock:
+        now = time.monotonic()
+        for (session_id, file_id), arrived in [*_list_arrivals(manager).items()]:
+            if now - arrived >= KEPT_S:
+                manager.remove_file(session_id, file_id)
+        remaining = _list_arrivals(manager)
+        if remaining:
+            _start_timer(min(remaining.values()) + KEPT_S - now, manager)
+        else:
+            del manager.__dict__[_TIMER]

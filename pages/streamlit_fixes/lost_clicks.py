@@ -1,0 +1,110 @@
+"""Keep clicks that Streamlit loses when another rerun is requested at the same moment.
+
+Without this fix (Streamlit 1.67; related: streamlit#8365): each request for a full run stops the run before it. A click
+that was still waiting for its run is dropped, and a click whose callback is running is cut off in the middle.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
+from streamlit.runtime.scriptrunner_utils import script_run_context
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType, _coalesce_widget_states
+from streamlit.runtime.state.safe_session_state import SafeSessionState
+
+from pages.streamlit_fixes.replacement import Replacement, apply
+
+CLICK_TIMEOUT_S = 10.0  # a browser on a slow line has the next page long before
+MAX_WAITING_RUNS = 8  # of one session: each waiting run is a thread
+_ON_RERUN = "self fresh_widget_states replay_trigger_states replay_trigger_values is_history_navigation"
+_request_rerun = AppSession.request_rerun
+_on_rerun = SafeSessionState.on_script_will_rerun
+_check_requests = ScriptRunner._maybe_handle_execution_control_request
+_queue_lock = threading.Lock()
+# By session (its pages manager): the runs that serve their clicks or wait to do so. Each event is set afterwards.
+_queues: WeakKeyDictionary[PagesManager, list[threading.Event]] = WeakKeyDictionary()
+_thread = threading.local()  # runs_callbacks: True while callbacks run in this thread
+
+
+def install() -> None:
+    """Merge pending clicks into the next request, and let callbacks finish one after the other."""
+    apply(Replacement(AppSession, "request_rerun", "self client_state", _request_with_clicks))
+    apply(
+        Replacement(SafeSessionState, "on_script_will_rerun", _ON_RERUN, _finish_callbacks),
+        Replacement(ScriptRunner, "_maybe_handle_execution_control_request", "self", _check_after_callbacks),
+    )
+
+
+def _request_with_clicks(session: AppSession, client_state: ClientState | None) -> None:
+    """Request a rerun that also serves the clicks of a request which has not begun."""
+    runner = session._scriptrunner
+    if runner is not None and client_state is not None and not client_state.fragment_id:
+        requests = runner._requests
+        with requests._lock:  # the pending run either has begun, or never will
+            pending = requests._rerun_data if requests._state == ScriptRequestType.RERUN else None
+            if pending is not None:
+                requests._state = ScriptRequestType.STOP
+        states = None if pending is None else pending.widget_states
+        merged = _coalesce_widget_states(states, client_state.widget_states)
+        if states is not None and merged is not None:
+            client_state = _replace_states(client_state, merged)
+    _request_rerun(session, client_state)
+
+
+def _finish_callbacks(values: SafeSessionState, *args: Any, **kwargs: Any) -> None:
+    """Run the callbacks of a request to their end; the session's next run waits for them."""
+    context = script_run_context.get_script_run_ctx(suppress_warning=True)
+    with nullcontext(True) if context is None else _wait_for_turn(context.pages_manager) as is_queued:
+        _thread.runs_callbacks = is_queued
+        try:
+            _on_rerun(values, *args, **kwargs)
+        finally:
+            _thread.runs_callbacks = False
+
+
+@contextmanager
+def _wait_for_turn(session: PagesManager) -> Iterator[bool]:
+    """Wait for the callbacks of the session's earlier requests; yield False at once if too many wait already."""
+    finished = threading.Event()
+    with _queue_lock:
+        queue = _queues.setdefault(session, [])
+        has_room = len(queue) < MAX_WAITING_RUNS
+        previous = queue[-1] if queue and has_room else None
+        if has_room:
+            queue.append(finished)
+    try:
+        timed_out = previous is not None and not previous.wait(CLICK_TIMEOUT_S)
+        yield has_room
+    finally:
+        finished.set()
+        with _queue_lock:
+            queue[:] = [
+                event for event in queue if event is not finished and not (timed_out and event is previous)
+            ]
+
+
+def _check_after_callbacks(runner: ScriptRunner) -> None:
+    """Look for a request that stops this run, unless its callbacks are running.
+
+    Streamlit calls this some two hundred times a page, at each message and each access to the session.
+    """
+    if runner._requests._state != ScriptRequestType.CONTINUE and not getattr(
+        _thread, "runs_callbacks", False
+    ):
+        _check_requests(runner)
+
+
+def _replace_states(client_state: ClientState, states: WidgetStates) -> ClientState:
+    changed = ClientState()
+    changed.CopyFrom(client_state)
+    changed.widget_states.CopyFrom(states)
+    return changed
