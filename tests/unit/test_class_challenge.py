@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from vitviz.classes import challenge
-from vitviz.classes.challenge import Challenge, Entry
-from vitviz.classes.classes import Classes
+from vitviz.classes.challenge import ChallengeState, Entry
+from vitviz.classes.class_store import ClassStore
 from vitviz.classes.database import NAME, ClassError
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
@@ -22,16 +22,16 @@ CONFIG = RunConfig(SMALL, GREY_32, TrainConfig(epochs=100, threads=4), "Mine", l
 
 
 @pytest.fixture
-def classes(tmp_path: Path) -> Classes:
-    return Classes(tmp_path / NAME)
+def classes(tmp_path: Path) -> ClassStore:
+    return ClassStore(tmp_path / NAME)
 
 
 def test_a_run_is_trained_by_the_challenges_rules() -> None:
-    bounded = challenge.bounded(CONFIG)
+    bounded = challenge.apply_rules(CONFIG)
     train = bounded.train
     assert (train.epochs, train.seconds, train.clock, train.threads) == (None, 20.0, "core", 1)
     assert bounded.lease_s is None and bounded.model == CONFIG.model
-    assert challenge.bounded(bounded) == bounded
+    assert challenge.apply_rules(bounded) == bounded
 
 
 @pytest.mark.parametrize(
@@ -45,36 +45,36 @@ def test_a_run_is_trained_by_the_challenges_rules() -> None:
 )
 def test_what_is_against_the_rules_is_refused(change: dict[str, object], why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        challenge.bounded(replace(CONFIG, **change))  # type: ignore[arg-type]
+        challenge.apply_rules(replace(CONFIG, **change))  # type: ignore[arg-type]
 
 
 def test_runs_are_handed_in_while_the_challenge_lasts(
-    classes: Classes, monkeypatch: pytest.MonkeyPatch
+    classes: ClassStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = classes.open("teacher")
-    assert challenge.now(classes, code) is None
+    assert challenge.load_challenge(classes, code) is None
     with pytest.raises(ClassError, match="ended"):
-        challenge.hand_in(classes, code, "a", "", "run-1")
-    challenge.begin(classes, code)
-    room = classes.look(code)
+        challenge.submit_run(classes, code, "a", "", "run-1")
+    challenge.open_challenge(classes, code)
+    room = classes.load(code)
     assert room is not None and room.challenge
-    for i in range(challenge.MOST_OF_ONE):
-        challenge.hand_in(classes, code, "a", "Ada\n", f"run-{i}")
+    for i in range(challenge.MAX_RUNS_EACH):
+        challenge.submit_run(classes, code, "a", "Ada\n", f"run-{i}")
     with pytest.raises(ClassError, match="all that one may"):
-        challenge.hand_in(classes, code, "a", "", "run-9")
-    monkeypatch.setattr(challenge, "MOST_ENTRIES", 4)
-    challenge.hand_in(classes, code, "b", "", "run-b")
+        challenge.submit_run(classes, code, "a", "", "run-9")
+    monkeypatch.setattr(challenge, "MAX_ENTRIES", 4)
+    challenge.submit_run(classes, code, "b", "", "run-b")
     with pytest.raises(ClassError, match="all that it takes"):
-        challenge.hand_in(classes, code, "c", "", "run-c")
-    assert Entry("run-0", "a", "Ada") in challenge.entries(classes, code)
-    challenge.end(classes, code)
-    assert challenge.now(classes, code) == Challenge(True, 4)
-    room = classes.look(code)
+        challenge.submit_run(classes, code, "c", "", "run-c")
+    assert Entry("run-0", "a", "Ada") in challenge.load_entries(classes, code)
+    challenge.close_challenge(classes, code)
+    assert challenge.load_challenge(classes, code) == ChallengeState(True, 4)
+    room = classes.load(code)
     assert room is not None and not room.challenge
     classes.close(code, "teacher")
-    assert challenge.entries(classes, code) == [] and challenge.now(classes, code) is None
+    assert challenge.load_entries(classes, code) == [] and challenge.load_challenge(classes, code) is None
     with pytest.raises(ClassError, match="over"):
-        challenge.begin(classes, code)
+        challenge.open_challenge(classes, code)
 
 
 def test_the_teachers_run_comes_before_all_that_wait() -> None:

@@ -7,40 +7,40 @@ from pathlib import Path
 
 import pytest
 
-from vitviz.classes import questions
-from vitviz.classes.classes import Classes
+from vitviz.classes import question_store
+from vitviz.classes.class_store import ClassStore
 from vitviz.classes.database import NAME, ClassError
-from vitviz.classes.question import Asked, Bar, bars, checked, found_text, read_asked, read_found, summary
+from vitviz.classes.class_question import ClassQuestion, HistogramBar, build_histogram, validate_answer, serialize_measured_answer, parse_question, parse_measured_answer, describe_answers
 from vitviz.lessons.lesson import Link
 from vitviz.lessons.measures import MEASURES
-from vitviz.lessons.question_kinds import Choose, Drag, Kind, Measured, Point
+from vitviz.lessons.question_kinds import Choose, Drag, AnswerKind, MeasuredAnswer, Point
 
 CHOOSE = Choose(("cat", "dog", "<b>ship</b>"))
 SHARE = Drag(0.0, 1.0, 0.01, "%")
 CELLS = Point((2, 3))
 
 
-def asked(kind: Kind = CHOOSE) -> Asked:
+def asked(kind: AnswerKind = CHOOSE) -> ClassQuestion:
     measure = MEASURES["looks_at"](layer=2, row=1, col=3)
     proof = Link("attention", (("attention.layer", "2"),))
-    return Asked(
+    return ClassQuestion(
         "What is it?", kind, measure, "A model, step 3", "checkpoint:digits_vit", 3, "digits:7", 0.25, proof
     )
 
 
 @pytest.fixture
-def classes(tmp_path: Path) -> Classes:
-    return Classes(tmp_path / NAME)
+def classes(tmp_path: Path) -> ClassStore:
+    return ClassStore(tmp_path / NAME)
 
 
 @pytest.fixture
-def code(classes: Classes) -> str:
+def code(classes: ClassStore) -> str:
     return classes.open("teacher")
 
 
 @pytest.mark.parametrize("kind", [CHOOSE, SHARE, CELLS])
-def test_a_question_goes_through_the_file_and_back(kind: Kind) -> None:
-    assert read_asked(str(asked(kind))) == asked(kind)
+def test_a_question_goes_through_the_file_and_back(kind: AnswerKind) -> None:
+    assert parse_question(str(asked(kind))) == asked(kind)
 
 
 def test_what_is_no_question_is_none() -> None:
@@ -59,36 +59,36 @@ def test_what_is_no_question_is_none() -> None:
         [],
         None,
     ]
-    assert [read_asked(json.dumps(values)) for values in wrong] == [None] * len(wrong)
-    assert read_asked("[" * 9999) is None and read_found("{}", SHARE) is None
+    assert [parse_question(json.dumps(values)) for values in wrong] == [None] * len(wrong)
+    assert parse_question("[" * 9999) is None and parse_measured_answer("{}", SHARE) is None
 
 
-def test_an_answer_is_counted_once_and_hidden_until_it_is_shown(classes: Classes, code: str) -> None:
-    number = questions.ask(classes, code, asked())
-    assert questions.answer(classes, code, number, "a", 1)
-    assert not questions.answer(classes, code, number, "a", 0)
-    assert questions.answer(classes, code, number, "b", 1)
-    assert questions.has_answered(classes, code, number, "a")
-    assert not questions.has_answered(classes, code, number, "c")
-    now = questions.now(classes, code)
+def test_an_answer_is_counted_once_and_hidden_until_it_is_shown(classes: ClassStore, code: str) -> None:
+    number = question_store.ask_question(classes, code, asked())
+    assert question_store.submit_answer(classes, code, number, "a", 1)
+    assert not question_store.submit_answer(classes, code, number, "a", 0)
+    assert question_store.submit_answer(classes, code, number, "b", 1)
+    assert question_store.has_answered(classes, code, number, "a")
+    assert not question_store.has_answered(classes, code, number, "c")
+    now = question_store.load_question(classes, code)
     assert now is not None and (now.stage, now.answers, dict(now.tally)) == ("open", 2, {})
-    questions.show_answers(classes, code, number)
-    assert questions.answer(classes, code, number, "c", 2)
-    now = questions.now(classes, code)
+    question_store.reveal_answers(classes, code, number)
+    assert question_store.submit_answer(classes, code, number, "c", 2)
+    now = question_store.load_question(classes, code)
     assert now is not None and (now.stage, now.answers, dict(now.tally)) == ("shown", 3, {1.0: 2, 2.0: 1})
-    questions.measured(classes, code, number, Measured(2, "It is a ship."))
-    now = questions.now(classes, code)
-    assert now is not None and now.stage == "measured" and now.found == Measured(2.0, "It is a ship.")
+    question_store.store_measured_answer(classes, code, number, MeasuredAnswer(2, "It is a ship."))
+    now = question_store.load_question(classes, code)
+    assert now is not None and now.stage == "measured" and now.found == MeasuredAnswer(2.0, "It is a ship.")
     with pytest.raises(ClassError, match="ended"):
-        questions.answer(classes, code, number, "d", 2)
-    assert questions.now(classes, "K7QM4T") is None
+        question_store.submit_answer(classes, code, number, "d", 2)
+    assert question_store.load_question(classes, "K7QM4T") is None
 
 
-def test_who_answered_what_stands_nowhere(classes: Classes, code: str) -> None:
+def test_who_answered_what_stands_nowhere(classes: ClassStore, code: str) -> None:
     tokens = [f"token-of-visitor-{i}" for i in range(5)]
-    number = questions.ask(classes, code, asked())
+    number = question_store.ask_question(classes, code, asked())
     for i, token in enumerate(tokens):
-        questions.answer(classes, code, number, token, i % 3)
+        question_store.submit_answer(classes, code, number, token, i % 3)
     with classes.database.reading() as file:
         assert file is not None
         counts = file.execute("SELECT * FROM tally ORDER BY value").fetchall()
@@ -98,78 +98,78 @@ def test_who_answered_what_stands_nowhere(classes: Classes, code: str) -> None:
     assert columns == {"code", "number", "mark"} and marks == sorted(marks)  # not in the order of the answers
     held = b"".join(each.read_bytes() for each in classes.database.path.parent.glob(f"{NAME}*"))
     assert not any(token.encode() in held for token in tokens)
-    questions.measured(classes, code, number, Measured(0, "a cat"))
+    question_store.store_measured_answer(classes, code, number, MeasuredAnswer(0, "a cat"))
     with classes.database.reading() as file:
         assert file is not None
         assert file.execute("SELECT count(*) FROM answered").fetchone() == (0,)
         assert file.execute("SELECT key FROM question").fetchone() == (None,)
 
 
-def test_a_mark_of_one_question_says_nothing_of_the_next(classes: Classes, code: str) -> None:
+def test_a_mark_of_one_question_says_nothing_of_the_next(classes: ClassStore, code: str) -> None:
     marks = []
     for _ in range(2):
-        questions.answer(classes, code, questions.ask(classes, code, asked()), "me", 0)
+        question_store.submit_answer(classes, code, question_store.ask_question(classes, code, asked()), "me", 0)
         with classes.database.reading() as file:
             assert file is not None
             marks += file.execute("SELECT mark FROM answered").fetchall()
     assert len({*marks}) == 2
 
 
-def test_another_question_or_the_end_takes_the_answers_along(classes: Classes, code: str) -> None:
-    first = questions.ask(classes, code, asked())
-    questions.answer(classes, code, first, "me", 0)
-    second = questions.ask(classes, code, asked(SHARE))
+def test_another_question_or_the_end_takes_the_answers_along(classes: ClassStore, code: str) -> None:
+    first = question_store.ask_question(classes, code, asked())
+    question_store.submit_answer(classes, code, first, "me", 0)
+    second = question_store.ask_question(classes, code, asked(SHARE))
     assert second > first
     with pytest.raises(ClassError, match="ended"):
-        questions.answer(classes, code, first, "me", 0)
+        question_store.submit_answer(classes, code, first, "me", 0)
     with pytest.raises(ClassError, match="an answer lies in"):
-        questions.answer(classes, code, second, "me", 7)
-    questions.end(classes, code)
-    assert questions.now(classes, code) is None
+        question_store.submit_answer(classes, code, second, "me", 7)
+    question_store.end_question(classes, code)
+    assert question_store.load_question(classes, code) is None
     with pytest.raises(ClassError, match="ended"):
-        questions.measured(classes, code, second, Measured(0.5, ""))
+        question_store.store_measured_answer(classes, code, second, MeasuredAnswer(0.5, ""))
     with pytest.raises(ClassError, match="over"):
-        questions.ask(classes, "K7QM4T", asked())
+        question_store.ask_question(classes, "K7QM4T", asked())
 
 
 def test_an_answer_is_one_of_those_that_can_be_given() -> None:
-    assert checked(CHOOSE, 2) == 2.0 and checked(CELLS, 5) == 5.0
-    assert checked(SHARE, 0.1234) == 0.12 and checked(Drag(-1, 1, 0.5), 0.8) == 1.0
+    assert validate_answer(CHOOSE, 2) == 2.0 and validate_answer(CELLS, 5) == 5.0
+    assert validate_answer(SHARE, 0.1234) == 0.12 and validate_answer(Drag(-1, 1, 0.5), 0.8) == 1.0
     for kind, value in ((CHOOSE, 3), (CHOOSE, 0.5), (CELLS, -1), (SHARE, 1.01), (SHARE, float("nan"))):
         with pytest.raises(ValueError):
-            checked(kind, value)
+            validate_answer(kind, value)
 
 
 def test_a_histogram_of_options() -> None:
-    assert bars(CHOOSE, {0.0: 2, 2.0: 1}, Measured(2, ""), 0) == [
-        Bar("cat", 2, own=True),
-        Bar("dog", 0),
-        Bar("<b>ship</b>", 1, measured=True),
+    assert build_histogram(CHOOSE, {0.0: 2, 2.0: 1}, MeasuredAnswer(2, ""), 0) == [
+        HistogramBar("cat", 2, own=True),
+        HistogramBar("dog", 0),
+        HistogramBar("<b>ship</b>", 1, measured=True),
     ]
 
 
 def test_a_histogram_along_a_scale_has_ten_bars_and_loses_nobody() -> None:
     tally = {0.0: 1, 0.09: 2, 0.1: 3, 0.55: 4, 1.0: 5}
-    found = bars(SHARE, tally, Measured(1.7, ""), 0.3)
+    found = build_histogram(SHARE, tally, MeasuredAnswer(1.7, ""), 0.3)
     assert [bar.count for bar in found] == [3, 3, 0, 0, 0, 4, 0, 0, 0, 5]
     assert found[-1].measured and found[3].own and sum(bar.measured for bar in found) == 1
     assert found[1].label.replace("\N{NO-BREAK SPACE}", " ") == "10.0 % to 20.0 %"
-    assert len(bars(Drag(0, 3, 1), {3.0: 1}, None, None)) == 3
+    assert len(build_histogram(Drag(0, 3, 1), {3.0: 1}, None, None)) == 3
 
 
 def test_how_the_class_did() -> None:
-    assert summary(CHOOSE, {}, Measured(1, "")) == "Nobody has answered."
-    assert summary(CHOOSE, {0.0: 2, 1.0: 3}, Measured(1, "")) == "3 of 5 said so."
-    assert summary(CELLS, {4.0: 1, 5.0: 3}, Measured(4, "")) == "1 of 4 pointed at it."
-    near = summary(SHARE, {0.4: 1, 0.5: 1, 0.61: 1}, Measured(0.5, "")).replace("\N{NO-BREAK SPACE}", " ")
+    assert describe_answers(CHOOSE, {}, MeasuredAnswer(1, "")) == "Nobody has answered."
+    assert describe_answers(CHOOSE, {0.0: 2, 1.0: 3}, MeasuredAnswer(1, "")) == "3 of 5 said so."
+    assert describe_answers(CELLS, {4.0: 1, 5.0: 3}, MeasuredAnswer(4, "")) == "1 of 4 pointed at it."
+    near = describe_answers(SHARE, {0.4: 1, 0.5: 1, 0.61: 1}, MeasuredAnswer(0.5, "")).replace("\N{NO-BREAK SPACE}", " ")
     assert near == "2 of 3 came close: at most 10.0 % away from it."
 
 
 def test_answers_that_are_level_are_all_right_also_after_the_file() -> None:
-    found = read_found(found_text(Measured(0, "As many.", level=(2,))), CHOOSE)
-    assert found == Measured(0, "As many.", level=(2,)) and found.said(CHOOSE) == "cat and <b>ship</b>"
-    assert [bar.measured for bar in bars(CHOOSE, {}, found, None)] == [True, False, True]
-    assert summary(CHOOSE, {0.0: 2, 1.0: 3, 2.0: 1}, found) == "3 of 6 said so."
-    assert CHOOSE.verdict(2, found) == "You said <b>ship</b>, and so it is."
-    assert CHOOSE.verdict(1, found) == "You said dog; measured: cat and <b>ship</b>."
-    assert read_found('{"value": 0, "words": "", "level": [7]}', CHOOSE) is None
+    found = parse_measured_answer(serialize_measured_answer(MeasuredAnswer(0, "As many.", level=(2,))), CHOOSE)
+    assert found == MeasuredAnswer(0, "As many.", level=(2,)) and found.format_answer(CHOOSE) == "cat and <b>ship</b>"
+    assert [bar.measured for bar in build_histogram(CHOOSE, {}, found, None)] == [True, False, True]
+    assert describe_answers(CHOOSE, {0.0: 2, 1.0: 3, 2.0: 1}, found) == "3 of 6 said so."
+    assert CHOOSE.describe_verdict(2, found) == "You said <b>ship</b>, and so it is."
+    assert CHOOSE.describe_verdict(1, found) == "You said dog; measured: cat and <b>ship</b>."
+    assert parse_measured_answer('{"value": 0, "words": "", "level": [7]}', CHOOSE) is None

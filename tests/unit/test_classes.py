@@ -11,18 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vitviz.classes import classes as module
+from vitviz.classes import class_store as module
 from vitviz.classes import teacher_images
-from vitviz.classes.classes import LIFE_S, Classes, Present, clean_name, member
-from vitviz.classes.code_attempts import Tries
-from vitviz.classes.codes import LENGTH, SIGNS, new_code, read_code, spaced
+from vitviz.classes.class_store import LIFE_S, ClassStore, Attendance, clean_name, hash_member
+from vitviz.classes.code_attempts import CodeAttempts
+from vitviz.classes.codes import LENGTH, SIGNS, generate_code, parse_code, format_code
 from vitviz.classes.database import NAME, ClassError
-from vitviz.classes.shared_view import Shown, Words, is_private, shown
+from vitviz.classes.shared_view import SharedView, LessonText, is_private, build_shared_view
 from vitviz.lessons.lesson import Link
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUR = 3600.0
-PAGE = Shown(Link("patches", (("model", "checkpoint:digits_vit"), ("pin", "cls"))), "fifteen", 3)
+PAGE = SharedView(Link("patches", (("model", "checkpoint:digits_vit"), ("pin", "cls"))), "fifteen", 3)
 
 
 class Time:
@@ -41,66 +41,66 @@ def clock() -> Time:
 
 
 @pytest.fixture
-def classes(tmp_path: Path, clock: Time) -> Classes:
-    return Classes(tmp_path / "runs" / NAME, clock)
+def classes(tmp_path: Path, clock: Time) -> ClassStore:
+    return ClassStore(tmp_path / "runs" / NAME, clock)
 
 
-def long_ago(classes: Classes, code: str, seconds: float) -> None:
+def long_ago(classes: ClassStore, code: str, seconds: float) -> None:
     """As if the teacher's last sign had been so long ago, by a clock that nobody has set."""
     with classes.database.writing() as file:
         file.execute("UPDATE class SET seen = seen - ? WHERE code = ?", (seconds, code))
 
 
 def test_a_code_is_read_as_people_type_it() -> None:
-    codes = {new_code() for _ in range(200)}
+    codes = {generate_code() for _ in range(200)}
     assert len(codes) == 200 and all(len(code) == LENGTH and {*code} <= {*SIGNS} for code in codes)
     assert not {*"01OIUL"} & {*SIGNS}
-    assert read_code(" k7q-m4t ") == read_code("K7Q M4T") == "K7QM4T"
-    assert spaced("K7QM4T") == "K7Q\N{NO-BREAK SPACE}M4T"
+    assert parse_code(" k7q-m4t ") == parse_code("K7Q M4T") == "K7QM4T"
+    assert format_code("K7QM4T") == "K7Q\N{NO-BREAK SPACE}M4T"
     for wrong in ("", "K7QM4", "K7QM4TT", "K7QM40", "'; DROP", "K" * 999, "ｋ7QM4T"):
-        assert read_code(wrong) is None, wrong
+        assert parse_code(wrong) is None, wrong
 
 
-def test_a_class_is_opened_shown_and_closed_by_its_teacher_alone(classes: Classes) -> None:
-    assert classes.look("K7QM4T") is None and classes.of("teacher") == []
+def test_a_class_is_opened_shown_and_closed_by_its_teacher_alone(classes: ClassStore) -> None:
+    assert classes.load("K7QM4T") is None and classes.list_codes("teacher") == []
     code = classes.open("teacher")
-    room = classes.look(code)
+    room = classes.load(code)
     assert room is not None and (room.teacher, room.version, room.shown) == ("teacher", 0, None)
     assert classes.show(code, PAGE) == 1
-    room = classes.look(code)
+    room = classes.load(code)
     assert room is not None and room.shown == PAGE
     classes.close(code, "somebody else")
-    assert classes.look(code) is not None
+    assert classes.load(code) is not None
     classes.close(code, "teacher")
-    assert classes.look(code) is None
+    assert classes.load(code) is None
     with pytest.raises(ClassError, match="over"):
         classes.show(code, PAGE)
 
 
-def test_who_is_here_is_counted_and_not_named(classes: Classes, clock: Time) -> None:
+def test_who_is_here_is_counted_and_not_named(classes: ClassStore, clock: Time) -> None:
     code = classes.open("teacher")
     for token, follows in (("a", True), ("b", True), ("c", False)):
-        classes.here(code, member(code, token), follows, f"name of {token}")
-    assert classes.present(code) == Present(3, 2)
-    clock.now += module.HERE_S - 1
-    classes.here(code, member(code, "a"), False)
-    assert classes.present(code) == Present(3, 1)
+        classes.record_learner(code, hash_member(code, token), follows, f"name of {token}")
+    assert classes.count_present(code) == Attendance(3, 2)
+    clock.now += module.PRESENT_S - 1
+    classes.record_learner(code, hash_member(code, "a"), False)
+    assert classes.count_present(code) == Attendance(3, 1)
     clock.now += 2
-    assert classes.present(code) == Present(1, 0)
-    classes.leave(code, member(code, "a"))
-    assert classes.present(code) == Present(0, 0)
-    assert member(code, "a") != member("K7QM4T", "a") and "a" * 6 not in member(code, "a" * 6)
+    assert classes.count_present(code) == Attendance(1, 0)
+    classes.leave(code, hash_member(code, "a"))
+    assert classes.count_present(code) == Attendance(0, 0)
+    assert hash_member(code, "a") != hash_member("K7QM4T", "a") and "a" * 6 not in hash_member(code, "a" * 6)
 
 
-def test_a_class_is_gone_twelve_hours_after_the_last_sign(classes: Classes) -> None:
+def test_a_class_is_gone_twelve_hours_after_the_last_sign(classes: ClassStore) -> None:
     code = classes.open("teacher")
-    classes.here(code, "me", True)
-    teacher_images.keep(classes, code, np.zeros((4, 4, 3), np.uint8))
+    classes.record_learner(code, "me", True)
+    teacher_images.store_image(classes, code, np.zeros((4, 4, 3), np.uint8))
     long_ago(classes, code, LIFE_S - 60)
-    assert classes.look(code) is not None
-    classes.sign(code)
+    assert classes.load(code) is not None
+    classes.record_teacher(code)
     long_ago(classes, code, LIFE_S + 60)
-    assert classes.look(code) is None and classes.of("teacher") == []
+    assert classes.load(code) is None and classes.list_codes("teacher") == []
     classes.sweep()
     with classes.database.reading() as file:
         assert file is not None
@@ -109,41 +109,41 @@ def test_a_class_is_gone_twelve_hours_after_the_last_sign(classes: Classes) -> N
 
 
 @pytest.mark.parametrize("jump", [13 * HOUR, -13 * HOUR])
-def test_a_clock_that_is_set_ends_no_class(classes: Classes, clock: Time, jump: float) -> None:
+def test_a_clock_that_is_set_ends_no_class(classes: ClassStore, clock: Time, jump: float) -> None:
     code = classes.open("teacher")
-    assert classes.look(code) is not None
+    assert classes.load(code) is not None
     clock.now += jump  # while the class sits there
     classes.sweep()
-    assert classes.look(code) is not None
-    classes.sign(code)  # its teacher's page says so every few seconds, by the new time
-    assert Classes(classes.database.path, clock).look(code) is not None  # another process, which saw no jump
+    assert classes.load(code) is not None
+    classes.record_teacher(code)  # its teacher's page says so every few seconds, by the new time
+    assert ClassStore(classes.database.path, clock).look(code) is not None  # another process, which saw no jump
 
 
-def test_what_there_may_be_is_bounded(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
-    for _ in range(module.MOST_OF_A_TEACHER):
+def test_what_there_may_be_is_bounded(classes: ClassStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(module.MAX_PER_TEACHER):
         code = classes.open("teacher")
     with pytest.raises(ClassError, match="close one of them"):
         classes.open("teacher")
-    monkeypatch.setattr(module, "MOST_CLASSES", 3)
+    monkeypatch.setattr(module, "MAX_CLASSES", 3)
     with pytest.raises(ClassError, match="as many classes as it takes"):
         classes.open("another")
-    monkeypatch.setattr(module, "MOST_MEMBERS", 2)
-    classes.here(code, "a", True)
-    classes.here(code, "b", True)
-    classes.here(code, "b", False)
+    monkeypatch.setattr(module, "MAX_MEMBERS", 2)
+    classes.record_learner(code, "a", True)
+    classes.record_learner(code, "b", True)
+    classes.record_learner(code, "b", False)
     with pytest.raises(ClassError, match="full"):
-        classes.here(code, "c", True)
+        classes.record_learner(code, "c", True)
     with pytest.raises(ClassError, match="over"):
-        classes.here("K7QM4T", "a", True)
+        classes.record_learner("K7QM4T", "a", True)
     assert clean_name("  a\nb\0  " + "x" * 999) == "a b " + "x" * 20 and clean_name("\u202e\n") == ""
 
 
-def test_two_processes_write_one_file(classes: Classes) -> None:
+def test_two_processes_write_one_file(classes: ClassStore) -> None:
     code = classes.open("teacher")
     script = (
-        "import sys; from pathlib import Path; from vitviz.classes.classes import Classes\n"
+        "import sys; from pathlib import Path; from vitviz.classes.class_store import Classes\n"
         "classes = Classes(Path(sys.argv[1]))\n"
-        "for i in range(40): classes.here(sys.argv[2], f'{sys.argv[3]} {i}', True)"
+        "for i in range(40): classes.record_learner(sys.argv[2], f'{sys.argv[3]} {i}', True)"
     )
     # The fixture's clock is not the other processes': they are counted as members, not as present.
     command = [sys.executable, "-c", script, str(classes.database.path), code]
@@ -155,15 +155,15 @@ def test_two_processes_write_one_file(classes: Classes) -> None:
         assert file is not None and file.execute("SELECT count(*) FROM member").fetchone() == (80,)
 
 
-def test_many_threads_share_the_file(classes: Classes) -> None:
+def test_many_threads_share_the_file(classes: ClassStore) -> None:
     code = classes.open("teacher")
     failed: list[BaseException] = []
 
     def learner(token: str) -> None:
         try:
             for _ in range(5):
-                classes.here(code, token, True)
-                assert classes.look(code) is not None
+                classes.record_learner(code, token, True)
+                assert classes.load(code) is not None
         except BaseException as error:
             failed.append(error)
 
@@ -172,37 +172,37 @@ def test_many_threads_share_the_file(classes: Classes) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert failed == [] and classes.present(code) == Present(16, 16)
+    assert failed == [] and classes.count_present(code) == Attendance(16, 16)
 
 
 def test_a_file_that_another_holds_keeps_nobody_for_long(
-    classes: Classes, monkeypatch: pytest.MonkeyPatch
+    classes: ClassStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("vitviz.classes.database.WAIT_S", 0.05)
     code = classes.open("teacher")
-    classes = Classes(classes.database.path)
+    classes = ClassStore(classes.database.path)
     other = sqlite3.connect(classes.database.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(ClassError, match="busy"):
-        classes.here(code, "me", True)
+        classes.record_learner(code, "me", True)
     with classes.database.reading() as file:  # who only looks waits for nobody
         assert file is not None and file.execute("SELECT count(*) FROM class").fetchone() == (1,)
     other.execute("ROLLBACK")
     other.close()
-    classes.here(code, "me", True)
+    classes.record_learner(code, "me", True)
 
 
-def test_a_file_that_vanished_is_no_class_and_the_next_begins_anew(classes: Classes) -> None:
+def test_a_file_that_vanished_is_no_class_and_the_next_begins_anew(classes: ClassStore) -> None:
     code = classes.open("teacher")
     for path in classes.database.path.parent.iterdir():
         path.unlink()
-    assert classes.look(code) is None and classes.present(code) == Present(0, 0)
+    assert classes.load(code) is None and classes.count_present(code) == Attendance(0, 0)
     with pytest.raises(ClassError, match="no class"):
         classes.show(code, PAGE)
-    assert classes.look(classes.open("teacher")) is not None
+    assert classes.load(classes.open("teacher")) is not None
 
 
-def test_a_damaged_file_is_said(classes: Classes) -> None:
+def test_a_damaged_file_is_said(classes: ClassStore) -> None:
     code = classes.open("teacher")
     path = classes.database.path
     classes.database.close()
@@ -210,7 +210,7 @@ def test_a_damaged_file_is_said(classes: Classes) -> None:
         beside.unlink()
     path.write_bytes(b"no database, but long enough to be looked at as one " * 100)
     for act in (
-        lambda: classes.look(code),
+        lambda: classes.load(code),
         lambda: classes.open("teacher"),
         lambda: classes.show(code, PAGE),
     ):
@@ -219,31 +219,31 @@ def test_a_damaged_file_is_said(classes: Classes) -> None:
     path.unlink()
     path.mkdir()
     with pytest.raises(ClassError, match="cannot be used"):
-        classes.look(code)
+        classes.load(code)
 
 
-def test_a_file_of_another_version_is_said(classes: Classes) -> None:
+def test_a_file_of_another_version_is_said(classes: ClassStore) -> None:
     code = classes.open("teacher")
     with classes.database.writing() as file:
         file.execute("PRAGMA user_version = 99")
     with pytest.raises(ClassError, match="version 99"):
-        Classes(classes.database.path).look(code)
+        ClassStore(classes.database.path).look(code)
 
 
 def test_a_file_that_cannot_be_written_is_said_and_can_be_read(
-    classes: Classes, monkeypatch: pytest.MonkeyPatch
+    classes: ClassStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = classes.open("teacher")
     with classes.database.writing() as file:
         file.execute("PRAGMA query_only = ON")  # as of a disk that was mounted anew, also for root
     with pytest.raises(ClassError, match="cannot be written"):
         classes.show(code, PAGE)
-    assert classes.look(code) is not None
+    assert classes.load(code) is not None
 
 
 def test_what_is_shown_goes_through_the_file_and_back() -> None:
-    own = Shown(Link("patches"), words=Words("Ours", 1, 3, "A *stop*", "Words, [CLS]", "Look."))
-    assert Shown.read(str(PAGE)) == PAGE and Shown.read(str(own)) == own != Shown(Link("patches"))
+    own = SharedView(Link("patches"), words=LessonText("Ours", 1, 3, "A *stop*", "Words, [CLS]", "Look."))
+    assert SharedView.read(str(PAGE)) == PAGE and SharedView.read(str(own)) == own != SharedView(Link("patches"))
     assert PAGE.query == {"model": "checkpoint:digits_vit", "pin": "cls", "lesson": "fifteen", "stop": "3"}
     for text in (
         "",
@@ -258,7 +258,7 @@ def test_what_is_shown_goes_through_the_file_and_back() -> None:
         f'["patches", "", 1, ["Ours", 1, 3, "", "{"w" * 9999}", ""]]',
         "[" * 9999,
     ):
-        assert Shown.read(text) is None, text[:20]
+        assert SharedView.read(text) is None, text[:20]
 
 
 def test_what_is_the_teachers_alone_is_not_shown() -> None:
@@ -273,67 +273,67 @@ def test_what_is_the_teachers_alone_is_not_shown() -> None:
         "stop": "2",
     }
     assert is_private(written["image"]) and is_private(written["model"]) and not is_private("digits:3")
-    public = shown("patches", written, {}, frozenset({"mine"}))
+    public = build_shared_view("patches", written, {}, frozenset({"mine"}))
     values = " ".join(public.query.values())
     assert "secret" not in values and "xxx" not in values and "yyy" not in values and "zzz" not in values
     assert not public.lesson
     copies = {written["image"]: "upload:" + "z" * 22}
-    public = shown("patches", written, copies, frozenset())
+    public = build_shared_view("patches", written, copies, frozenset())
     assert public.query["image"] == copies[written["image"]] and public.lesson == "mine" and public.stop == 2
 
 
 def test_a_link_without_room_loses_its_longest_values() -> None:
     written = {"model": "checkpoint:digits_vit", **{f"page.key_{i}": "v" * (20 + i) for i in range(60)}}
-    public = shown("patches", written, {}, frozenset())
+    public = build_shared_view("patches", written, {}, frozenset())
     assert public.query["model"] == "checkpoint:digits_vit" and "page.key_0" in public.query
-    assert "page.key_59" not in public.query and Shown.read(str(public)) == public
+    assert "page.key_59" not in public.query and SharedView.read(str(public)) == public
 
 
-def test_a_picture_is_kept_without_loss_for_its_class_alone(classes: Classes) -> None:
+def test_a_picture_is_kept_without_loss_for_its_class_alone(classes: ClassStore) -> None:
     code, other = classes.open("teacher"), classes.open("another")
     picture = np.random.default_rng(0).integers(0, 256, (5, 7, 3), np.uint8)
-    key = teacher_images.keep(classes, code, picture)
-    found = teacher_images.find(classes, code, key)
+    key = teacher_images.store_image(classes, code, picture)
+    found = teacher_images.load_image(classes, code, key)
     assert found is not None and (found == picture).all()
     assert (
-        teacher_images.find(classes, other, key) is None
-        and teacher_images.find(classes, code, "../x") is None
+        teacher_images.load_image(classes, other, key) is None
+        and teacher_images.load_image(classes, code, "../x") is None
     )
-    for _ in range(teacher_images.MOST_PICTURES):
-        teacher_images.keep(classes, code, picture)
-    assert teacher_images.find(classes, code, key) is None  # the oldest has made room
-    key = teacher_images.keep(classes, code, picture)
+    for _ in range(teacher_images.MAX_IMAGES):
+        teacher_images.store_image(classes, code, picture)
+    assert teacher_images.load_image(classes, code, key) is None  # the oldest has made room
+    key = teacher_images.store_image(classes, code, picture)
     with classes.database.writing() as file:
         file.execute("UPDATE picture SET png = ? WHERE id = ?", (b"spoilt", key))
-    assert teacher_images.find(classes, code, key) is None
-    teacher_images.remove(classes, code)
+    assert teacher_images.load_image(classes, code, key) is None
+    teacher_images.delete_images(classes, code)
     with classes.database.reading() as file:
         assert file is not None and file.execute("SELECT count(*) FROM picture").fetchone() == (0,)
 
 
-def test_a_picture_that_is_too_large_is_refused(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(teacher_images, "MOST_BYTES", 100)
+def test_a_picture_that_is_too_large_is_refused(classes: ClassStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teacher_images, "MAX_IMAGE_BYTES", 100)
     code = classes.open("teacher")
     noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
     with pytest.raises(ClassError, match="MB"):
-        teacher_images.keep(classes, code, noise)
+        teacher_images.store_image(classes, code, noise)
 
 
-def test_all_classes_pictures_together_are_bounded(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_classes_pictures_together_are_bounded(classes: ClassStore, monkeypatch: pytest.MonkeyPatch) -> None:
     picture = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
     first, second = (classes.open(teacher) for teacher in ("ann", "bob"))
-    kept = teacher_images.keep(classes, first, picture)
-    monkeypatch.setattr(teacher_images, "MOST_OF_ALL_BYTES", 6000)  # of noise, one takes 4.8 kB
+    kept = teacher_images.store_image(classes, first, picture)
+    monkeypatch.setattr(teacher_images, "MAX_TOTAL_BYTES", 6000)  # of noise, one takes 4.8 kB
     with pytest.raises(ClassError, match="as much as it keeps"):
-        teacher_images.keep(classes, second, picture)
-    assert teacher_images.find(classes, first, kept) is not None  # nobody's makes room for another's
-    teacher_images.keep(classes, second, picture[:4, :4])
-    monkeypatch.setattr(teacher_images, "MOST_PICTURES", 1)
-    teacher_images.keep(classes, first, picture)  # its own oldest does
+        teacher_images.store_image(classes, second, picture)
+    assert teacher_images.load_image(classes, first, kept) is not None  # nobody's makes room for another's
+    teacher_images.store_image(classes, second, picture[:4, :4])
+    monkeypatch.setattr(teacher_images, "MAX_IMAGES", 1)
+    teacher_images.store_image(classes, first, picture)  # its own oldest does
 
 
 def test_wrong_tries_are_counted_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    tries, at = Tries(3, 60.0, names=2), [0.0]
+    tries, at = CodeAttempts(3, 60.0, names=2), [0.0]
     monkeypatch.setattr("vitviz.classes.code_attempts.time.monotonic", lambda: at[0])
     for _ in range(3):
         assert tries.may("me")

@@ -11,7 +11,7 @@ from pages.controls import session_keys, widgets
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="lens"):
+class Choice(widgets.ControlValues, page="lens"):
     layer: int
     dim: bool
 
@@ -29,6 +29,6 @@ def test_what_is_chosen_cannot_be_changed_but_the_control_can(monkeypatch: pytes
     with pytest.raises(FrozenInstanceError):
         chosen.layer = 4  # type: ignore[misc]
     Choice.change(layer=4)
-    assert session == {"lens.layer": 4, session_keys.KEPT: {"lens.layer": 4}}
+    assert session == {"lens.layer": 4, session_keys.CONTROL_VALUES: {"lens.layer": 4}}
     with pytest.raises(KeyError):
         Choice.change(head=1)

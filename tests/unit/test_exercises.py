@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from vitviz.exercises import BY_SLUG, EXERCISES, GIVEN, ROOT, Exercise, zipped
+from vitviz.exercises import BY_SLUG, EXERCISES, GIVEN, ROOT, Exercise, zip_exercises
 
 # Slug -> (the slip that is named, what of the solution is replaced, by what). `accuracy` is told apart below.
 SLIPS: dict[str, list[tuple[str, str, str]]] = {
@@ -168,14 +168,14 @@ def test_the_budget_is_kept() -> None:
 
 @pytest.mark.parametrize("slug", ["patchify", "accuracy"])
 def test_the_files_to_take_away_are_a_task_and_its_tests(slug: str) -> None:
-    archive = zipfile.ZipFile(io.BytesIO(zipped((slug,))))
+    archive = zipfile.ZipFile(io.BytesIO(zip_exercises((slug,))))
     names = set(archive.namelist())
     assert {f"exercises/{slug}/task.py", f"exercises/{slug}/test_task.py", "exercises/README.md"} <= names
     assert not any("solution" in name for name in names)
 
 
 def test_an_exercise_gives_no_answer_of_its_own_away() -> None:
-    held = {one.slug: set(zipfile.ZipFile(io.BytesIO(zipped((one.slug,)))).namelist()) for one in EXERCISES}
+    held = {one.slug: set(zipfile.ZipFile(io.BytesIO(zip_exercises((one.slug,)))).namelist()) for one in EXERCISES}
     assert held["block"] & {"exercises/given_block.py", "exercises/given_vit.py"} == set()
     assert "exercises/given_vit.py" not in held["vit"] and "exercises/given_vit.py" in held["accuracy"]
 
@@ -183,7 +183,7 @@ def test_an_exercise_gives_no_answer_of_its_own_away() -> None:
 @pytest.mark.slow  # a process of its own
 @pytest.mark.parametrize("slug", ["patchify", "without_cls"])
 def test_pytest_itself_runs_a_downloaded_exercise(tmp_path: Path, slug: str) -> None:
-    zipfile.ZipFile(io.BytesIO(zipped((slug,)))).extractall(tmp_path)
+    zipfile.ZipFile(io.BytesIO(zip_exercises((slug,)))).extractall(tmp_path)
     folder = tmp_path / "exercises" / slug
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     empty = subprocess.run(command, cwd=folder, capture_output=True, text=True)

@@ -11,7 +11,7 @@ import torch
 from pages.frame import registry
 from vitviz import glossary
 from vitviz.config import ViTConfig
-from vitviz.glossary import SIZES, SOURCES, TERMS, Term, numbers, occurrences
+from vitviz.glossary import SIZES, SOURCES, TERMS, Term, compute_shape, find_terms
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 
@@ -44,7 +44,7 @@ def test_the_shape_is_the_model_s(term: Term) -> None:
         assert isinstance(config, ViTConfig)
         shape = shape_in(term, name)
         if shape is not None:
-            assert numbers(term, config) == shape, name
+            assert compute_shape(term, config) == shape, name
             seen += 1
     assert seen, "no model shows it"
 
@@ -76,19 +76,19 @@ def test_the_formulas_are_those_of_the_facts() -> None:
     config = PRESETS["vit_digits"].config
     assert isinstance(config, ViTConfig)
     large = ViTConfig(image_size=224, patch_size=16, embed_dim=1024, depth=1, num_heads=16)
-    assert numbers(by["e"], large) == (768, 1024) and numbers(by["patch"], large) == (196, 768)
-    assert numbers(by["relative_position_bias"], large) is None
+    assert compute_shape(by["e"], large) == (768, 1024) and compute_shape(by["patch"], large) == (196, 768)
+    assert compute_shape(by["relative_position_bias"], large) is None
 
 
 def test_a_word_is_found_once_and_the_longer_one_first() -> None:
     seen: set[str] = set()
     text = "Every patch attends to all patches; the causal mask hides keys. E is a matrix, he is not."
-    words = [(text[a:b], term.word) for a, b, term in occurrences(text, seen)]
+    words = [(text[a:b], term.word) for a, b, term in find_terms(text, seen)]
     assert words == [
         ("patch", "patch"), ("attends", "attention"), ("causal mask", "causal mask"), ("keys", "key"), ("E", "E"),
     ]  # fmt: skip
-    assert occurrences("Another patch.", seen) == []
-    assert [term.word for _, _, term in occurrences("[CLS] and the head", set())] == ["[CLS]", "head"]
+    assert find_terms("Another patch.", seen) == []
+    assert [term.word for _, _, term in find_terms("[CLS] and the head", set())] == ["[CLS]", "head"]
 
 
 def test_numbers_of_a_shape_are_whole() -> None:

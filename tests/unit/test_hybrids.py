@@ -11,7 +11,7 @@ import torch
 from vitviz.analysis.hybrids import crossing, enlarging, field_box, reached, stem_fields_px
 from vitviz.config import FlatAttentionConfig, ViTConfig
 from vitviz.experiments import conv_attention, conv_nets
-from vitviz.lessons.convolution_measures import ASKED, accuracies, stored
+from vitviz.lessons.convolution_measures import COMPARED_MODELS, list_accuracies, load_stored_result
 from vitviz.models import parameter_count
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.zoo import create_model
@@ -103,13 +103,13 @@ def test_every_net_of_the_question_is_about_as_large() -> None:
 
 
 def test_the_stored_results_are_the_experiment_s() -> None:
-    found = stored()
+    found = load_stored_result()
     assert found is not None and found.missing == 0
     assert found.settings == conv_attention.experiment().settings
     for name in conv_nets.MODELS:
-        assert len(accuracies(found, name)) == len(conv_nets.SEEDS), name
-        assert all(0.8 < value < 1 for value in accuracies(found, name))
-    assert set(ASKED) < set(conv_nets.MODELS)
+        assert len(list_accuracies(found, name)) == len(conv_nets.SEEDS), name
+        assert all(0.8 < value < 1 for value in list_accuracies(found, name))
+    assert set(COMPARED_MODELS) < set(conv_nets.MODELS)
 
 
 def test_a_small_remake_finds_the_same_twice(tmp_path: object) -> None:

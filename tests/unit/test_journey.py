@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tests.messages import unpack
-from vitviz.analysis.journey import Attended, Classes, Embedded, Journey, Maps, Positions
+from vitviz.analysis.journey import BlockPass, ClassScores, EmbeddedPatches, Journey, FeatureMaps, AddedPositions
 from vitviz.checkpoints import open_model
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
-from vitviz.plots.map import map_view
-from vitviz.plots.map_contents import Scene
-from vitviz.plots.map_words import ModelWords, notes_of
-from vitviz.probe.journey import journey
+from vitviz.plots.map import pack_map
+from vitviz.plots.map_contents import MapModel
+from vitviz.plots.map_words import ModelTraits, describe_steps
+from vitviz.probe.journey import record_journey
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
 FAMILIES = ("cifar10_vit", "cifar10_deit_soft", "cifar10_hybrid")
@@ -119,19 +119,19 @@ def content(way: Journey, name: str) -> object:
 def test_a_vit_deit_or_hybrid_by_hand(name: str) -> None:
     model = shipped(name)
     values = values_for(model)
-    way, hand, config = journey(model, values), ByHand(model, values), model.vit.config
+    way, hand, config = record_journey(model, values), ByHand(model, values), model.vit.config
     embedded, positions = content(way, "embed"), content(way, "positions")
-    assert isinstance(embedded, Embedded) and isinstance(positions, Positions)
+    assert isinstance(embedded, EmbeddedPatches) and isinstance(positions, AddedPositions)
     close(embedded.vectors, hand.embedded)
     close(positions.table, model.vit.pos_embed[0])
     if config.stem:
         stem = content(way, "stem")
-        assert isinstance(stem, Maps)
+        assert isinstance(stem, FeatureMaps)
         for level, maps in zip(stem.levels, hand.stem, strict=True):
             close(level.maps, maps)
     for layer in range(config.depth):
         block, attn = content(way, f"block.{layer + 1}"), hand.attn[layer]
-        assert isinstance(block, Attended)
+        assert isinstance(block, BlockPass)
         close(block.entering, hand.stream[layer])
         close(block.added, hand.added[layer], 1e-3)
         close(block.stream, torch.stack([hand.between[layer], hand.stream[layer + 1]]), 1e-3)
@@ -150,7 +150,7 @@ def test_a_vit_deit_or_hybrid_by_hand(name: str) -> None:
     close(content(way, "norm").before, hand.stream[-1].norm(dim=1), 1e-3)
     close(content(way, "norm").after, hand.normed.norm(dim=1), 1e-3)
     heads, classes = content(way, "head"), content(way, "classes")
-    assert isinstance(classes, Classes)
+    assert isinstance(classes, ClassScores)
     close(heads.vectors[0], hand.read, 1e-3)
     close(classes.logits, hand.logits, 1e-3)
     close(classes.probabilities, hand.logits.softmax(-1), 1e-3)
@@ -167,7 +167,7 @@ def test_a_swin_window_by_window() -> None:
     model = shipped("digits_swin")
     swin, config = model.swin, model.swin.config
     values = values_for(model)
-    way = journey(model, values)
+    way = record_journey(model, values)
     x = F.conv2d(torch.tensor(values)[None], swin.patch_embed.proj.weight, swin.patch_embed.proj.bias, 2)
     z = layer_norm(x[0].flatten(1).T, swin.patch_embed.norm)
     close(content(way, "embed").vectors, z)
@@ -182,7 +182,7 @@ def test_a_swin_window_by_window() -> None:
         for index in range(depth):
             layer += 1
             part, block = content(way, f"block.{layer}"), swin.block(stage, index)
-            assert isinstance(part, Attended)
+            assert isinstance(part, BlockPass)
             shift = 2 if index % 2 and side > 4 else 0
             attn = windowed(z, block, side, shift, config.num_heads[stage])
             y = layer_norm(z, block.norm1)
@@ -229,7 +229,7 @@ def windowed(z: Tensor, block: torch.nn.Module, side: int, shift: int, heads: in
 def test_a_cnn_convolution_by_convolution(name: str) -> None:
     model = shipped(name)
     net, values = model.model, values_for(model)
-    way = journey(model, values)
+    way = record_journey(model, values)
     x = torch.tensor(values)[None]
     for layer in net.stem:
         x = layer(x)
@@ -246,16 +246,16 @@ def test_a_cnn_convolution_by_convolution(name: str) -> None:
     close(content(way, "classes").logits, linear(pooled, net.head))
 
 
-def scene_of(model: LoadedModel, way: Journey) -> Scene:
-    return Scene(model.title, True, model.step, model.config.kind, ModelWords(way.readout), model.classes)
+def scene_of(model: LoadedModel, way: Journey) -> MapModel:
+    return MapModel(model.title, True, model.step, model.config.kind, ModelTraits(way.readout), model.classes)
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.safetensors")), ids=lambda path: path.stem)
 def test_the_message_is_small_and_says_what_the_journey_holds(path: Path) -> None:
     model = open_model(path)
-    way = journey(model, values_for(model))
+    way = record_journey(model, values_for(model))
     shown = np.zeros((model.preparation.image_size, model.preparation.image_size, 3), np.uint8)
-    message = map_view(scene_of(model, way), shown, way)
+    message = pack_map(scene_of(model, way), shown, way)
     assert len(message) <= 150_000
     header, arrays = unpack(message)
     assert [part["id"] for part in header["parts"]] == [part.id for part in way.parts]
@@ -264,18 +264,18 @@ def test_the_message_is_small_and_says_what_the_journey_holds(path: Path) -> Non
     np.testing.assert_array_equal(arrays["probabilities"], np.asarray(classes.probabilities, np.float32))
     for said, part in zip(header["parts"], way.parts, strict=True):
         assert said["words"] and said["shape_out"] == list(part.shape_out)
-        if isinstance(part.content, Attended):
+        if isinstance(part.content, BlockPass):
             the_block_travels(said, arrays, part.content)
-        if isinstance(part.content, Embedded):
+        if isinstance(part.content, EmbeddedPatches):
             maps = part.content.vectors.T.reshape(-1, *part.tokens.grid)[said["channels"]]
             restored(arrays[f"{part.id}.maps"], said["lo"], said["hi"], maps)
             np.testing.assert_allclose(
                 arrays[f"{part.id}.length"], np.linalg.norm(part.content.vectors, axis=1), rtol=1e-5
             )
-        if isinstance(part.content, Maps):
+        if isinstance(part.content, FeatureMaps):
             for index, (level, told) in enumerate(zip(part.content.levels, said["levels"], strict=True)):
                 restored(arrays[f"{part.id}.{index}"], told["lo"], told["hi"], level.maps[told["channels"]])
-        if isinstance(part.content, Positions):
+        if isinstance(part.content, AddedPositions):
             table = part.content.table.astype(np.float64)
             wanted = table @ table.T / np.outer(*[np.linalg.norm(table, axis=1)] * 2)
             assert np.abs(arrays["positions.cosine"] / 127 - wanted).max() < 0.5 / 127 + 1e-5
@@ -286,7 +286,7 @@ def restored(codes: NDArray[np.uint8], lo: list[float], hi: list[float], maps: A
         assert np.abs(low + one / 255 * (high - low) - wanted).max() <= (high - low) / 509
 
 
-def the_block_travels(said: dict, arrays: dict[str, NDArray], block: Attended) -> None:
+def the_block_travels(said: dict, arrays: dict[str, NDArray], block: BlockPass) -> None:
     name = said["id"]
     np.testing.assert_array_equal(arrays[f"{name}.keys"], block.strongest.keys)
     np.testing.assert_array_equal(arrays[f"{name}.head_of"], block.strongest.heads)
@@ -306,7 +306,7 @@ def the_block_travels(said: dict, arrays: dict[str, NDArray], block: Attended) -
     [
         (
             "digits_vit",
-            ModelWords("cls"),
+            ModelTraits("cls"),
             "A token is a vector of 64 numbers (stripes show its first ones, orange above 0, blue below): a patch's 16"
             " numbers times E; [CLS] is one more, without a patch, from which the class is read. The"
             " vector of its place is added to each: attention by itself knows no order. In each layer a token looks at"
@@ -317,32 +317,32 @@ def the_block_travels(said: dict, arrays: dict[str, NDArray], block: Attended) -
         ),
         (
             "cifar10_deit_soft",
-            ModelWords("cls", distilled=True),
+            ModelTraits("cls", distilled=True),
             "A token is a vector of 128 numbers (stripes show its first ones, orange above 0, blue below): a patch's 48"
             " numbers times E; [CLS] and [DIST] are 2 more, without a patch, from which the class is read. The vector",
             "Each class has 128 numbers and a bias of its own for [CLS], and as many for [DIST]",
         ),
         (
             "cifar10_hybrid",
-            ModelWords("cls", stem=True),
+            ModelTraits("cls", stem=True),
             "a place's 128 channels times a matrix",
             "times what is read",
         ),
         (
             "digits_swin",
-            ModelWords("mean", windows=True),
+            ModelTraits("mean", windows=True),
             "Where two tokens lie to each other is added to their score in attention. In each layer a token looks at"
             " the tokens of its window",
             "times what is read, the mean,",
         ),
-        ("digits_cnn", ModelWords("mean", convolutions=True), "", "times what is read, the mean,"),
+        ("digits_cnn", ModelTraits("mean", convolutions=True), "", "times what is read, the mean,"),
     ],
 )
 def test_the_map_says_what_a_token_a_place_attention_and_a_class_are(
-    name: str, words: ModelWords, layers: str, classes: str
+    name: str, words: ModelTraits, layers: str, classes: str
 ) -> None:
     model = shipped(name)
-    said = notes_of(journey(model, values_for(model)), words)
+    said = describe_steps(record_journey(model, values_for(model)), words)
     assert layers in said["layers"] and bool(layers) == bool(said["layers"])
     assert classes in said["classes"]
 
@@ -358,10 +358,10 @@ def test_every_shape_has_a_map(preset: str) -> None:
     classes = tuple(str(i) for i in range(entry.config.num_classes))
     made = create_model(entry.config, seed=0)
     model = LoadedModel(made, entry.config, entry.preparation, classes, entry.title, None, 0, "x")
-    way = journey(model, values_for(model))
+    way = record_journey(model, values_for(model))
     assert bool(way.why_bare) == (preset in BARE)
     size = entry.preparation.image_size
-    header, _ = unpack(map_view(scene_of(model, way), np.zeros((size, size, 3), np.uint8), way))
+    header, _ = unpack(pack_map(scene_of(model, way), np.zeros((size, size, 3), np.uint8), way))
     assert header["parts"][0]["id"] == "picture" and header["parts"][-1]["id"] == "classes"
 
 
@@ -370,8 +370,8 @@ def test_a_large_vit_stays_below_the_limit() -> None:
     classes = tuple(str(i) for i in range(entry.config.num_classes))
     made = create_model(entry.config, seed=0)
     model = LoadedModel(made, entry.config, entry.preparation, classes, entry.title, None, 0, "x")
-    way = journey(model, values_for(model))
-    message = map_view(scene_of(model, way), np.zeros((224, 224, 3), np.uint8), way)
+    way = record_journey(model, values_for(model))
+    message = pack_map(scene_of(model, way), np.zeros((224, 224, 3), np.uint8), way)
     assert len(message) <= 150_000
     header, arrays = unpack(message)
     assert len(header["classes"]["names"]) == 10

@@ -9,8 +9,8 @@ from collections.abc import Generator
 
 import pytest
 
-from pages.lenses.layers import set_computation
-from pages.lenses.layers.set_computation import Task
+from pages.lenses.layers import dataset_task
+from pages.lenses.layers.dataset_task import Task
 
 
 class Held:
@@ -30,7 +30,7 @@ def test_it_grows_and_lets_go_of_the_model() -> None:
     del held
     assert task.advance() and task.share == 0.5 and not task.ended
     assert task.advance() and task.share == 1.0
-    assert not task.advance() and task.ended and task.result == 7 and not task.trouble
+    assert not task.advance() and task.ended and task.result == 7 and not task.failed
     assert not task.advance()
     gc.collect()
     assert gone() is None
@@ -45,7 +45,7 @@ def test_trouble_ends_it_without_a_result(caplog: pytest.LogCaptureFixture) -> N
     assert task.advance()
     with caplog.at_level(logging.CRITICAL):
         assert not task.advance()
-    assert task.ended and task.trouble and task.result is None
+    assert task.ended and task.failed and task.result is None
 
 
 def test_a_half_done_task_that_nobody_asks_for_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,16 +55,16 @@ def test_a_half_done_task_that_nobody_asks_for_is_let_go(monkeypatch: pytest.Mon
         yield 0.5
         return "done"
 
-    monkeypatch.setattr(set_computation, "LEFT_S", 60.0)
+    monkeypatch.setattr(dataset_task, "IDLE_LIMIT_S", 60.0)
     left, watched, ended = (
-        set_computation.task(("let go", name), work) for name in ("left", "watched", "ended")
+        dataset_task.start_task(("let go", name), work) for name in ("left", "watched", "ended")
     )
     while ended.advance():
         pass
     assert left.advance() and ended.result == "done"
-    left.asked -= 61.0
-    ended.asked -= 61.0
-    assert set_computation.task(("let go", "watched"), work) is watched
-    assert not {left, ended} & set_computation._under_way
-    assert set_computation.task(("let go", "ended"), work) is ended
-    assert set_computation.task(("let go", "left"), work) is not left, "it begins anew"
+    left.last_used_s -= 61.0
+    ended.last_used_s -= 61.0
+    assert dataset_task.start_task(("let go", "watched"), work) is watched
+    assert not {left, ended} & dataset_task._running
+    assert dataset_task.start_task(("let go", "ended"), work) is ended
+    assert dataset_task.start_task(("let go", "left"), work) is not left, "it begins anew"

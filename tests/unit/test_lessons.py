@@ -12,8 +12,8 @@ from vitviz.lessons.formula_measures import MaskedPairs, PatchCount, SinusoidSim
 from vitviz.lessons.lesson import MOST_STOPS, MOST_WORDS, Lesson, Link, Question, Stop
 from vitviz.lessons.lesson_file import LONGEST_LINE, MOST_BYTES, read_lesson, write_lesson
 from vitviz.lessons.measures import MEASURES
-from vitviz.lessons.page_state import Shown
-from vitviz.lessons.task_checks import CHECKS, Control, Fact, GuessMade, Page, Picture, Pinned, RunPast, Step
+from vitviz.lessons.page_state import PageState
+from vitviz.lessons.task_checks import CHECKS, ControlSet, FactReached, PredictionMade, PageOpen, ImageChosen, TokenPinned, RunProgress, StepInRange
 from vitviz.lessons.typed_tables import LessonError
 
 SLUGS = ("home", "attention", "patches")
@@ -40,7 +40,7 @@ def test_a_lesson_reads_as_it_says() -> None:
     (stop,) = lesson.stops
     assert (lesson.title, stop.title, stop.task) == ("A lesson", "One", "Click.")
     assert stop.link.slug == "attention" and stop.link.values["attention.layer"] == "2"
-    assert stop.check == Pinned()
+    assert stop.check == TokenPinned()
     assert stop.question == Question("How many?", PatchCount(32, 4), (("patches.patch_px", "4"),))
 
 
@@ -57,17 +57,17 @@ def test_a_shipped_lesson_reads_back_as_written(path: Path) -> None:
 def test_odd_texts_and_every_check_and_measure_read_back_as_written() -> None:
     odd = '"quotes" \\ back, = [x] {y} # no comment, `code`, <b>ä</b> $x$'
     every = (
-        Page("home"),
-        task_checks.Model("preset:x"),
-        Picture(),
-        Step(at_most=3),
-        Pinned(row=2, col=3, grid=16),
-        Pinned(prefix="cls"),
-        Control("attention.layer", at_least=1.5),
-        Control("attention.view", "depth"),
-        RunPast(0.9),
-        Fact("heads_left_out", 2),
-        GuessMade(),
+        PageOpen("home"),
+        task_checks.ModelChosen("preset:x"),
+        ImageChosen(),
+        StepInRange(at_most=3),
+        TokenPinned(row=2, col=3, grid=16),
+        TokenPinned(prefix="cls"),
+        ControlSet("attention.layer", at_least=1.5),
+        ControlSet("attention.view", "depth"),
+        RunProgress(0.9),
+        FactReached("heads_left_out", 2),
+        PredictionMade(),
     )
     assert {type(check) for check in every} == set(CHECKS.values())
     asked = (
@@ -167,43 +167,43 @@ def test_markup_stays_text() -> None:
 BEGAN = {"model": "checkpoint:a", "image": "digits:3", "pin": "0.500,0.500", "attention.layer": "2"}
 
 
-def shown(page: str = "attention", guessed: bool = False, run: float | None = None, **link: str) -> Shown:
+def shown(page: str = "attention", guessed: bool = False, run: float | None = None, **link: str) -> PageState:
     said = {**BEGAN, **{key.replace("__", "."): value for key, value in link.items()}}
-    return Shown(page, said, (8, 8), {} if run is None else {"run": run}, guessed)
+    return PageState(page, said, (8, 8), {} if run is None else {"run": run}, guessed)
 
 
 @pytest.mark.parametrize(
     ("check", "no", "yes"),
     [
-        (Page("block"), shown(), shown(page="block")),
-        (task_checks.Model(), shown(), shown(model="checkpoint:b")),
-        (task_checks.Model("checkpoint:b"), shown(model="checkpoint:c"), shown(model="checkpoint:b")),
-        (Picture(), shown(), shown(image="digits:4")),
-        (Step(at_most=0), shown(step="5"), shown(step="0")),
-        (Step(at_least=5), shown(step="x"), shown(step="5")),
-        (Pinned(), shown(), shown(pin="cls")),
-        (Pinned(prefix="cls"), shown(pin="dist"), shown(pin="cls")),
-        (Pinned(row=1, col=8), shown(pin="cls"), shown(pin="0.900,0.100")),
-        (Pinned(row=1, col=2, grid=2), shown(pin="0.400,0.100"), shown(pin="0.600,0.400")),
-        (Control("attention.layer"), shown(), shown(attention__layer="3")),
-        (Control("attention.layer", "4"), shown(attention__layer="3"), shown(attention__layer="4")),
-        (Control("attention.layer", at_least=3), shown(), shown(attention__layer="3")),
-        (Control("swin.shift", at_most=0), shown(), shown(swin__shift="0")),
-        (RunPast(0.9), shown(run=0.89), shown(run=0.9)),
-        (Fact("run", 0.5), shown(), shown(run=0.5)),
-        (GuessMade(), shown(), shown(guessed=True)),
+        (PageOpen("block"), shown(), shown(page="block")),
+        (task_checks.ModelChosen(), shown(), shown(model="checkpoint:b")),
+        (task_checks.ModelChosen("checkpoint:b"), shown(model="checkpoint:c"), shown(model="checkpoint:b")),
+        (ImageChosen(), shown(), shown(image="digits:4")),
+        (StepInRange(at_most=0), shown(step="5"), shown(step="0")),
+        (StepInRange(at_least=5), shown(step="x"), shown(step="5")),
+        (TokenPinned(), shown(), shown(pin="cls")),
+        (TokenPinned(prefix="cls"), shown(pin="dist"), shown(pin="cls")),
+        (TokenPinned(row=1, col=8), shown(pin="cls"), shown(pin="0.900,0.100")),
+        (TokenPinned(row=1, col=2, grid=2), shown(pin="0.400,0.100"), shown(pin="0.600,0.400")),
+        (ControlSet("attention.layer"), shown(), shown(attention__layer="3")),
+        (ControlSet("attention.layer", "4"), shown(attention__layer="3"), shown(attention__layer="4")),
+        (ControlSet("attention.layer", at_least=3), shown(), shown(attention__layer="3")),
+        (ControlSet("swin.shift", at_most=0), shown(), shown(swin__shift="0")),
+        (RunProgress(0.9), shown(run=0.89), shown(run=0.9)),
+        (FactReached("run", 0.5), shown(), shown(run=0.5)),
+        (PredictionMade(), shown(), shown(guessed=True)),
     ],
 )
-def test_a_check_sees_what_was_done_and_nothing_else(check: task_checks.Check, no: Shown, yes: Shown) -> None:
-    assert not check.holds(no, BEGAN)
-    assert check.holds(yes, BEGAN)
+def test_a_check_sees_what_was_done_and_nothing_else(check: task_checks.Check, no: PageState, yes: PageState) -> None:
+    assert not check.is_done(no, BEGAN)
+    assert check.is_done(yes, BEGAN)
 
 
 def test_a_patch_cannot_be_pinned_where_a_model_cuts_none() -> None:
     there = shown(pin="0.900,0.100")
-    assert not Pinned(row=1, col=8).holds(replace(there, grid=None), BEGAN)
+    assert not TokenPinned(row=1, col=8).is_done(replace(there, grid=None), BEGAN)
 
 
 def test_pages_hand_over_known_facts_alone() -> None:
     with pytest.raises(ValueError, match="a fact is one of run"):
-        Shown("attention", {}, facts={"anything": 1.0})
+        PageState("attention", {}, facts={"anything": 1.0})

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pages.start.map_answers import message_of
+from pages.start.map_messages import build_map
 from tests.messages import unpack
 from vitviz.analysis.journey import Journey
-from vitviz.analysis.part_request import Asked
+from vitviz.analysis.part_request import PartRequest
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
-from vitviz.plots.map import opens
-from vitviz.probe.journey import journey
+from vitviz.plots.map import is_openable
+from vitviz.probe.journey import record_journey
 from vitviz.probe.map_part import open_part
 
 VIT = replace(PRESETS["vit_digits"].config, depth=2)
@@ -35,9 +35,9 @@ def random_model(config: ModelConfig, preset: str = "vit_digits") -> tuple[Loade
 
 def header_of(config: ModelConfig, preset: str = "vit_digits") -> tuple[dict[str, Any], Journey]:
     model, values = random_model(config, preset)
-    way = journey(model, values)
+    way = record_journey(model, values)
     size = config.image_size
-    header, _ = unpack(message_of(model, way, np.zeros((size, size, 3), np.uint8)))
+    header, _ = unpack(build_map(model, way, np.zeros((size, size, 3), np.uint8)))
     return header, way
 
 
@@ -66,7 +66,7 @@ def test_a_map_of_the_pixels_knows_no_place() -> None:
     added = next(t for t in header["equations"][0]["tokens"] if isinstance(t, dict) and t["sub"] == "pos")
     assert added["say"].endswith("it knows no place")
     model, values = random_model(PRESETS["recipe_d"].config, "recipe_d")
-    opened = open_part(model, values, journey(model, values), Asked("positions", Pin()))
+    opened = open_part(model, values, record_journey(model, values), PartRequest("positions", Pin()))
     assert opened is not None and opened.operations[0].title == "The token plus a second map of its pixels"
 
 
@@ -103,8 +103,8 @@ def test_one_patch_opens_and_is_said_in_the_singular(readout: str) -> None:
     header, way = header_of(config)
     model, values = random_model(config)
     for part in way.parts:
-        assert not opens(part) or open_part(model, values, way, Asked(part.id, Pin())) is not None
-    likeness = open_part(model, values, way, Asked("positions", Pin()))
+        assert not is_openable(part) or open_part(model, values, way, PartRequest(part.id, Pin())) is not None
+    likeness = open_part(model, values, way, PartRequest("positions", Pin()))
     assert likeness is not None and "no other to compare" in likeness.operations[1].numbers
     said = " ".join([header["caption"], *(part["words"] for part in header["parts"])])
     assert "1 tokens" not in said and "1 squares" not in said and "1 token pass " not in said
@@ -134,7 +134,7 @@ def test_a_swin_s_token_leaves_the_block_before_a_merging_as_long_as_it_is() -> 
 
 def test_columns_of_e_are_called_columns() -> None:
     model, values = random_model(VIT)
-    found = open_part(model, values, journey(model, values), Asked("embed", Pin()))
+    found = open_part(model, values, record_journey(model, values), PartRequest("embed", Pin()))
     assert found is not None
     assert [step.title for step in found.operations][1].startswith("Times column ")
     first = found.tables[0]
@@ -153,7 +153,7 @@ def test_columns_of_e_are_called_columns() -> None:
 )
 def test_an_opened_block_s_formulas_are_its_own(name: str, part: str, look: str, score: str) -> None:
     model, values = random_model(PRESETS[name].config, name)
-    found = open_part(model, values, journey(model, values), Asked(part, Pin()))
+    found = open_part(model, values, record_journey(model, values), PartRequest(part, Pin()))
     assert found is not None
     (heads,) = [step for step in found.operations if step.kind == "heads"]
     (row,) = [step for step in found.operations if step.kind == "softmax"]

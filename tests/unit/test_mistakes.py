@@ -49,7 +49,7 @@ def frames(side: int, colours: bool) -> list[Frame]:
 
 
 def test_guesses_probabilities_and_pictures_travel() -> None:
-    picture = lab.picture(frames(8, colours=False))
+    picture = lab.build_mistakes(frames(8, colours=False))
     assert picture.frames is not None and picture.base is not None
     assert picture.frames[:, 0].tolist() == [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
     assert picture.frames[2, 1].tolist() == [204, 204, 51, 51]
@@ -63,11 +63,11 @@ def test_guesses_probabilities_and_pictures_travel() -> None:
 def test_large_pictures_are_made_small_and_colours_stay() -> None:
     shown = frames(70, colours=True)[0].judged
     assert shown is not None
-    made = lab.small(shown.held_out.pictures)
+    made = lab.shrink_images(shown.held_out.pictures)
     assert made.shape == (4, 23, 23, 3)
     assert made[0, 0, 0].tolist() == shown.held_out.pictures[0, :3, :3].mean(axis=(0, 1)).round().tolist()
 
 
 def test_without_its_pictures_a_run_says_so() -> None:
-    gone = lab.picture([Frame(("cat", "dog"), None, None)])
+    gone = lab.build_mistakes([Frame(("cat", "dog"), None, None)])
     assert gone.kind == "none" and "not on this server" in gone.reason

@@ -23,7 +23,7 @@ from vitviz.experiments.hyperparameter import BASES
 from vitviz.experiments.hyperparameters import KNOBS
 from vitviz.experiments.result import Result, Row, read_result
 from vitviz.lessons import experiment_measures
-from vitviz.lessons.question_kinds import Measured
+from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
 from vitviz.plots.one_change import payload, scale
@@ -315,28 +315,28 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Result:
 
 def test_predictions_are_answered_from_the_files(kept: Result) -> None:
     at: Any = None
-    best = experiment_measures.KnobBest("num_heads")
-    assert best.kind(at).options == ("4", "8") and best.measured(at).value == 1  # type: ignore[union-attr]
-    assert experiment_measures.SlipCost("softmax").measured(at).value == 0
-    assert "every seed the same way" in experiment_measures.SlipCost("softmax").measured(at).words
-    assert experiment_measures.WeakestGradient().measured(at).value == len(deep_models.VARIANTS) - 1
-    assert set(experiment_measures.knob_rows(kept, "num_heads")) == {4, 8}
+    best = experiment_measures.BestHyperparameterValue("num_heads")
+    assert best.get_answer_kind(at).options == ("4", "8") and best.measure_answer(at).value == 1  # type: ignore[union-attr]
+    assert experiment_measures.BugCost("softmax").measure_answer(at).value == 0
+    assert "every seed the same way" in experiment_measures.BugCost("softmax").measure_answer(at).words
+    assert experiment_measures.WeakestGradient().measure_answer(at).value == len(deep_models.VARIANTS) - 1
+    assert set(experiment_measures.select_hyperparameter_rows(kept, "num_heads")) == {4, 8}
     with pytest.raises(ValueError, match="a knob is one of"):
-        experiment_measures.KnobBest("volume")
+        experiment_measures.BestHyperparameterValue("volume")
     with pytest.raises(ValueError, match="a slip is one of"):
-        experiment_measures.SlipCost("typo")
+        experiment_measures.BugCost("typo")
 
 
 def test_level_values_are_all_best_and_seeds_that_disagree_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     at: Any = None
 
-    def knob(values: dict[str, tuple[float, float]]) -> Measured:
+    def knob(values: dict[str, tuple[float, float]]) -> MeasuredAnswer:
         base, *others = values.items()
         rows = [row(s, base[1][s], knob="base", value=None) for s in (0, 1)]
         rows += [row(s, tests[s], knob="activation", value=value) for value, tests in others for s in (0, 1)]
         file = Result("k", "K", "python", {"epochs": 4}, (), tuple(rows))
         monkeypatch.setattr(experiment_measures, "kept_result", lambda name: file)
-        return experiment_measures.KnobBest("activation").measured(at)
+        return experiment_measures.BestHyperparameterValue("activation").measure_answer(at)
 
     level = knob({"gelu": (0.9, 0.8), "relu": (0.91, 0.93), "silu": (0.93, 0.91)})
     assert level.right == (1, 2) and "ReLU and SiLU are level" in level.words
@@ -349,7 +349,7 @@ def test_level_values_are_all_best_and_seeds_that_disagree_are_told(monkeypatch:
     file = Result("s", "S", "python", {"epochs": 4}, (), tuple(rows))
     monkeypatch.setattr(experiment_measures, "kept_result", lambda name: file)
     assert (
-        experiment_measures.SlipCost("softmax").measured(at).words.endswith("seeds), the seeds do not agree.")
+        experiment_measures.BugCost("softmax").measure_answer(at).words.endswith("seeds), the seeds do not agree.")
     )
 
 

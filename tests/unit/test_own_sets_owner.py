@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 
 from pages.stores import runs, user_datasets
-from pages.stores.session import Visit
-from pages.train.lab import snapshot_views, snapshots
+from pages.stores.session import UserSession
+from pages.train.lab import snapshots
+from pages.train.lab import flip_book
 from vitviz.config import Preparation
 from vitviz.data import own_datasets
 from vitviz.data.dataset import DatasetError
@@ -31,40 +32,40 @@ def archive() -> bytes:
 
 def test_a_link_to_a_set_does_not_remove_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
-    maker, guest = Visit("m" * 22), Visit("g" * 22)
-    note = user_datasets.keep(maker, archive(), "pets", 16)
+    maker, guest = UserSession("m" * 22), UserSession("g" * 22)
+    note = user_datasets.store_dataset(maker, archive(), "pets", 16)
     assert maker.token not in (tmp_path / "sets" / f"{note.name[4:]}.json").read_text()
-    assert user_datasets.adopt(guest, note.name)
+    assert user_datasets.adopt_dataset(guest, note.name)
     assert user_datasets.may_remove(maker, note) and not user_datasets.may_remove(guest, note)
-    user_datasets.remove(guest, note.name)
+    user_datasets.remove_dataset(guest, note.name)
     assert guest.sets == () and own_datasets.own_note(note.name, tmp_path) == note
-    user_datasets.remove(maker, note.name)
+    user_datasets.remove_dataset(maker, note.name)
     assert own_datasets.own_note(note.name, tmp_path) is None
 
 
 def test_a_removed_set_leaves_no_picture_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lab's own button alone let its pictures go; removed on the page of fine-tuning they stayed."""
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
-    maker = Visit("m" * 22)
-    note = user_datasets.keep(maker, archive(), "pets", 16)
-    held = snapshots.held_out(note.name, 0.5, Preparation(image_size=16))
-    assert held is not None and snapshots.held_out(note.name, 0.5, Preparation(image_size=16)) is held
+    maker = UserSession("m" * 22)
+    note = user_datasets.store_dataset(maker, archive(), "pets", 16)
+    held = snapshots.load_held_out(note.name, 0.5, Preparation(image_size=16))
+    assert held is not None and snapshots.load_held_out(note.name, 0.5, Preparation(image_size=16)) is held
     assert own_datasets._read.cache_info().currsize
-    user_datasets.remove(maker, note.name)
-    assert snapshots.held_out(note.name, 0.5, Preparation(image_size=16)) is None
-    assert not own_datasets._read.cache_info().currsize and snapshot_views.forget in user_datasets._removing
+    user_datasets.remove_dataset(maker, note.name)
+    assert snapshots.load_held_out(note.name, 0.5, Preparation(image_size=16)) is None
+    assert not own_datasets._read.cache_info().currsize and flip_book.clear_caches in user_datasets._removing
 
 
 def test_thirteen_sets_in_an_hour_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fresh visits of one address could fill for everybody what the server keeps of sets."""
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
     monkeypatch.setattr(runs, "_intakes", {})
-    maker = Visit("m" * 22)
+    maker = UserSession("m" * 22)
     for _ in range(PER_OWNER):
-        user_datasets.remove(maker, user_datasets.keep(maker, archive(), "pets", 16).name)
+        user_datasets.remove_dataset(maker, user_datasets.store_dataset(maker, archive(), "pets", 16).name)
     with pytest.raises(DatasetError, match="12 sets came from you within an hour, which is all that may"):
-        user_datasets.keep(maker, archive(), "pets", 16)
+        user_datasets.store_dataset(maker, archive(), "pets", 16)
     for place in range(PER_ADDRESS):
-        runs.admit_upload(Visit(f"{place:022}"), "10.0.0.1", "set")
+        runs.admit_upload(UserSession(f"{place:022}"), "10.0.0.1", "set")
     with pytest.raises(DatasetError, match="120 sets came from your network"):
-        user_datasets.keep(Visit("n" * 22), archive(), "pets", 16, address="10.0.0.1")
+        user_datasets.store_dataset(UserSession("n" * 22), archive(), "pets", 16, address="10.0.0.1")

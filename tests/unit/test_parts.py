@@ -10,17 +10,17 @@ import torch
 
 from tests.messages import unpack
 from vitviz.analysis.journey import Journey
-from vitviz.analysis.opened_part import Opened, Operation
-from vitviz.analysis.part_request import Asked
+from vitviz.analysis.opened_part import OpenedPart, Operation
+from vitviz.analysis.part_request import PartRequest
 from vitviz.checkpoints import open_model
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
-from vitviz.plots.map import opens
-from vitviz.plots.map_part import for_visit, part_view
+from vitviz.plots.map import is_openable
+from vitviz.plots.map_part import add_session, pack_part
 from vitviz.probe.capture import capture
-from vitviz.probe.journey import journey
+from vitviz.probe.journey import record_journey
 from vitviz.probe.map_part import open_part
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
@@ -32,7 +32,7 @@ def prepared(model: LoadedModel) -> tuple[np.ndarray, Journey]:
     size, channels = model.preparation.image_size, model.preparation.in_chans
     coarse = np.random.default_rng(1).normal(size=(channels, 8, 8)).astype(np.float32)
     values = np.ascontiguousarray(np.kron(coarse, np.ones((size // 8, size // 8), np.float32)))
-    return values, journey(model, values)
+    return values, record_journey(model, values)
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -41,24 +41,24 @@ def subject(request: pytest.FixtureRequest) -> tuple[LoadedModel, np.ndarray, Jo
     return model, *prepared(model)
 
 
-def answer(subject: tuple[LoadedModel, np.ndarray, Journey], part: str, **asked: object) -> Opened:
-    found = open_part(*subject, Asked(part, asked.pop("pin", PIN), **asked))  # type: ignore[arg-type]
+def answer(subject: tuple[LoadedModel, np.ndarray, Journey], part: str, **asked: object) -> OpenedPart:
+    found = open_part(*subject, PartRequest(part, asked.pop("pin", PIN), **asked))  # type: ignore[arg-type]
     assert found is not None
     return found
 
 
-def only(found: Opened, kind: str) -> list[Operation]:
+def only(found: OpenedPart, kind: str) -> list[Operation]:
     return [operation for operation in found.operations if operation.kind == kind]
 
 
 def test_every_part_that_says_so_opens_and_travels(subject) -> None:
     for part in subject[2].parts:
-        if not opens(part):
-            assert open_part(*subject, Asked(part.id, PIN)) is None
+        if not is_openable(part):
+            assert open_part(*subject, PartRequest(part.id, PIN)) is None
             continue
         found = answer(subject, part.id)
         link = {"slug": "block", "label": "x", "href": "block?y"}
-        message = for_visit(part_view(found), "Title", link, "home.map")
+        message = add_session(pack_part(found), "Title", link, "home.map")
         header, arrays = unpack(message)
         assert (header["title"], header["link"], header["map"]) == ("Title", link, "home.map")
         assert len(message) < 150_000 and header["part"] == part.id and header["steps"]
@@ -232,11 +232,11 @@ def test_every_shape_opens(preset: str) -> None:
     model = LoadedModel(made, entry.config, entry.preparation, classes, entry.title, None, 0, "x")
     size = entry.preparation.image_size
     values = np.random.default_rng(2).normal(size=(entry.preparation.in_chans, size, size)).astype(np.float32)
-    way = journey(model, values)
+    way = record_journey(model, values)
     for part in way.parts:
-        if opens(part):
-            found = open_part(model, values, way, Asked(part.id, PIN))
-            assert found is not None and len(part_view(found)) > 0, part.id
+        if is_openable(part):
+            found = open_part(model, values, way, PartRequest(part.id, PIN))
+            assert found is not None and len(pack_part(found)) > 0, part.id
             for operation in found.operations:
                 if operation.kind == "softmax" and operation.facts["of"] == "keys":
                     powers = np.exp(operation.values[1] - operation.values[1].max())
@@ -267,33 +267,33 @@ def test_every_shape_opens(preset: str) -> None:
     ],
 )
 def test_what_no_view_asks_is_ignored(text: object) -> None:
-    assert Asked.parse(text, PIN) is None
+    assert PartRequest.parse(text, PIN) is None
 
 
 def test_what_a_view_asks_is_read() -> None:
-    asked = Asked.parse('{"part":"block.2","head":1,"class":3,"channel":5,"token":"0.5,0.25"}', PIN)
-    assert asked == Asked("block.2", Pin((0.5, 0.25)), 1, 3, 5)
-    assert Asked.parse('{"part":"head","token":"cls","more":[]}', PIN) == Asked("head", Pin(None, "cls"))
-    assert Asked.parse('{"part":"head"}', PIN) == Asked("head", PIN)
+    asked = PartRequest.parse('{"part":"block.2","head":1,"class":3,"channel":5,"token":"0.5,0.25"}', PIN)
+    assert asked == PartRequest("block.2", Pin((0.5, 0.25)), 1, 3, 5)
+    assert PartRequest.parse('{"part":"head","token":"cls","more":[]}', PIN) == PartRequest("head", Pin(None, "cls"))
+    assert PartRequest.parse('{"part":"head"}', PIN) == PartRequest("head", PIN)
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked("block.99", PIN),
-        Asked("../../etc/passwd", PIN),
-        Asked("picture", PIN),
-        Asked("", PIN),
-        Asked("block.", PIN),
+        PartRequest("block.99", PIN),
+        PartRequest("../../etc/passwd", PIN),
+        PartRequest("picture", PIN),
+        PartRequest("", PIN),
+        PartRequest("block.", PIN),
     ],
 )
-def test_a_part_that_is_not_there_is_none(subject, asked: Asked) -> None:
+def test_a_part_that_is_not_there_is_none(subject, asked: PartRequest) -> None:
     assert open_part(*subject, asked) is None
 
 
 def test_heads_and_classes_that_are_not_there_fall_back(subject) -> None:
     for part in subject[2].parts:
-        if opens(part):
+        if is_openable(part):
             found = answer(subject, part.id, head=999, chosen_class=999, channel=999, pin=Pin(None, "dist"))
             plain = answer(subject, part.id, pin=Pin(None, "dist"))
             assert (found.head, found.chosen_class, found.channel) == (

@@ -21,10 +21,10 @@ def test_the_raw_file_goes_when_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(st, "session_state", {"widget": UploadedFile(record, FileURLs())})
     context = SimpleNamespace(session_id="session", uploaded_file_mgr=files)
     monkeypatch.setattr(upload, "get_script_run_ctx", lambda: context)
-    assert upload.take("widget") == upload.Received("a.png", b"a picture")
+    assert upload.take_file("widget") == upload.UploadedFile("a.png", b"a picture")
     assert [file.file_id for file in files.get_files("session", ["taken", "another"])] == ["another"]
 
 
 def test_what_has_gone_meanwhile_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "session_state", {"deleted": SimpleNamespace(file_id="gone")})
-    assert upload.take("deleted") is None and upload.take("no such widget") is None
+    assert upload.take_file("deleted") is None and upload.take_file("no such widget") is None

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from pages.stores import cached
-from pages.stores.shared_results import Results
+from pages.stores.shared_results import ResultCache
 
 
 def test_thirty_who_ask_for_the_same_wait_for_one_computation() -> None:
-    results: Results[object] = Results(4)
+    results: ResultCache[object] = ResultCache(4)
     asked, begun, made = threading.Barrier(30), threading.Event(), []
 
     def make() -> object:
@@ -33,7 +33,7 @@ def test_thirty_who_ask_for_the_same_wait_for_one_computation() -> None:
 
 
 def test_who_asks_for_something_else_does_not_wait() -> None:
-    results: Results[str] = Results(4)
+    results: ResultCache[str] = ResultCache(4)
     free = threading.Event()
     slow = threading.Thread(target=results.get, args=("slow", lambda: str(free.wait(5))))
     slow.start()
@@ -44,7 +44,7 @@ def test_who_asks_for_something_else_does_not_wait() -> None:
 
 
 def test_what_was_asked_for_longest_ago_goes_first() -> None:
-    results: Results[int] = Results(2)
+    results: ResultCache[int] = ResultCache(2)
     numbers = iter(range(9))
     for key in ("a", "b", "a", "c"):
         results.get(key, lambda: next(numbers))
@@ -52,7 +52,7 @@ def test_what_was_asked_for_longest_ago_goes_first() -> None:
 
 
 def test_what_fails_is_tried_again() -> None:
-    results: Results[int] = Results(2)
+    results: ResultCache[int] = ResultCache(2)
     with pytest.raises(ZeroDivisionError):
         results.get("key", lambda: 1 // 0)
     assert results.get("key", lambda: 7) == 7
@@ -63,7 +63,7 @@ def test_what_fails_is_tried_again() -> None:
 def test_arrays_count_by_their_content_and_marked_arguments_do_not() -> None:
     calls = []
 
-    @cached.shared(most=8)
+    @cached.shared(max_entries=8)
     def total(values: np.ndarray, _note: str) -> float:
         calls.append(_note)
         return float(values.sum())
@@ -77,7 +77,7 @@ def test_arrays_count_by_their_content_and_marked_arguments_do_not() -> None:
 
 
 def test_lists_of_arrays_count_too() -> None:
-    @cached.shared(most=8)
+    @cached.shared(max_entries=8)
     def count(values: list[np.ndarray], _mark: object) -> object:
         return _mark
 

@@ -65,7 +65,7 @@ def test_sinks_of_earlier_layers_are_told_where_the_last_one_has_none() -> None:
         title = "a set"
 
     told = {
-        longest: sinks.describe(Shown(), [lengths(each) for each in longest], Titled())  # type: ignore[arg-type]
+        longest: sinks.describe_lengths(Shown(), [lengths(each) for each in longest], Titled())  # type: ignore[arg-type]
         for longest in ((1, 4.2, 1.5), (1, 1.2, 1.5))
     }
     first, second = told.values()

@@ -118,12 +118,12 @@ def test_a_wrong_setting_is_logged_once_and_ends_nothing(
 
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
     monkeypatch.setenv("VITVIZ_RUNS_DAYS", "a fortnight")
-    startup.tidy()
-    startup.tidy()
+    startup.remove_expired()
+    startup.remove_expired()
     assert [
         record.getMessage() for record in caplog.records if "VITVIZ_RUNS_DAYS" in record.getMessage()
     ] == ["old runs are not removed: $VITVIZ_RUNS_DAYS must be a positive number, received 'a fortnight'"]
     monkeypatch.setenv("VITVIZ_RUNS_DAYS", "1")
     aged(tmp_path, 20_000)
-    startup.tidy()
+    startup.remove_expired()
     assert not list_runs(tmp_path)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from pages.stores.uploads import Store, memory_of
+from pages.stores.uploads import Store, count_bytes
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class Found:
 
 
 def test_memory_is_that_of_arrays_tensors_and_texts() -> None:
-    assert memory_of(np.zeros((2, 3), np.float32)) == 24 and memory_of(torch.zeros(5)) == 20
-    assert memory_of(b"four") == 4 and memory_of(0.5) == memory_of(None) == 0
-    assert memory_of({"a": [np.zeros(2), (np.zeros(1),)]}) == 24
-    assert memory_of(Found(np.zeros(10, np.uint8), ["ab", "c"])) == 13
+    assert count_bytes(np.zeros((2, 3), np.float32)) == 24 and count_bytes(torch.zeros(5)) == 20
+    assert count_bytes(b"four") == 4 and count_bytes(0.5) == count_bytes(None) == 0
+    assert count_bytes({"a": [np.zeros(2), (np.zeros(1),)]}) == 24
+    assert count_bytes(Found(np.zeros(10, np.uint8), ["ab", "c"])) == 13
 
 
 def test_what_was_asked_about_longest_ago_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:

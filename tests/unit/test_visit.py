@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 from pages.stores import runs, session
-from pages.stores.session import Visit
+from pages.stores.session import UserSession
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
 
 
 def test_a_token_finds_its_visit_again() -> None:
-    first = session._named("a" * 22)
-    assert session._named("a" * 22) is first
-    assert session._named("b" * 22) is not first
+    first = session._get_or_create("a" * 22)
+    assert session._get_or_create("a" * 22) is first
+    assert session._get_or_create("b" * 22) is not first
 
 
 def test_what_stands_on_disk_does_not_give_the_token_away() -> None:
-    mine = Visit("c" * 22)
+    mine = UserSession("c" * 22)
     assert mine.token not in mine.owner and len(mine.owner) == 16
-    assert mine.owner != Visit("d" * 22).owner
+    assert mine.owner != UserSession("d" * 22).owner
 
 
 def test_a_visit_that_the_server_forgot_finds_its_own_runs_only(
@@ -36,13 +36,13 @@ def test_a_visit_that_the_server_forgot_finds_its_own_runs_only(
             tmp_path, RunConfig(preset.model, preset.preparation, preset.train, owner=owner, created=at)
         )
         for at, owner in (
-            (1.0, Visit("e" * 22).owner),
-            (2.0, Visit("f" * 22).owner),
-            (3.0, Visit("e" * 22).owner),
+            (1.0, UserSession("e" * 22).owner),
+            (2.0, UserSession("f" * 22).owner),
+            (3.0, UserSession("e" * 22).owner),
         )
     ]
-    assert [run.id for run in runs.mine(Visit("e" * 22))] == [made[2].id, made[0].id]
-    assert runs.mine(Visit("g" * 22)) == []
+    assert [run.id for run in runs.list_runs(UserSession("e" * 22))] == [made[2].id, made[0].id]
+    assert runs.list_runs(UserSession("g" * 22)) == []
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,11 @@ def test_a_visit_that_the_server_forgot_finds_its_own_runs_only(
 )
 def test_only_who_may_resume_a_run_reads_of_resuming_it(tmp_path: Path, said: str, seen: str) -> None:
     preset = TRAINING_PRESETS["digits_vit"]
-    maker = Visit("h" * 22)
+    maker = UserSession("h" * 22)
     run = Run.create(tmp_path, RunConfig(preset.model, preset.preparation, preset.train, owner=maker.owner))
     status = Status("interrupted", message=said)
-    assert runs.message(maker, run, status) == said
-    assert runs.message(Visit("i" * 22), run, status) == seen
+    assert runs.describe_status(maker, run, status) == said
+    assert runs.describe_status(UserSession("i" * 22), run, status) == seen
 
 
 def test_a_visit_leaves_with_its_last_tab(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,8 +71,8 @@ def test_a_visit_leaves_with_its_last_tab(monkeypatch: pytest.MonkeyPatch) -> No
     left: list[str] = []
     monkeypatch.setattr(session, "_leaving", [left.append])
     monkeypatch.setattr(session, "_sessions", Counter({"mine": 2, "other": 1}))
-    session._left("mine")
+    session._disconnect("mine")
     assert not left
-    session._left("mine")
-    session._left("other")
+    session._disconnect("mine")
+    session._disconnect("other")
     assert left == ["mine", "other"] and not session._sessions

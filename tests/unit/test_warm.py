@@ -26,7 +26,7 @@ def lived(monkeypatch: pytest.MonkeyPatch, first_look: Callable[[], None]) -> li
             happened.append("open")
 
     monkeypatch.setattr(startup.warm_up, "first_look", look)
-    monkeypatch.setattr(startup, "begin", lambda: happened.append("begin"))
+    monkeypatch.setattr(startup, "start_warm_up", lambda: happened.append("begin"))
     with ThreadPoolExecutor(1) as apart:  # a browser's test may have left this thread with a loop of its own
         apart.submit(asyncio.run, live()).result()
     return happened

@@ -1,91 +1,174 @@
-"""What is left out of a model: patches and heads, as a view says them and as a link holds them.
-
-A link holds both in one value, `64.v_.16.g`: how many patches there are and which are left out, then the same of the
-heads, layer by layer. Which are left out stands in base64url digits of six each, the first in a digit's lowest bit,
-without the zeros at the end; 3,136 patches are 523 characters at most.
-"""
+"""Ablation of heads, layers and patches, and the change of the prediction."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from string import ascii_lowercase, ascii_uppercase, digits
-from typing import Any
+from functools import partial
 
-from pages.views.event_values import pair, several, whole
+import numpy as np
+import streamlit as st
 
-_DIGITS = ascii_uppercase + ascii_lowercase + digits + "-_"
-_CODE = re.compile(r"([0-9]{1,5})\.([A-Za-z0-9_-]*)\.([0-9]{1,5})\.([A-Za-z0-9_-]*)")
+from pages.controls import query_params, session_keys, widgets
+from pages.frame import page
+from pages.lenses.attention.ablation_code import AblatableParts, Ablation
+from pages.lenses.attention.captions import describe_ablation
+from pages.lenses.attention.map_controls import read_background
+from pages.lessons import open_lesson
+from pages.selection import selection
+from pages.selection.subject import Subject
+from pages.views.bars import draw_bars
+from pages.views.event_values import read_fields
+from pages.views.register import register
+from vitviz.models.abilities import Abilities
+from vitviz.models.layer_order import heads_by_layer
+from vitviz.plots.attention_images import png, veiled_image
+from vitviz.plots.blob import pack
+from vitviz.plots.photo import Photo
+from vitviz.probe.explain import predict_ablated
+
+_ablation_view = register(__file__, "ablation_view")
+_INITIAL_STATE = "attention._begun"  # key of the session's `InitialState`
+VIEW_KEY = "attention.ablate"
+HIDING = {"hidden": "masked in attention", "blanked": "blanked in the image"}
+HIDING_HELP = "Masked: no token attends to the patches. Blanked: painted with the model's 0."
+ALL_MASKED = "All keys are masked, and this model has no prefix token to attend to. Restore a patch."
+MOST_CLASSES = 8
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """What there is to leave out: a grid (rows, columns) of patches, and the heads of every layer."""
+class AblationControls(widgets.ControlValues, page="attention"):
+    """The ablated parts as a link encodes them, and the treatment of ablated patches: 'hidden' or 'blanked'."""
 
-    grid: tuple[int, int]
-    heads: tuple[int, ...]
-
-    @property
-    def patches(self) -> int:
-        """How many patches there are."""
-        return self.grid[0] * self.grid[1]
+    left_out: str
+    hiding: str
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Patches in reading order, and (layer, head), that are left out; all from 0."""
+class InitialState:
+    """The ablation that a view starts from; a state of the view counts if it carries the same mark."""
 
-    patches: tuple[int, ...] = ()
-    heads: tuple[tuple[int, int], ...] = ()
+    mark: int
+    parts: AblatableParts
+    ablation: Ablation
 
-    @classmethod
-    def said(cls, said: Mapping[str, Any], sizes: Sizes) -> LeftOut:
-        """What a view says, without what there is none of."""
-        patches = {i for i in map(whole, several(said.get("patches"))) if i is not None and i < sizes.patches}
-        heads = {two for two in map(pair, several(said.get("heads"))) if two is not None}
-        many = sizes.heads
-        return cls(
-            tuple(sorted(patches)),
-            tuple(sorted(two for two in heads if two[0] < len(many) and two[1] < many[two[0]])),
+
+def draw(subject: Subject) -> None:
+    """Draw an image to paint on, heads to ablate, and the probabilities before and after."""
+    able = subject.able
+    if not able.class_head:
+        st.info(able.class_head.why_not, icon=":material/block:")
+        return
+    with page.row():
+        blanked = _read_hiding(able)
+        with page.options("attention.ablate"):
+            background = subject.ground(read_background(subject, maps=False).seen)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        ablation = draw_view(subject, background)
+    if not blanked and len(ablation.patches) == subject.layout.num_tokens:
+        right.info(ALL_MASKED)
+        return
+    before = subject.probabilities
+    after = predict_ablated(
+        subject.model, subject.prepared.input, ablation.heads, ablation.patches, blanked=blanked
+    )
+    with right:
+        draw_change(subject, before, after)
+    page.caption(describe_ablation(subject, before, after, ablation))
+    open_lesson.report_facts(patches_left_out=len(ablation.patches), heads_left_out=len(ablation.heads))
+    page.drawers(
+        "attention.ablate",
+        math=MATHEMATICS,
+        code=(predict_ablated,),
+        numbers=partial(draw_downloads, subject, background, ablation, before, after),
+    )
+
+
+def draw_view(subject: Subject, background: Photo) -> Ablation:
+    """Draw the image and the heads of every layer; return the ablated parts and write them into the link."""
+    parts = AblatableParts(subject.layout.grid, tuple(heads_by_layer(subject.model.config)))
+    link_key = AblationControls.key("left_out")
+    initial = _load_initial_state(parts, link_key)
+    header = {
+        "grid": list(parts.grid),
+        "heads": list(parts.heads),
+        "start": selection.get_current().pin.cell(parts.grid),  # where arrow keys start
+        "mark": initial.mark,
+        "ablated": {"patches": list(initial.ablation.patches), "heads": list(initial.ablation.heads)},
+    }
+    message = pack(header | background.header, photo=background.array)
+    state = read_fields(_ablation_view(message, key=VIEW_KEY, states=("ablation",)).ablation)
+    ablation = Ablation.from_view(state, parts) if state.get("mark") == initial.mark else initial.ablation
+    widgets.store_value(link_key, ablation.encode(parts))
+    return ablation
+
+
+def _load_initial_state(parts: AblatableParts, link_key: str) -> InitialState:
+    """Return the previous initial state, or a new one if the link or the model has changed."""
+    previous: InitialState | None = st.session_state.get(_INITIAL_STATE)
+    code = query_params.take_value(link_key)
+    linked = None if code is None else Ablation.parse(code, parts)
+    view_state = (st.session_state.get(VIEW_KEY) or {}).get("ablation")
+    if previous and previous.parts == parts and linked is None and view_state:
+        return previous
+    stored = Ablation.parse(session_keys.get_control_values().get(link_key, ""), parts)
+    ablation = linked or stored or Ablation()
+    if previous and (previous.parts, previous.ablation) == (parts, ablation) and linked is None:
+        return previous
+    initial = InitialState(previous.mark + 1 if previous else 1, parts, ablation)
+    st.session_state[_INITIAL_STATE] = initial
+    return initial
+
+
+def _read_hiding(able: Abilities) -> bool:
+    """Draw the choice of the treatment; return True if ablated patches are blanked in the image."""
+    hiding = widgets.segmented(
+        AblationControls.key("hiding"),
+        "Ablated patches are",
+        list(HIDING),
+        "hidden" if able.hidden_patches else "blanked",
+        format_func=HIDING.__getitem__,
+        help=HIDING_HELP,
+        why_not=None if able.hidden_patches else able.hidden_patches.why_not,
+    )
+    return not able.hidden_patches or hiding == "blanked"
+
+
+def draw_change(subject: Subject, before: np.ndarray, after: np.ndarray) -> None:
+    top = int(before.argmax())
+    order = np.argsort(-np.maximum(before, after), kind="stable")[:MOST_CLASSES]
+    if top not in order:
+        order[-1] = top
+    st.markdown("**Probability after ablation, and its change in points**")
+    strong = int(np.flatnonzero(order == top)[0])
+    names = [subject.classes[i] for i in order]
+    draw_bars(names, after[order], before[order], strong=strong, key="attention.after")
+    page.caption("The line in each bar marks the probability of the complete model.")
+
+
+def draw_downloads(
+    subject: Subject, background: Photo, ablation: Ablation, before: np.ndarray, after: np.ndarray
+) -> None:
+    """Draw the probabilities as a table, and download buttons of the table and the image without its patches."""
+    columns: dict[str, list[object]] = {
+        "class": list(subject.classes),
+        "complete model": before.tolist(),
+        "after ablation": after.tolist(),
+    }
+    st.dataframe(columns, hide_index=True, height=240)
+    grid = subject.layout.grid
+    with st.container(horizontal=True):
+        page.download(
+            "Image, PNG",
+            lambda: png(veiled_image(background.pixels, ablation.patches, grid)),
+            "left_out.png",
+            "attention.ablate.png",
         )
-
-    @classmethod
-    def parse(cls, text: str, sizes: Sizes) -> LeftOut | None:
-        """What a link says; None for anything that `code` has not written for these sizes."""
-        found = _CODE.fullmatch(text)
-        if found is None or (int(found[1]), int(found[3])) != (sizes.patches, sum(sizes.heads)):
-            return None
-        patches, heads = _chosen(found[2], sizes.patches), _chosen(found[4], sum(sizes.heads))
-        if patches is None or heads is None:
-            return None
-        pairs = [(layer, head) for layer, many in enumerate(sizes.heads) for head in range(many)]
-        return cls(patches, tuple(pairs[i] for i in heads))
-
-    def code(self, sizes: Sizes) -> str:
-        """The same as a link holds it."""
-        before = (0, *accumulate(sizes.heads))
-        heads = [before[layer] + head for layer, head in self.heads]
-        return f"{sizes.patches}.{_text(self.patches)}.{sum(sizes.heads)}.{_text(heads)}"
+        page.csv("Probabilities, CSV", columns, "left_out.csv", "attention.ablate.csv")
 
 
-def _text(chosen: Collection[int]) -> str:
-    """Numbers from 0 as bits of base64url digits."""
-    values = [0] * (max(chosen, default=-1) // 6 + 1)
-    for number in chosen:
-        values[number // 6] |= 1 << number % 6
-    return "".join(_DIGITS[value] for value in values)
-
-
-def _chosen(text: str, count: int) -> tuple[int, ...] | None:
-    """The numbers below `count` that base64url digits say; None where one is not below it."""
-    if len(text) > -(-count // 6):
-        return None
-    bits: Sequence[int] = [
-        6 * place + bit
-        for place, digit in enumerate(text)
-        for bit in range(6)
-        if _DIGITS.index(digit) >> bit & 1
-    ]
-    return tuple(bits) if not bits or bits[-1] < count else None
+MATHEMATICS = r"""
+An ablated head adds nothing to the tokens: $\mathrm{MSA}(z)=W_o\,[g_1 A_1V_1;\dots;g_H A_HV_H]$ with $g_h=0$. A masked
+patch has the score $-\infty$ as a key in every layer, so $A_{q,k}=0$ and the rows still sum to 1. It remains a query,
+which matters if the model averages its patches.
+"""

@@ -1,4 +1,4 @@
-"""The logit lens: what the model would answer if it stopped after a layer, and what each patch would say."""
+"""Logit lens: predictions if the classifier head were applied after each layer, to the readout or to any patch."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import numpy as np
 import streamlit as st
 
 from pages.frame import page
-from pages.lenses.attention.map_controls import choose_ground
+from pages.lenses.attention.captions import describe_lens
+from pages.lenses.attention.map_controls import read_background
 from pages.selection import selection
-from pages.selection.subject import Subject, token_name
-from pages.views.maps import maps as draw_maps
+from pages.selection.subject import Subject, name_token
+from pages.views.maps import draw_maps
 from vitviz.analysis import logit_lens
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
@@ -20,44 +21,30 @@ from vitviz.plots.logit_lens import lens_figure
 from vitviz.probe.logit_lens import readout_weights, stream, stream_names
 from vitviz.text import percent, plain
 
-READ_FROM = {
-    "cls": "from [CLS]",
-    "dist": "from [CLS] and [DIST], whose logits are averaged",
-    "mean": "from the mean of all patches",
-    "first_patch": "from the first patch",
+READOUTS = {
+    "cls": "[CLS]",
+    "dist": "[CLS] and [DIST] (mean of their logits)",
+    "mean": "the mean of all patches",
+    "first_patch": "the first patch",
 }
 
 
-def describe(classes: tuple[str, ...], of_readout: np.ndarray, of_token: np.ndarray, name: str) -> str:
-    """From which layer the answer stands, and what the pinned token says at the end."""
-    layer, top = logit_lens.settling_layer(of_readout), int(of_readout[-1].argmax())
-    where = "before the first layer" if layer == 0 else f"after layer {layer} of {len(of_readout) - 1}"
-    said = (
-        f"The answer {plain(classes[top])} leads for good {where}, there with {percent(of_readout[layer, top])}, and"
-        f" ends at {percent(of_readout[-1, top])}."
-    )
-    if np.array_equal(of_token, of_readout):
-        return f"{said} Pin a patch to see beside it what the head reads there."
-    last = int(of_token[-1].argmax())
-    return f"{said} Read from {name}, the last layer says {plain(classes[last])} ({percent(of_token[-1, last])})."
-
-
 def draw(subject: Subject) -> None:
-    """Probabilities over depth from the readout and from the pinned token; and from every patch, as maps."""
+    """Draw probabilities over depth for the readout and the pinned token, and maps for all patches."""
     for ability in (subject.able.logit_lens, subject.able.class_head):
         if not ability:
             st.info(ability.why_not, icon=":material/block:")
             return
     layout, depth = subject.layout, as_vit(subject.model.config).depth
     tokens, weights = stream(subject.capture(stream_names(depth)), depth), readout_weights(subject.model.vit)
-    of_readout = logit_lens.lens_of_readout(tokens, weights, subject.readout, layout.prefix)
-    token = selection.current().pin.token(layout)
+    readout_probs = logit_lens.lens_of_readout(tokens, weights, subject.readout, layout.prefix)
+    token = selection.get_current().pin.token(layout)
     head = "dist" if token < len(layout.prefix) and layout.prefix[token] == "dist" else "cls"
-    of_token = logit_lens.lens_of_token(tokens[:, token], weights, head)
-    draw_curves(subject, of_readout, of_token, token_name(layout, token))
-    target = int(of_readout[-1].argmax())
-    every = logit_lens.lens_of_token(tokens, weights)[:, layout.num_prefix_tokens :, target]
-    draw_patches(subject, every, subject.classes[target])
+    token_probs = logit_lens.lens_of_token(tokens[:, token], weights, head)
+    draw_curves(subject, readout_probs, token_probs, name_token(layout, token))
+    target = int(readout_probs[-1].argmax())
+    patch_probs = logit_lens.lens_of_token(tokens, weights)[:, layout.num_prefix_tokens :, target]
+    draw_patches(subject, patch_probs, subject.classes[target])
     page.drawers(
         "attention.depth",
         math=MATHEMATICS,
@@ -66,37 +53,39 @@ def draw(subject: Subject) -> None:
     )
 
 
-def draw_curves(subject: Subject, of_readout: np.ndarray, of_token: np.ndarray, name: str) -> None:
-    """The readout's four favourites over depth, and the same classes read from the pinned token, if it is another."""
-    chosen = np.argsort(-of_readout[-1], kind="stable")[:4].tolist()
-    chosen += [int(i) for i in np.argsort(-of_token[-1])[:1] if i not in chosen]
-    reads = "dist" if "dist" in subject.layout.prefix else subject.readout
-    lines = [(f"Read as the model reads, {READ_FROM[reads]}", of_readout, "readout")]
-    if not np.array_equal(of_token, of_readout):  # the pinned token is the one that the model reads from
-        lines.append((f"Read from {name}", of_token, "token"))
-    for column, (title, values, key) in zip(st.columns(len(lines), gap="medium"), lines, strict=True):
+def draw_curves(subject: Subject, readout_probs: np.ndarray, token_probs: np.ndarray, name: str) -> None:
+    """Draw the readout's top four classes over depth, and the same for the pinned token if it is another."""
+    classes = np.argsort(-readout_probs[-1], kind="stable")[:4].tolist()
+    classes += [int(i) for i in np.argsort(-token_probs[-1])[:1] if i not in classes]
+    readout = "dist" if "dist" in subject.layout.prefix else subject.readout
+    panels = [(f"Head applied to {READOUTS[readout]}", readout_probs, "readout")]
+    if not np.array_equal(token_probs, readout_probs):  # the pinned token is not the readout
+        panels.append((f"Head applied to {name}", token_probs, "token"))
+    for column, (title, probs, key) in zip(st.columns(len(panels), gap="medium"), panels, strict=True):
         with column:
             st.markdown(f"**{title}**")
-            drawn = lens_figure(values, subject.classes, chosen, selection.mode())
-            page.figure(drawn, f"attention.lens_{key}")
-    page.caption(describe(subject.classes, of_readout, of_token, name))
+            figure = lens_figure(probs, subject.classes, classes, selection.get_theme())
+            page.figure(figure, f"attention.lens_{key}")
+    page.caption(describe_lens(subject.classes, readout_probs, token_probs, name))
 
 
-def draw_patches(subject: Subject, every: np.ndarray, name: str) -> None:
-    """The answer's probability if the head read each patch, layer by layer; a click pins a patch."""
+def draw_patches(subject: Subject, probs: np.ndarray, class_name: str) -> None:
+    """Draw maps of a class's probability (layers, patches); a click pins a patch."""
     grid = subject.layout.grid
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.markdown(f"**Probability of {plain(name)} if the head read each patch**; a click pins it")
-        ground = choose_ground(subject)
+        st.markdown(
+            f"**Probability of {plain(class_name)} if the head were applied to each patch** (click to pin)"
+        )
+        background = read_background(subject)
     picked = draw_maps(
         maps_view(
-            subject.ground(ground.seen),
-            every,
-            ["input", *(f"layer {i}" for i in range(1, len(every)))],
+            subject.ground(background.seen),
+            probs,
+            ["input", *(f"layer {i}" for i in range(1, len(probs)))],
             grid,
             shared_scale=True,
-            notes=[f"highest {percent(row.max())}" for row in every],
-            drawn=ground.maps(subject),
+            notes=[f"max. {percent(row.max())}" for row in probs],
+            drawn=background.map_style(subject),
         ),
         key="attention.lens_maps",
     )
@@ -110,11 +99,13 @@ $$
 p_l = \mathrm{softmax}\bigl(W\,\mathrm{LN}(z_l) + b\bigr)
 $$
 
-The model's own last LayerNorm and head, applied to the residual stream $z_l$ after every layer $l$ (nostalgebraist
-2020, 'logit lens'). The head was trained on the last layer's readout only: early layers, and patches, were never asked
-to be readable, so a low probability there says little, a high one says much. A DeiT's answer is the softmax of the mean
-of two logits, read from [CLS] and [DIST] with a head each; patches are read with the first.
+The model's final LayerNorm and head are applied to the residual stream $z_l$ after every layer $l$ (nostalgebraist
+2020, 'logit lens'). The head was trained only on the readout of the last layer: a low probability in early layers or
+for patches means little, a high one much. A DeiT's prediction is the softmax of the mean of two logits, of [CLS] and
+[DIST] with a head each; patches use the first head.
 """
 ASKS = (
-    Question("After which layer does the answer lead and stay in front?", model_measures.SettlingLayer()),
+    Question(
+        "From which layer on does the predicted class stay in the lead?", model_measures.SettlingLayer()
+    ),
 )

@@ -1,4 +1,4 @@
-"""How the attention page looks at its subject: which map, and how it lies over the picture; one value each."""
+"""Controls that select an attention map and its drawing style."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ import streamlit as st
 from pages.controls import widgets
 from pages.frame import page
 from pages.selection import selection
-from pages.selection.attention_maps import Direction, Gaze, head_name
+from pages.selection.attention_maps import Direction, MapSelection, name_head
 from pages.selection.subject import Subject
-from pages.views.explorer import Options
+from pages.views.explorer import ExplorerOptions
 from vitviz.analysis.attention import Fusion
 from vitviz.models.layer_order import heads_by_layer
 from vitviz.plots.attention import Head, MapsDrawn
 from vitviz.plots.attention_images import Drawn, Style
 
 FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
-DIRECTIONS = {"row": "looks at", "column": "is seen by"}
-STYLES = {"overlay": "Overlay", "heat": "Heat", "dim": "Dim", "mask": "Mask"}
-AS_IT_IS = "The model sees this picture as it is."
+DIRECTIONS = {"row": "attends to", "column": "attended by"}
+STYLES = {"overlay": "Overlay", "heat": "Heatmap", "dim": "Dim", "mask": "Mask"}
+SAME_IMAGE = "The model input equals this image."
 
 
 @dataclass(frozen=True)
-class Ground(widgets.Chosen, page="attention"):
-    """What maps are drawn on, and whether they run smoothly from patch to patch."""
+class BackgroundControls(widgets.ControlValues, page="attention"):
+    """The image under the maps (`seen`: the model's input, `grey`: without colours) and their interpolation."""
 
     seen: bool
     smooth: bool
     grey: bool
 
-    def maps(self, subject: Subject) -> MapsDrawn:
-        """The same for maps side by side; arrow keys begin at the pin."""
-        return MapsDrawn(self.smooth, self.grey, selection.current().pin.cell(subject.layout.grid))
+    def map_style(self, subject: Subject) -> MapsDrawn:
+        """Return the style of maps side by side, whose arrow keys start at the pin."""
+        return MapsDrawn(self.smooth, self.grey, selection.get_current().pin.cell(subject.layout.grid))
 
-    def drawn(self) -> Drawn:
-        """The same for a picture to keep, as maps side by side are drawn."""
-        return Drawn("overlay", opacity=1.0, smooth=self.smooth, grey=self.grey, mode=selection.mode())
+    def image_style(self) -> Drawn:
+        """Return the style of exported images, drawn as maps side by side are."""
+        return Drawn("overlay", opacity=1.0, smooth=self.smooth, grey=self.grey, mode=selection.get_theme())
 
 
 @dataclass(frozen=True)
-class Look(widgets.Chosen, page="attention"):
-    """Which map is on the stage, and how it is drawn; layers and heads count from 1."""
+class MapControls(widgets.ControlValues, page="attention"):
+    """The selected attention map and its style; layers and heads count from 1."""
 
     layer: int
     head: Head
@@ -54,59 +54,56 @@ class Look(widgets.Chosen, page="attention"):
     share: float
     opacity: float
     grid: bool
-    ground: Ground
+    background: BackgroundControls
 
     @property
-    def gaze(self) -> Gaze:
-        """Whose attention it is."""
-        return Gaze(self.layer, self.head, self.direction)
+    def map_selection(self) -> MapSelection:
+        return MapSelection(self.layer, self.head, self.direction)
 
     @property
-    def options(self) -> Options:
-        """The same for the browser."""
-        return Options(
+    def options(self) -> ExplorerOptions:
+        return ExplorerOptions(
             direction=self.direction,
             scale=self.scale,
             style=self.style,
             share=self.share,
             opacity=self.opacity,
-            smooth=self.ground.smooth,
-            grey=self.ground.grey,
+            smooth=self.background.smooth,
+            grey=self.background.grey,
             grid=self.grid,
         )
 
-    def drawn(self) -> Drawn:
-        """The same for pictures to keep."""
+    def image_style(self) -> Drawn:
+        background = self.background
         return Drawn(
-            self.style, self.share, self.opacity, self.ground.smooth, self.ground.grey, selection.mode()
+            self.style, self.share, self.opacity, background.smooth, background.grey, selection.get_theme()
         )
 
 
-def choose(subject: Subject) -> Look:
-    """The controls above an explorer."""
+def read_controls(subject: Subject) -> MapControls:
     with page.row():
-        layer, head = layer_and_head(subject)
+        layer, head = read_layer_and_head(subject)
         with page.options("attention.look"):
-            direction, style = _direction_and_style()
+            direction, style = _read_direction_and_style()
             scale = widgets.segmented(
-                Look.key("scale"),
+                MapControls.key("scale"),
                 "Scale of the small maps",
                 ["shared", "map"],
-                format_func={"shared": "One for all", "map": "Each its own"}.__getitem__,
+                format_func={"shared": "Shared", "map": "One per map"}.__getitem__,
             )
             share = widgets.slider(
-                Look.key("share"),
-                "Mask keeps this share of the mass",
+                MapControls.key("share"),
+                "Attention kept by the mask",
                 0.1,
                 0.95,
                 0.6,
                 0.05,
-                why_not=None if style == "mask" else "Only the mask keeps a share.",
+                why_not=None if style == "mask" else "Only used by the style 'Mask'.",
             )
-            opacity = widgets.slider(Look.key("opacity"), "Opacity", 0.1, 1.0, 0.9, 0.05)
-            ground = choose_ground(subject)
-            grid = widgets.toggle(Look.key("grid"), "Patch grid", True)
-    return Look(
+            opacity = widgets.slider(MapControls.key("opacity"), "Opacity", 0.1, 1.0, 0.9, 0.05)
+            background = read_background(subject)
+            grid = widgets.toggle(MapControls.key("grid"), "Patch grid", True)
+    return MapControls(
         layer=layer,
         head=head,
         direction=direction,
@@ -115,68 +112,66 @@ def choose(subject: Subject) -> Look:
         share=share,
         opacity=opacity,
         grid=grid,
-        ground=ground,
+        background=background,
     )
 
 
-def layer_and_head(subject: Subject) -> tuple[int, Head]:
-    """Which maps travel; the last layer, until a visitor chooses one."""
+def read_layer_and_head(subject: Subject) -> tuple[int, Head]:
+    """Draw the sliders of layer and head; the layer follows the model's last one until a user moves it."""
     heads = heads_by_layer(subject.model.config)
-    widgets.follow_default(Look.key("layer"), len(heads))
+    widgets.follow_default(MapControls.key("layer"), len(heads))
     with st.container(width=168):
-        layer = int(widgets.slider(Look.key("layer"), "Layer", 1, len(heads), len(heads)))
+        layer = int(widgets.slider(MapControls.key("layer"), "Layer", 1, len(heads), len(heads)))
     with st.container(width=168):
         head: Head = widgets.select(
-            Look.key("head"),
+            MapControls.key("head"),
             "Head",
             [*range(1, heads[layer - 1] + 1), *FUSIONS],
-            format_func=head_name,
-            help="One head, or all heads of the layer fused by their mean, maximum or minimum.",
+            format_func=name_head,
+            help="One head, or all heads of the layer fused by mean, maximum or minimum.",
         )
     return layer, head
 
 
-def _direction_and_style() -> tuple[Direction, Style]:
-    """How it is read and drawn; the browser redraws at once, no weight travels."""
+def _read_direction_and_style() -> tuple[Direction, Style]:
     direction = widgets.segmented(
-        Look.key("direction"),
-        "The query",
+        MapControls.key("direction"),
+        "The token",
         list(DIRECTIONS),
         format_func=DIRECTIONS.__getitem__,
-        help="A row of the attention matrix: where the query looks. A column: who looks at it.",
+        help="A row of the attention matrix (token as query), or a column (token as key).",
     )
     style = widgets.segmented(
-        Look.key("style"),
-        "Drawn as",
+        MapControls.key("style"),
+        "Style",
         list(STYLES),
         format_func=STYLES.__getitem__,
-        help="Overlay: weights over the picture. Heat: weights alone. Dim: what is not looked at goes dark."
-        " Mask: the fewest patches that hold a share of the mass, as DINO shows them.",
+        help="Heatmap hides the image, Dim darkens low weights, Mask keeps the strongest patches (as DINO).",
     )
     return cast(Direction, direction), cast(Style, style)
 
 
-def choose_ground(subject: Subject, *, maps: bool = True) -> Ground:
-    """What maps are drawn on; `maps`: whether there are any."""
+def read_background(subject: Subject, *, maps: bool = True) -> BackgroundControls:
+    """Draw the toggles of the background; without `maps`, those about maps are disabled."""
     side = subject.prepared.shown.shape[0]
     same = np.array_equal(subject.ground(seen=False).pixels, subject.prepared.shown)
     seen = widgets.toggle(
-        Ground.key("seen"),
-        "What the model sees",
-        help=f"The picture at the model's {side} × {side} px, instead of the original crop.",
-        why_not=AS_IT_IS if same else None,
+        BackgroundControls.key("seen"),
+        "Show model input",
+        help=f"Shows the image at the model's {side} × {side} px instead of the original crop.",
+        why_not=SAME_IMAGE if same else None,
     )
-    no_maps = None if maps else "There is no map here."
+    no_maps = None if maps else "This view has no maps."
     smooth = widgets.toggle(
-        Ground.key("smooth"),
+        BackgroundControls.key("smooth"),
         "Smooth between patches",
-        help="The model has one weight per patch; smooth edges are drawn, not computed.",
+        help="Interpolates the drawing; the model has one weight per patch.",
         why_not=no_maps,
     )
     grey = widgets.toggle(
-        Ground.key("grey"),
-        "Grey under the map",
-        help="An overlay is easier to see on a picture without colours.",
+        BackgroundControls.key("grey"),
+        "Greyscale image",
+        help="An overlay is easier to see on a greyscale image.",
         why_not=no_maps,
     )
-    return Ground(seen, smooth, grey)
+    return BackgroundControls(seen, smooth, grey)

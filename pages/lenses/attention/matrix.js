@@ -1,5 +1,5 @@
-// The matrix of one head beside its picture, or between words: a row under the pointer is a query, a column a key; the
-// picture's patch under the pointer is the query too. Everything is drawn here from one message.
+// Attention matrix of one head beside its image, or between words. The pointer selects a query (row) and a key
+// (column) in the matrix, or a query on the image.
 
 import { button, canvas, el, fit, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
@@ -10,35 +10,35 @@ import { accentLut, legend } from '../../views/kit/ramp.js';
 import { patchName, tokenName } from '../../views/kit/words.js';
 import { grown } from '../../views/kit/grow.js';
 
-const LABEL_PX = 13; // a row's label needs this much of the axis
+const LABEL_PX = 13; // height of a row's label
 const weight = (value) => (value >= 0.001 ? value.toFixed(3) : value === 0 ? '0' : value.toExponential(1));
 
 class Matrix {
   constructor({ root, trigger }) {
-    Object.assign(this, { root, trigger, now: null, query: -1, key: -1, photo: photo(root) });
+    Object.assign(this, { root, trigger, message: null, query: -1, key: -1, photo: photo(root) });
     this.page = el(root, 'div', { class: 'mx' });
     this.left = el(this.page, 'div', { class: 'mx-left' });
     this.tokens = el(this.left, 'div', { class: 'vv-row mx-tokens' });
     this.stage = el(this.left, 'div', { class: 'mx-stage' });
     this.base = el(this.stage, 'canvas', { class: 'mx-base', 'aria-hidden': 'true' });
     this.veil = el(this.stage, 'canvas', { class: 'mx-veil', 'aria-hidden': 'true' });
-    this.asks = el(this.stage, 'div', { class: 'mx-query' });
-    this.seen = el(this.stage, 'div', { class: 'mx-key' });
+    this.queryMark = el(this.stage, 'div', { class: 'mx-query' });
+    this.keyMark = el(this.stage, 'div', { class: 'mx-key' });
     this.facts = el(this.left, 'div', { class: 'vv-mono mx-facts' });
     this.right = el(this.page, 'div', { class: 'mx-right' });
     this.board = canvas(this.right);
     this.scale = canvas(el(this.right, 'div', { class: 'mx-scale' }));
-    this.say = live(root);
+    this.announce = live(root);
     this.navigate();
   }
 
   navigate() {
     this.patches = gridNavigation(this.stage, {
-      label: 'The picture: the patch under the pointer is the query, its row is marked in the matrix',
-      rows: () => this.now?.header.grid[0] ?? 1,
-      cols: () => this.now?.header.grid[1] ?? 1,
-      hover: (i, event) => this.look(i < 0 ? -1 : this.now.header.prefix.length + i, -1, event),
-      pick: (i) => this.pin(this.now.header.prefix.length + i),
+      label: 'Image: the patch under the pointer is the query, and its row is marked in the matrix',
+      rows: () => this.message?.header.grid[0] ?? 1,
+      cols: () => this.message?.header.grid[1] ?? 1,
+      hover: (i, event) => this.select(i < 0 ? -1 : this.message.header.prefix.length + i, -1, event),
+      pick: (i) => this.pin(this.message.header.prefix.length + i),
     });
     this.stage.style.touchAction = 'pan-y';
     this.cells = gridNavigation(this.board.node, {
@@ -46,22 +46,22 @@ class Matrix {
       rows: () => this.count,
       cols: () => this.count,
       cellAt: (x, y) => this.cellAt(x, y),
-      hover: (i, event) => this.look(i < 0 ? -1 : Math.floor(i / this.count), i < 0 ? -1 : i % this.count, event),
+      hover: (i, event) => this.select(i < 0 ? -1 : Math.floor(i / this.count), i < 0 ? -1 : i % this.count, event),
       pick: (i) => this.pin(Math.floor(i / this.count)),
-      start: () => this.home() * this.count,
+      start: () => this.defaultQuery() * this.count,
     });
   }
 
-  /** The query where nothing is pointed at: the pin; of a sentence the sixth word, 'he'. */
-  home() {
-    const { header } = this.now;
+  /** Return the query without a pointer: the pin, or 'he' in the sentence. */
+  defaultQuery() {
+    const { header } = this.message;
     if (header.words) return Math.max(0, header.words.indexOf('he'));
     const pinned = header.pin ? tokenOfPin(header, header.pin) : -1;
     return Math.max(0, pinned);
   }
 
   nameOf(token) {
-    const { words, prefix, grid } = this.now.header;
+    const { words, prefix, grid } = this.message.header;
     if (words) return words[token];
     return token < prefix.length ? tokenName(prefix[token]) : patchName(token - prefix.length, grid[1]);
   }
@@ -73,26 +73,26 @@ class Matrix {
     return col >= 0 && row >= 0 && col < this.count && row < this.count ? row * this.count + col : -1;
   }
 
-  look(query, key, event) {
+  select(query, key, event) {
     this.query = query;
     this.key = key;
     this.draw();
-    if (event?.type === 'keydown') this.say(this.facts.textContent);
+    if (event?.type === 'keydown') this.announce(this.facts.textContent);
   }
 
   pin(token) {
-    const { words, prefix, grid } = this.now.header;
+    const { words, prefix, grid } = this.message.header;
     if (words) return;
     this.trigger('pin', token < prefix.length ? prefix[token] : pinOf(grid, token - prefix.length));
   }
 
   // ------------------------------------------------------------ drawing
   draw() {
-    const query = this.query < 0 ? this.home() : this.query;
+    const query = this.query < 0 ? this.defaultQuery() : this.query;
     this.drawMatrix(query);
     this.drawTokens(query);
-    if (!this.now.header.words) this.drawPicture(query);
-    this.tell(query);
+    if (!this.message.header.words) this.drawImage(query);
+    this.describe(query);
     Object.assign(this.root.dataset, { query: String(query), key: String(this.key) });
   }
 
@@ -101,11 +101,11 @@ class Matrix {
   }
 
   drawMatrix(query) {
-    const { colors, width } = this.now;
+    const { colors, width } = this.message;
     const narrow = this.root.classList.contains('mx-narrow');
-    const room = narrow ? width : Math.min(grown(this.now.header.words ? 420 : 600), width * 0.56);
-    const left = this.now.header.words ? 52 : 60;
-    const top = this.now.header.words ? 44 : 24;
+    const room = narrow ? width : Math.min(grown(this.message.header.words ? 420 : 600), width * 0.56);
+    const left = this.message.header.words ? 52 : 60;
+    const top = this.message.header.words ? 44 : 24;
     const side = Math.max(80, Math.floor(room - left));
     this.frame = { left, top, side };
     const ctx = this.board.size(room, top + side + 1);
@@ -124,9 +124,9 @@ class Matrix {
     ctx.strokeRect(left + band(this.key), top + 0.75, thick, side - 1.5);
   }
 
-  /** Names of the axes, and a label for every row of patches, or for every word. */
+  /** Draw the axes with a label per row of patches or per word. */
   drawAxes(ctx) {
-    const { header, colors } = this.now;
+    const { header, colors } = this.message;
     const { left, top, side } = this.frame;
     const cell = side / this.count;
     ctx.font = `12px ${colors.font}`;
@@ -151,12 +151,12 @@ class Matrix {
   }
 
   rowLabels() {
-    const { prefix, grid } = this.now.header;
+    const { prefix, grid } = this.message.header;
     const rows = Array.from({ length: grid[0] }, (_, r) => [prefix.length + r * grid[1], `row ${r + 1}`]);
     return [...prefix.map((name, i) => [i, tokenName(name)]), ...rows];
   }
 
-  /** Tokens without a patch, or the words of a sentence: their weight as the depth of their ground. */
+  /** Show the weights of prefix tokens or words as the depth of their background. */
   drawTokens(query) {
     const row = this.row(query);
     const top = row.reduce((most, value) => Math.max(most, value), 0) || 1;
@@ -168,30 +168,30 @@ class Matrix {
     });
   }
 
-  drawPicture(query) {
-    const { header, colors } = this.now;
+  drawImage(query) {
+    const { header, colors } = this.message;
     const [rows, cols] = header.grid;
     const first = header.prefix.length;
     const values = this.row(query).subarray(first);
     const top = values.reduce((most, value) => Math.max(most, value), 0);
     Object.assign(this.veil, { width: cols, height: rows });
     blit(this.veil.getContext('2d'), heat(values, rows, cols, accentLut(colors.query), 0, top), 0, 0, cols, rows);
-    mark(this.asks, header.grid, query - first);
-    mark(this.seen, header.grid, this.key - first);
+    mark(this.queryMark, header.grid, query - first);
+    mark(this.keyMark, header.grid, this.key - first);
   }
 
-  tell(query) {
+  describe(query) {
     const row = this.row(query);
     const key = this.key < 0 ? row.indexOf(Math.max(...row)) : this.key;
-    let onto = 0;
-    for (let q = 0; q < this.count; q++) onto += this.weights[q * this.count + key];
-    const sum = row.reduce((total, value) => total + value, 0);
-    const masked = this.now.header.causal && key > query;
+    let columnSum = 0;
+    for (let q = 0; q < this.count; q++) columnSum += this.weights[q * this.count + key];
+    const rowSum = row.reduce((total, value) => total + value, 0);
+    const masked = this.message.header.causal && key > query;
     this.facts.textContent = [
       `query ${query}: ${this.nameOf(query)}`,
-      `key ${key}: ${this.nameOf(key)}${this.key < 0 ? ', its strongest' : ''}`,
-      `A[${query}, ${key}] = ${weight(row[key])}${masked ? ', masked: it comes later' : ''}`,
-      `row sums to ${sum.toFixed(2)}, column to ${onto.toFixed(2)}`,
+      `key ${key}: ${this.nameOf(key)}${this.key < 0 ? ' (the largest weight)' : ''}`,
+      `A[${query}, ${key}] = ${weight(row[key])}${masked ? ' (masked: comes after the query)' : ''}`,
+      `row sum ${rowSum.toFixed(2)}, column sum ${columnSum.toFixed(2)}`,
     ].join('\n');
   }
 
@@ -211,10 +211,10 @@ class Matrix {
       const chip = button(this.tokens, '', () => this.pin(token), { class: 'mx-chip' });
       el(chip, 'b', {}, name);
       el(chip, 'span', { class: 'mx-weight' });
-      chip.onpointerenter = () => this.look(token, -1);
-      chip.onpointerleave = () => this.look(-1, -1);
-      chip.onfocus = () => this.look(token, -1);
-      chip.onblur = () => this.look(-1, -1);
+      chip.onpointerenter = () => this.select(token, -1);
+      chip.onpointerleave = () => this.select(-1, -1);
+      chip.onfocus = () => this.select(token, -1);
+      chip.onblur = () => this.select(-1, -1);
       return chip;
     });
     this.stage.style.display = header.words ? 'none' : '';
@@ -222,8 +222,8 @@ class Matrix {
   }
 
   update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
-    this.now = message;
+    const fresh = this.message?.arrays !== message.arrays;
+    this.message = message;
     const { header, colors, width } = message;
     this.root.classList.toggle('mx-narrow', width < 640);
     if (fresh) {
@@ -232,8 +232,8 @@ class Matrix {
     }
     const table = accentLut(colors.query);
     this.image = heat(this.weights, this.count, this.count, table, 0, header.top);
-    const words = ['weight 0', '', `${weight(header.top)} and more`];
-    legend(this.scale, { table, width: 220, words, colors, label: `Colours from weight 0 to ${weight(header.top)}` });
+    const words = ['weight 0', '', `≥ ${weight(header.top)}`];
+    legend(this.scale, { table, width: 220, words, colors, label: `Colour scale from weight 0 to ${weight(header.top)}` });
     this.draw();
     if (!header.words) this.photo.show(message, (bitmap) => coverOnce(this.base, bitmap));
   }

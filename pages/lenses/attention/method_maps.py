@@ -1,4 +1,4 @@
-"""The methods' maps of a subject, computed once for a class, a fusion and a discard ratio."""
+"""Cached maps of the explanation methods and their deletion and insertion curves."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.explain import OrderCurve, Recipe, method_maps_of, order_curve
 
 RANDOM_ORDERS = 6
-BUSY = "Blanking patches, method by method …"
+PROGRESS_TEXT = "Blanking patches in the order of each method …"
 Maps = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
-    """The curves of every method, by name, and of random orders."""
+class FaithfulnessCurves:
+    """The curves of every method by name, and of random orders."""
 
     curves: dict[str, OrderCurve]
     random: list[OrderCurve]
 
     @property
-    def noise(self) -> tuple[np.ndarray, np.ndarray]:
+    def random_bands(self) -> tuple[np.ndarray, np.ndarray]:
         """Deletion and insertion of the random orders, each (orders, steps + 1)."""
         return (
             np.stack([curve.deletion for curve in self.random]),
@@ -34,36 +34,38 @@ class Check:
         )
 
 
-@cached.per_picture(shared=32, upload=8)
-def _maps(digest: str, _model: LoadedModel, image: str, offset: cached.Offset, recipe: Recipe) -> Maps:
-    return method_maps_of(_model, cached.prepared(image, _model.preparation, offset).input, recipe)
+@cached.per_image(shared=32, upload=8)
+def _compute_maps(
+    digest: str, _model: LoadedModel, image: str, offset: cached.Offset, recipe: Recipe
+) -> Maps:
+    return method_maps_of(_model, cached.prepare_image(image, _model.preparation, offset).input, recipe)
 
 
-@cached.per_picture(shared=256, upload=64)
-def _curve(
+@cached.per_image(shared=256, upload=64)
+def _compute_curve(
     digest: str, _model: LoadedModel, image: str, offset: cached.Offset, order: bytes, target: int
 ) -> OrderCurve:
-    """`order` holds a map's float64, so that it can name what is kept."""
-    prepared = cached.prepared(image, _model.preparation, offset)
+    """Compute the curves of one order; `order` holds a map's float64 bytes, which the cache can hash."""
+    prepared = cached.prepare_image(image, _model.preparation, offset)
     return order_curve(_model, prepared.input, np.frombuffer(order), target)
 
 
-def maps(subject: Subject, recipe: Recipe, twin: bool = False) -> Maps:
-    """Method -> (patches,); `twin`: of the same shape with random weights, for the same class."""
-    model = cached.untrained(subject.model) if twin else subject.model
-    return _maps(model.digest, model, subject.image, subject.offset, recipe)
+def compute_maps(subject: Subject, recipe: Recipe, untrained: bool = False) -> Maps:
+    """Return a map (patches,) per method; `untrained` uses random weights for the same class."""
+    model = cached.load_untrained(subject.model) if untrained else subject.model
+    return _compute_maps(model.digest, model, subject.image, subject.offset, recipe)
 
 
-def check(subject: Subject, found: Maps, target: int) -> Check:
-    """Deletion and insertion of every map and of random orders, each in one batched pass, with progress."""
-    noise = faithfulness.random_orders(subject.layout.num_patches, RANDOM_ORDERS)
-    orders = [*found.values(), *noise]
-    results: list[OrderCurve] = []
-    bar = st.progress(0.0, BUSY)
+def compute_curves(subject: Subject, maps: Maps, target: int) -> FaithfulnessCurves:
+    """Compute deletion and insertion of every map and of random orders, with a progress bar."""
+    random_orders = faithfulness.random_orders(subject.layout.num_patches, RANDOM_ORDERS)
+    orders = [*maps.values(), *random_orders]
+    curves: list[OrderCurve] = []
+    bar = st.progress(0.0, PROGRESS_TEXT)
     for i, order in enumerate(orders):
         key = np.ascontiguousarray(order, dtype=np.float64).tobytes()
         model = subject.model
-        results.append(_curve(model.digest, model, subject.image, subject.offset, key, target))
-        bar.progress((i + 1) / len(orders), BUSY)
+        curves.append(_compute_curve(model.digest, model, subject.image, subject.offset, key, target))
+        bar.progress((i + 1) / len(orders), PROGRESS_TEXT)
     bar.empty()
-    return Check(dict(zip(found, results, strict=False)), results[len(found) :])
+    return FaithfulnessCurves(dict(zip(maps, curves, strict=False)), curves[len(maps) :])

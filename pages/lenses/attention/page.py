@@ -1,4 +1,4 @@
-"""Lens: attention of any patch, any head, any layer, any model, on any picture."""
+"""Attention explorer: attention maps, explanations and ablations of any model and image."""
 
 from __future__ import annotations
 
@@ -6,50 +6,52 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.controls import segment_groups, widgets
-from pages.frame import file_errors, page
-from pages.lenses.attention import ablate, compare, depth, explore, faithfulness, matrix, methods
+from pages.controls import widgets
+from pages.frame import page
+from pages.lenses.attention import ablation, depth, faithfulness, map_explorer, matrix, methods, side_by_side
 from pages.selection import selection, subject, substitute
 from vitviz.models.abilities import abilities
 from vitviz.pin import Pin
 
 VIEWS = {
-    "look": ("Look", explore.draw),
+    "look": ("Attention maps", map_explorer.draw),
     "matrix": ("Matrix", matrix.draw),
-    "compare": ("Side by side", compare.draw),
+    "compare": ("Side by side", side_by_side.draw),
     "depth": ("Over depth", depth.draw),
     "methods": ("Methods", methods.draw),
-    "truth": ("Is it true?", faithfulness.draw),
-    "ablate": ("Leave out", ablate.draw),
+    "truth": ("Faithfulness", faithfulness.draw),
+    "ablate": ("Ablation", ablation.draw),
 }
 GROUPS = {
-    "Where it looks": ("look", "matrix", "compare", "depth"),
-    "What explains the decision": ("methods", "truth", "ablate"),
+    "Attention weights": ("look", "matrix", "compare", "depth"),
+    "Explanations of the prediction": ("methods", "truth", "ablate"),
 }
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="attention"):
-    """Which view is shown."""
+class ViewControls(widgets.ControlValues, page="attention"):
+    """The selected view, one of `VIEWS`."""
 
     view: str
 
 
-@st.fragment(key=explore.VIEW)
-@file_errors.said()
+@st.fragment(key=map_explorer.VIEW)
+@page.show_file_errors()
 def draw() -> None:
-    """The chosen view; its controls rerun this part of the page alone."""
-    able = abilities(selection.choice().config)
+    """Draw the selected view; its controls rerun only this fragment."""
+    able = abilities(selection.get_model_choice().config)
     if not able.attention:
-        substitute.offer(able.attention.why_not, "attention.instead", icon=":material/visibility_off:")
+        substitute.offer_substitute(
+            able.attention.why_not, "attention.instead", icon=":material/visibility_off:"
+        )
         return
     if able.cls_readout:
-        selection.begin_at(Pin(None, "cls"))
-    now = subject.current()
-    page.untrained_note(now.model.trained_on)
-    view = segment_groups.segmented(Choice.key("view"), GROUPS, format_func=lambda name: VIEWS[name][0])
-    VIEWS[view][1](now)
+        selection.set_default_pin(Pin(None, "cls"))
+    selected = subject.load_current()
+    page.untrained_note(selected.model.trained_on)
+    view = widgets.segmented_groups(ViewControls.key("view"), GROUPS, format_func=lambda name: VIEWS[name][0])
+    VIEWS[view][1](selected)
 
 
-page.header("Attention explorer", "What does every patch look at?")
+page.header("Attention explorer", "What does each patch attend to?")
 draw()

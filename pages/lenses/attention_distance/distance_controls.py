@@ -1,4 +1,4 @@
-"""What the page's controls say, and what each starts from."""
+"""Controls of the attention distance page and their defaults."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ import streamlit as st
 
 from pages.controls import session_keys, widgets
 from pages.frame import page
-from pages.lenses.attention_distance.distances import YOURS, Measure, Pictures, pictures
-from pages.lenses.attention_distance.training_distances import MOMENTS
+from pages.lenses.attention_distance.distances import SELECTED_IMAGE, HeadMeasure, ImageSet, select_images
+from pages.lenses.attention_distance.training_distances import MOST_SNAPSHOTS
 from pages.selection import selection
 from vitviz.data.datasets import default_pictures, note_of, picture_sets
 from vitviz.models.abilities import Abilities, abilities
 from vitviz.models.loaded_model import LoadedModel
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-MOST_BY_GRADIENT = 16  # pictures: each layer takes a backward pass
-SMALL = 100  # tokens: a model of more is measured over few pictures at first, and without its training
-FIRST_COUNT, FIRST_COUNT_LARGE = 64, 4
-MEASURES = {"distance": "distance", "entropy": "entropy", "prefix": "prefix mass"}
+MOST_GRADIENT_IMAGES = 16  # each layer takes a backward pass
+SMALL_TOKENS = 100  # larger models start with few images and without their training
+DEFAULT_COUNT, DEFAULT_COUNT_LARGE = 64, 4
+MEASURES = {"distance": "distance", "entropy": "entropy", "prefix": "prefix attention"}
 UNITS = {"distance": "px", "entropy": "bits", "prefix": "%"}
 AXES = {
     "distance": "mean attention distance, px",
     "entropy": "entropy, bits",
-    "prefix": "mass on prefix tokens, %",
+    "prefix": "attention on prefix tokens, %",
 }
 LAST_DEFAULT = "attention_distance.last_default"
-NO_TWIN = "Its weights are random themselves."
-NO_TWIN_OF_CNN = "A CNN has no heads to compare."
-NO_TRAINING = "Only the last step of its training is here."
-RAW = "The function that Raghu et al. published drops [CLS] and leaves the rest as it is."
+RANDOM_ITSELF = "This model already has random weights."
+NO_HEADS = "A CNN has no heads to compare."
+NO_TRAINING = "This model has only one snapshot."
+RENORMALISE_HELP = "Divides each row by its attention on patches; Raghu et al. do not."
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="attention_distance"):
-    """What the controls say; `compare`, `renormalise` and `training` only where the model has what they ask for."""
+class DistanceControls(widgets.ControlValues, page="attention_distance"):
+    """The selected images, measure and comparisons; `compare` and `training` are False if the model lacks them."""
 
     set: str
     count: int
@@ -45,90 +45,91 @@ class Choice(widgets.Chosen, page="attention_distance"):
     training: bool
 
     @property
-    def asked(self) -> Measure:
-        """What is asked of every head."""
-        return Measure(self.measure, self.renormalise)
+    def head_measure(self) -> HeadMeasure:
+        return HeadMeasure(self.measure, self.renormalise)
 
     @property
-    def seen(self) -> Pictures:
-        """What is measured over."""
-        return pictures(self.set, self.count)
+    def images(self) -> ImageSet:
+        return select_images(self.set, self.count)
 
 
-def read(model: LoadedModel) -> Choice:
-    """Draws the controls."""
+def read_controls(model: LoadedModel) -> DistanceControls:
     able = abilities(model.config)
     with page.row():
         with st.container(width="content"):
             names = [name for name in MEASURES if name != "prefix" or able.prefix]
             measure = widgets.segmented(
-                Choice.key("measure"),
+                DistanceControls.key("measure"),
                 "Measure",
                 names if able.heads_over_all else ["distance"],
                 format_func=MEASURES.__getitem__,
                 why_not=able.heads_over_all.why_not or None,
             )
         with page.options("attention_distance"):
-            source = choose_set(model)
-            count = choose_count(model, source, able)
-            compare, renormalise, training = choose_more(model, able)
-    return Choice(source, count, measure, compare, renormalise, training)
+            source = _read_dataset(model)
+            count = _read_count(model, source, able)
+            compare, renormalise, training = _read_toggles(model, able)
+    return DistanceControls(source, count, measure, compare, renormalise, training)
 
 
-def choose_set(model: LoadedModel) -> str:
-    """The pictures; where nobody chose them, those that are like what the model learned from."""
-    key = Choice.key("set")
+def _read_dataset(model: LoadedModel) -> str:
+    """Draw the dataset, by default one that resembles the model's training data."""
+    key = DistanceControls.key("set")
     default = default_pictures(model.trained_on, model.preparation.in_chans)
-    before = st.session_state.get(LAST_DEFAULT)
-    now = st.session_state.get(key, session_keys.kept().get(key))
-    if now is not None and now == before != default:  # another model: its pictures come with it
-        widgets.set_value(key, default)
+    previous_default = st.session_state.get(LAST_DEFAULT)
+    selected = st.session_state.get(key, session_keys.get_control_values().get(key))
+    if selected is not None and selected == previous_default != default:  # a new model brings its own default
+        widgets.set_control(key, default)
     st.session_state[LAST_DEFAULT] = default
     return widgets.select(
         key,
-        "Pictures",
-        [*picture_sets(), YOURS],
+        "Images",
+        [*picture_sets(), SELECTED_IMAGE],
         default,
-        format_func=lambda name: "your picture" if name == YOURS else note_of(name).title,
+        format_func=lambda name: "selected image" if name == SELECTED_IMAGE else note_of(name).title,
     )
 
 
-def choose_count(model: LoadedModel, source: str, able: Abilities) -> int:
-    """How many pictures; few of a large model, so that it is shown at once."""
-    counts = [count for count in COUNTS if count <= MOST_BY_GRADIENT or not able.receptive_field]
+def _read_count(model: LoadedModel, source: str, able: Abilities) -> int:
+    counts = [count for count in COUNTS if count <= MOST_GRADIENT_IMAGES or not able.receptive_field]
     count: int = widgets.select_slider(
-        Choice.key("count"),
-        "How many",
+        DistanceControls.key("count"),
+        "Image count",
         counts,
-        min(FIRST_COUNT if is_small(model) else FIRST_COUNT_LARGE, counts[-1]),
-        disabled=source == YOURS,
-        help="The first pictures of the test set. Your picture is one.",
+        min(DEFAULT_COUNT if is_small(model) else DEFAULT_COUNT_LARGE, counts[-1]),
+        disabled=source == SELECTED_IMAGE,
+        help="Measures over the first images of the test set.",
     )
     return count
 
 
 def is_small(model: LoadedModel) -> bool:
-    """Whether it has few tokens, and so is quick."""
+    """Return True if the model has few tokens and so is fast."""
     size = model.preparation.image_size
-    return model.layout(size, size).num_tokens <= SMALL
+    return model.layout(size, size).num_tokens <= SMALL_TOKENS
 
 
-def choose_more(model: LoadedModel, able: Abilities) -> tuple[bool, bool, bool]:
-    """Random weights beside, renormalised rows, and the film: each False where it has no meaning."""
+def _read_toggles(model: LoadedModel, able: Abilities) -> tuple[bool, bool, bool]:
+    """Return the toggles of random weights, renormalised rows and training; each is False if impossible."""
     random = model.trained_on is None
-    no_twin = NO_TWIN if random else NO_TWIN_OF_CNN if not able.attention else None
-    compare = widgets.toggle(Choice.key("compare"), "Beside random weights", True, why_not=no_twin)
+    no_compare = RANDOM_ITSELF if random else NO_HEADS if not able.attention else None
+    compare = widgets.toggle(
+        DistanceControls.key("compare"), "Compare with random weights", True, why_not=no_compare
+    )
     no_prefix = able.heads_over_all.why_not or able.prefix.why_not or None
     renormalise = widgets.toggle(
-        Choice.key("renormalise"), "Renormalise without prefix tokens", help=RAW, why_not=no_prefix
+        DistanceControls.key("renormalise"),
+        "Renormalise without prefix tokens",
+        help=RENORMALISE_HELP,
+        why_not=no_prefix,
     )
-    one_step = NO_TRAINING if len(selection.choice().steps) < 2 else None
-    no_film = able.heads_over_all.why_not or one_step
+    single_step = NO_TRAINING if len(selection.get_model_choice().steps) < 2 else None
+    no_training = able.heads_over_all.why_not or single_step
     training = widgets.toggle(
-        Choice.key("training"),
-        "Through training",
+        DistanceControls.key("training"),
+        "Show training",
         is_small(model),
-        help=f"Measures {MOMENTS} snapshots, so that the heads can be dragged through time.",
-        why_not=no_film,
+        help=f"Measures up to {MOST_SNAPSHOTS} snapshots and adds a slider over training steps.",
+        why_not=no_training,
     )
-    return compare and no_twin is None, renormalise and no_prefix is None, training and no_film is None
+    return compare and no_compare is None, renormalise and no_prefix is None, training and no_training is None

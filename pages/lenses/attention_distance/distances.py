@@ -1,4 +1,4 @@
-"""What the lens measures over a set of pictures, computed once for a model, a step and a set."""
+"""Attention distances of every head over a set of images, cached per model, step and image set."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.capture import attention_distances, window_attention_distances
 from vitviz.probe.receptive_field import gradient_maps, mean_reach_px
 
-BY_GRADIENT = (gradient_maps, mean_reach_px)  # what measures reach
-YOURS = "picture"  # in the place of a set's name: the chosen picture alone
+REACH_FUNCTIONS = (gradient_maps, mean_reach_px)
+SELECTED_IMAGE = "picture"  # takes the place of a dataset's name in a link
 SMALL_PX = 64
-FEW = 4  # pictures that are enough to tell whether a model's heads differ
+FEW_IMAGES = 4  # enough to tell whether a model's heads differ
 FloatArray = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
-class Pictures:
-    """What is measured over: the first pictures of a test set, or the chosen one, its name and its crop's place."""
+class ImageSet:
+    """The first `count` test images of a dataset, or the selected image with the offset of its crop."""
 
     source: str
     count: int
@@ -38,142 +38,150 @@ class Pictures:
 
 
 @dataclass(frozen=True)
-class Measure:
-    """What is asked of every head."""
+class HeadMeasure:
+    """The quantity that is measured for every head: 'distance', 'entropy' or 'prefix'."""
 
-    name: str = "distance"  # or 'entropy', 'prefix'
+    name: str = "distance"
     renormalise: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Heads:
-    """One measure of every head: its mean and its standard deviation over pictures, both (depth, heads)."""
+class HeadStatistics:
+    """Mean and standard deviation of a measure over images, both (depth, heads)."""
 
     mean: FloatArray
     spread: FloatArray
 
 
-def pictures(source: str, count: int) -> Pictures:
-    """At most `count` pictures of a test set, or the chosen picture, which is one."""
-    if source != YOURS:
-        return Pictures(source, min(count, cached.examples(source)))
-    now = selection.current()
-    return Pictures(source, 1, now.image, now.offset)
+def select_images(source: str, count: int) -> ImageSet:
+    """Return at most `count` test images of a dataset, or the selected image."""
+    if source != SELECTED_IMAGE:
+        return ImageSet(source, min(count, cached.count_test_images(source)))
+    selected = selection.get_current()
+    return ImageSet(source, 1, selected.image, selected.offset)
 
 
-def images(model: LoadedModel, seen: Pictures) -> NDArray[np.float32]:
-    """(count, C, S, S) as the model reads them."""
-    if seen.source == YOURS:
-        return cached.prepared(seen.image, model.preparation, seen.offset).input[None]
-    return prepare_batch(cached.dataset(seen.source).test_images[: seen.count], model.preparation)
+def prepare_images(model: LoadedModel, images: ImageSet) -> NDArray[np.float32]:
+    """Return the model inputs (count, C, S, S)."""
+    if images.source == SELECTED_IMAGE:
+        return cached.prepare_image(images.image, model.preparation, images.offset).input[None]
+    return prepare_batch(cached.load_dataset(images.source).test_images[: images.count], model.preparation)
 
 
-def heads_of(found: AttentionDistances, measure: Measure) -> Heads:
-    """The measure's mean and spread over pictures."""
-    table = found.distance_px
-    if measure.name == "entropy" and found.entropy_bits is not None:
-        table = found.entropy_bits
+def summarise_heads(distances: AttentionDistances, measure: HeadMeasure) -> HeadStatistics:
+    """Return the measure's mean and standard deviation over images."""
+    table = distances.distance_px
+    if measure.name == "entropy" and distances.entropy_bits is not None:
+        table = distances.entropy_bits
     elif measure.name == "prefix":
-        table = 100 * found.prefix_mass
-    return Heads(table.mean(axis=0), table.std(axis=0))
+        table = 100 * distances.prefix_mass
+    return HeadStatistics(table.mean(axis=0), table.std(axis=0))
 
 
-def measure(
-    model: LoadedModel, seen: Pictures, asked: Measure, with_mean: bool = False
+def measure_distances(
+    model: LoadedModel, images: ImageSet, measure: HeadMeasure, with_mean: bool = False
 ) -> AttentionDistances:
-    """Every head of a ViT, now; see `vitviz.probe.capture.attention_distances`."""
-    entropy = asked.name == "entropy"
-    # A small model by two threads that wait for each other takes many times as long where others keep the cores busy.
-    alone = 1 if model.preparation.image_size <= SMALL_PX else None
-    with threadpool_limits(alone, user_api="openmp"):
+    """Measure every head of a ViT without caching; see `vitviz.probe.capture.attention_distances`."""
+    entropy = measure.name == "entropy"
+    # Two threads that wait for each other slow a small model down many times while other users keep the cores busy.
+    threads = 1 if model.preparation.image_size <= SMALL_PX else None
+    with threadpool_limits(threads, user_api="openmp"):
         return attention_distances(
-            model.model, images(model, seen), asked.renormalise, entropy, with_mean=with_mean
+            model.model, prepare_images(model, images), measure.renormalise, entropy, with_mean=with_mean
         )
 
 
-def of(model: LoadedModel, seen: Pictures, asked: Measure) -> AttentionDistances:
-    """The same with the mean attention, kept."""
-    return _of(model, f"{model.digest}@{model.step}", seen.image, seen, asked)
+def load_distances(model: LoadedModel, images: ImageSet, measure: HeadMeasure) -> AttentionDistances:
+    """Return the cached distances of every head of a ViT, with the mean attention."""
+    return _load_distances(model, f"{model.digest}@{model.step}", images.image, images, measure)
 
 
-@cached.per_picture(shared=32, upload=8, spinner="Measuring every head …")
-def _of(_model: LoadedModel, known: str, image: str, seen: Pictures, asked: Measure) -> AttentionDistances:
-    return measure(_model, seen, asked, with_mean=True)
+@cached.per_image(shared=32, upload=8, spinner="Measuring every head …")
+def _load_distances(
+    _model: LoadedModel, digest: str, image: str, images: ImageSet, measure: HeadMeasure
+) -> AttentionDistances:
+    return measure_distances(_model, images, measure, with_mean=True)
 
 
-def opened(choice: ModelChoice, step: int) -> LoadedModel:
-    """A model at a step for one look: a film's dozen would push what visits look at out of the models that are kept."""
+def open_snapshot(choice: ModelChoice, step: int) -> LoadedModel:
+    """Open a model without caching it: a dozen snapshots would push other users' models out of the cache."""
     from vitviz.checkpoints import open_model
 
-    path = catalogue.file_of(choice, step)
-    return cached.loaded(choice, step) if path is None else open_model(path, step)
+    path = catalogue.find_weights_file(choice, step)
+    return cached.load_model(choice, step) if path is None else open_model(path, step)
 
 
-def mean_attention(found: AttentionDistances) -> NDArray[np.float32]:
-    """(depth, heads, T, T), the mean over pictures.
+def get_mean_attention(distances: AttentionDistances) -> NDArray[np.float32]:
+    """Return the attention (depth, heads, T, T), averaged over images.
 
     Raises:
-        ValueError: if it was not kept.
+        ValueError: if it was not stored.
     """
-    if found.mean_attn is None:
-        raise ValueError("the mean attention must have been kept, received none")
-    return found.mean_attn
+    if distances.mean_attn is None:
+        raise ValueError(
+            "expected distances with their mean attention, received none: measure with_mean=True"
+        )
+    return distances.mean_attn
 
 
 @dataclass(frozen=True)
-class FirstSight:
-    """How far apart a model's heads lie, over a few pictures like those that it learned from."""
+class HeadSpread:
+    """The difference between the longest and the shortest mean distance of a model's heads."""
 
-    apart_px: float
-    share: float  # of what an even head reads
+    range_px: float
+    share: float  # of the distance under uniform attention
 
 
-def at_first_sight(choice: ModelChoice) -> FirstSight:
-    """Of a shipped ViT; kept."""
+def measure_spread(choice: ModelChoice) -> HeadSpread:
+    """Measure a stored ViT over a few images of its training data's kind, cached."""
     source = default_pictures(choice.trained_on, choice.preparation.in_chans)
-    return _at_first_sight(choice, cached.identity(choice, choice.last_step), "", pictures(source, FEW))
+    images = select_images(source, FEW_IMAGES)
+    return _measure_spread(choice, cached.identify_weights(choice, choice.last_step), "", images)
 
 
-@cached.per_picture(shared=32, upload=1)
-def _at_first_sight(_choice: ModelChoice, known: str, image: str, seen: Pictures) -> FirstSight:
-    model = opened(_choice, _choice.last_step)
-    px = heads_of(measure(model, seen, Measure()), Measure()).mean
+@cached.per_image(shared=32, upload=1)
+def _measure_spread(_choice: ModelChoice, weights: str, image: str, images: ImageSet) -> HeadSpread:
+    model = open_snapshot(_choice, _choice.last_step)
+    means_px = summarise_heads(measure_distances(model, images, HeadMeasure()), HeadMeasure()).mean
     size = model.preparation.image_size
     layout = model.layout(size, size)
-    even = uniform_distance_px(layout.grid, layout.patch_px, layout.num_prefix_tokens)
-    return FirstSight(float(np.ptp(px)), spread_of_heads(px, even))
+    uniform_px = uniform_distance_px(layout.grid, layout.patch_px, layout.num_prefix_tokens)
+    return HeadSpread(float(np.ptp(means_px)), spread_of_heads(means_px, uniform_px))
 
 
-def of_windows(model: LoadedModel, seen: Pictures) -> tuple[list[str], NDArray[np.float64]]:
-    """Distances of every head of a Swin; see `vitviz.probe.capture.window_attention_distances`."""
-    return _of_windows(model, f"{model.digest}@{model.step}", seen.image, seen)
+def load_window_distances(model: LoadedModel, images: ImageSet) -> tuple[list[str], NDArray[np.float64]]:
+    """Return the cached distances of every head of a Swin.
+
+    See `vitviz.probe.capture.window_attention_distances`.
+    """
+    return _load_window_distances(model, f"{model.digest}@{model.step}", images.image, images)
 
 
-@cached.per_picture(shared=32, upload=4, spinner="Measuring every head …")
-def _of_windows(
-    _model: LoadedModel, known: str, image: str, seen: Pictures
+@cached.per_image(shared=32, upload=4, spinner="Measuring every head …")
+def _load_window_distances(
+    _model: LoadedModel, digest: str, image: str, images: ImageSet
 ) -> tuple[list[str], NDArray[np.float64]]:
-    return window_attention_distances(_model.model, images(_model, seen))
+    return window_attention_distances(_model.model, prepare_images(_model, images))
 
 
-def gradient_reach(model: LoadedModel, names: list[str], seen: Pictures) -> NDArray[np.float64]:
-    """Mean distance, in pixels, of the pixels that the central output of each layer reads."""
-    return _reach(model, f"{model.digest}@{model.step}", tuple(names), seen.image, seen)
+def load_reach(model: LoadedModel, names: list[str], images: ImageSet) -> NDArray[np.float64]:
+    """Return the mean distance in pixels of the input pixels that each layer's central output depends on."""
+    return _load_reach(model, f"{model.digest}@{model.step}", tuple(names), images.image, images)
 
 
-@cached.per_picture(shared=16, upload=4, spinner="Following the gradients …")
-def _reach(
-    _model: LoadedModel, known: str, names: tuple[str, ...], image: str, seen: Pictures
+@cached.per_image(shared=16, upload=4, spinner="Computing gradients …")
+def _load_reach(
+    _model: LoadedModel, digest: str, names: tuple[str, ...], image: str, images: ImageSet
 ) -> NDArray[np.float64]:
-    maps = gradient_maps(_model.model, images(_model, seen), names)
+    maps = gradient_maps(_model.model, prepare_images(_model, images), names)
     return np.array([mean_reach_px(*maps[name]) for name in names])
 
 
-def a_cnn(in_chans: int) -> ModelChoice:
-    """A CNN for grey or for RGB pictures: a trained one where there is one."""
-    found = [
+def select_cnn(in_chans: int) -> ModelChoice:
+    """Return a CNN for greyscale or RGB images, trained if there is one."""
+    cnns = [
         choice
-        for choice in selection.models().values()
+        for choice in selection.list_models().values()
         if abilities(choice.config).receptive_field and choice.preparation.in_chans == in_chans
     ]
-    return next((choice for choice in found if choice.trained_on is not None), found[0])
+    return next((choice for choice in cnns if choice.trained_on is not None), cnns[0])

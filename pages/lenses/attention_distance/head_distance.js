@@ -1,17 +1,18 @@
-// Heads against depth: a dot per head, its reach around the query under the pointer, training time as a slider.
+// Heads against depth: a dot per head, the selected head's attention around its query, and a slider over training.
 
 import { dot, levels, line, niceStep, upwards } from '../../views/kit/axes.js';
-import { rampImage } from '../../views/kit/ramp.js';
 import { button, canvas, el, live } from '../../views/kit/dom.js';
 import { grown } from '../../views/kit/grow.js';
 import { animate } from '../../views/kit/motion.js';
 import { player } from '../../views/kit/player.js';
 import { blit, heat } from '../../views/kit/pixels.js';
 import { percent } from '../../views/kit/words.js';
-import { SEQUENTIAL_LUT, headColor } from '../../views/kit/ramp.js';
+import { SEQUENTIAL_LUT, headColor, rampImage } from '../../views/kit/ramp.js';
 
-const GAP = 32; // of the stylesheet, as the next
-const LEAST_SIDE = 200;
+const PLOT_LABEL =
+  'Heads against depth. Left and right change the layer, up and down the head, Enter selects the head below.';
+const GAP = 32; // as in the style sheet
+const LEAST_SIDE = 200; // as in the style sheet
 
 function ring(ctx, x, y, radius, color, width, alpha) {
   ctx.strokeStyle = color;
@@ -30,7 +31,7 @@ class HeadDistance {
     this.onUnmount = onUnmount;
     this.buildPlot();
     this.buildTime();
-    this.beginState();
+    this.resetState();
     this.listenPlot();
     this.listenTime();
   }
@@ -38,7 +39,7 @@ class HeadDistance {
   buildPlot() {
     this.stage = el(this.root, 'div', { class: 'hd-stage' });
     this.plotBox = el(this.stage, 'div', { class: 'hd-plot' });
-    this.plot = canvas(this.plotBox);
+    this.plot = canvas(this.plotBox, { tabindex: '0', role: 'application', 'aria-label': PLOT_LABEL });
     this.side = el(this.stage, 'div', { class: 'hd-side' });
     this.title = el(this.side, 'div', { class: 'hd-title' });
     this.map = canvas(this.side, { 'aria-hidden': 'true' });
@@ -54,28 +55,22 @@ class HeadDistance {
     this.play = button(this.time, '', null, { class: 'hd-play' });
     this.slider = el(this.time, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Training step' });
     this.stepText = el(this.time, 'output', { class: 'hd-step' });
-    this.say = live(this.root);
+    this.announce = live(this.root);
   }
 
-  beginState() {
-    this.now = null;
+  resetState() {
+    this.message = null;
+    this.header = null;
     this.step = 0;
     this.place = 0;
     this.picked = { series: 0, layer: 0, head: 0 };
     this.stopMotion = () => {};
     this.dots = [];
-    this.message = null;
   }
 
   listenPlot() {
-    this.plot.node.tabIndex = 0;
-    this.plot.node.setAttribute('role', 'application');
-    this.plot.node.setAttribute(
-      'aria-label',
-      'Heads against depth. Left and right change the layer, up and down the head, Enter pins the head.',
-    );
-    this.plot.node.onpointermove = (event) => this.choose(this.nearest(event));
-    this.plot.node.onpointerdown = (event) => this.choose(this.nearest(event));
+    this.plot.node.onpointermove = (event) => this.select(this.nearest(event));
+    this.plot.node.onpointerdown = (event) => this.select(this.nearest(event));
     this.plot.node.onclick = (event) => {
       if (this.nearest(event)) this.trigger('pick', [this.picked.layer, this.picked.head]);
     };
@@ -89,7 +84,7 @@ class HeadDistance {
         const layer = Math.min(layers - 1, Math.max(0, p.layer + dl));
         let head = Math.min(heads - 1, Math.max(0, p.head + dh));
         while (head > 0 && Number.isNaN(this.at(`values${p.series}`, 0, layer, head))) head--; // a stage with fewer heads
-        this.choose({ series: p.series, layer, head });
+        this.select({ series: p.series, layer, head });
       } else if (event.key === 'Enter') {
         event.preventDefault();
         this.trigger('pick', [this.picked.layer, this.picked.head]);
@@ -118,19 +113,15 @@ class HeadDistance {
   }
 
   shape() {
-    return this.now.arrays.values0.shape;
+    return this.message.arrays.values0.shape; // steps, layers, heads
   }
-  // steps, layers, heads
 
   at(name, s, layer, head) {
-    const {
-      data,
-      shape: [, layers, heads],
-    } = this.now.arrays[name];
-    return data[(s * layers + layer) * heads + head];
+    const { data, shape } = this.message.arrays[name];
+    return data[(s * shape[1] + layer) * shape[2] + head];
   }
 
-  /** A value between snapshots, so that a dot glides instead of jumping. */
+  /** Interpolate between snapshots, so that dots move smoothly. */
   value(name, layer, head) {
     const low = Math.floor(this.place);
     const high = Math.min(low + 1, this.shape()[0] - 1);
@@ -140,28 +131,28 @@ class HeadDistance {
 
   scale() {
     let top = 0;
-    this.now.header.series.forEach((_, i) => {
-      for (const v of this.now.arrays[`values${i}`].data) if (v > top) top = v;
-    }); // never a NaN
-    for (const line of this.now.header.lines) top = Math.max(top, line.value);
+    this.message.header.series.forEach((_, i) => {
+      for (const v of this.message.arrays[`values${i}`].data) if (v > top) top = v;
+    }); // the comparison skips NaN
+    for (const line of this.message.header.lines) top = Math.max(top, line.value);
     return top * 1.06 || 1;
   }
 
   draw() {
-    if (!this.now) return;
-    const beside = Math.round(this.now.width * 0.66);
-    const narrow = this.now.width - beside - GAP - 1 < LEAST_SIDE; // what stands beside the plot would wrap below it
-    const width = narrow ? this.now.width : beside;
+    if (!this.message) return;
+    const beside = Math.round(this.message.width * 0.66);
+    const narrow = this.message.width - beside - GAP - 1 < LEAST_SIDE; // the side panel would wrap below the plot
+    const width = narrow ? this.message.width : beside;
     const ctx = this.plot.size(width, grown(narrow ? 320 : 400), grown(1));
     const area = this.areaOf(this.plot.width, this.plot.height);
     this.drawAxes(ctx, area);
     this.dots = [];
     const [, layers, heads] = this.shape();
-    for (let s = this.now.header.series.length - 1; s >= 0; s--)
+    for (let s = this.message.header.series.length - 1; s >= 0; s--)
       for (let layer = 0; layer < layers; layer++)
         for (let head = 0; head < heads; head++) this.drawHead(ctx, area, s, layer, head);
-    for (const { label, value } of this.now.header.lines) this.nameLine(ctx, area, label, area.y(value));
-    this.inspect(narrow ? Math.min(this.now.width, 280) : this.now.width - width - GAP - 1);
+    for (const { label, value } of this.message.header.lines) this.nameLine(ctx, area, label, area.y(value));
+    this.inspect(narrow ? Math.min(this.message.width, 280) : this.message.width - width - GAP - 1);
   }
 
   areaOf(width, height) {
@@ -178,7 +169,7 @@ class HeadDistance {
   }
 
   drawAxes(ctx, { left, right, top, bottom, high, height, middle, y }) {
-    const { colors, header } = this.now;
+    const { colors, header } = this.message;
     const [, layers] = this.shape();
     const step = niceStep(high / 4);
     const ticks = Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => i * step);
@@ -193,7 +184,7 @@ class HeadDistance {
     for (const { value } of header.lines) line(ctx, colors.muted, 1, left, y(value), right, y(value), [4, 4]);
   }
 
-  /** One head: of the first model a dot with its spread over pictures, of others a ring. */
+  /** Draw one head: a dot with its standard deviation for the first series, a ring for others. */
   drawHead(ctx, area, series, layer, head) {
     const [, , heads] = this.shape();
     const v = this.value(`values${series}`, layer, head);
@@ -210,19 +201,19 @@ class HeadDistance {
     } else ring(ctx, x, y, 4, color, 1.5, 0.8);
     const { picked } = this;
     if (picked.series === series && picked.layer === layer && picked.head === head)
-      ring(ctx, x, y, 9, this.now.colors.ink, 2, 1);
+      ring(ctx, x, y, 9, this.message.colors.ink, 2, 1);
     this.dots.push({ series, layer, head, x, y });
   }
 
-  /** A line's name, at that end and side of it where it hides the fewest dots. */
+  /** Label a line at the end and side where the label covers the fewest dots. */
   nameLine(ctx, { left, right }, text, level) {
-    const { colors } = this.now;
+    const { colors } = this.message;
     const wide = ctx.measureText(text).width + 8;
     const ends = [left + 2, right - wide];
     const places = [level - 9, level + 10].flatMap((y) => ends.map((x) => [x, y]));
-    const hides = ([x, y], one) => one.x > x - 6 && one.x < x + wide + 6 && Math.abs(one.y - y) < 14;
-    const hidden = (place) => this.dots.filter((one) => hides(place, one)).length;
-    const [x, y] = places.reduce((best, other) => (hidden(other) < hidden(best) ? other : best));
+    const covers = ([x, y], d) => d.x > x - 6 && d.x < x + wide + 6 && Math.abs(d.y - y) < 14;
+    const count = (place) => this.dots.filter((d) => covers(place, d)).length;
+    const [x, y] = places.reduce((best, other) => (count(other) < count(best) ? other : best));
     ctx.textAlign = 'left';
     ctx.globalAlpha = 0.8;
     ctx.fillStyle = colors.paper;
@@ -233,30 +224,30 @@ class HeadDistance {
   }
 
   inspect(width) {
-    const { header, arrays } = this.now;
+    const { header, arrays } = this.message;
     const { series, layer, head } = this.picked;
     const size = Math.max(60, Math.min(width, 260));
     const offsets = arrays[`offsets${series}`];
     const shown = Boolean(offsets) && this.place === header.shown;
     const [v, d] = [`values${series}`, `spread${series}`].map((name) => this.value(name, layer, head));
-    const said = (value) => value.toFixed(value < 10 ? 2 : 1);
-    const text = `${said(v)} ${header.unit} (± ${said(d)} over pictures)`;
+    const format = (value) => value.toFixed(value < 10 ? 2 : 1);
+    const text = `${format(v)} ${header.unit} (± ${format(d)} over images)`;
     const top = shown ? arrays[`tops${series}`].data[layer * this.shape()[2] + head] : 0;
     const share = percent(top);
     this.side.style.flexBasis = `${width}px`;
     this.map.node.style.display = offsets ? 'block' : 'none';
     this.title.textContent = `Layer ${layer + 1}, head ${head + 1} · ${header.series[series]}`;
-    const other = offsets ? ` The map belongs to step ${header.steps[header.shown]}.` : '';
-    const read = ` Middle: the query. Brightest place: ${share} of its attention.`;
-    this.note.textContent = `${text}.${shown ? read : other}`;
-    this.say(`${this.title.textContent}: ${text}`);
+    const other = offsets ? ` The map is available at step ${header.steps[header.shown]}.` : '';
+    const mapNote = ` Centre: the query. Maximum: ${share} of its attention.`;
+    this.note.textContent = `${text}.${shown ? mapNote : other}`;
+    this.announce(`${this.title.textContent}: ${text}`);
     this.legend.style.visibility = shown ? 'visible' : 'hidden';
     this.drawMap(this.map.size(size, size), size, shown && offsets, share);
   }
 
-  /** The head's mean attention around its query, and its scale; an empty panel where it is not known. */
+  /** Draw the head's mean attention around its query with its scale, or an empty panel if it is missing. */
   drawMap(ctx, size, offsets, share) {
-    const { colors } = this.now;
+    const { colors } = this.message;
     if (!offsets) {
       ctx.fillStyle = colors.panel;
       ctx.fillRect(0, 0, size, size);
@@ -291,7 +282,7 @@ class HeadDistance {
     return best;
   }
 
-  choose(dot) {
+  select(dot) {
     if (dot) {
       this.picked = { series: dot.series, layer: dot.layer, head: dot.head };
       this.draw();
@@ -303,7 +294,7 @@ class HeadDistance {
     const from = this.place;
     this.step = target;
     this.slider.value = String(target);
-    this.stepText.textContent = `step ${this.now.header.steps[target].toLocaleString('en')}`;
+    this.stepText.textContent = `step ${this.message.header.steps[target].toLocaleString('en')}`;
     this.slider.setAttribute('aria-valuetext', this.stepText.textContent);
     const frame = (t) => {
       this.place = t === 1 ? target : from + (target - from) * t;
@@ -317,23 +308,20 @@ class HeadDistance {
   }
 
   update(next) {
-    const fresh = next.header !== this.message;
-    this.now = next;
-    this.message = next.header;
+    const fresh = next.header !== this.header;
+    this.message = next;
+    this.header = next.header;
     if (fresh) {
       this.pause();
       const [steps, layers, heads] = this.shape();
       this.slider.max = String(steps - 1);
       this.time.style.display = steps > 1 ? 'flex' : 'none';
-      if (
-        this.picked.layer >= layers ||
-        this.picked.head >= heads ||
-        this.picked.series >= this.now.header.series.length
-      )
+      const { layer, head, series } = this.picked;
+      if (layer >= layers || head >= heads || series >= next.header.series.length)
         this.picked = { series: 0, layer: 0, head: 0 };
       this.stopMotion();
-      this.place = this.now.header.shown;
-      this.show(this.now.header.shown, 0);
+      this.place = next.header.shown;
+      this.show(this.place, 0);
     }
     this.draw();
   }

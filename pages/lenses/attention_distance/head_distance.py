@@ -1,13 +1,13 @@
-"""Heads against depth: hover shows where a head looks around its query, a slider drags through training."""
+"""Interactive plot of heads against depth, with each head's attention around its query."""
 
 from __future__ import annotations
 
-from pages.views.event_values import pair
+from pages.views.event_values import read_index_pair
 from pages.views.register import register
 
 _view = register(__file__, "head_distance")
 
 
-def head_distance(data: bytes, *, key: str) -> tuple[int, int] | None:
-    """Draws `vitviz.plots.distance.heads_view`; returns the (layer, head) that was clicked in this run."""
-    return pair(_view(data, key=key, triggers=("pick",)).pick)
+def draw_head_plot(data: bytes, *, key: str) -> tuple[int, int] | None:
+    """Draw `vitviz.plots.distance.heads_view`; return the (layer, head) that was clicked in this run."""
+    return read_index_pair(_view(data, key=key, triggers=("pick",)).pick)

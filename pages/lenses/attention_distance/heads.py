@@ -1,4 +1,4 @@
-"""Every head of a ViT against depth, one head in detail, and the model that shows more where this one shows little."""
+"""Distances of every head of a ViT against depth, one head in detail, and a suggested model with a wider range."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.attention_distance import distance_controls as controls_of
-from pages.lenses.attention_distance import distances, reach, training_distances
-from pages.lenses.attention_distance.distance_controls import AXES, UNITS, Choice
-from pages.lenses.attention_distance.distances import FloatArray, Heads
-from pages.lenses.attention_distance.head_distance import head_distance
+from pages.lenses.attention_distance import captions, distances, reach, training_distances
+from pages.lenses.attention_distance.distance_controls import AXES, UNITS, DistanceControls, read_controls
+from pages.lenses.attention_distance.distances import FloatArray, HeadStatistics
+from pages.lenses.attention_distance.head_distance import draw_head_plot
+from pages.lenses.attention_distance.training_distances import TrainingDistances
 from pages.selection import selection
 from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
@@ -29,8 +29,7 @@ from vitviz.plots import theme
 from vitviz.plots.distance import HeadSeries, Line, distribution_figure, heads_view, reach_map
 from vitviz.text import plural
 
-LOCAL = 0.5  # a head counts as local below this share of the uniform baseline
-FLAT = 0.2  # of the same: where all heads lie closer together the picture has little to show
+NARROW_SHARE = 0.2  # of the distance under uniform attention; a narrower range of heads shows little
 MATHEMATICS = r"""
 $$
 d_{l,h} = \frac{1}{N}\sum_{q}\sum_{k} A^{(l,h)}_{q,k}\;P\,\lVert \mathrm{pos}_q - \mathrm{pos}_k \rVert_2
@@ -40,238 +39,223 @@ $A^{(l,h)}$ is the attention of head $h$ in layer $l$, $P$ a patch's side in pix
 $N$ patches (Dosovitskiy et al. 2021, figure 7 right and figure 11). Prefix tokens such as [CLS] are dropped as queries
 and as keys, and rows are not renormalised, as in the
 [function](https://gist.github.com/simonster/155894d48aef2bd36bd2dd8267e62391) that Raghu et al. (2021) published;
-*Renormalise* divides each row by its mass on patches. The bar through a dot is one standard deviation over pictures.
+*Renormalise* divides each row by its sum over patches. The bar through a dot is one standard deviation over images.
 """
 ASKS = (
     Question(
-        "In which layer do the heads look least far on the chosen picture?", model_measures.NearestLayer()
+        "In which layer do the heads attend least far on the selected image?", model_measures.MostLocalLayer()
     ),
 )
 
 
 @dataclass(frozen=True)
-class OneHead(widgets.Chosen, page="attention_distance"):
-    """The head that is shown in detail; both count from 1."""
+class HeadControls(widgets.ControlValues, page="attention_distance"):
+    """The head that is shown in detail; layer and head count from 1."""
 
     layer: int
     head: int
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """What one run of the page shows: the model, what was asked, and every head's answer."""
+class MeasuredModel:
+    """A ViT with the measured statistics of its heads, and those of random weights if they are compared."""
 
     model: LoadedModel
-    chosen: Choice
+    controls: DistanceControls
     layout: TokenLayout
-    found: analysis.AttentionDistances
-    heads: Heads
-    base: HeadSeries | None  # random weights beside it, at one step
+    distances: analysis.AttentionDistances
+    heads: HeadStatistics
+    random: HeadSeries | None
 
     @property
-    def even_px(self) -> float:
-        """What a head that looks evenly everywhere reads."""
-        prefix = 0 if self.chosen.renormalise else self.layout.num_prefix_tokens
+    def uniform_px(self) -> float:
+        """Distance of a head with uniform attention."""
+        prefix = 0 if self.controls.renormalise else self.layout.num_prefix_tokens
         return analysis.uniform_distance_px(self.layout.grid, self.layout.patch_px, prefix)
 
 
 def draw(model: LoadedModel) -> None:
-    """The page of a ViT; what can follow the first picture follows it."""
-    chosen = controls_of.read(model)
+    """Draw the page of a ViT, the plot of heads first."""
+    controls = read_controls(model)
     page.untrained_note(model.trained_on)
-    choice = selection.choice()
-    shown = measured(model, chosen)
-    whole = training_distances.of(choice, model.step, chosen.seen, chosen.asked) if chosen.training else None
-    if whole is not None:
-        whole.heads.setdefault(model.step, shown.heads)
-    draw_heads(shown, whole)
-    growing, more = st.container(), st.container()
-    one_head(shown)
-    if chosen.measure == "distance":
-        reach.draw_cnn_beside(model, shown.heads.mean.mean(axis=1), chosen.seen)
+    choice = selection.get_model_choice()
+    measured = measure_model(model, controls)
+    training = None
+    if controls.training:
+        training = training_distances.load_training(
+            choice, model.step, controls.images, controls.head_measure
+        )
+        training.heads.setdefault(model.step, measured.heads)
+    draw_heads(measured, training)
+    progress_slot, suggestion_slot = st.container(), st.container()
+    draw_head(measured)
+    if controls.measure == "distance":
+        reach.draw_cnn_beside_heads(model, measured.heads.mean.mean(axis=1), controls.images)
     page.drawers(
         "attention_distance",
         math=MATHEMATICS + reach.MATHEMATICS,
-        code=(analysis.mean_attention_distance_px, *distances.BY_GRADIENT),
-        numbers=partial(draw_numbers, shown.heads, UNITS[chosen.measure]),
+        code=(analysis.mean_attention_distance_px, *distances.REACH_FUNCTIONS),
+        numbers=partial(draw_table, measured.heads, UNITS[controls.measure]),
         asks=ASKS,
     )
-    with more:
-        offer_more(shown, choice)
-    if whole is not None:
-        with growing:
-            training_distances.draw(whole)
+    with suggestion_slot:
+        suggest_model(measured, choice)
+    if training is not None:
+        with progress_slot:
+            training_distances.draw(training)
 
 
-def measured(model: LoadedModel, chosen: Choice) -> Shown:
-    """The chosen step, and random weights of the same shape."""
+def measure_model(model: LoadedModel, controls: DistanceControls) -> MeasuredModel:
+    """Measure the selected step, and random weights of the same architecture if they are compared."""
     size = model.preparation.image_size
-    layout = model.layout(size, size)
-    found = distances.of(model, chosen.seen, chosen.asked)
-    base = None
-    if chosen.compare:
-        twin = distances.of(cached.untrained(model), chosen.seen, chosen.asked)
-        heads = distances.heads_of(twin, chosen.asked)
-        maps = offsets(twin, layout.grid)
-        base = HeadSeries("random weights", heads.mean[None], heads.spread[None], maps)
-    return Shown(model, chosen, layout, found, distances.heads_of(found, chosen.asked), base)
+    layout, measure = model.layout(size, size), controls.head_measure
+    head_distances = distances.load_distances(model, controls.images, measure)
+    random = None
+    if controls.compare:
+        untrained = distances.load_distances(cached.load_untrained(model), controls.images, measure)
+        heads = distances.summarise_heads(untrained, measure)
+        maps = compute_offset_maps(untrained, layout.grid)
+        random = HeadSeries("random weights", heads.mean[None], heads.spread[None], maps)
+    heads = distances.summarise_heads(head_distances, measure)
+    return MeasuredModel(model, controls, layout, head_distances, heads, random)
 
 
-def offsets(found: analysis.AttentionDistances, grid: tuple[int, int]) -> FloatArray:
-    """(depth, heads, 2 rows - 1, 2 cols - 1): where each head looks around its query."""
-    attn = distances.mean_attention(found)
+def compute_offset_maps(head_distances: analysis.AttentionDistances, grid: tuple[int, int]) -> FloatArray:
+    """Return each head's attention around its query (depth, heads, 2 rows - 1, 2 cols - 1)."""
+    attn = distances.get_mean_attention(head_distances)
     return np.stack([[analysis.offset_map(head, grid) for head in layer] for layer in attn])
 
 
-def draw_heads(shown: Shown, whole: training_distances.Film | None) -> None:
-    """Heads against depth at the chosen step; at all moments once they are measured."""
-    model, chosen = shown.model, shown.chosen
-    steps = whole.moments if whole is not None and whole.complete else (model.step,)
-    over = [shown.heads if step == model.step or whole is None else whole.heads[step] for step in steps]
-    label = f"step {model.step:,}" if model.trained_on else "random weights"
-    maps = offsets(shown.found, shown.layout.grid)
-    mine = HeadSeries(
-        label, np.stack([one.mean for one in over]), np.stack([one.spread for one in over]), maps
-    )
-    plotted = [mine]
-    if shown.base is not None:
-        repeat, base = (len(steps), 1, 1), shown.base
-        plotted.append(
-            HeadSeries(base.label, np.tile(base.values, repeat), np.tile(base.spread, repeat), base.offsets)
-        )
-    axis, unit = AXES[chosen.measure], UNITS[chosen.measure]
+def draw_heads(measured: MeasuredModel, training: TrainingDistances | None) -> None:
+    """Draw heads against depth at the selected step, or at all snapshots once they are measured."""
+    step, measure = measured.model.step, measured.controls.measure
+    heads = {step: measured.heads}
+    if training is not None and training.is_complete:
+        heads = training.heads
+    steps = tuple(sorted(heads))
     data = heads_view(
-        series=plotted,
+        series=make_series(measured, [heads[step] for step in steps]),
         steps=steps,
-        axis=axis,
-        unit=unit,
-        lines=lines(shown),
-        patch_px=shown.layout.patch_px,
-        shown_step=model.step,
+        axis=AXES[measure],
+        unit=UNITS[measure],
+        lines=make_lines(measured),
+        patch_px=measured.layout.patch_px,
+        shown_step=step,
     )
-    picked = head_distance(data, key="attention_distance.heads")
+    picked = draw_head_plot(data, key="attention_distance.heads")
     if picked is not None:
-        OneHead.change(layer=picked[0] + 1, head=picked[1] + 1)
-    page.caption(describe(shown) if chosen.measure == "distance" else describe_measure(shown))
+        HeadControls.change(layer=picked[0] + 1, head=picked[1] + 1)
+    means = measured.heads.mean
+    if measure != "distance":
+        page.caption(captions.describe_measure(means, AXES[measure], UNITS[measure]))
+        return
+    random_px = None if measured.random is None else measured.random.values[0]
+    count = measured.controls.images.count
+    page.caption(captions.describe_distances(means, measured.uniform_px, count, random_px))
 
 
-def lines(shown: Shown) -> list[Line]:
-    """What a head that looks evenly at everything reads, and the most that is possible."""
-    layout, prefix, tokens = shown.layout, shown.layout.num_prefix_tokens, shown.layout.num_tokens
-    if shown.chosen.measure == "entropy":
-        return [Line(float(np.log2(tokens)), f"even over {tokens} tokens: {np.log2(tokens):.2f} bits")]
-    if shown.chosen.measure == "prefix":
+def make_series(measured: MeasuredModel, statistics: list[HeadStatistics]) -> list[HeadSeries]:
+    """Return the heads at every step, and random weights repeated for every step if they are compared."""
+    model, random = measured.model, measured.random
+    series = HeadSeries(
+        f"step {model.step:,}" if model.trained_on else "random weights",
+        np.stack([heads.mean for heads in statistics]),
+        np.stack([heads.spread for heads in statistics]),
+        compute_offset_maps(measured.distances, measured.layout.grid),
+    )
+    if random is None:
+        return [series]
+    repeat = (len(statistics), 1, 1)
+    values, spread = np.tile(random.values, repeat), np.tile(random.spread, repeat)
+    return [series, HeadSeries(random.label, values, spread, random.offsets)]
+
+
+def make_lines(measured: MeasuredModel) -> list[Line]:
+    """Return reference lines: uniform attention, and the largest possible distance."""
+    layout, measure = measured.layout, measured.controls.measure
+    prefix, tokens = layout.num_prefix_tokens, layout.num_tokens
+    if measure == "entropy":
+        return [Line(float(np.log2(tokens)), f"uniform over {tokens} tokens: {np.log2(tokens):.2f} bits")]
+    if measure == "prefix":
         share = 100 * prefix / tokens
-        return [Line(share, f"even: {share:.1f} %")] if prefix else []
-    corner, even = analysis.corner_distance_px(layout.grid, layout.patch_px), shown.even_px
-    return [Line(corner, f"corner to corner: {corner:.1f} px"), Line(even, f"even attention: {even:.1f} px")]
+        return [Line(share, f"uniform: {share:.1f} %")] if prefix else []
+    corner_px, uniform_px = analysis.corner_distance_px(layout.grid, layout.patch_px), measured.uniform_px
+    return [
+        Line(corner_px, f"corner to corner: {corner_px:.1f} px"),
+        Line(uniform_px, f"uniform attention: {uniform_px:.1f} px"),
+    ]
 
 
-def describe(shown: Shown) -> str:
-    """The caption, from the numbers of the picture."""
-    now, even, count = shown.heads.mean, shown.even_px, shown.chosen.seen.count
-    local = int((now < LOCAL * even).sum())
-    pictures = "this picture" if count == 1 else f"{count} pictures"
+def suggest_model(measured: MeasuredModel, choice: ModelChoice) -> None:
+    """Suggest the stored model with the widest range of heads if this model's range is narrow."""
+    means_px, controls = measured.heads.mean, measured.controls
+    if (
+        controls.measure != "distance"
+        or analysis.spread_of_heads(means_px, measured.uniform_px) >= NARROW_SHARE
+    ):
+        return
     text = (
-        f"Over {pictures}, the heads look {now.min():.1f} to {now.max():.1f} px far"
-        f" (even attention: {even:.1f} px); {local} of {now.size} heads are local,"
-        f" below {100 * LOCAL:.0f} % of it. Layer 1 spans {np.ptp(now[0]):.1f} px,"
-        f" layer {len(now)} spans {np.ptp(now[-1]):.1f} px."
+        f"All {means_px.size} heads of {choice.shown} lie within {np.ptp(means_px):.1f} px and hardly differ."
     )
-    if shown.base is not None:
-        base = shown.base.values[0]
-        apart = np.ptp(now) > 1.2 * np.ptp(base)
-        text += (
-            f" With random weights they lie within {np.ptp(base):.1f} px of one another"
-            f" ({base.min():.1f} to {base.max():.1f} px);"
-            f" {'training spread them over' if apart else 'here too they lie within'} {np.ptp(now):.1f} px."
-        )
-    return text
-
-
-def describe_measure(shown: Shown) -> str:
-    """The caption of entropy and of prefix mass."""
-    now, measure = shown.heads.mean, shown.chosen.measure
-    layer, head = np.unravel_index(int(now.argmax()), now.shape)
-    unit = UNITS[measure]
-    return (
-        f"{AXES[measure].partition(',')[0].capitalize()}: {now.min():.2f} to {now.max():.2f} {unit}; the highest in"
-        f" layer {layer + 1}, head {head + 1}. The mean goes from {now[0].mean():.2f} {unit} in layer 1"
-        f" to {now[-1].mean():.2f} {unit} in layer {len(now)}."
-    )
-
-
-def offer_more(shown: Shown, choice: ModelChoice) -> None:
-    """Where all heads lie close together: says so, and offers the shipped model whose heads lie farthest apart."""
-    now, even = shown.heads.mean, shown.even_px
-    if shown.chosen.measure != "distance" or analysis.spread_of_heads(now, even) >= FLAT:
+    widest = find_widest_model(choice)
+    if widest is None:
+        page.caption(text)
         return
-    said = f"All {now.size} heads of {choice.shown} lie within {np.ptp(now):.1f} px: little to tell apart."
-    best = widest(choice)
-    if best is None:
-        page.caption(said)
-        return
-    other, apart_px = best
-    count = plural(distances.FEW, "picture")
-    page.caption(f"{said} The heads of {other.shown} lie over {apart_px:.1f} px, measured over {count}.")
+    suggested, range_px = widest
+    images = plural(distances.FEW_IMAGES, "image")
+    page.caption(f"{text} Those of {suggested.shown} span {range_px:.1f} px, measured over {images}.")
     st.button(
-        f"Show {other.shown} instead",
+        f"Show {suggested.shown}",
         key="attention_distance.show_more",
         on_click=selection.set_model,
-        args=(other.key,),
+        args=(suggested.key,),
     )
 
 
-def widest(own: ModelChoice) -> tuple[ModelChoice, float] | None:
-    """The other shipped ViT whose heads lie farthest apart, and how far in pixels; None where none shows anything."""
-    found = [
-        (distances.at_first_sight(choice), choice)
-        for choice in catalogue.shipped()
-        if choice.key != own.key and choice.trained_on and abilities(choice.config).heads_over_all
+def find_widest_model(current: ModelChoice) -> tuple[ModelChoice, float] | None:
+    """Return the other stored ViT with the widest range of heads and this range in px; None if all are narrow."""
+    spreads = [
+        (distances.measure_spread(choice), choice)
+        for choice in catalogue.list_checkpoints()
+        if choice.key != current.key and choice.trained_on and abilities(choice.config).heads_over_all
     ]
-    sight, best = max(found, default=(None, own), key=lambda one: one[0].share)
-    return None if sight is None or sight.share < FLAT else (best, sight.apart_px)
+    spread, widest = max(spreads, default=(None, current), key=lambda pair: pair[0].share)
+    return None if spread is None or spread.share < NARROW_SHARE else (widest, spread.range_px)
 
 
-def one_head(shown: Shown) -> None:
-    """One head in detail: which patches look far, and how its attention is spread over distances."""
-    chosen, layout = shown.chosen, shown.layout
+def draw_head(measured: MeasuredModel) -> None:
+    """Draw one head in detail: the distance of each query, and its attention over distances."""
+    renormalise, layout = measured.controls.renormalise, measured.layout
     st.subheader("One head", anchor=False)
-    left, right, far = st.columns([2, 2, 3], vertical_alignment="bottom")
-    depth, heads = shown.heads.mean.shape
+    left, right, link_slot = st.columns([2, 2, 3], vertical_alignment="bottom")
+    depth, heads = measured.heads.mean.shape
     with left:
-        layer = widgets.number(OneHead.key("layer"), "Layer", 1, depth, 1)
+        layer = widgets.number(HeadControls.key("layer"), "Layer", 1, depth, 1)
     with right:
-        head = widgets.number(OneHead.key("head"), "Head", 1, heads, 1)
-    with far:
-        place: dict[str, Any] = {"attention.layer": layer, "attention.head": head}
-        selection.link_to("attention", "Open in the attention explorer", **place)
-    attn = distances.mean_attention(shown.found)[layer - 1, head - 1]
-    if chosen.renormalise:
+        head = widgets.number(HeadControls.key("head"), "Head", 1, heads, 1)
+    with link_slot:
+        params: dict[str, Any] = {"attention.layer": layer, "attention.head": head}
+        selection.link_to("attention", "Open in the attention explorer", **params)
+    attn = distances.get_mean_attention(measured.distances)[layer - 1, head - 1]
+    if renormalise:
         attn = analysis.without_prefix(attn, layout.grid)
-    far_px = analysis.query_distances_px(attn, layout.grid, layout.patch_px)
-    edges, mass = analysis.distance_distribution(attn, layout.grid, layout.patch_px)
-    first, second = st.columns([1, 2])
-    with first:
-        st.markdown(":gray[Which query patches look far]")
-        page.figure(reach_map(far_px, selection.mode()), "attention_distance.map")
-    with second:
-        st.markdown(":gray[How its attention is spread over distances]")
+    query_px = analysis.query_distances_px(attn, layout.grid, layout.patch_px)
+    edges, shares = analysis.distance_distribution(attn, layout.grid, layout.patch_px)
+    map_column, histogram_column = st.columns([1, 2])
+    mode = selection.get_theme()
+    with map_column:
+        st.markdown(":gray[Mean distance by query patch]")
+        page.figure(reach_map(query_px, mode), "attention_distance.map")
+    with histogram_column:
+        st.markdown(":gray[Distribution of its attention over distances]")
         color = theme.head_color(head - 1, heads)
-        drawn = distribution_figure(edges, mass, float(far_px.mean()), color, selection.mode())
-        page.figure(drawn, "attention_distance.distribution")
-    row, col = np.unravel_index(int(far_px.argmax()), far_px.shape)
-    goes = f"{100 * mass.sum():.1f} % of the attention goes to patches"
-    if chosen.renormalise:
-        goes = "each row of its mean attention renormalised over patches"
-    page.caption(
-        f"Layer {layer}, head {head}: {far_px.mean():.1f} px on average. The patch in row {row + 1}, column {col + 1}"
-        f" looks farthest ({far_px.max():.1f} px), {goes}."
-    )
+        figure = distribution_figure(edges, shares, float(query_px.mean()), color, mode)
+        page.figure(figure, "attention_distance.distribution")
+    page.caption(captions.describe_head(layer, head, query_px, None if renormalise else shares.sum()))
 
 
-def draw_numbers(heads: Heads, unit: str) -> None:
-    """Every head's mean and standard deviation over pictures."""
+def draw_table(heads: HeadStatistics, unit: str) -> None:
+    """Draw every head's mean and standard deviation over images, and a download button."""
     layer, head = np.indices(heads.mean.shape).reshape(2, -1) + 1
     columns = {"layer": layer, "head": head, "mean": heads.mean.ravel(), "sd": heads.spread.ravel()}
     st.dataframe(

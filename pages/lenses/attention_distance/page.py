@@ -1,4 +1,4 @@
-"""Lens: mean attention distance of every head against depth (ViT paper, figure 7 right)."""
+"""Attention distance of every head against depth (ViT paper, figure 7 right)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from vitviz.models.abilities import abilities
 
 
 def draw() -> None:
-    """The page of a model of each kind."""
-    able = abilities(selection.choice().config)
+    able = abilities(selection.get_model_choice().config)
     if not able.distance:
-        substitute.offer(able.distance.why_not, "attention_distance.instead", icon=":material/straighten:")
+        substitute.offer_substitute(
+            able.distance.why_not, "attention_distance.instead", icon=":material/straighten:"
+        )
         return
-    model = cached.loaded(selection.choice(), selection.current().step)
+    model = cached.load_model(selection.get_model_choice(), selection.get_current().step)
     if able.heads_over_all:
         heads.draw(model)
     elif able.windows:
@@ -24,5 +25,5 @@ def draw() -> None:
         reach.draw_cnn(model)
 
 
-page.header("Attention distance", "How far does every head look?")
+page.header("Attention distance", "How far does each head attend?")
 draw()

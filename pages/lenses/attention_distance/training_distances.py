@@ -1,4 +1,4 @@
-"""A model's heads through its training: measured behind the page, moment by moment, while its picture is shown."""
+"""Attention distances at several snapshots of a training, measured in a background thread."""
 
 from __future__ import annotations
 
@@ -9,83 +9,90 @@ import numpy as np
 import streamlit as st
 
 from pages.lenses.attention_distance import distances
-from pages.lenses.attention_distance.distances import Heads, Measure, Pictures
+from pages.lenses.attention_distance.distances import HeadMeasure, HeadStatistics, ImageSet
 from pages.stores import cached
 from pages.stores.background import Background
 from pages.stores.model_choice import ModelChoice
 
-MOMENTS = 12  # snapshots of a film: a live run keeps forty
+MOST_SNAPSHOTS = 12  # a live run stores forty
 POLL_S = 0.7
 
-_behind = Background()
+_background = Background()
 
 
-class Film:
-    """The heads at several moments of a training: measured by `advance` in a thread, read by pages."""
+class TrainingDistances:
+    """Statistics of the heads by training step; `advance` fills them in a thread while pages read them."""
 
-    def __init__(self, moments: tuple[int, ...], measure: Callable[[int], Heads]) -> None:
-        self.moments, self._measure = moments, measure
-        self.heads: dict[int, Heads] = {}  # by step
-        self.trouble = ""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every moment is measured."""
-        return len(self.heads) == len(self.moments)
+    def __init__(self, steps: tuple[int, ...], measure: Callable[[int], HeadStatistics]) -> None:
+        self.steps, self._measure = steps, measure
+        self.heads: dict[int, HeadStatistics] = {}  # by step
+        self.error = ""
 
     @property
-    def growing(self) -> bool:
-        """Whether more moments will come."""
-        return not self.complete and not self.trouble
+    def is_complete(self) -> bool:
+        return len(self.heads) == len(self.steps)
+
+    @property
+    def is_growing(self) -> bool:
+        return not self.is_complete and not self.error
 
     def advance(self) -> bool:
-        """Measure the next moment; whether another is missing still."""
-        for step in [step for step in self.moments if step not in self.heads][:1]:
+        """Measure the next snapshot; return True if another one remains."""
+        for step in [step for step in self.steps if step not in self.heads][:1]:
             try:
                 self.heads[step] = self._measure(step)
-            except Exception:  # a run that was deleted meanwhile, a set that is gone
+            except Exception:  # the run or the dataset was deleted in the meantime
                 logging.getLogger(__name__).warning("step %d cannot be measured", step, exc_info=True)
-                self.trouble = f"The way through training is not shown: step {step:,} could not be measured."
-        return self.growing
+                self.error = f"The slider over training is missing: step {step:,} could not be measured."
+        return self.is_growing
 
 
-def of(choice: ModelChoice, shown: int, seen: Pictures, asked: Measure) -> Film:
-    """The film of a model, begun or complete; it grows while `draw` is shown."""
-    known = cached.identity(choice, choice.last_step)
-    return _film(choice, known, moments(choice.steps, shown), seen.image, seen, asked)
+def load_training(
+    choice: ModelChoice, shown_step: int, images: ImageSet, measure: HeadMeasure
+) -> TrainingDistances:
+    """Return a model's cached distances over its training; they grow while `draw` is shown."""
+    weights = cached.identify_weights(choice, choice.last_step)
+    return _load_training(
+        choice, weights, select_steps(choice.steps, shown_step), images.image, images, measure
+    )
 
 
-@cached.per_picture(shared=32, upload=4)
-def _film(
-    _choice: ModelChoice, known: str, steps: tuple[int, ...], image: str, seen: Pictures, asked: Measure
-) -> Film:
-    def measure(step: int) -> Heads:
-        found = distances.measure(distances.opened(_choice, step), seen, asked)
-        return distances.heads_of(found, asked)
+@cached.per_image(shared=32, upload=4)
+def _load_training(
+    _choice: ModelChoice,
+    weights: str,
+    steps: tuple[int, ...],
+    image: str,
+    images: ImageSet,
+    measure: HeadMeasure,
+) -> TrainingDistances:
+    def measure_step(step: int) -> HeadStatistics:
+        model = distances.open_snapshot(_choice, step)
+        return distances.summarise_heads(distances.measure_distances(model, images, measure), measure)
 
-    return Film(steps, measure)
-
-
-def moments(steps: tuple[int, ...], shown: int) -> tuple[int, ...]:
-    """The steps of the film: evenly among the snapshots, the shown one with them."""
-    places = np.linspace(0, len(steps) - 1, min(MOMENTS, len(steps))).round().astype(int)
-    return tuple(sorted({*(steps[place] for place in places), shown}))
-
-
-def draw(film: Film) -> None:
-    """How far a film is; when it is complete the page is drawn anew, with it."""
-    if film.growing:
-        st.fragment(_watch, run_every=POLL_S)(film)
-    elif film.trouble:
-        st.caption(film.trouble)
+    return TrainingDistances(steps, measure_step)
 
 
-def _watch(film: Film) -> None:
-    if not film.growing:
+def select_steps(steps: tuple[int, ...], shown_step: int) -> tuple[int, ...]:
+    """Return evenly spaced snapshots that include the shown step."""
+    indices = np.linspace(0, len(steps) - 1, min(MOST_SNAPSHOTS, len(steps))).round().astype(int)
+    return tuple(sorted({*(steps[index] for index in indices), shown_step}))
+
+
+def draw(training: TrainingDistances) -> None:
+    """Draw the progress; rerun the page once every snapshot is measured."""
+    if training.is_growing:
+        st.fragment(_poll, run_every=POLL_S)(training)
+    elif training.error:
+        st.caption(training.error)
+
+
+def _poll(training: TrainingDistances) -> None:
+    if not training.is_growing:
         st.rerun()
-    _behind.ask(film)
-    done, count = len(film.heads), len(film.moments)
+    _background.request(training)
+    count, total = len(training.heads), len(training.steps)
     st.progress(
-        done / count,
-        f"Through training: {done} of {count} moments are measured. Then a slider drags the heads through them.",
+        count / total,
+        f"Measuring training: {count} of {total} snapshots. A slider over training steps will follow.",
     )

@@ -1,35 +1,31 @@
-"""One token's way through one block, in the browser."""
+"""Cards of one token's steps in the browser."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from pages.selection.subject import Subject
 from pages.views.register import register
 from vitviz.analysis.block import Step
-from vitviz.models.layout import TokenLayout
 from vitviz.plots.blob import pack
 
-_block = register(__file__, "block_view")
+_block_view = register(__file__, "block_view")
 
 
-def block(
+def draw_steps(
     steps: list[Step],
+    subject: Subject,
     *,
-    picture: NDArray[np.uint8],
-    layout: TokenLayout,
     token: int,
     head: int,
     heads: int,
     key: str,
-    on_change: Callable[[], None],
+    on_change: Callable[[], None] | None = None,
 ) -> None:
-    """Draws the steps; a click on a key is the trigger 'pin', one on the stream's channel the trigger 'channel'."""
+    """Draw the steps; clicks trigger 'pin' (a key) and 'channel' (a channel of the stream)."""
     header = {
-        "prefix": list(layout.prefix),
-        "grid": list(layout.grid),
+        "prefix": list(subject.layout.prefix),
+        "grid": list(subject.layout.grid),
         "token": token,
         "head": head,
         "heads": heads,
@@ -50,4 +46,5 @@ def block(
         ],
     }
     arrays = {f"s{i}": step.values for i, step in enumerate(steps)}
-    _block(pack(header, picture=picture, **arrays), key=key, triggers=("pin", "channel"), on_change=on_change)
+    message = pack(header, picture=subject.prepared.shown, **arrays)
+    _block_view(message, key=key, triggers=("pin", "channel"), on_change=on_change)

@@ -34,18 +34,18 @@ def result(*rows: dict[str, Any], **settings: Any) -> Result:
 
 
 def test_without_a_shift_nothing_is_mixed() -> None:
-    said = ReadableInCorner(8, 4, 0).measured(AT)
+    said = ReadableInCorner(8, 4, 0).measure_answer(AT)
     assert (
         said.value == 16 and said.words == "Nothing is rolled: patch 1 may read all 16 patches of its window."
     )
-    assert "other sides" in ReadableInCorner(8, 4, 2).measured(AT).words
+    assert "other sides" in ReadableInCorner(8, 4, 2).measure_answer(AT).words
 
 
 def test_components_are_held_against_what_is_exactly_even() -> None:
     from tests.unit.training_helpers import TINY
 
     at: Any = SimpleNamespace(model=SimpleNamespace(model=create_model(TINY, seed=0), config=TINY))
-    said = weight_measures.VarianceHeld(64).measured(at).words
+    said = weight_measures.ExplainedVariance(64).measure_answer(at).words
     held = min(TINY.embed_dim - 1, TINY.in_chans * TINY.patch_size**2)  # the mean is taken off
     assert said.startswith(f"The first {held} of {held} components hold 100")  # and not 'the first 64'
     assert said.endswith("if all held alike, they would hold 100\N{NO-BREAK SPACE}%.")
@@ -58,16 +58,16 @@ def test_what_cls_does_is_asked_where_there_is_one(preset: str) -> None:
     at: Any = SimpleNamespace(model=SimpleNamespace(config=config))
     has = abilities(config).cls_readout
     assert bool(has) == (preset == "vit_digits")
-    for measure in (model_measures.LongerBranch(), model_measures.LooksAt(), model_measures.LooksAt(row=2)):
+    for measure in (model_measures.LongerBranch(), model_measures.MostAttendedPatch(), model_measures.MostAttendedPatch(row=2)):
         assert measure.why_not(at) == has.why_not
-    assert not model_measures.LooksAt(row=2, col=3).why_not(at)
+    assert not model_measures.MostAttendedPatch(row=2, col=3).why_not(at)
 
 
 def test_a_race_that_lacks_a_set_or_a_code_is_not_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "race.json"
-    monkeypatch.setattr(weight_measures, "RACES", file)
+    monkeypatch.setattr(weight_measures, "RACE_FILE", file)
     ask = weight_measures.RaceAccuracy("digits", "none")
     assert ask.why_not(AT)
     runs = [
@@ -76,19 +76,19 @@ def test_a_race_that_lacks_a_set_or_a_code_is_not_asked_about(
     ]
     race = {"train": {"epochs": 2}, "measured": "2026-01-01", "runs": runs}
     file.write_text(json.dumps({"races": {"digits": race}}))
-    assert not ask.why_not(AT) and "the best of the 2 gets" in ask.measured(AT).words
+    assert not ask.why_not(AT) and "the best of the 2 gets" in ask.measure_answer(AT).words
     assert weight_measures.RaceAccuracy("mnist", "none").why_not(AT)
     assert weight_measures.RaceAccuracy("digits", "sincos_1d").why_not(AT)
 
 
 def test_seeds_are_counted_net_by_net(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
-        {"model": name, "seed": seed, "test": 0.5} for name in convolution_measures.ASKED for seed in range(2)
+        {"model": name, "seed": seed, "test": 0.5} for name in convolution_measures.COMPARED_MODELS for seed in range(2)
     ]
     monkeypatch.setattr(convolution_measures, "kept_result", lambda _: result(*rows[:-1]))
     assert (
         convolution_measures.AttentionOverConvolutions()
-        .measured(AT)
+        .measure_answer(AT)
         .words.endswith("each the mean of 1 to 2 seeds.")
     )
 
@@ -98,15 +98,15 @@ def test_the_gradient_s_question_has_the_numbers_of_its_figure(monkeypatch: pyte
     rows = [{"variant": name, "seed": 0, "norms": [list(ends)]} for name, ends in norms.items()]
     rows += [{"variant": "post", "seed": 1, "norms": [[1.0, 1.0]]}]
     monkeypatch.setattr(
-        experiment_measures, "kept_result", lambda _: result(*rows, marks=[experiment_measures.EARLY])
+        experiment_measures, "kept_result", lambda _: result(*rows, marks=[experiment_measures.EARLY_UPDATES])
     )
     ask = experiment_measures.WeakestGradient()
-    assert "LayerNorm after, with residuals: 0.1;" in ask.measured(AT).words  # geometric: of 0.01 and 1
-    assert ask.measured(AT).value == list(experiment_measures.VARIANTS).index("pre_none")
+    assert "LayerNorm after, with residuals: 0.1;" in ask.measure_answer(AT).words  # geometric: of 0.01 and 1
+    assert ask.measure_answer(AT).value == list(experiment_measures.VARIANTS).index("pre_none")
 
 
 def test_without_a_shift_news_stays_in_its_window() -> None:
-    alone = PatchesReached(8, 4, 0).measured(AT)
+    alone = PatchesReached(8, 4, 0).measure_answer(AT)
     assert alone.value == 16 and alone.words.endswith(
         "after 16 blocks, and it comes no further, however many follow."
     )
@@ -115,23 +115,23 @@ def test_without_a_shift_news_stays_in_its_window() -> None:
         (2, 36),
         (3, 64),
     ):  # a window, then half a window further on two sides, then all
-        assert PatchesReached(8, 4, 2, blocks).measured(AT).value == reached
-        assert "no further" not in PatchesReached(8, 4, 2, blocks).measured(AT).words
-    assert PatchesReached(8, 4, 2).measured(AT).value == 64 and BlocksToReach(8, 4, 2).measured(AT).value == 3
+        assert PatchesReached(8, 4, 2, blocks).measure_answer(AT).value == reached
+        assert "no further" not in PatchesReached(8, 4, 2, blocks).measure_answer(AT).words
+    assert PatchesReached(8, 4, 2).measure_answer(AT).value == 64 and BlocksToReach(8, 4, 2).measure_answer(AT).value == 3
 
 
 def test_a_scale_s_end_does_not_tell_the_answer() -> None:
     for measure in (PatchCount(32, 2), PatchCount(32, 8), WindowCost(56, 7), WindowCost(14, 7)):
-        kind = measure.kind(AT)
+        kind = measure.get_answer_kind(AT)
         assert isinstance(kind, Drag) and kind.high in (10, 100, 1000)
-        assert kind.said((kind.low + kind.high) / 2) != kind.said(measure.measured(AT).value)
+        assert kind.format_answer((kind.low + kind.high) / 2) != kind.format_answer(measure.measure_answer(AT).value)
 
 
 def test_a_shipped_model_s_accuracy_is_read_off_its_file(tmp_path: Path) -> None:
     at: Any = SimpleNamespace(choice=SimpleNamespace(title="The one at hand", accuracy=0.5))
-    assert weight_measures.Accuracy().measured(at).value == 0.5
+    assert weight_measures.Accuracy().measure_answer(at).value == 0.5
     card = read_header(weight_measures.SHIPPED / "mnist_vit.safetensors").card
-    found = weight_measures.Accuracy("mnist_vit").measured(at)
+    found = weight_measures.Accuracy("mnist_vit").measure_answer(at)
     assert found.value == card["test_accuracy"] and found.words.startswith(f"{card['title']} gets ")
     assert weight_measures.Accuracy("no_such_model").why_not(at)
     with pytest.raises(ValueError, match="the name of a shipped checkpoint"):
@@ -139,7 +139,7 @@ def test_a_shipped_model_s_accuracy_is_read_off_its_file(tmp_path: Path) -> None
 
 
 def test_the_picture_that_proves_a_count_of_blocks_stands_at_it() -> None:
-    stops = [stop for found in lessons.shipped(registry.BY_SLUG).values() for stop in found.stops]
+    stops = [stop for found in lessons.list_shipped(registry.BY_SLUG).values() for stop in found.stops]
     asked = [
         (stop.question.measure, dict(stop.question.proof))
         for stop in stops
@@ -147,4 +147,4 @@ def test_the_picture_that_proves_a_count_of_blocks_stands_at_it() -> None:
     ]
     assert asked
     for measure, proof in asked:
-        assert proof["swin.blocks"] == f"{measure.measured(AT).value:g}"
+        assert proof["swin.blocks"] == f"{measure.measure_answer(AT).value:g}"

@@ -1,12 +1,13 @@
-// Paint patches and silence heads: what is left out is the component's state, and every change can be undone.
+// Ablate patches by painting and heads by clicking; the ablation is the component's state, with undo.
 
 import { mark } from '../../views/kit/place.js';
-import { el, live } from '../../views/kit/dom.js';
+import { button, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { coverOnce, photo } from '../../views/kit/photo.js';
 import { headColor } from '../../views/kit/ramp.js';
+import { patchName } from '../../views/kit/words.js';
 
-class AblateView {
+class AblationView {
   constructor({ root, send }) {
     this.root = root;
     this.send = send;
@@ -14,7 +15,7 @@ class AblateView {
     this.page = el(this.root, 'div', { class: 'aa' });
     this.left = el(this.page, 'div');
     this.right = el(this.page, 'div');
-    this.say = live(this.root);
+    this.announce = live(this.root);
     this.build();
     this.listen();
     this.listenPainting();
@@ -26,55 +27,46 @@ class AblateView {
     this.veil = el(this.stage, 'canvas', { class: 'aa-veil', 'aria-hidden': 'true' });
     this.marker = el(this.stage, 'div', { class: 'aa-mark', hidden: '' });
     this.bar = el(this.left, 'div', { class: 'vv-row aa-bar' });
-    this.undo = el(this.bar, 'button', { type: 'button' }, 'Undo');
-    this.reset = el(this.bar, 'button', { type: 'button' }, 'Restore all');
-    this.count = el(this.bar, 'span', { class: 'vv-muted' });
-    this.title = el(
-      this.right,
-      'div',
-      { class: 'aa-title' },
-      'Heads: a click silences one, a layer’s name all of them',
+    this.undo = button(this.bar, 'Undo', () => this.restore(this.history.pop()));
+    this.reset = button(this.bar, 'Restore all', () =>
+      this.change(() => {
+        this.patches.clear();
+        this.heads.clear();
+      }),
     );
+    this.count = el(this.bar, 'span', { class: 'vv-muted' });
+    el(this.right, 'div', { class: 'aa-title' }, 'Heads: click one to ablate it, or a layer for all of its heads');
     this.table = el(this.right, 'div', { class: 'aa-heads', role: 'group', 'aria-label': 'Heads by layer' });
-    this.now = null;
+    this.message = null;
     this.patches = new Set();
     this.heads = new Set();
     this.history = [];
     this.painting = null;
     this.buttons = new Map();
-    this.mark = null; // of the beginning that what is left out was changed since
+    this.mark = null; // of the initial state that the server sent
   }
 
   listen() {
-    this.undo.onclick = () => {
-      if (this.history.length) this.restore(this.history.pop());
-    };
-    this.reset.onclick = () => {
-      if (this.patches.size || this.heads.size) {
-        this.history.push(this.snapshot());
-        this.restore({ patches: [], heads: [] });
-      }
-    };
     this.grid = gridNavigation(this.stage, {
-      label: 'Picture: drag to paint patches out, Enter toggles one',
-      rows: () => this.now.header.grid[0],
-      cols: () => this.now.header.grid[1],
-      start: () => this.now.header.start,
+      label: 'Image: drag to ablate patches, Enter toggles one',
+      rows: () => this.message.header.grid[0],
+      cols: () => this.message.header.grid[1],
+      start: () => this.message.header.start,
       hover: (index, event) => {
-        mark(this.marker, this.now.header.grid, index);
+        mark(this.marker, this.message.header.grid, index);
         if (index < 0) return;
         if (this.painting !== null) {
-          this.flip(this.patches, index, this.painting);
+          this.toggle(this.patches, index, this.painting);
           this.draw();
         }
         if (event?.type === 'keydown')
-          this.say(`${this.cellName(index)}${this.patches.has(index) ? ', left out' : ''}`);
+          this.announce(`${patchName(index, this.message.header.grid[1])}${this.patches.has(index) ? ', ablated' : ''}`);
       },
     });
   }
 
   listenPainting() {
-    // Painting begins and ends with the pointer; the server hears of it once, when the stroke is done.
+    // A stroke lasts while the pointer is down; its end sends one message to the server.
     this.move = this.stage.onpointermove;
     this.stage.onpointerdown = (event) => {
       if (event.button) return;
@@ -83,28 +75,23 @@ class AblateView {
       if (this.grid.index < 0) return;
       this.history.push(this.snapshot());
       this.painting = !this.patches.has(this.grid.index);
-      this.flip(this.patches, this.grid.index, this.painting);
+      this.toggle(this.patches, this.grid.index, this.painting);
       this.draw();
     };
     this.stage.onpointerup = this.stage.onpointercancel = () => {
       if (this.painting !== null) {
         this.painting = null;
-        this.tell();
+        this.sendState();
       }
     };
     this.stage.onclick = null;
     this.stage.addEventListener('keydown', (event) => {
       if ((event.key === 'Enter' || event.key === ' ') && this.grid.index >= 0) {
         event.preventDefault();
-        this.change(() => this.flip(this.patches, this.grid.index, !this.patches.has(this.grid.index)));
+        this.change(() => this.toggle(this.patches, this.grid.index, !this.patches.has(this.grid.index)));
       }
     });
-    this.stage.style.touchAction = 'none'; // a finger paints
-  }
-
-  cellName(index) {
-    const cols = this.now.header.grid[1];
-    return `row ${Math.floor(index / cols) + 1}, column ${(index % cols) + 1}`;
+    this.stage.style.touchAction = 'none'; // touch paints instead of scrolling
   }
 
   snapshot() {
@@ -115,13 +102,13 @@ class AblateView {
     this.patches = new Set(state.patches);
     this.heads = new Set(state.heads);
     this.draw();
-    this.tell();
+    this.sendState();
   }
 
-  tell() {
+  sendState() {
     this.send('ablation', {
       patches: [...this.patches].sort((a, b) => a - b),
-      heads: [...this.heads].map((name) => name.split(',').map(Number)),
+      heads: [...this.heads].map((key) => key.split(',').map(Number)),
       mark: this.mark,
     });
   }
@@ -131,19 +118,19 @@ class AblateView {
     if (this.history.length > 200) this.history.shift();
     action();
     this.draw();
-    this.tell();
+    this.sendState();
   }
 
-  flip(set, name, on) {
-    return on ? set.add(name) : set.delete(name);
+  toggle(ablated, key, on) {
+    return on ? ablated.add(key) : ablated.delete(key);
   }
 
-  /** Another model, or a link: the view begins anew, with what is left out there. */
-  begin({ header }) {
+  /** Take over the initial state of another model or link. */
+  loadInitial({ header }) {
     if (header.mark === this.mark) return;
     this.mark = header.mark;
-    this.patches = new Set(header.left_out.patches);
-    this.heads = new Set(header.left_out.heads.map((pair) => pair.join(',')));
+    this.patches = new Set(header.ablated.patches);
+    this.heads = new Set(header.ablated.heads.map((pair) => pair.join(',')));
     this.history = [];
     this.buildHeads(header);
   }
@@ -151,62 +138,52 @@ class AblateView {
   buildHeads(header) {
     this.buttons = new Map();
     this.table.replaceChildren();
-    header.heads.forEach((many, l) => {
+    header.heads.forEach((count, l) => {
       const row = el(this.table, 'div', { class: 'aa-row' });
-      const whole = el(row, 'button', { type: 'button', class: 'aa-layer' }, `layer ${l + 1}`);
-      whole.onclick = () =>
-        this.change(() => {
-          const all = Array.from({ length: many }, (_, h) => `${l},${h}`);
-          const off = all.every((name) => this.heads.has(name));
-          all.forEach((name) => this.flip(this.heads, name, !off));
-        });
-      for (let h = 0; h < many; h++) {
-        const name = `${l},${h}`;
-        const button = el(row, 'button', {
-          type: 'button',
-          class: 'aa-head',
-          title: `layer ${l + 1}, head ${h + 1}`,
-          'aria-label': `layer ${l + 1}, head ${h + 1}`,
-        });
-        button.style.setProperty('--aa-color', headColor(h, many));
-        button.onclick = () => this.change(() => this.flip(this.heads, name, !this.heads.has(name)));
-        this.buttons.set(name, button);
-      }
+      const keys = Array.from({ length: count }, (_, h) => `${l},${h}`);
+      const toggleLayer = () => {
+        const ablated = !keys.every((key) => this.heads.has(key));
+        keys.forEach((key) => this.toggle(this.heads, key, ablated));
+      };
+      button(row, `layer ${l + 1}`, () => this.change(toggleLayer), { class: 'aa-layer' });
+      keys.forEach((key, h) => {
+        const toggleHead = () => this.toggle(this.heads, key, !this.heads.has(key));
+        const title = `layer ${l + 1}, head ${h + 1}`;
+        const node = button(row, '', () => this.change(toggleHead), { class: 'aa-head', title, 'aria-label': title });
+        node.style.setProperty('--aa-color', headColor(h, count));
+        this.buttons.set(key, node);
+      });
     });
   }
 
   draw() {
-    const {
-      header: {
-        grid: [rows, cols],
-      },
-    } = this.now;
+    const [rows, cols] = this.message.header.grid;
     this.veil.width = cols;
     this.veil.height = rows;
     const image = this.veil.getContext('2d').createImageData(cols, rows);
     for (const patch of this.patches) image.data.set([128, 128, 128, 255], 4 * patch);
     this.veil.getContext('2d').putImageData(image, 0, 0);
-    for (const [name, button] of this.buttons) button.setAttribute('aria-pressed', String(this.heads.has(name)));
+    for (const [key, node] of this.buttons) node.setAttribute('aria-pressed', String(this.heads.has(key)));
     this.undo.disabled = !this.history.length;
     this.reset.disabled = !this.patches.size && !this.heads.size;
-    const out = `${this.patches.size} of ${rows * cols} patches, ${this.heads.size} of ${this.buttons.size} heads left out`;
-    this.count.textContent = this.reset.disabled ? 'Drag over the picture to leave patches out' : out;
+    const text = `Ablated: ${this.patches.size} of ${rows * cols} patches, ${this.heads.size} of ${this.buttons.size} heads`;
+    this.count.textContent = this.reset.disabled ? 'Drag over the image to ablate patches' : text;
     this.root.dataset.patches = String(this.patches.size);
     this.root.dataset.heads = String(this.heads.size);
   }
 
   update(message) {
-    this.now = message;
+    this.message = message;
     const { header, width } = message;
     this.root.classList.toggle('aa-narrow', width < 560);
     this.stage.style.aspectRatio = `${header.grid[1]} / ${header.grid[0]}`;
     this.photo.show(message, (bitmap) => coverOnce(this.base, bitmap));
-    this.begin(message);
+    this.loadInitial(message);
     this.draw();
   }
 }
 
-export default function ablateView(context) {
-  const view = new AblateView(context);
+export default function ablationView(context) {
+  const view = new AblationView(context);
   return (message) => view.update(message);
 }

@@ -1,0 +1,176 @@
+"""Captions of the attention explorer, made from the numbers of its views."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pages.lenses.attention.ablation_code import Ablation
+from pages.lenses.attention.method_maps import Maps
+from pages.selection.subject import Subject, name_token
+from pages.stores import catalogue
+from vitviz.analysis import logit_lens
+from vitviz.analysis.attention import FloatArray, readout_row
+from vitviz.analysis.map_similarity import rank_correlation
+from vitviz.analysis.methods import METHODS
+from vitviz.models.layer_order import heads_by_layer
+from vitviz.text import percent, plain, signed
+
+DATASETS_WITHOUT_PHOTOS = ("digits", "mnist", "fashion-mnist", "shapes")
+SIMILAR = 0.6  # rank correlation above which two maps are called similar
+
+
+def describe_training(subject: Subject, random: bool) -> str:
+    """Return a sentence about the training data and whether the image belongs to it."""
+    from vitviz.data.datasets import DATASETS, tested
+
+    trained_on = subject.model.trained_on
+    if random or trained_on is None:
+        return "Random weights: these probabilities are meaningless before training."
+    pretrained = subject.model.began_with
+    training = f"Trained on {plain(catalogue.get_dataset_title(trained_on))}"
+    if pretrained is not None:
+        training = f"{training}, initialised with {plain(pretrained)}"
+    kind = subject.image.partition(":")[0]
+    if tested(kind) == trained_on:
+        return f"{training}; this image is from its test set."
+    if trained_on not in DATASETS:
+        return f"{training}."
+    classes = f"one of its {len(subject.classes)} classes"
+    if pretrained is not None or trained_on not in DATASETS_WITHOUT_PHOTOS or kind == "upload":
+        only = "" if pretrained is not None else " only"
+        return f"{training}{only}: it predicts {classes} for any image."
+    return f"{training} only: it has never seen an image like this one, and still predicts {classes}."
+
+
+def describe_matrix(subject: Subject, attn: FloatArray, map_name: str, causal: bool) -> str:
+    """Return the size, the row sums, the diagonal and the strongest pair of a matrix (tokens, tokens)."""
+    count, layout = len(attn), subject.layout
+    sums = attn.sum(axis=1)
+    query, key = np.unravel_index(int(attn.argmax()), attn.shape)
+    normalised = abs(sums - 1).max() < 1e-3
+    rows = "every row sums to 1" if normalised else f"rows sum to {sums.min():.2f} to {sums.max():.2f}"
+    text = (
+        f"{map_name}: {count} × {count} weights; {rows}, columns to {attn.sum(axis=0).min():.2f} to"
+        f" {attn.sum(axis=0).max():.2f}. The diagonal (each token to itself) holds"
+        f" {percent(float(np.trace(attn) / sums.sum()))} of the attention."
+    )
+    if not causal:
+        names = name_token(layout, int(query)), name_token(layout, int(key))
+        return f"{text} The largest weight is {attn[query, key]:.3f}, from {names[0]} to {names[1]}."
+    masked = count * (count - 1) // 2
+    return (
+        f"{text} The mask removes {masked:,} of {count * count:,} pairs: {name_token(layout, 0)}, the first token,"
+        f" attends only to itself ({attn[0, 0]:.2f}), the last one to all {count}."
+    )
+
+
+def describe_ablation(subject: Subject, before: np.ndarray, after: np.ndarray, ablation: Ablation) -> str:
+    """Return how the probabilities (classes,) change with the ablated patches and heads."""
+    top, new_top = int(before.argmax()), int(after.argmax())
+    predicted = plain(subject.classes[top])
+    parts = []
+    if ablation.patches:
+        parts.append(f"{len(ablation.patches)} of {subject.layout.num_patches} patches")
+    if ablation.heads:
+        parts.append(f"{len(ablation.heads)} of {sum(heads_by_layer(subject.model.config))} heads")
+    if not parts:
+        return (
+            f"The complete model predicts {predicted} with {percent(before[top])}."
+            " Ablate patches or heads to see what this prediction depends on."
+        )
+    text = (
+        f"Without {' and '.join(parts)}, the probability of {predicted} changes from {percent(before[top])} to"
+        f" {percent(after[top])}"
+    )
+    if new_top == top:
+        return f"{text}."
+    return (
+        f"{text}; the predicted class becomes {plain(subject.classes[new_top])} ({percent(after[new_top])})."
+    )
+
+
+def describe_similarity(left: Subject, right: Subject, layer: int) -> str | None:
+    """Return how similar the readouts' attention is in one layer; None unless both have it over the same grid."""
+    if not (left.able.heads_over_all and right.able.heads_over_all) or left.layout.grid != right.layout.grid:
+        return None
+    layers = [min(layer, len(side.attn)) for side in (left, right)]
+    rows = [
+        readout_row(side.attn[side_layer - 1].mean(axis=0), side.layout.prefix, side.readout)
+        for side, side_layer in zip((left, right), layers, strict=True)
+    ]
+    correlation = rank_correlation(*rows)
+    layer_text = f"layer {layer}" if layers[0] == layers[1] else f"layers {layers[0]} and {layers[1]}"
+    return (
+        f"The readouts attend to {'similar' if correlation > SIMILAR else 'different'} patches in {layer_text}:"
+        f" rank correlation {signed(correlation)}, averaged over heads."
+    )
+
+
+def describe_lens(
+    classes: tuple[str, ...], readout_probs: np.ndarray, token_probs: np.ndarray, name: str
+) -> str:
+    """Return the layer from which the prediction stays, and the prediction from the pinned token.
+
+    Both arrays are (depth + 1, classes).
+    """
+    layer, top = logit_lens.settling_layer(readout_probs), int(readout_probs[-1].argmax())
+    layer_text = "the input" if layer == 0 else f"layer {layer} of {len(readout_probs) - 1}"
+    text = (
+        f"The predicted class {plain(classes[top])} leads from {layer_text} on, with"
+        f" {percent(readout_probs[layer, top])} there and {percent(readout_probs[-1, top])} after the last layer."
+    )
+    if np.array_equal(token_probs, readout_probs):
+        return f"{text} Pin a patch to apply the classifier head to it."
+    last = int(token_probs[-1].argmax())
+    return (
+        f"{text} Applied to {name} after the last layer, the head predicts {plain(classes[last])}"
+        f" ({percent(token_probs[-1, last])})."
+    )
+
+
+def compute_top_share(values: np.ndarray) -> float:
+    """Return the share of a map's sum on its five strongest patches."""
+    total = float(values.sum())
+    return float(np.sort(values)[-5:].sum() / total) if total else 0.0
+
+
+def describe_maps(maps: Maps) -> str:
+    """Return how concentrated the maps are, and which two agree most and least."""
+    names = list(maps)
+    correlations = {
+        (a, b): rank_correlation(maps[a], maps[b]) for i, a in enumerate(names) for b in names[i + 1 :]
+    }
+    if not correlations:
+        (only,) = names
+        return f"{METHODS[only].title}: five patches hold {percent(compute_top_share(maps[only]), 0)} of the map."
+    close = max(correlations, key=lambda pair: correlations[pair])
+    far = min(correlations, key=lambda pair: correlations[pair])
+    sharpest = max(names, key=lambda name: compute_top_share(maps[name]))
+    share = percent(compute_top_share(maps[sharpest]), 0)
+    text = f"{METHODS[sharpest].title} is the most concentrated: five patches hold {share} of the map."
+    if len(correlations) > 1:
+        text += (
+            f" {METHODS[close[0]].title} and {METHODS[close[1]].title.lower()} agree most (rank correlation"
+            f" {signed(correlations[close])}), {METHODS[far[0]].title.lower()} and"
+            f" {METHODS[far[1]].title.lower()} least ({signed(correlations[far])})."
+        )
+    return text
+
+
+def describe_random_weights(correlations: dict[str, float], trained: bool) -> str:
+    """Return which method's map changes least with random weights.
+
+    Args:
+        correlations: rank correlation of the two maps by method.
+        trained: whether the compared model is trained.
+    """
+    most = max(correlations, key=lambda name: correlations[name])
+    others = [
+        f"{METHODS[name].title.lower()} {signed(rho)}" for name, rho in correlations.items() if name != most
+    ]
+    weights = "random weights" if trained else "other random weights"
+    return (
+        f"{METHODS[most].title} changes {'least' if others else 'this much'} with {weights}: rank correlation"
+        f" {signed(correlations[most])}{'; ' if others else ''}{', '.join(others)}. A map that stays the same shows the"
+        " image, not what the model learned (Adebayo et al. 2018)."
+    )

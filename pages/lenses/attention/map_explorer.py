@@ -1,0 +1,141 @@
+"""Interactive attention maps of one token: hovering selects the query in the browser, a click pins it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.controls import query_params
+from pages.frame import page
+from pages.lenses.attention import export
+from pages.lenses.attention.captions import describe_training
+from pages.lenses.attention.export import ExportedView
+from pages.lenses.attention.map_controls import MapControls, read_controls
+from pages.selection import attention_maps, selection
+from pages.selection.subject import Subject
+from pages.stores import catalogue
+from pages.views.bars import draw_bars
+from pages.views.explorer import draw_explorer_stage, read_picks, send_options, send_strip
+from vitviz.lessons import model_measures
+from vitviz.lessons.lesson import Question
+from vitviz.models.layers import Attention
+from vitviz.models.swin import WindowAttention
+
+KEY = "attention.explorer"
+GROUP = "attention"
+DRAWERS = "attention.look"
+VIEW, STAGE = "attention.view", f"{KEY}.stage"  # fragments: the whole view, and the part that a pin changes
+
+
+def apply_pick(key: str = KEY) -> None:
+    """Set the pin, layer or head that was clicked in an explorer."""
+    events = read_picks(key)
+    if "pin" in events:
+        selection.set_pin(events["pin"])
+    MapControls.change(**{name: events[name] for name in ("layer", "head") if name in events})
+
+
+def _apply_stage_pick() -> None:
+    """Rerun the stage and the open drawers after a pin, and the whole view after a change of layer or head."""
+    events = read_picks(KEY)
+    if "pin" in events:
+        selection.set_pin(events["pin"])
+    if controls := [name for name in ("layer", "head") if name in events]:
+        # Streamlit runs this callback twice: a control that is set here would not move in the browser.
+        for name in controls:
+            query_params.request_value(MapControls.key(name), str(events[name]))
+        st.rerun(VIEW)
+    if drawers := page.list_open_drawers(DRAWERS):
+        st.rerun([STAGE, *drawers])
+
+
+def draw(subject: Subject) -> None:
+    """Draw controls, stage and inspector, caption, prediction and links."""
+    controls = read_controls(subject)
+    send_options(GROUP, str(selection.get_current().pin), controls.options)
+    background = subject.ground(controls.background.seen)
+    data, strip = attention_maps.build_view(subject, controls.map_selection, background, GROUP)
+    stage_slot = st.container(gap=None)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        draw_prediction(subject)
+    with right:
+        st.markdown("**See also**")
+        links_slot = st.container()
+    with stage_slot:
+        send_strip(strip, key=KEY)
+        draw_pinned(subject, controls, data, links_slot)
+    page.drawers(
+        DRAWERS,
+        math=MATHEMATICS,
+        code=(_select_forward(subject),),
+        # The drawer reads the pin when it is drawn.
+        numbers=lambda: export.draw(subject, ExportedView.capture(subject, controls)),
+        asks=ASKS,
+    )
+
+
+@st.fragment(key=STAGE)
+def draw_pinned(subject: Subject, controls: MapControls, data: bytes, links_slot: DeltaGenerator) -> None:
+    """Draw what depends on the pin: the stage, its caption, and the links in their slot.
+
+    benchmarks/message_bytes.md counts the bytes that a pin sends again.
+    """
+    draw_explorer_stage(data, key=KEY, on_change=_apply_stage_pick)
+    smoothed = " Drawn smoothly; each patch has one weight." if controls.background.smooth else ""
+    page.caption(
+        attention_maps.describe_attention(subject, controls.map_selection, selection.get_current().pin)
+        + smoothed
+    )
+    with links_slot:
+        draw_links(controls)
+
+
+def draw_links(controls: MapControls) -> None:
+    """Draw links to other pages with the same token, layer and head."""
+    head = {"block.head": controls.head} if isinstance(controls.head, int) else {}
+    block_params = {"block.layer": controls.layer} | head
+    selection.link_to("block", "Follow this token through the block", icon=None, **block_params)
+    selection.link_to("attention_distance", "Compare the attention distance of all heads")
+    selection.link_to("swin", "Learn how Swin's windows work")
+
+
+def draw_prediction(subject: Subject, count: int = 5) -> None:
+    st.markdown("**Prediction**")
+    if not subject.able.class_head:
+        page.caption(subject.able.class_head.why_not)
+        return
+    probabilities = subject.probabilities
+    top = np.argsort(-probabilities, kind="stable")[:count]
+    draw_bars([subject.classes[i] for i in top], probabilities[top], key="attention.predictions")
+    page.caption(describe_training(subject, catalogue.is_random(subject.choice, subject.step)))
+
+
+def _select_forward(subject: Subject) -> Callable[..., object]:
+    return WindowAttention.forward if subject.able.windows else Attention.forward
+
+
+MATHEMATICS = r"""
+$$
+A^{(l,h)} = \mathrm{softmax}\Bigl(\frac{Q_h K_h^\top}{\sqrt{d}}\Bigr),\qquad \sum_k A_{q,k} = 1
+$$
+
+The map shows one row of this matrix, $A_{q,\cdot}$: the attention weights of the query $q$ over all keys
+(*attends to*), or one column, $A_{\cdot,k}$: the attention that this key receives from every query (*attended by*).
+Columns need not sum to 1. A Swin adds a relative position bias and a mask to the scores before the softmax.
+Heads are fused by their mean, maximum or minimum, key by key; only the mean keeps rows that sum to 1.
+
+The mask keeps the fewest patches that hold the chosen share of the patches' attention (Caron et al. 2021). The
+*effective number of tokens* is $2^{H}$ with the row's entropy $H$ in bits. Weights are sent in eight bits,
+$\mathrm{round}(255\sqrt{a/a_{\max}})$ per row, with an error of at most $a_{\max}/254$. Attention moves values between
+the tokens of its layer; after the first layer, a token mixes several patches.
+"""
+ASKS = (
+    Question(
+        "Which patch receives most of the attention of [CLS] in the last layer, averaged over heads? Pin it.",
+        model_measures.MostAttendedPatch(),
+    ),
+)

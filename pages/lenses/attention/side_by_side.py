@@ -1,0 +1,124 @@
+"""Two explorers side by side, of two models, steps or images, that share one pointer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import streamlit as st
+
+from pages.controls import widgets
+from pages.frame import page
+from pages.lenses.attention.captions import describe_similarity
+from pages.lenses.attention.map_controls import MapControls, read_controls
+from pages.lenses.attention.map_explorer import GROUP, apply_pick
+from pages.selection import attention_maps, selection
+from pages.selection import subject as subjects
+from pages.selection.subject import Subject
+from pages.stores import catalogue
+from pages.views.explorer import draw_explorer, send_options
+from vitviz.models.abilities import abilities
+from vitviz.models.layer_order import heads_by_layer
+from vitviz.text import plain
+
+KINDS = {"step": "another step", "model": "another model", "image": "another image"}
+SINGLE_STEP = "This model has only one snapshot: choose another model or image."
+EXAMPLES = 12  # images of each bundled dataset
+
+
+@dataclass(frozen=True)
+class ComparisonControls(widgets.ControlValues, page="attention"):
+    """The kind of comparison, and the selected step, model or image."""
+
+    beside: str
+    beside_step: int
+    beside_model: str
+    beside_image: str
+
+
+def read_compared_subject(subject: Subject) -> Subject | None:
+    """Draw the controls of the right side; return None, with the reason drawn, if there is nothing to compare."""
+    with page.row():
+        with st.container(width="content"):
+            kind = widgets.segmented(
+                ComparisonControls.key("beside"), "Compare with", list(KINDS), format_func=KINDS.__getitem__
+            )
+        with st.container(width=230):
+            return {"step": _read_step, "model": _read_model, "image": _read_image}[kind](subject)
+
+
+def _read_step(subject: Subject) -> Subject | None:
+    steps = subject.choice.steps
+    if len(steps) == 1:
+        st.info(SINGLE_STEP)
+        return None
+    step = widgets.select_slider(
+        ComparisonControls.key("beside_step"), "Step", steps, steps[0], format_func=lambda at: f"{at:,}"
+    )
+    return subjects.load_subject(subject.choice, step, subject.image)
+
+
+def _read_model(subject: Subject) -> Subject:
+    models = {
+        key: choice
+        for key, choice in selection.list_models().items()
+        if key != subject.choice.key and abilities(choice.config).attention
+    }
+    key = widgets.select(
+        ComparisonControls.key("beside_model"),
+        "Model",
+        list(models),
+        format_func=lambda name: models[name].title,
+    )
+    return subjects.load_subject(models[key], None, subject.image)
+
+
+def _read_image(subject: Subject) -> Subject:
+    images = [f"sample:{name}" for name in catalogue.list_samples()]
+    images += [f"{name}:{i}" for name in ("digits", "shapes") for i in range(EXAMPLES)]
+    image = widgets.select(
+        ComparisonControls.key("beside_image"),
+        "Image",
+        [name for name in images if name != subject.image],
+        format_func=format_image,
+    )
+    return subjects.load_subject(subject.choice, subject.step, image)
+
+
+def format_image(image: str) -> str:
+    """Return an image's title: 'Chelsea the cat', or 'Digits, test image 3'."""
+    kind, _, name = image.partition(":")
+    if kind == "sample":
+        return catalogue.get_sample_title(name)
+    return f"{catalogue.get_dataset_title(kind)}, test image {name}"
+
+
+def _draw_side(subject: Subject, name: str, controls: MapControls) -> None:
+    """Draw one explorer; a model with fewer layers or heads shows its last."""
+    heads = heads_by_layer(subject.model.config)
+    layer = min(controls.layer, len(heads))
+    head = min(controls.head, heads[layer - 1]) if isinstance(controls.head, int) else controls.head
+    step = f" · step {subject.step:,}" if subject.model.trained_on else ""
+    st.markdown(f"**{plain(subject.model.title)}**{step}")
+    page.untrained_note(subject.model.trained_on)
+    key = f"attention.{name}"
+    map_selection = replace(controls.map_selection, layer=layer, head=head)
+    background = subject.ground(controls.background.seen)
+    data, strip = attention_maps.build_view(subject, map_selection, background, GROUP)
+    draw_explorer(data, strip, key=key, on_change=partial(apply_pick, key))
+
+
+def draw(subject: Subject) -> None:
+    controls = read_controls(subject)
+    send_options(GROUP, str(selection.get_current().pin), controls.options)
+    compared = read_compared_subject(subject)
+    if compared is None:
+        return
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _draw_side(subject, "left", controls)
+    with right:
+        _draw_side(compared, "right", controls)
+    text = describe_similarity(subject, compared, controls.layer)
+    if text is not None:
+        page.caption(text)

@@ -1,0 +1,91 @@
+"""Captions of the attention distance page, made from its numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.text import plural
+
+FloatArray = NDArray[np.floating[Any]]
+LOCAL_SHARE = 0.5  # a head counts as local below this share of the distance under uniform attention
+
+
+def describe_distances(
+    means_px: FloatArray, uniform_px: float, image_count: int, random_px: FloatArray | None
+) -> str:
+    """Return the range of the heads' mean distances (depth, heads), beside random weights if given."""
+    local = int((means_px < LOCAL_SHARE * uniform_px).sum())
+    images = "this image" if image_count == 1 else f"{image_count} images"
+    text = (
+        f"The heads attend {means_px.min():.1f} to {means_px.max():.1f} px far on average over {images} (uniform"
+        f" attention: {uniform_px:.1f} px); {local} of {means_px.size} are local (below {100 * LOCAL_SHARE:.0f} % of"
+        f" it). They span {np.ptp(means_px[0]):.1f} px in layer 1, {np.ptp(means_px[-1]):.1f} px in layer"
+        f" {len(means_px)} and {np.ptp(means_px):.1f} px in all layers"
+    )
+    return f"{text}." if random_px is None else f"{text} (random weights: {np.ptp(random_px):.1f} px)."
+
+
+def describe_measure(means: FloatArray, axis: str, unit: str) -> str:
+    """Return the range, the maximum and the first and last layer of entropy or prefix attention."""
+    layer, head = np.unravel_index(int(means.argmax()), means.shape)
+    return (
+        f"{axis.partition(',')[0].capitalize()}: {means.min():.2f} to {means.max():.2f} {unit}, highest in layer"
+        f" {layer + 1}, head {head + 1}. The mean over heads changes from {means[0].mean():.2f} {unit} in layer 1"
+        f" to {means[-1].mean():.2f} {unit} in layer {len(means)}."
+    )
+
+
+def describe_head(layer: int, head: int, query_px: FloatArray, patch_share: float | None) -> str:
+    """Return one head's mean distance and its farthest query.
+
+    Args:
+        query_px: (rows, cols), mean distance by query patch.
+        patch_share: share of the attention on patches; None if rows are renormalised over patches.
+    """
+    row, col = np.unravel_index(int(query_px.argmax()), query_px.shape)
+    patches = (
+        "rows are renormalised over patches"
+        if patch_share is None
+        else f"{100 * patch_share:.1f} % of the attention goes to patches"
+    )
+    return (
+        f"Layer {layer}, head {head} attends {query_px.mean():.1f} px far on average; {patches}. The patch in row"
+        f" {row + 1}, column {col + 1} attends farthest ({query_px.max():.1f} px)."
+    )
+
+
+def describe_cnn(sides_px: list[int], reach_px: FloatArray, image_count: int) -> str:
+    return (
+        f"A CNN has no heads; its kernels fix its receptive field, which grows from {sides_px[0]} to {sides_px[-1]} px."
+        f" By gradients over {plural(image_count, 'image')}, the pixels that matter are {reach_px[0]:.1f} px from the"
+        f" centre after the stem and {reach_px[-1]:.1f} px after the last layer."
+    )
+
+
+def describe_cnn_beside_heads(layer_px: FloatArray, reach_px: FloatArray, image_count: int) -> str:
+    return (
+        f"The heads attend {layer_px[0]:.1f} px far on average in layer 1 and {layer_px[-1]:.1f} px in layer"
+        f" {len(layer_px)}; the CNN depends on pixels {reach_px[0]:.1f} px from the centre after layer 1 and"
+        f" {reach_px[-1]:.1f} px after layer {len(reach_px)} (gradients over {plural(image_count, 'image')})."
+        " Each distance is in px of the model's own input."
+    )
+
+
+def describe_windows(layer_px: FloatArray) -> str:
+    """Return the range of a Swin's head distances (depth, heads) in its first and last layer."""
+    first, last = layer_px[0], layer_px[-1]
+    return (
+        f"A head attends {np.nanmin(first):.1f} to {np.nanmax(first):.1f} px far in layer 1 and"
+        f" {np.nanmin(last):.1f} to {np.nanmax(last):.1f} px in layer {len(layer_px)}: windows keep their number of"
+        " tokens, while each merging enlarges the tokens."
+    )
+
+
+def describe_travel(reach_px: FloatArray, image_count: int) -> str:
+    return (
+        f"A token depends on pixels {reach_px[0]:.1f} px away after layer 1 and {reach_px[-1]:.1f} px away after layer"
+        f" {len(reach_px)}, by gradients over {plural(image_count, 'image')}."
+    )

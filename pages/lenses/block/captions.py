@@ -1,0 +1,75 @@
+"""Captions of the block page, made from one token's numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis.block import NormNumbers
+from vitviz.analysis.readout import Answer
+from vitviz.config import ViTConfig
+from vitviz.probe.block_record import Record
+from vitviz.text import percent, plain, plural, signed
+
+
+def describe_branches(record: Record, config: ViTConfig, layer: int, head: int, token: int) -> str:
+    """Return the norms of the token and of the vectors that attention and the MLP add."""
+    x, attention, mlp = (
+        float(np.linalg.norm(record[part][token])) for part in ("input", "attn_added", "mlp_added")
+    )
+    branches = [("attention", attention), ("the MLP", mlp)]
+    (weaker, shorter), (stronger, longer) = sorted(branches, key=lambda branch: branch[1])
+    ratio = longer / max(shorter, 1e-12)
+    return (
+        f"In block {layer}, {stronger} changes the token {ratio:.1f} times as much as {weaker}: it adds a vector of"
+        f" norm {longer:.1f}, {weaker} one of norm {shorter:.1f} (token norm {x:.1f}). Head {head} of"
+        f" {config.num_heads} writes {config.embed_dim // config.num_heads} of the {config.embed_dim} values that are"
+        f" {'projected' if config.output_projection else 'added'}."
+    )
+
+
+def describe_norms(stats: NormNumbers, shape: tuple[int, int], channel: int) -> str:
+    """Return mean and standard deviation that LayerNorm and BatchNorm use.
+
+    Args:
+        shape: (tokens, channels).
+        channel: from 1.
+    """
+    return (
+        f"LayerNorm uses this token's {shape[1]} channels (mean {signed(stats.token_mean, 3)}, standard deviation"
+        f" {stats.token_std:.3f}); BatchNorm would use channel {channel} of all tokens in the batch"
+        f" ({signed(stats.channel_mean, 3)} and {stats.channel_std:.3f} over the {shape[0]} tokens of this image)."
+        " Only LayerNorm is independent of the batch."
+    )
+
+
+def describe_stream(norms: NDArray[np.floating[Any]], pre_norm: bool) -> str:
+    """Return the mean token norm before the first and after the last block, from norms (depth + 1, tokens)."""
+    text = f"Mean norm {norms[0].mean():.1f} before the first block, {norms[-1].mean():.1f} after the last."
+    if pre_norm:
+        return f"{text} Pre-norm only adds to the stream, so gradients flow back unchanged."
+    return f"{text} Post-norm normalises the stream after every sum, so γ and β set its norm."
+
+
+def describe_readout(answer: Answer, readout: str, classes: tuple[str, ...]) -> str:
+    """Return the predicted class, its lead, and the number of channels that decide it."""
+    first, second = answer.order[:2]
+    lead = float(answer.logits[first] - answer.logits[second])
+    channels = count_deciding_channels(answer)
+    return (
+        f"The head reads {readout} and predicts **{plain(classes[first])}** with logit"
+        f" {signed(float(answer.logits[first]))}, {lead:.2f} above {plain(classes[second])}: after softmax"
+        f" {percent(answer.probabilities[first])} against {percent(answer.probabilities[second])}, a ratio of"
+        f" e^{lead:.2f}. {plural(channels, 'channel')} of {len(answer.products)} contribute half of the positive terms."
+    )
+
+
+def count_deciding_channels(answer: Answer) -> int:
+    """Count the strongest channels that hold half of the sum of the positive products."""
+    gains = sorted((float(product) for product in answer.products if product > 0), reverse=True)
+    total, count = 0.0, 0
+    while count < len(gains) and total < sum(gains) / 2:
+        total, count = total + gains[count], count + 1
+    return count
