@@ -1,4 +1,4 @@
-"""The controls of the tiles, and which models stand side by side."""
+"""The controls of the tiles, and the choice of models that are compared."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ import streamlit as st
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import page
 from pages.lenses.filters import sources
-from pages.lenses.filters.sources import Filters
+from pages.lenses.filters.sources import FilterHistory
 from pages.lessons import open_lesson
 from pages.selection import selection, substitute
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis.filters import Look
 from vitviz.models.abilities import abilities
 from vitviz.text import plain
 
 COUNTS = (4, 7, 14, 28, 42, 56, 70, 84)
 NOTHING = "nothing"
-_BEHIND = "filters.behind"  # the model that nobody chose, and that another one stands before
+_REPLACED_MODEL = "filters.behind"  # query parameter: the default model that a clearer one precedes
 KINDS = {"components": "Components", "raw": "Raw filters", "change": "Learned change"}
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="filters"):
-    """What a tile is, whose tiles stand beside the model's (keys of models, or NOTHING), how many, and in grey."""
+class FilterControls(widgets.ControlValues, page="filters"):
+    """The kind and number of tiles, and the compared models (keys of models, or NOTHING)."""
 
     kind: str
     beside: str
@@ -36,164 +35,172 @@ class Choice(widgets.Chosen, page="filters"):
 
 
 @dataclass(frozen=True, eq=False)
-class Sheets:
+class FilterSheets:
     """Models in the order in which they are shown; the one at `active` has its first tile enlarged."""
 
-    models: list[Filters]
-    main: Filters  # the sidebar's: its step decides
+    models: list[FilterHistory]
+    main: FilterHistory  # the sidebar's, whose step decides
     active: int
 
 
-def read(first: ModelChoice | None) -> Choice:
-    """Draws the controls; `first` is the model that the page opens with, where that is not the sidebar's."""
-    model = selection.choice()
+def draw_controls(initial: ModelChoice | None) -> FilterControls:
+    """Draw the controls; `initial` is the model shown before the sidebar's, if any."""
+    model = selection.get_model_choice()
     with page.row():
         with st.container(width="content"):
-            kind = _kind(model)
+            kind = _draw_kind(model)
         with page.options("filters"):
             others = {
-                key: m
-                for key, m in selection.models().items()
-                if key != model.key and abilities(m.config).filters
+                key: other
+                for key, other in selection.list_models().items()
+                if key != model.key and abilities(other.config).filters
             }
-            beside, cnn = _another(others, first), _cnn(others)
-            count = widgets.select(Choice.key("count"), "How many tiles", COUNTS, 28)
-            one = getattr((first or model).config, "in_chans", 3) == 1
+            beside, cnn = _draw_second_model(others, initial), _draw_cnn(others)
+            count = widgets.select(FilterControls.key("count"), "Number of tiles", COUNTS, 28)
+            one_channel = getattr((initial or model).config, "in_chans", 3) == 1
             grey = widgets.toggle(
-                Choice.key("grey"),
-                "Grey: mean of the channels",
-                why_not="This model reads grey pictures: it has one channel." if one else None,
+                FilterControls.key("grey"),
+                "Average the channels (grey)",
+                why_not="This model has only one channel." if one_channel else None,
             )
-    return Choice(kind, beside, cnn, count, grey)
+    return FilterControls(kind, beside, cnn, count, grey)
 
 
-def _kind(model: ModelChoice) -> str:
+def _draw_kind(model: ModelChoice) -> str:
     return widgets.segmented(
-        Choice.key("kind"),
+        FilterControls.key("kind"),
         "Tiles",
         tuple(kind for kind in KINDS if kind != "change" or len(model.steps) > 1),
         "components",
         format_func=KINDS.__getitem__,
-        help="Learned change: components of E minus E at the first step, so that the noise E started from does not"
-        " hide what training wrote.",
+        help="Learned change: components of E minus its first snapshot, without the initial noise.",
     )
 
 
-def _another(others: Mapping[str, ModelChoice], first: ModelChoice | None) -> str:
-    names = {NOTHING: "Nothing"} | {
+def _draw_second_model(others: Mapping[str, ModelChoice], initial: ModelChoice | None) -> str:
+    titles = {NOTHING: "None"} | {
         key: model.title
         for key, model in others.items()
         if model.trained_on is not None and model.config.kind != "cnn"
     }
-    start = first.key if first is not None else _best(others, tuple(names))
+    default = initial.key if initial is not None else _choose_second_model(others, tuple(titles))
     return widgets.select(
-        Choice.key("beside"), "Another model", tuple(names), start, format_func=names.__getitem__
+        FilterControls.key("beside"), "Second model", tuple(titles), default, format_func=titles.__getitem__
     )
 
 
-def _best(others: Mapping[str, ModelChoice], keys: tuple[str, ...]) -> str:
-    """Pretrained weights first; else the clearest; else a model of colour pictures; else nothing."""
+def _choose_second_model(others: Mapping[str, ModelChoice], keys: tuple[str, ...]) -> str:
+    """Return the first of: pretrained weights, the clearest model, a model of colour images, NOTHING."""
     pretrained = [key for key in keys if key.startswith("pretrained:")]
-    clearest = sources.clearest()
+    clearest = sources.find_clearest_model()
     clear = [key for key in keys if clearest is not None and key == clearest.key]
     colour = [key for key in keys if key in others and others[key].preparation.in_chans == 3]
     return next(iter((*pretrained, *clear, *colour)), NOTHING)
 
 
-def _cnn(others: Mapping[str, ModelChoice]) -> str:
+def _draw_cnn(others: Mapping[str, ModelChoice]) -> str:
     cnns = {key: model for key, model in others.items() if model.config.kind == "cnn"}
-    names = {NOTHING: "Nothing"} | {
-        key: m.title if m.trained_on is not None else f"untrained: {m.title}" for key, m in cnns.items()
-    }
     trained = [key for key, model in cnns.items() if model.trained_on is not None]
-    start = next(iter((*trained, *cnns)), NOTHING)
+    titles = {NOTHING: "None"} | {
+        key: model.title if key in trained else f"{model.title} (untrained)" for key, model in cnns.items()
+    }
+    default = next(iter((*trained, *cnns)), NOTHING)
     return widgets.select(
-        Choice.key("cnn"), "A CNN's first layer", tuple(names), start, format_func=names.__getitem__
+        FilterControls.key("cnn"), "CNN to compare", tuple(titles), default, format_func=titles.__getitem__
     )
 
 
-def opens_with() -> ModelChoice | None:
-    """The model that is shown first in place of the sidebar's: where nobody chose that, and it shows less.
+def find_initial_model() -> ModelChoice | None:
+    """Find the model shown before the sidebar's: the clearest one, if the sidebar's is a default without waves.
 
-    The link says of which model this is so, and opens the same picture. A lesson's stop speaks of its own model.
+    The link names the model that is preceded, so it opens the same view. A lesson shows its own model.
     """
-    clearest, own = sources.clearest(), selection.current().model
-    if clearest is None or clearest.key == own or open_lesson.current() is not None or _look().waves:
+    clearest, key = sources.find_clearest_model(), selection.get_current().model
+    if clearest is None or clearest.key == key or open_lesson.get_open_stop() is not None or _has_waves():
         return None
-    said = query_params.take(_BEHIND) or session_keys.kept().get(_BEHIND)
-    if said != own and not selection.nobody_chose():
+    replaced = query_params.take_value(_REPLACED_MODEL) or session_keys.get_control_values().get(
+        _REPLACED_MODEL
+    )
+    if replaced != key and not selection.is_default_model():
         return None
-    widgets.keep(_BEHIND, own)
+    widgets.store_value(_REPLACED_MODEL, key)
     return clearest
 
 
 @dataclass(frozen=True)
-class Instead:
-    """What a view of one model shows: the sidebar's, or the one that the page opens with, and a picture for it."""
+class ShownModel:
+    """The model that a view of one model shows, its step, and an image for it."""
 
     choice: ModelChoice
     step: int
     image: str
 
 
-def instead() -> Instead:
-    """Decides it, and says above the picture what stands in."""
-    now, first = selection.current(), opens_with()
-    say_which(first, beside=False)
-    if first is None:
-        return Instead(selection.choice(), now.step, now.image)
-    image, said = substitute.picture(first)
-    if said:
-        st.markdown(f":gray[{said}]")
-    return Instead(first, first.last_step, image)
+def select_shown_model() -> ShownModel:
+    """Return the sidebar's model or the initial one, and draw a note where it is not the sidebar's."""
+    selected, initial = selection.get_current(), find_initial_model()
+    draw_model_note(initial, beside=False)
+    if initial is None:
+        return ShownModel(selection.get_model_choice(), selected.step, selected.image)
+    image, note = substitute.choose_image(initial)
+    if note:
+        st.markdown(f":gray[{note}]")
+    return ShownModel(initial, initial.last_step, image)
 
 
-def say_which(first: ModelChoice | None, *, beside: bool = True) -> None:
-    """Above the picture: which model is shown in the sidebar's place; of one chosen by hand, which shows more.
+def draw_model_note(initial: ModelChoice | None, *, beside: bool = True) -> None:
+    """Draw a note on the clearest model, with a button that selects it, where the sidebar's shows no waves.
 
     Args:
-        first: the model in the sidebar's place; None: there is none.
+        initial: the model shown in place of the sidebar's; None if there is none.
         beside: whether the sidebar's is shown too.
     """
-    model, clearest = selection.choice(), first or sources.clearest()
-    if clearest is None or clearest.key == model.key or _look().waves:
+    model, clearest = selection.get_model_choice(), initial or sources.find_clearest_model()
+    if clearest is None or clearest.key == model.key or _has_waves():
         return
-    title, own = plain(clearest.title), plain(model.title)
-    if first is None:
-        said = f":gray[{own} shows no clear waves.] {title} :gray[has the clearest here.]"
+    title, selected = plain(clearest.title), plain(model.title)
+    if initial is None:
+        note = f":gray[{selected} shows no clear waves;] {title} :gray[shows the clearest.]"
     else:
-        said = (
-            f":gray[This page opens with] {title}:gray[, whose filters are the clearest here;"
-            f" {own}{', which shows no clear waves, stands beside it' if beside else ' shows no clear waves'}.]"
+        note = (
+            f"{title} :gray[is shown because its filters are clearest; {selected} shows no clear waves"
+            f"{' and is shown beside it' if beside else ''}.]"
         )
-    left, line = page.sentence()
-    left.markdown(said)
-    line.button(f"Choose {title}", key="filters.clearest", on_click=substitute.choose, args=(clearest,))
+    left, line = page.sentence_row()
+    left.markdown(note)
+    line.button(
+        f"Select {title}",
+        key="filters.clearest",
+        on_click=substitute.select_substitute,
+        args=(clearest,),
+    )
 
 
-def _look() -> Look:
-    return sources.look(sources.of(selection.choice(), selection.current().step).now)
+def _has_waves() -> bool:
+    model = sources.load_filters(selection.get_model_choice(), selection.get_current().step)
+    return sources.measure_smoothness(model.selected_weights).waves
 
 
-def sheets(chosen: Choice, first: ModelChoice | None) -> Sheets:
-    """The models that are shown: random weights of the same shape, the sidebar's, and those beside it.
+def list_sheets(controls: FilterControls, initial: ModelChoice | None) -> FilterSheets:
+    """Load random weights of the same shape, the sidebar's model and the compared ones, in order.
 
     Args:
-        chosen: what the controls say.
-        first: the model beside it that is shown first; None: the sidebar's.
+        controls: values of the controls.
+        initial: the compared model that is shown first; None: the sidebar's is.
     """
-    choice = selection.choice()
-    main = sources.of(choice, selection.current().step)
-    beside = [sources.of(selection.models()[k], None) for k in (chosen.beside, chosen.cnn) if k != NOTHING]
-    trained = [main, *beside] if first is None else [beside[0], main, *beside[1:]]
-    if chosen.kind == "change":
-        moved = [sources.change(model) for model in trained if len(model.weights) > 1]
-        changed = sources.change(main)
-        at = 1 if first is not None and len(beside[0].weights) > 1 else 0
-        moved[at] = changed
-        return Sheets(moved, changed, 0)
-    if first is not None:
-        return Sheets([*trained[:2], sources.random_twin(first), *trained[2:]], main, 0)
+    choice, models = selection.get_model_choice(), selection.list_models()
+    main = sources.load_filters(choice, selection.get_current().step)
+    compared = [
+        sources.load_filters(models[key], None) for key in (controls.beside, controls.cnn) if key != NOTHING
+    ]
+    trained = [main, *compared] if initial is None else [compared[0], main, *compared[1:]]
+    if controls.kind == "change":
+        changes = [sources.subtract_first_snapshot(model) for model in trained if len(model.weights) > 1]
+        main_change = sources.subtract_first_snapshot(main)
+        changes[1 if initial is not None and len(compared[0].weights) > 1 else 0] = main_change
+        return FilterSheets(changes, main_change, 0)
+    if initial is not None:
+        return FilterSheets([*trained[:2], sources.create_random_filters(initial), *trained[2:]], main, 0)
     if choice.trained_on is None:
-        return Sheets(trained, main, 0)
-    return Sheets([sources.random_twin(choice), *trained], main, 1)
+        return FilterSheets(trained, main, 0)
+    return FilterSheets([sources.create_random_filters(choice), *trained], main, 1)

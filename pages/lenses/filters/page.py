@@ -1,10 +1,10 @@
-"""Lens: what the first linear map looks for."""
+"""Lens: the filters of the patch embedding."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.controls import sections, widgets
+from pages.controls import widgets
 from pages.frame import page, registry
 from pages.lenses.filters import components, embedding_location, reconstruction
 from pages.selection import selection, substitute
@@ -12,25 +12,25 @@ from vitviz.models.abilities import abilities
 
 VIEWS = {
     "components": ("Components", components.draw),
-    "express": ("What they can express", reconstruction.draw),
+    "express": ("Reconstruction", reconstruction.draw),
     "where": ("Where is E?", embedding_location.draw),
 }
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="filters"):
-    """Which of `VIEWS` is shown."""
+class SectionControls(widgets.ControlValues, page="filters"):
+    """The selected section, one of `VIEWS`."""
 
     view: str
 
 
 def draw() -> None:
-    """The chosen view, or why there is none."""
-    able = abilities(selection.choice().config)
+    """Draw the selected section, or offer another model where this one has no filters."""
+    able = abilities(selection.get_model_choice().config)
     if not able.filters:
-        substitute.offer(able.filters.why_not, "filters.instead", icon=":material/grid_off:")
+        substitute.offer_substitute(able.filters.why_not, "filters.instead", icon=":material/grid_off:")
         return
-    sections.choose(Choice.key("view"), VIEWS)()
+    widgets.choose_section(SectionControls.key("view"), VIEWS)()
 
 
 entry = registry.BY_SLUG["filters"]

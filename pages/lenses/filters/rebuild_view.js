@@ -1,5 +1,5 @@
-// What the components can express: mean patch + sum of the first k coefficients times components, for every patch, in the
-// browser. Moving k adds or takes away only the components between the old and the new k.
+// Reconstruction of every patch: mean patch + sum of the first k coefficients times components.
+// Moving k adds or removes only the components between the old and the new k.
 
 import { dot, levels, line, stroke } from '../../views/kit/axes.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
@@ -20,15 +20,15 @@ class RebuildView {
     this.label = el(this.bar, 'span');
     this.slider = el(this.bar, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Number of components k' });
     this.row = el(this.root, 'div', { class: 'fr-row' });
-    this.original = this.box('The picture');
+    this.original = this.box('Image');
     this.boxes = [];
     this.curve = canvas(this.root, { class: 'fr-curve', role: 'img' });
-    this.now = null;
+    this.message = null;
     this.k = 0;
     this.patch = 0;
-    this.done = [];
+    this.accumulated = [];
     this.images = [];
-    this.seen = null;
+    this.image = null;
     this.slider.oninput = () => {
       this.k = Number(this.slider.value);
       this.drawAll();
@@ -39,7 +39,7 @@ class RebuildView {
 
   box(title) {
     const node = el(this.row, 'div');
-    const self = {
+    const box = {
       node,
       title: el(node, 'div', { class: 'fr-title' }, title),
       note: el(node, 'div', { class: 'fr-note' }),
@@ -47,9 +47,9 @@ class RebuildView {
       error: el(node, 'div', { class: 'fr-error' }),
     };
     const line = el(node, 'div', { class: 'fr-patch vv-muted' });
-    self.patch = canvas(line, { role: 'img' });
-    self.patchNote = el(line, 'span');
-    gridNavigation(self.map.node, {
+    box.patch = canvas(line, { role: 'img' });
+    box.patchNote = el(line, 'span');
+    gridNavigation(box.map.node, {
       label: `${title}: patches`,
       rows: () => this.side(),
       cols: () => this.side(),
@@ -62,40 +62,40 @@ class RebuildView {
           this.say(`patch ${i}: ${this.boxes.map((b) => b.patchNote.textContent).join(', ')}`);
       },
     });
-    return self;
+    return box;
   }
 
   side() {
-    return this.now.arrays.shown.shape[0] / this.now.header.patch;
+    return this.message.arrays.shown.shape[0] / this.message.header.patch;
   }
 
   channels() {
-    return this.now.header.scale.length;
+    return this.message.header.scale.length;
   }
 
   most(b) {
-    return this.now.arrays[`basis${b}`].shape[0];
+    return this.message.arrays[`basis${b}`].shape[0];
   }
 
   used(b) {
     return Math.min(this.k, this.most(b));
   }
 
-  /** Brings basis b's accumulated values (N x C P P) from the k they have to the k wanted. */
-  bring(b) {
+  /** Updates basis b's accumulated values (N x C P P) to the selected k. */
+  accumulate(b) {
     const {
       data: basis,
       shape: [, size],
-    } = this.now.arrays[`basis${b}`];
+    } = this.message.arrays[`basis${b}`];
     const {
       data: coefficients,
       shape: [n, stride],
-    } = this.now.arrays[`coefficients${b}`];
-    let state = this.done[b];
+    } = this.message.arrays[`coefficients${b}`];
+    let state = this.accumulated[b];
     if (!state) {
       const values = new Float32Array(n * size);
-      for (let i = 0; i < n; i++) values.set(this.now.arrays.mean.data, i * size);
-      state = this.done[b] = { k: 0, values };
+      for (let i = 0; i < n; i++) values.set(this.message.arrays.mean.data, i * size);
+      state = this.accumulated[b] = { k: 0, values };
     }
     while (state.k !== this.used(b)) {
       const up = this.used(b) > state.k;
@@ -113,13 +113,13 @@ class RebuildView {
   }
 
   level(v, c) {
-    return Math.max(0, Math.min(255, 255 * (v * this.now.header.scale[c] + this.now.header.shift[c])));
+    return Math.max(0, Math.min(255, 255 * (v * this.message.header.scale[c] + this.message.header.shift[c])));
   }
 
   imageOf(b) {
-    const values = this.bring(b);
-    const P = this.now.header.patch;
-    const S = this.now.arrays.shown.shape[0];
+    const values = this.accumulate(b);
+    const P = this.message.header.patch;
+    const S = this.message.arrays.shown.shape[0];
     const C = this.channels();
     const g = this.side();
     const image = new ImageData(S, S);
@@ -141,14 +141,14 @@ class RebuildView {
   }
 
   patchError(b) {
-    const values = this.done[b].values;
-    const P = this.now.header.patch;
+    const values = this.accumulated[b].values;
+    const P = this.message.header.patch;
     const C = this.channels();
     const g = this.side();
     const {
       data,
       shape: [S],
-    } = this.now.arrays.shown;
+    } = this.message.arrays.shown;
     const at = this.patch * C * P * P;
     let sum = 0;
     for (let c = 0; c < C; c++)
@@ -156,31 +156,31 @@ class RebuildView {
         for (let x = 0; x < P; x++) {
           const truth = data[3 * ((Math.floor(this.patch / g) * P + y) * S + (this.patch % g) * P + x) + c];
           sum +=
-            (255 * (values[at + (c * P + y) * P + x] * this.now.header.scale[c] + this.now.header.shift[c]) - truth) **
+            (255 * (values[at + (c * P + y) * P + x] * this.message.header.scale[c] + this.message.header.shift[c]) - truth) **
             2;
         }
     return Math.sqrt(sum / (C * P * P));
   }
 
-  drawBox(self, image) {
-    const size = self.size;
-    const ctx = self.map.size(size, size);
+  drawBox(box, image) {
+    const size = box.size;
+    const ctx = box.map.size(size, size);
     const g = this.side();
     const w = size / g;
-    const { colors } = this.now;
+    const { colors } = this.message;
     blit(ctx, image, 0, 0, size, size, image.width > size);
     ctx.strokeStyle = colors.query;
     ctx.lineWidth = 2;
     ctx.strokeRect((this.patch % g) * w + 1, Math.floor(this.patch / g) * w + 1, w - 2, w - 2);
-    const P = this.now.header.patch;
-    const p = self.patch.size(56, 56);
+    const P = this.message.header.patch;
+    const p = box.patch.size(56, 56);
     p.imageSmoothingEnabled = false;
-    self.patch.node.setAttribute('aria-label', `Patch ${this.patch}, enlarged`);
+    box.patch.node.setAttribute('aria-label', `Patch ${this.patch}, enlarged`);
     p.drawImage(image, (this.patch % g) * P, Math.floor(this.patch / g) * P, P, P, 0, 0, 56, 56);
   }
 
   drawCurve() {
-    const { colors, header, width } = this.now;
+    const { colors, header, width } = this.message;
     const ctx = this.curve.size(width, CURVE);
     const area = this.areaOf(width);
     const { left, right, top, bottom, high, x, y } = area;
@@ -198,25 +198,25 @@ class RebuildView {
     const ends = header.bases.map((basis, b) => this.drawError(ctx, area, basis, b));
     ends.sort((a, b) => a.at - b.at);
     this.nameEnds(ctx, area, ends);
-    const told = ends.map((end) => end.text).join(', ');
-    const label = `Error against the number of components. ${told} grey levels at k = ${this.k}`;
+    const errors = ends.map((end) => end.text).join(', ');
+    const label = `Reconstruction error by number of components. ${errors} grey levels at k = ${this.k}`;
     this.curve.node.setAttribute('aria-label', label);
   }
 
   areaOf(width) {
-    const { bases, most } = this.now.header;
+    const { bases, most } = this.message.header;
     const [left, right, top, bottom] = [FLAT, width - 150, 8, CURVE - 34];
-    const high = Math.max(...bases.map((_, b) => this.now.arrays[`error${b}`].data[0])) * 1.02;
+    const high = Math.max(...bases.map((_, b) => this.message.arrays[`error${b}`].data[0])) * 1.02;
     const x = (i) => left + (i / most) * (right - left);
     return { left, right, top, bottom, high, x, y: (v) => bottom - (v / high) * (bottom - top) };
   }
 
-  /** One basis' error over k; it stays where the basis has no more components. */
+  /** Draws one basis' error over k, constant beyond its last component. */
   drawError(ctx, { x, y }, basis, b) {
-    const { data } = this.now.arrays[`error${b}`];
+    const { data } = this.message.arrays[`error${b}`];
     const points = Array.from(data, (v, i) => [x(i), y(v)]);
-    if (data.length - 1 < this.now.header.most) points.push([x(this.now.header.most), y(data[data.length - 1])]);
-    const color = COLORS[b](this.now.colors);
+    if (data.length - 1 < this.message.header.most) points.push([x(this.message.header.most), y(data[data.length - 1])]);
+    const color = COLORS[b](this.message.colors);
     ctx.strokeStyle = ctx.fillStyle = color;
     ctx.lineWidth = 2.5;
     stroke(ctx, points, b);
@@ -225,7 +225,7 @@ class RebuildView {
     return { at: y(error), color, text: `${basis.title} ${error.toFixed(1)}` };
   }
 
-  /** Labels beside the plot, in the order of the values at k, never on top of one another. */
+  /** Writes labels beside the plot, in the order of the values at k, without overlap. */
   nameEnds(ctx, { right, top, bottom }, ends) {
     ctx.textAlign = 'left';
     ctx.textBaseline = 'middle';
@@ -235,26 +235,26 @@ class RebuildView {
       free = at + 18;
       ctx.fillStyle = end.color;
       ctx.fillText('●', right + 8, at);
-      ctx.fillStyle = this.now.colors.ink;
+      ctx.fillStyle = this.message.colors.ink;
       ctx.fillText(end.text, right + 22, at);
     });
   }
 
   drawAll() {
-    const { header } = this.now;
+    const { header } = this.message;
     this.slider.max = String(header.most);
     this.slider.value = String(this.k);
     this.label.textContent = `k = ${this.k} of ${header.most} components`;
-    this.drawBox(this.original, this.seen);
+    this.drawBox(this.original, this.image);
     this.original.patchNote.textContent = `patch (${Math.floor(this.patch / this.side())}, ${this.patch % this.side()})`;
     header.bases.forEach((basis, b) => {
-      const self = this.boxes[b];
+      const box = this.boxes[b];
       if (this.images[b]?.k !== this.used(b)) this.images[b] = { k: this.used(b), image: this.imageOf(b) };
-      this.drawBox(self, this.images[b].image);
-      self.title.textContent = basis.title;
-      self.note.textContent = this.most(b) < this.k ? `has only ${this.most(b)} components` : basis.note;
-      self.error.textContent = `error ${this.now.arrays[`error${b}`].data[this.used(b)].toFixed(1)} levels`;
-      self.patchNote.textContent = `this patch ${this.patchError(b).toFixed(1)}`;
+      this.drawBox(box, this.images[b].image);
+      box.title.textContent = basis.title;
+      box.note.textContent = this.most(b) < this.k ? `has only ${this.most(b)} components` : basis.note;
+      box.error.textContent = `error ${this.message.arrays[`error${b}`].data[this.used(b)].toFixed(1)} levels`;
+      box.patchNote.textContent = `this patch ${this.patchError(b).toFixed(1)}`;
     });
     this.drawCurve();
   }
@@ -264,32 +264,32 @@ class RebuildView {
     const x = event.clientX - this.curve.node.getBoundingClientRect().left;
     this.k = Math.max(
       0,
-      Math.min(this.now.header.most, Math.round(((x - FLAT) / (this.now.width - FLAT - 150)) * this.now.header.most)),
+      Math.min(this.message.header.most, Math.round(((x - FLAT) / (this.message.width - FLAT - 150)) * this.message.header.most)),
     );
     this.drawAll();
   }
 
   update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
-    this.now = message;
-    const count = this.now.header.bases.length;
+    const fresh = this.message?.arrays !== message.arrays;
+    this.message = message;
+    const count = this.message.header.bases.length;
     if (fresh) {
-      this.done = [];
+      this.accumulated = [];
       this.images = [];
-      this.seen = picture(this.now.arrays.shown);
-      this.k = this.now.header.k;
-      this.patch = this.now.header.pin;
-      this.original.note.textContent = `${this.now.arrays.shown.shape[0]} px, patches of ${this.now.header.patch} px`;
-      while (this.boxes.length < count) this.boxes.push(this.box(this.now.header.bases[this.boxes.length].title));
-      this.boxes.forEach((self, b) => {
-        self.node.style.display = b < count ? '' : 'none';
+      this.image = picture(this.message.arrays.shown);
+      this.k = this.message.header.k;
+      this.patch = this.message.header.pin;
+      this.original.note.textContent = `${this.message.arrays.shown.shape[0]} px, patches of ${this.message.header.patch} px`;
+      while (this.boxes.length < count) this.boxes.push(this.box(this.message.header.bases[this.boxes.length].title));
+      this.boxes.forEach((box, b) => {
+        box.node.style.display = b < count ? '' : 'none';
       });
     }
-    const across = this.now.width >= 640 ? count + 1 : 2;
-    const size = Math.min(grown(280), Math.floor((this.now.width - 24 * (across - 1)) / across));
-    for (const self of [this.original, ...this.boxes]) {
-      self.size = size;
-      self.node.style.width = `${size}px`;
+    const across = this.message.width >= 640 ? count + 1 : 2;
+    const size = Math.min(grown(280), Math.floor((this.message.width - 24 * (across - 1)) / across));
+    for (const box of [this.original, ...this.boxes]) {
+      box.size = size;
+      box.node.style.width = `${size}px`;
     }
     this.drawAll();
   }

@@ -1,4 +1,4 @@
-"""What the components can express: the picture rebuilt from the first k, against the best basis and cosine waves."""
+"""The image reconstructed from the first k components of E, of its own patches and of the DCT."""
 
 from __future__ import annotations
 
@@ -6,64 +6,61 @@ import numpy as np
 
 from pages.frame import page
 from pages.lenses.filters import filter_controls, sources
-from pages.lenses.filters.rebuild_view import rebuild as rebuild_view
+from pages.lenses.filters.captions import E_DEFINITION, describe_reconstruction
 from pages.selection import selection, substitute
 from pages.stores import cached
+from pages.views.register import register
 from vitviz.analysis import filters
 from vitviz.analysis.filters import FloatArray, Rebuilding
 from vitviz.config import Preparation
 from vitviz.models.abilities import abilities, as_cut
 from vitviz.plots import filters as plots
 
-MOST = 96  # components at most: more would make the message larger than the picture deserves
+_mount_reconstruction = register(__file__, "rebuild_view")
+MAX_COMPONENTS = 96  # more would make the message unreasonably large
 MATHEMATICS = r"""
-Every patch less the picture's mean patch is projected on the first $k$ vectors of an orthonormal basis:
+Every patch minus the image's mean patch is projected on the first $k$ vectors of an orthonormal basis:
 $\hat x = \bar x + \sum_{i<k} \langle x - \bar x, b_i\rangle\, b_i$. Three bases of the same size:
 the principal components of E, the principal components of *these patches* (no basis can do better, Eckart and Young
-1936), and the discrete cosine transform, lowest frequencies first (JPEG's). The mean patch is kept for all
+1936), and the discrete cosine transform, lowest frequencies first (as in JPEG). The mean patch is kept for all
 three and does not count.
 
-The model does not rebuild anything: the question is only which directions of a patch E weighs, and in which order. What
-lies outside the span of E's filters, no layer can see.
+The model does not reconstruct anything: the comparison shows which directions of a patch E weighs, and in which order.
+No layer can see what lies outside the span of E's filters.
 """
 
 
 def draw() -> None:
-    """The whole view: picture and rebuildings, caption, drawers."""
-    choice = selection.choice()
-    config = choice.config
-    able = abilities(config)
+    """Draw the image, its reconstructions, the caption and the drawers."""
+    able = abilities(selection.get_model_choice().config)
     if not able.embedding:
-        substitute.offer(able.embedding.why_not, "express.instead", icon=":material/grid_off:")
+        substitute.offer_substitute(able.embedding.why_not, "express.instead", icon=":material/grid_off:")
         return
-    shown = filter_controls.instead()
+    shown = filter_controls.select_shown_model()
     choice, config = shown.choice, as_cut(shown.choice.config)
     page.untrained_note(choice.trained_on)
-    now = selection.current()
-    prepared = cached.prepared(shown.image, choice.preparation, now.offset)
-    weights = sources.of(choice, shown.step).now
-    std, mean = np.array(choice.preparation.std), np.array(choice.preparation.mean)
-    known = cached.identity(choice, shown.step)
-    own, best, waves = _bases(known, choice.preparation, shown.image, now.offset, weights)
-    layout = prepared.input.shape[-1] // config.patch_size
-    named = [
-        ("Components of E", "what this model's E weighs", own),
-        ("PCA of these patches", "the best possible", best),
-        ("DCT", "cosine waves, as in JPEG", waves),
-    ]
-    k, pinned = min(8, len(own.basis)), selection.current().pin.cell((layout, layout))
+    nouns = selection.get_current()
+    prepared = cached.prepare_image(shown.image, choice.preparation, nouns.offset)
+    weights = sources.load_filters(choice, shown.step).selected_weights
+    weights_id = cached.identify_weights(choice, shown.step)
+    model, optimal, cosines = _reconstruct(weights_id, choice.preparation, shown.image, nouns.offset, weights)
+    side = prepared.input.shape[-1] // config.patch_size
     payload = plots.rebuilding(
         shown=prepared.shown,
         patch_px=config.patch_size,
-        rebuilt=named,
-        scale=std,
-        shift=mean,
-        k=k,
-        patch=pinned,
+        rebuilt=[
+            ("Components of E", "of this model", model),
+            ("PCA of these patches", "the optimal basis", optimal),
+            ("DCT", "cosine waves, as in JPEG", cosines),
+        ],
+        scale=np.array(choice.preparation.std),
+        shift=np.array(choice.preparation.mean),
+        k=min(8, len(model.basis)),
+        patch=nouns.pin.cell((side, side)),
     )
-    rebuild_view(payload, key="filters.rebuild")
-    page.caption(describe(own, best, waves))
-    page.shapes(patches=(layout**2, *own.basis.shape[1:]), E=weights.shape)
+    _mount_reconstruction(payload, key="filters.rebuild")
+    page.caption(f"{E_DEFINITION}. {describe_reconstruction(model, optimal, cosines)}")
+    page.shapes(patches=(side**2, *model.basis.shape[1:]), E=weights.shape)
     page.drawers(
         "filters.express",
         math=MATHEMATICS,
@@ -71,36 +68,24 @@ def draw() -> None:
     )
 
 
-@cached.per_picture(shared=16, upload=4)
-def _bases(
-    known: str, preparation: Preparation, image: str, offset: cached.Offset, _weights: FloatArray
+@cached.per_image(shared=16, upload=4)
+def _reconstruct(
+    weights_id: str, preparation: Preparation, image: str, offset: cached.Offset, _weights: FloatArray
 ) -> tuple[Rebuilding, Rebuilding, Rebuilding]:
-    """Rebuildings by E's components, the patches' own and cosines; `known` stands for the weights."""
+    """Reconstruct the image with the components of E, the patches' own components and the DCT.
+
+    Args:
+        weights_id: identifies `_weights` in the cache.
+        preparation, image, offset: of the image.
+        _weights: (D, C, P, P).
+    """
     channels, patch_px = _weights.shape[1], _weights.shape[2]
     scale = 255 * np.array(preparation.std)
-    patches = filters.cut_patches(cached.prepared(image, preparation, offset).input, patch_px)
+    patches = filters.cut_patches(cached.prepare_image(image, preparation, offset).input, patch_px)
     bases = (
-        filters.principal_components(_weights, MOST).maps,
-        filters.principal_components(patches, MOST).maps,
-        filters.dct_basis(channels, patch_px, MOST),
+        filters.principal_components(_weights, MAX_COMPONENTS).maps,
+        filters.principal_components(patches, MAX_COMPONENTS).maps,
+        filters.dct_basis(channels, patch_px, MAX_COMPONENTS),
     )
-    own, best, waves = (filters.rebuild(patches, basis, scale) for basis in bases)
-    return own, best, waves
-
-
-def describe(own: Rebuilding, best: Rebuilding, waves: Rebuilding) -> str:
-    """How many components of each basis halve and tenth the error, from the curves."""
-    start = own.error[0]
-    if start < 1e-6:
-        return "All patches of this picture are alike: the mean patch is the picture."
-
-    def needed(found: Rebuilding, share: float) -> str:
-        below = np.flatnonzero(found.error <= share * start)
-        return str(int(below[0])) if len(below) else f"more than {len(found.basis)}"
-
-    return (
-        f"{sources.WHAT_E_IS}. With no component the error is {start:.1f} grey levels. To halve it takes"
-        f" k = {needed(own, 0.5)} for the components of E, {needed(best, 0.5)} for the patches' own and"
-        f" {needed(waves, 0.5)} for cosine waves; for a tenth of it {needed(own, 0.1)}, {needed(best, 0.1)} and"
-        f" {needed(waves, 0.1)}."
-    )
+    model, optimal, cosines = (filters.rebuild(patches, basis, scale) for basis in bases)
+    return model, optimal, cosines

@@ -1,4 +1,4 @@
-"""The first linear map of any model, at every snapshot: E of a ViT or Swin, the first convolution of others."""
+"""The filters of a model's first layer at every snapshot: E of a ViT or Swin, the first convolution of others."""
 
 from __future__ import annotations
 
@@ -13,117 +13,135 @@ from pages.selection import selection
 from pages.stores import cached, catalogue, parameter_history
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import filters
-from vitviz.analysis.filters import FloatArray, Look
+from vitviz.analysis.filters import FilterStatistics, FloatArray
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import as_array
 
 SEED = 0
-WHAT_E_IS = "E is the learned matrix that turns a patch of the picture into a token"
+MAX_DRAWS, DRAWN_WEIGHTS = 100, 100_000  # of random filters; large ones vary so little that few draws suffice
 
 
 @dataclass(frozen=True, eq=False)
-class Filters:
-    """A model's first filters over time: (D, C, P, P) per moment, and the moment of the chosen step."""
+class FilterHistory:
+    """A model's filters (D, C, P, P) at every snapshot, with the index of the selected one."""
 
     title: str
     note: str
     weights: list[FloatArray]
     moments: list[str]
     frame: int
+    trained: bool
 
     @property
-    def now(self) -> FloatArray:
-        """(D, C, P, P) at the chosen step."""
+    def selected_weights(self) -> FloatArray:
+        """(D, C, P, P) at the selected step."""
         return self.weights[self.frame]
 
 
-def parameter_name(config: ModelConfig) -> str:
-    """The name of the first map's weight, of a model that has `abilities.filters`."""
+def get_parameter_name(config: ModelConfig) -> str:
+    """Return the name of the filters' parameter in a model that has `abilities.filters`."""
     if abilities(config).embedding:
         return "patch_embed.proj.weight"
     return "patch_embed.stem.0.weight" if abilities(config).stem else "stem.0.weight"
 
 
-def of(choice: ModelChoice, step: int | None) -> Filters:
-    """A model's filters at all its snapshots; `step` (None: the last) is the moment shown first."""
-    name = parameter_name(choice.config)
-    film = parameter_history.parameter(choice, name)
+def load_filters(choice: ModelChoice, step: int | None) -> FilterHistory:
+    """Load a model's filters at all snapshots; `step` (None: the last) is selected."""
+    name = get_parameter_name(choice.config)
+    history = parameter_history.read_parameter(choice, name)
+    trained = choice.trained_on is not None
     note = (
-        "random weights"
-        if choice.trained_on is None
-        else f"trained on {catalogue.data_title(choice.trained_on)}"
+        f"trained on {catalogue.get_dataset_title(choice.trained_on)}"
+        if choice.trained_on is not None
+        else "random weights"
     )
-    if film:
-        steps = [moment for moment, _ in film]
-        wanted = steps[-1] if step is None else step
-        frame = int(np.abs(np.array(steps) - wanted).argmin())
-        return Filters(
-            choice.title, note, [w for _, w in film], parameter_history.moments(choice, steps), frame
+    if history:
+        steps = [moment for moment, _ in history]
+        weights = [snapshot for _, snapshot in history]
+        selected = steps[-1] if step is None else step
+        frame = int(np.abs(np.array(steps) - selected).argmin())
+        return FilterHistory(
+            choice.title, note, weights, parameter_history.describe_steps(choice, steps), frame, trained
         )
-    now = selection.current()
-    loaded = cached.loaded(choice, now.step if choice.key == now.model else None)
-    return Filters(choice.title, note, [as_array(loaded.model.get_parameter(name))], [""], 0)
+    nouns = selection.get_current()
+    loaded = cached.load_model(choice, nouns.step if choice.key == nouns.model else None)
+    weights = [as_array(loaded.model.get_parameter(name))]
+    return FilterHistory(choice.title, note, weights, [""], 0, trained)
 
 
-def change(model: Filters) -> Filters:
-    """E less E at the first snapshot, from the second snapshot on; needs two snapshots or more."""
+def subtract_first_snapshot(model: FilterHistory) -> FilterHistory:
+    """Return the change of the filters since the first snapshot; needs two snapshots or more."""
     start = model.weights[0]
-    return Filters(
-        model.title,
-        f"{model.note}, less its first step",
-        [weights - start for weights in model.weights[1:]],
-        model.moments[1:],
-        max(0, model.frame - 1),
+    return replace(
+        model,
+        note=f"{model.note}, minus its first snapshot",
+        weights=[weights - start for weights in model.weights[1:]],
+        moments=model.moments[1:],
+        frame=max(0, model.frame - 1),
     )
 
 
-def random_twin(choice: ModelChoice) -> Filters:
-    """The same first map before any training, from a fixed seed."""
-    return Filters("Random weights", f"the same shape, seed {SEED}", [_random(choice.config)], [""], 0)
+def create_random_filters(choice: ModelChoice) -> FilterHistory:
+    """Initialize filters of the same shape with a fixed seed."""
+    weights = _initialize(choice.config)
+    return FilterHistory("Random weights", f"same shape, seed {SEED}", [weights], [""], 0, trained=False)
 
 
-@cached.shared(most=16)
-def _random(config: ModelConfig) -> FloatArray:
-    # One block is enough for the first map of a ViT, and a large ViT takes seconds to draw.
+@cached.shared(max_entries=16)
+def _initialize(config: ModelConfig) -> FloatArray:
+    # One block suffices for E, and initializing a large ViT takes seconds.
     small = replace(config, depth=1) if isinstance(config, ViTConfig) else config
-    return as_array(create_model(small, seed=SEED).get_parameter(parameter_name(config)))
+    return as_array(create_model(small, seed=SEED).get_parameter(get_parameter_name(config)))
 
 
-@cached.shared(most=64)
-def look(weights: FloatArray) -> Look:
-    """How the components of filters (D, C, P, P) look; kept."""
-    return filters.look(weights)
+@cached.shared(max_entries=64)
+def measure_smoothness(weights: FloatArray) -> FilterStatistics:
+    """Measure the components of filters (D, C, P, P)."""
+    return filters.measure_filters(weights)
 
 
-def bias(choice: ModelChoice, step: int) -> FloatArray | None:
-    """E's bias at a step, (D,); None where it has none."""
-    loaded = cached.loaded(choice, step)
+def measure_first_share(weights: FloatArray) -> float:
+    """Measure the share of the variance of filters (D, C, P, P) that their first component explains."""
+    flat = weights.reshape(len(weights), -1)
+    centred = flat - flat.mean(axis=0)
+    return float((np.linalg.norm(centred, 2) / np.linalg.norm(centred)) ** 2)
+
+
+@cached.shared(max_entries=64)
+def measure_random_share(shape: tuple[int, int, int, int]) -> float:
+    """Measure the largest share of the first component among random Gaussian filters (D, C, P, P).
+
+    Few small filters have a strong first component by chance, so a share means little without this bound.
+    """
+    generator = np.random.default_rng(SEED)
+    draws = max(3, min(MAX_DRAWS, DRAWN_WEIGHTS // int(np.prod(shape))))
+    return max(measure_first_share(generator.standard_normal(shape)) for _ in range(draws))
+
+
+def load_bias(choice: ModelChoice, step: int) -> FloatArray | None:
+    """Load the bias of E, (D,); None if it has none."""
+    loaded = cached.load_model(choice, step)
     embed = cast(nn.Conv2d, loaded.model.get_submodule("patch_embed.proj"))
     return None if embed.bias is None else as_array(embed.bias)
 
 
-def clearest() -> ModelChoice | None:
-    """Of the shipped models the one whose E has the slowest waves, as measured; None where none has any."""
-    measured = [
-        (found.head, choice)
-        for choice in catalogue.shipped()
+def find_clearest_model() -> ModelChoice | None:
+    """Find the included model whose E has the smoothest waves; None if none has waves."""
+    candidates = [
+        (look.head, choice)
+        for choice in catalogue.list_checkpoints()
         if choice.trained_on is not None
         and abilities(choice.config).embedding
-        and (found := _shipped_look(choice)) is not None
-        and found.waves
+        and choice.path is not None
+        and (look := _measure_file(choice.path, choice.path.stat().st_mtime_ns, choice)) is not None
+        and look.waves
     ]
-    return min(measured, key=lambda pair: pair[0])[1] if measured else None
+    return min(candidates, key=lambda pair: pair[0])[1] if candidates else None
 
 
-def _shipped_look(choice: ModelChoice) -> Look | None:
-    if choice.path is None:
-        return None
-    return _look(choice.path, choice.path.stat().st_mtime_ns, choice)
-
-
-@cached.shared(most=64)
-def _look(path: Path, modified_ns: int, _choice: ModelChoice) -> Look | None:
-    weights = parameter_history.last(_choice, parameter_name(_choice.config))
-    return None if weights is None else look(weights)
+@cached.shared(max_entries=64)
+def _measure_file(path: Path, modified_ns: int, _choice: ModelChoice) -> FilterStatistics | None:
+    weights = parameter_history.read_last(_choice, get_parameter_name(_choice.config))
+    return None if weights is None else measure_smoothness(weights)

@@ -1,13 +1,12 @@
-// Filter tiles: rows of P x P pictures, one sheet per model, all snapshots in one flip-book. A tile under the pointer is
+// Filter tiles: rows of P x P images, one sheet per model, with a timeline of snapshots. The tile under the pointer is
 // enlarged: its colours, its channels on a diverging scale, and its weights in numbers where they fit.
 
 import { timeline } from '../../views/kit/player.js';
-import { legend } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { grown } from '../../views/kit/grow.js';
 import { gridNavigation, nameGrid } from '../../views/kit/grid.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+import { DIVERGING_LUT, legend } from '../../views/kit/ramp.js';
 import { counted, signed } from '../../views/kit/words.js';
 
 const GUT = 4;
@@ -43,19 +42,19 @@ class TilesView {
     this.scaleMap = canvas(this.right, { role: 'img' });
     this.sheets = [];
     this.channelMaps = [];
-    this.now = null;
+    this.message = null;
     this.active = 0;
     this.tile = 0;
     this.onUnmount(() => this.time.stop());
   }
 
+  /** (frames, k, P, P, C) of a sheet. */
   shape(s) {
-    return this.now.arrays[`tiles${s}`].shape;
+    return this.message.arrays[`tiles${s}`].shape;
   }
-  // frames, k, P, P, C
 
   frames() {
-    return Math.max(...this.now.header.sheets.map((_, s) => this.shape(s)[0]));
+    return Math.max(...this.message.header.sheets.map((_, s) => this.shape(s)[0]));
   }
 
   frameOf(s) {
@@ -63,7 +62,7 @@ class TilesView {
   }
 
   columnsOf(s) {
-    return Math.min(this.now.header.columns, this.shape(s)[1]);
+    return Math.min(this.message.header.columns, this.shape(s)[1]);
   }
 
   rowsOf(s) {
@@ -74,12 +73,12 @@ class TilesView {
     const [, n, p, , c] = this.shape(s);
     const size = p * p * c;
     const from = (this.frameOf(s) * n + k) * size;
-    return this.now.arrays[`tiles${s}`].data.subarray(from, from + size);
+    return this.message.arrays[`tiles${s}`].data.subarray(from, from + size);
   }
 
   ends(s, k) {
     const at = 2 * (this.frameOf(s) * this.shape(s)[1] + k);
-    const { data } = this.now.arrays[`ends${s}`];
+    const { data } = this.message.arrays[`ends${s}`];
     return [data[at], data[at + 1]];
   }
 
@@ -89,7 +88,7 @@ class TilesView {
   }
 
   share(s, k) {
-    return this.now.arrays[`shares${s}`]?.data[this.frameOf(s) * this.shape(s)[1] + k];
+    return this.message.arrays[`shares${s}`]?.data[this.frameOf(s) * this.shape(s)[1] + k];
   }
 
   tileImage(s, k) {
@@ -97,46 +96,41 @@ class TilesView {
     return picture({ data: this.bytesAt(s, k), shape: [p, p, c] });
   }
 
-  dec(v) {
+  formatWeight(v) {
     return `${v < 0 ? '−' : ''}${Math.abs(v) >= 1 ? Math.abs(v).toFixed(1) : Math.abs(v).toFixed(2).replace(/^0/, '')}`;
   }
 
-  tellSheet(s, { title, note, moments, told }) {
-    const self = this.sheets[s];
-    self.title.textContent = title;
-    self.note.textContent = [note, moments[this.frameOf(s)]].filter(Boolean).join(' · ');
-    self.told.textContent = told[this.frameOf(s)] ?? '';
-    const said = self.told.textContent || self.note.textContent;
-    nameGrid(self.map.node, `${title}: ${counted(this.shape(s)[1])} tiles. ${said}`);
+  labelSheet(s, { title, note, moments, told }) {
+    const sheet = this.sheets[s];
+    sheet.title.textContent = title;
+    sheet.note.textContent = [note, moments[this.frameOf(s)]].filter(Boolean).join(' · ');
+    sheet.told.textContent = told[this.frameOf(s)] ?? '';
+    const description = sheet.told.textContent || sheet.note.textContent;
+    nameGrid(sheet.map.node, `${title}: ${counted(this.shape(s)[1])} tiles. ${description}`);
   }
 
   drawSheet(s) {
     const { map, bars, side } = this.sheets[s];
-    const { colors, header } = this.now;
+    const { colors, header } = this.message;
     const cols = this.columnsOf(s);
     const rows = this.rowsOf(s);
     const ctx = map.size(cols * (side + GUT) - GUT, rows * (side + GUT) - GUT);
-    for (let k = 0; k < this.shape(s)[1]; k++)
-      blit(ctx, this.tileImage(s, k), (k % cols) * (side + GUT), Math.floor(k / cols) * (side + GUT), side, side);
+    const corner = (k) => [(k % cols) * (side + GUT), Math.floor(k / cols) * (side + GUT)];
+    for (let k = 0; k < this.shape(s)[1]; k++) blit(ctx, this.tileImage(s, k), ...corner(k), side, side);
     if (s === this.active) {
+      const [x, y] = corner(this.tile);
       ctx.strokeStyle = colors.query;
       ctx.lineWidth = 2.5;
-      ctx.strokeRect(
-        (this.tile % cols) * (side + GUT) + 1.25,
-        Math.floor(this.tile / cols) * (side + GUT) + 1.25,
-        side - 2.5,
-        side - 2.5,
-      );
+      ctx.strokeRect(x + 1.25, y + 1.25, side - 2.5, side - 2.5);
     }
-    this.tellSheet(s, header.sheets[s]);
-    bars.node.style.display = this.now.arrays[`shares${s}`] ? '' : 'none';
-    if (!this.now.arrays[`shares${s}`]) return;
+    this.labelSheet(s, header.sheets[s]);
+    bars.node.style.display = this.message.arrays[`shares${s}`] ? '' : 'none';
+    if (!this.message.arrays[`shares${s}`]) return;
     const width = map.width;
     const b = bars.size(width, BARS);
     const n = this.shape(s)[1];
     const w = width / n;
-    let top = 1e-9;
-    for (let k = 0; k < n; k++) top = Math.max(top, this.share(s, k));
+    const top = Math.max(1e-9, ...Array.from({ length: n }, (_, k) => this.share(s, k)));
     for (let k = 0; k < n; k++) {
       const h = Math.max(1, (this.share(s, k) / top) * (BARS - 6));
       b.fillStyle = s === this.active && k === this.tile ? colors.query : colors.primary;
@@ -152,7 +146,7 @@ class TilesView {
     const [, n] = this.shape(this.active);
     const k = Math.min(this.tile, n - 1);
     const main = Math.min(this.right.wanted, grown(240));
-    const { word, sheets } = this.now.header;
+    const { word, sheets } = this.message.header;
     this.head.textContent = `${word[0].toUpperCase()}${word.slice(1)} ${k + 1} of ${n}`;
     this.note.textContent = sheets[this.active].title;
     blit(this.big.size(main, main), this.tileImage(this.active, k), 0, 0, main, main);
@@ -160,18 +154,18 @@ class TilesView {
     const [lo, hi] = this.ends(this.active, k);
     const peak = Math.max(Math.abs(lo), Math.abs(hi)) || 1;
     this.drawChannels(k, peak);
-    this.tellTile(k, lo, hi);
+    this.describeTile(k, lo, hi);
     legend(this.scaleMap, {
       table: DIVERGING_LUT,
       width: main,
-      words: [this.dec(-peak), '0', this.dec(peak)],
-      colors: this.now.colors,
-      label: `Colour scale of the weights, from ${this.dec(-peak)} to ${this.dec(peak)}, white at zero`,
+      words: [this.formatWeight(-peak), '0', this.formatWeight(peak)],
+      colors: this.message.colors,
+      label: `Colour scale of the weights, from ${this.formatWeight(-peak)} to ${this.formatWeight(peak)}, white at zero`,
     });
     return `${this.head.textContent}: ${this.lines[0].textContent}`;
   }
 
-  /** The tile's weights, a plane a channel, in numbers where they fit. */
+  /** Draws the tile's weights, one plane per channel, in numbers where they fit. */
   drawChannels(k, peak) {
     const [, , p, , channels] = this.shape(this.active);
     const side = this.right.wanted;
@@ -188,8 +182,8 @@ class TilesView {
       ctx.textBaseline = 'middle';
       if (plane / p >= 20) this.writeWeights(ctx, values, p, plane / p, peak);
       if (name) {
-        ctx.font = `12px ${this.now.colors.font}`;
-        ctx.fillStyle = this.now.colors.muted;
+        ctx.font = `12px ${this.message.colors.font}`;
+        ctx.fillStyle = this.message.colors.muted;
         ctx.fillText(name, plane / 2, plane + 10);
       }
       const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => signed(value, 3));
@@ -198,14 +192,14 @@ class TilesView {
   }
 
   writeWeights(ctx, values, p, cell, peak) {
-    ctx.font = `${cell >= 30 ? 11.5 : 9}px ${this.now.colors.font}`;
+    ctx.font = `${cell >= 30 ? 11.5 : 9}px ${this.message.colors.font}`;
     values.forEach((v, i) => {
       ctx.fillStyle = Math.abs(v) / peak > 0.66 ? '#FFFFFF' : '#1B2430';
-      ctx.fillText(this.dec(v), ((i % p) + 0.5) * cell, (Math.floor(i / p) + 0.5) * cell);
+      ctx.fillText(this.formatWeight(v), ((i % p) + 0.5) * cell, (Math.floor(i / p) + 0.5) * cell);
     });
   }
 
-  tellTile(k, lo, hi) {
+  describeTile(k, lo, hi) {
     const [, , p, , channels] = this.shape(this.active);
     const part = this.share(this.active, k);
     let sum = 0;
@@ -213,34 +207,34 @@ class TilesView {
     const first = k ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)} %` : '';
     const explained = part === undefined ? '' : `${(100 * part).toFixed(1)} % of the variance${first}`;
     this.lines[0].textContent = explained || `${p} × ${p} × ${channels} weights`;
-    this.lines[1].textContent = `weights from ${this.dec(lo)} to ${this.dec(hi)}; each tile has its own range`;
-    this.lines[2].textContent = explained ? 'its sign is arbitrary' : '';
+    this.lines[1].textContent = `weights from ${this.formatWeight(lo)} to ${this.formatWeight(hi)}; each tile is scaled to its own range`;
+    this.lines[2].textContent = explained ? 'the sign is arbitrary' : '';
   }
 
   drawAll() {
-    this.now.header.sheets.forEach((_, s) => this.drawSheet(s));
+    this.message.header.sheets.forEach((_, s) => this.drawSheet(s));
     this.time.draw();
     return this.drawLens();
   }
 
   momentWords() {
-    const moving = this.now.header.sheets.findIndex((_, s) => this.shape(s)[0] > 1);
-    return moving >= 0 ? this.now.header.sheets[moving].moments[this.frameOf(moving)] : '';
+    const moving = this.message.header.sheets.findIndex((_, s) => this.shape(s)[0] > 1);
+    return moving >= 0 ? this.message.header.sheets[moving].moments[this.frameOf(moving)] : '';
   }
 
   addSheet(s) {
     const box = el(this.area, 'div');
-    const self = {
+    const sheet = {
       box,
       side: 16,
       title: el(box, 'div', { class: 'ti-title' }),
       note: el(box, 'div', { class: 'ti-note' }),
     };
-    self.map = canvas(box, { class: 'ti-map' });
-    self.bars = canvas(box, { role: 'img' });
-    self.told = el(box, 'div', { class: 'ti-told' });
-    this.sheets[s] = self;
-    gridNavigation(self.map.node, {
+    sheet.map = canvas(box, { class: 'ti-map' });
+    sheet.bars = canvas(box, { role: 'img' });
+    sheet.told = el(box, 'div', { class: 'ti-told' });
+    this.sheets[s] = sheet;
+    gridNavigation(sheet.map.node, {
       label: `Tiles of sheet ${s + 1}`,
       rows: () => this.rowsOf(s),
       cols: () => this.columnsOf(s),
@@ -256,23 +250,23 @@ class TilesView {
   }
 
   update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
-    this.now = message;
-    const count = this.now.header.sheets.length;
+    const fresh = this.message?.arrays !== message.arrays;
+    this.message = message;
+    const count = this.message.header.sheets.length;
     if (fresh) {
       this.time.stop();
-      this.time.at = this.now.header.frame;
+      this.time.at = this.message.header.frame;
       while (this.sheets.length < count) this.addSheet(this.sheets.length);
-      this.active = Math.min(this.now.header.active, count - 1);
+      this.active = Math.min(this.message.header.active, count - 1);
       this.tile = Math.min(this.tile, this.shape(this.active)[1] - 1);
     }
-    const wide = this.now.width >= 460;
-    const rightWidth = wide ? Math.max(216, Math.floor((this.now.width - 24) * 0.29)) : this.now.width;
-    const leftWidth = wide ? this.now.width - rightWidth - 25 : this.now.width; // 25: the root's width may be a fraction less
+    const wide = this.message.width >= 460;
+    const rightWidth = wide ? Math.max(216, Math.floor((this.message.width - 24) * 0.29)) : this.message.width;
+    const leftWidth = wide ? this.message.width - rightWidth - 25 : this.message.width; // 25: the root may be up to 1 px narrower
     this.left.style.width = `${leftWidth}px`;
     this.right.style.width = `${rightWidth}px`;
     this.right.wanted = rightWidth;
-    const across = this.now.width >= 640 && count > 1 ? 2 : 1;
+    const across = this.message.width >= 640 && count > 1 ? 2 : 1;
     const column = Math.floor((leftWidth - 24 * (across - 1)) / across);
     this.area.style.gridTemplateColumns = `repeat(${across}, ${column}px)`;
     this.sheets.forEach((sheet, s) => {

@@ -1,4 +1,4 @@
-"""Two ways to embed that agree, and the slip that runs without an error."""
+"""Compare two correct implementations of the patch embedding with a common reshape bug."""
 
 from __future__ import annotations
 
@@ -9,36 +9,34 @@ import numpy as np
 import streamlit as st
 
 from pages.frame import page
-from pages.lenses.patches import views
-from pages.lenses.patches.embedded_image import Cut
-from pages.lenses.patches.puzzle import power_of_ten
+from pages.lenses.patches import captions
+from pages.lenses.patches.embedded_image import EmbeddedImage
 from pages.selection import selection
+from pages.views.register import register
 from vitviz.analysis import patches
 from vitviz.models.layers import unfold_patches
 from vitviz.plots import patches as plots
-from vitviz.text import percent
 
-CODE_PX = 300  # of the two boxes of code, side by side
-
+_mount_reshape = register(__file__, "patches_reshape", "patches_pair")
+CODE_PX = 300  # height of the two code boxes
 
 MATHEMATICS = r"""
-A Conv2d with kernel and stride $P$ computes, at every place where it stops, the sum that one row of patches times
-$\mathbf{E}$ is:
+A Conv2d with kernel and stride $P$ computes, at every position, the product of one flattened patch and $\mathbf{E}$:
 
 $$
 (\mathbf{x}_p\mathbf{E} + \mathbf{b})_d = \sum_{c=1}^{C} \sum_{i=1}^{P} \sum_{j=1}^{P} W_{d,c,i,j}\; x_{c,\,i,\,j} + b_d
 $$
 
-so $\mathbf{E}$ is its weight $W$, laid out as a matrix of $P^2 C$ rows and $D$ columns.
+so $\mathbf{E}$ is its weight $W$, reshaped to a matrix of $P^2 C$ rows and $D$ columns.
 
 Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, section 3.1.
 """
 
 
-def draw(cut: Cut) -> None:
-    """Both ways, the slip, the drawers."""
-    draw_convolution(cut)
-    draw_slip(cut)
+def draw(image: EmbeddedImage) -> None:
+    """Draw both implementations, the bug and the drawers."""
+    draw_implementations(image)
+    draw_reshape_bug(image)
     page.drawers(
         "patches.ways",
         math=MATHEMATICS,
@@ -46,49 +44,31 @@ def draw(cut: Cut) -> None:
     )
 
 
-def draw_convolution(cut: Cut) -> None:
-    """The code of both ways, and how far their numbers differ on this picture."""
+def draw_implementations(image: EmbeddedImage) -> None:
+    """Draw the code of both implementations and the difference of their outputs."""
     st.subheader("One convolution, or one matrix product", anchor=False)
-    found = cut.found
-    product = patches.embed(patches.patchify(cut.values, cut.patch_px), found.weight, found.bias)
-    difference = patches.largest_difference(found.convolved, product)
-    dim, values = found.weight.shape
-    channels, p = cut.values.shape[0], cut.patch_px
+    embedding = image.embedding
+    product = patches.embed(patches.patchify(image.values, image.patch_px), embedding.weight, embedding.bias)
+    dim, values = embedding.weight.shape
+    channels, p = image.values.shape[0], image.patch_px
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown(f"**Conv2d, kernel = stride = {p}** · weight `({dim}, {channels}, {p}, {p})`")
-        embed = type(cut.model.get_submodule("patch_embed"))
-        page.source(dedent(inspect.getsource(embed.forward)), height=CODE_PX)
+        patch_embed = type(image.model.get_submodule("patch_embed"))
+        page.source(dedent(inspect.getsource(patch_embed.forward)), height=CODE_PX)
     with right:
         st.markdown(f"**Unfold, then one product** · weight as a matrix `({dim}, {values})`")
         page.source(inspect.getsource(unfold_patches), height=CODE_PX)
-    largest = float(np.abs(found.convolved).max())
-    verdict = "rounding only" if difference < 1e-4 * max(1.0, largest) else "more than rounding"
-    if difference == 0:
-        verdict = "the same to the last bit"
-    page.caption(
-        f"Both ran on this picture with {'this model’s own E' if cut.own_patch else 'the random E'}. Of"
-        f" {product.size:,} values the largest difference is **{power_of_ten(difference)}**, where the largest value"
-        f" is {largest:.2f}: {verdict}."
-    )
+    difference = patches.largest_difference(embedding.convolved, product)
+    largest = float(np.abs(embedding.convolved).max())
+    page.caption(captions.describe_difference(difference, largest, product.size))
 
 
-def draw_slip(cut: Cut) -> None:
-    """The right patches beside runs of pixels."""
-    st.subheader("The slip that runs without an error", anchor=False)
-    slipped = patches.slip_patches(cut.shown, cut.patch_px)
-    pinned = selection.current().pin.cell(cut.layout.grid)
-    views.slip(plots.slip(cut.shown, slipped, cut.patch_px, pinned), key="patches.slip")
-    side, p = cut.shown.shape[0], cut.patch_px
-    shape = f"{len(slipped):,} × {p * p * len(cut.values):,}"
-    if len(slipped) == 1:
-        page.caption(
-            f"`picture.reshape(N, P·P·C)` has the right shape, {shape}: one patch cannot be cut wrongly."
-        )
-        return
-    rows = patches.slip_rows(side, p)
-    page.caption(
-        f"`picture.reshape(N, P·P·C)` has the right shape, {shape}, and the wrong pixels: each “patch” is a run of"
-        f" {p * p} pixels over {'1 row' if rows == 1 else f'up to {rows} rows'} of the picture. On average"
-        f" {percent(patches.slip_share(side, p), 0)} of them lie in the patch of the same number."
-    )
+def draw_reshape_bug(image: EmbeddedImage) -> None:
+    """Draw the correct patches beside those that a plain reshape returns."""
+    st.subheader("A common bug that raises no error", anchor=False)
+    reshaped = patches.slip_patches(image.pixels, image.patch_px)
+    pinned = selection.get_current().pin.cell(image.layout.grid)
+    payload = plots.slip(image.pixels, reshaped, image.patch_px, pinned)
+    _mount_reshape(payload, key="patches.slip")
+    page.caption(captions.describe_reshape_bug(image, len(reshaped)))

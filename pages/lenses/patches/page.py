@@ -1,80 +1,55 @@
-"""Lens: how a picture becomes a sequence of tokens."""
+"""Lens: patches, the patch embedding and the token sequence."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import widgets
 from pages.frame import page, registry
-from pages.lenses.patches import embedded_image as cutting
 from pages.lenses.patches import embedding_ways, patch_view, puzzle, sequence, sizes
-from pages.lenses.patches.embedded_image import Cut
+from pages.lenses.patches.embedded_image import EmbeddedImage, embed_selected_image
 from pages.selection import selection, substitute
 from vitviz.models.abilities import abilities, as_cut
 
-VIEWS = {
-    "stage": "From patch to token",
-    "sequence": "The sequence",
-    "puzzle": "The scrambled puzzle",
-    "ways": "Two ways and a slip",
+Section = Callable[[EmbeddedImage, DeltaGenerator], None]  # draws an image; its control goes to the row's end
+VIEWS: dict[str, tuple[str, Section]] = {
+    "stage": ("From patch to token", patch_view.draw),
+    "sequence": ("The sequence", lambda image, _: sequence.draw(image)),
+    "puzzle": ("Shuffled patches", lambda image, _: puzzle.draw(image)),
+    "ways": ("Two correct ways and a common bug", lambda image, _: embedding_ways.draw(image)),
 }
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="patches"):
-    """Which of `VIEWS` is shown."""
+class SectionControls(widgets.ControlValues, page="patches"):
+    """The selected section, one of `VIEWS`."""
 
     view: str
 
 
 def draw() -> None:
-    """Reads the controls, runs the model, and draws the chosen section."""
-    choice = selection.choice()
+    """Draw the selected section, or offer another model where this one has no patches to show."""
+    choice = selection.get_model_choice()
     able = abilities(choice.config).embedding
     if not able:
-        substitute.offer(able.why_not, "patches.instead", icon=":material/grid_off:")
+        substitute.offer_substitute(able.why_not, "patches.instead", icon=":material/grid_off:")
         return
     config = as_cut(choice.config)
-    options = sizes.options(config)
+    options = sizes.list_patch_sizes(config)
     if not options:
         side = config.image_size // config.patch_size
-        reason = f"This model cuts the picture into {side} × {side} patches, too many to show one by one."
-        substitute.offer(reason, "patches.instead", icon=":material/grid_off:")
+        reason = f"This model has {side} × {side} patches, too many to show individually."
+        substitute.offer_substitute(reason, "patches.instead", icon=":material/grid_off:")
         return
-    widgets.hold(patch_view.Choice, puzzle.Choice)
-    view = read().view
-    chosen, room = sizes.read(choice, options, config.patch_size)
-    cut = cutting.current(chosen)
-    patch_view.say_what_stands_in(cut)
-    draw_view(view, cut, room)
-
-
-def read() -> Choice:
-    """Draws the choice of a section."""
-    return Choice(
-        widgets.segmented(
-            Choice.key("view"),
-            "What to look at",
-            tuple(VIEWS),
-            format_func=VIEWS.__getitem__,
-            label_visibility="collapsed",
-        )
-    )
-
-
-def draw_view(view: str, cut: Cut, room: DeltaGenerator) -> None:
-    """One section; the room is at the end of the row of controls."""
-    match view:
-        case "stage":
-            patch_view.draw(cut, room)
-        case "sequence":
-            sequence.draw(cut)
-        case "puzzle":
-            puzzle.draw(cut)
-        case _:
-            embedding_ways.draw(cut)
+    widgets.keep_pending(patch_view.ColumnControls, puzzle.ShuffleControls)
+    draw_section = widgets.choose_section(SectionControls.key("view"), VIEWS)
+    selected_sizes, row_end = sizes.draw_size_controls(choice, options, config.patch_size)
+    image = embed_selected_image(selected_sizes)
+    patch_view.draw_model_note(image)
+    draw_section(image, row_end)
 
 
 entry = registry.BY_SLUG["patches"]

@@ -1,4 +1,4 @@
-"""The picture cut into patches, and one of them on its way through E."""
+"""The image cut into patches, with one patch multiplied by one column of E."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.patches import views
-from pages.lenses.patches.embedded_image import SEED, Cut
+from pages.lenses.patches import captions
+from pages.lenses.patches.embedded_image import SEED, EmbeddedImage
 from pages.selection import selection
-from pages.views.event_values import events_of, whole
+from pages.views.event_values import read_events, read_index
+from pages.views.register import register
 from vitviz.analysis.patches import patchify
 from vitviz.lessons import formula_measures
 from vitviz.lessons.lesson import Question
+from vitviz.models.abilities import as_cut
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots import patches as plots
 from vitviz.tables import Columns, columns_of
 from vitviz.text import plain, plural
 
+_mount_stage = register(__file__, "patches_stage")
 KEY = "patches.stage"
-
 
 MATHEMATICS = r"""
 $$
@@ -47,135 +49,101 @@ ASKS = (
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="patches"):
-    """Which column of E is looked at, from 1."""
+class ColumnControls(widgets.ControlValues, page="patches"):
+    """The selected column of E, counted from 1."""
 
     column: int
 
 
-def read(room: DeltaGenerator, dim: int) -> Choice:
-    """Draws the control; E has `dim` columns."""
-    with room:
-        return Choice(
-            widgets.number(
-                Choice.key("column"),
-                "Column of E",
-                1,
-                dim,
-                1,
-                help="E is the learned matrix that turns the pixels of a patch into a token. Each of its columns gives"
-                " one of the token's D values.",
-            )
+def draw(image: EmbeddedImage, row_end: DeltaGenerator) -> None:
+    """Draw the patches, the selected patch and the shapes; the column control goes into `row_end`."""
+    with row_end:
+        column = widgets.number(
+            ColumnControls.key("column"),
+            "Column of E",
+            1,
+            image.config.embed_dim,
+            1,
+            help="Each column of the embedding matrix E gives one of a token's D values.",
         )
-
-
-def draw(cut: Cut, room: DeltaGenerator) -> None:
-    """The stage and what its sizes are; the column's control goes into the room."""
-    column = read(room, cut.config.embed_dim).column - 1
-    scene = plots.Scene(cut.shown, cut.values, cut.found.prefix, cut.patch_px)
-    payload = plots.stage(scene, cut.found, pin=selection.current().pin.token(cut.layout), column=column)
-    views.stage(payload, key=KEY, on_change=partial(_picked, cut.layout))
-    page.caption(describe(cut))
-    channels, side = cut.values.shape[:2]
-    dim, values = cut.found.weight.shape
-    count = len(cut.found.tokens)
+    scene = plots.Scene(image.pixels, image.values, image.embedding.prefix, image.patch_px)
+    pin = selection.get_current().pin.token(image.layout)
+    _mount_stage(
+        plots.stage(scene, image.embedding, pin=pin, column=column - 1),
+        key=KEY,
+        triggers=("pin", "column"),
+        on_change=partial(_apply_click, image.layout),
+    )
+    page.caption(captions.describe_patches(image))
+    channels, side = image.values.shape[:2]
+    dim, values = image.embedding.weight.shape
+    count = len(image.embedding.tokens)
     shapes = {"x": (1, channels, side, side), "x_p": (1, count, values), "E": (values, dim)}
-    page.shapes(**shapes, **{"x_p·E": (1, count, dim), "z0": (1, cut.layout.num_tokens, dim)})
+    page.shapes(**shapes, **{"x_p·E": (1, count, dim), "z0": (1, image.layout.num_tokens, dim)})
     page.drawers(
         "patches",
         math=MATHEMATICS,
-        code=(type(cut.model.get_submodule("patch_embed")).forward, patchify),
-        numbers=partial(_draw_numbers, cut),
+        code=(type(image.model.get_submodule("patch_embed")).forward, patchify),
+        numbers=partial(_draw_downloads, image),
         asks=ASKS,
     )
 
 
-def describe(cut: Cut) -> str:
-    """How many patches, of how many values, become how many tokens, in words and numbers."""
-    channels, side = cut.values.shape[:2]
-    dim, values = cut.found.weight.shape
-    p, count = cut.patch_px, len(cut.found.tokens)
-    grid = cut.layout.grid[0]
-    text = (
-        f"{side} / {p} = {grid}, so N = HW/P² = {side}²/{p}² = {plural(count, 'patch', 'patches')} of P²C ="
-        f" {p}² · {channels} = {values:,} values. E, a learned matrix, maps each of them to a token of D = {dim:,}"
-        f" values: {side * side * channels:,} pixel values become {count:,} × {dim:,} = {cut.found.tokens.size:,}"
-        " numbers."
-    )
-    return f"{text} {sequence_in_words(cut)}"
-
-
-def sequence_in_words(cut: Cut) -> str:
-    """How long the sequence is, and what stands before the patches."""
-    names, tokens = cut.layout.prefix, cut.layout.num_tokens
-    if not names:
-        return f"No token stands before them: the sequence has N = {plural(tokens, 'token', 'tokens')}."
-    said = " and ".join(f"[{name.upper()}]" for name in names)
-    learned = "one learned token" if len(names) == 1 else f"{len(names)} learned tokens"
-    read = ""
-    if cut.able.cls_readout:
-        read = " [CLS] is the same for every picture; the model reads its answer from what becomes of it."
-    return (
-        f"Before the patches {'stands' if len(names) == 1 else 'stand'} {learned}, {said}: the sequence has"
-        f" N + {len(names)} = {tokens:,} tokens.{read}"
-    )
-
-
-def _picked(layout: TokenLayout) -> None:
-    """What was clicked on the stage becomes the pin, or the column of E."""
-    events = events_of(KEY)
-    column, token = whole(events.get("column")), whole(events.get("pin"))
+def _apply_click(layout: TokenLayout) -> None:
+    events = read_events(KEY)
+    column, token = read_index(events.get("column")), read_index(events.get("pin"))
     if column is not None:
-        Choice.change(column=column + 1)
+        ColumnControls.change(column=column + 1)
     if token is not None and token < layout.num_tokens:
         selection.set_pin(Pin.of_token(layout, token))
 
 
-def say_what_stands_in(cut: Cut) -> None:
-    """Whose E it is, where it is not the model's own at its own size."""
-    own, own_px = cut.choice, cut.own_patch_px
-    if not cut.own_patch:
-        depth = len(cut.vit.blocks)
+def draw_model_note(image: EmbeddedImage) -> None:
+    """Draw a note where E is random or the image size differs from the model's."""
+    choice = image.model_choice
+    if not image.original_patch_size:
         st.markdown(
-            f":orange-badge[:material/casino: random E, seed {SEED}] {plain(own.title)} was made for"
-            f" {own_px} px patches. At {cut.patch_px} px its E does not fit: a random model of"
-            f" {plural(depth, 'layer', 'layers')} stands in."
+            f":orange-badge[:material/casino: random E, seed {SEED}] {plain(choice.title)} has"
+            f" {as_cut(choice.config).patch_size} px patches; {image.patch_px} px patches are shown with a random"
+            f" model of {plural(len(image.vit.blocks), 'layer')}."
         )
         return
-    page.untrained_note(own.trained_on)
-    if not cut.own_size:
+    page.untrained_note(choice.trained_on)
+    if not image.original_image_size:
         st.markdown(
-            f":blue-badge[:material/open_in_full: resized] Its own E, on a picture of {cut.values.shape[-1]} px"
-            f" instead of {own.config.image_size}; a learned table of positions is stretched to the new grid."
+            f":blue-badge[:material/open_in_full: resized] {image.values.shape[-1]} px instead of"
+            f" {choice.config.image_size}: E is unchanged; learned position embeddings are interpolated."
         )
 
 
-def _draw_numbers(cut: Cut) -> None:
-    """Tokens, flattened patches and the cut picture, to take away."""
-    values = cut.found.weight.shape[1]
-    tokens, flat = cut.found.tokens, patchify(cut.values, cut.patch_px)
-    side = cut.values.shape[-1]
+def _draw_downloads(image: EmbeddedImage) -> None:
+    tokens, flat = image.embedding.tokens, patchify(image.values, image.patch_px)
+    side = image.values.shape[-1]
     st.markdown(
-        f"Tokens x_p E are {len(tokens):,} × {tokens.shape[1]:,}; patches are {len(flat):,} × {values:,}, channel by"
-        f" channel, row by row; the picture is {side} × {side} px."
+        f"Tokens x_p E: {len(tokens):,} × {tokens.shape[1]:,} · flattened patches: {len(flat):,} × {flat.shape[1]:,},"
+        f" in the order channel, row, column · image: {side} × {side} px"
     )
     left, middle, right = st.columns(3)
     with left:
-        page.csv("Tokens (CSV)", _rows(tokens, "d"), "tokens.csv", "patches.csv_tokens", stretch=True)
+        page.csv("Tokens (CSV)", _list_rows(tokens, "d"), "tokens.csv", "patches.csv_tokens", stretch=True)
     with middle:
         page.csv(
-            "Flattened patches (CSV)", _rows(flat, "k"), "patches.csv", "patches.csv_patches", stretch=True
+            "Flattened patches (CSV)",
+            _list_rows(flat, "k"),
+            "patches.csv",
+            "patches.csv_patches",
+            stretch=True,
         )
     with right:
-        apart = partial(_apart, cut.shown, cut.patch_px)
-        page.download("Patches apart (PNG)", apart, "patches.png", "patches.png", stretch=True)
+        make = partial(_draw_separated_patches, image.pixels, image.patch_px)
+        page.download("Separated patches (PNG)", make, "patches.png", "patches.png", stretch=True)
 
 
-def _rows(matrix: plots.FloatArray, letter: str) -> Columns:
-    """One line a patch, which counts from 1; columns d1, d2, …"""
+def _list_rows(matrix: plots.FloatArray, letter: str) -> Columns:
+    """Return one row per patch, counted from 1, with columns d1, d2, …"""
     names = [f"{letter}{i + 1}" for i in range(matrix.shape[1])]
     return {"patch": range(1, len(matrix) + 1)} | columns_of(matrix, names)
 
 
-def _apart(shown: plots.PictureArray, patch_px: int) -> bytes:
-    return plots.png(plots.apart(shown, patch_px))
+def _draw_separated_patches(pixels: plots.PictureArray, patch_px: int) -> bytes:
+    return plots.png(plots.separate_patches(pixels, patch_px))

@@ -1,8 +1,7 @@
-// The puzzle: patches glide to where the shuffle puts them; probabilities before and after as bars.
+// Shuffled patches: they move to their new places; bars show class probabilities before and after.
 // header: {patch, cols, bars: [{title, note, rows: [[name, before, after], ...]}]}; arrays: shown, order (N) int32
 
-import { fit } from '../../views/kit/dom.js';
-import { canvas, el } from '../../views/kit/dom.js';
+import { canvas, el, fit } from '../../views/kit/dom.js';
 import { animate } from '../../views/kit/motion.js';
 import { picture } from '../../views/kit/pixels.js';
 import { grown } from '../../views/kit/grow.js';
@@ -10,7 +9,7 @@ import { grown } from '../../views/kit/grow.js';
 class PatchesPuzzle {
   constructor({ root }) {
     this.root = root;
-    this.now = null;
+    this.message = null;
     this.image = null;
     this.side = 0;
     this.stop = () => {};
@@ -27,7 +26,7 @@ class PatchesPuzzle {
   }
 
   draw(t) {
-    const { patch: P, cols } = this.now.header;
+    const { patch: P, cols } = this.message.header;
     const rows = this.places.length / cols;
     const cell = this.side / Math.max(rows, cols);
     const ctx = this.map.size(this.side, this.side);
@@ -47,7 +46,7 @@ class PatchesPuzzle {
     part.title.textContent = title;
     part.note.textContent = note;
     const ctx = part.view.size(width, rows.length * 44);
-    const { colors } = this.now;
+    const { colors } = this.message;
     const name = Math.min(110, width * 0.32);
     const room = width - name - 72;
     ctx.textBaseline = 'middle';
@@ -74,24 +73,24 @@ class PatchesPuzzle {
   }
 
   update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
-    this.now = message;
+    const fresh = this.message?.arrays !== message.arrays;
+    this.message = message;
     const count = message.header.bars.length;
     this.side = message.width >= 640 ? grown(count > 2 ? 224 : 280) : Math.min(320, message.width);
-    if (fresh) this.take(message.arrays);
+    if (fresh) this.load(message.arrays);
     this.stop();
-    if (this.map.width !== this.side) this.map.size(this.side, this.side); // what it leaves is the bars' room
+    if (this.map.width !== this.side) this.map.size(this.side, this.side); // the bars take the remaining width
     const landed = () => {
       this.from = this.places;
     };
     if (fresh) this.stop = animate(450, (t) => this.draw(t), landed);
     else this.draw(1);
     const moved = this.places.filter((place, patch) => place !== patch).length;
-    this.map.node.setAttribute('aria-label', `The picture with ${moved} of ${this.places.length} patches moved`);
+    this.map.node.setAttribute('aria-label', `Image with ${moved} of ${this.places.length} patches moved`);
     this.drawAllBars(message);
   }
 
-  take(arrays) {
+  load(arrays) {
     this.image = picture(arrays.shown);
     const next = new Array(arrays.order.data.length);
     arrays.order.data.forEach((patch, place) => {
@@ -105,14 +104,14 @@ class PatchesPuzzle {
     const count = header.bars.length;
     while (this.bars.length < count) this.bars.push(this.addBars());
     const least = count > 2 ? 200 : 264;
-    // One scale for every bar, so that models can be compared; a thousand classes would vanish on a scale to 100 %.
+    // All bars share one scale, so that models can be compared; with 1,000 classes a scale to 100 % would hide them.
     const most = Math.max(...header.bars.flatMap(({ rows }) => rows.flatMap(([, before, after]) => [before, after])));
     this.bars.forEach((part, i) => {
       part.box.hidden = i >= count;
       part.box.style.minWidth = `${Math.min(least, width)}px`;
     });
     const shown = this.bars.slice(0, count);
-    const narrowest = Math.min(...shown.map(({ box }) => box.clientWidth)); // they wrap, and one scale is one width
+    const narrowest = Math.min(...shown.map(({ box }) => box.clientWidth)); // they may wrap, and one scale needs one width
     shown.forEach((part, i) => this.drawBars(part, header.bars[i], narrowest, most));
   }
 

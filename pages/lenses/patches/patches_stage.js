@@ -1,16 +1,15 @@
-// The picture cut into patches, the strip of tokens, one patch under the glass, and E's columns.
+// The image divided into patches, the strip of tokens, the selected patch and the columns of E.
 // header: {patch, rows, cols, channels, dim, prefix, pin, column, columns, label}
 // arrays: shown (S, S, 3) uint8, values (C, S, S), weight (D, C P P), bias (D), tokens (N, D), prefix_tokens (p, D)
 
-import { number, peak } from './patches_words.js';
 import { tokenName } from '../../views/kit/words.js';
 import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { animate } from '../../views/kit/motion.js';
 import { picture } from '../../views/kit/pixels.js';
 import { grown } from '../../views/kit/grow.js';
-import { drawGlass } from './patches_glass.js';
-import { STEP, TILE, drawFilters, drawMap, drawStrip, filterImage } from './patches_map.js';
+import { drawDetail } from './patches_detail.js';
+import { STEP, TILE, drawFilters, drawMap, drawStrip, filterImage, number, peak } from './patches_map.js';
 
 const GAP_SHARE = 0.3;
 
@@ -18,7 +17,7 @@ class PatchesStage {
   constructor({ root, trigger }) {
     this.root = root;
     this.trigger = trigger;
-    this.now = null;
+    this.message = null;
     this.opened = false;
     this.apart = 0;
     this.stop = () => {};
@@ -32,45 +31,45 @@ class PatchesStage {
     this.left = el(this.layout, 'div', { class: 'pt-left' });
     this.right = el(this.layout, 'div', { class: 'pt-right' });
     this.buildBar();
-    this.buildGlass();
+    this.buildDetail();
     this.buildRows();
     this.listenMap();
-    this.listenGlass();
+    this.listenDetail();
     this.listenFilters();
   }
 
   buildBar() {
     this.bar = el(this.left, 'div', { class: 'vv-row pt-bar' });
-    this.pull = this.toggle('Pull apart', () => this.glide(this.apart < 0.5 ? 1 : 0));
+    this.pull = this.toggle('Separate patches', () => this.glide(this.apart < 0.5 ? 1 : 0));
     this.gap = el(this.bar, 'input', {
       type: 'range',
       min: 0,
       max: 100,
       value: 0,
-      'aria-label': 'Gap between the patches, percent',
+      'aria-label': 'Gap between patches, percent',
     });
     this.gap.oninput = () => {
       this.stop();
       this.setApart(this.gap.value / 100);
     };
-    this.numbers = this.toggle('Numbers', (node) => this.switchOn('numbers', node));
-    this.response = this.toggle('Response', (node) => this.switchOn('response', node));
-    this.response.title = 'Colour every patch by its dot product with the chosen column of E';
+    this.numbers = this.toggle('Show numbers', (node) => this.switchOn('numbers', node));
+    this.response = this.toggle('Show response', (node) => this.switchOn('response', node));
+    this.response.title = 'Colour each patch by its dot product with the selected column of E';
     this.map = canvas(this.left, { class: 'pt-map' });
   }
 
-  buildGlass() {
-    this.glass = {};
-    this.glass.title = el(this.right, 'div', { class: 'pt-title', 'data-role': 'title' });
-    this.glass.place = el(this.right, 'div', { class: 'vv-muted', 'data-role': 'place' });
-    this.glass.tiles = canvas(this.right, { class: 'pt-tiles' });
-    this.glass.scale = el(this.right, 'div', { class: 'vv-muted pt-small' });
-    this.glass.flatLabel = el(this.right, 'div', { class: 'pt-label' });
-    this.glass.flat = canvas(this.right);
-    this.glass.sum = el(this.right, 'div', { class: 'vv-mono pt-sum', 'data-role': 'sum' });
-    this.glass.outLabel = el(this.right, 'div', { class: 'pt-label' });
-    this.glass.out = canvas(this.right);
-    this.glass.outNote = el(this.right, 'div', { class: 'vv-muted pt-small', 'data-role': 'token' });
+  buildDetail() {
+    this.detail = {};
+    this.detail.title = el(this.right, 'div', { class: 'pt-title', 'data-role': 'title' });
+    this.detail.place = el(this.right, 'div', { class: 'vv-muted', 'data-role': 'place' });
+    this.detail.tiles = canvas(this.right, { class: 'pt-tiles' });
+    this.detail.scale = el(this.right, 'div', { class: 'vv-muted pt-small' });
+    this.detail.flatLabel = el(this.right, 'div', { class: 'pt-label' });
+    this.detail.flat = canvas(this.right);
+    this.detail.sum = el(this.right, 'div', { class: 'vv-mono pt-sum', 'data-role': 'sum' });
+    this.detail.outLabel = el(this.right, 'div', { class: 'pt-label' });
+    this.detail.out = canvas(this.right);
+    this.detail.outNote = el(this.right, 'div', { class: 'vv-muted pt-small', 'data-role': 'token' });
   }
 
   buildRows() {
@@ -87,9 +86,9 @@ class PatchesStage {
   listenMap() {
     this.pulls = { e: () => this.glide(this.apart < 0.5 ? 1 : 0), E: () => this.glide(this.apart < 0.5 ? 1 : 0) };
     gridNavigation(this.map.node, {
-      label: 'The picture cut into patches; E pulls them apart',
-      rows: () => this.now.header.rows,
-      cols: () => this.now.header.cols,
+      label: 'Image divided into patches; E separates them',
+      rows: () => this.message.header.rows,
+      cols: () => this.message.header.cols,
       cellAt: (x, y) => this.patchAt(x, y),
       keys: this.pulls,
       start: () => Math.max(0, this.patchOf(this.pinned)),
@@ -115,13 +114,13 @@ class PatchesStage {
     this.scroller.onscroll = () => drawStrip(this);
   }
 
-  listenGlass() {
-    gridNavigation(this.glass.tiles.node, {
-      label: 'Values of this patch, channel above channel',
-      rows: () => this.now.header.patch * this.now.header.channels,
-      cols: () => this.now.header.patch,
+  listenDetail() {
+    gridNavigation(this.detail.tiles.node, {
+      label: 'Values of this patch, one channel per block',
+      rows: () => this.message.header.patch * this.message.header.channels,
+      cols: () => this.message.header.patch,
       cellAt: (x, y) => {
-        const { patch: P, channels } = this.now.header;
+        const { patch: P, channels } = this.message.header;
         const t = this.last.tile;
         const across = (x - this.last.tileLeft) % (t + 8);
         const big = x < this.last.tileLeft - 8;
@@ -134,21 +133,21 @@ class PatchesStage {
       hover: (k) => this.pointValue(k),
       pick: () => {},
     });
-    gridNavigation(this.glass.flat.node, {
-      label: 'The flattened patch',
-      rows: () => this.now.header.channels,
-      cols: () => this.now.header.patch ** 2,
+    gridNavigation(this.detail.flat.node, {
+      label: 'Flattened patch',
+      rows: () => this.message.header.channels,
+      cols: () => this.message.header.patch ** 2,
       hover: (k) => this.pointValue(k),
       pick: () => {},
     });
-    gridNavigation(this.glass.out.node, {
-      label: 'The token’s values; Enter chooses the column of E',
+    gridNavigation(this.detail.out.node, {
+      label: 'Token values; Enter selects the column of E',
       rows: () => 1,
-      cols: () => this.now.header.dim,
+      cols: () => this.message.header.dim,
       hover: (i) => {
         if (i >= 0)
-          this.glass.outNote.textContent = `value ${i + 1} is ${number(this.vectorOf(this.active())[i], 4)} · click to see its column of E`;
-        else drawGlass(this);
+          this.detail.outNote.textContent = `value ${i + 1}: ${number(this.vectorOf(this.active())[i], 4)} · click to select its column of E`;
+        else drawDetail(this);
       },
       pick: (index) => this.choose(index),
     });
@@ -156,7 +155,7 @@ class PatchesStage {
 
   listenFilters() {
     gridNavigation(this.filters.node, {
-      label: 'Columns of E as pictures; Enter chooses one',
+      label: 'Columns of E as images; Enter selects one',
       rows: () => Math.ceil(this.shownFilters() / this.perRow()),
       cols: () => this.perRow(),
       cellAt: (x, y) => {
@@ -166,7 +165,7 @@ class PatchesStage {
       start: () => Math.min(this.column, this.shownFilters() - 1),
       hover: (d) => {
         if (d < 0 || d >= this.shownFilters()) return this.tip.hide();
-        const text = `column ${d + 1} · answer of this patch ${number(this.vectorOf(this.active())[d])}`;
+        const text = `column ${d + 1} · response of this patch ${number(this.vectorOf(this.active())[d])}`;
         this.say(text);
         this.tip.show(
           this.filters.node.offsetLeft + (d % this.perRow()) * (TILE + 4),
@@ -184,23 +183,22 @@ class PatchesStage {
     return node;
   }
 
-  // ------------------------------------------------------------ what is where
+  // ------------------------------------------------------------ geometry
   count() {
-    return this.now.header.rows * this.now.header.cols;
+    return this.message.header.rows * this.message.header.cols;
   }
 
   prefixes() {
-    return this.now.header.prefix.length;
+    return this.message.header.prefix.length;
   }
 
   size() {
-    return this.now.header.patch ** 2 * this.now.header.channels;
+    return this.message.header.patch ** 2 * this.message.header.channels;
   }
 
   active() {
     return this.hover >= 0 ? this.hover : this.pinned;
   }
-  // a place in the sequence
 
   patchOf(token) {
     return token - this.prefixes();
@@ -208,14 +206,14 @@ class PatchesStage {
 
   vectorOf(token) {
     const patch = this.patchOf(token);
-    const { dim } = this.now.header;
+    const { dim } = this.message.header;
     return patch < 0
-      ? this.now.arrays.prefix_tokens.data.subarray(token * dim, (token + 1) * dim)
-      : this.now.arrays.tokens.data.subarray(patch * dim, (patch + 1) * dim);
+      ? this.message.arrays.prefix_tokens.data.subarray(token * dim, (token + 1) * dim)
+      : this.message.arrays.tokens.data.subarray(patch * dim, (patch + 1) * dim);
   }
 
   cellBox(index) {
-    const { rows, cols } = this.now.header;
+    const { rows, cols } = this.message.header;
     const side = this.last.side;
     const step = side / Math.max(rows, cols);
     const space = step * GAP_SHARE * this.apart;
@@ -225,7 +223,7 @@ class PatchesStage {
   }
 
   patchAt(x, y) {
-    const { rows, cols } = this.now.header;
+    const { rows, cols } = this.message.header;
     const step = this.last.side / Math.max(rows, cols);
     const col = Math.floor(x / step);
     const row = Math.floor(y / step);
@@ -233,18 +231,18 @@ class PatchesStage {
   }
 
   patchValues(patch) {
-    const { patch: P, cols, channels } = this.now.header;
-    const S = this.now.arrays.values.shape[2];
+    const { patch: P, cols, channels } = this.message.header;
+    const S = this.message.arrays.values.shape[2];
     const flat = new Float32Array(this.size());
     const top = Math.floor(patch / cols) * P;
     const start = (patch % cols) * P;
     for (let c = 0, k = 0; c < channels; c++)
       for (let y = 0; y < P; y++)
-        for (let x = 0; x < P; x++, k++) flat[k] = this.now.arrays.values.data[(c * S + top + y) * S + start + x];
+        for (let x = 0; x < P; x++, k++) flat[k] = this.message.arrays.values.data[(c * S + top + y) * S + start + x];
     return flat;
   }
 
-  // ------------------------------------------------------------ motion and choice
+  // ------------------------------------------------------------ motion and selection
   glide(to) {
     this.stop();
     const from = this.apart;
@@ -254,7 +252,7 @@ class PatchesStage {
   setApart(amount) {
     this.apart = amount;
     this.gap.value = Math.round(100 * amount);
-    this.pull.textContent = amount < 0.5 ? 'Pull apart' : 'Put together';
+    this.pull.textContent = amount < 0.5 ? 'Separate patches' : 'Join patches';
     this.pull.setAttribute('aria-pressed', String(amount >= 0.5));
     drawMap(this);
   }
@@ -271,8 +269,8 @@ class PatchesStage {
     if (from === 'map' && token >= 0) this.reveal(token);
     drawMap(this);
     drawStrip(this);
-    drawGlass(this);
-    if (token >= 0) this.say(`${this.glass.title.textContent}, ${this.glass.place.textContent}`);
+    drawDetail(this);
+    if (token >= 0) this.say(`${this.detail.title.textContent}, ${this.detail.place.textContent}`);
   }
 
   pin(token) {
@@ -280,7 +278,7 @@ class PatchesStage {
     this.hover = -1;
     drawMap(this);
     drawStrip(this);
-    drawGlass(this);
+    drawDetail(this);
     this.trigger('pin', token);
   }
 
@@ -288,7 +286,7 @@ class PatchesStage {
     this.column = index;
     this.value = -1;
     drawMap(this);
-    drawGlass(this);
+    drawDetail(this);
     drawFilters(this);
     this.trigger('column', index);
   }
@@ -303,30 +301,30 @@ class PatchesStage {
   pointValue(k) {
     if (k === this.value) return;
     this.value = k;
-    drawGlass(this);
+    drawDetail(this);
   }
 
-  // Full rows where not every column has room.
+  /** Columns of E that are drawn: full rows only where not all fit. */
   shownFilters() {
-    const { dim, columns } = this.now.header;
+    const { dim, columns } = this.message.header;
     return dim <= columns ? dim : Math.floor(columns / this.perRow()) * this.perRow();
   }
 
   perRow() {
-    return Math.max(1, Math.floor((this.now.width + 4) / (TILE + 4)));
+    return Math.max(1, Math.floor((this.message.width + 4) / (TILE + 4)));
   }
 
   update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
-    this.now = message;
+    const fresh = this.message?.arrays !== message.arrays;
+    this.message = message;
     this.layOut(message);
-    if (fresh) this.take(message);
+    if (fresh) this.load(message);
     this.numbers.setAttribute('aria-pressed', String(this.on.numbers));
     this.response.setAttribute('aria-pressed', String(this.on.response));
     this.nameRows(message.header);
     drawMap(this);
     drawStrip(this);
-    drawGlass(this);
+    drawDetail(this);
     drawFilters(this);
     if (!fresh) return;
     if (this.opened) this.reveal(this.pinned); // a strip opens at its beginning, with [CLS]
@@ -342,34 +340,34 @@ class PatchesStage {
     this.left.style.width = `${left}px`;
     this.last.mapWidth = this.last.side = Math.min(left, grown(460));
     this.last.rightWidth = right;
-    // Four pictures in a row for grey; for colour one large one and three columns of planes.
+    // Grey: four images in a row. Colour: one large image and three columns of planes.
     const rows = header.channels;
     const tile = rows > 1 ? Math.min(72, Math.floor((right - 32) / 6.2)) : Math.min(104, Math.floor((right - 24) / 4));
     this.last.tile = tile;
     this.last.tileLeft = rows > 1 ? tile * rows + 4 * (rows - 1) + 16 : tile + 8;
   }
 
-  take({ header, arrays }) {
+  load({ header, arrays }) {
     this.hover = this.value = -1;
     this.pinned = header.pin;
     this.column = header.column;
     this.last.image = picture(arrays.shown);
     this.last.valuePeak = peak(arrays.values.data);
-    const many = Math.min(header.dim, header.columns);
-    this.last.filters = Array.from({ length: many }, (_, d) => filterImage(this, d));
+    const count = Math.min(header.dim, header.columns);
+    this.last.filters = Array.from({ length: count }, (_, d) => filterImage(this, d));
     const peaks = {};
-    const answers = (d) =>
+    const responses = (d) =>
       Array.from({ length: this.count() }, (_, i) => Math.abs(arrays.tokens.data[i * header.dim + d]));
-    this.last.columnPeak = (d) => (peaks[d] ??= Math.max(1e-9, ...answers(d)));
+    this.last.columnPeak = (d) => (peaks[d] ??= Math.max(1e-9, ...responses(d)));
   }
 
   nameRows({ prefix, dim }) {
-    const named = prefix.map(tokenName).join(', ');
+    const prefixNames = prefix.map(tokenName).join(', ');
     const total = this.shownFilters();
-    const columns = total < dim ? `first ${total} of ${dim} columns` : `${dim} columns`;
-    const more = total < dim ? ', or give its number above' : '';
-    this.stripLabel.textContent = `The sequence: ${named ? `${named}, then ` : ''}${this.count()} patches in reading order`;
-    this.filterLabel.textContent = `E’s ${columns} as pictures, each stretched to its own range: click one${more}`;
+    const columns = total < dim ? `First ${total} of ${dim} columns of E` : `${dim} columns of E`;
+    const more = total < dim ? ', or enter its number above' : '';
+    this.stripLabel.textContent = `Sequence: ${prefixNames ? `${prefixNames}, then ` : ''}${this.count()} patches in reading order`;
+    this.filterLabel.textContent = `${columns}, each scaled to its own range: click to select one${more}`;
     this.spacer.style.width = `${(this.prefixes() + this.count()) * STEP}px`;
   }
 }

@@ -1,4 +1,4 @@
-"""What can stand in the mosaic: computed encodings, the chosen model's table, and other models' tables."""
+"""Position encodings that can be shown: computed ones with their controls, and tables of models."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from pages.controls import widgets
 from pages.selection import selection
 from pages.stores import cached, parameter_history
 from pages.stores.model_choice import ModelChoice
@@ -17,141 +18,177 @@ from vitviz.models.abilities import Ability, abilities, as_vit
 from vitviz.probe.positions import table_of
 
 FloatArray = NDArray[np.floating[Any]]
+Grid = tuple[int, int]
 COMPUTED = {
     "sincos_1d": "1-D sinusoidal",
     "sincos_2d_sum": "2-D sinusoidal, summed",
     "sincos_2d_concat": "2-D sinusoidal, concatenated",
-    "slip": "1-D with the slip",
+    "slip": "1-D with exponent bug",
     "random": "Random",
-    "none": "None",
+    "none": "No encoding",
 }
-WAVES = ("sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "slip")  # of COMPUTED, those that have a base
-DEFAULT_BASE = 10000.0
-OWN = "model"
-DEFAULT_GRID, DEFAULT_DIM = (8, 8), 64
-_KINDS = {"learned": "learned", "pixels": "pixels"} | {name: name for name in COMPUTED}
+SINUSOIDAL = ("sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "slip")  # computed encodings that have a base
+SELECTED_MODEL = "model"
+DEFAULT_GRID, DEFAULT_DIM, DEFAULT_BASE = (8, 8), 64, 10000.0
+GRIDS: tuple[Grid, ...] = ((4, 4), (7, 7), (8, 8), (14, 14))
+DIMS = (8, 16, 32, 64, 96, 128, 192, 256, 384, 768)
+BASES = (10.0, 100.0, 1000.0, 10000.0, 100000.0)
+
+
+@dataclass(frozen=True)
+class EncodingControls(widgets.ControlValues, page="positions"):
+    """Grid, width and base of a computed encoding."""
+
+    grid: Grid
+    dim: int
+    base: float
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """An encoding with its tables over time and how it is called.
+class PositionTable:
+    """An encoding with its tables at every snapshot.
 
-    kind: how its formula reads: learned, pixels, or a name of COMPUTED.
-    tables: (moments, N, D), the patches' positions alone.
-    frame: the moment of the chosen step.
+    kind: selects the formula: learned, pixels, or a name of COMPUTED.
+    tables: (snapshots, N, D), positions of patches only.
+    frame: the selected snapshot.
     """
 
     title: str
     note: str
     kind: str
-    grid: tuple[int, int]
+    grid: Grid
     tables: FloatArray
     moments: list[str]
     frame: int = 0
     trained: bool = False
-    own: bool = False  # the chosen model's, whose step the sidebar decides
+    of_selected_model: bool = False  # its step is selected in the sidebar
 
     @property
-    def now(self) -> FloatArray:
-        """(N, D) at the chosen step."""
+    def values(self) -> FloatArray:
+        """(N, D) at the selected snapshot."""
         table: FloatArray = self.tables[self.frame]
         return table
 
-
-def own_grid() -> tuple[int, int]:
-    """The chosen model's grid of patches; 8 x 8 where it has none of one size."""
-    return as_vit(selection.choice().config).grid if own() else DEFAULT_GRID
-
-
-def own_dim() -> int:
-    """The chosen model's width where every encoding exists for it, else 64."""
-    dim = as_vit(selection.choice().config).embed_dim if own() else DEFAULT_DIM
-    return dim if dim >= 8 and dim % 4 == 0 else DEFAULT_DIM
+    @property
+    def moment(self) -> str:
+        """The selected snapshot in words; empty where there is only one."""
+        return self.moments[self.frame]
 
 
-def own() -> Ability:
-    """Whether the chosen model adds positions to its patches, or could; else why not."""
-    return abilities(selection.choice().config).positions
+def draw_encoding_controls(shown: set[str]) -> EncodingControls:
+    """Draw the controls of the encodings that are shown, by key."""
+    computed, sinusoidal = shown & set(COMPUTED), shown & set(SINUSOIDAL)
+    why_not = None if computed else "Only computed encodings have this setting."
+    grid, dim = DEFAULT_GRID, DEFAULT_DIM
+    if get_position_ability():
+        config = as_vit(selection.get_model_choice().config)
+        grid = config.grid
+        dim = config.embed_dim if config.embed_dim >= 8 and config.embed_dim % 4 == 0 else DEFAULT_DIM
+    return EncodingControls(
+        grid=widgets.select(
+            EncodingControls.key("grid"),
+            "Grid, patches",
+            tuple(sorted({*GRIDS, grid})),
+            grid,
+            format_func=lambda g: f"{g[0]} × {g[1]}",
+            why_not=why_not,
+        ),
+        dim=widgets.select(
+            EncodingControls.key("dim"),
+            "Width D",
+            tuple(sorted({*DIMS, dim})),
+            dim,
+            help="Number of values per token and per position.",
+            why_not=why_not,
+        ),
+        base=widgets.select(
+            EncodingControls.key("base"),
+            "Base",
+            BASES,
+            DEFAULT_BASE,
+            format_func=lambda b: f"{b:,.0f}",
+            help="Approximate ratio of the longest wavelength to the shortest.",
+            why_not=None if sinusoidal else "Only sinusoidal encodings have a base.",
+        ),
+    )
 
 
-def options() -> dict[str, str]:
-    """Every encoding that can be shown, by key: this model's first, computed ones, then other models'."""
-    this = {OWN: f"This model · {selection.choice().title}"} if own() else {}
+def get_position_ability() -> Ability:
+    """Return whether the selected model adds positions to its patches, or the reason why not."""
+    return abilities(selection.get_model_choice().config).positions
+
+
+def list_encodings() -> dict[str, str]:
+    """Return the titles of all encodings by key: the selected model's, computed ones, other models'."""
+    selected = (
+        {SELECTED_MODEL: f"This model · {selection.get_model_choice().title}"}
+        if get_position_ability()
+        else {}
+    )
     others = {
         choice.key: choice.title
-        for choice in selection.models().values()
+        for choice in selection.list_models().values()
         if abilities(choice.config).learned_positions
         and choice.trained_on is not None
-        and choice.key != selection.current().model
+        and choice.key != selection.get_current().model
     }
-    return this | COMPUTED | others
+    return selected | COMPUTED | others
 
 
-def find(option: str, grid: tuple[int, int], dim: int, base: float, seed: int = 0) -> Table:
-    """The encoding of an option; grid, dim, base and seed matter to computed ones alone."""
-    if option in COMPUTED:
-        kind = cast(position_similarity.Encoding, option)
-        note = "every code is zero" if kind == "none" else f"width D = {dim}"
-        if kind not in ("none", "random"):
-            note += f" · base {base:,.0f}"
-        return Table(
-            COMPUTED[kind],
-            note,
-            kind,
-            grid,
-            position_similarity.encode(kind, grid, dim, base, seed)[None],
-            [""],
-        )
-    return _of_model(selection.choice() if option == OWN else selection.models()[option], own=option == OWN)
+def load_encoding(option: str, parameters: EncodingControls, seed: int = 0) -> PositionTable:
+    """Compute or load an encoding; parameters and seed apply to computed ones only."""
+    if option not in COMPUTED:
+        selected = option == SELECTED_MODEL
+        choice = selection.get_model_choice() if selected else selection.list_models()[option]
+        return _load_model_encoding(choice, selected)
+    kind = cast(position_similarity.Encoding, option)
+    grid, dim, base = parameters.grid, parameters.dim, parameters.base
+    note = "all values are zero" if kind == "none" else f"width D = {dim}"
+    if kind in SINUSOIDAL:
+        note += f" · base {base:,.0f}"
+    tables = position_similarity.encode(kind, grid, dim, base, seed)[None]
+    return PositionTable(COMPUTED[kind], note, kind, grid, tables, [""])
 
 
-def _of_model(choice: ModelChoice, *, own: bool) -> Table:
+def _load_model_encoding(choice: ModelChoice, selected: bool) -> PositionTable:
     config = as_vit(choice.config)
-    trained = choice.trained_on is not None
-    film = parameter_history.parameter(choice, "pos_embed") if config.positions == "learned" else []
+    trained, learned = choice.trained_on is not None, config.positions == "learned"
+    history = parameter_history.read_parameter(choice, "pos_embed") if learned else []
     title = {"learned": "Learned", "pixels": "From the pixels"}.get(
-        config.positions, COMPUTED.get(config.positions, "None")
+        config.positions, COMPUTED.get(config.positions, COMPUTED["none"])
     )
-    where = choice.title
-    if not own:  # two learned tables side by side are told apart by their models
-        title, where = choice.title, title.lower()
-    if film:
-        steps = [step for step, _ in film]
-        tables = np.stack([position_similarity.patch_rows(values, config.grid) for _, values in film])
-        wanted = selection.current().step if own else steps[-1]
-        frame = int(np.abs(np.array(steps) - wanted).argmin())
-        moments = parameter_history.moments(choice, steps)
-        return Table(
+    note = choice.title
+    if not selected:  # two learned tables are distinguished by their models
+        title, note = choice.title, title.lower()
+    if history:
+        steps = [step for step, _ in history]
+        selected_step = selection.get_current().step if selected else steps[-1]
+        return PositionTable(
             title=title,
-            note=where,
+            note=note,
             kind="learned",
             grid=config.grid,
-            tables=tables,
-            moments=moments,
-            frame=frame,
+            tables=np.stack([position_similarity.patch_rows(values, config.grid) for _, values in history]),
+            moments=parameter_history.describe_steps(choice, steps),
+            frame=int(np.abs(np.array(steps) - selected_step).argmin()),
             trained=trained,
-            own=own,
+            of_selected_model=selected,
         )
-    table = _still(choice, config)
-    note = where if trained or config.positions != "learned" else f"{where} · random weights"
-    return Table(title, note, _KINDS[config.positions], config.grid, table[None], [""], trained=trained)
+    if learned and not trained:
+        note += " · random weights"
+    tables = _load_single_table(choice, config)[None]
+    return PositionTable(title, note, config.positions, config.grid, tables, [""], trained=trained)
 
 
-def _still(choice: ModelChoice, config: ViTConfig) -> FloatArray:
-    now = selection.current()
-    step = now.step if choice.key == now.model else None
+def _load_single_table(choice: ModelChoice, config: ViTConfig) -> FloatArray:
+    selected = selection.get_current()
+    step = selected.step if choice.key == selected.model else None
     if config.positions == "pixels":
-        record = selection.captured(choice, step, ("pos_embed",))
+        record = selection.capture_image(choice, step, ("pos_embed",))
         return position_similarity.patch_rows(record["pos_embed"], config.grid)
-    return table_of(cached.loaded(choice, step).vit)
+    return table_of(cached.load_model(choice, step).vit)
 
 
-@cached.shared(most=128)
-def measured(table: FloatArray, grid: tuple[int, int]) -> position_similarity.Wishes:
-    """The four wishes of a table, kept."""
-    return position_similarity.wishes(table, grid)
-
-
-def picture() -> NDArray[np.uint8]:
-    """What the chosen model sees, (S, S, 3)."""
-    return selection.prepared(selection.choice().preparation).shown
+def load_input_image() -> NDArray[np.uint8]:
+    """Load the image as the selected model receives it, (S, S, 3)."""
+    return selection.prepare_image(selection.get_model_choice().preparation).shown

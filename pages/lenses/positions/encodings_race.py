@@ -1,4 +1,4 @@
-"""Do positions matter? Five position codes trained side by side: measured curves, and shuffled patches."""
+"""Five position encodings trained side by side: stored curves, and accuracy with shuffled patches."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from pages.controls import widgets
 from pages.frame import page, race_question
 from pages.selection import selection
 from pages.stores import catalogue
-from pages.views.race import MATH
-from pages.views.race import race as race_view
+from pages.views.race import MATH, draw_race
 from vitviz.analysis.race import Racer, describe, racer
 from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.lessons import weight_measures
@@ -24,75 +23,73 @@ from vitviz.plots import race as plots
 from vitviz.text import percent
 from vitviz.training.races import CODES, RACES
 
-MEASURED = "positions_race.json"
+RACE_FILE = "positions_race.json"
 ASKS = (
     Question(
-        "Trained on MNIST with no positions at all: which share of the test pictures is right?",
+        "Which test accuracy does a model without position encoding reach on MNIST?",
         weight_measures.RaceAccuracy("mnist", "none"),
     ),
 )
-Race = dict[str, Any]  # as benchmarks/positions_race.py wrote it
+Race = dict[str, Any]  # as written by benchmarks/positions_race.py
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="positions"):
-    """The data set of the race."""
+class RaceControls(widgets.ControlValues, page="positions"):
+    """The dataset of the race."""
 
     dataset: str
 
 
 def draw() -> None:
-    """The whole view: data set, curves, shuffled patches, caption, drawers."""
-    file = catalogue.CHECKPOINTS / MEASURED
+    """Draw the dataset control, the curves, the caption and the drawers."""
+    file = catalogue.CHECKPOINTS / RACE_FILE
     if not file.is_file():
         st.info(
-            "No measured race lies here. `python benchmarks/positions_race.py` makes one.",
+            "No stored race. Run `python benchmarks/positions_race.py` to measure one.",
             icon=":material/timer:",
         )
         return
-    stored = json.loads(file.read_text("utf-8"))
-    races = stored["races"]
-    chosen, live = st.columns([3, 1.4], vertical_alignment="bottom")
-    with chosen:
+    races = json.loads(file.read_text("utf-8"))["races"]
+    left, right = st.columns([3, 1.4], vertical_alignment="bottom")
+    with left:
         name = widgets.segmented(
-            Choice.key("dataset"),
-            "Data set",
-            tuple(d for d in RACES if d in races),
+            RaceControls.key("dataset"),
+            "Dataset",
+            tuple(dataset for dataset in RACES if dataset in races),
             format_func=lambda key: DATASETS[key].title,
         )
-    with live:
+    with right:
         selection.link_to(
             "live_lab", "Train this live", **{"live_lab.train": "experiment", "live_lab.race": name}
         )
     if name in available_datasets():
         race_question.draw(name)
     race = races[name]
-    racers = racers_of(race)
-    race_view(plots.payload(racers, 1 / len(race["classes"]), race["train"]["epochs"]), key="positions.race")
+    racers = list_racers(race)
+    draw_race(plots.payload(racers, 1 / len(race["classes"]), race["train"]["epochs"]), key="positions.race")
     page.caption(describe(racers, race["classes"]))
-    page.say(f":gray[{_how(race)}]")
-    page.drawers("positions.matter", math=MATH, numbers=partial(_numbers, race), asks=ASKS)
+    page.provenance(_describe_measurement(race))
+    page.drawers("positions.matter", math=MATH, numbers=partial(_draw_numbers, race), asks=ASKS)
 
 
-def _how(race: Race) -> str:
-    """How the race was measured: its recipe, what it took, and the command that repeats it."""
+def _describe_measurement(race: Race) -> str:
     config, train = race["config"], race["train"]
     return (
-        f"Measured {race['measured']} at commit {race['commit']}, not live: one seed ({train['seed']}), the same recipe"
-        f" for all five: width D = {config['embed_dim']}, {config['depth']} layers, patch {config['patch_size']} px,"
-        f" {train['epochs']:g} epochs; {race['processor_s']:,.0f} s of processor time together. `{race['command']}`"
+        f"Measured {race['measured']} at commit {race['commit']}, not live: seed {train['seed']}, one recipe for all"
+        f" five: width D = {config['embed_dim']}, {config['depth']} layers, patch {config['patch_size']} px,"
+        f" {train['epochs']:g} epochs, {race['processor_s']:,.0f} s of processor time in total. `{race['command']}`"
     )
 
 
-def racers_of(race: Race) -> list[Racer]:
-    """A stored race's models."""
+def list_racers(race: Race) -> list[Racer]:
+    """Return the models of a stored race."""
     return [
         racer(run["positions"], CODES[run["positions"]], np.array(run["curve"]).T, [run["measured"]])
         for run in race["runs"]
     ]
 
 
-def _numbers(race: Race) -> None:
+def _draw_numbers(race: Race) -> None:
     runs = race["runs"]
     table = {
         "positions": [CODES[run["positions"]] for run in runs],

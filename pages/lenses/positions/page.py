@@ -1,29 +1,29 @@
-"""Lens: how a token knows where it comes from."""
+"""Lens: position encodings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.controls import sections, widgets
+from pages.controls import widgets
 from pages.frame import page, registry
 from pages.lenses.positions import encodings_race, lecture, resize, similarity, table
 
 VIEWS = {
     "similarity": ("Similarity", similarity.draw),
-    "table": ("The table", table.draw),
-    "lecture": ("The lecture's numbers", lecture.draw),
-    "resize": ("Resize", resize.draw),
+    "table": ("Table", table.draw),
+    "lecture": ("Lecture examples", lecture.draw),
+    "resize": ("Resizing", resize.draw),
     "matter": ("Do they matter?", encodings_race.draw),
 }
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="positions"):
-    """Which of `VIEWS` is shown."""
+class SectionControls(widgets.ControlValues, page="positions"):
+    """The selected section, one of `VIEWS`."""
 
     view: str
 
 
 entry = registry.BY_SLUG["positions"]
 page.header(entry.title, entry.question)
-sections.choose(Choice.key("view"), VIEWS)()
+widgets.choose_section(SectionControls.key("view"), VIEWS)()

@@ -1,6 +1,7 @@
-// The similarities of every panel at the moment that the timeline stands at, by patch.
+// The similarities of every panel at the selected snapshot.
 
 import { cellAt, centreOf } from '../../views/kit/place.js';
+import { blit } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
 
 /** Two decimals with a true minus sign; three where a panel carries exact values. */
@@ -8,11 +9,33 @@ export function valueText(value, digits = 2) {
   return `${value < -0.5 * 10 ** -digits ? '−' : ''}${Math.abs(value).toFixed(digits)}`;
 }
 
-/** What the panels hold; the view keeps the message (`now`), the timeline (`time`), and the places under the pointer. */
+/** Draws the faded image on a square canvas, with cells of a grid highlighted: [[cell, color], ...]. */
+export function drawHighlighted(ctx, image, side, [rows, cols], cells) {
+  const w = side / cols;
+  const h = side / rows;
+  const drawImage = () => blit(ctx, image, 0, 0, side, side, image.width > side);
+  ctx.globalAlpha = 0.4;
+  drawImage();
+  ctx.globalAlpha = 1;
+  for (const [cell, color] of cells) {
+    const [x, y] = [(cell % cols) * w, Math.floor(cell / cols) * h];
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(x, y, w, h);
+    ctx.clip();
+    drawImage();
+    ctx.restore();
+    ctx.lineWidth = 2.5;
+    ctx.strokeStyle = color;
+    ctx.strokeRect(x + 1, y + 1, w - 2, h - 2);
+  }
+}
+
+/** Reads the panels of a view that holds the message, the timeline (`time`) and the selected places. */
 export class Tables {
-  // ---- places: everything is linked through normalised places, so that grids of different size can stand side by side
+  // ---- places are normalised, so that grids of different sizes can be compared
   panels() {
-    return this.now.header.panels;
+    return this.message.header.panels;
   }
 
   count(p) {
@@ -20,18 +43,18 @@ export class Tables {
   }
 
   frames() {
-    return Math.max(...this.panels().map((_, p) => this.now.arrays[`similarity${p}`].shape[0]));
+    return Math.max(...this.panels().map((_, p) => this.message.arrays[`similarity${p}`].shape[0]));
   }
 
   frameOf(p) {
     return Math.round(
-      (this.time.at * (this.now.arrays[`similarity${p}`].shape[0] - 1)) / Math.max(1, this.frames() - 1),
+      (this.time.at * (this.message.arrays[`similarity${p}`].shape[0] - 1)) / Math.max(1, this.frames() - 1),
     );
   }
 
   value(p, i, j) {
     const n = this.count(p);
-    const { data } = this.now.arrays[`similarity${p}`];
+    const { data } = this.message.arrays[`similarity${p}`];
     return data[(this.frameOf(p) * n + i) * n + j] * this.panels()[p].gain + this.panels()[p].start;
   }
 
@@ -40,8 +63,8 @@ export class Tables {
   }
 
   keyOf(p) {
-    const wanted = this.key ?? (this.query ? null : this.now.header.key);
-    if (wanted) return cellAt(this.panels()[p].grid, wanted);
+    const keyPlace = this.key ?? (this.query ? null : this.message.header.key);
+    if (keyPlace) return cellAt(this.panels()[p].grid, keyPlace);
     const i = this.queryOf(p);
     let best = -1;
     for (let j = 0; j < this.count(p); j++)
@@ -54,18 +77,18 @@ export class Tables {
   }
 
   table() {
-    return this.now.header.stretched ? SEQUENTIAL_LUT : DIVERGING_LUT;
+    return this.message.header.stretched ? SEQUENTIAL_LUT : DIVERGING_LUT;
   }
 
-  /** In panel p: the query's similarity to where position j of the active panel lies. */
+  /** The query's similarity in panel p to the place of position j of the active panel. */
   similarityOf(p, j) {
     const place = centreOf(this.panels()[this.active].grid, j);
     return valueText(this.value(p, this.queryOf(p), cellAt(this.panels()[p].grid, place)));
   }
 
-  /** The panel that moves through training, -1 where none does. */
+  /** Index of the panel that has several snapshots, or -1. */
   moving() {
-    return this.panels().findIndex((_, p) => this.now.arrays[`similarity${p}`].shape[0] > 1);
+    return this.panels().findIndex((_, p) => this.message.arrays[`similarity${p}`].shape[0] > 1);
   }
 
   momentWords(p) {

@@ -1,19 +1,19 @@
-// The similarity grid of the ViT paper's figure 7: tile (r, c) of a mosaic is the map of position (r, c)'s similarity to all.
-// One canvas per encoding, one scale for all; what is under the pointer in one is lit in the others and on the picture.
+// The similarity grid of the ViT paper's figure 7: tile (r, c) of a mosaic maps position (r, c)'s similarity to all others.
+// One canvas per encoding, one scale for all; the place under the pointer is highlighted in all and on the image.
 
 import { centreOf } from '../../views/kit/place.js';
 import { timeline } from '../../views/kit/player.js';
 import { legend } from '../../views/kit/ramp.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation, nameGrid } from '../../views/kit/grid.js';
-import { blit, heat, picture } from '../../views/kit/pixels.js';
+import { heat, picture } from '../../views/kit/pixels.js';
 import { grown } from '../../views/kit/grow.js';
-import { Tables, valueText } from './similarity_tables.js';
+import { Tables, drawHighlighted, valueText } from './similarity_tables.js';
 
 const GUTTER = 2;
 const HEADINGS = 18;
 const GAP = 24;
-const EDGE = 4; // what a frame around the last tile needs
+const EDGE = 4; // room for a frame around the last tile
 const FRAME_MS = 420;
 
 class SimilarityView extends Tables {
@@ -49,8 +49,8 @@ class SimilarityView extends Tables {
     this.photo = canvas(this.right, { role: 'img' });
     this.read = el(this.right, 'div', { class: 'sim-read' });
     this.lines = Array.from({ length: 5 }, () => el(this.read, 'div'));
-    this.now = null;
-    this.seen = null;
+    this.message = null;
+    this.image = null;
     this.images = [];
     this.pinned = [0.5, 0.5];
     this.query = null;
@@ -61,7 +61,7 @@ class SimilarityView extends Tables {
 
   listen() {
     gridNavigation(this.lens.map.node, {
-      label: 'The enlarged map: similarity to every position; Enter makes that position the query',
+      label: 'Enlarged map: similarity to every position; Enter selects the position',
       rows: () => this.panels()[this.active].grid[0],
       cols: () => this.panels()[this.active].grid[1],
       start: () => this.queryOf(this.active),
@@ -88,10 +88,10 @@ class SimilarityView extends Tables {
     const [rows, cols] = this.panels()[p].grid;
     const name = `${p}:${at}`;
     if (this.images[p]?.name === name) return this.images[p].image;
-    const { data } = this.now.arrays[`similarity${p}`];
+    const { data } = this.message.arrays[`similarity${p}`];
     const { gain, start } = this.panels()[p];
-    const { lo, hi } = this.now.header;
-    // Row i of the matrix becomes a rows x cols map; the maps are stacked, one below the other.
+    const { lo, hi } = this.message.header;
+    // Row i of the matrix becomes a rows x cols map; the maps are stacked vertically.
     const image = heat(
       data.subarray(at * n * n, (at + 1) * n * n),
       n * rows,
@@ -114,13 +114,13 @@ class SimilarityView extends Tables {
     ctx.imageSmoothingEnabled = false;
     const corner = (i) => [HEADINGS + (i % cols) * pitch, HEADINGS + Math.floor(i / cols) * pitch];
     for (let i = 0; i < rows * cols; i++) ctx.drawImage(image, 0, i * rows, cols, rows, ...corner(i), tile, tile);
-    if (this.key) this.drawFrame(ctx, corner(this.keyOf(p)), tile, this.now.colors.ink, 1.5);
-    this.drawFrame(ctx, corner(this.queryOf(p)), tile, this.now.colors.query, 2.5);
+    if (this.key) this.drawFrame(ctx, corner(this.keyOf(p)), tile, this.message.colors.ink, 1.5);
+    this.drawFrame(ctx, corner(this.queryOf(p)), tile, this.message.colors.query, 2.5);
   }
 
   drawFrame(ctx, [x, y], tile, color, width) {
     for (const [stroke, wide] of [
-      [this.now.colors.paper, width + 3],
+      [this.message.colors.paper, width + 3],
       [color, width],
     ]) {
       ctx.strokeStyle = stroke;
@@ -138,7 +138,7 @@ class SimilarityView extends Tables {
     this.drawHeadings(ctx, rows, cols, cell, cell);
     ctx.imageSmoothingEnabled = false;
     ctx.drawImage(this.imageOf(p), 0, i * rows, cols, rows, HEADINGS, HEADINGS, cell * cols, cell * rows);
-    if (cell >= 18 && !this.now.header.raw) this.writeValues(ctx, p, i, cell);
+    if (cell >= 18 && !this.message.header.raw) this.writeValues(ctx, p, i, cell);
     const ring = (k, color, width) => {
       const x = HEADINGS + (k % cols) * cell + width / 2;
       const y = HEADINGS + Math.floor(k / cols) * cell + width / 2;
@@ -147,16 +147,16 @@ class SimilarityView extends Tables {
       ctx.strokeRect(x, y, cell - width, cell - width);
     };
     if (this.keyOf(p) >= 0) ring(this.keyOf(p), '#1B2430', 2);
-    ring(i, this.now.colors.query, 3);
+    ring(i, this.message.colors.query, 3);
     this.lens.title.textContent = `Position ${this.place(p, i)}, enlarged`;
-    this.lens.note.textContent = this.panels().length > 1 ? this.panels()[p].title : 'its similarity to every position';
+    this.lens.note.textContent = this.panels().length > 1 ? this.panels()[p].title : 'similarity to every position';
   }
 
-  /** Rows and columns counted along the edges, as many as have room. */
+  /** Writes row and column numbers along the edges, as many as fit. */
   drawHeadings(ctx, rows, cols, pitch, side) {
     const every = Math.ceil((cols > 10 ? 20 : 12) / pitch);
-    ctx.font = `11px ${this.now.colors.font}`;
-    ctx.fillStyle = this.now.colors.muted;
+    ctx.font = `11px ${this.message.colors.font}`;
+    ctx.fillStyle = this.message.colors.muted;
     ctx.textAlign = 'center';
     ctx.textBaseline = 'middle';
     for (let c = 0; c < cols; c += every) ctx.fillText(c, HEADINGS + c * pitch + side / 2, HEADINGS / 2 - 2);
@@ -165,8 +165,8 @@ class SimilarityView extends Tables {
 
   writeValues(ctx, p, i, cell) {
     const [rows, cols] = this.panels()[p].grid;
-    const { lo, hi, stretched } = this.now.header;
-    ctx.font = `${cell >= 34 ? 12 : cell >= 26 ? 10.5 : 9}px ${this.now.colors.font}`;
+    const { lo, hi, stretched } = this.message.header;
+    ctx.font = `${cell >= 34 ? 12 : cell >= 26 ? 10.5 : 9}px ${this.message.colors.font}`;
     for (let k = 0; k < rows * cols; k++) {
       const v = this.value(p, i, k);
       const level = (v - lo) / (hi - lo);
@@ -178,49 +178,23 @@ class SimilarityView extends Tables {
 
   drawPhoto() {
     const side = this.photo.wanted;
-    const ctx = this.photo.size(side, side);
-    const { colors } = this.now;
-    const [rows, cols] = this.panels()[this.active].grid;
+    const { colors } = this.message;
     const i = this.queryOf(this.active);
     const j = this.keyOf(this.active);
-    const w = side / cols;
-    const h = side / rows;
-    const box = (k) => [(k % cols) * w, Math.floor(k / cols) * h];
-    ctx.globalAlpha = 0.4;
-    blit(ctx, this.seen, 0, 0, side, side, this.seen.width > side);
-    ctx.globalAlpha = 1;
-    for (const [k, color] of [
-      [j, colors.ink],
-      [i, colors.query],
-    ]) {
-      if (k < 0) continue;
-      const [x, y] = box(k);
-      ctx.save();
-      ctx.beginPath();
-      ctx.rect(x, y, w, h);
-      ctx.clip();
-      blit(ctx, this.seen, 0, 0, side, side, this.seen.width > side);
-      ctx.restore();
-      ctx.lineWidth = 2.5;
-      ctx.strokeStyle = color;
-      ctx.strokeRect(x + 1, y + 1, w - 2, h - 2);
-    }
-    this.photo.node.setAttribute(
-      'aria-label',
-      j < 0
-        ? `The picture with position ${this.place(this.active, i)} lit`
-        : `The picture with positions ${this.place(this.active, i)} and ${this.place(this.active, j)} lit`,
-    );
+    const cells = [...(j < 0 ? [] : [[j, colors.ink]]), [i, colors.query]];
+    drawHighlighted(this.photo.size(side, side), this.image, side, this.panels()[this.active].grid, cells);
+    const places = cells.map(([cell]) => this.place(this.active, cell)).join(' and ');
+    this.photo.node.setAttribute('aria-label', `Image with highlighted positions: ${places}`);
   }
 
   drawScale() {
-    const { lo, hi, raw, stretched, unit } = this.now.header;
+    const { lo, hi, raw, stretched, unit } = this.message.header;
     const word = (v) => (raw ? v.toPrecision(2) : stretched ? valueText(v) : `${v < 0 ? '−' : ''}${Math.abs(v)}`);
     legend(this.scale, {
       table: this.table(),
       width: this.scale.wanted,
       words: [word(lo), word((lo + hi) / 2), `${unit} ${word(hi)}`],
-      colors: this.now.colors,
+      colors: this.message.colors,
       label: `Colour scale: ${unit} from ${word(lo)} to ${word(hi)}${stretched ? '' : ', white at zero'}`,
     });
   }
@@ -234,23 +208,23 @@ class SimilarityView extends Tables {
       line.className = '';
       line.textContent = '';
     }
-    if (j < 0) return (this.lines[0].textContent = 'One position: no other to compare it with.');
+    if (j < 0) return (this.lines[0].textContent = 'Only one position: nothing to compare.');
     const apart = Math.hypot(Math.floor(j / cols) - Math.floor(i / cols), (j % cols) - (i % cols));
-    const chosen = this.key || (!this.query && this.now.header.key);
-    const between = `${this.place(p, i)} and ${this.place(p, j)}: ${chosen ? '' : 'most alike, '}`;
+    const chosen = this.key || (!this.query && this.message.header.key);
+    const between = `${this.place(p, i)} and ${this.place(p, j)}: ${chosen ? '' : 'most similar, '}`;
     const patches = `${apart.toFixed(apart % 1 ? 2 : 0)} ${apart === 1 ? 'patch' : 'patches'}`;
     this.lines[0].textContent = `${between}${patches} apart`;
     this.panels()
       .slice(0, 2)
       .forEach((panel, k) => {
         el(this.lines[1 + k], 'span', { class: 'sim-big' }, this.similarityOf(k, j));
-        const name = this.panels().length > 1 ? panel.title : this.now.header.unit;
+        const name = this.panels().length > 1 ? panel.title : this.message.header.unit;
         el(this.lines[1 + k], 'span', { class: 'vv-muted' }, ` ${name}`);
       });
     this.lines[3].className = 'vv-muted vv-mono';
-    this.lines[3].textContent = this.now.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)';
+    this.lines[3].textContent = this.message.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)';
     this.lines[4].className = 'vv-muted';
-    this.lines[4].textContent = `positions ${i} and ${j} in reading order, all counted from 0`;
+    this.lines[4].textContent = `positions ${i} and ${j} in reading order, counted from 0`;
     const values = this.panels().map((panel, k) => `${panel.title} ${this.similarityOf(k, j)}`);
     return `${this.lines[0].textContent}: ${values.join(', ')}`;
   }
@@ -294,7 +268,7 @@ class SimilarityView extends Tables {
     this.pinned = place;
     this.query = null;
     this.key = null;
-    this.now.header.key = null;
+    this.message.header.key = null;
     this.drawAll();
     this.trigger('pin', place);
   }
@@ -302,21 +276,21 @@ class SimilarityView extends Tables {
   addMosaic(p) {
     const box = el(null, 'div');
     this.stage.insertBefore(box, this.lens.box);
-    const self = {
+    const mosaic = {
       box,
       tile: 8,
       title: el(box, 'div', { class: 'sim-title' }),
       note: el(box, 'div', { class: 'sim-note' }),
       map: canvas(box, { class: 'sim-map' }),
     };
-    this.mosaics[p] = self;
-    gridNavigation(self.map.node, {
+    this.mosaics[p] = mosaic;
+    gridNavigation(mosaic.map.node, {
       label: `Similarity mosaic ${p + 1}: one map per position`,
       rows: () => this.panels()[p].grid[0],
       cols: () => this.panels()[p].grid[1],
       start: () => this.queryOf(p),
       cellAt: (x, y) => {
-        const box = self.map.node.getBoundingClientRect();
+        const box = mosaic.map.node.getBoundingClientRect();
         return this.fineCell(p, { clientX: x + box.left, clientY: y + box.top })?.tile ?? -1;
       },
       hover: (i, event) => {
@@ -337,19 +311,19 @@ class SimilarityView extends Tables {
   }
 
   update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
-    this.now = message;
-    if (fresh) this.take(message);
+    const fresh = this.message?.arrays !== message.arrays;
+    this.message = message;
+    if (fresh) this.load(message);
     this.layOut(message.width);
     this.drawScale();
     this.drawAll();
   }
 
-  take({ header, arrays }) {
+  load({ header, arrays }) {
     this.time.stop();
     this.time.at = header.frame;
     this.images = [];
-    this.seen = arrays.shown ? picture(arrays.shown) : null;
+    this.image = arrays.shown ? picture(arrays.shown) : null;
     this.pinned = header.pin;
     this.query = this.key = null;
     this.active = Math.min(header.active ?? 0, this.panels().length - 1);
@@ -360,7 +334,7 @@ class SimilarityView extends Tables {
     const shown = this.panels().length;
     const pairs = shown > 1;
     const wide = width >= (pairs ? 720 : 640);
-    // Two stand side by side also beside a lesson, the enlarged map below them; on a phone one below the other.
+    // Beside a lesson two mosaics share a row, with the enlarged map below; on a phone they are stacked.
     const columns = wide ? shown + (pairs ? 1 : 0.5) : pairs && width >= 520 ? 2 : 1;
     const column = Math.floor((width - 1 - GAP * (Math.ceil(columns) - 1)) / columns);
     this.mosaics.forEach((m, p) => {

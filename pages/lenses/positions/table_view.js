@@ -1,11 +1,11 @@
-// A table of positions: rows are positions, columns are dimensions. The hovered cell's formula, with its numbers, stands
-// beside it; below, its column as a wave over the positions; above, the wavelength of every column.
+// A table of position encodings: rows are positions, columns are dimensions. Beside it are the selected cell's formula
+// and its column as a wave over the positions; above it is the wavelength of every column.
 
-import { legend } from '../../views/kit/ramp.js';
+import { drawHighlighted } from './similarity_tables.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+import { DIVERGING_LUT, legend } from '../../views/kit/ramp.js';
 import { counted } from '../../views/kit/words.js';
 
 const AXIS = 34;
@@ -42,9 +42,9 @@ class TableView {
     this.photo = canvas(this.row, { role: 'img' });
     this.photoNote = el(this.row, 'div', { class: 'pt-label' });
     this.say = live(this.root);
-    this.now = null;
+    this.message = null;
     this.image = null;
-    this.seen = null;
+    this.photoImage = null;
     this.cell = null;
     gridNavigation(this.map.node, {
       label: 'Table of positions by dimensions',
@@ -57,7 +57,7 @@ class TableView {
         return k >= 0 && p >= 0 && k < this.D() && p < this.N() ? p * this.D() + k : -1;
       },
       hover: (i, event) => {
-        if (i < 0) return; // the last cell stays: its formula is what one reads
+        if (i < 0) return; // the last cell stays selected, so that its formula can be read
         this.cell = [Math.floor(i / this.D()), i % this.D()];
         this.drawAll();
         if (event?.type === 'keydown')
@@ -67,44 +67,44 @@ class TableView {
   }
 
   N() {
-    return this.now.arrays.values.shape[0];
+    return this.message.arrays.values.shape[0];
   }
 
   D() {
-    return this.now.arrays.values.shape[1];
+    return this.message.arrays.values.shape[1];
   }
 
   exponent(k) {
-    return this.now.arrays.exponents.data[k];
+    return this.message.arrays.exponents.data[k];
   }
 
   waves() {
-    return this.now.arrays.exponents.data.some((e) => e >= 0);
+    return this.message.arrays.exponents.data.some((e) => e >= 0);
   }
 
   value(p, k) {
-    return this.now.arrays.values.data[p * this.D() + k];
+    return this.message.arrays.values.data[p * this.D() + k];
   }
 
   place(p) {
-    return [Math.floor(p / this.now.header.grid[1]), p % this.now.header.grid[1]];
+    return [Math.floor(p / this.message.header.grid[1]), p % this.message.header.grid[1]];
   }
 
   wavelength(k) {
-    return 2 * Math.PI * this.now.header.base ** this.exponent(k);
+    return 2 * Math.PI * this.message.header.base ** this.exponent(k);
   }
 
-  /** The formula of a cell: in symbols, with its numbers, and its value. */
+  /** The formula of a cell, in symbols and in numbers, with its value. */
   formulaOf(p, k) {
-    const { kind, base } = this.now.header;
+    const { kind, base } = this.message.header;
     const [r, c] = this.place(p);
     const d = this.D();
     const v = number(this.value(p, k), 4);
-    if (kind === 'none') return 'No position is added:\nevery value is 0, and the model sees a set of patches.';
-    if (kind === 'random') return `PE[${p}, ${k}] = ${v}\ndrawn once from a normal distribution, never trained`;
-    if (kind === 'learned') return `E_pos[${p}, ${k}] = ${v}\na weight like any other: learned by gradient descent`;
+    if (kind === 'none') return 'No encoding is added: every value is 0.\nThe model treats the patches as a set.';
+    if (kind === 'random') return `PE[${p}, ${k}] = ${v}\ndrawn from a normal distribution, not trained`;
+    if (kind === 'learned') return `E_pos[${p}, ${k}] = ${v}\na parameter, learned by gradient descent`;
     if (kind === 'pixels')
-      return `PE[${p}, ${k}] = ${v}\na second linear map of the patch's own pixels: it knows no place`;
+      return `PE[${p}, ${k}] = ${v}\na second linear map of the patch's pixels, which holds no position`;
     const f = base ** this.exponent(k);
     const scaled = number(f, 4);
     if (kind === 'sincos_2d_concat') {
@@ -126,7 +126,7 @@ class TableView {
   }
 
   drawMap() {
-    const { colors } = this.now;
+    const { colors } = this.message;
     const [p, k] = this.cell;
     const width = this.map.wanted[0];
     const height = this.map.wanted[1];
@@ -168,7 +168,7 @@ class TableView {
       ? 'Wavelength of each dimension, positions (log scale)'
       : 'Rows are positions, columns are dimensions';
     if (!has) return;
-    const { colors } = this.now;
+    const { colors } = this.message;
     const width = this.map.wanted[0];
     const ctx = this.strip.size(width, STRIP);
     const k = this.cell[1];
@@ -194,7 +194,7 @@ class TableView {
   }
 
   drawWave() {
-    const { colors, header } = this.now;
+    const { colors, header } = this.message;
     const [p, k] = this.cell;
     const width = this.right.wanted;
     const ctx = this.wave.size(width, WAVE);
@@ -224,26 +224,11 @@ class TableView {
 
   drawPhoto() {
     const side = 120;
-    const ctx = this.photo.size(side, side);
-    const { colors } = this.now;
-    const [rows, cols] = this.now.header.grid;
+    const { grid } = this.message.header;
     const [p] = this.cell;
     const [r, c] = this.place(p);
-    ctx.globalAlpha = 0.4;
-    blit(ctx, this.seen, 0, 0, side, side, this.seen.width > side);
-    ctx.globalAlpha = 1;
-    const w = side / cols;
-    const h = side / rows;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(c * w, r * h, w, h);
-    ctx.clip();
-    blit(ctx, this.seen, 0, 0, side, side, this.seen.width > side);
-    ctx.restore();
-    ctx.strokeStyle = colors.query;
-    ctx.lineWidth = 2.5;
-    ctx.strokeRect(c * w + 1, r * h + 1, w - 2, h - 2);
-    this.photoNote.textContent = `Position ${p} is the patch in row ${r}, column ${c} of the ${rows} × ${cols} grid.`;
+    drawHighlighted(this.photo.size(side, side), this.photoImage, side, grid, [[p, this.message.colors.query]]);
+    this.photoNote.textContent = `Position ${p} is the patch in row ${r}, column ${c} of the ${grid[0]} × ${grid[1]} grid.`;
     this.photo.node.setAttribute('aria-label', this.photoNote.textContent);
   }
 
@@ -258,12 +243,12 @@ class TableView {
   }
 
   update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
-    this.now = message;
-    if (fresh) this.take(message);
+    const fresh = this.message?.arrays !== message.arrays;
+    this.message = message;
+    if (fresh) this.load(message);
     const wide = message.width >= 640;
     const rightWidth = wide ? Math.floor((message.width - 24) / 3) : message.width;
-    const width = wide ? message.width - rightWidth - 25 : message.width; // 25: the root's width may be a fraction less
+    const width = wide ? message.width - rightWidth - 25 : message.width; // 25: the root may be up to 1 px narrower
     const height = Math.round(Math.min(392, Math.max(160, (this.N() * (width - AXIS)) / this.D())));
     this.map.wanted = [width, height];
     this.left.style.width = `${width}px`;
@@ -281,9 +266,9 @@ class TableView {
     this.drawAll();
   }
 
-  take({ header, arrays }) {
+  load({ header, arrays }) {
     this.image = heat(arrays.values.data, this.N(), this.D(), DIVERGING_LUT, -header.peak, header.peak);
-    this.seen = picture(arrays.shown);
+    this.photoImage = picture(arrays.shown);
     this.cell = [Math.min(header.position, this.N() - 1), Math.min(this.cell?.[1] ?? 2, this.D() - 1)];
   }
 }

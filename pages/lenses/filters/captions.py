@@ -1,0 +1,101 @@
+"""Sentences about filters: components, reconstruction and the product of one patch with one column of E."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vitviz.analysis.filters import NOISY
+from vitviz.text import percent, plain, signed
+
+if TYPE_CHECKING:
+    from pages.lenses.filters.sources import FilterHistory
+    from vitviz.analysis.filters import Answer, FilterStatistics, FloatArray, Rebuilding
+
+E_DEFINITION = "E is the learned matrix that maps an image patch to a token"
+
+
+def describe_tile(word: str) -> str:
+    """Describe one tile, a 'filter' or a 'component'."""
+    tile = (
+        "one of its columns, a filter"
+        if word == "filter"
+        else "a principal component of its columns, the filters"
+    )
+    return f"{E_DEFINITION}; each tile is {tile}."
+
+
+def describe_shares(shares: FloatArray) -> str:
+    """Describe the shares of the variance (k,) that k components explain."""
+    total, first = percent(shares.sum(), 0), percent(shares[0], 0)
+    return f"{len(shares)} components explain {total} of the variance, the first {first}"
+
+
+def describe_filters(
+    model: FilterHistory, look: FilterStatistics, first_share: float, random_share: float
+) -> str:
+    """Describe the smoothness and the structure of a model's components.
+
+    Args:
+        model: whose title is named.
+        look: of the filters at the selected step.
+        first_share: share of the variance that the first component explains.
+        random_share: the largest such share among random matrices of the same shape.
+    """
+    roughness = f"(roughness {look.head:.2f}, noise about 1)"
+    if look.waves:
+        last = "noise" if look.tail > NOISY else "finer"
+        kind = f"the first are smooth waves {roughness}, the last are {last}"
+    elif look.head < NOISY:
+        kind = f"the first are smoother than noise, without clear waves {roughness}"
+    elif not model.trained:
+        kind = f"they are as rough as noise {roughness}"
+    elif first_share > random_share:
+        kind = (
+            f"they are rough {roughness}, but the first explains {percent(first_share)};"
+            f" in random matrices of this shape at most {percent(random_share)}"
+        )
+    else:
+        kind = (
+            f"they are as rough as noise {roughness}, and the first explains {percent(first_share)},"
+            f" as in random matrices of this shape (at most {percent(random_share)})"
+        )
+    return f"**{plain(model.title)}**: {look.count} components explain {percent(look.held, 0)}; {kind}."
+
+
+def describe_reconstruction(model: Rebuilding, optimal: Rebuilding, cosines: Rebuilding) -> str:
+    """Describe how many components of each basis reduce the error to a half and to a tenth."""
+    start = model.error[0]
+    if start < 1e-6:
+        return "All patches of this image are identical, so the mean patch reconstructs it."
+
+    def count_components(basis: Rebuilding, share: float) -> str:
+        below = np.flatnonzero(basis.error <= share * start)
+        return str(int(below[0])) if len(below) else f"more than {len(basis.basis)}"
+
+    half, tenth = (
+        [count_components(basis, share) for basis in (model, optimal, cosines)] for share in (0.5, 0.1)
+    )
+    return (
+        f"Halving the error of the mean patch ({start:.1f} grey levels) takes {half[0]} components of E, {half[1]} of"
+        f" the patches' own PCA and {half[2]} of the DCT; a tenth takes {tenth[0]}, {tenth[1]} and {tenth[2]}."
+    )
+
+
+def describe_product(product: Answer, index: int, column: int, model_value: float, normalized: bool) -> str:
+    """Describe the dot product of patch `index` with a column of E, both counted from 0, and the model's own value."""
+    products = product.products.ravel()
+    first = " ".join(
+        f"{'+' if x >= 0 and i else '−' if x < 0 else ''} {abs(x):.3f}" for i, x in enumerate(products[:4])
+    )
+    sign = "−" if product.bias < 0 else "+"
+    text = (
+        f"Patch {index}: {first} + … ({products.size} products) = {signed(float(products.sum()), 4)}; {sign}"
+        f" bias {abs(product.bias):.4f} = **{signed(product.value, 4)}**."
+    )
+    if normalized:
+        return f"{text} A Swin normalizes its tokens next, so its recorded values differ."
+    apart = abs(product.value - model_value)
+    verdict = "equal up to rounding" if apart < 1e-3 * max(1.0, abs(model_value)) else f"{apart:.2g} apart"
+    return f"{text} The model's token has {signed(model_value, 4)} in dimension {column}: {verdict}."

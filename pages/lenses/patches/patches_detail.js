@@ -1,0 +1,139 @@
+// The selected patch: its pixels, their products with a column of E, and the resulting value of its token.
+// A view has `message`, `last` (sizes and images), `detail` (elements and canvases), `column`, `value`.
+
+import { blitPart, number, outline, peak } from './patches_map.js';
+import { el } from '../../views/kit/dom.js';
+import { blit, heat } from '../../views/kit/pixels.js';
+import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+
+/** A factor of a product, in brackets where it is negative. */
+const factor = (v) => (v < 0 ? `(${number(v)})` : number(v));
+
+export function drawDetail(view) {
+  const { patch: P, cols, channels } = view.message.header;
+  const token = view.active();
+  const patch = view.patchOf(token);
+  const tall = view.last.tile * channels + 4 * (channels - 1);
+  if (patch < 0) {
+    view.detail.title.textContent = `[${view.message.header.prefix[token].toUpperCase()}] · no patch`;
+    view.detail.place.textContent = 'a learned vector, independent of the image';
+    drawPrefix(view, token, tall);
+    view.detail.flatLabel.textContent = 'No pixels, so no product with E';
+    view.detail.flat.size(view.last.rightWidth, 12 * channels);
+    view.detail.sum.textContent = 'The same vector is used for every image.\nIt is a learned parameter.';
+  } else {
+    const row = Math.floor(patch / cols);
+    const col = patch % cols;
+    const flat = view.patchValues(patch);
+    const K = flat.length;
+    const filter = view.message.arrays.weight.data.subarray(view.column * K, (view.column + 1) * K);
+    const product = flat.map((v, k) => v * filter[k]);
+    view.detail.title.textContent = `Patch ${patch + 1} of ${view.count()} · row ${row + 1}, column ${col + 1}`;
+    view.detail.place.textContent = `pixels x ${col * P}–${col * P + P - 1}, y ${row * P}–${row * P + P - 1}`;
+    drawPlanes(view, patch, flat, filter, product, tall);
+    drawFlat(view, flat);
+    writeSum(view, flat, filter, product, patch);
+  }
+  drawToken(view, token);
+}
+
+function drawPrefix(view, token, tall) {
+  const vector = view.vectorOf(token);
+  const dim = vector.length;
+  const ctx = view.detail.tiles.size(view.last.rightWidth, tall + 20);
+  const rows = [8, 6, 4, 3, 2].find((n) => dim % n === 0) ?? 1;
+  ctx.font = `13px ${view.message.colors.font}`;
+  ctx.fillStyle = view.message.colors.muted;
+  ctx.textAlign = 'left';
+  ctx.fillText(`${dim} values in ${rows} rows`, 0, 12);
+  const image = heat(vector, rows, dim / rows, DIVERGING_LUT, -peak(vector), peak(vector));
+  blit(ctx, image, 0, 20, view.last.rightWidth, tall);
+  view.detail.scale.textContent = `blue − · white 0 · orange +   ±${number(peak(vector))}`;
+}
+
+function drawPlanes(view, patch, flat, filter, product, tall) {
+  const { patch: P, cols, channels } = view.message.header;
+  const ctx = view.detail.tiles.size(view.last.rightWidth, tall + 20);
+  const t = view.last.tile;
+  ctx.font = `13px ${view.message.colors.font}`;
+  ctx.fillStyle = view.message.colors.muted;
+  ctx.textBaseline = 'alphabetic';
+  ctx.textAlign = 'left';
+  blitPart(view, ctx, (patch % cols) * P, Math.floor(patch / cols) * P, P, 0, 20, tall > 110 ? tall : t);
+  ctx.fillText('pixels', 0, 12);
+  const planes = [
+    ['x', flat, view.last.valuePeak],
+    [`E, column ${view.column + 1}`, filter, peak(filter)],
+    ['x ⊙ E', product, peak(product)],
+  ];
+  planes.forEach(([title, values, top], i) => {
+    const x = view.last.tileLeft + i * (t + 8);
+    const name = ctx.measureText(title).width > t + 2 ? title.split(',')[0] : title;
+    ctx.fillStyle = view.message.colors.muted;
+    ctx.fillText(name, x, 12);
+    for (let c = 0; c < channels; c++)
+      blit(ctx, heat(values, P, P, DIVERGING_LUT, -top, top, c * P * P), x, 20 + c * (t + 4), t, t);
+    if (view.value >= 0) {
+      const c = Math.floor(view.value / (P * P));
+      const y = Math.floor(view.value / P) % P;
+      const cell = t / P;
+      outline(ctx, view.message.colors.query, 2, x + (view.value % P) * cell, 20 + c * (t + 4) + y * cell, cell, cell);
+    }
+  });
+  view.detail.scale.textContent = `blue − · white 0 · orange +   x ±${number(view.last.valuePeak, 2)}, E ±${number(peak(filter), 3)}, x ⊙ E ±${number(peak(product), 3)}`;
+}
+
+function drawFlat(view, flat) {
+  const { channels, patch: P } = view.message.header;
+  const run = P * P;
+  const ctx = view.detail.flat.size(view.last.rightWidth, 12 * channels);
+  const order = channels === 3 ? 'red, then green, then blue, each ' : '';
+  view.detail.flatLabel.textContent = `x flattened: ${flat.length.toLocaleString('en')} values, ${order}row by row`;
+  const { rightWidth, valuePeak } = view.last;
+  for (let c = 0; c < channels; c++)
+    blit(ctx, heat(flat, 1, run, DIVERGING_LUT, -valuePeak, valuePeak, c * run), 0, 12 * c, rightWidth, 11);
+  if (view.value < 0) return;
+  const width = rightWidth / run;
+  const [x, y] = [(view.value % run) * width - 1, 12 * Math.floor(view.value / run)];
+  outline(ctx, view.message.colors.query, 2, x, y, Math.max(3, width), 11);
+}
+
+function writeSum(view, flat, filter, product, patch) {
+  const { dim } = view.message.header;
+  const bias = view.message.arrays.bias.data[view.column];
+  const sum = product.reduce((a, v) => a + v, 0);
+  const modelValue = view.message.arrays.tokens.data[patch * dim + view.column];
+  const middle = view.value >= 0 ? view.value : view.last.rightWidth < 520 ? 0 : 1;
+  const shown = [...new Set([0, middle, flat.length - 1])].filter((k) => k < flat.length).sort((a, b) => a - b);
+  view.detail.sum.replaceChildren();
+  el(view.detail.sum, 'div', {}, `x·E + b = Σ xₖ Eₖ + b,  k = 1 … ${flat.length.toLocaleString('en')}`);
+  const line = el(view.detail.sum, 'div', {}, '= ');
+  shown.forEach((k, i) => {
+    const before = i ? shown[i - 1] : -1;
+    el(line, 'span', {}, `${i ? ' + ' : ''}${k > before + 1 ? '… + ' : ''}`);
+    const attributes = k === view.value ? { class: 'vv-query pt-strong' } : {};
+    el(line, 'span', attributes, `${factor(flat[k])}·${factor(filter[k])}`);
+  });
+  el(line, 'span', {}, ` + ${factor(bias)}`);
+  const end = el(view.detail.sum, 'div', {}, `= ${number(sum, 4)} + ${factor(bias)} = `);
+  el(end, 'span', { class: 'pt-strong', 'data-role': 'dot' }, number(sum + bias, 4));
+  el(end, 'span', { class: 'vv-muted' }, `   model: ${number(modelValue, 4)}`);
+  if (view.value >= 0) {
+    const P = view.message.header.patch;
+    const c = Math.floor(view.value / (P * P));
+    const channel = view.message.header.channels === 3 ? ['red', 'green', 'blue'][c] : 'grey';
+    view.detail.scale.textContent = `k = ${view.value + 1}: ${channel}, y ${Math.floor(view.value / P) % P}, x ${view.value % P} of the patch: ${factor(flat[view.value])}·${factor(filter[view.value])} = ${number(product[view.value], 4)}`;
+  }
+}
+
+function drawToken(view, token) {
+  const vector = view.vectorOf(token);
+  const { dim } = view.message.header;
+  const top = peak(vector);
+  const ctx = view.detail.out.size(view.last.rightWidth, 24);
+  blit(ctx, heat(vector, 1, dim, DIVERGING_LUT, -top, top), 0, 4, view.last.rightWidth, 16);
+  const width = view.last.rightWidth / dim;
+  outline(ctx, view.message.colors.query, 2, view.column * width, 3, Math.max(3, width), 18);
+  view.detail.outLabel.textContent = `Resulting token: D = ${dim} values, before position embeddings`;
+  view.detail.outNote.textContent = `value ${view.column + 1}: ${number(vector[view.column], 4)} · range ±${number(top)} · norm ‖·‖ = ${number(Math.hypot(...vector))}`;
+}

@@ -1,0 +1,123 @@
+"""Sentences about position encodings: similarities, wavelengths, structure and resizing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from vitviz.analysis import position_similarity
+from vitviz.analysis.position_similarity import Structure, mean_along
+from vitviz.text import percent, plain, signed
+
+if TYPE_CHECKING:
+    from pages.lenses.positions.encodings import FloatArray, PositionTable
+
+
+def format_similarity(similarity: float) -> str:
+    """Return two decimals with a true minus sign, or a dash where the similarity is undefined."""
+    return "–" if np.isnan(similarity) else signed(similarity)
+
+
+def describe_similarity(table: PositionTable, structure: Structure) -> str:
+    """Describe how similar the positions of a table are."""
+    name = f"**{plain(table.title)}**"
+    if not np.any(table.values):
+        return f"{name}: nothing is added, so positions cannot be distinguished."
+    if len(table.values) == 1:
+        return f"{name}: only one position, so there is nothing to compare."
+    text = f"{name}: {describe_means(structure)}"
+    return f"{text}; {_describe_structure(table, structure)}." if table.kind == "learned" else f"{text}."
+
+
+def describe_means(structure: Structure) -> str:
+    """Describe the mean cosines of adjacent patches, of rows, of columns and of all others."""
+    return (
+        f"mean cosine of adjacent patches {format_similarity(structure.either_step)}, in the same row"
+        f" {format_similarity(mean_along(structure.along_row))}, in the same column"
+        f" {format_similarity(mean_along(structure.along_column))}, elsewhere {format_similarity(structure.elsewhere)}"
+    )
+
+
+def _describe_structure(table: PositionTable, structure: Structure) -> str:
+    contrast = structure.either_step - structure.elsewhere
+    if not table.trained or contrast < 0.05:
+        reason = f"at {table.moment or 'this step'}" if table.trained else "random weights"
+        return f"{'no' if contrast < 0.05 else 'weak'} structure ({reason})"
+    along = (mean_along(structure.along_row), mean_along(structure.along_column))
+    lines = all(mean - structure.elsewhere > 0.05 for mean in along)
+    strength = "clear" if contrast > 0.25 else "weak"
+    return f"{strength} structure: {'neighbours, rows and columns' if lines else 'neighbours, hardly rows and columns'}"
+
+
+def describe_table(table: PositionTable, base: float) -> str:
+    """Describe the wavelengths or the spread of a table's values."""
+    count, dim = table.values.shape
+    name = plain(table.title)
+    if not table.values.any():
+        return "No encoding is added: all values are 0."
+    if table.kind in ("learned", "pixels", "random"):
+        moment = f" at {table.moment}" if table.moment else ""
+        spread = f"standard deviation {table.values.std():.3f}"
+        text = f"{name}{moment}: {count} × {dim} = {table.values.size:,} values, {spread}"
+        untrained = table.kind == "learned" and not table.trained
+        return f"{text}; initialized with 0.02, not trained." if untrained else f"{text}."
+    waves = position_similarity.wavelengths(cast(position_similarity.Encoding, table.kind), dim, base)
+    longest = max(table.grid) if table.kind.startswith("sincos_2d") else count
+    periodic = percent(float(np.mean(waves <= longest)), 0)
+    return (
+        f"{name}: wavelengths range from {waves.min():.2f} to {waves.max():,.0f} positions; {periodic} of the {dim}"
+        " dimensions complete a period on this grid, and only slower ones separate distant positions."
+    )
+
+
+def describe_exponent_bug(correct: FloatArray, wrong: FloatArray) -> str:
+    """Describe the cosines (N, N) of adjacent positions by the formula and with exponent k/D."""
+    adjacent = np.diagonal(wrong, 1)
+    return (
+        f"With exponent 2i/D, adjacent positions have cosine {correct[5, 6]:.4f} everywhere; with k/D it varies from"
+        f" {adjacent.min():.4f} to {adjacent.max():.4f}. The lecture's five pairs use 2i/D; one of its slides has k/D."
+    )
+
+
+def describe_flattening(flat: FloatArray, square: FloatArray) -> str:
+    """Describe the cosines (16, 16) of a 1-D and a 2-D encoding on a 4 x 4 grid."""
+    row, across, below = (
+        [format_similarity(matrix[pair]) for matrix in (flat, square)] for pair in ((2, 3), (3, 4), (0, 4))
+    )
+    return (
+        f"In 1-D, positions 3 and 4 at opposite ends of two rows have cosine {across[0]}, like the neighbours 2 and 3"
+        f" ({row[0]}); in 2-D {across[1]} and {row[1]}. Vertical neighbours 0 and 4: 1-D {below[0]}, 2-D {below[1]}."
+    )
+
+
+def describe_sum(summed: FloatArray, concatenated: FloatArray, unique: float) -> str:
+    """Describe the ambiguity of summed encodings on a 4 x 4 grid, from cosines (16, 16) and the unique share."""
+    return (
+        f"PE(1) + PE(2) = PE(2) + PE(1): summed, positions (1, 2) and (2, 1) have cosine"
+        f" {format_similarity(summed[6, 9])}; concatenated {format_similarity(concatenated[6, 9])}. Only"
+        f" {percent(unique, 0)} of the 16 summed encodings are unique, so telling left, right, above and below apart is"
+        " limited to 50 %."
+    )
+
+
+def describe_resizing(grids: tuple[int, int], before: Structure, after: Structure) -> str:
+    """Describe the mean cosines before and after resizing between two sides of the grid."""
+    old, new = grids
+    text = (
+        f"From {old} × {old} to {new} × {new}, the mean cosine of adjacent patches changes from"
+        f" {format_similarity(before.either_step)} to {format_similarity(after.either_step)}, elsewhere from"
+        f" {format_similarity(before.elsewhere)} to {format_similarity(after.elsewhere)}"
+    )
+    return f"{text}; a step is shorter on the larger grid." if new > old else f"{text}."
+
+
+def describe_accuracy(entry: dict[str, Any], native_px: int) -> str:
+    """Describe a stored accuracy at the native and at the largest image size."""
+    sizes = entry["sizes"]
+    native, largest = sizes.index(native_px), sizes.index(max(sizes))
+    return (
+        f"Accuracy is {percent(entry['grid'][native])} at {native_px} px; at {sizes[largest]} px it is"
+        f" {percent(entry['grid'][largest])} with bicubic interpolation and {percent(entry['list'][largest])} as a list"
+        f" ({entry['pictures']:,} test images)."
+    )
