@@ -1,4 +1,4 @@
-// Channels of a CNN, stage by stage: each one's map over the picture, and the nine patches of a set that it responds to most.
+// Draw a CNN's channels, stage by stage: the feature map over the image, and the patches with the strongest responses.
 
 import { button, el, tooltip } from '../../views/kit/dom.js';
 import { coverOnce, photo } from '../../views/kit/photo.js';
@@ -26,7 +26,7 @@ class Channels {
     });
   }
 
-  /** One channel: its map left, its patches right, its number and strength below. */
+  /** Draws a channel's map on the left, its patches on the right, its number and strength below. */
   channel(column, s, c, channel) {
     const line = el(column, 'div', { class: 'lc-channel' });
     const frame = el(line, 'div', { class: 'lc-frame' });
@@ -37,24 +37,24 @@ class Channels {
     el(
       line,
       'div',
-      { class: 'lc-said vv-muted' },
-      `channel ${channel.number + 1}, ${percent(channel.share, 0)} of its top nine`,
+      { class: 'lc-label vv-muted' },
+      `Channel ${channel.number + 1}: ${percent(channel.share, 0)} of its peak response`,
     );
     return tiles;
   }
 
   tile(patches, channel, picture, t) {
-    const said = [channel.names[t] && `class ${channel.names[t]}`, `response ${channel.values[t].toFixed(2)}`]
+    const label = [channel.names[t] && `class ${channel.names[t]}`, `response ${channel.values[t].toFixed(2)}`]
       .filter(Boolean)
       .join(', ');
     const node = button(patches, '', () => this.trigger('open', picture), {
       class: 'lc-tile',
-      'aria-label': `${said}: show this picture`,
+      'aria-label': `${label}: select this image`,
     });
     const hint = (event) => {
       const box = this.root.getBoundingClientRect();
       const at = node.getBoundingClientRect();
-      this.tip.show(at.left - box.left, at.top - box.top, `${said}\nclick: look at it`);
+      this.tip.show(at.left - box.left, at.top - box.top, `${label}\nClick to select this image`);
       event.stopPropagation();
     };
     Object.assign(node, { onpointerenter: hint, onfocus: hint });
@@ -72,16 +72,16 @@ class Channels {
     codes.forEach((code, i) => image.data.set(table.subarray(4 * code, 4 * code + 4), 4 * i));
     node.getContext('2d').putImageData(image, 0, 0);
     const { number, most } = stage.channels[c];
-    node.setAttribute('aria-label', `Map of channel ${number + 1} of ${stage.title}, up to ${most.toFixed(2)}`);
+    node.setAttribute('aria-label', `Feature map of channel ${number + 1} of ${stage.title}, up to ${most.toFixed(2)}`);
   }
 
-  /** Cuts a stage's sprite into its tiles, each as large as its patch: CSS scales them with hard edges. */
+  /** Cuts a stage's sprite into tiles of the patches' size; CSS scales them without smoothing. */
   async paintPatches(s) {
     const { header, arrays } = this.now;
     const { kind, side } = header.stages[s];
     const { data } = arrays[`patches${s}`];
     const sprite = await createImageBitmap(new Blob([data], { type: kind }), { colorSpaceConversion: 'none' });
-    if (this.now.arrays[`patches${s}`]?.data !== data) return; // a newer message has come
+    if (this.now.arrays[`patches${s}`]?.data !== data) return; // A newer message has arrived.
     this.tiles[s].forEach((tiles, c) =>
       tiles.forEach((node, t) => {
         Object.assign(node, { width: side, height: side });

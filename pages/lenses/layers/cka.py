@@ -1,4 +1,4 @@
-"""How alike: linear CKA between all layers of two models over a set, as one matrix."""
+"""Compare all layers of two models over a dataset by linear CKA, as one matrix."""
 
 from __future__ import annotations
 
@@ -12,164 +12,154 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.layers import image_set, model_pair, papers, prediction, set_computation
-from pages.lenses.layers.image_set import Seen
-from pages.lenses.layers.model_pair import Side
+from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair, papers
+from pages.lenses.layers.image_subset import ImageSubset
+from pages.lenses.layers.model_pair import ComparedModel
 from pages.views.register import register
 from vitviz.analysis import cka as analysis
-from vitviz.lessons.question_kinds import Measured
+from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import layers as plots
-from vitviz.probe.layers import Said, stream
 from vitviz.text import signed
 
 _view = register(__file__, "matrix_of_layers")
 MOST, USUAL = 512, 256
-WHAT = {"places": "all places", "mean": "their mean"}
-FORMS = {"debiased": "without bias", "plain": "plain"}
-WHAT_WAS = {"places": "all that a layer says is compared", "mean": "the means over places are compared"}
-FORM_WAS = {"debiased": "by unbiased estimates", "plain": "by the plain form"}
+COMPARED = {"places": "all positions", "mean": "mean over positions"}
+FORMS = {"debiased": "unbiased", "plain": "biased"}
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="layers"):
-    """What of a layer is compared, and by which form of CKA."""
+class CkaControls(widgets.ControlValues, page="layers"):
+    """The features of a layer that are compared, and the CKA estimator."""
 
     compared: str
     form: str
 
 
-def draw(one: Side) -> None:
-    """The section."""
-    papers.ask(
-        "Two layers are alike where they tell the same pictures apart in the same way. Are a ViT's layers like a CNN's?"
+def draw(current: ComparedModel) -> None:
+    papers.draw_question(
+        "Two layers are similar if they separate the same images in the same way. Are a ViT's layers similar to a"
+        " CNN's?"
     )
-    other, seen, chosen = read(one)
-    both = (one, other)
-    wanted = [
-        set_computation.task(
-            ("grams", side.known, seen, chosen.compared),
-            partial(grams, side.now.model, seen, chosen.compared),
-        )
-        for side in both
-    ]
-    found = set_computation.results(wanted, f"Comparing the layers over {seen.title}")
-    if found is None:
+    other, subset, controls = draw_controls(current)
+    pair = (current, other)
+    grams = dataset_task.measure_models(
+        "grams", pair, subset, compute_grams, "Comparing the layers", controls.compared
+    )
+    if grams is None:
         return
-    count = len(one.layers)
-    every = [*found[0], *found[1]]
-    matrix = analysis.cka(every, every, debiased=chosen.form == "debiased")
-    answered = _guessed(both, matrix[:count, count:])
-    _view(plots.matrix_view(matrix, _names(both), between=answered), key="layers.matrix")
-    how = f"{WHAT_WAS[chosen.compared]}, {FORM_WAS[chosen.form]}"
-    page.caption(f"{describe(both, matrix, answered)} Over {seen.title}; {how}.")
-    papers.say("alike")
+    count = len(current.layers)
+    all_grams = [*grams[0], *grams[1]]
+    matrix = analysis.cka(all_grams, all_grams, debiased=controls.form == "debiased")
+    revealed = _ask_closest_layer(pair, matrix[:count, count:])
+    _view(plots.matrix_view(matrix, _layer_titles(pair), between=revealed), key="layers.matrix")
+    conditions = f"{subset.title}: {COMPARED[controls.compared]}, {FORMS[controls.form]} CKA"
+    page.caption(f"{describe_cka(pair, matrix, revealed)} Over {conditions}.")
+    papers.draw_findings("alike")
     page.drawers(
         "layers.alike",
         math=MATHEMATICS,
         code=(analysis.gram, analysis.cka, analysis.centred, analysis.centred_without_bias),
-        numbers=partial(numbers, both, matrix) if answered else None,
+        numbers=partial(draw_numbers, pair, matrix) if revealed else None,
     )
 
 
-def read(one: Side) -> tuple[Side, Seen, Choice]:
-    """Draws the controls."""
+def draw_controls(current: ComparedModel) -> tuple[ComparedModel, ImageSubset, CkaControls]:
+    """Draw the controls; return the other model, the images, and the settings of CKA."""
     with page.row():
-        with st.container(width=230):
-            other = model_pair.beside(one)
+        other = model_pair.choose_other(current)
         with st.container(width="content"):
             compared = widgets.segmented(
-                Choice.key("compared"),
-                "Compared",
-                list(WHAT),
-                format_func=WHAT.__getitem__,
-                help="All that a layer says of a picture, place by place, or the mean over its places.",
+                CkaControls.key("compared"),
+                "Compared features",
+                list(COMPARED),
+                format_func=COMPARED.__getitem__,
+                help="A layer's features at all positions, or their mean over positions.",
             )
         with page.options("layers.alike"):
-            seen = image_set.choose((one, other), MOST, USUAL)
+            subset = image_subset.choose_images((current, other), MOST, USUAL)
             form = widgets.segmented(
-                Choice.key("form"),
-                "Form",
+                CkaControls.key("form"),
+                "CKA estimator",
                 list(FORMS),
                 format_func=FORMS.__getitem__,
-                help="With few pictures and many features the plain form reads too high.",
+                help="With few images and many features, the biased estimate is too high.",
             )
-    return other, seen, Choice(compared, form)
+    return other, subset, CkaControls(compared, form)
 
 
-def grams(model: LoadedModel, seen: Seen, compared: str) -> Generator[float, None, list[analysis.Gram]]:
-    """The products between pictures, layer by layer."""
-    images = seen.images(model)
-    parts: list[list[NDArray[np.float32]]] = []
-    for said in stream(model, images, image_set.BATCH):
-        parts.append([_rows(layer, compared) for layer in said])
-        yield 0.9 * sum(len(part[0]) for part in parts) / len(images)
-    found = []
-    for layer in range(len(parts[0])):
-        found.append(analysis.gram(np.concatenate([part[layer] for part in parts])))
-        yield 0.9 + 0.1 * (layer + 1) / len(parts[0])
-    return found
+def compute_grams(
+    model: LoadedModel, subset: ImageSubset, compared: str
+) -> Generator[float, None, list[analysis.Gram]]:
+    """Compute each layer's Gram matrix between images, yielding the completed share."""
+    layers = yield from dataset_task.collect_layers(
+        model, subset, lambda layer: layer.mean if compared == "mean" else layer.flat, 0.9
+    )
+    grams = []
+    for batches in layers:
+        grams.append(analysis.gram(np.concatenate(batches)))
+        yield 0.9 + 0.1 * len(grams) / len(layers)
+    return grams
 
 
-def _rows(said: Said, compared: str) -> NDArray[np.float32]:
-    return said.mean if compared == "mean" else said.flat
+def _layer_titles(pair: Sequence[ComparedModel]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(model.title, tuple(layer.title for layer in model.layers)) for model in pair]
 
 
-def _names(both: Sequence[Side]) -> list[tuple[str, tuple[str, ...]]]:
-    return [(side.title, tuple(layer.title for layer in side.layers)) for side in both]
-
-
-def describe(both: Sequence[Side], matrix: NDArray[np.float64], answered: bool) -> str:
-    """How alike each model's layers are; once guessed, the most alike pair between the two."""
-    count = len(both[0].layers)
-    own, others = matrix[:count, :count], matrix[count:, count:]
-    more = 0 if _within(own) > _within(others) else 1
+def describe_cka(pair: Sequence[ComparedModel], matrix: NDArray[np.float64], revealed: bool) -> str:
+    """Return a caption on the similarity within each model and, once revealed, between the two."""
+    count = len(pair[0].layers)
+    within = (matrix[:count, :count], matrix[count:, count:])
+    means = [_mean_similarity(block) for block in within]
+    most = 0 if means[0] > means[1] else 1
     ends = "; ".join(
-        f"in {side.shown} {signed(float(part[0, -1]))}"
-        for side, part in zip(both, (own, others), strict=True)
+        f"{model.safe_title} {signed(float(block[0, -1]))}" for model, block in zip(pair, within, strict=True)
     )
     between = (
-        _between(both, matrix[:count, count:]) if answered else "A guess fills the block between the models."
+        _describe_between(pair, matrix[:count, count:])
+        if revealed
+        else "Predict to see the similarity between the models."
     )
     return (
-        f"First and last layer are alike {ends} (CKA). Over all pairs of its layers, {both[more].shown} is the more"
-        f" uniform ({signed(max(_within(own), _within(others)))} against"
-        f" {signed(min(_within(own), _within(others)))}). {between}"
+        f"The layers of {pair[most].safe_title} are more similar to each other (mean CKA {signed(means[most])} against"
+        f" {signed(means[1 - most])}). CKA of first and last layer: {ends}. {between}"
     )
 
 
-def _between(both: Sequence[Side], across: NDArray[np.float64]) -> str:
+def _describe_between(pair: Sequence[ComparedModel], across: NDArray[np.float64]) -> str:
     row, col = np.unravel_index(int(across.argmax()), across.shape)
     return (
-        f"Between the two models {both[0].layers[row].said} and {both[1].layers[col].said} are most alike,"
-        f" {signed(float(across.max()))}; the two last layers {signed(float(across[-1, -1]))}."
+        f"Between the two models, {pair[0].layers[row].said} and {pair[1].layers[col].said} are most similar"
+        f" ({signed(float(across.max()))}); the two last layers: {signed(float(across[-1, -1]))}."
     )
 
 
-def _within(matrix: NDArray[np.float64]) -> float:
-    """The mean over pairs of different layers."""
+def _mean_similarity(matrix: NDArray[np.float64]) -> float:
+    """Return the mean over pairs of different layers."""
     pairs = matrix[np.triu_indices(len(matrix), 1)]
     return float(pairs.mean()) if pairs.size else 1.0
 
 
-def _guessed(both: Sequence[Side], across: NDArray[np.float64]) -> bool:
-    """Asks which of the other's layers is like the last one; whether the block between the models may be shown."""
-    layers = both[1].layers
-    spans = prediction.Spans(layers)
+def _ask_closest_layer(pair: Sequence[ComparedModel], across: NDArray[np.float64]) -> bool:
+    """Ask which layer of the other model is most similar to the last one; return True if it may be shown."""
+    layers = pair[1].layers
+    layer_options = layer_questions.LayerOptions(layers)
 
-    def answer() -> Measured:
-        values = ", ".join(
-            f"{layer.title} {signed(v)}" for layer, v in zip(layers, across[-1].tolist(), strict=True)
+    def measure_answer() -> MeasuredAnswer:
+        similarities = ", ".join(
+            f"{layer.title} {signed(cka)}" for layer, cka in zip(layers, across[-1].tolist(), strict=True)
         )
-        return spans.of([int(across[-1].argmax())], f"Its last layer's CKA with each: {values}.")
+        return layer_options.find_option(
+            [int(across[-1].argmax())], f"CKA of the last layer with each: {similarities}."
+        )
 
-    prompt = f"Which layer of {both[1].title} is most like the last layer of {both[0].title}?"
-    return prediction.first("alike_guess", prompt, spans.options, answer)
+    prompt = f"Which layer of {pair[1].title} is most similar to the last layer of {pair[0].title}?"
+    return layer_questions.ask_before_reveal("alike_guess", prompt, layer_options.options, measure_answer)
 
 
-def numbers(both: Sequence[Side], matrix: NDArray[np.float64]) -> None:
-    """The whole matrix."""
-    names = [f"{side.title}, {layer.title}" for side in both for layer in side.layers]
+def draw_numbers(pair: Sequence[ComparedModel], matrix: NDArray[np.float64]) -> None:
+    """Draw the matrix as a table, with its download."""
+    names = [f"{model.title}, {layer.title}" for model in pair for layer in model.layers]
     columns: dict[str, list[object]] = {"layer": list(names)}
     columns |= {name: matrix[:, i].tolist() for i, name in enumerate(names)}
     st.dataframe(columns, hide_index=True)
@@ -182,10 +172,10 @@ $$
 = \frac{\langle K', L'\rangle}{\lVert K'\rVert\,\lVert L'\rVert},\qquad K = XX^\top,\quad K' = HKH
 $$
 
-One row of $X$ is all that a layer says of one picture, the column means taken away ($H = I - \frac1n 11^\top$):
-Kornblith et al. 2019, linear CKA. It is 1 where two representations differ by a rotation and a scale, and does not ask
-that they have the same width. With $n$ pictures and more features than pictures the **plain** form is above 0 for
-unrelated representations too; **without bias** takes the unbiased estimate of each of the three products (Song et al.
-2012; Nguyen, Raghu and Kornblith 2021) and can fall a little below 0. Raghu et al. use the unbiased estimate, batch by
-batch; here all pictures are one batch.
+One row of $X$ holds a layer's features of one image, with the column means subtracted ($H = I - \frac1n 11^\top$):
+linear CKA, Kornblith et al. 2019. It is 1 if two representations differ only by a rotation and a scale; their widths
+may differ. With $n$ images and more features than images, the **biased** estimate is above 0 even for unrelated
+representations. The **unbiased** one estimates each of the three products without bias (Song et al. 2012; Nguyen, Raghu
+and Kornblith 2021) and can be slightly below 0. Raghu et al. average the unbiased estimate over batches; here all
+images form one batch.
 """

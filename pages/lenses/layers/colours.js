@@ -1,4 +1,4 @@
-// Tokens as colours: red, green and blue are a layer's first three principal components.
+// Draw tokens as colours: red, green and blue are a layer's first three principal components.
 
 import { cellAt } from '../../views/kit/place.js';
 import { signed } from '../../views/kit/words.js';
@@ -17,21 +17,21 @@ function paint({ arrays }, panel) {
   return image;
 }
 
-/** How far a place lies along each component, in standard deviations: an end of a colour is `reach` of them. */
-function say({ header, arrays }, panel, { place, name }) {
-  if (!place) return `[${name.toUpperCase()}] has no place in the picture: point at one.`;
+/** Returns a place's score on each component in standard deviations; a colour saturates at `reach`. */
+function describe({ header, arrays }, panel, { place, name }) {
+  if (!place) return `[${name.toUpperCase()}] has no position in the image. Point at a patch.`;
   const cell = cellAt(panel.grid, place);
   const { data } = arrays[panel.array];
-  const where = `row ${Math.floor(cell / panel.grid[1]) + 1}, column ${(cell % panel.grid[1]) + 1}`;
+  const position = `row ${Math.floor(cell / panel.grid[1]) + 1}, column ${(cell % panel.grid[1]) + 1}`;
   const scores = NAMES.map((colour, c) => {
     const value = data[3 * cell + c];
     const end = value === 0 || value === 255 ? ' or beyond' : '';
     return `${colour}  ${signed((value / 255 - 0.5) * 2 * header.reach, 1)} σ${end}`;
   });
-  return [`${where} of ${panel.grid[0]} × ${panel.grid[1]} places`, ...scores].join('\n');
+  return [`${position} of ${panel.grid[0]} × ${panel.grid[1]}`, ...scores].join('\n');
 }
 
-/** A bar for each component: how much of the variance it holds in the chosen layer, once that has been guessed. */
+/** Draws a bar per component: its explained variance in the selected layer, once revealed. */
 function scale(view, { header, colors }) {
   const { shares, orders } = header.panels[header.chosen];
   const side = view.node.parentElement.clientWidth;
@@ -40,8 +40,8 @@ function scale(view, { header, colors }) {
   ctx.textBaseline = 'middle';
   const widest = shares ? Math.max(...shares, 1e-9) : 1;
   const words = orders.map((order, c) => {
-    const which = `the ${['first', 'second', 'third'][order - 1]} component`;
-    return shares ? `${(100 * shares[c]).toFixed(0)} % of the variance, ${which}` : which;
+    const component = `${['first', 'second', 'third'][order - 1]} component`;
+    return shares ? `${(100 * shares[c]).toFixed(0)} % of the variance, ${component}` : component;
   });
   words.forEach((text, c) => {
     const y = 8 + 18 * c;
@@ -56,6 +56,6 @@ function scale(view, { header, colors }) {
 }
 
 export default function colours(context) {
-  const view = new Panels(context, { paint, say, scale });
+  const view = new Panels(context, { paint, describe, scale });
   return (message) => view.update(message);
 }

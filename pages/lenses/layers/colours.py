@@ -1,4 +1,4 @@
-"""Layer by layer: the tokens of both models as colours over the picture."""
+"""Draw the tokens of two models as colours over the image, layer by layer."""
 
 from __future__ import annotations
 
@@ -12,220 +12,234 @@ from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.layers import image_set, layer_selection, model_pair, papers, prediction, set_computation
-from pages.lenses.layers.image_set import Seen
-from pages.lenses.layers.model_pair import Side
+from pages.lenses.layers import (
+    dataset_task,
+    image_subset,
+    layer_questions,
+    layer_selection,
+    model_pair,
+    papers,
+)
+from pages.lenses.layers.image_subset import ImageSubset
+from pages.lenses.layers.model_pair import ComparedModel
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import token_colours
 from vitviz.analysis.token_colours import Components, FloatArray
-from vitviz.lessons.question_kinds import Measured
+from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import Panel
-from vitviz.probe.layers import stream
-from vitviz.text import listed, percent, signed
+from vitviz.text import join_words, percent, signed
 
 _view = register(__file__, "colours", "panels")
 VIEW = "layers.colours"
-MOST = 64  # pictures that components are fitted over
+MOST = 64  # images that components are fitted over
 ROUNDED = 9  # digits of a share
-VEIL = 0.62  # how strongly colours lie over the picture
+VEIL = 0.62  # opacity of the colours over the image
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="layers"):
-    """Over what the components are fitted, and whether the picture shows through."""
+class ColourControls(widgets.ControlValues, page="layers"):
+    """The images that the components are fitted over, and whether the image shows through."""
 
     fit: str
     over: bool
 
 
 @dataclass(frozen=True, eq=False)
-class Coloured:
-    """One model's layers with their components."""
+class ColouredLayers:
+    """One model's layers with their principal components."""
 
-    side: Side
+    model: ComparedModel
     layers: Sequence[FloatArray]  # (1, rows, cols, D) each
     components: Sequence[Components]
 
     @property
-    def held(self) -> FloatArray:
-        """(layers,): the share of the variance that the three colours hold, without what its sums are rounded by."""
-        return np.round([one.shares.sum() for one in self.components], ROUNDED)
+    def explained(self) -> FloatArray:
+        """(layers,): the share of the variance explained by three components, without rounding errors."""
+        return np.round([components.shares.sum() for components in self.components], ROUNDED)
 
     @property
-    def level(self) -> bool:
-        """Whether they hold as much in every layer: of four places, which differ in three directions, everything."""
-        return bool((self.held == self.held[0]).all())
+    def is_level(self) -> bool:
+        """Return True if the share is equal in all layers, as with four tokens, which span three directions."""
+        return bool((self.explained == self.explained[0]).all())
 
-    def kept(self, over: str) -> list[float]:
-        """From each layer to the next, how far the colours of the picture stay: mean correlation.
-
-        Args:
-            over: what the components were fitted over, by name.
-        """
-        return _kept(self.side.known, self, self.side.now.image, self.side.now.offset, over)
+    def correlate(self, fitted_over: str) -> list[float]:
+        """Return the mean correlation between each layer's colours and the next; `fitted_over` is a cache key."""
+        subject = self.model.subject
+        return _correlate_layers(self.model.weights_key, self, subject.image, subject.offset, fitted_over)
 
 
-@cached.per_picture(shared=24, upload=6)
-def _kept(known: str, _one: Coloured, image: str, offset: cached.Offset, over: str) -> list[float]:
-    found = []
-    scores = [c.scores(x) for c, x in zip(_one.components, _one.layers, strict=True)]
-    for before, now in zip(scores, scores[1:], strict=False):
-        grid = min(before.shape[1:3], now.shape[1:3])
-        pair = (token_colours.on_grid(x, grid).reshape(-1, token_colours.COUNT) for x in (before, now))
-        found.append(token_colours.carried_on(*pair))
-    return found
+@cached.per_image(shared=24, upload=6)
+def _correlate_layers(
+    weights_key: str, _coloured: ColouredLayers, image: str, offset: cached.Offset, fitted_over: str
+) -> list[float]:
+    correlations = []
+    scores = [c.scores(x) for c, x in zip(_coloured.components, _coloured.layers, strict=True)]
+    for before, after in zip(scores, scores[1:], strict=False):
+        grid = min(before.shape[1:3], after.shape[1:3])
+        pair = (token_colours.on_grid(x, grid).reshape(-1, token_colours.COUNT) for x in (before, after))
+        correlations.append(token_colours.carried_on(*pair))
+    return correlations
 
 
-def draw(one: Side) -> None:
-    """The section."""
-    papers.ask("Red, green and blue are the three directions in which a layer's tokens differ most.")
+def draw(current: ComparedModel) -> None:
+    papers.draw_question(
+        "Red, green and blue show the three directions in which a layer's tokens vary most. Which image parts share a"
+        " colour?"
+    )
     with page.row():
-        with st.container(width=230):
-            other = model_pair.beside(one)
+        other = model_pair.choose_other(current)
         with st.container(width="content"):
             fit = widgets.segmented(
-                Choice.key("fit"),
-                "Fitted over",
+                ColourControls.key("fit"),
+                "Components fitted over",
                 ["picture", "set"],
-                format_func={"picture": "this picture", "set": "a set"}.__getitem__,
-                help="Over a set, one colour means one thing on all pictures, and pictures can be compared.",
+                format_func={"picture": "this image", "set": "a dataset"}.__getitem__,
+                help="Fitted over a dataset, colours are comparable between images.",
             )
         with page.options("layers.colours"):
-            over = widgets.toggle(Choice.key("over"), "Over the picture", True)
-            seen = image_set.choose((one, other), MOST, MOST) if fit == "set" else None
-    found = coloured((one, other), seen)
-    if found is None:
+            transparent = widgets.toggle(ColourControls.key("over"), "Overlay on the image", True)
+            subset = image_subset.choose_images((current, other), MOST, MOST) if fit == "set" else None
+    coloured = colour_layers((current, other), subset)
+    if coloured is None:
         return
-    answered = _guessed(found[0])
-    layer_selection.draw(
-        _view, VIEW, partial(message, found, over, answered), [len(each.layers) for each in found]
+    revealed = _ask_best_layer(coloured[0])
+    layer_selection.draw_layers(
+        _view,
+        VIEW,
+        partial(build_message, coloured, transparent, revealed),
+        [len(model.layers) for model in coloured],
     )
-    page.caption(describe(found, seen, answered))
-    papers.say("colours")
+    page.caption(describe_colours(coloured, subset, revealed))
+    papers.draw_findings("colours")
     page.drawers(
         "layers.colours",
         math=MATHEMATICS,
         code=(token_colours.principal, token_colours.following),
-        numbers=partial(numbers, found) if answered else None,
+        numbers=partial(draw_numbers, coloured) if revealed else None,
     )
 
 
-def coloured(both: Sequence[Side], seen: Seen | None) -> list[Coloured] | None:
-    """Both models' components, of the picture, or of a set once they are there."""
-    layers = [[said.places for said in side.said()] for side in both]
-    if seen is None:
-        fitted = [_fitted(side.known, side, side.now.image, side.now.offset) for side in both]
-    else:
-        wanted = [
-            set_computation.task(("components", side.known, seen), partial(fit_over, side.now.model, seen))
-            for side in both
+def colour_layers(pair: Sequence[ComparedModel], subset: ImageSubset | None) -> list[ColouredLayers] | None:
+    """Return both models' components, of the image or of a subset; None while those are computed."""
+    layers = [[layer.places for layer in model.read_layers()] for model in pair]
+    if subset is None:
+        components = [
+            _fit_image(model.weights_key, model, model.subject.image, model.subject.offset) for model in pair
         ]
-        over = set_computation.results(wanted, f"Fitting the colours over {seen.title}")
-        if over is None:
+    else:
+        fitted = dataset_task.measure_models("components", pair, subset, fit_subset, "Fitting the components")
+        if fitted is None:
             return None
-        fitted = over
-    return [Coloured(*parts) for parts in zip(both, layers, fitted, strict=True)]
+        components = fitted
+    return [ColouredLayers(*parts) for parts in zip(pair, layers, components, strict=True)]
 
 
-@cached.per_picture(shared=24, upload=6)
-def _fitted(known: str, _side: Side, image: str, offset: cached.Offset) -> list[Components]:
+@cached.per_image(shared=24, upload=6)
+def _fit_image(
+    weights_key: str, _model: ComparedModel, image: str, offset: cached.Offset
+) -> list[Components]:
     with threadpool_limits(1):
-        return token_colours.over_layers([said.places for said in _side.said()], _side.brightness())
+        return token_colours.over_layers(
+            [layer.places for layer in _model.read_layers()], _model.compute_brightness()
+        )
 
 
-def fit_over(model: LoadedModel, seen: Seen) -> Generator[float, None, list[Components]]:
-    """Components over the tokens of a set."""
-    images = seen.images(model)
-    parts: list[list[FloatArray]] = []
-    for said in stream(model, images, image_set.BATCH):
-        parts.append([layer.places for layer in said])
-        yield 0.9 * sum(len(part[0]) for part in parts) / len(images)
-    layers = [np.concatenate(layer) for layer in zip(*parts, strict=True)]
-    return token_colours.over_layers(layers, seen.raw.mean(axis=-1))
+def fit_subset(model: LoadedModel, subset: ImageSubset) -> Generator[float, None, list[Components]]:
+    """Fit each layer's components over the tokens of a subset, yielding the completed share."""
+    layers = yield from dataset_task.collect_layers(model, subset, lambda layer: layer.places, 0.9)
+    tokens = [np.concatenate(batches) for batches in layers]
+    return token_colours.over_layers(tokens, subset.pixels.mean(axis=-1))
 
 
-def message(found: Sequence[Coloured], over: bool, answered: bool, chosen: int) -> bytes:
-    """Every layer's colours, for the browser; what they hold of the variance once that has been guessed."""
+def build_message(
+    coloured: Sequence[ColouredLayers], transparent: bool, revealed: bool, chosen: int
+) -> bytes:
+    """Pack every layer's colours for the browser, with the explained variance once it may be revealed."""
     panels = [
         Panel(
             row,
             layer.title,
             (tokens.shape[1], tokens.shape[2]),
-            token_colours.colours(fitted, tokens[0]),
-            note=plots.share_note(fitted) if answered else "",
-            more=plots.coloured(fitted, shares=answered),
+            token_colours.colours(components, tokens[0]),
+            note=plots.share_note(components) if revealed else "",
+            more=plots.coloured(components, shares=revealed),
         )
-        for row, one in enumerate(found)
-        for layer, tokens, fitted in zip(one.side.layers, one.layers, one.components, strict=True)
+        for row, model in enumerate(coloured)
+        for layer, tokens, components in zip(model.model.layers, model.layers, model.components, strict=True)
     ]
-    rows = layer_selection.rows([one.side for one in found], chosen, veil=VEIL if over else 1.0)
+    rows = layer_selection.build_rows(
+        [model.model for model in coloured], chosen, veil=VEIL if transparent else 1.0
+    )
     return plots.panels_view(rows, panels)
 
 
-def describe(found: Sequence[Coloured], seen: Seen | None, answered: bool) -> str:
-    """What the colours hold of the variance, once guessed, and where they change most from one layer to the next."""
-    over = "this picture alone" if seen is None else seen.title
-    fitted = f"Fitted over {over}; a colour means the same from layer to layer, not from model to model."
-    said = []
-    for one in found:
-        parts = [_held(one)] if answered else []
-        kept = one.kept("picture" if seen is None else str(seen))
-        if kept:
-            at = int(np.argmin(kept))
+def describe_colours(coloured: Sequence[ColouredLayers], subset: ImageSubset | None, revealed: bool) -> str:
+    """Return a caption on the explained variance, once revealed, and on the largest change between layers."""
+    images = "this image alone" if subset is None else subset.title
+    sentences = []
+    for model in coloured:
+        layers = model.model.layers
+        parts = [_describe_variance(model)] if revealed else []
+        correlations = model.correlate("picture" if subset is None else str(subset))
+        if correlations:
+            at = int(np.argmin(correlations))
             parts.append(
-                f"{'they' if answered else 'the colours'} change most from {one.side.layers[at].said} to"
-                f" {one.side.layers[at + 1].said} (mean correlation {signed(kept[at])})"
+                f"the colours change most from {layers[at].said} to {layers[at + 1].said} (mean correlation"
+                f" {signed(correlations[at])})"
             )
         if parts:
-            said.append(f"{one.side.shown}: {'; '.join(parts)}.")
-    return " ".join((*said, fitted))
+            sentences.append(f"{model.model.safe_title}: {'; '.join(parts)}.")
+    condition = f"Fitted over {images}; colours are comparable between layers, not between models."
+    return " ".join((*sentences, condition))
 
 
-def _held(one: Coloured) -> str:
-    held, layers = one.held, one.side.layers
-    if one.level:
-        why = ": so few places differ in no more than three directions" if held[0] == 1 else ""
-        return f"three colours hold {percent(held[0], 0)} of the variance in every layer{why}"
+def _describe_variance(coloured: ColouredLayers) -> str:
+    explained, layers = coloured.explained, coloured.model.layers
+    if coloured.is_level:
+        why = ", because so few tokens span at most three directions" if explained[0] == 1 else ""
+        return f"three components explain {percent(explained[0], 0)} of the variance in every layer{why}"
     return (
-        f"three colours hold {percent(held[0], 0)} of the variance in {layers[0].said} and {percent(held[-1], 0)} in"
-        f" {layers[-1].said}"
+        f"three components explain {percent(explained[0], 0)} of the variance in {layers[0].said} and"
+        f" {percent(explained[-1], 0)} in {layers[-1].said}"
     )
 
 
-def _guessed(own: Coloured) -> bool:
-    """Asks where three colours hold most, unless all layers are level; whether what they hold may be shown."""
-    if own.level:
+def _ask_best_layer(coloured: ColouredLayers) -> bool:
+    """Ask for the layer with most explained variance, unless all are level; return True if it may be shown."""
+    if coloured.is_level:
         return True
-    layers = own.side.layers
-    spans = prediction.Spans(layers)
+    explained, layers = coloured.explained, coloured.model.layers
+    layer_options = layer_questions.LayerOptions(layers)
 
-    def answer() -> Measured:
-        best, least = np.flatnonzero(own.held == own.held.max()).tolist(), int(own.held.argmin())
-        return spans.of(
+    def measure_answer() -> MeasuredAnswer:
+        best, least = np.flatnonzero(explained == explained.max()).tolist(), int(explained.argmin())
+        return layer_options.find_option(
             best,
-            f"Three colours hold {percent(own.held.max())} of the variance in"
-            f" {listed([layers[at].said for at in best])}, least in {layers[least].said} with"
-            f" {percent(own.held[least])}.",
+            f"Three components explain {percent(explained.max())} of the variance in"
+            f" {join_words([layers[at].said for at in best])}, and least in {layers[least].said}:"
+            f" {percent(explained[least])}.",
         )
 
-    prompt = f"In which layer of {own.side.title} do three colours hold most of what its tokens differ in?"
-    return prediction.first("colours_guess", prompt, spans.options, answer)
+    prompt = (
+        f"In which layer of {coloured.model.title} do three components explain most of the tokens' variance?"
+    )
+    return layer_questions.ask_before_reveal("colours_guess", prompt, layer_options.options, measure_answer)
 
 
-def numbers(found: Sequence[Coloured]) -> None:
-    """Every layer's shares of the variance, by colour."""
+def draw_numbers(coloured: Sequence[ColouredLayers]) -> None:
+    """Draw every layer's explained variance by component, with its download."""
     columns: dict[str, list[object]] = {"model": [], "layer": [], "red": [], "green": [], "blue": []}
-    for one in found:
-        for layer, fitted in zip(one.side.layers, one.components, strict=True):
-            columns["model"].append(one.side.title)
+    for model in coloured:
+        for layer, components in zip(model.model.layers, model.components, strict=True):
+            columns["model"].append(model.model.title)
             columns["layer"].append(layer.title)
-            for name, share in zip(("red", "green", "blue"), fitted.shares, strict=True):
+            for name, share in zip(("red", "green", "blue"), components.shares, strict=True):
                 columns[name].append(float(share))
     st.dataframe(columns, hide_index=True)
-    page.csv("Shares of the variance (CSV)", columns, "layers_components.csv", "layers.csv.colours")
+    page.csv("Explained variance (CSV)", columns, "layers_components.csv", "layers.csv.colours")
 
 
 MATHEMATICS = r"""
@@ -234,9 +248,9 @@ C = \frac{1}{n}\sum_i (z_i - \bar z)(z_i - \bar z)^\top = V \Lambda V^\top,\qqua
 \text{colour}_c(z) = \frac12 + \frac{v_c^\top (z - \bar z)}{4\sqrt{\lambda_c}},\quad c = 1, 2, 3
 $$
 
-The $z_i$ are the tokens of one layer, prefix tokens left out (of a CNN the places of its map), $v_c$ the directions of
-most variance. A component's sign and its place among the three are arbitrary, so they are fixed: in the first layer
-each grows with the picture's brightness; in every later one order and signs are those whose maps correlate most with
-the layer before (all six orders are tried; of two grids the finer one is averaged onto the other). A colour ends two
-standard deviations from the middle.
+The $z_i$ are the tokens of one layer without prefix tokens (for a CNN, the positions of its feature map); the $v_c$ are
+its first three principal components. Order and sign of components are arbitrary, so they are fixed: in the first layer
+each component correlates positively with the image's brightness; in every later layer, order and signs maximise the
+correlation with the layer before (all six orders are tried; the finer of two grids is averaged onto the coarser). A
+colour saturates at two standard deviations.
 """

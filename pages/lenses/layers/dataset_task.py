@@ -1,4 +1,4 @@
-"""What is computed over a set of pictures: once for everybody, behind the page, with its progress shown."""
+"""Compute measurements over a dataset in the background, once for all sessions, and draw their progress."""
 
 from __future__ import annotations
 
@@ -6,113 +6,155 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Hashable, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import streamlit as st
 from threadpoolctl import threadpool_limits
 
+from pages.lenses.layers.image_subset import ImageSubset
+from pages.lenses.layers.model_pair import ComparedModel
 from pages.stores import cached
 from pages.stores.background import Background
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.probe.layers import LayerOutput, stream
 
 R = TypeVar("R")
-Work = Generator[float, None, R]  # yields the share that is done, returns the result
+T = TypeVar("T")
+BATCH = 32  # images
+Work = Generator[float, None, R]  # yields the completed share, returns the result
 POLL_S = 0.7
-PATIENCE_S = 0.5  # a page waits so long before it shows a bar: what is quick comes at once
-KEPT = 24
-# A task that nobody asked for so long is dropped half-done, and with it the pictures that it holds.
-LEFT_S = 60.0
+FIRST_WAIT_S = 0.5  # quick tasks end within this time, so no progress bar flickers
+MAX_TASKS = 24
+# An unfinished task that no page used for this long is dropped, which frees its images.
+IDLE_LIMIT_S = 60.0
 
-_behind = Background()
-_under_way: set[Task[Any]] = set()
+_background = Background()
+_running: set[Task[Any]] = set()
 _lock = threading.Lock()
 
 
 class Task(Generic[R]):
-    """A result that grows in parts: advanced by a thread, read by pages."""
+    """A computation in parts: a thread advances it, pages read its result."""
 
-    def __init__(self, of: tuple[Hashable, ...], work: Work[R]) -> None:
-        self.of = of
+    def __init__(self, key: tuple[Hashable, ...], work: Work[R]) -> None:
+        self.key = key
         self._work: Work[R] | None = work
         self._ended = threading.Event()
-        self.share, self.trouble = 0.0, False
-        self.asked = time.monotonic()
+        self.share, self.failed = 0.0, False
+        self.last_used_s = time.monotonic()
         self.result: R | None = None
 
     @property
     def ended(self) -> bool:
-        """Whether there is a result, or never will be."""
+        """Return True if the task has a result or failed."""
         return self._ended.is_set()
 
     def advance(self) -> bool:
-        """Compute the next part; whether another one follows."""
+        """Compute the next part; return True if another one follows."""
         if self._work is None:
             return False
         try:
-            # Small models by threads that wait for each other take many times as long where others keep the cores busy.
+            # With several threads a small model takes many times as long while other processes use the cores.
             with threadpool_limits(1):
                 self.share = next(self._work)
             return True
         except StopIteration as stop:
             self.result = stop.value
-        except Exception:  # a set that is gone, weights that do not fit
-            logging.getLogger(__name__).warning("a measure over a set failed", exc_info=True)
-            self.trouble = True
-        self._work = None  # and with it the model
+        except Exception:  # e.g. a deleted dataset, or weights that do not fit
+            logging.getLogger(__name__).warning("a measurement over a dataset failed", exc_info=True)
+            self.failed = True
+        self._work = None  # frees the model
         self._ended.set()
         return False
 
     def wait(self, seconds: float) -> None:
-        """Until it has ended, or so long."""
+        """Wait until the task has ended, at most this long."""
         self._ended.wait(seconds)
 
 
-def task(of: tuple[Hashable, ...], make: Callable[[], Work[R]]) -> Task[R]:
-    """The task of this kind and these arguments: whoever asks first begins it, and all share it."""
-    found: Task[R] = _task(of, make)
-    found.asked = now = time.monotonic()
+def start_task(key: tuple[Hashable, ...], make: Callable[[], Work[R]]) -> Task[R]:
+    """Return the task with this key, shared by all sessions; create it on first use, and drop idle tasks."""
+    task: Task[R] = _create_task(key, make)
+    task.last_used_s = now_s = time.monotonic()
     with _lock:
-        _under_way.add(found)
-        for one in [one for one in _under_way if one.ended or now - one.asked > LEFT_S]:
-            _under_way.remove(one)
-            if not one.ended:
-                _task.forget(one.of, None)
-    return found
+        _running.add(task)
+        for other in [other for other in _running if other.ended or now_s - other.last_used_s > IDLE_LIMIT_S]:
+            _running.remove(other)
+            if not other.ended:
+                _create_task.forget(other.key, None)
+    return task
 
 
-@cached.shared(most=KEPT)
-def _task(of: tuple[Hashable, ...], _make: Callable[[], Work[Any]]) -> Task[Any]:
-    return Task(of, _make())
+@cached.shared(max_entries=MAX_TASKS)
+def _create_task(key: tuple[Hashable, ...], _make: Callable[[], Work[Any]]) -> Task[Any]:
+    return Task(key, _make())
 
 
-def results(tasks: Sequence[Task[R]], saying: str) -> list[R] | None:
-    """The results of all, or None where they are under way: then their progress is drawn, and in the end the page.
+def wait_for_results(tasks: Sequence[Task[R]], activity: str) -> list[R] | None:
+    """Return all results; if some are missing, draw the progress, rerun the page at the end, and return None.
 
     Args:
-        saying: what is being done, such as 'Comparing the layers'.
+        activity: a title for the progress bar, such as 'Comparing the layers'.
     """
-    waiting = [one for one in tasks if not one.ended]
-    for one in waiting:
-        _behind.ask(one)
+    waiting = [task for task in tasks if not task.ended]
+    for task in waiting:
+        _background.request(task)
     if waiting:
-        waiting[-1].wait(PATIENCE_S)
-    failed = [one for one in tasks if one.trouble]
+        waiting[-1].wait(FIRST_WAIT_S)
+    failed = [task for task in tasks if task.failed]
     if failed:
-        for one in failed:
-            _task.forget(one.of, None)  # the next look tries again
-        st.warning(f"{saying}: this could not be computed. Choose another set of pictures, or another model.")
+        for task in failed:
+            _create_task.forget(task.key, None)  # the next rerun tries again
+        st.warning(f"{activity} failed. Choose another dataset or another model.")
         return None
-    found = [one.result for one in tasks if one.result is not None]
-    if len(found) == len(tasks):
-        return found
-    st.fragment(_watch, run_every=POLL_S)(tuple(tasks), saying)
+    results = [task.result for task in tasks if task.result is not None]
+    if len(results) == len(tasks):
+        return results
+    st.fragment(_draw_progress, run_every=POLL_S)(tuple(tasks), activity)
     return None
 
 
-def _watch(tasks: Sequence[Task[Any]], saying: str) -> None:
-    if all(one.ended for one in tasks):
+def measure_models(
+    name: str,
+    models: Sequence[ComparedModel],
+    subset: ImageSubset,
+    compute: Callable[..., Work[R]],
+    activity: str,
+    *options: Hashable,
+) -> list[R] | None:
+    """Return `compute(model, subset, *options)` of every model; None while tasks are running or if one failed."""
+    tasks = [
+        start_task(
+            (name, model.weights_key, subset, *options),
+            partial(compute, model.subject.model, subset, *options),
+        )
+        for model in models
+    ]
+    return wait_for_results(tasks, f"{activity} over {subset.title}")
+
+
+def collect_layers(
+    model: LoadedModel, subset: ImageSubset, read: Callable[[LayerOutput], T], share: float
+) -> Generator[float, None, list[list[T]]]:
+    """Run the model over the subset, yielding the completed part of `share`.
+
+    Returns:
+        for every layer, what `read` returns for the layer's output in each batch.
+    """
+    images = subset.prepare_images(model)
+    batches: list[list[T]] = []
+    for layers in stream(model, images, BATCH):
+        batches.append([read(layer) for layer in layers])
+        yield share * min(1.0, len(batches) * BATCH / len(images))
+    return [list(layer) for layer in zip(*batches, strict=True)]
+
+
+def _draw_progress(tasks: Sequence[Task[Any]], activity: str) -> None:
+    if all(task.ended for task in tasks):
         st.rerun()
-    for one in tasks:
-        one.asked = time.monotonic()
-        _behind.ask(one)
-    share = sum(1.0 if one.ended else one.share for one in tasks) / len(tasks)
-    st.progress(share, f"{saying}: {100 * share:.0f} % done.")
+    for task in tasks:
+        task.last_used_s = time.monotonic()
+        _background.request(task)
+    share = sum(1.0 if task.ended else task.share for task in tasks) / len(tasks)
+    st.progress(share, f"{activity}: {100 * share:.0f} % done.")

@@ -1,4 +1,4 @@
-"""Predict, then measure: what a section asks before it shows what answers."""
+"""Ask a section's question before its measurement is shown."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from pages.controls import widgets
 from pages.questions import prediction_gate
-from vitviz.lessons.question_kinds import Choose, Measured
+from vitviz.lessons.question_kinds import Choose, MeasuredAnswer
 from vitviz.probe.layers import Layer
 
-MOST = 8  # options in a row: layers of a deeper model are asked for several at a time
+MAX_OPTIONS = 8  # in a row: a deeper model's layers are grouped
 
 
 @dataclass(frozen=True)
-class Guess(widgets.Chosen, page="layers"):
-    """What is guessed in each section: an option's place from 0, 'shown' for none, '' while the question is open."""
+class SectionPredictions(widgets.ControlValues, page="layers"):
+    """The prediction in each section: an option's index, 'shown' for none, '' while the question is open."""
 
     colours_guess: str
     channels_guess: str
@@ -25,34 +25,39 @@ class Guess(widgets.Chosen, page="layers"):
     sinks_guess: str
 
 
-def first(field: str, prompt: str, options: Sequence[str], answer: Callable[[], Measured]) -> bool:
-    """Asks before what answers is shown; whether it may be shown. Another prompt is another question.
+def ask_before_reveal(
+    field: str, prompt: str, options: Sequence[str], measure_answer: Callable[[], MeasuredAnswer]
+) -> bool:
+    """Ask a question; return True if the measurement may be shown. Another prompt is another question.
 
     Args:
-        field: of `Guess`: 'colours_guess'.
-        answer: computes which option is right, and the sentence with its numbers.
+        field: of `SectionPredictions`, such as 'colours_guess'.
+        measure_answer: computes the right option and the sentence with its numbers.
     """
-    return prediction_gate.chosen(Guess.key(field), prompt, Choose(tuple(options)), answer)
+    return prediction_gate.require_choice(
+        SectionPredictions.key(field), prompt, Choose(tuple(options)), measure_answer
+    )
 
 
 @dataclass(frozen=True)
-class Spans:
-    """A model's layers as options: each for itself, or neighbours together where there are many."""
+class LayerOptions:
+    """A model's layers as the options of a question; neighbours share an option if there are many."""
 
     layers: Sequence[Layer]
 
     @property
-    def side(self) -> int:
-        """How many layers an option holds; the last may hold fewer."""
-        return -(-len(self.layers) // MOST)
+    def layers_per_option(self) -> int:
+        """The number of layers in one option; the last option may hold fewer."""
+        return -(-len(self.layers) // MAX_OPTIONS)
 
     @property
     def options(self) -> list[str]:
         """'layer 3', or 'layer 3 to layer 4'."""
-        parts = [self.layers[i : i + self.side] for i in range(0, len(self.layers), self.side)]
-        return [" to ".join(dict.fromkeys((part[0].title, part[-1].title))) for part in parts]
+        count = self.layers_per_option
+        groups = [self.layers[i : i + count] for i in range(0, len(self.layers), count)]
+        return [" to ".join(dict.fromkeys((group[0].title, group[-1].title))) for group in groups]
 
-    def of(self, layers: Sequence[int], words: str) -> Measured:
-        """The option that holds a layer, as an answer; the options of other layers that are level are as right."""
-        first, *level = dict.fromkeys(layer // self.side for layer in layers)
-        return Measured(first, words, level=tuple(level))
+    def find_option(self, layers: Sequence[int], explanation: str) -> MeasuredAnswer:
+        """Return the option of the first layer as the answer; options of the other layers are equally right."""
+        first, *level = dict.fromkeys(layer // self.layers_per_option for layer in layers)
+        return MeasuredAnswer(first, explanation, level=tuple(level))

@@ -1,4 +1,4 @@
-"""Which layer stands on the stage, and what a click in a view of layers does."""
+"""Select the enlarged layer, and handle clicks in a view of layers."""
 
 from __future__ import annotations
 
@@ -8,46 +8,51 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.controls import widgets
-from pages.lenses.layers.model_pair import Side
+from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection
-from pages.views.event_values import events_of, pin, whole
+from pages.views.event_values import read_events, read_index, read_pin
 from pages.views.register import View
 from vitviz.plots.layers import Rows
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="layers"):
-    """The layer on the stage, counted from 0 through both models, the sidebar's first."""
+class LayerControls(widgets.ControlValues, page="layers"):
+    """The enlarged layer, counted from 0 through both models, the sidebar's model first."""
 
     layer: int
 
 
-def draw(view: View, key: str, message: Callable[[int], bytes], counts: Sequence[int]) -> int:
-    """Mounts a view of layers with the chosen one on its stage; returns which.
+def draw_layers(view: View, key: str, build_message: Callable[[int], bytes], counts: Sequence[int]) -> int:
+    """Mount a view of layers with the selected one enlarged; return its index.
 
     Args:
-        message: of the chosen layer.
-        counts: how many layers each model has; the first model's last one is chosen until somebody chooses.
+        build_message: packs the view's message for a selected layer.
+        counts: the number of layers of each model; by default the first model's last layer is selected.
     """
-    widgets.follow_default(Choice.key("layer"), counts[0] - 1)
-    widgets.settle_choice(Choice.key("layer"), range(sum(counts)), counts[0] - 1)
-    chosen = int(st.session_state[Choice.key("layer")])
-    widgets.keep(Choice.key("layer"), chosen)
-    view(message(chosen), key=key, triggers=("pin", "layer"), on_change=lambda: _take(key))
-    return chosen
+    control = LayerControls.key("layer")
+    widgets.follow_default(control, counts[0] - 1)
+    widgets.resolve_option(control, range(sum(counts)), counts[0] - 1)
+    selected = int(st.session_state[control])
+    widgets.store_value(control, selected)
+    view(build_message(selected), key=key, triggers=("pin", "layer"), on_change=lambda: _apply_events(key))
+    return selected
 
 
-def _take(key: str) -> None:
-    """A click pins a token or brings a layer onto the stage; what a browser says that is neither is left alone."""
-    events = events_of(key)
-    pinned, layer = pin(events.get("pin")), whole(events.get("layer"))
+def _apply_events(key: str) -> None:
+    """Pin the clicked token or enlarge the clicked layer; ignore malformed events."""
+    events = read_events(key)
+    pinned, layer = read_pin(events.get("pin")), read_index(events.get("layer"))
     if pinned is not None:
         selection.set_pin(pinned)
     if layer is not None:
-        Choice.change(layer=layer)
+        LayerControls.change(layer=layer)
 
 
-def rows(sides: Sequence[Side], chosen: int, *, veil: float = 1.0, prefix: tuple[str, ...] = ()) -> Rows:
-    """What stands beside the layers of both models."""
-    photos = [side.now.ground(seen=False) for side in sides]
-    return Rows([side.title for side in sides], photos, chosen, str(selection.current().pin), prefix, veil)
+def build_rows(
+    models: Sequence[ComparedModel], selected: int, *, veil: float = 1.0, prefix: tuple[str, ...] = ()
+) -> Rows:
+    """Return the titles, photos and pin drawn with the layers of both models."""
+    photos = [model.subject.ground(seen=False) for model in models]
+    return Rows(
+        [model.title for model in models], photos, selected, str(selection.get_current().pin), prefix, veil
+    )

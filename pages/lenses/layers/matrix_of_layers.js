@@ -1,4 +1,4 @@
-// How alike the layers of two models are: one matrix, the two models side by side in it, a gap between them.
+// Draw the CKA between all layers of two models as one matrix, with a gap between the models.
 
 import { canvas, el, fit, live, tooltip } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
@@ -15,9 +15,9 @@ class MatrixOfLayers {
     this.board = canvas(this.box);
     this.scale = canvas(el(this.box, 'div', { class: 'lm-scale' }));
     this.tip = tooltip(root);
-    this.say = live(root);
+    this.announce = live(root);
     this.cells = gridNavigation(this.board.node, {
-      label: 'How alike the layers are',
+      label: 'CKA between layers',
       rows: () => this.count,
       cols: () => this.count,
       cellAt: (x, y) => this.cellAt(x, y),
@@ -26,7 +26,7 @@ class MatrixOfLayers {
     this.board.node.style.touchAction = 'pan-y';
   }
 
-  /** Where the cell of a layer begins, along either axis. */
+  /** Returns the offset of a layer's cell in px, along either axis. */
   begin(index) {
     return index * this.side + (index >= this.now.header.models[0].layers.length ? GAP : 0);
   }
@@ -55,9 +55,9 @@ class MatrixOfLayers {
     if (cell < 0) return this.tip.hide();
     const [row, col] = [Math.floor(cell / this.count), cell % this.count];
     const value = this.now.arrays.matrix.data[cell];
-    const text = `${Number.isNaN(value) ? 'not shown before a guess' : `CKA ${signed(value)}`}\n${this.nameOf(row)}\n${this.nameOf(col)}`;
+    const text = `${Number.isNaN(value) ? 'Predict to see this value' : `CKA ${signed(value)}`}\n${this.nameOf(row)}\n${this.nameOf(col)}`;
     this.tip.show(this.left + this.begin(col) + this.side / 2, this.top + this.begin(row), text);
-    if (event?.type === 'keydown') this.say(text);
+    if (event?.type === 'keydown') this.announce(text);
   }
 
   drawCell(ctx, row, col, value) {
@@ -96,7 +96,7 @@ class MatrixOfLayers {
     });
   }
 
-  /** The models' names below their columns. */
+  /** Draws the models' names below their columns. */
   drawModels(ctx) {
     const { header, colors } = this.now;
     ctx.fillStyle = colors.ink;
@@ -137,7 +137,7 @@ class MatrixOfLayers {
     this.at = -1;
     this.tip.hide();
     this.draw();
-    const words = ['0 nothing in common', '', '1 the same'];
+    const words = ['0 dissimilar', '', '1 identical'];
     const { width, colors } = message;
     legend(this.scale, { table: SEQUENTIAL_LUT, width: Math.min(width, 360), words, colors, label: 'CKA from 0 to 1' });
   }

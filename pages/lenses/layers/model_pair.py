@@ -1,10 +1,11 @@
-"""The two models that the page looks at: the sidebar's, and another one beside it."""
+"""Load the two compared models: the sidebar's and a second one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import streamlit as st
 from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
@@ -16,110 +17,111 @@ from vitviz.analysis.token_colours import FloatArray
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.probe.layers import Layer, Said, layers_of, said_in
+from vitviz.probe.layers import Layer, LayerOutput, layers_of, read_layer_outputs
 from vitviz.text import plain
 
 SMALL_PX = 64
 
 
 @dataclass(frozen=True)
-class Other(widgets.Chosen, page="layers"):
-    """Which model stands beside the sidebar's, by its key."""
+class OtherModelControls(widgets.ControlValues, page="layers"):
+    """The key of the second model."""
 
     other: str
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
-    """One of the two models on the chosen picture."""
+class ComparedModel:
+    """One of the two models on the selected image."""
 
-    now: Subject
+    subject: Subject
 
     @property
     def title(self) -> str:
-        """The model's name, as it is."""
-        return self.now.model.title
+        return self.subject.model.title
 
     @property
-    def shown(self) -> str:
-        """The name for Markdown and captions: a run's or an upload's is a stranger's text."""
+    def safe_title(self) -> str:
+        """The name escaped for Markdown, because titles of runs and uploads are untrusted."""
         return plain(self.title)
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """From the first map to the last block."""
-        return layers_of(self.now.model.config)
+        return layers_of(self.subject.model.config)
 
     @property
-    def known(self) -> str:
-        """What changes when the weights do."""
-        return f"{self.now.model.digest}@{self.now.model.step}"
+    def weights_key(self) -> str:
+        """A cache key that changes with the weights."""
+        return f"{self.subject.model.digest}@{self.subject.model.step}"
 
     @property
     def is_cnn(self) -> bool:
-        """Whether kernels alone say what a layer reads."""
-        return bool(self.now.able.receptive_field)
+        """Return True if kernels alone determine what a layer reads."""
+        return bool(self.subject.able.receptive_field)
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        """Names of the tokens before the places."""
-        return self.now.layout.prefix
+        """Names of the tokens before the patches."""
+        return self.subject.layout.prefix
 
-    def said(self) -> list[Said]:
-        """What every layer says of the chosen picture."""
-        return _said(self.known, self, self.now.image, self.now.offset)
+    def read_layers(self) -> list[LayerOutput]:
+        """Return every layer's output for the selected image."""
+        return _capture_layers(self.weights_key, self, self.subject.image, self.subject.offset)
 
-    def brightness(self) -> FloatArray:
-        """(1, H, W) of the chosen picture as the model sees it."""
-        shown: FloatArray = self.now.prepared.shown[None].mean(axis=-1)
-        return shown
-
-
-@cached.per_picture(shared=24, upload=6)
-def _said(known: str, _side: Side, image: str, offset: cached.Offset) -> list[Said]:
-    now = _side.now
-    height, width = now.prepared.input.shape[-2:]
-    with alone(now.model):
-        found = now.capture(tuple(layer.record for layer in _side.layers))
-    return said_in(now.model, found.arrays, (height, width))
+    def compute_brightness(self) -> FloatArray:
+        """Return (1, H, W), the brightness of the model's input."""
+        brightness: FloatArray = self.subject.prepared.shown[None].mean(axis=-1)
+        return brightness
 
 
-def alone(model: LoadedModel) -> threadpool_limits:
-    """One thread for a small model: threads that wait for each other take forty times as long on busy cores."""
+@cached.per_image(shared=24, upload=6)
+def _capture_layers(
+    weights_key: str, _compared: ComparedModel, image: str, offset: cached.Offset
+) -> list[LayerOutput]:
+    model_subject = _compared.subject
+    height, width = model_subject.prepared.input.shape[-2:]
+    with limit_threads(model_subject.model):
+        captured = model_subject.capture(tuple(layer.record for layer in _compared.layers))
+    return read_layer_outputs(model_subject.model, captured.arrays, (height, width))
+
+
+def limit_threads(model: LoadedModel) -> threadpool_limits:
+    """Use one thread for a small model: on busy cores, waiting threads take forty times as long."""
     return threadpool_limits(1 if model.preparation.image_size <= SMALL_PX else None)
 
 
-def own() -> Side:
-    """The sidebar's model."""
-    return Side(subject.current())
+def load_current() -> ComparedModel:
+    """Return the sidebar's model on the selected image."""
+    return ComparedModel(subject.load_current())
 
 
-def beside(one: Side) -> Side:
-    """The other model on the same picture, as its control says; draws the control."""
+def choose_other(current: ComparedModel) -> ComparedModel:
+    """Draw the control of the second model; return it on the same image."""
     models = {
         key: choice
-        for key, choice in selection.models().items()
-        if key != one.now.choice.key and abilities(choice.config).layers
+        for key, choice in selection.list_models().items()
+        if key != current.subject.choice.key and abilities(choice.config).layers
     }
-    default = default_beside(one, models)
-    widgets.follow_default(Other.key("other"), default)
-    key = widgets.select(
-        Other.key("other"),
-        "Beside it",
-        list(models),
-        default,
-        format_func=lambda name: models[name].title,
-        help="The CNN or the ViT nearest to the sidebar's model, until you choose another one.",
-    )
-    return Side(subject.of(models[key], None, one.now.image))
+    default = find_default_other(current, models)
+    widgets.follow_default(OtherModelControls.key("other"), default)
+    with st.container(width=230):
+        key = widgets.select(
+            OtherModelControls.key("other"),
+            "Compare with",
+            list(models),
+            default,
+            format_func=lambda name: models[name].title,
+            help="By default the CNN or ViT most similar to the sidebar's model.",
+        )
+    return ComparedModel(subject.load_subject(models[key], None, current.subject.image))
 
 
-def default_beside(one: Side, models: Mapping[str, ModelChoice]) -> str:
-    """A CNN beside a Transformer, a ViT beside a CNN: the nearest by channels, data, classes and size."""
+def find_default_other(current: ComparedModel, models: Mapping[str, ModelChoice]) -> str:
+    """Return the CNN nearest to a transformer, or the ViT nearest to a CNN, by channels, data, classes and size."""
 
     def fits(config: ModelConfig) -> bool:
         able = abilities(config)
-        return bool(able.layers and (able.blocks if one.is_cnn else able.receptive_field))
+        return bool(able.layers and (able.blocks if current.is_cnn else able.receptive_field))
 
-    found = substitute.nearest(fits).key
-    return found if found in models else next(iter(models))
+    nearest = substitute.find_nearest_model(fits).key
+    return nearest if nearest in models else next(iter(models))

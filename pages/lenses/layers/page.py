@@ -1,4 +1,4 @@
-"""Lens: what the layers of a ViT and of a CNN say of one picture, and of many."""
+"""Compare the layers of a ViT and of a CNN, on one image and over many."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.controls import sections, widgets
+from pages.controls import widgets
 from pages.frame import page, registry
 from pages.lenses.layers import (
     channels,
     cka,
     colours,
-    image_set,
+    image_subset,
+    layer_questions,
     layer_selection,
     model_pair,
-    prediction,
     probe,
     sinks,
     token_similarity,
@@ -27,31 +27,41 @@ VIEWS = {
     "colours": ("Layer by layer", colours.draw),
     "channels": ("Channels", channels.draw),
     "token": ("One token", token_similarity.draw),
-    "alike": ("How alike", cka.draw),
-    "probe": ("Probe", probe.draw),
-    "sinks": ("Sinks", sinks.draw),
+    "alike": ("Similarity (CKA)", cka.draw),
+    "probe": ("Linear probes", probe.draw),
+    "sinks": ("Attention sinks", sinks.draw),
 }
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="layers"):
-    """Which of `VIEWS` is shown."""
+class ViewControls(widgets.ControlValues, page="layers"):
+    """The selected section, a key of `VIEWS`."""
 
     view: str
 
 
 @st.fragment
 def draw() -> None:
-    """The chosen section; its controls rerun this part of the page alone."""
-    able = abilities(selection.choice().config)
+    """Draw the selected section; its controls rerun only this fragment."""
+    able = abilities(selection.get_model_choice().config)
     if not able.layers:
-        substitute.offer(able.layers.why_not, "layers.instead", fits=lambda c: bool(abilities(c).layers))
+        substitute.offer_substitute(
+            able.layers.why_not, "layers.instead", fits=lambda c: bool(abilities(c).layers)
+        )
         return
-    widgets.hold(model_pair.Other, layer_selection.Choice, image_set.Chosen, prediction.Guess)
-    widgets.hold(*(part.Choice for part in (colours, channels, token_similarity, cka)))
-    one = model_pair.own()
-    page.untrained_note(one.now.model.trained_on)
-    sections.choose(Choice.key("view"), VIEWS)(one)
+    widgets.keep_pending(
+        model_pair.OtherModelControls,
+        layer_selection.LayerControls,
+        image_subset.DatasetControls,
+        layer_questions.SectionPredictions,
+        colours.ColourControls,
+        channels.ChannelControls,
+        token_similarity.SimilarityControls,
+        cka.CkaControls,
+    )
+    current = model_pair.load_current()
+    page.untrained_note(current.subject.model.trained_on)
+    widgets.choose_section(ViewControls.key("view"), VIEWS)(current)
 
 
 entry = registry.BY_SLUG["layers"]

@@ -1,5 +1,5 @@
-// The layers of two models over one picture: a row of small maps a model, one layer on the stage, one place under the
-// pointer in all of them. What a cell shows is the view's own: colours.js, similar.js.
+// Draw the layers of two models over one image: a row of small maps per model, and one enlarged layer. The pointer
+// marks the same place in all of them. colours.js and token_similarity.js draw the cells.
 
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
@@ -9,7 +9,7 @@ import { tokenName } from '../../views/kit/words.js';
 
 const NARROW_PX = 640;
 
-/** One picture with the cells of one layer over it, and marks for the pin and for the place under the pointer. */
+/** Creates an image with one layer's cells over it, and marks for the pin and for the pointer. */
 function frame(parent) {
   const node = el(parent, 'div', { class: 'ly-frame' });
   return {
@@ -22,13 +22,13 @@ function frame(parent) {
 }
 
 export class Panels {
-  /** paint(panel, place) gives a layer's cells as an ImageData; say(panel, place) a line about the place. */
-  constructor({ root, trigger }, { paint, say, scale }) {
+  /** paint(panel, query) returns a layer's cells as ImageData; describe(panel, query) a text about the place. */
+  constructor({ root, trigger }, { paint, describe, scale }) {
     Object.assign(this, {
       root,
       trigger,
       paint,
-      tell: say,
+      describe,
       scale,
       now: null,
       place: null,
@@ -48,7 +48,7 @@ export class Panels {
 
   navigate() {
     this.grid = gridNavigation(this.stage.node, {
-      label: 'The chosen layer over the picture',
+      label: 'The enlarged layer over the image',
       rows: () => this.chosen?.grid[0] ?? 1,
       cols: () => this.chosen?.grid[1] ?? 1,
       hover: (cell, event) => this.point(cell < 0 ? null : centreOf(this.chosen.grid, cell), event),
@@ -62,7 +62,7 @@ export class Panels {
     return this.now?.header.panels[this.now.header.chosen];
   }
 
-  /** What is asked about where nothing is pointed at: the pin, a place or a token's name. */
+  /** Returns the pin, a place or a token's name: the query while the pointer is elsewhere. */
   home() {
     const { pin } = this.now.header;
     const at = pin.split(',').map(Number);
@@ -70,8 +70,8 @@ export class Panels {
     return { place, name: place ? '' : pin, cell: (grid) => cellAt(grid, place ?? [0.5, 0.5]) };
   }
 
-  /** What is asked about: a place, or the name of a prefix token. */
-  asked() {
+  /** Returns the query: a place, or the name of a prefix token. */
+  query() {
     return this.place ? { place: this.place, name: '' } : this.home();
   }
 
@@ -104,7 +104,7 @@ export class Panels {
     const node = el(parent, 'button', {
       type: 'button',
       class: 'ly-small',
-      'aria-label': `${panel.name}, on the stage`,
+      'aria-label': `Enlarge ${panel.name}`,
     });
     const shown = frame(node);
     el(node, 'span', { class: 'ly-name' }, panel.title);
@@ -119,9 +119,9 @@ export class Panels {
     return shown;
   }
 
-  /** Cells over the picture, and where the pin and the pointer are. */
-  fill(shown, panel, asked) {
-    const image = this.paint(this.now, panel, asked);
+  /** Draws a layer's cells, and the marks of pin and pointer. */
+  fill(shown, panel, query) {
+    const image = this.paint(this.now, panel, query);
     Object.assign(shown.cells, { width: image.width, height: image.height });
     shown.cells.getContext('2d').putImageData(image, 0, 0);
     shown.node.style.aspectRatio = `${panel.grid[1]} / ${panel.grid[0]}`;
@@ -132,11 +132,11 @@ export class Panels {
 
   draw() {
     const { header } = this.now;
-    const asked = this.asked();
-    this.panels.forEach((shown, index) => this.fill(shown, header.panels[index], asked));
-    this.fill(this.stage, this.chosen, asked);
-    this.facts.textContent = this.tell(this.now, this.chosen, asked);
-    this.root.dataset.asked = asked.place ? String(cellAt(this.chosen.grid, asked.place)) : asked.name;
+    const query = this.query();
+    this.panels.forEach((shown, index) => this.fill(shown, header.panels[index], query));
+    this.fill(this.stage, this.chosen, query);
+    this.facts.textContent = this.describe(this.now, this.chosen, query);
+    this.root.dataset.asked = query.place ? String(cellAt(this.chosen.grid, query.place)) : query.name;
   }
 
   update(message) {
@@ -150,25 +150,25 @@ export class Panels {
     this.right.querySelectorAll('.ly-small').forEach((node, index) => {
       node.setAttribute('aria-pressed', String(index === header.chosen));
     });
-    this.stage.node.setAttribute('aria-label', `${this.chosen.name}. Arrow keys move over the places, Enter pins.`);
+    this.stage.node.setAttribute('aria-label', `${this.chosen.name}. Arrow keys move between patches, Enter pins one.`);
     this.scale(this.legend, message);
     this.draw();
     this.root.dataset.layer = String(header.chosen);
     header.photos.forEach((kind, index) => this.showPhoto(message, kind, index));
   }
 
-  /** One model's crop below its own maps, and below the stage where it is on it. */
+  /** Draws one model's crop below its own maps, and below the enlarged layer if that is the model's. */
   showPhoto({ header, arrays }, kind, index) {
-    const mine = this.panels.filter((_, p) => header.rows[header.panels[p].row].photo === index);
-    if (header.rows[this.chosen.row].photo === index) mine.push(this.stage);
+    const frames = this.panels.filter((_, p) => header.rows[header.panels[p].row].photo === index);
+    if (header.rows[this.chosen.row].photo === index) frames.push(this.stage);
     this.photos[index].show({ header: { photo: kind }, arrays: { photo: arrays[`photo${index}`] } }, (bitmap) => {
-      for (const shown of mine) coverOnce(shown.picture, bitmap);
+      for (const shown of frames) coverOnce(shown.picture, bitmap);
     });
   }
 }
 
-/** The index among a panel's rows of what is asked about: prefix tokens first, then places. */
-export function tokenOf(panel, asked) {
-  if (asked.place) return panel.prefix.length + cellAt(panel.grid, asked.place);
-  return Math.max(0, tokenOfPin(panel, asked.name));
+/** Returns the query's index among a panel's rows: prefix tokens first, then patches. */
+export function tokenOf(panel, query) {
+  if (query.place) return panel.prefix.length + cellAt(panel.grid, query.place);
+  return Math.max(0, tokenOfPin(panel, query.name));
 }

@@ -1,4 +1,4 @@
-"""What the papers say, with their sources; beside it stands what was measured here, whether it agrees or not."""
+"""Quote published findings on each section's question, with their sources."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ OQUAB = "[Oquab et al. 2024](https://arxiv.org/abs/2304.07193)"
 DARCET = "[Darcet et al. 2024](https://arxiv.org/abs/2309.16588)"
 ALAIN = "[Alain and Bengio 2017](https://arxiv.org/abs/1610.01644)"
 ZEILER = "[Zeiler and Fergus 2014](https://arxiv.org/abs/1311.2901)"
-SAID = {
-    "colours": f"{AMIR} colour the features of a DINO ViT by their principal components and find parts of objects;"
-    f" {OQUAB} find with DINOv2 that one colour is one part across pictures. Both have far larger models.",
-    "similar": f"{RAGHU} find that a ViT's tokens keep their place up to the last layers, most where it reads [CLS];"
-    f" {AMIR} find the bias towards place to fade with depth.",
-    "alike": f"{RAGHU}, figures 1 and 2: in a ViT lower and higher layers are much alike, in a ResNet they differ by"
-    " stage; the lowest quarter of the ViT is like the lower half of the ResNet.",
-    "probe": f"{ALAIN}: in two CNNs linear probes read more the deeper the layer; {RAGHU} find that the tokens"
-    " of a ViT with [CLS] stay tied to their own place up to the top.",
-    "channels": f"{ZEILER} show edges and textures for the first layers of a CNN, parts and whole objects for"
-    " the last.",
-    "sinks": f"{DARCET} find tokens of about ten times the usual norm on plain background, in large models trained for"
-    " long (of six sizes of DINOv2 the three largest), from the middle layers on; extra register tokens take them in.",
+FINDINGS = {
+    "colours": f"Principal components of a DINO ViT's features separate object parts ({AMIR}); with DINOv2, one colour"
+    f" marks the same part across images ({OQUAB}). Both models are far larger.",
+    "similar": f"A ViT's tokens keep their position up to the last layers, most clearly with a [CLS] readout ({RAGHU});"
+    f" the position bias decreases with depth ({AMIR}).",
+    "alike": f"Lower and higher layers are similar in a ViT, while a ResNet's differ by stage; the lowest quarter of"
+    f" the ViT resembles the lower half of the ResNet ({RAGHU}, figures 1 and 2).",
+    "probe": f"In two CNNs, linear probes become more accurate with depth ({ALAIN}); the tokens of a ViT with [CLS]"
+    f" keep their own position up to the last layer ({RAGHU}).",
+    "channels": f"The first layers of a CNN respond to edges and textures, the last ones to parts and whole objects"
+    f" ({ZEILER}).",
+    "sinks": f"Large, long-trained models have tokens of about ten times the usual norm on plain background, from the"
+    f" middle layers on (the three largest of six DINOv2 sizes); register tokens remove them ({DARCET}).",
 }
 
 
-def ask(text: str) -> None:
-    """The section's own question, under the page's."""
-    glossary_terms.write(text)
+def draw_question(text: str) -> None:
+    """Draw the section's question below the page's."""
+    glossary_terms.write_question(text)
 
 
-def say(section: str) -> None:
-    """The papers' findings, marked as theirs."""
-    page.caption(f":material/menu_book: *Found elsewhere:* {SAID[section]}")
+def draw_findings(section: str) -> None:
+    """Draw the published findings of a section."""
+    page.caption(f":material/menu_book: *Published:* {FINDINGS[section]}")

@@ -1,4 +1,4 @@
-"""One token: how alike it is to all others, layer by layer, on the picture."""
+"""Draw the cosine similarity of one token to all others, layer by layer, on the image."""
 
 from __future__ import annotations
 
@@ -13,211 +13,221 @@ from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.layers import layer_selection, model_pair, papers, prediction
-from pages.lenses.layers.model_pair import Side
+from pages.lenses.layers import layer_questions, layer_selection, model_pair, papers
+from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection
-from pages.selection.subject import token_name
+from pages.selection.subject import name_token
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import token_similarity as analysis
 from vitviz.analysis.token_colours import on_grid
-from vitviz.lessons.question_kinds import Measured
+from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.pin import Pin
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import Panel
-from vitviz.probe.layers import Said
+from vitviz.probe.layers import LayerOutput
 from vitviz.text import signed
 
 _view = register(__file__, "token_similarity", "panels")
 VIEW = "layers.similar"
-FINEST = 16  # places a side of a map: a finer one is averaged first
-MOST_BYTES = 300_000  # of all cosines between places: beyond, the pinned token's alone travel
+MAX_SIDE = 16  # of a grid: larger grids are averaged first
+MAX_BYTES = 300_000  # of all cosines between tokens; above this, only the pinned token's are sent
 POOLED = "mean of the map"
-COURSES = (
-    "it grows",
-    "it stays about the same",
-    "it fades",
-)  # what is guessed of the lead of touching places
-SAME = 0.05  # a cosine that is no change worth a name
+TRENDS = ("it increases", "it stays about the same", "it decreases")  # of the neighbours' extra similarity
+MIN_CHANGE = 0.05  # smaller changes of a cosine count as none
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="layers"):
-    """Whether what all tokens of a layer share is taken away first."""
+class SimilarityControls(widgets.ControlValues, page="layers"):
+    """The subtraction of each layer's mean token, on or off."""
 
     centred: bool
 
 
 @dataclass(frozen=True, eq=False)
-class Alike:
-    """One model's layers: cosines of prefix tokens (or the map's mean) and places, (P + N, N), on a grid each."""
+class LayerCosines:
+    """One model's cosines in every layer.
 
-    side: Side
+    Attributes:
+        prefix: names of the prefix tokens, or the mean of the map.
+        grids: (rows, cols) of every layer.
+        cosines: (P + N, N) of every layer, from prefix tokens and patches to patches.
+    """
+
+    model: ComparedModel
     prefix: tuple[str, ...]
     grids: Sequence[tuple[int, int]]
     cosines: Sequence[NDArray[np.float64]]
 
-    def places(self, layer: int) -> NDArray[np.float64]:
-        """(N, N) between places."""
+    def between_places(self, layer: int) -> NDArray[np.float64]:
+        """Return (N, N), the cosines between patches."""
         return self.cosines[layer][len(self.prefix) :]
 
     @cached_property
     def leads(self) -> list[float]:
-        """(layers,): how much more alike touching places are than others."""
-        return [analysis.lead_of_neighbours(self.places(i), grid) for i, grid in enumerate(self.grids)]
+        """(layers,): the mean cosine of neighbouring patches minus that of other pairs."""
+        return [
+            analysis.lead_of_neighbours(self.between_places(i), grid) for i, grid in enumerate(self.grids)
+        ]
 
 
-def draw(one: Side) -> None:
-    """The section."""
-    if one.now.able.cls_readout and not selection.is_pinned():
-        selection.begin_at(Pin())
-    papers.ask(
-        "A patch asks: which other places does a layer describe as it describes this one? Near ones, or"
-        " ones that show the same?"
+def draw(current: ComparedModel) -> None:
+    if current.subject.able.cls_readout and not selection.is_pinned():
+        selection.set_default_pin(Pin())
+    papers.draw_question(
+        "Which other patches have a representation similar to this one: neighbours, or patches with similar content?"
     )
     with page.row():
-        with st.container(width=230):
-            other = model_pair.beside(one)
+        other = model_pair.choose_other(current)
         with st.container(width="content"):
             centred = widgets.toggle(
-                Choice.key("centred"),
-                "Without the mean token",
+                SimilarityControls.key("centred"),
+                "Subtract the mean token",
                 True,
-                help="All tokens of a layer share a part. Taken away, what is left says in what they differ.",
+                help="Removes the component that all tokens of a layer share.",
             )
-    found = [alike(side, centred) for side in (one, other)]
-    answered = _guessed(found[0])
-    chosen = layer_selection.draw(_view, VIEW, partial(message, found), [len(each.grids) for each in found])
-    leads = describe_leads(found) if answered else "A guess says how far nearness counts, layer by layer."
-    how = "the mean token taken away" if centred else "the tokens as they are"
-    page.caption(f"{describe(found, chosen)} {leads} All with {how}.")
-    papers.say("similar")
+    pair = [compute_cosines(model, centred) for model in (current, other)]
+    revealed = _ask_trend(pair[0])
+    selected = layer_selection.draw_layers(
+        _view, VIEW, partial(build_message, pair), [len(model.grids) for model in pair]
+    )
+    leads = describe_leads(pair) if revealed else "Predict to see how the similarity of neighbours changes."
+    page.caption(
+        f"{describe_similarity(pair, selected)} {leads}{' Mean token subtracted.' if centred else ''}"
+    )
+    papers.draw_findings("similar")
     page.drawers(
         "layers.similar",
         math=MATHEMATICS,
         code=(analysis.cosines, analysis.lead_of_neighbours),
-        numbers=partial(numbers, found) if answered else None,
+        numbers=partial(draw_numbers, pair) if revealed else None,
     )
 
 
-def alike(side: Side, centred: bool) -> Alike:
-    """Every layer's cosines on the chosen picture."""
-    return _alike(side.known, side, side.now.image, side.now.offset, centred)
+def compute_cosines(model: ComparedModel, centred: bool) -> LayerCosines:
+    """Return the cosines of every layer on the selected image, from the cache."""
+    return _compute_cosines(model.weights_key, model, model.subject.image, model.subject.offset, centred)
 
 
-@cached.per_picture(shared=16, upload=4)
-def _alike(known: str, _side: Side, image: str, offset: cached.Offset, centred: bool) -> Alike:
-    grids, found = [], []
+@cached.per_image(shared=16, upload=4)
+def _compute_cosines(
+    weights_key: str, _model: ComparedModel, image: str, offset: cached.Offset, centred: bool
+) -> LayerCosines:
+    grids, cosines = [], []
     with threadpool_limits(1):
-        for said in _side.said():
-            grid, asked, places = _tokens(said)
+        for layer in _model.read_layers():
+            grid, queries, places = _split_tokens(layer)
             grids.append(grid)
-            found.append(analysis.cosines(asked, places, without_mean=centred))
-    return Alike(_side, _side.prefix or (POOLED,), grids, found)
+            cosines.append(analysis.cosines(queries, places, without_mean=centred))
+    return LayerCosines(_model, _model.prefix or (POOLED,), grids, cosines)
 
 
-def _tokens(said: Said) -> tuple[tuple[int, int], NDArray[np.float64], NDArray[np.float64]]:
-    """(grid, what can ask (P + N, D), places (N, D)) of one picture; a model without prefix tokens asks by its mean."""
-    rows, cols = (min(side, FINEST) for side in said.grid)
-    maps = said.places if (rows, cols) == said.grid else on_grid(said.places, (rows, cols))
+def _split_tokens(layer: LayerOutput) -> tuple[tuple[int, int], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the grid, the queries (P + N, D), and the patches (N, D) of one image.
+
+    A model without prefix tokens has the mean of its map as a query instead.
+    """
+    rows, cols = (min(side, MAX_SIDE) for side in layer.grid)
+    maps = layer.places if (rows, cols) == layer.grid else on_grid(layer.places, (rows, cols))
     places = np.asarray(maps, np.float64).reshape(rows * cols, -1)
-    prefix = said.prefix[0] if said.prefix.shape[1] else said.mean
+    prefix = layer.prefix[0] if layer.prefix.shape[1] else layer.mean
     return (rows, cols), np.concatenate([prefix, places]), places
 
 
-def message(found: Sequence[Alike], chosen: int) -> bytes:
-    """Every layer's cosines, for the browser: of all tokens where there is room, else of the pinned one."""
-    whole = sum(each.size for one in found for each in one.cosines) <= MOST_BYTES
+def build_message(pair: Sequence[LayerCosines], selected: int) -> bytes:
+    """Pack every layer's cosines for the browser: of all tokens, or of the pinned one if they are too many."""
+    sends_all = sum(cosines.size for model in pair for cosines in model.cosines) <= MAX_BYTES
     panels = []
-    for row, one in enumerate(found):
-        for layer, grid, cosines in zip(one.side.layers, one.grids, one.cosines, strict=True):
-            sent = cosines if whole else cosines[[_asked(one, grid)]]
-            panels.append(Panel(row, layer.title, grid, plots.cosine_codes(sent), prefix=one.prefix))
-    named = tuple(name for name in found[0].prefix if name != POOLED)
-    return plots.panels_view(layer_selection.rows([one.side for one in found], chosen, prefix=named), panels)
+    for row, model in enumerate(pair):
+        for layer, grid, cosines in zip(model.model.layers, model.grids, model.cosines, strict=True):
+            sent = cosines if sends_all else cosines[[_find_query(model, grid)]]
+            panels.append(Panel(row, layer.title, grid, plots.cosine_codes(sent), prefix=model.prefix))
+    named = tuple(name for name in pair[0].prefix if name != POOLED)
+    rows = layer_selection.build_rows([model.model for model in pair], selected, prefix=named)
+    return plots.panels_view(rows, panels)
 
 
-def _asked(one: Alike, grid: tuple[int, int]) -> int:
-    """The pinned token among what can ask; a prefix token that a model lacks is its first, or the mean of its map."""
-    pin = selection.current().pin
+def _find_query(model: LayerCosines, grid: tuple[int, int]) -> int:
+    """Return the pinned token's row; 0 (the first prefix token or the map's mean) if the model lacks it."""
+    pin = selection.get_current().pin
     if pin.place is None:
-        return one.prefix.index(pin.prefix) if pin.prefix in one.prefix else 0
-    return len(one.prefix) + pin.cell(grid)
+        return model.prefix.index(pin.prefix) if pin.prefix in model.prefix else 0
+    return len(model.prefix) + pin.cell(grid)
 
 
-def describe(found: Sequence[Alike], chosen: int) -> str:
-    """Whom the pinned token is most like in the chosen layer."""
-    row = 0 if chosen < len(found[0].grids) else 1
-    one, layer = found[row], chosen - row * len(found[0].grids)
-    asked, grid = _asked(one, one.grids[layer]), one.grids[layer]
-    values = one.cosines[layer][asked].copy()
-    own = asked - len(one.prefix)
-    if own >= 0:
-        values[own] = -np.inf
-    best = int(values.argmax())
-    name = f"row {best // grid[1] + 1}, column {best % grid[1] + 1}"
-    asks = _name(one, asked, grid)
+def describe_similarity(pair: Sequence[LayerCosines], selected: int) -> str:
+    """Return a caption on the patch most similar to the pinned token in the selected layer."""
+    row = 0 if selected < len(pair[0].grids) else 1
+    model, layer = pair[row], selected - row * len(pair[0].grids)
+    grid = model.grids[layer]
+    query = _find_query(model, grid)
+    cosines = model.cosines[layer][query].copy()
+    patch = query - len(model.prefix)
+    if patch >= 0:
+        cosines[patch] = -np.inf
+    best = int(cosines.argmax())
+    median = float(np.median(model.cosines[layer][query]))
     return (
-        f"In {one.side.layers[layer].said} of {one.side.shown}, {asks} is most like {name}"
-        f" ({signed(values[best])}); the median over all places is"
-        f" {signed(float(np.median(one.cosines[layer][asked])))}."
+        f"In {model.model.layers[layer].said} of {model.model.safe_title}, {_name_query(model, query, grid)} is most"
+        f" similar to row {best // grid[1] + 1}, column {best % grid[1] + 1} (cosine {signed(cosines[best])}; median"
+        f" over all patches {signed(median)})."
     )
 
 
-def describe_leads(found: Sequence[Alike]) -> str:
-    """How far nearness counts in first and last layers."""
-    said = "; ".join(f"{_lead(each)} ({each.side.shown})" for each in found)
-    return f"Touching places are more alike than others by {said}."
+def describe_leads(pair: Sequence[LayerCosines]) -> str:
+    """Return a caption on the similarity of neighbouring patches in first and last layers."""
+    leads = "; ".join(f"{_format_leads(model)} ({model.model.safe_title})" for model in pair)
+    return f"Neighbouring patches are more similar than others by {leads}."
 
 
-def _lead(one: Alike) -> str:
-    layers = one.side.layers
-    return f"{signed(one.leads[0])} in {layers[0].said} and {signed(one.leads[-1])} in {layers[-1].said}"
+def _format_leads(model: LayerCosines) -> str:
+    layers = model.model.layers
+    return f"{signed(model.leads[0])} in {layers[0].said} and {signed(model.leads[-1])} in {layers[-1].said}"
 
 
-def _name(one: Alike, asked: int, grid: tuple[int, int]) -> str:
-    if asked >= len(one.prefix):
-        row, col = divmod(asked - len(one.prefix), grid[1])
-        return f"the place in row {row + 1}, column {col + 1}"
-    return token_name(one.side.now.layout, asked) if one.side.prefix else f"the {POOLED}"
+def _name_query(model: LayerCosines, query: int, grid: tuple[int, int]) -> str:
+    if query >= len(model.prefix):
+        row, col = divmod(query - len(model.prefix), grid[1])
+        return f"the patch in row {row + 1}, column {col + 1}"
+    return name_token(model.model.subject.layout, query) if model.model.prefix else f"the {POOLED}"
 
 
-def _guessed(own: Alike) -> bool:
-    """Asks whether nearness counts more or less with depth; whether it may be said."""
+def _ask_trend(model: LayerCosines) -> bool:
+    """Ask how the similarity of neighbours changes with depth; return True if it may be shown."""
 
-    def answer() -> Measured:
-        return Measured(
-            course(own.leads),
-            f"Touching places are more alike than others by {_lead(own)}; a change of less than {SAME} counts as none.",
+    def measure_answer() -> MeasuredAnswer:
+        return MeasuredAnswer(
+            classify_trend(model.leads),
+            f"Difference in cosine: {_format_leads(model)}; a change below {MIN_CHANGE} counts as none.",
         )
 
     prompt = (
-        "How much more alike are places that touch than others? From the first to the last layer of"
-        f" {own.side.title}, does that grow or fade?"
+        "Neighbouring patches are more similar than others. How does this difference change from the first to the last"
+        f" layer of {model.model.title}?"
     )
-    return prediction.first("token_guess", prompt, COURSES, answer)
+    return layer_questions.ask_before_reveal("token_guess", prompt, TRENDS, measure_answer)
 
 
-def course(leads: Sequence[float]) -> int:
-    """Which of `COURSES` the leads take, from first to last layer."""
+def classify_trend(leads: Sequence[float]) -> int:
+    """Return the index in `TRENDS` of the change from first to last layer."""
     change = leads[-1] - leads[0]
-    return 1 if abs(change) < SAME else 0 if change > 0 else 2
+    return 1 if abs(change) < MIN_CHANGE else 0 if change > 0 else 2
 
 
-def numbers(found: Sequence[Alike]) -> None:
-    """By how much touching places are more alike than others, layer by layer."""
+def draw_numbers(pair: Sequence[LayerCosines]) -> None:
+    """Draw the similarity of neighbours in every layer as a table, with its download."""
     columns: dict[str, list[object]] = {
         "model": [],
         "layer": [],
-        "touching minus others": [],
+        "neighbours minus others": [],
         "median cosine": [],
     }
-    for one in found:
-        for i, (layer, lead) in enumerate(zip(one.side.layers, one.leads, strict=True)):
-            columns["model"].append(one.side.title)
+    for model in pair:
+        for i, (layer, lead) in enumerate(zip(model.model.layers, model.leads, strict=True)):
+            columns["model"].append(model.model.title)
             columns["layer"].append(layer.title)
-            columns["touching minus others"].append(lead)
-            columns["median cosine"].append(float(np.median(one.places(i))))
+            columns["neighbours minus others"].append(lead)
+            columns["median cosine"].append(float(np.median(model.between_places(i))))
     st.dataframe(columns, hide_index=True)
     page.csv("Similarity by layer (CSV)", columns, "layers_similarity.csv", "layers.csv.similar")
 
@@ -227,7 +237,7 @@ $$
 s_{ij} = \frac{(z_i - \bar z)^\top (z_j - \bar z)}{\lVert z_i - \bar z\rVert\,\lVert z_j - \bar z\rVert}
 $$
 
-$z_i$ is what a layer says of place $i$, $\bar z$ the mean over all places of this picture; *without the mean token*
-switched off, $\bar z$ counts as 0. Maps of more than 16 × 16 places are averaged onto 16 × 16 first. A model without
-prefix tokens asks, in their place, by the mean of its map.
+$z_i$ is a layer's output at patch $i$ and $\bar z$ the mean over all patches of this image; if the mean token is not
+subtracted, $\bar z = 0$. Grids larger than 16 × 16 are averaged to 16 × 16 first. For a model without prefix tokens,
+the mean of its feature map takes their place as a query.
 """

@@ -1,4 +1,4 @@
-"""Which models stand side by side, and which picture they are asked about."""
+"""Select the compared models and the image that they classify."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.controls import pills, popover, widgets
+from pages.controls import popover, widgets
 from pages.selection import selection, substitute
 from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
@@ -17,29 +17,29 @@ from vitviz.data.preparation import seen_crop
 from vitviz.models.abilities import abilities
 from vitviz.plots.photo import Photo, photo
 
-FEWEST, MOST = 2, 5
-OFFERED = 12  # models
-LARGEST_PX = 64  # of the pictures of a model here: every step of every slider runs through each
-PHOTO_PX = 384  # the longest side of a photograph that is drawn on
+MIN_MODELS, MAX_MODELS = 2, 5
+MAX_OFFERED = 12  # models
+MAX_INPUT_PX = 64  # input size of a model: every strength of every change runs through each model
+PHOTO_PX = 384  # longest side of a photo that is drawn on
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="on_picture"):
-    """The models that are compared, by key."""
+class ModelControls(widgets.ControlValues, page="on_picture"):
+    """The keys of the compared models."""
 
     models: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class OwnPicture(widgets.Chosen, page="on_picture"):
-    """Whether the chosen picture is shown although the models never learned from such ones."""
+class ImageControls(widgets.ControlValues, page="on_picture"):
+    """The use of the selected image although the models were not trained on its kind, on or off."""
 
     own_picture: bool
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
-    """Models that read the same pictures, by key in their order, the picture that they are asked about, and its key."""
+class Comparison:
+    """Models with the same input format, and the image that they classify."""
 
     choices: tuple[ModelChoice, ...]
     image: str
@@ -47,135 +47,151 @@ class Compared:
 
     @property
     def preparation(self) -> Preparation:
-        """How the picture is cut and scaled, for all of them alike; each normalises it in its own way."""
+        """The crop and scale of the image, equal for all models; each normalises in its own way."""
         return self.choices[0].preparation
 
     @property
-    def grain_px(self) -> int:
-        """The side of what the models read."""
+    def input_px(self) -> int:
+        """The side of the models' input."""
         return self.preparation.image_size
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The step at which each is asked: the sidebar's for the sidebar's model, else its last."""
-        now = selection.current()
-        return tuple(now.step if one.key == now.model else one.last_step for one in self.choices)
+        """The training step of each model: the selected one for the sidebar's model, else its last."""
+        current = selection.get_current()
+        return tuple(
+            current.step if choice.key == current.model else choice.last_step for choice in self.choices
+        )
 
     @property
-    def seen(self) -> NDArray[np.uint8]:
-        """(S, S, 3), what the models read."""
-        return cached.prepared(self.image, self.preparation, self.offset).shown
+    def model_input(self) -> NDArray[np.uint8]:
+        """(S, S, 3), before normalisation."""
+        return cached.prepare_image(self.image, self.preparation, self.offset).shown
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """What all of them choose from."""
-        return cached.loaded(self.choices[0], self.steps[0]).classes
+        """The class names, equal for all models."""
+        return cached.load_model(self.choices[0], self.steps[0]).classes
 
     @property
     def truth(self) -> int:
-        """The picture's class: as its set says, or a sample's that is named like it; -1 where nobody says."""
+        """The image's class, from its dataset or from a sample's name; -1 if unknown."""
         kind, _, name = self.image.partition(":")
         if kind == "sample":
             return self.classes.index(name) if name in self.classes else -1
         if kind == "upload":
             return -1
-        data = cached.dataset(kind)
-        if data.test_labels is None or data.classes != self.classes:
+        dataset = cached.load_dataset(kind)
+        if dataset.test_labels is None or dataset.classes != self.classes:
             return -1
-        return int(data.test_labels[int(name)])
+        return int(dataset.test_labels[int(name)])
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each is called beside the others."""
-        return tuple(name_of(choice) for choice in self.choices)
+        """The models' short titles."""
+        return tuple(shorten_title(choice) for choice in self.choices)
 
 
-def name_of(choice: ModelChoice) -> str:
-    """A model's title without the set that all of them learned from: 'Hybrid'."""
-    data = "" if choice.trained_on is None else catalogue.data_title(choice.trained_on)
-    name = choice.title.removeprefix(data).strip() or choice.title
+def shorten_title(choice: ModelChoice) -> str:
+    """Return a model's title without its dataset, which all compared models share: 'Hybrid'."""
+    dataset = "" if choice.trained_on is None else catalogue.get_dataset_title(choice.trained_on)
+    name = choice.title.removeprefix(dataset).strip() or choice.title
     return name[:1].upper() + name[1:]
 
 
-def family(config: ModelConfig) -> str:
-    """'CNN', 'ViT', 'Hybrid', 'Swin', 'DeiT', or what else there is."""
+def find_family(config: ModelConfig) -> str:
+    """Return 'CNN', 'ViT', 'Hybrid', 'Swin', 'DeiT', or 'other'."""
     return FAMILIES.get(config.family, "other")
 
 
-FAMILIES = {"cnn": "CNN", "vit": "ViT", "hybrid": "Hybrid", "swin": "Swin", "deit": "DeiT"}  # as they stand
+FAMILIES = {
+    "cnn": "CNN",
+    "vit": "ViT",
+    "hybrid": "Hybrid",
+    "swin": "Swin",
+    "deit": "DeiT",
+}  # in display order
 ORDER = (*FAMILIES.values(), "other")
 
 
-def anchor() -> ModelChoice:
-    """The model whose kind is compared: the sidebar's; where nobody chose it the best of colour photos."""
-    own = selection.choice()
-    fits = abilities(own.config).class_head and own.config.image_size <= LARGEST_PX
-    photos = [one for one in selection.models().values() if one.trained_on == "cifar10" and one.path]
-    if photos and (selection.nobody_chose() or not fits):
-        return max(photos, key=lambda one: one.accuracy or 0.0)
-    return own if fits else substitute.nearest(lambda config: bool(abilities(config).class_head))
+def find_anchor() -> ModelChoice:
+    """Return the model whose peers are compared: the sidebar's, or by default the best one of CIFAR-10."""
+    current = selection.get_model_choice()
+    fits = abilities(current.config).class_head and current.config.image_size <= MAX_INPUT_PX
+    photos = [
+        choice
+        for choice in selection.list_models().values()
+        if choice.trained_on == "cifar10" and choice.path
+    ]
+    if photos and (selection.is_default_model() or not fits):
+        return max(photos, key=lambda choice: choice.accuracy or 0.0)
+    if fits:
+        return current
+    return substitute.find_nearest_model(lambda config: bool(abilities(config).class_head))
 
 
-def peers(of: ModelChoice) -> list[ModelChoice]:
-    """Every model that reads such pictures and has learned from the same set, families in order, the best first."""
+def list_peers(anchor: ModelChoice) -> list[ModelChoice]:
+    """Return all models with the anchor's input format and dataset, by family, the most accurate first."""
 
-    def alike(other: ModelChoice) -> bool:
+    def is_peer(other: ModelChoice) -> bool:
         return (
             (other.trained_on, other.config.num_classes, other.preparation.in_chans, other.config.image_size)
-            == (of.trained_on, of.config.num_classes, of.preparation.in_chans, of.config.image_size)
-            and other.preparation.digit == of.preparation.digit
+            == (
+                anchor.trained_on,
+                anchor.config.num_classes,
+                anchor.preparation.in_chans,
+                anchor.config.image_size,
+            )
+            and other.preparation.digit == anchor.preparation.digit
             and bool(abilities(other.config).class_head)
         )
 
-    found = [one for one in selection.models().values() if alike(one)]
-    found.sort(key=lambda one: (ORDER.index(family(one.config)), -(one.accuracy or 0.0)))
-    return found[:OFFERED] if of in found[:OFFERED] else [*found[: OFFERED - 1], of]
+    peers = [choice for choice in selection.list_models().values() if is_peer(choice)]
+    peers.sort(key=lambda choice: (ORDER.index(find_family(choice.config)), -(choice.accuracy or 0.0)))
+    return peers[:MAX_OFFERED] if anchor in peers[:MAX_OFFERED] else [*peers[: MAX_OFFERED - 1], anchor]
 
 
-def first_of_each(found: list[ModelChoice]) -> list[str]:
-    """The best of every family; where there is one family alone its first few."""
-    best = {family(one.config): one.key for one in reversed(found)}
-    keys = [one.key for one in found if one.key in best.values()]
-    return keys[:MOST] if len(keys) >= FEWEST else [one.key for one in found[:MOST]]
+def pick_defaults(peers: list[ModelChoice]) -> list[str]:
+    """Return the keys of the best model of every family, or of the first few models if there is one family."""
+    best = {find_family(choice.config): choice.key for choice in reversed(peers)}
+    keys = [choice.key for choice in peers if choice.key in best.values()]
+    return keys[:MAX_MODELS] if len(keys) >= MIN_MODELS else [choice.key for choice in peers[:MAX_MODELS]]
 
 
-def choose() -> tuple[ModelChoice, ...]:
-    """Draws the models behind one button; none where there are not two to compare."""
-    of = anchor()
-    found = {one.key: one for one in peers(of)}
-    if len(found) < FEWEST:
-        st.info(f"{of.shown} is the only model here that reads such pictures.", icon=":material/compare:")
+def choose_models() -> tuple[ModelChoice, ...]:
+    """Draw the control of the models in a popover; return none if there are not two to compare."""
+    anchor = find_anchor()
+    peers = {choice.key: choice for choice in list_peers(anchor)}
+    if len(peers) < MIN_MODELS:
+        st.info(f"No other model has the input format of {anchor.shown}.", icon=":material/compare:")
         return ()
-    with popover.button("Models", "view_column", "on_your_picture.choosing"):
-        keys = pills.pills(
-            Choice.key("models"),
-            f"Models side by side, {FEWEST} to {MOST}",
-            list(found),
-            first_of_each(list(found.values())),
-            least=FEWEST,
-            most=min(MOST, len(found)),
-            format_func=lambda key: name_of(found[key]),
+    with popover.draw_popover("Models", "view_column", "on_your_picture.choosing"):
+        keys = widgets.pills(
+            ModelControls.key("models"),
+            f"Compared models ({MIN_MODELS} to {MAX_MODELS})",
+            list(peers),
+            pick_defaults(list(peers.values())),
+            least=MIN_MODELS,
+            most=min(MAX_MODELS, len(peers)),
+            format_func=lambda key: shorten_title(peers[key]),
         )
-    return tuple(found[key] for key in Choice(keys).models)
+    return tuple(peers[key] for key in ModelControls(keys).models)
 
 
-def compared(choices: tuple[ModelChoice, ...]) -> Compared:
-    """The models with the picture that they are asked about; says so where it is not the chosen one."""
-    return Compared(
+def build_comparison(choices: tuple[ModelChoice, ...]) -> Comparison:
+    """Return the models with their image; draw a notice if it is not the selected one."""
+    return Comparison(
         choices,
-        substitute.picture_or_own(choices[0], OwnPicture.key("own_picture"), "these models"),
-        selection.current().offset,
+        substitute.draw_image_toggle(choices[0], ImageControls.key("own_picture"), "These models were"),
+        selection.get_current().offset,
     )
 
 
-@cached.per_picture(shared=24, upload=4)
-def ground(image: str, preparation: Preparation, offset: cached.Offset) -> Photo:
-    """The crop in the picture's own pixels, where it has more of them than the models read; else what they read."""
+@cached.per_image(shared=24, upload=4)
+def crop_photo(image: str, preparation: Preparation, offset: cached.Offset) -> Photo:
+    """Return the image's crop in its original resolution, or the model input if that is not coarser."""
+    model_input = cached.prepare_image(image, preparation, offset).shown
     if preparation.digit:
-        return photo(cached.prepared(image, preparation, offset).shown)
-    crop = seen_crop(cached.picture(image), preparation, offset, PHOTO_PX)
-    return photo(crop if crop.shape[0] > preparation.image_size else _exact(image, preparation, offset))
-
-
-def _exact(image: str, preparation: Preparation, offset: cached.Offset) -> NDArray[np.uint8]:
-    return cached.prepared(image, preparation, offset).shown
+        return photo(model_input)
+    crop = seen_crop(cached.load_image(image), preparation, offset, PHOTO_PX)
+    return photo(crop if crop.shape[0] > preparation.image_size else model_input)

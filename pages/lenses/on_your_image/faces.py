@@ -1,4 +1,4 @@
-"""Nets that learned faces in seconds, asked about faces that are put together wrong: what an experiment has kept."""
+"""Draw how face classifiers trained in an experiment classify faces with rearranged parts."""
 
 from __future__ import annotations
 
@@ -14,123 +14,120 @@ from pages.stores import cached
 from vitviz.data.dataset import DatasetError
 from vitviz.data.faces import EACH, TEST, arranged, faces_dataset
 from vitviz.experiments.faces import BACKGROUND, NAME, TITLES, TRAIN
-from vitviz.experiments.result import Result, kept_result, told
+from vitviz.experiments.result import Result, describe_provenance, read_result_if_any
 from vitviz.plots.faces import faces_figure
 from vitviz.text import percent, plain
 
-ROWS = {  # arrangement: what it is called
-    "whole": "whole",
+ARRANGEMENTS = {
+    "whole": "unchanged",
     "wrong": "parts in wrong places",
     "turned": "upside down",
     "shuffled": "patches shuffled",
-    BACKGROUND: "no face at all",
+    BACKGROUND: "no face",
 }
-LEARNED = EACH - TEST
-ASKED = ("wrong", "shuffled")  # what the lecture's sentence is about
+TRAINING_FACES = EACH - TEST
+WRONG_ARRANGEMENTS = ("wrong", "shuffled")  # those of the lecture's claim
 _PX = 96
-_SHOWN = 1  # of the test faces
+_EXAMPLE = 1  # index of the test face that is drawn
 
 
-def stored() -> Result | None:
-    """What was measured; None where nothing is."""
-    return kept_result(NAME)
+def load_faces() -> Result | None:
+    """Return the stored experiment; None if there is none."""
+    return read_result_if_any(NAME)
 
 
 def draw() -> None:
-    """One face in every arrangement, every seed as a dot, what they say, and how they were made."""
-    st.subheader("Over many faces, learned from nothing else", anchor=False)
-    found = stored()
-    if found is None:
-        st.info(
-            f"Nothing was measured here yet: `python -m vitviz.experiment {NAME}`.", icon=":material/timer:"
-        )
+    """Draw one face in every arrangement, the results of all seeds, and how they were measured."""
+    st.subheader("The same test on models trained only on faces", anchor=False)
+    stored = load_faces()
+    if stored is None:
+        st.info(f"No results yet. Run `python -m vitviz.experiment {NAME}`.", icon=":material/timer:")
         return
-    _strip()
-    counted = shares(found)
+    _draw_examples()
+    shares = compute_shares(stored)
     page.figure(
         faces_figure(
-            list(ROWS.values()),
-            {TITLES[name]: list(rows.values()) for name, rows in counted.items()},
-            selection.mode(),
+            list(ARRANGEMENTS.values()),
+            {TITLES[name]: list(rows.values()) for name, rows in shares.items()},
+            selection.get_theme(),
         ),
         "on_picture.faces",
     )
-    page.caption(describe(found))
-    page.caption(
-        f"{found.settings['epochs']:g} epochs of {LEARNED} faces and as many backgrounds, less the"
-        f" {percent(TRAIN.validation_fraction, 0)} that are held out, from scikit-image's part of *Labeled Faces in the"
-        " Wild*, none of them put together wrong; the same recipe for all. Who only has to tell"
-        " faces from backgrounds need not learn where a face's parts belong."
-        f" `{found.command}`, {plain(told(found.made))}."
+    page.caption(describe_faces(stored))
+    page.provenance(
+        f"{stored.settings['epochs']:g} epochs on {TRAINING_FACES} faces and as many backgrounds"
+        f" ({percent(TRAIN.validation_fraction, 0)} held out for validation) from scikit-image's part of *Labeled Faces"
+        " in the Wild*, none of them rearranged; one recipe for all models. Telling faces from backgrounds does not"
+        f" require learning where the parts belong. `{stored.command}`, {plain(describe_provenance(stored.made))}."
     )
 
 
-def shares(found: Result) -> dict[str, dict[str, list[float]]]:
-    """By model and arrangement the share that is called a face, one a seed."""
+def compute_shares(stored: Result) -> dict[str, dict[str, list[float]]]:
+    """Return the share of images classified as a face, by model and arrangement, one per seed."""
+    runs = {name: [run for run in stored.where(model=name) if "faces" in run] for name in TITLES}
     return {
-        name: {
-            row: [entry["faces"][row] / entry["of"] for entry in found.where(model=name) if "faces" in entry]
-            for row in ROWS
-        }
-        for name in TITLES
-        if any("faces" in entry for entry in found.where(model=name))
+        name: {row: [run["faces"][row] / run["of"] for run in rows] for row in ARRANGEMENTS}
+        for name, rows in runs.items()
+        if rows
     }
 
 
-def describe(found: Result) -> str:
-    """To whom a face with its parts in wrong places, or in shuffled patches, is still a face."""
-    counted = shares(found)
-    said = [f"Of {found.rows[0]['of']} test faces so many are still called a face."]
-    for row in ASKED:
-        each = "; ".join(f"{TITLES[name]} {_said(rows[row])}" for name, rows in counted.items())
-        said.append(f"With {'its ' if row == 'wrong' else ''}{ROWS[row]}: {each}.")
-        if {"cnn", "vit"} <= counted.keys():
-            said.append(verdict(counted["cnn"][row], counted["vit"][row]))
-    return " ".join(said)
+def describe_faces(stored: Result) -> str:
+    """Return a caption on the share of rearranged faces still classified as faces."""
+    shares = compute_shares(stored)
+    sentences = [f"Share of {stored.rows[0]['of']} test faces still classified as a face."]
+    for row in WRONG_ARRANGEMENTS:
+        by_model = "; ".join(f"{TITLES[name]} {_format_share(rows[row])}" for name, rows in shares.items())
+        sentences.append(f"{ARRANGEMENTS[row].capitalize()}: {by_model}.")
+        if {"cnn", "vit"} <= shares.keys():
+            sentences.append(compare_seeds(shares["cnn"][row], shares["vit"][row]))
+    return " ".join(sentences)
 
 
-def verdict(cnn: Sequence[float], vit: Sequence[float]) -> str:
-    """Whether the CNN takes more such faces for faces than the ViT, seed for seed."""
+def compare_seeds(cnn: Sequence[float], vit: Sequence[float]) -> str:
+    """Return a sentence that compares the shares of CNN and ViT over seeds with the lecture's claim."""
     if len(cnn) == len(vit) == 1:
-        return "One seed each: whether the lecture is right about them is not known."
+        return "One seed each does not decide the lecture's claim."
     if min(cnn) > max(vit):
-        more = "Every CNN takes more of them for faces than any ViT"
+        more = "Every CNN classifies more of them as faces than any ViT"
         if max(vit) < 0.5:
-            return f"{more}: as the lecture says."
-        return f"{more}: what the lecture says, but a ViT, too, takes most of them for faces ({percent(mean(vit), 0)})."
+            return f"{more}, as the lecture claims."
+        return (
+            f"{more}, as the lecture claims, but the ViTs also accept most of them ({percent(mean(vit), 0)})."
+        )
     if min(vit) > max(cnn):
-        return "Every ViT takes more of them for faces than any CNN: the lecture says the opposite."
-    return "The seeds of CNN and ViT overlap: no sign of the difference that the lecture claims."
+        return "Every ViT classifies more of them as faces than any CNN, the opposite of the lecture's claim."
+    return "The seeds of CNN and ViT overlap, so the claimed difference does not show."
 
 
-def _said(values: Sequence[float]) -> str:
-    if len(values) == 1:
-        return f"{percent(values[0], 0)} (one seed)"
+def _format_share(shares: Sequence[float]) -> str:
+    if len(shares) == 1:
+        return f"{percent(shares[0], 0)} (one seed)"
     ends = (
-        f"all {len(values)} seeds"
-        if min(values) == max(values)
-        else f"{100 * min(values):.0f} to {100 * max(values):.0f} over {len(values)} seeds"
+        f"all {len(shares)} seeds"
+        if min(shares) == max(shares)
+        else f"{100 * min(shares):.0f} to {100 * max(shares):.0f} over {len(shares)} seeds"
     )
-    return f"{percent(mean(values), 0)} ({ends})"
+    return f"{percent(mean(shares), 0)} ({ends})"
 
 
-def _strip() -> None:
+def _draw_examples() -> None:
     try:
-        pictures = _pictures()
+        images = _load_examples()
     except DatasetError:
         return
-    names = [ROWS[name] for name in ROWS if name != BACKGROUND]
+    names = [ARRANGEMENTS[name] for name in ARRANGEMENTS if name != BACKGROUND]
     with st.container(horizontal=True, gap="small"):
-        for name, picture in zip(names, pictures, strict=True):
-            st.image(picture, caption=name, alt=f"A test face, {name}", width=_PX)
+        for name, image in zip(names, images, strict=True):
+            st.image(image, caption=name, alt=f"Test face, {name}", width=_PX)
 
 
-@cached.shared(most=1)
-def _pictures() -> list[np.ndarray]:
-    data = faces_dataset()
-    face = data.test_images[data.labels_of("test") == 1][_SHOWN : _SHOWN + 1]
+@cached.shared(max_entries=1)
+def _load_examples() -> list[np.ndarray]:
+    dataset = faces_dataset()
+    face = dataset.test_images[dataset.labels_of("test") == 1][_EXAMPLE : _EXAMPLE + 1]
     return [
         np.repeat(arranged(face, name)[0], 3, axis=2).repeat(_PX // 24, 0).repeat(_PX // 24, 1)
-        for name in ROWS
+        for name in ARRANGEMENTS
         if name != BACKGROUND
     ]

@@ -1,11 +1,11 @@
-// Rows of small maps and pictures, a heading each, the names of the columns once.
+// Draw rows of small maps and images, each with a heading, below shared column names.
 
 import { canvas, el } from '../../views/kit/dom.js';
 import { grown } from '../../views/kit/grow.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
 
-const MOST = 148; // px a side, where nobody presents
+const MOST = 148; // px per side, without presentation mode
 const HEAD = 132;
 const GAP = 12;
 
@@ -15,11 +15,11 @@ function source({ kind, array, low, high }, arrays) {
   return heat(data, shape[0], shape[1], kind === 'signed' ? DIVERGING_LUT : SEQUENTIAL_LUT, low, high);
 }
 
-function tile(parent, told, column, arrays, side) {
+function drawTile(parent, tile, column, arrays, side) {
   const box = el(parent, 'figure', { class: 'hr-tile' });
-  const view = canvas(box, { role: 'img', 'aria-label': `${column}: ${told.words}` });
-  blit(view.size(side, side), source(told, arrays), 0, 0, side, side);
-  el(box, 'figcaption', {}, told.words).style.width = `${side}px`;
+  const view = canvas(box, { role: 'img', 'aria-label': `${column}: ${tile.words}` });
+  blit(view.size(side, side), source(tile, arrays), 0, 0, side, side);
+  el(box, 'figcaption', {}, tile.words).style.width = `${side}px`;
 }
 
 export default function heatRows({ root }) {
@@ -39,7 +39,7 @@ export default function heatRows({ root }) {
       const name = el(line, 'div', { class: 'hr-name' });
       el(name, 'b', {}, row.title);
       el(name, 'div', { class: 'vv-muted' }, row.note);
-      row.tiles.forEach((told, i) => tile(line, told, header.heads[i], arrays, side));
+      row.tiles.forEach((tile, i) => drawTile(line, tile, header.heads[i], arrays, side));
     }
   };
 }

@@ -1,4 +1,4 @@
-"""One kernel of a CNN and one head of a ViT before two pictures: which weights stay, which change?"""
+"""Compare one kernel of a CNN with one head of a ViT on two images: fixed against computed weights."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.on_your_picture import model_choice, papers
-from pages.lenses.on_your_picture.heat_rows import heat_rows
-from pages.lenses.on_your_picture.model_choice import Compared, family
+from pages.lenses.on_your_image import comparison, papers
+from pages.lenses.on_your_image.comparison import Comparison, find_family
 from pages.questions import prediction_gate
 from pages.selection import substitute
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
+from pages.views.register import register
 from vitviz.analysis.attention import readout_row
 from vitviz.analysis.map_similarity import shared_mass
 from vitviz.data.datasets import default_pictures
@@ -26,29 +26,30 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import heat_rows as plots
 from vitviz.text import percent
 
+_draw_rows = register(__file__, "heat_rows")
 ATTENTION = ("blocks.*.attn",)
-FIRST = "stem.0.weight"  # of a CNN: its first kernels
-SECOND = 65  # the second picture's number; the one before it where that is the first picture
-SHARES = {  # of its weights, in quarters
+FIRST = "stem.0.weight"  # the CNN's first kernels
+SECOND_NUMBER = 65  # default of the second image; the one before if that is the first image
+SHARES = {  # of the attention weights, in quarters
     "0": "Less than a quarter",
     "1": "A quarter to a half",
     "2": "A half to three quarters",
     "3": "Three quarters or more",
 }
 MATHEMATICS = r"""
-**A convolution** gives at every place $y_c(p) = \sum_{o} K_c[o]\, x(p + o)$: the weights $K_c$ are learned once and are
-the same for every place and every picture. What differs between two pictures is $x$ alone.
+**A convolution** computes $y_c(p) = \sum_{o} K_c[o]\, x(p + o)$ at every position: the weights $K_c$ are learned once
+and are the same for every position and every image. Only $x$ differs between two images.
 
-**A head** gives $y(q) = \sum_k A_{qk}\, v_k$ with $A = \mathrm{softmax}(QK^\top / \sqrt d)$: the weights $A_{qk}$ are
-computed from the picture itself. How much of them two pictures have in common is $\sum_k \min(A_{qk}, A'_{qk})$: 1
-where a row stays as it is, 0 where it has no key in common. A head that looks at fixed places keeps nearly all of it,
-although nothing forces it to: attention can do what a convolution does (Cordonnier et al. 2020).
+**A head** computes $y(q) = \sum_k A_{qk}\, v_k$ with $A = \mathrm{softmax}(QK^\top / \sqrt d)$: the weights $A_{qk}$
+depend on the image. The overlap of two images' weights is $\sum_k \min(A_{qk}, A'_{qk})$: 1 for equal rows, 0 for rows
+without a common key. A head that attends to fixed positions keeps nearly all of its weights, although nothing forces it
+to: attention can express a convolution (Cordonnier et al. 2020).
 """
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="on_picture"):
-    """The CNN's kernel, the ViT's layer and head, all from 1, and the second picture's number."""
+class KernelControls(widgets.ControlValues, page="on_picture"):
+    """The CNN's kernel, the ViT's layer and head, all from 1, and the number of the second image."""
 
     kernel: int
     layer: int
@@ -57,191 +58,206 @@ class Choice(widgets.Chosen, page="on_picture"):
 
 
 @dataclass(frozen=True)
-class Guess(widgets.Chosen, page="on_picture"):
-    """How much of their weights the heads are guessed to keep: one of `SHARES`."""
+class WeightPrediction(widgets.ControlValues, page="on_picture"):
+    """The predicted overlap of attention weights, a key of `SHARES`."""
 
     stays: str
 
 
 def draw() -> None:
-    """Kernel and head, on the chosen picture and on a second one."""
-    cnn, vit = pair()
+    """Draw one kernel and one head on the selected image and on a second one."""
+    cnn, vit = find_pair()
     if cnn is None or vit is None:
-        st.info("It takes a CNN and a ViT that read the same pictures, and there are not both here.")
+        st.info("This section needs a CNN and a ViT with the same input format; one of them is missing.")
         return
-    of = model_choice.compared((cnn, vit))
-    kernels = _kernels(cached.loaded(cnn))
-    said = read(int(_stem(cnn, of.image, of).std(axis=(0, 1)).argmax()) + 1, kernels, vit, of.image)
-    other = second_picture(vit, said.second)
-    if other == of.image:
-        st.info("The second picture is the first one: choose another to see what changes.")
+    compared = comparison.build_comparison((cnn, vit))
+    kernels = _read_kernels(cached.load_model(cnn))
+    most_varied = int(_read_maps(cnn, compared.image, compared).std(axis=(0, 1)).argmax()) + 1
+    controls = draw_controls(most_varied, kernels, vit, compared.image)
+    second_image = name_second_image(vit, controls.second)
+    if second_image == compared.image:
+        st.info("Both images are the same. Choose another second image.")
         return
-    pictures = (of.image, other)
-    rows = [rows_of(vit, picture, of) for picture in pictures]
+    images = (compared.image, second_image)
+    rows = [read_attention(vit, image, compared) for image in images]
     shared = shared_mass(rows[0], rows[1])
-    answered = prediction_gate.first(
-        Guess.key("stays"),
+    revealed = prediction_gate.require_prediction(
+        WeightPrediction.key("stays"),
         (cnn.key, vit.key),
-        "A kernel keeps all its weights from one picture to the next. How much of theirs do the ViT's heads keep, on"
-        " average?",
+        "A kernel has the same weights for every image. What share of their attention weights do the ViT's heads keep"
+        " between these two images, on average?",
         SHARES,
-        lambda guess: judged(float(shared.mean()), guess),
+        lambda guess: judge_prediction(float(shared.mean()), guess),
     )
     left, right = st.columns(2, gap="large")
     with left:
-        draw_kernel(of, cnn, kernels, said.kernel - 1, pictures)
+        draw_kernel(compared, cnn, kernels, controls.kernel - 1, images)
     with right:
-        draw_head(of, vit, said, pictures, rows, shared if answered else None)
-    papers.say("kernels")
+        draw_head(compared, vit, controls, images, rows, shared if revealed else None)
+    papers.draw_findings("kernels")
     page.drawers("on_picture.kernels", math=MATHEMATICS, code=(shared_mass, readout_row))
 
 
-def pair() -> tuple[ModelChoice | None, ModelChoice | None]:
-    """The best CNN and the best plain ViT of the kind that is compared."""
-    found = model_choice.peers(model_choice.anchor())
-    cnn = next((one for one in found if family(one.config) == "CNN"), None)
-    vit = next((one for one in found if substitute.plain_vit(one.config)), None)
+def find_pair() -> tuple[ModelChoice | None, ModelChoice | None]:
+    """Return the best CNN and the best plain ViT among the comparable models."""
+    peers = comparison.list_peers(comparison.find_anchor())
+    cnn = next((choice for choice in peers if find_family(choice.config) == "CNN"), None)
+    vit = next((choice for choice in peers if substitute.is_plain_vit(choice.config)), None)
     return cnn, vit
 
 
-def read(liveliest: int, kernels: NDArray[np.float32], vit: ModelChoice, first: str) -> Choice:
-    """Draws the controls; at first the kernel is shown whose map varies most on the first picture, by its key."""
+def draw_controls(
+    default_kernel: int, kernels: NDArray[np.float32], vit: ModelChoice, first_image: str
+) -> KernelControls:
+    """Draw the controls; the default kernel is the one whose map varies most on the first image."""
     config = as_vit(vit.config)
-    count = cached.examples(default_pictures(vit.trained_on, vit.preparation.in_chans))
-    other = min(SECOND, count - 1)
-    other -= second_picture(vit, other) == first
+    count = cached.count_test_images(default_pictures(vit.trained_on, vit.preparation.in_chans))
+    default = min(SECOND_NUMBER, count - 1)
+    default -= name_second_image(vit, default) == first_image
     with page.row():
         with st.container(width=200):
-            kernel = widgets.slider(Choice.key("kernel"), "Kernel of the CNN", 1, len(kernels), liveliest)
+            kernel = widgets.slider(
+                KernelControls.key("kernel"), "Kernel of the CNN", 1, len(kernels), default_kernel
+            )
         with st.container(width=168):
-            layer = widgets.slider(Choice.key("layer"), "Layer of the ViT", 1, config.depth, config.depth)
+            layer = widgets.slider(
+                KernelControls.key("layer"), "Layer of the ViT", 1, config.depth, config.depth
+            )
         with st.container(width=168):
-            head = widgets.slider(Choice.key("head"), "Head", 1, config.num_heads, 1)
+            head = widgets.slider(KernelControls.key("head"), "Head", 1, config.num_heads, 1)
         with st.container(width=168):
-            second = widgets.number(Choice.key("second"), "Second picture", 0, count - 1, other)
-    return Choice(kernel, layer, head, second)
+            second = widgets.number(KernelControls.key("second"), "Second image", 0, count - 1, default)
+    return KernelControls(kernel, layer, head, second)
 
 
-def second_picture(vit: ModelChoice, number: int) -> str:
-    """Of the set that the models learned from, or the nearest."""
+def name_second_image(vit: ModelChoice, number: int) -> str:
+    """Return the key of a test image of the dataset nearest to the model's training data."""
     return f"{default_pictures(vit.trained_on, vit.preparation.in_chans)}:{number}"
 
 
 def draw_kernel(
-    of: Compared, cnn: ModelChoice, kernels: NDArray[np.float32], kernel: int, pictures: Sequence[str]
+    compared: Comparison, cnn: ModelChoice, kernels: NDArray[np.float32], kernel: int, images: Sequence[str]
 ) -> None:
-    """The kernel's weights, twice the same, and what they give on each picture."""
-    st.subheader(f"{model_choice.name_of(cnn)}: one kernel of the first layer", anchor=False)
+    """Draw the kernel's weights, which are equal for both images, and its feature map of each image."""
+    st.subheader(f"{comparison.shorten_title(cnn)}: one kernel of the first layer", anchor=False)
     weights = kernels[kernel].mean(axis=0)
-    most = float(np.abs(weights).max()) or 1.0
-    maps = [_stem(cnn, picture, of)[..., kernel] for picture in pictures]
-    top = max(float(one.max()) for one in maps) or 1.0
+    largest_weight = float(np.abs(weights).max()) or 1.0
+    maps = [_read_maps(cnn, image, compared)[..., kernel] for image in images]
+    largest_response = max(float(feature_map.max()) for feature_map in maps) or 1.0
     size = "{} × {}".format(*weights.shape)
     rows = [
         plots.Row(
             name,
             "",
             (
-                plots.Tile("picture", shown(of, picture), "what the models see"),
-                plots.signed(weights, f"its weights, {size}", most),
-                plots.Tile("amount", values, f"its map, up to {values.max():.2f}", 0.0, top),
+                plots.Tile("picture", read_input(compared, image), "model input"),
+                plots.signed(weights, f"weights, {size}", largest_weight),
+                plots.Tile(
+                    "amount",
+                    feature_map,
+                    f"feature map, up to {feature_map.max():.2f}",
+                    0.0,
+                    largest_response,
+                ),
             ),
         )
-        for name, picture, values in zip(("First picture", "Second picture"), pictures, maps, strict=True)
+        for name, image, feature_map in zip(("First image", "Second image"), images, maps, strict=True)
     ]
-    heat_rows(plots.payload(rows, ("Picture", "Weights", "Result")), key="on_picture.kernel_maps")
+    _draw_rows(plots.payload(rows, ("Image", "Weights", "Feature map")), key="on_picture.kernel_maps")
+    mean_note = f" Drawn: the mean over {kernels.shape[1]} input channels." if kernels.shape[1] > 1 else ""
     page.caption(
-        f"The {weights.size} places of kernel {kernel + 1} have the same weights for both pictures, at all"
-        f" {maps[0].size:,} places of the map: what changes is the result alone. Drawn is the mean over the"
-        f" {kernels.shape[1]} input {'channel' if kernels.shape[1] == 1 else 'channels'}."
+        f"Kernel {kernel + 1} applies the same {weights.size} weights to both images, at {maps[0].size:,} positions."
+        f"{mean_note}"
     )
 
 
-def judged(share: float, guess: str) -> str:
-    """Whether a guess of `SHARES` was right; share: of the weights that all heads keep, on average, in [0, 1]."""
+def judge_prediction(share: float, guess: str) -> str:
+    """Return the verdict on a prediction, a key of `SHARES`; share: the mean overlap over all heads, in [0, 1]."""
     right = str(min(int(4 * share), 3))
     return (
-        f"You said {SHARES[guess].lower()}: {'right' if guess == right else 'not so'}, between these two pictures the"
-        f" heads keep {percent(share, 0)} on average."
+        f"Your prediction, {SHARES[guess].lower()}, is {'correct' if guess == right else 'wrong'}: the heads keep"
+        f" {percent(share, 0)} of their weights on average."
     )
 
 
 def draw_head(
-    of: Compared,
+    compared: Comparison,
     vit: ModelChoice,
-    said: Choice,
-    pictures: Sequence[str],
+    controls: KernelControls,
+    images: Sequence[str],
     rows: Sequence[NDArray[np.float32]],
     shared: NDArray[np.floating] | None,
 ) -> None:
-    """The weights that a head gives the patches, on each picture, for the answer's own row.
+    """Draw the attention weights of a head from the readout token to the patches, on each image.
 
     Args:
-        rows: of each picture, (layers, heads, prefix and patches).
-        shared: what each head keeps of its weights, (layers, heads); None while that is a question: the first
-            picture's weights alone are drawn.
+        rows: of each image, (layers, heads, prefix and patches).
+        shared: the overlap of each head's weights, (layers, heads); None until revealed: only the first image's
+            weights are drawn.
     """
-    st.subheader(f"{model_choice.name_of(vit)}: one head", anchor=False)
-    grid = cached.loaded(vit).layout(of.grain_px, of.grain_px).grid
+    st.subheader(f"{comparison.shorten_title(vit)}: one head", anchor=False)
+    grid = cached.load_model(vit).layout(compared.input_px, compared.input_px).grid
     prefix = rows[0].shape[-1] - grid[0] * grid[1]
-    maps = [one[said.layer - 1, said.head - 1, prefix:].reshape(grid) for one in rows]
-    top = max(float(one.max()) for one in maps) or 1.0
+    maps = [weights[controls.layer - 1, controls.head - 1, prefix:].reshape(grid) for weights in rows]
+    largest = max(float(weights.max()) for weights in maps) or 1.0
     tiles = [
         plots.Row(
             name,
             "",
             (
-                plots.Tile("picture", shown(of, picture), "what the models see"),
-                plots.Tile("amount", values, f"its weights, up to {percent(values.max())}", 0.0, top),
+                plots.Tile("picture", read_input(compared, image), "model input"),
+                plots.Tile("amount", weights, f"weights, up to {percent(weights.max())}", 0.0, largest),
             ),
         )
-        for name, picture, values in zip(("First picture", "Second picture"), pictures, maps, strict=True)
+        for name, image, weights in zip(("First image", "Second image"), images, maps, strict=True)
     ]
     if shared is None:
         tiles[1] = replace(tiles[1], tiles=tiles[1].tiles[:1])
-    heat_rows(plots.payload(tiles, ("Picture", "Weights")), key="on_picture.head_maps")
+    _draw_rows(plots.payload(tiles, ("Image", "Weights")), key="on_picture.head_maps")
     page.caption(
-        "A guess shows this head's weights before the second picture."
+        "Predict to see this head's weights on the second image."
         if shared is None
-        else describe(shared, said.layer, said.head)
+        else describe_head(shared, controls.layer, controls.head)
     )
 
 
-def describe(shared: NDArray[np.floating], layer: int, head: int) -> str:
-    """How much of its weights this head keeps, and which of all heads keeps most and least; shared (layers, heads)."""
+def describe_head(shared: NDArray[np.floating], layer: int, head: int) -> str:
+    """Return a caption on the overlap of this head's weights and on the extremes; shared: (layers, heads)."""
     least, most = (np.unravel_index(at, shared.shape) for at in (shared.argmin(), shared.argmax()))
 
-    def said(at: Sequence[np.intp] | tuple[np.intp, ...]) -> str:
+    def name_head(at: Sequence[np.intp] | tuple[np.intp, ...]) -> str:
         return f"layer {int(at[0]) + 1}, head {int(at[1]) + 1} ({percent(float(shared[tuple(at)]), 0)})"
 
-    own = float(shared[layer - 1, head - 1])
+    overlap = float(shared[layer - 1, head - 1])
     return (
-        f"The weights with which [CLS] reads the patches are computed from each picture: head {head} of layer {layer}"
-        f" keeps {percent(own, 0)} of them. Of all {shared.size} heads {said(most)} keeps most and {said(least)} least;"
-        f" the mean is {percent(float(shared.mean()), 0)}. A kernel always keeps 100\N{NO-BREAK SPACE}%."
+        f"Head {head} of layer {layer} keeps {percent(overlap, 0)} of [CLS]'s attention weights between the two images;"
+        f" a kernel keeps 100\N{NO-BREAK SPACE}%. Highest of {shared.size} heads: {name_head(most)}; lowest:"
+        f" {name_head(least)}; mean: {percent(float(shared.mean()), 0)}."
     )
 
 
-def rows_of(vit: ModelChoice, image: str, of: Compared) -> NDArray[np.float32]:
-    """(layers, heads, tokens): the row of [CLS] of every head."""
-    found = cached.captured(vit, None, image, ATTENTION, of.offset)
-    rows: NDArray[np.float32] = found.attention()[:, 0, :, 0]
+def read_attention(vit: ModelChoice, image: str, compared: Comparison) -> NDArray[np.float32]:
+    """Return (layers, heads, tokens), every head's attention weights from [CLS]."""
+    captured = cached.capture_activations(vit, None, image, ATTENTION, compared.offset)
+    rows: NDArray[np.float32] = captured.attention()[:, 0, :, 0]
     return rows
 
 
-def shown(of: Compared, image: str) -> NDArray[np.uint8]:
-    """(S, S, 3), what the models read."""
-    return cached.prepared(image, of.preparation, of.offset).shown
+def read_input(compared: Comparison, image: str) -> NDArray[np.uint8]:
+    """Return (S, S, 3), the models' input."""
+    return cached.prepare_image(image, compared.preparation, compared.offset).shown
 
 
-def _kernels(model: LoadedModel) -> NDArray[np.float32]:
-    """(kernels, channels, rows, cols) of the first convolution."""
+def _read_kernels(model: LoadedModel) -> NDArray[np.float32]:
+    """Return (kernels, channels, rows, cols) of the first convolution."""
     weights: NDArray[np.float32] = model.model.state_dict()[FIRST].numpy()
     return weights
 
 
-def _stem(cnn: ModelChoice, image: str, of: Compared) -> NDArray[np.float32]:
-    """(rows, cols, kernels), after norm and ReLU."""
-    found: NDArray[np.float32] = cached.captured(cnn, None, image, ("stem",), of.offset)["stem"]
-    maps: NDArray[np.float32] = found[0].transpose(1, 2, 0)
+def _read_maps(cnn: ModelChoice, image: str, compared: Comparison) -> NDArray[np.float32]:
+    """Return (rows, cols, kernels), after norm and ReLU."""
+    stem: NDArray[np.float32] = cached.capture_activations(cnn, None, image, ("stem",), compared.offset)[
+        "stem"
+    ]
+    maps: NDArray[np.float32] = stem[0].transpose(1, 2, 0)
     return maps

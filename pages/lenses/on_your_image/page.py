@@ -1,41 +1,41 @@
-"""The same picture before several models: what has to change until they change their answer?"""
+"""Compare how much an image must change before several models change their prediction."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.controls import sections, widgets
+from pages.controls import widgets
 from pages.frame import page, registry
-from pages.lenses.on_your_picture import kernels, model_choice, parts, perturbation, prediction, translation
-from pages.lenses.on_your_picture.part_selection import Taken
-from pages.lenses.on_your_picture.view_state import Hand
+from pages.lenses.on_your_image import comparison, kernels, parts, perturbation, translation, user_prediction
+from pages.lenses.on_your_image.part_state import PartControls
+from pages.lenses.on_your_image.perturbation_state import PerturbationView
 
 VIEWS = {
-    "change": ("Change the picture", perturbation.draw),
-    "parts": ("A face in parts", parts.draw),
-    "shift": ("Does a map move along?", translation.draw),
+    "change": ("Change the image", perturbation.draw),
+    "parts": ("Move parts of a face", parts.draw),
+    "shift": ("Shift equivariance", translation.draw),
     "kernels": ("Kernel or head", kernels.draw),
 }
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="on_picture"):
-    """Which of `VIEWS` is shown."""
+class ViewControls(widgets.ControlValues, page="on_picture"):
+    """The selected section, a key of `VIEWS`."""
 
     view: str
 
 
 entry = registry.BY_SLUG["on_your_picture"]
 page.header(entry.title, entry.question)
-widgets.hold(
-    model_choice.Choice,
-    model_choice.OwnPicture,
-    perturbation.Choice,
-    prediction.Choice,
-    Hand,
-    Taken,
-    translation.Choice,
-    kernels.Choice,
-    kernels.Guess,
+widgets.keep_pending(
+    comparison.ModelControls,
+    comparison.ImageControls,
+    perturbation.PerturbationControls,
+    user_prediction.ModelPrediction,
+    PerturbationView,
+    PartControls,
+    translation.ShiftControls,
+    kernels.KernelControls,
+    kernels.WeightPrediction,
 )
-sections.choose(Choice.key("view"), VIEWS)()
+widgets.choose_section(ViewControls.key("view"), VIEWS)()

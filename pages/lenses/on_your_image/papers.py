@@ -1,4 +1,4 @@
-"""What the papers say of the same questions, with their sources, beside what is measured here."""
+"""Quote published findings on each section's question, with their sources."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ GEIRHOS = "[Geirhos et al. 2019](https://arxiv.org/abs/1811.12231)"
 NASEER = "[Naseer et al. 2021](https://arxiv.org/abs/2105.10497)"
 COHEN = "[Cohen and Welling 2016](https://arxiv.org/abs/1602.07576)"
 CORDONNIER = "[Cordonnier et al. 2020](https://arxiv.org/abs/1911.03584)"
-SAID = {
-    "change": f"{AZULAY}: CNNs of ImageNet can change their answer under a shift of a pixel. {GEIRHOS}: they decide by"
-    f" texture more than by shape. {NASEER}: with 80 % of a picture hidden a ViT of ImageNet still has 60 % right; ViTs"
-    " lean less on local texture than CNNs.",
-    "shift": f"{COHEN}: a convolution moves along with its picture. {AZULAY}: where it subsamples it does so for whole"
-    " strides alone, so that deep CNNs are not invariant to shifts.",
-    "kernels": f"{CORDONNIER}: heads can learn to look at fixed places, as a convolution does, and some do.",
-    "parts": f"{BRENDEL}: a CNN that only counts patches of 33 px, wherever they lie, comes to 87.6 % (top 5) on"
-    f" ImageNet, and usual CNNs behave much like it. {NASEER}: ViTs lean less on local texture than CNNs.",
+FINDINGS = {
+    "change": f"ImageNet CNNs can change their prediction when the image shifts by one pixel ({AZULAY}), and they rely"
+    f" on texture more than on shape ({GEIRHOS}). With 80 % of an image occluded, a ViT still has 60 % accuracy; ViTs"
+    f" are less biased towards local texture ({NASEER}).",
+    "shift": f"A convolution is equivariant to shifts ({COHEN}); with subsampling, only to whole strides, so deep"
+    f" CNNs are not invariant to shifts ({AZULAY}).",
+    "kernels": f"Heads can attend to fixed relative positions, as a convolution does, and some do ({CORDONNIER}).",
+    "parts": f"A CNN that only counts patches of 33 px, regardless of their position, reaches 87.6 % top-5 accuracy on"
+    f" ImageNet, and common CNNs behave similarly ({BRENDEL}). ViTs are less biased towards local texture ({NASEER}).",
 }
 
 
-def say(section: str) -> None:
-    """The papers' findings, marked as theirs."""
-    page.caption(f":material/menu_book: *Found elsewhere, with larger models and sets:* {SAID[section]}")
+def draw_findings(section: str) -> None:
+    """Draw the published findings of a section."""
+    page.caption(f":material/menu_book: *Published, for larger models and datasets:* {FINDINGS[section]}")

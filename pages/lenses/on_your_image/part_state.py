@@ -1,4 +1,4 @@
-"""Which parts of the picture the visitor has cut out and where they lie; it begins with what a link says."""
+"""Read the cut-out parts and their positions from link, session and view."""
 
 from __future__ import annotations
 
@@ -9,65 +9,73 @@ from typing import Any
 import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
-from pages.views.event_values import events_of, fields
+from pages.views.event_values import read_events, read_fields
 from vitviz.analysis.assembly import Parts, decode, encode
 
-_BEGUN = "on_picture._apart"  # of the session: its Begun; among what is kept the same with what is taken now
+_STATE_KEY = (
+    "on_picture._apart"  # of an InitialState in the session; its copy among CONTROL_VALUES is current
+)
 
 
 @dataclass(frozen=True)
-class Taken(widgets.Chosen, page="on_picture"):
-    """The parts as `vitviz.analysis.assembly.encode` writes them, and whether what the models read is drawn."""
+class PartControls(widgets.ControlValues, page="on_picture"):
+    """The parts as `vitviz.analysis.assembly.encode` writes them, and whether the model input is drawn."""
 
     apart: str
     apart_seen: bool
 
 
 @dataclass(frozen=True)
-class Begun:
-    """What a view is told to begin with; what it says later counts if it says it of this beginning."""
+class InitialState:
+    """The state that a view starts from; only its events with the same mark count."""
 
     mark: int
-    of: tuple[Any, ...]  # picture, crop, size
-    taken: Taken
+    subject: tuple[Any, ...]  # image, crop, size
+    controls: PartControls
 
 
-def now(
-    of: tuple[Any, ...], size: int, view: str, otherwise: Callable[[], Parts]
-) -> tuple[Parts, Taken, int]:
-    """The parts as they lie now, the same as a link holds them, and the mark of the view's beginning.
+def read_state(
+    subject: tuple[Any, ...], size: int, view: str, make_default: Callable[[], Parts]
+) -> tuple[Parts, PartControls, int]:
+    """Return the current parts, the same as control values, and the mark of the view's initial state.
 
     Args:
-        of: what the parts are of; with another one they begin anew.
-        size: the side of what the models read, in px.
+        subject: image, crop and size; another subject resets the parts.
+        size: the side of the models' input, in px.
         view: key of the view, whose state is 'moved'.
-        otherwise: the parts where neither link nor visitor says any.
+        make_default: makes the parts if neither link nor session has any.
     """
-    told = {field: query_params.take(Taken.key(field)) for field in ("apart", "apart_seen")}
-    begun: Begun | None = st.session_state.get(_BEGUN)
-    kept: Begun | None = session_keys.kept().get(_BEGUN)
-    if begun is None or begun.of != of or any(said is not None for said in told.values()):
-        before = kept.taken if kept is not None and kept.of == of else Taken(encode(otherwise()), False)
-        begun = Begun(1 if begun is None else begun.mark + 1, of, parsed(told, before, size))
-        st.session_state[_BEGUN] = kept = begun
-    taken = begun.taken if kept is None else kept.taken
-    moved = fields(events_of(view).get("moved"))
-    if moved.get("mark") == begun.mark:
-        taken = parsed(moved, taken, size)
-    st.session_state.setdefault(session_keys.KEPT, {})[_BEGUN] = Begun(begun.mark, of, taken)
-    query_params.put(Taken.key("apart"), taken.apart)
-    query_params.put(Taken.key("apart_seen"), widgets.encode(taken.apart_seen))
-    parts = decode(taken.apart, size)
-    assert parts is not None  # `parsed` lets nothing else in
-    return parts, taken, begun.mark
+    link = {field: query_params.take_value(PartControls.key(field)) for field in ("apart", "apart_seen")}
+    initial: InitialState | None = st.session_state.get(_STATE_KEY)
+    current: InitialState | None = session_keys.get_control_values().get(_STATE_KEY)
+    if initial is None or initial.subject != subject or any(text is not None for text in link.values()):
+        if current is not None and current.subject == subject:
+            before = current.controls
+        else:
+            before = PartControls(encode(make_default()), False)
+        mark = 1 if initial is None else initial.mark + 1
+        initial = InitialState(mark, subject, parse_state(link, before, size))
+        st.session_state[_STATE_KEY] = current = initial
+    controls = initial.controls if current is None else current.controls
+    event = read_fields(read_events(view).get("moved"))
+    if event.get("mark") == initial.mark:
+        controls = parse_state(event, controls, size)
+    st.session_state.setdefault(session_keys.CONTROL_VALUES, {})[_STATE_KEY] = InitialState(
+        initial.mark, subject, controls
+    )
+    query_params.set_value(PartControls.key("apart"), controls.apart)
+    query_params.set_value(PartControls.key("apart_seen"), widgets.encode_value(controls.apart_seen))
+    parts = decode(controls.apart, size)
+    assert parts is not None  # `parse_state` returns only decodable parts
+    return parts, controls, initial.mark
 
 
-def parsed(said: dict[str, Any], otherwise: Taken, size: int) -> Taken:
-    """What a browser or a link says, each field checked; what is missing or impossible is `otherwise`'s."""
-    apart, seen = said.get("apart"), said.get("apart_seen")
+def parse_state(fields: dict[str, Any], default: PartControls, size: int) -> PartControls:
+    """Return the fields of a browser event or a link, checked one by one; invalid ones from `default`."""
+    apart, seen = fields.get("apart"), fields.get("apart_seen")
     if isinstance(seen, str):
         seen = {"1": True, "0": False}.get(seen)
-    return Taken(
-        apart if isinstance(apart, str) and decode(apart, size) is not None else otherwise.apart,
-        seen if isinstance(seen, bool) else otherwise.apart_seen,
+    return PartControls(
+        apart if isinstance(apart, str) and decode(apart, size) is not None else default.apart,
+        seen if isinstance(seen, bool) else default.apart_seen,
     )

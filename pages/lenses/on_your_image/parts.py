@@ -1,4 +1,4 @@
-"""A face taken apart and put together wrong: parts that are dragged, and every model's answer to what comes of it."""
+"""Cut a face into parts, move them, and draw every model's prediction."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 import streamlit as st
 
 from pages.frame import page
-from pages.lenses.on_your_picture import faces, model_choice, papers, part_selection, prediction
-from pages.lenses.on_your_picture.model_choice import Compared
-from pages.lenses.on_your_picture.parts_view import parts_view
+from pages.lenses.on_your_image import comparison, faces, papers, part_state, user_prediction
+from pages.lenses.on_your_image.comparison import Comparison
 from pages.selection import selection, substitute
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
+from pages.views.register import register
 from vitviz.analysis.assembly import Part, Parts, assembled, decode, emptied, encode, put_wrong
 from vitviz.config import Preparation
 from vitviz.data.face_parts import FACES, from_the_middle, parts_of
@@ -25,130 +25,138 @@ from vitviz.plots.image_changes import Answered
 from vitviz.probe.robustness import Sweep, sweep
 from vitviz.text import percent, plain, plural
 
+_parts_view = register(__file__, "parts_view", "sweep_view")
 VIEW = "on_picture.parts"
-FACE = "sample:cat"  # whose parts are known
+FACE = "sample:cat"  # a sample whose parts are annotated
 MATHEMATICS = r"""
-A part is a rectangle $R_i$ of what the models read; put together at places $p_i$ the picture is
+A part is a rectangle $R_i$ of the model input. With the parts at positions $p_i$, the image is
 
 $$
-x'(p_i + o) = x(r_i + o) \text{ for } r_i + o \in R_i, \qquad x' = \frac{G(m\,x)}{G(m)} \text{ where a part is missing,}
+x'(p_i + o) = x(r_i + o) \text{ for } r_i + o \in R_i, \qquad x' = \frac{G(m\,x)}{G(m)} \text{ in a hole,}
 $$
 
-$m$ being 0 in all $R_i$ and 1 elsewhere, and $G$ a Gaussian: what lies around a hole, smoothed into it. A model that
-answers by *which* parts there are gives $x'$ the class of $x$; one that answers by *where* they are need not.
+with $m$ = 0 in all $R_i$ and 1 elsewhere, and a Gaussian blur $G$ that fills a hole from its surroundings. A model that
+only detects *which* parts are present predicts the class of $x$ for $x'$; a model that uses *where* they are need not.
 """
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """One model's answers: to the whole picture, as it is put together, and put together wrong with one click."""
+class PartPredictions:
+    """One model's predictions for the whole image, for the current parts, and for wrongly placed parts."""
 
     name: str
     family: str
     whole: Sweep
-    now: Sweep
+    current: Sweep
     wrong: Sweep
 
-    def chances(self, of: Sweep, watched: int) -> float:
-        """The probability of the watched class."""
-        return float(of.probabilities[0, watched])
-
-    def lost(self, watched: int) -> float:
-        """How much of it is gone where the parts lie wrong."""
-        return self.chances(self.whole, watched) - self.chances(self.wrong, watched)
+    def measure_loss(self, swept: Sweep, watched: int) -> float:
+        """Return how much less probable the watched class is than for the whole image."""
+        return read_probability(self.whole, watched) - read_probability(swept, watched)
 
     @property
-    def keeps(self) -> bool:
-        """Whether it answers the wrong picture as the whole one."""
+    def keeps_prediction(self) -> bool:
+        """Return True if wrongly placed parts do not change the predicted class."""
         return bool(self.whole.answers[0] == self.wrong.answers[0])
+
+
+def read_probability(swept: Sweep, watched: int) -> float:
+    """Return the probability of the watched class."""
+    return float(swept.probabilities[0, watched])
 
 
 @st.fragment
 def draw() -> None:
-    """The models, the question, the picture with its parts, and what comes of it."""
+    """Draw the models, the question, the image with its parts, and the captions."""
     with page.row():
-        choices = model_choice.choose()
+        choices = comparison.choose_models()
     if not choices:
         return
-    of = face(choices)
-    named = known(of)
-    parts, taken, mark = part_selection.now(
-        (of.image, of.offset, of.grain_px),
-        of.grain_px,
+    compared = select_face(choices)
+    named = find_named_parts(compared)
+    parts, controls, mark = part_state.read_state(
+        (compared.image, compared.offset, compared.input_px),
+        compared.input_px,
         VIEW,
-        lambda: tuple(named.values()) or from_the_middle(of.grain_px),
+        lambda: tuple(named.values()) or from_the_middle(compared.input_px),
     )
-    found = [tell(of, i, parts) for i in range(len(of.choices))]
-    watched = watched_of(of, found)
-    keys = [choice.key for choice in of.choices]
-    guessed = prediction.read(keys, ("apart", of.image, *keys)).guess
-    if not guessed:
-        what = plain(of.classes[watched])
-        prediction.ask(
-            keys, of.names, f"Put together wrong: which model loses most of its probability of {what}?"
+    predictions = [predict_parts(compared, i, parts) for i in range(len(compared.choices))]
+    watched = choose_class(compared, predictions)
+    keys = [choice.key for choice in compared.choices]
+    guess = user_prediction.read_prediction(keys, ("apart", compared.image, *keys))
+    if not guess:
+        user_prediction.ask_model(
+            keys,
+            compared.names,
+            f"Parts in wrong places: which model loses most confidence in {plain(compared.classes[watched])}?",
         )
-    show(of, parts, named, found, plots.Told(watched, of.truth, mark, taken.apart_seen))
-    page.caption(describe(found, parts, watched, of.classes))
-    if guessed:
-        st.markdown(measured(of, found, keys.index(guessed) if guessed in keys else -1, watched))
-        prediction.again()
+    start = plots.AssemblyHeader(watched, compared.truth, mark, controls.apart_seen)
+    draw_view(compared, parts, named, predictions, start)
+    page.caption(describe_parts(predictions, parts, watched, compared.classes))
+    if guess:
+        guessed = keys.index(guess) if guess in keys else -1
+        st.markdown(describe_outcome(compared, predictions, guessed, watched))
+        user_prediction.draw_retry()
         faces.draw()
-    papers.say("parts")
+    papers.draw_findings("parts")
     page.drawers(
         "on_picture.parts",
         math=MATHEMATICS,
         code=(assembled, emptied, put_wrong),
-        numbers=partial(numbers, found, of.classes),
+        numbers=partial(draw_numbers, predictions, compared.classes),
     )
 
 
-def face(choices: tuple[ModelChoice, ...]) -> Compared:
-    """The models with the chosen picture; where that is not one for them with the cat, whose parts are known."""
-    image, said = substitute.picture(choices[0])
-    if not said or choices[0].preparation.in_chans != 3:
-        of = model_choice.compared(choices)
+def select_face(choices: tuple[ModelChoice, ...]) -> Comparison:
+    """Return the models with the selected image, or with the cat if the models were not trained on its kind."""
+    image, substituted = substitute.choose_image(choices[0])
+    if not substituted or choices[0].preparation.in_chans != 3:
+        compared = comparison.build_comparison(choices)
     else:
-        of = Compared(choices, FACE, selection.current().offset)
-        page.say(
-            f":gray[These models never learned from the chosen picture's kind: here stands **{_title(FACE)}**.]"
+        compared = Comparison(choices, FACE, selection.get_current().offset)
+        page.markdown(
+            f":gray[These models were not trained on the selected kind of image, so **{_read_title(FACE)}** is shown.]"
         )
-    if of.image != FACE and of.choices[0].preparation.in_chans == 3 and image != FACE:
+    if compared.image != FACE and choices[0].preparation.in_chans == 3 and image != FACE:
         st.button(
-            f"Take {_title(FACE)}, whose parts are known",
+            f"Use {_read_title(FACE)}, with annotated parts",
             key="on_picture.cat",
             type="tertiary",
             icon=":material/pets:",
             on_click=selection.set_image,
             args=(FACE,),
         )
-    return of
+    return compared
 
 
-def _title(image: str) -> str:
-    return plain(cached.picture_title(image))
+def _read_title(image: str) -> str:
+    return plain(cached.get_image_title(image))
 
 
-def known(of: Compared) -> dict[str, Part]:
-    """The parts of a sample's face, by name; none of another picture."""
-    kind, _, name = of.image.partition(":")
+def find_named_parts(compared: Comparison) -> dict[str, Part]:
+    """Return the annotated parts of a sample's face, by name; empty for other images."""
+    kind, _, name = compared.image.partition(":")
     if kind != "sample" or name not in FACES:
         return {}
-    return parts_of(name, cached.prepared(of.image, of.preparation, of.offset).box, of.grain_px)
+    box = cached.prepare_image(compared.image, compared.preparation, compared.offset).box
+    return parts_of(name, box, compared.input_px)
 
 
-def tell(of: Compared, which: int, parts: Parts) -> Told:
-    """One model's three answers."""
-    choice = of.choices[which]
-    model = cached.loaded(choice, of.steps[which])
-    whole, now, wrong = (
-        _answered(model.digest, model, of.image, of.preparation, of.offset, text)
-        for text in ("", encode(parts), encode(put_wrong(parts, of.grain_px)))
+def predict_parts(compared: Comparison, index: int, parts: Parts) -> PartPredictions:
+    """Return the predictions of one of the compared models."""
+    choice = compared.choices[index]
+    model = cached.load_model(choice, compared.steps[index])
+    whole, current, wrong = (
+        _run_model(model.digest, model, compared.image, compared.preparation, compared.offset, text)
+        for text in ("", encode(parts), encode(put_wrong(parts, compared.input_px)))
     )
-    return Told(of.names[which], model_choice.family(choice.config), whole, now, wrong)
+    return PartPredictions(
+        compared.names[index], comparison.find_family(choice.config), whole, current, wrong
+    )
 
 
-@cached.per_picture(shared=240, upload=120)
-def _answered(
+@cached.per_image(shared=240, upload=120)
+def _run_model(
     digest: str,
     _model: LoadedModel,
     image: str,
@@ -156,113 +164,121 @@ def _answered(
     offset: cached.Offset,
     apart: str,
 ) -> Sweep:
-    return sweep(_model, _frame(image, preparation, offset, apart)[None])
+    """Run the model on the image with the parts encoded in `apart`; '' for the whole image."""
+    model_input = cached.prepare_image(image, preparation, offset).shown
+    return sweep(_model, assembled(model_input, decode(apart, len(model_input)) or ())[None])
 
 
-def _frame(image: str, preparation: Preparation, offset: cached.Offset, apart: str) -> np.ndarray:
-    """What the models read, its parts as `apart` says; '' for the whole picture."""
-    seen = cached.prepared(image, preparation, offset).shown
-    return assembled(seen, decode(apart, len(seen)) or ())
+def choose_class(compared: Comparison, predictions: Sequence[PartPredictions]) -> int:
+    """Return the watched class: the image's, or the models' mean prediction if that is unknown."""
+    if compared.truth >= 0:
+        return compared.truth
+    return int(np.mean([model.whole.probabilities[0] for model in predictions], axis=0).argmax())
 
 
-def watched_of(of: Compared, found: Sequence[Told]) -> int:
-    """The class whose probability is followed: the picture's, or what all models together answer to it."""
-    if of.truth >= 0:
-        return of.truth
-    return int(np.mean([one.whole.probabilities[0] for one in found], axis=0).argmax())
-
-
-def show(of: Compared, parts: Parts, named: dict[str, Part], found: Sequence[Told], told: plots.Told) -> None:
-    """The picture with its parts, and every model's answer to it."""
-    frames = np.stack([of.seen, assembled(of.seen, parts), emptied(of.seen, parts)])
-    apart = plots.Apart(frames, parts, named, told)
+def draw_view(
+    compared: Comparison,
+    parts: Parts,
+    named: dict[str, Part],
+    predictions: Sequence[PartPredictions],
+    start: plots.AssemblyHeader,
+) -> None:
+    """Draw the image with its parts and every model's prediction; the view's state is 'moved'."""
+    model_input = compared.model_input
+    frames = np.stack([model_input, assembled(model_input, parts), emptied(model_input, parts)])
+    apart = plots.Apart(frames, parts, named, start)
     answered = [
         Answered(
-            one.name,
-            one.now.by,
-            np.concatenate([one.whole.probabilities, one.now.probabilities]),
-            np.concatenate([one.whole.views, one.now.views]),
+            model.name,
+            model.current.by,
+            np.concatenate([model.whole.probabilities, model.current.probabilities]),
+            np.concatenate([model.whole.views, model.current.views]),
         )
-        for one in found
+        for model in predictions
     ]
-    ground = model_choice.ground(of.image, of.preparation, of.offset)
-    parts_view(plots.payload(apart, answered, ground, of.classes), key=VIEW)
+    ground = comparison.crop_photo(compared.image, compared.preparation, compared.offset)
+    message = plots.payload(apart, answered, ground, compared.classes)
+    _parts_view(message, key=VIEW, states=("moved",))
 
 
-def describe(found: Sequence[Told], parts: Parts, watched: int, classes: Sequence[str]) -> str:
-    """Who still answers as before, and who has lost most of the watched class, as it is put together now."""
+def describe_parts(
+    predictions: Sequence[PartPredictions], parts: Parts, watched: int, classes: Sequence[str]
+) -> str:
+    """Return a caption on the models that keep their prediction and on the largest loss of confidence."""
     if all(part.at_home for part in parts):
-        return (
-            "Every part lies where it was cut: these are the answers to the picture itself. Drag a part, or put the"
-            " picture together wrong with one click."
-        )
-    keep = sum(int(one.whole.answers[0] == one.now.answers[0]) for one in found)
-    falls = [one.chances(one.whole, watched) - one.chances(one.now, watched) for one in found]
-    most = found[int(np.argmax(falls))]
-    of = f"{keep} of {plural(len(found), 'model')} {'answers' if keep == 1 else 'answer'}"
-    said = f"As it lies now, {of} as to the whole picture."
-    if max(falls) <= 0:
-        return f"{said} None gives {plain(classes[watched])} less."
+        return "All parts are in place. Drag a part, or move all of them with 'Misplace parts'."
+    kept_count = sum(int(model.whole.answers[0] == model.current.answers[0]) for model in predictions)
+    losses = [model.measure_loss(model.current, watched) for model in predictions]
+    most = predictions[int(np.argmax(losses))]
+    keep = "keeps its" if kept_count == 1 else "keep their"
+    text = f"{kept_count} of {plural(len(predictions), 'model')} {keep} prediction for the whole image."
+    if max(losses) <= 0:
+        return f"{text} None loses confidence in {plain(classes[watched])}."
     return (
-        f"{said} {plain(most.name)} loses{' most' if len(found) > 1 else ''}: its {plain(classes[watched])} goes from"
-        f" {percent(most.chances(most.whole, watched))} to {percent(most.chances(most.now, watched))}."
+        f"{text} {plain(most.name)} loses{' most' if len(predictions) > 1 else ''} confidence in"
+        f" {plain(classes[watched])}: {percent(read_probability(most.whole, watched))} →"
+        f" {percent(read_probability(most.current, watched))}."
     )
 
 
-def measured(of: Compared, found: Sequence[Told], guessed: int, watched: int) -> str:
-    """What one click does to every model, whether the guess was right, and whether the lecture's claim holds here."""
-    lost = [one.lost(watched) for one in found]
-    best = [i for i, one in enumerate(lost) if one == max(lost) and one > 0]
+def describe_outcome(
+    compared: Comparison, predictions: Sequence[PartPredictions], guessed: int, watched: int
+) -> str:
+    """Return the verdict on the user's prediction, each model's loss, and the check of the lecture's claim."""
+    losses = [model.measure_loss(model.wrong, watched) for model in predictions]
+    best = [i for i, loss in enumerate(losses) if loss == max(losses) and loss > 0]
     verdict = ""
     if guessed >= 0:
-        verdict = f"You said {plain(found[guessed].name)}: {'right' if guessed in best else 'not so'}. "
-    each = "; ".join(
-        f"{plain(one.name)} {percent(one.chances(one.whole, watched))} → {percent(one.chances(one.wrong, watched))}"
-        for one in found
+        name = plain(predictions[guessed].name)
+        verdict = f"Your prediction, {name}, is {'correct' if guessed in best else 'wrong'}. "
+    by_model = "; ".join(
+        f"{plain(model.name)} {percent(read_probability(model.whole, watched))} →"
+        f" {percent(read_probability(model.wrong, watched))}"
+        for model in predictions
     )
-    what = plain(of.classes[watched])
-    loses = "loses most of its" if len(best) == 1 else "lose most of their"
-    who = (
-        f"**{' and '.join(plain(found[i].name) for i in best)}** {loses} {what}, {100 * max(lost):.1f} points"
-        if best
-        else f"no model loses any of its {what}"
-    )
-    return f"{verdict}Put together wrong with one click, {who}. {each}. {claim(found, of.truth, of.classes)}".strip()
+    class_name = plain(compared.classes[watched])
+    finding = f"no model loses confidence in {class_name}"
+    if best:
+        winners = " and ".join(plain(predictions[i].name) for i in best)
+        lose = "loses" if len(best) == 1 else "lose"
+        finding = f"**{winners}** {lose} most confidence in {class_name}, {100 * max(losses):.1f} points"
+    claim = check_claim(predictions, compared.truth, compared.classes)
+    return f"{verdict}With misplaced parts, {finding}. {by_model}. {claim}".strip()
 
 
-def claim(found: Sequence[Told], truth: int, classes: Sequence[str]) -> str:
-    """The lecture's sentence against what CNN and ViT answer here; '' where there are not both.
+def check_claim(predictions: Sequence[PartPredictions], truth: int, classes: Sequence[str]) -> str:
+    """Compare the lecture's claim with the CNN and the ViT; return '' if one of them is missing.
 
-    Who does not know the whole picture has nothing to lose: of it the sentence is not tested.
+    A model that misclassifies the whole image cannot test the claim.
     """
-    first = {one.family: one for one in reversed(found)}
+    first = {model.family: model for model in reversed(predictions)}
     if not {"CNN", "ViT"} <= first.keys():
         return ""
-    said = "The lecture: a CNN still takes a scrambled face for a face, a ViT sees that the parts lie wrong."
+    claim = "The lecture claims that a CNN still recognises a scrambled face and a ViT does not."
     both = {family: first[family] for family in ("CNN", "ViT")}
-    blind = [family for family, one in both.items() if truth >= 0 and int(one.whole.answers[0]) != truth]
-    if blind:
-        takes = " and ".join(
-            f"the {family} takes it for {plain(classes[int(both[family].whole.answers[0])])}"
-            for family in blind
+    wrong = [family for family, model in both.items() if truth >= 0 and int(model.whole.answers[0]) != truth]
+    if wrong:
+        mistakes = " and ".join(
+            f"the {family} predicts {plain(classes[int(both[family].whole.answers[0])])}" for family in wrong
         )
-        return f"{said} This picture cannot show it: whole as it is, {takes}."
-    does = {True: "keeps its answer", False: "changes its answer"}
-    agrees = both["CNN"].keeps and not both["ViT"].keeps
+        return f"{claim} This image cannot test it: for the whole image, {mistakes}."
+    outcomes = {True: "keeps its prediction", False: "changes its prediction"}
+    agrees = both["CNN"].keeps_prediction and not both["ViT"].keeps_prediction
     return (
-        f"{said} Here the CNN {does[both['CNN'].keeps]} and the ViT {does[both['ViT'].keeps]}:"
-        f" {'so it is on this picture' if agrees else 'not so on this picture'}."
+        f"{claim} Here the CNN {outcomes[both['CNN'].keeps_prediction]} and the ViT"
+        f" {outcomes[both['ViT'].keeps_prediction]}, which {'supports' if agrees else 'contradicts'} it."
     )
 
 
-def numbers(found: Sequence[Told], classes: Sequence[str]) -> None:
-    """Every probability, to take away."""
-    columns: dict[str, list[object]] = {name: [] for name in ("model", "picture", "class", "probability")}
-    for one in found:
-        for picture, of in (("whole", one.whole), ("as it lies", one.now), ("wrong", one.wrong)):
-            columns["model"] += [one.name] * len(classes)
-            columns["picture"] += [picture] * len(classes)
+def draw_numbers(predictions: Sequence[PartPredictions], classes: Sequence[str]) -> None:
+    """Draw every probability as a table, with its download."""
+    columns: dict[str, list[object]] = {name: [] for name in ("model", "image", "class", "probability")}
+    for model in predictions:
+        sweeps = {"whole": model.whole, "current parts": model.current, "misplaced parts": model.wrong}
+        for image, swept in sweeps.items():
+            columns["model"] += [model.name] * len(classes)
+            columns["image"] += [image] * len(classes)
             columns["class"] += list(classes)
-            columns["probability"] += [float(chance) for chance in of.probabilities[0]]
+            columns["probability"] += [float(probability) for probability in swept.probabilities[0]]
     st.dataframe(columns, hide_index=True, height=240)
     page.csv("Probabilities (CSV)", columns, "in_parts.csv", "on_picture.parts.csv")

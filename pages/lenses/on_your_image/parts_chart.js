@@ -1,4 +1,4 @@
-// How sure every model is of one class: of the whole picture and as it is put together, a row a model.
+// Draw every model's confidence in one class, for the whole image and for the current parts, one row per model.
 
 import { dot, line } from '../../views/kit/axes.js';
 import { canvas, el } from '../../views/kit/dom.js';
@@ -6,20 +6,20 @@ import { percent } from '../../views/kit/words.js';
 
 const ROW = 44;
 const FOOT = 28;
-const END = 16; // beyond 0 % and 100 %, for the dots
+const END = 16; // px beyond 0 % and 100 %, for the dots
 
 export class PartsChart {
   constructor(parent) {
-    this.box = el(parent, 'div', { class: 'op-chart op-sure' });
+    this.box = el(parent, 'div', { class: 'op-chart op-confidence' });
     this.title = el(this.box, 'div', { class: 'op-title' });
     this.note = el(this.box, 'div', { class: 'op-note vv-muted' });
     this.view = canvas(this.box, { role: 'img' });
   }
 
-  /** rows: {name, color, before, now}, shares of the class that is called `what`. */
-  draw(rows, what, colors, width) {
-    this.title.textContent = `p(${what})`;
-    this.note.textContent = 'Ring: of the whole picture. Dot: as it lies now.';
+  /** Draws rows of {name, color, before, now}: the probabilities of the class `className`. */
+  draw(rows, className, colors, width) {
+    this.title.textContent = `Confidence in ${className}`;
+    this.note.textContent = 'Ring: whole image. Dot: current parts.';
     const height = ROW * rows.length + FOOT;
     const ctx = this.view.size(width, height);
     ctx.font = `13px ${colors.font}`;
@@ -28,8 +28,8 @@ export class PartsChart {
     const x = (share) => x0 + (x1 - x0) * share;
     this.ticks(ctx, x, height - FOOT, colors);
     rows.forEach((row, i) => this.row(ctx, row, x, ROW * (i + 0.5), names, colors));
-    const said = rows.map(({ name, before, now }) => `${name} ${percent(before)}, now ${percent(now)}`);
-    this.view.node.setAttribute('aria-label', `Probability of ${what}: ${said.join('; ')}`);
+    const labels = rows.map(({ name, before, now }) => `${name} ${percent(before)}, now ${percent(now)}`);
+    this.view.node.setAttribute('aria-label', `Confidence in ${className}: ${labels.join('; ')}`);
   }
 
   ticks(ctx, x, bottom, colors) {

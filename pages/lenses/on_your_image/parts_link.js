@@ -1,4 +1,4 @@
-// Parts as numbers and as a link holds them: the twin of vitviz/analysis/assembly.py.
+// Encode, move and misplace parts, as vitviz/analysis/assembly.py does.
 
 const FIELDS = ['left', 'top', 'width', 'height', 'x', 'y'];
 
@@ -6,13 +6,13 @@ export const fromNumbers = (numbers) => Object.fromEntries(FIELDS.map((name, i) 
 
 export const atHome = ({ left, top, x, y }) => left === x && top === y;
 
-/** As a link holds them: six signs each; sides count from 1. */
+/** Returns the text of a link: six characters per part; sides count from 1. */
 export const encode = (parts, signs) =>
   parts.flatMap((part) => FIELDS.map((name, i) => signs[part[name] - (i === 2 || i === 3 ? 1 : 0)])).join('');
 
 export const within = (at, side, size) => Math.max(0, Math.min(size - side, at));
 
-/** A part moved to (x, y), as far as the picture goes. */
+/** Returns a part moved to (x, y), clipped to the image. */
 export const moved = (part, x, y, size) => ({
   ...part,
   x: within(x, part.width, size),
@@ -21,7 +21,7 @@ export const moved = (part, x, y, size) => ({
 
 export const whole = (parts) => parts.map((part) => ({ ...part, x: part.left, y: part.top }));
 
-/** Every part about the middle of another's place; one alone is turned about the picture's middle. */
+/** Returns every part centred on another part's place; a single part is mirrored at the image's centre. */
 export function putWrong(parts, size) {
   const by = Math.floor(parts.length / 2);
   return parts.map((part, i) => {

@@ -1,4 +1,4 @@
-// The picture with its parts: each is dragged by pointer or finger, or moved by keys; new ones are cut from it.
+// Draw the image with its parts, which are moved by pointer or keys; new parts are cut out of it.
 
 import { button, el } from '../../views/kit/dom.js';
 import { animate, mix } from '../../views/kit/motion.js';
@@ -8,24 +8,24 @@ import { frameOf } from './sweep_panels.js';
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const WAY_MS = 320;
-const EMPTY = 2; // of the frames: without its parts
+const EMPTY = 2; // index of the frame without the parts
 
 export class PartsStage {
-  /** tell(parts, done): where the visitor puts them; done where a drag has come to rest. see(): the other picture. */
+  /** tell(parts, done) receives moved parts, done at the end of a drag; see() switches photo and model input. */
   constructor(root, parent, tell, see) {
     this.tell = tell;
     this.box = el(parent, 'div', { class: 'op-apart' });
     this.node = el(this.box, 'canvas', { class: 'op-picture', role: 'img' });
     this.over = el(this.box, 'div', { class: 'op-parts' });
     const row = el(parent, 'div', { class: 'vv-row op-keys' });
-    this.wrong = button(row, 'Put together wrong', () => this.go(putWrong(this.parts, this.size)));
-    this.back = button(row, 'Whole again', () => this.go(whole(this.parts)));
-    this.cutter = button(row, 'Cut a new part', (event) => this.begin(event.detail === 0));
-    this.less = button(row, 'Remove this part', () => this.remove(this.last));
-    this.toggle = button(row, 'What the models see', see);
+    this.wrong = button(row, 'Misplace parts', () => this.go(putWrong(this.parts, this.size)));
+    this.back = button(row, 'Restore parts', () => this.go(whole(this.parts)));
+    this.cutter = button(row, 'Cut out a part', (event) => this.begin(event.detail === 0));
+    this.less = button(row, 'Remove part', () => this.remove(this.last));
+    this.toggle = button(row, 'Show model input', see);
     this.hint = el(parent, 'div', { class: 'vv-muted op-hint' });
     this.photo = photo(root);
-    this.last = -1; // the part that was touched last
+    this.last = -1; // index of the part that was touched last
     this.cutting = false;
     this.over.onpointerdown = (event) => this.open(event);
   }
@@ -34,7 +34,7 @@ export class PartsStage {
     return this.now.arrays.frames.shape[1];
   }
 
-  /** A place of the pointer in the models' pixels. */
+  /** Returns the pointer's position in pixels of the model input. */
   placeOf(event) {
     const box = this.over.getBoundingClientRect();
     const at = (value) => Math.max(0, Math.min(this.size, value));
@@ -49,32 +49,32 @@ export class PartsStage {
     this.parts = parts;
     this.seen = seen;
     if (this.last >= parts.length) this.last = -1;
-    this.say();
-    if (this.going === parts) return; // they are on their way
+    this.updateButtons();
+    if (this.going === parts) return; // an animation moves them
     this.going = null;
     this.place(parts);
     this.photo.show(now, () => this.paint(this.parts));
     this.paint(parts);
   }
 
-  // ------------------------------------------------------------ what is drawn
+  // ------------------------------------------------------------ drawing
 
-  say() {
+  updateButtons() {
     const { header } = this.now;
     const full = this.parts.length >= header.most;
     this.wrong.disabled = this.back.disabled = !this.parts.length;
     this.back.disabled = this.parts.every(atHome);
     this.cutter.disabled = full;
-    this.cutter.title = full ? `${header.most} parts are the most` : '';
+    this.cutter.title = full ? `At most ${header.most} parts` : '';
     this.cutter.setAttribute('aria-pressed', String(this.cutting));
     this.less.disabled = this.parts.length < 2 || this.last < 0;
     this.toggle.style.display = header.photograph ? '' : 'none';
     this.toggle.setAttribute('aria-pressed', String(this.seen));
     this.hint.textContent = this.cutting
-      ? 'Draw a rectangle on the picture.'
+      ? 'Draw a rectangle on the image.'
       : 'Drag a part, or move it with the arrow keys.';
     const out = this.parts.filter((part) => !atHome(part)).length;
-    this.node.setAttribute('aria-label', `The picture, ${out} of ${this.parts.length} parts out of place`);
+    this.node.setAttribute('aria-label', `Image with ${out} of ${this.parts.length} parts misplaced`);
     this.over.classList.toggle('op-cutting', this.cutting);
   }
 
@@ -86,7 +86,7 @@ export class PartsStage {
     return known ? known[0] : `part ${i + 1}`;
   }
 
-  /** A button over every part, as large as it. */
+  /** Places a button over every part, in its size. */
   place(parts) {
     while (this.over.children.length > parts.length) this.over.lastChild.remove();
     while (this.over.children.length < parts.length) this.handle(this.over.children.length);
@@ -99,14 +99,14 @@ export class PartsStage {
         width: share(part.width),
         height: share(part.height),
       });
-      const where = atHome(part) ? 'in its place' : `at column ${part.x + 1}, row ${part.y + 1}`;
+      const where = atHome(part) ? 'in place' : `at column ${part.x + 1}, row ${part.y + 1}`;
       node.setAttribute('aria-label', `${this.nameOf(part, i)}, ${where}`);
       node.title = this.nameOf(part, i);
       node.classList.toggle('op-last', i === this.last);
     });
   }
 
-  /** The picture without its parts, and the parts over it: in the photograph's pixels or in the models'. */
+  /** Draws the image without its parts and the parts over it, in the photo's resolution or the models'. */
   paint(parts) {
     const { header, arrays } = this.now;
     const { bitmap } = this.photo;
@@ -129,15 +129,15 @@ export class PartsStage {
     this.node.dataset.shows = seen ? 'seen' : 'photo';
   }
 
-  // ------------------------------------------------------------ what is done
+  // ------------------------------------------------------------ moving
 
-  /** All parts on their way to where a button puts them. */
+  /** Moves all parts in an animation. */
   go(parts) {
     const before = this.parts;
     this.going = parts;
     this.tell(parts, true);
     animate(WAY_MS, (t) => {
-      if (this.going !== parts) return; // the visitor has gone on
+      if (this.going !== parts) return; // a newer move replaced this one
       if (t === 1) this.going = null;
       const on = parts.map((part, i) => ({
         ...part,
@@ -151,7 +151,7 @@ export class PartsStage {
 
   touch(i) {
     this.last = i;
-    this.say();
+    this.updateButtons();
     this.place(this.parts);
   }
 
@@ -167,7 +167,7 @@ export class PartsStage {
     const node = button(this.over, '', () => {}, { class: 'op-part' });
     let grip = null;
     node.onpointerdown = (event) => {
-      if (this.cutting) return; // the picture below begins a new one
+      if (this.cutting) return; // the image below starts a new part
       event.stopPropagation();
       node.setPointerCapture(event.pointerId);
       const [x, y] = this.placeOf(event);
@@ -209,7 +209,7 @@ export class PartsStage {
     );
   }
 
-  /** The cut and the part move together: at home it stays at home. */
+  /** Moves the cut and the part together. */
   cutElsewhere(i, dx, dy) {
     const { left, top, x, y } = this.parts[i];
     this.change(i, { left: left + dx, top: top + dy, x: x + dx, y: y + dy });
@@ -230,9 +230,9 @@ export class PartsStage {
     );
   }
 
-  // ------------------------------------------------------------ a new part
+  // ------------------------------------------------------------ cutting
 
-  /** By the pointer: the next drag draws it. By keys: a square in the middle. */
+  /** Starts a new part: by pointer, the next drag draws it; by keys, a square in the centre. */
   begin(byKeys) {
     if (byKeys) {
       const side = Math.floor(this.size / 4);
@@ -240,7 +240,7 @@ export class PartsStage {
       return this.add({ left: at, top: at, width: side, height: side });
     }
     this.cutting = !this.cutting;
-    this.say();
+    this.updateButtons();
   }
 
   add(cut) {
@@ -250,28 +250,29 @@ export class PartsStage {
     this.over.children[this.last]?.focus();
   }
 
-  /** From where the pointer goes down to where it comes up. */
+  /** Draws the rectangle of a new part until the pointer goes up. */
   open(event) {
     if (!this.cutting) return;
     event.preventDefault();
     this.over.setPointerCapture(event.pointerId);
     const from = this.placeOf(event).map(Math.floor);
     const frame = el(this.box, 'div', { class: 'op-new' });
-    const rectangle = (now) => {
-      const to = this.placeOf(now).map(Math.ceil);
+    const rectangle = (moveEvent) => {
+      const to = this.placeOf(moveEvent).map(Math.ceil);
       const [left, top] = [0, 1].map((k) => Math.min(from[k], to[k]));
       return { left, top, width: Math.abs(to[0] - from[0]), height: Math.abs(to[1] - from[1]) };
     };
-    this.over.onpointermove = (now) => {
-      for (const [name, value] of Object.entries(rectangle(now))) frame.style[name] = `${(100 * value) / this.size}%`;
+    this.over.onpointermove = (moveEvent) => {
+      for (const [name, value] of Object.entries(rectangle(moveEvent)))
+        frame.style[name] = `${(100 * value) / this.size}%`;
     };
-    const end = (now, cut) => {
+    const end = (endEvent, cut) => {
       this.over.onpointermove = this.over.onpointerup = this.over.onpointercancel = null;
       frame.remove();
-      const drawn = rectangle(now);
+      const drawn = rectangle(endEvent);
       if (cut && Math.min(drawn.width, drawn.height) >= this.now.header.least) this.add(drawn);
     };
-    this.over.onpointerup = (now) => end(now, true);
-    this.over.onpointercancel = (now) => end(now, false);
+    this.over.onpointerup = (endEvent) => end(endEvent, true);
+    this.over.onpointercancel = (endEvent) => end(endEvent, false);
   }
 }

@@ -1,12 +1,12 @@
-// A picture in parts that can be dragged, and every model's answer to it as it is put together.
+// Draw an image with parts that can be dragged, and every model's prediction for it.
 
 import { el, live } from '../../views/kit/dom.js';
 import { percent } from '../../views/kit/words.js';
-import { Asker } from './asker.js';
+import { RequestQueue } from './request_queue.js';
 import { PartsChart } from './parts_chart.js';
 import { atHome, encode, fromNumbers } from './parts_link.js';
 import { PartsStage } from './parts_stage.js';
-import { Panels, answerOf, chancesOf } from './sweep_panels.js';
+import { Panels, predictedOf, chancesOf } from './sweep_panels.js';
 
 const NARROW = 600;
 
@@ -21,13 +21,13 @@ class PartsView {
       root,
       this.left,
       (parts, done) => this.move(parts, done),
-      () => this.see(),
+      () => this.toggleInput(),
     );
     this.chart = new PartsChart(right);
     this.panels = new Panels(root);
-    this.say = live(root);
+    this.announce = live(root);
     this.mark = null;
-    this.asker = new Asker(() => this.ask(), onUnmount);
+    this.requests = new RequestQueue(() => this.sendParts(), onUnmount);
   }
 
   update(message) {
@@ -38,26 +38,26 @@ class PartsView {
       this.parts = header.parts.map(fromNumbers);
       this.seen = header.seen;
     }
-    this.answered = header.parts.map(fromNumbers);
+    this.predictedParts = header.parts.map(fromNumbers);
     this.draw();
-    this.asker.answered();
+    this.requests.receive();
   }
 
-  /** The visitor moves a part: drawn at once; the server is asked while it is dragged, and at rest. */
+  /** Draws moved parts at once; requests predictions during a drag and at its end. */
   move(parts, done) {
     this.parts = parts;
     this.draw();
-    if (done) this.asker.now();
-    else this.asker.soon();
+    if (done) this.requests.sendNow();
+    else this.requests.sendSoon();
   }
 
-  see() {
+  toggleInput() {
     this.seen = !this.seen;
     this.draw();
-    this.asker.now();
+    this.requests.sendNow();
   }
 
-  ask() {
+  sendParts() {
     this.send('moved', { apart: encode(this.parts, this.now.header.signs), apart_seen: this.seen, mark: this.mark });
   }
 
@@ -66,7 +66,7 @@ class PartsView {
     const narrow = width < NARROW;
     this.root.classList.toggle('op-narrow', narrow);
     this.stage.draw(this.now, this.parts, this.seen);
-    const at = this.answered.every(atHome) ? 0 : 1;
+    const at = this.predictedParts.every(atHome) ? 0 : 1;
     this.panels.draw(this.now, { at });
     const rows = header.models.map(({ name, color }, m) => ({
       name,
@@ -76,14 +76,14 @@ class PartsView {
     }));
     const room = narrow ? width : width - this.left.clientWidth - 24;
     this.chart.draw(rows, header.classes[header.watched], colors, room);
-    this.root.dataset.parts = encode(this.answered, header.signs);
-    this.say(header.models.map((model, m) => `${model.name} ${this.answer(m, at)}`).join(', '));
+    this.root.dataset.parts = encode(this.predictedParts, header.signs);
+    this.announce(header.models.map((model, m) => `${model.name} ${this.describePrediction(m, at)}`).join(', '));
   }
 
-  answer(m, at) {
+  describePrediction(m, at) {
     const { header, arrays } = this.now;
     const chances = chancesOf(arrays.chances, m, at);
-    const top = answerOf(chances);
+    const top = predictedOf(chances);
     return `${header.classes[top]} ${percent(chances[top])}`;
   }
 }

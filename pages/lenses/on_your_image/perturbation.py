@@ -1,4 +1,4 @@
-"""One picture, one slider, several models: every answer moves as the slider does."""
+"""Change one image with a slider and draw the predictions of several models."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.on_your_picture import model_choice, papers, prediction, stored_results, view_state
-from pages.lenses.on_your_picture.model_choice import Compared
-from pages.lenses.on_your_picture.sweep_view import sweep_view
-from pages.lenses.on_your_picture.view_state import Hand
+from pages.lenses.on_your_image import comparison, papers, perturbation_state, stored_results, user_prediction
+from pages.lenses.on_your_image.comparison import Comparison
+from pages.lenses.on_your_image.perturbation_state import PerturbationView
 from pages.stores import cached
+from pages.views.register import register
 from vitviz.analysis import changes
 from vitviz.analysis.changes import CHANGES, Setting
 from vitviz.config import Preparation
@@ -25,94 +25,109 @@ from vitviz.plots import image_changes as plots
 from vitviz.probe.robustness import Sweep, sweep
 from vitviz.text import percent, plain
 
+_sweep_view = register(__file__, "sweep_view")
 VIEW = "on_picture.sweep"
-# It sets models farthest apart where its slider begins, here and over many: a test adds both up.
-FIRST = "noise"
+# At its default strength this change separates the models most, on one image and over many; a test checks it.
+DEFAULT_CHANGE = "noise"
 MATHEMATICS = r"""
-A model $f$ gives a picture $x$ the class $\arg\max_c f_c(x)$. A change $T_s$ of strength $s$, with $T_{s_0}(x) = x$,
-leaves the answer alone as long as $\arg\max_c f_c(T_s(x)) = \arg\max_c f_c(x)$. Under the panels lies, on one scale a
-model over the whole slider:
+A model $f$ predicts the class $\arg\max_c f_c(x)$ for an image $x$. A change $T_s$ of strength $s$, with
+$T_{s_0}(x) = x$, keeps the prediction as long as $\arg\max_c f_c(T_s(x)) = \arg\max_c f_c(x)$. The maps below the
+predictions show, on one scale per model over the whole slider:
 
-- **attention**: the row of the last layer that the answer is read from, the mean of its heads: [CLS]'s, or where the
-  model averages its patches the mean of theirs;
-- **gradient × input** for a model without such a row: $\max\bigl(0, \sum x \cdot \partial f_c / \partial x\bigr)$ over
-  squares of 2 × 2 pixels, $c$ the class that it answers (Shrikumar et al. 2016).
+- **attention**: the last layer's attention weights of the readout, averaged over heads: from [CLS], or the mean over
+  all patches for a model with average pooling;
+- **gradient × input** for a model without attention to the readout:
+  $\max\bigl(0, \sum x \cdot \partial f_c / \partial x\bigr)$ over squares of 2 × 2 pixels, with the predicted class $c$
+  (Shrikumar et al. 2016).
 """
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="on_picture"):
-    """Which of `CHANGES` is applied, and the seed of what is random in it."""
+class PerturbationControls(widgets.ControlValues, page="on_picture"):
+    """The applied change, a key of `CHANGES`, and the seed of its random numbers."""
 
     kind: str
     seed: int
 
 
-def choose() -> Choice:
-    """Draws the controls of the change, side by side in the row that is open."""
+def draw_controls() -> PerturbationControls:
+    """Draw the controls of the change in the open row."""
     with st.container(width=200):
         kind = widgets.select(
-            Choice.key("kind"), "Change", list(CHANGES), FIRST, format_func=lambda name: CHANGES[name].title
+            PerturbationControls.key("kind"),
+            "Change",
+            list(CHANGES),
+            DEFAULT_CHANGE,
+            format_func=lambda name: CHANGES[name].title,
         )
     if kind not in ("noise", "shuffle"):
-        widgets.hold(Choice)
-        return Choice(kind, 0)
+        widgets.keep_pending(PerturbationControls)
+        return PerturbationControls(kind, 0)
     with st.container(width=140):
-        return Choice(kind, widgets.number(Choice.key("seed"), "Seed", 0, 999, 0))
+        return PerturbationControls(kind, widgets.number(PerturbationControls.key("seed"), "Seed", 0, 999, 0))
 
 
 @st.fragment
 def draw() -> None:
-    """The controls, the question, the picture with its slider, what comes of it."""
+    """Draw the controls, the question, the image with its slider, and the captions."""
     with page.row():
-        said = choose()
-        choices = model_choice.choose()
+        controls = draw_controls()
+        choices = comparison.choose_models()
     if not choices:
         return
-    of = model_choice.compared(choices)
-    moved, begun = view_state.now(said.kind, of.image, VIEW)
-    setting = moved.setting(said.seed, said.kind)
-    found = sweeps(of, said.kind, setting)
-    keys = [choice.key for choice in of.choices]
-    guessed = prediction.read(keys, (said.kind, of.image, *keys))
-    if not guessed.guess:
-        prediction.ask(keys, of.names, prediction.prompt(said.kind))
-    revealed = bool(guessed.guess)
-    start = plots.Start(begun.hand.__dict__, begun.mark, of.truth, revealed, setting.place)
-    show(of, changed_of(of, said.kind, setting), found, start)
-    tell(of, said.kind, moved, found, guessed.guess)
-    stored_results.tell(of, said.kind, revealed=revealed)
-    papers.say("change")
+    change = controls.kind
+    compared = comparison.build_comparison(choices)
+    current, initial = perturbation_state.read_state(change, compared.image, VIEW)
+    setting = current.build_setting(controls.seed, change)
+    sweeps = run_sweeps(compared, change, setting)
+    keys = [choice.key for choice in choices]
+    guess = user_prediction.read_prediction(keys, (change, compared.image, *keys))
+    if not guess:
+        user_prediction.ask_model(keys, compared.names, user_prediction.write_prompt(change))
+    start = plots.Start(initial.view.__dict__, initial.mark, compared.truth, bool(guess), setting.place)
+    draw_view(compared, build_perturbation(compared, change, setting), sweeps, start)
+    page.caption(describe_perturbation(compared, change, current, sweeps))
+    if guess:
+        draw_outcome(compared, change, sweeps, guess)
+        stored_results.draw_accuracies(compared, change)
+    papers.draw_findings("change")
     page.drawers(
         "on_picture.change",
         math=MATHEMATICS,
-        code=(changes.changed, sweep, CHANGES[said.kind].apply),
-        numbers=partial(numbers, of, said.kind, found),
+        code=(changes.apply_change, sweep, CHANGES[change].apply),
+        numbers=partial(draw_numbers, compared, change, sweeps),
     )
 
 
-def show(of: Compared, what: plots.Changed, found: Sequence[Sweep], start: plots.Start) -> None:
-    """The picture with its slider, and every model's answer to it."""
+def draw_view(
+    compared: Comparison, perturbed: plots.Changed, sweeps: Sequence[Sweep], start: plots.Start
+) -> None:
+    """Draw the image with its slider and every model's predictions; the view's state is 'moved'."""
     answered = [
-        plots.Answered(name, one.by, one.probabilities, one.views)
-        for name, one in zip(of.names, found, strict=True)
+        plots.Answered(name, swept.by, swept.probabilities, swept.views)
+        for name, swept in zip(compared.names, sweeps, strict=True)
     ]
-    ground = model_choice.ground(of.image, of.preparation, of.offset)
-    curve = stored_results.curve(of, what.name)
-    sweep_view(plots.payload(what, answered, ground, of.classes, start, curve), key=VIEW)
+    ground = comparison.crop_photo(compared.image, compared.preparation, compared.offset)
+    curve = stored_results.build_curve(compared, perturbed.name)
+    message = plots.payload(perturbed, answered, ground, compared.classes, start, curve)
+    _sweep_view(message, key=VIEW, states=("moved",))
 
 
-def sweeps(of: Compared, change: str, setting: Setting) -> list[Sweep]:
-    """Every model over the whole slider."""
-    found = []
-    for choice, step in zip(of.choices, of.steps, strict=True):
-        model = cached.loaded(choice, step)
-        found.append(_swept(model.digest, model, of.image, of.preparation, of.offset, change, setting))
-    return found
+def run_sweeps(compared: Comparison, change: str, setting: Setting) -> list[Sweep]:
+    """Run every model at all strengths."""
+    sweeps = []
+    for choice, step in zip(compared.choices, compared.steps, strict=True):
+        model = cached.load_model(choice, step)
+        sweeps.append(
+            _run_sweep(
+                model.digest, model, compared.image, compared.preparation, compared.offset, change, setting
+            )
+        )
+    return sweeps
 
 
-@cached.per_picture(shared=120, upload=60)
-def _swept(
+@cached.per_image(shared=120, upload=60)
+def _run_sweep(
     digest: str,
     _model: LoadedModel,
     image: str,
@@ -121,82 +136,82 @@ def _swept(
     change: str,
     setting: Setting,
 ) -> Sweep:
-    return sweep(_model, _series(image, preparation, offset, change, setting))
+    return sweep(_model, _perturb_image(image, preparation, offset, change, setting))
 
 
-@cached.per_picture(shared=32, upload=12)
-def _series(
+@cached.per_image(shared=32, upload=12)
+def _perturb_image(
     image: str, preparation: Preparation, offset: cached.Offset, change: str, setting: Setting
 ) -> NDArray[np.uint8]:
-    return changes.series(cached.prepared(image, preparation, offset).shown, change, setting)
+    return changes.series(cached.prepare_image(image, preparation, offset).shown, change, setting)
 
 
-def changed_of(of: Compared, change: str, setting: Setting) -> plots.Changed:
-    """The picture at every strength, as it travels."""
-    frames = _series(of.image, of.preparation, of.offset, change, setting)
-    chosen = CHANGES[change]
+def build_perturbation(compared: Comparison, change: str, setting: Setting) -> plots.Changed:
+    """Return the image at every strength, as the view needs it."""
+    frames = _perturb_image(compared.image, compared.preparation, compared.offset, change, setting)
+    chosen, size = CHANGES[change], compared.input_px
     return plots.Changed(
         name=change,
         title=chosen.title,
         values=chosen.values,
         start=chosen.start,
         frames=frames,
-        border=tuple(round(float(value)) for value in changes.border_colour(of.seen)),
-        orders=np.stack([changes.order_of(of.grain_px, value, setting.seed) for value in chosen.values])
+        border=tuple(round(float(value)) for value in changes.border_colour(compared.model_input)),
+        orders=np.stack([changes.order_of(size, strength, setting.seed) for strength in chosen.values])
         if change == "shuffle"
         else None,
-        noise=changes.noise_of(of.grain_px, setting.seed) if change == "noise" else None,
+        noise=changes.noise_of(size, setting.seed) if change == "noise" else None,
     )
 
 
-def tell(of: Compared, change: str, moved: Hand, found: Sequence[Sweep], guessed: str) -> None:
-    """What the slider's place says, and where a guess was made what its whole way says."""
-    page.caption(describe(of, change, moved, found))
-    if guessed:
-        keys = [choice.key for choice in of.choices]
-        outlasted = [prediction.outlasted(one.answers, CHANGES[change].start) for one in found]
-        st.markdown(prediction.measured(guessed, keys, of.names, outlasted, change, of.grain_px))
-        prediction.keep(guessed, keys, of.names, outlasted, change)
-        prediction.again()
+def draw_outcome(compared: Comparison, change: str, sweeps: Sequence[Sweep], guess: str) -> None:
+    """Draw the verdict on the user's prediction, and store it."""
+    keys, names = [choice.key for choice in compared.choices], compared.names
+    start = CHANGES[change].start
+    ranges = [user_prediction.find_stable_range(swept.answers, start) for swept in sweeps]
+    st.markdown(user_prediction.describe_outcome(guess, keys, names, ranges, change, compared.input_px))
+    user_prediction.store_prediction(guess, keys, names, ranges, change)
+    user_prediction.draw_retry()
 
 
-def describe(of: Compared, change: str, moved: Hand, found: Sequence[Sweep]) -> str:
-    """Who still answers as before at the slider's place, and whose answer has lost most."""
-    start, classes = CHANGES[change].start, of.classes
-    words = plots.strength_words(change, CHANGES[change].values[moved.at], of.grain_px)
-    firsts = [int(one.answers[start]) for one in found]
-    keeps = sum(int(one.answers[moved.at]) == first for one, first in zip(found, firsts, strict=True))
-    falls = [
-        float(one.probabilities[start, first] - one.probabilities[moved.at, first])
-        for one, first in zip(found, firsts, strict=True)
+def describe_perturbation(
+    compared: Comparison, change: str, current: PerturbationView, sweeps: Sequence[Sweep]
+) -> str:
+    """Return a caption on the models that keep their prediction and on the largest loss of confidence."""
+    start, classes, at = CHANGES[change].start, compared.classes, current.at
+    if at == start:
+        return "The image is unchanged. Move the slider to change it."
+    firsts = [int(swept.answers[start]) for swept in sweeps]
+    kept_count = sum(int(swept.answers[at]) == first for swept, first in zip(sweeps, firsts, strict=True))
+    losses = [
+        float(swept.probabilities[start, first] - swept.probabilities[at, first])
+        for swept, first in zip(sweeps, firsts, strict=True)
     ]
-    most = int(np.argmax(falls))
-    one, first = found[most], firsts[most]
-    if moved.at == start:
-        return "Nothing is changed: these are the answers to the picture itself. Move the slider."
-    where = "Taken apart" if change == "pieces" else f"At {words}"
-    text = f"{where}, {keeps} of {len(found)} models answer as they did to the unchanged picture."
-    if falls[most] <= 0:
-        return f"{text} None is less sure of its first answer."
-    before, now = one.probabilities[start, first], one.probabilities[moved.at, first]
+    most = int(np.argmax(losses))
+    strength = plots.strength_words(change, CHANGES[change].values[at], compared.input_px)
+    condition = "With rearranged pieces" if change == "pieces" else f"At {strength}"
+    text = f"{condition}, {kept_count} of {len(sweeps)} models keep their prediction for the unchanged image."
+    if losses[most] <= 0:
+        return f"{text} None loses confidence in it."
+    probabilities, first = sweeps[most].probabilities, firsts[most]
     return (
-        f"{text} {plain(of.names[most])} loses most: its {plain(classes[first])} goes from {percent(before)} to"
-        f" {percent(now)}."
+        f"{text} {plain(compared.names[most])} loses most confidence in {plain(classes[first])}:"
+        f" {percent(probabilities[start, first])} → {percent(probabilities[at, first])}."
     )
 
 
-def numbers(of: Compared, change: str, found: Sequence[Sweep]) -> None:
-    """Every probability at every strength, to take away."""
+def draw_numbers(compared: Comparison, change: str, sweeps: Sequence[Sweep]) -> None:
+    """Draw every probability at every strength as a table, with its download."""
     columns: dict[str, list[object]] = {
         name: [] for name in ("model", "strength", "value", "class", "probability")
     }
-    classes = of.classes
-    for name, one in zip(of.names, found, strict=True):
-        for value, row in zip(CHANGES[change].values, one.probabilities, strict=True):
+    classes = compared.classes
+    for name, swept in zip(compared.names, sweeps, strict=True):
+        for strength, row in zip(CHANGES[change].values, swept.probabilities, strict=True):
             columns["model"] += [name] * len(classes)
-            columns["strength"] += [plots.strength_words(change, value, of.grain_px)] * len(classes)
-            columns["value"] += [value] * len(classes)
+            columns["strength"] += [plots.strength_words(change, strength, compared.input_px)] * len(classes)
+            columns["value"] += [strength] * len(classes)
             columns["class"] += list(classes)
-            columns["probability"] += [float(chance) for chance in row]
+            columns["probability"] += [float(probability) for probability in row]
     st.dataframe(columns, hide_index=True, height=240)
     page.csv("Probabilities (CSV)", columns, "on_your_picture.csv", "on_picture.csv")

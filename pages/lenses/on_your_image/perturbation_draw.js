@@ -1,11 +1,11 @@
-// A photograph changed as vitviz/analysis/changes.py changes what the models read, at its own resolution.
+// Apply the changes of vitviz/analysis/changes.py to a photo at its original resolution.
 
 import { offscreen } from '../../views/kit/pixels.js';
 
 const NOISE_CODES = 32;
 const rgb = (color) => `rgb(${color.join(', ')})`;
 
-/** The picture moved by `place(ctx)`, on the colour of its border. */
+/** Transforms the canvas by `place(ctx)` over the border's mean colour; returns a function that undoes it. */
 function moved(ctx, side, border, place) {
   ctx.fillStyle = rgb(border);
   ctx.fillRect(0, 0, side, side);
@@ -16,19 +16,19 @@ function moved(ctx, side, border, place) {
   return () => ctx.restore();
 }
 
-/** Every value of every pixel through `map(value, channel, x, y)`. */
+/** Applies `map(value, channel, x, y)` to every channel of every pixel. */
 function perPixel(ctx, side, draw, map) {
   const node = document.createElement('canvas');
   node.width = node.height = side;
-  const own = node.getContext('2d', { willReadFrequently: true });
-  draw(own);
-  const image = own.getImageData(0, 0, side, side);
+  const context = node.getContext('2d', { willReadFrequently: true });
+  draw(context);
+  const image = context.getImageData(0, 0, side, side);
   for (let i = 0; i < side * side; i++)
     for (let c = 0; c < 3; c++) image.data[4 * i + c] = map(image.data[4 * i + c], c, i % side, Math.floor(i / side));
   ctx.drawImage(offscreen(image), 0, 0);
 }
 
-/** The mean of every channel. */
+/** Returns the mean of every channel. */
 function meanOf(data) {
   const sums = [0, 0, 0];
   for (let i = 0; i < data.length; i += 4) for (let c = 0; c < 3; c++) sums[c] += data[i + c];
@@ -45,7 +45,7 @@ function tiles(ctx, side, bitmap, order) {
   });
 }
 
-/** The square that covers the picture: [left, top, side] in shares of its side, as the server cuts it. */
+/** Returns the occluding square [left, top, side] in shares of the image's side, rounded as on the server. */
 export function coverOf({ values }, hand, grain) {
   const px = Math.round(values[hand.at] * grain);
   const [left, top] = hand.place.map((at) => Math.round(at * grain - px / 2) / grain);
@@ -54,17 +54,17 @@ export function coverOf({ values }, hand, grain) {
 
 const DRAW = {
   shift(ctx, side, { bitmap, value, border, grain }) {
-    const end = moved(ctx, side, border, (own) => own.translate((value * side) / grain, 0));
+    const end = moved(ctx, side, border, (context) => context.translate((value * side) / grain, 0));
     ctx.drawImage(bitmap, 0, 0, side, side);
     end();
   },
   rotate(ctx, side, { bitmap, value, border }) {
-    const end = moved(ctx, side, border, (own) => own.rotate((value * Math.PI) / 180));
+    const end = moved(ctx, side, border, (context) => context.rotate((value * Math.PI) / 180));
     ctx.drawImage(bitmap, 0, 0, side, side);
     end();
   },
   zoom(ctx, side, { bitmap, value, border }) {
-    const end = moved(ctx, side, border, (own) => own.scale(value, value));
+    const end = moved(ctx, side, border, (context) => context.scale(value, value));
     ctx.drawImage(bitmap, 0, 0, side, side);
     end();
   },
@@ -78,15 +78,15 @@ const DRAW = {
     perPixel(
       ctx,
       side,
-      (own) => own.drawImage(bitmap, 0, 0, side, side),
+      (context) => context.drawImage(bitmap, 0, 0, side, side),
       (v) => v + 255 * value,
     );
   },
   contrast(ctx, side, { bitmap, value }) {
     let mean = [0, 0, 0];
-    const draw = (own) => {
-      own.drawImage(bitmap, 0, 0, side, side);
-      mean = meanOf(own.getImageData(0, 0, side, side).data);
+    const draw = (context) => {
+      context.drawImage(bitmap, 0, 0, side, side);
+      mean = meanOf(context.getImageData(0, 0, side, side).data);
     };
     perPixel(ctx, side, draw, (v, c) => mean[c] + value * (v - mean[c]));
   },
@@ -96,7 +96,7 @@ const DRAW = {
     perPixel(
       ctx,
       side,
-      (own) => own.drawImage(bitmap, 0, 0, side, side),
+      (context) => context.drawImage(bitmap, 0, 0, side, side),
       (v, c, x, y) => v + (255 * value * data[3 * (at(y) * grain + at(x)) + c]) / NOISE_CODES,
     );
   },
@@ -114,15 +114,15 @@ const DRAW = {
   },
 };
 
-/** Whether a photograph can be drawn so in this browser: not every one blurs. */
+/** Returns true if this browser can draw the change; not every browser can blur. */
 export const canDraw = (change, ctx) => change !== 'blur' || 'filter' in ctx;
 
-/** Draws a photograph changed, on a square canvas whose pixels are `side` a side. */
+/** Draws a changed photo on a square canvas of `side` pixels. */
 export function drawChanged(ctx, side, bitmap, { header, arrays }, hand) {
   const value = header.values[hand.at];
   const grain = arrays.frames.shape[1];
   const cover = header.change === 'occlude' ? coverOf(header, hand, grain) : null;
-  const about = { bitmap, value, border: header.border, grain, arrays, hand, cover };
+  const options = { bitmap, value, border: header.border, grain, arrays, hand, cover };
   ctx.imageSmoothingEnabled = true;
-  DRAW[header.change](ctx, side, about);
+  DRAW[header.change](ctx, side, options);
 }

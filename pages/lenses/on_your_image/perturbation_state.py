@@ -1,26 +1,32 @@
-"""What the visitor moves in the picture itself: slider, cover, pieces. It begins with what a link says."""
+"""Read the slider, the occluding square and the pieces from link, session and view."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
-from pages.views.event_values import events_of, fields
+from pages.views.event_values import read_events, read_fields
 from vitviz.analysis.changes import CHANGES, WHOLE, Setting
 from vitviz.number_text import parse_float, parse_int
 
-_BEGUN = "on_picture._begun"  # of the session: its Begun; among what is kept the same with what is moved now
+_STATE_KEY = (
+    "on_picture._begun"  # of an InitialState in the session; its copy among CONTROL_VALUES is current
+)
 _DIGITS = "0123456789abcdef"
 
 
 @dataclass(frozen=True)
-class Hand(widgets.Chosen, page="on_picture"):
-    """The slider's place from 0, the cover's middle in [0, 1], which piece lies where, and what is drawn.
+class PerturbationView(widgets.ControlValues, page="on_picture"):
+    """The values that are set in the view itself.
 
-    seen: whether what the models read is drawn, and not the photograph.
+    Attributes:
+        at: the slider's position, from 0.
+        place: the centre of the occluding square, in [0, 1].
+        pieces: the piece at every position.
+        seen: True if the model input is drawn instead of the photo.
     """
 
     at: int
@@ -28,100 +34,106 @@ class Hand(widgets.Chosen, page="on_picture"):
     pieces: tuple[int, ...] = WHOLE
     seen: bool = False
 
-    def setting(self, seed: int, change: str) -> Setting:
-        """What a change depends on beside its strength; of what it does not use nothing."""
+    def build_setting(self, seed: int, change: str) -> Setting:
+        """Return the parameters that a change depends on besides its strength; unused ones have their default."""
         return Setting(
             place=self.place if change == "occlude" else (0.5, 0.5),
             seed=seed if change in ("noise", "shuffle") else 0,
             pieces=self.pieces if change == "pieces" else WHOLE,
         )
 
-    def words(self) -> dict[str, str]:
-        """As a link holds it, by field."""
+    def encode_fields(self) -> dict[str, str]:
+        """Return the texts of a link, by field."""
         return {
             "at": str(self.at),
-            "place": widgets.encode(self.place),
+            "place": widgets.encode_value(self.place),
             "pieces": "".join(_DIGITS[piece] for piece in self.pieces),
-            "seen": widgets.encode(self.seen),
+            "seen": widgets.encode_value(self.seen),
         }
 
 
 @dataclass(frozen=True)
-class Begun:
-    """What a view is told to begin with; what it says later counts if it says it of this beginning."""
+class InitialState:
+    """The state that a view starts from; only its events with the same mark count."""
 
     mark: int
-    of: tuple[str, str]  # change and picture
-    hand: Hand
+    subject: tuple[str, str]  # change and image
+    view: PerturbationView
 
 
-def begin(change: str) -> int:
-    """Where a slider stands at first: a third of the way from what changes nothing to its end."""
+def default_strength(change: str) -> int:
+    """Return the slider's initial position: a third of the way from the neutral strength to the last."""
     chosen = CHANGES[change]
     last = len(chosen.values) - 1
     return chosen.start + max(1, (last - chosen.start) // 3)
 
 
-def now(change: str, image: str, view: str) -> tuple[Hand, Begun]:
-    """What the visitor has moved by now, and what the view began with; written into the link.
+def read_state(change: str, image: str, view_key: str) -> tuple[PerturbationView, InitialState]:
+    """Return the current values and the view's initial state; write the values into the link.
 
     Args:
-        view: key of the view, whose state is 'moved'.
+        view_key: key of the view, whose state is 'moved'.
     """
-    told = {
-        field: said for field in Hand(0).words() if (said := query_params.take(Hand.key(field))) is not None
+    link = {
+        field: text
+        for field in PerturbationView(0).encode_fields()
+        if (text := query_params.take_value(PerturbationView.key(field))) is not None
     }
-    begun: Begun | None = st.session_state.get(_BEGUN)
-    if begun is None or told or begun.of != (change, image):
-        begun = _begun(begun, told, (change, image))
-        st.session_state[_BEGUN] = begun
-    moved = fields(events_of(view).get("moved"))
-    hand = parsed(moved, begun.hand, change) if moved.get("mark") == begun.mark else begun.hand
-    st.session_state.setdefault(session_keys.KEPT, {})[_BEGUN] = Begun(begun.mark, (change, image), hand)
-    for field, text in hand.words().items():
-        query_params.put(Hand.key(field), text)
-    return hand, begun
+    initial: InitialState | None = st.session_state.get(_STATE_KEY)
+    if initial is None or link or initial.subject != (change, image):
+        initial = _create_initial(initial, link, (change, image))
+        st.session_state[_STATE_KEY] = initial
+    event = read_fields(read_events(view_key).get("moved"))
+    current = parse_event(event, initial.view, change) if event.get("mark") == initial.mark else initial.view
+    st.session_state.setdefault(session_keys.CONTROL_VALUES, {})[_STATE_KEY] = InitialState(
+        initial.mark, (change, image), current
+    )
+    for field, text in current.encode_fields().items():
+        query_params.set_value(PerturbationView.key(field), text)
+    return current, initial
 
 
-def _begun(before: Begun | None, told: dict[str, str], of: tuple[str, str]) -> Begun:
-    kept: Begun = session_keys.kept().get(_BEGUN, Begun(0, ("", ""), Hand(-1)))
-    stays = kept.of[0] == of[0]  # another picture, the same change; or this one after a reload
-    hand = replace(kept.hand, at=kept.hand.at if stays else begin(of[0]))
-    return Begun(1 if before is None else before.mark + 1, of, read(told, hand, of[0]))
+def _create_initial(
+    before: InitialState | None, link: dict[str, str], subject: tuple[str, str]
+) -> InitialState:
+    stored: InitialState = session_keys.get_control_values().get(
+        _STATE_KEY, InitialState(0, ("", ""), PerturbationView(-1))
+    )
+    change = subject[0]
+    # The slider stays when only the image changes, and after a reload.
+    at = stored.view.at if stored.subject[0] == change else default_strength(change)
+    view = parse_link(link, replace(stored.view, at=at), change)
+    return InitialState(1 if before is None else before.mark + 1, subject, view)
 
 
-def read(told: dict[str, str], otherwise: Hand, change: str) -> Hand:
-    """What a link says; each field that says nothing valid is `otherwise`'s."""
-    values: dict[str, Any] = {}
-    if "at" in told:
-        values["at"] = parse_int(told["at"])
-    if "place" in told:
-        values["place"] = [parse_float(part) for part in told["place"].split(",")]
-    if "pieces" in told and {*told["pieces"]} <= {*_DIGITS}:
-        values["pieces"] = [_DIGITS.index(digit) for digit in told["pieces"]]
-    if told.get("seen") in ("0", "1"):
-        values["seen"] = told["seen"] == "1"
-    return parsed(values, otherwise, change)
+def parse_link(link: dict[str, str], default: PerturbationView, change: str) -> PerturbationView:
+    """Return the fields of a link; invalid ones from `default`."""
+    fields: dict[str, Any] = {}
+    if "at" in link:
+        fields["at"] = parse_int(link["at"])
+    if "place" in link:
+        fields["place"] = [parse_float(part) for part in link["place"].split(",")]
+    if "pieces" in link and {*link["pieces"]} <= {*_DIGITS}:
+        fields["pieces"] = [_DIGITS.index(digit) for digit in link["pieces"]]
+    if link.get("seen") in ("0", "1"):
+        fields["seen"] = link["seen"] == "1"
+    return parse_event(fields, default, change)
 
 
-def parsed(said: dict[str, Any], otherwise: Hand, change: str) -> Hand:
-    """What a browser says, each field checked; what is missing or impossible is `otherwise`'s."""
-    at, place, pieces, seen = _values(said, otherwise)
+def parse_event(fields: dict[str, Any], default: PerturbationView, change: str) -> PerturbationView:
+    """Return the fields of a browser event, checked one by one; invalid ones from `default`."""
+    at, place, pieces, seen = (fields.get(field) for field in asdict(default))
     last = len(CHANGES[change].values) - 1
-    start = otherwise.at if 0 <= otherwise.at <= last else begin(change)
-    return Hand(
-        at if type(at) is int and 0 <= at <= last else start,
-        (float(place[0]), float(place[1])) if _is_place(place) else otherwise.place,
-        tuple(pieces) if _is_order(pieces) else otherwise.pieces,
-        seen if isinstance(seen, bool) else otherwise.seen,
+    default_at = default.at if 0 <= default.at <= last else default_strength(change)
+    return PerturbationView(
+        at if type(at) is int and 0 <= at <= last else default_at,
+        (float(place[0]), float(place[1])) if _is_place(place) else default.place,
+        tuple(pieces) if _is_order(pieces) else default.pieces,
+        seen if isinstance(seen, bool) else default.seen,
     )
 
 
-def _values(said: dict[str, Any], otherwise: Hand) -> list[Any]:
-    return [said.get(field) for field in asdict(otherwise)]
-
-
-def _is_place(value: Any) -> bool:
+def _is_place(value: Any) -> TypeGuard[list[float]]:
     return (
         isinstance(value, list)
         and len(value) == 2
@@ -129,7 +141,7 @@ def _is_place(value: Any) -> bool:
     )
 
 
-def _is_order(value: Any) -> bool:
+def _is_order(value: Any) -> TypeGuard[list[int]]:
     return (
         isinstance(value, list)
         and len(value) == len(WHOLE)

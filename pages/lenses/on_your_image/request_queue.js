@@ -1,29 +1,29 @@
-// When a view asks the server: at rest at once, and while something is dragged one question after the other.
+// Limit a view's requests to the server: at once when a drag ends, and one at a time during it.
 
-const REST_MS = 90; // between two questions while something is dragged
+const REST_MS = 90; // between two requests during a drag
 
-export class Asker {
-  /** `ask` sends how things stand; `onUnmount` is the view's. */
-  constructor(ask, onUnmount) {
-    Object.assign(this, { ask, timer: 0, asking: false, behind: false });
+export class RequestQueue {
+  /** `send` sends the current state; `onUnmount` is the view's. */
+  constructor(send, onUnmount) {
+    Object.assign(this, { send, timer: 0, waiting: false, outdated: false });
     onUnmount(() => clearTimeout(this.timer));
   }
 
-  now() {
+  sendNow() {
     clearTimeout(this.timer);
-    Object.assign(this, { timer: 0, asking: true, behind: false });
-    this.ask();
+    Object.assign(this, { timer: 0, waiting: true, outdated: false });
+    this.send();
   }
 
-  /** Something moves: asked in a moment, or once the answer that is under way has come. */
-  soon() {
-    this.behind = true;
-    if (!this.asking && !this.timer) this.timer = setTimeout(() => this.now(), REST_MS);
+  /** Sends a moving state soon, or once the response to the running request has arrived. */
+  sendSoon() {
+    this.outdated = true;
+    if (!this.waiting && !this.timer) this.timer = setTimeout(() => this.sendNow(), REST_MS);
   }
 
-  /** An answer has come; what moved meanwhile is asked now. */
-  answered() {
-    this.asking = false;
-    if (this.behind) this.now();
+  /** Handles a response; sends what moved meanwhile. */
+  receive() {
+    this.waiting = false;
+    if (this.outdated) this.sendNow();
   }
 }

@@ -1,4 +1,4 @@
-"""Accuracies over a thousand test pictures under the same changes, measured by an experiment and kept."""
+"""Load the accuracies of the robustness experiment, measured over test images under the same changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pages.frame import page
-from pages.lenses.on_your_picture.model_choice import Compared
+from pages.lenses.on_your_image.comparison import Comparison
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.changes import CHANGES
 from vitviz.analysis.recipes import differing
@@ -21,99 +21,106 @@ NAME = "robustness"
 NONE = "none"
 
 
-def measured() -> Result | None:
-    """What is stored; None where nothing is."""
-    return result.kept_result(NAME)
+def load_robustness() -> Result | None:
+    """Return the stored experiment; None if there is none."""
+    return result.read_result_if_any(NAME)
 
 
-def stem(choice: ModelChoice, found: Result) -> str:
-    """The name under which a model's numbers are stored; '' where they are not, or of other weights."""
+def find_stored_name(choice: ModelChoice, stored: Result) -> str:
+    """Return a model's name in the experiment; '' if it is missing or has other weights."""
     if choice.path is None or not choice.key.startswith("checkpoint:"):
         return ""
     from pages.stores import catalogue
 
-    digests = found.settings["digests"]
+    digests = stored.settings["digests"]
     name = choice.path.stem
-    return name if digests.get(name) == catalogue.header(choice.path).digest else ""
+    return name if digests.get(name) == catalogue.read_header(choice.path).digest else ""
 
 
-def curve(of: Compared, change: str) -> Curve | None:
-    """The stored accuracies of the models that are compared; None where there are none of this change."""
-    found = measured()
-    if found is None or not found.where(change=change):
+def build_curve(compared: Comparison, change: str) -> Curve | None:
+    """Return the stored accuracies of the compared models; None if there are none for this change."""
+    stored = load_robustness()
+    if stored is None or not stored.where(change=change):
         return None
-    rows = [_accuracies(found, stem(choice, found), change) for choice in of.choices]
-    values = CHANGES[change].values
-    shared = sorted({value for row in rows for value in row})
+    rows = [_read_accuracies(stored, find_stored_name(choice, stored), change) for choice in compared.choices]
+    strengths = CHANGES[change].values
+    shared = sorted({strength for row in rows for strength in row})
     if not shared:
         return None
-    table = np.array([[row.get(value, np.nan) for value in shared] for row in rows])
-    places = np.interp(shared, values, np.arange(len(values)))
-    return Curve(places, table, int(found.settings["pictures"]))
+    table = np.array([[row.get(strength, np.nan) for strength in shared] for row in rows])
+    places = np.interp(shared, strengths, np.arange(len(strengths)))
+    return Curve(places, table, int(stored.settings["pictures"]))
 
 
-def _accuracies(found: Result, name: str, change: str) -> dict[float, float]:
+def _read_accuracies(stored: Result, name: str, change: str) -> dict[float, float]:
     if not name:
         return {}
-    rows = [*found.where(change=NONE, model=name), *found.where(change=change, model=name)]
+    rows = [*stored.where(change=NONE, model=name), *stored.where(change=change, model=name)]
     neutral = CHANGES[change].neutral
     return {neutral if row["change"] == NONE else float(row["value"]): float(row["right"]) for row in rows}
 
 
-def turned(of: Compared, change: str, value: float) -> dict[str, float]:
-    """By key, on which share of the test pictures an answer changes; models without stored numbers are left out."""
-    found = measured()
-    if found is None:
+def load_change_rates(compared: Comparison, change: str, strength: float) -> dict[str, float]:
+    """Return the share of test images whose predicted class changes, by the key of each stored model."""
+    stored = load_robustness()
+    if stored is None:
         return {}
-    rows = {row["model"]: row for row in found.where(change=change, value=value)}
-    names = {choice.key: stem(choice, found) for choice in of.choices}
+    rows = {row["model"]: row for row in stored.where(change=change, value=strength)}
+    names = {choice.key: find_stored_name(choice, stored) for choice in compared.choices}
     return {key: 1 - float(rows[name]["same"]) for key, name in names.items() if name in rows}
 
 
-def tell(of: Compared, change: str, *, revealed: bool) -> None:
-    """Which model loses least and most of its accuracy at the strongest stored change."""
-    stored = curve(of, change)
-    if stored is None or not revealed:
+def draw_accuracies(compared: Comparison, change: str) -> None:
+    """Draw a caption on the models that lose least and most accuracy at the strongest stored change."""
+    stored = build_curve(compared, change)
+    if stored is None:
         return
-    known = [i for i in range(len(of.choices)) if np.isfinite(stored.accuracy[i]).all()]
+    known = [i for i in range(len(compared.choices)) if np.isfinite(stored.accuracy[i]).all()]
     start = int(np.flatnonzero(stored.at == CHANGES[change].start)[0])
     if len(known) < 2:
         return
     at = len(stored.at) - 1
     lost = {i: float(stored.accuracy[i, start] - stored.accuracy[i, at]) for i in known}
     least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
-    words = strength_words(change, CHANGES[change].values[round(float(stored.at[at]))], of.grain_px)
+    strength = strength_words(change, CHANGES[change].values[round(float(stored.at[at]))], compared.input_px)
 
-    def ways(i: int) -> str:
+    def format_loss(i: int) -> str:
         return f"{percent(stored.accuracy[i, start])} → {percent(stored.accuracy[i, at])}"
 
-    those = "" if len(known) == len(of.choices) else f" of the {len(known)} that were measured"
+    condition = "" if len(known) == len(compared.choices) else f" of the {len(known)} measured models"
     page.caption(
-        f"Over {stored.pictures:,} test pictures, at {words}:{those} {plain(of.names[least])} loses least"
-        f" ({ways(least)}), {plain(of.names[most])} most ({ways(most)})."
-        f" {spread(stored.accuracy[known], stored.pictures)} {recipes(of, known)} {how()}"
+        f"Over {stored.pictures:,} test images, at {strength}:{condition} {plain(compared.names[least])} loses least"
+        f" accuracy ({format_loss(least)}), {plain(compared.names[most])} most ({format_loss(most)})."
+        f" {describe_error(stored.accuracy[known], stored.pictures)}"
     )
+    page.provenance(f"{describe_provenance()} {describe_recipes(compared, known)}")
 
 
-def recipes(of: Compared, known: Sequence[int]) -> str:
-    """How the trainings of the models that are compared differ; '' where they were alike in this."""
+def describe_recipes(compared: Comparison, known: Sequence[int]) -> str:
+    """Return the differences between the compared models' training recipes; '' if there are none."""
     from pages.stores import catalogue
 
-    trains = {of.names[i]: catalogue.header(path).train for i in known if (path := of.choices[i].path)}
-    said = differing({plain(name): train for name, train in trains.items() if train is not None})
-    return f"Their trainings differ ({said}): this compares models, not shapes alone." if said else ""
-
-
-def how() -> str:
-    """Who measured what is stored, when and with which command."""
-    found = measured()
-    if found is None:
+    recipes = {
+        compared.names[i]: catalogue.read_header(path).train
+        for i in known
+        if (path := compared.choices[i].path)
+    }
+    differences = differing({plain(name): recipe for name, recipe in recipes.items() if recipe is not None})
+    if not differences:
         return ""
-    made = result.told(found.made)
-    return f"{made[:1].upper()}{made[1:]} with `{found.command}`."
+    return f"The training recipes differ ({differences}), so this does not compare architectures alone."
 
 
-def spread(shares: NDArray[np.floating], pictures: int) -> str:
-    """How far chance alone may move shares that are counted over so many pictures."""
-    error = 2 * float(np.sqrt(shares * (1 - shares) / pictures).max())
-    return f"Two standard errors of such a share are at most {100 * error:.1f} points; each model is one training."
+def describe_provenance() -> str:
+    """Return date, machine, commit and command of the stored experiment."""
+    stored = load_robustness()
+    if stored is None:
+        return ""
+    made = result.describe_provenance(stored.made)
+    return f"{made[:1].upper()}{made[1:]} with `{stored.command}`."
+
+
+def describe_error(shares: NDArray[np.floating], images: int) -> str:
+    """Return a sentence with the sampling error of shares counted over this many images."""
+    error = 2 * float(np.sqrt(shares * (1 - shares) / images).max())
+    return f"Two standard errors are at most {100 * error:.1f} points; one training per model."

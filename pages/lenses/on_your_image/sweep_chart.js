@@ -1,4 +1,4 @@
-// Lines over the strength of a change, one a model, with a cursor at the slider's place that can be dragged.
+// Draw lines over the strength of a change, one per model, with a cursor at the slider's position that can be dragged.
 
 import { dot, levels, line, spread, stroke } from '../../views/kit/axes.js';
 import { canvas, el } from '../../views/kit/dom.js';
@@ -8,7 +8,7 @@ import { percent } from '../../views/kit/words.js';
 const PLOT = { left: 36, top: 10, bottom: 26 };
 
 export class Chart {
-  /** go(at): the strength that the visitor points at while the button is down. */
+  /** go(at, done) receives the strength under the pressed pointer. */
   constructor(parent, title, go) {
     this.box = el(parent, 'div', { class: 'op-chart' });
     this.title = el(this.box, 'div', { class: 'op-title' }, title);
@@ -33,7 +33,7 @@ export class Chart {
 
   /**
    * Draws the lines: {name, color, points: [[at, share, kept]], now: share or null}; a stretch that is not `kept` is
-   * drawn thin. words: of every strength; at: the slider's place; width, height in px.
+   * drawn thin. words: the label of every strength; at: the slider's position; width, height in px.
    */
   draw({ lines, words, at, colors, width, height, label }) {
     this.last = words.length - 1;

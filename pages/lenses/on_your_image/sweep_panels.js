@@ -1,4 +1,4 @@
-// One panel a model: its answer, its own view of the picture that it reads, and its most probable classes.
+// Draw one panel per model: its prediction, the map of what it uses, and its most probable classes.
 
 import { el } from '../../views/kit/dom.js';
 import { blit, heat, offscreen } from '../../views/kit/pixels.js';
@@ -6,9 +6,9 @@ import { accentLut } from '../../views/kit/ramp.js';
 import { percent } from '../../views/kit/words.js';
 
 const SHOWN = 3; // classes
-const BY = { attention: 'attention of the readout, last layer', gradient: 'gradient × input of its answer' };
+const BY = { attention: 'readout attention, last layer', gradient: 'gradient × input of the predicted class' };
 
-/** One picture of a series (pictures, S, S, 3). */
+/** Returns one image of a series (images, S, S, 3). */
 export function frameOf({ data, shape: [, rows, cols] }, at) {
   const image = new ImageData(cols, rows);
   const from = at * rows * cols * 3;
@@ -19,14 +19,14 @@ export function frameOf({ data, shape: [, rows, cols] }, at) {
   return offscreen(image);
 }
 
-/** The probabilities of a model at a strength. */
+/** Returns a model's probabilities at a strength. */
 export function chancesOf({ data, shape: [, steps, classes] }, model, at) {
   const from = (model * steps + at) * classes;
   return data.subarray(from, from + classes);
 }
 
-/** The most probable class. */
-export const answerOf = (chances) => chances.indexOf(Math.max(...chances));
+/** Returns the most probable class. */
+export const predictedOf = (chances) => chances.indexOf(Math.max(...chances));
 
 export class Panels {
   constructor(parent) {
@@ -44,7 +44,7 @@ export class Panels {
       const answer = el(box, 'div', { class: 'op-answer' });
       const before = el(box, 'div', { class: 'op-before vv-muted' });
       const view = el(box, 'canvas', { class: 'op-view vv-pixels', role: 'img' });
-      const bars = el(box, 'div', { class: 'op-bars', role: 'table', 'aria-label': 'Its most probable classes' });
+      const bars = el(box, 'div', { class: 'op-bars', role: 'table', 'aria-label': 'Most probable classes' });
       const by = el(box, 'div', { class: 'op-by vv-muted' });
       return { box, chip, name, answer, before, view, bars, by };
     });
@@ -61,24 +61,24 @@ export class Panels {
       panel.by.textContent = BY[model.by];
       this.answer(panel, header, arrays, m, hand.at);
       this.view(panel, arrays[`view${m}`], seen, table, hand.at);
-      panel.view.setAttribute('aria-label', `Where ${model.name} looks: ${BY[model.by]}`);
+      panel.view.setAttribute('aria-label', `${model.name}: ${BY[model.by]}`);
     });
   }
 
   answer(panel, { classes, truth, neutral }, { chances }, m, at) {
     const now = chancesOf(chances, m, at);
     const before = chancesOf(chances, m, neutral);
-    const [first, top] = [answerOf(before), answerOf(now)];
+    const [first, top] = [predictedOf(before), predictedOf(now)];
     panel.answer.textContent = `${classes[top]} ${percent(now[top])}`;
     panel.box.classList.toggle('op-lost', top !== first);
     panel.box.dataset.answer = classes[top];
     panel.before.textContent =
       at === neutral
         ? truth < 0
-          ? 'unchanged picture'
+          ? 'unchanged image'
           : first === truth
             ? 'right'
-            : `wrong: it is ${classes[truth]}`
+            : `wrong, the class is ${classes[truth]}`
         : `${top === first ? 'still' : 'no longer'} ${classes[first]}: ${percent(before[first])} → ${percent(now[first])}`;
     this.bars(panel.bars, classes, now, first);
   }
@@ -104,7 +104,7 @@ export class Panels {
     });
   }
 
-  /** The picture in grey, the map over it. */
+  /** Draws the image in grey and the map over it. */
   view({ view }, { data, shape: [, rows, cols] }, seen, table, at) {
     const side = 8 * seen.width;
     if (view.width !== side) view.width = view.height = side;

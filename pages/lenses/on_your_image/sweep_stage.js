@@ -1,18 +1,18 @@
-// The picture that changes: the photograph or what the models see, its slider, a cover to drag, pieces to exchange.
+// Draw the changed image: the photo or the model input, its slider, a square to drag, pieces to swap.
 
 import { button, el } from '../../views/kit/dom.js';
 import { frame } from '../../views/kit/axes.js';
 import { stepTo } from '../../views/kit/grid.js';
 import { photo } from '../../views/kit/photo.js';
 import { blit } from '../../views/kit/pixels.js';
-import { canDraw, coverOf, drawChanged } from './change_draw.js';
+import { canDraw, coverOf, drawChanged } from './perturbation_draw.js';
 import { frameOf } from './sweep_panels.js';
 
 const STEP = 1 / 32; // of the side, for an arrow key that moves the cover
 const PIECES = 4;
 
 export class Stage {
-  /** tell(changes, done): what the visitor moves; done where a drag has come to rest. */
+  /** tell(changes, done) receives the moved values, done at the end of a drag. */
   constructor(root, parent, tell) {
     this.tell = tell;
     this.box = el(parent, 'div', { class: 'op-stage' });
@@ -21,12 +21,12 @@ export class Stage {
     this.slider = el(row, 'input', { type: 'range', min: '0', step: '1' });
     this.words = el(row, 'span', { class: 'op-strength' });
     this.keys = el(parent, 'div', { class: 'vv-row op-keys' });
-    this.toggle = button(this.keys, 'What the models see', () => tell({ seen: !this.hand.seen }, true));
-    this.back = button(this.keys, 'Put it back', () => this.order([...Array(PIECES * PIECES).keys()]));
-    this.wrong = button(this.keys, 'Put it together wrong', () => this.order(this.mixed()));
+    this.toggle = button(this.keys, 'Show model input', () => tell({ seen: !this.hand.seen }, true));
+    this.back = button(this.keys, 'Restore pieces', () => this.order([...Array(PIECES * PIECES).keys()]));
+    this.wrong = button(this.keys, 'Misplace pieces', () => this.order(this.mixed()));
     this.hint = el(this.keys, 'span', { class: 'vv-muted' });
     this.photo = photo(root);
-    this.held = -1; // the piece that was taken up
+    this.held = -1; // the selected piece
     this.listen();
   }
 
@@ -69,7 +69,7 @@ export class Stage {
     this.tell({ place: this.placeOf(event).map((at) => Number(at.toFixed(3))) }, done);
   }
 
-  /** A drag from one piece to another exchanges them; a click takes one up, and a second one exchanges. */
+  /** Swaps two pieces: by a drag from one to the other, or by a click on each. */
   drop(from, to) {
     if (from !== to) this.exchange(from, to);
     else if (this.held >= 0 && this.held !== to) this.exchange(this.held, to);
@@ -90,7 +90,7 @@ export class Stage {
     this.tell({ pieces, at: 1 }, true);
   }
 
-  /** The rows from bottom to top and the columns exchanged in pairs: every part of a face lies wrong. */
+  /** Returns an order with rows reversed and columns swapped in pairs, which misplaces every part of a face. */
   mixed = () => Array.from({ length: 16 }, (_, n) => (3 - Math.floor(n / 4)) * 4 + ((n % 4) ^ 1));
 
   key(event) {
@@ -112,8 +112,8 @@ export class Stage {
     this.tell({ place }, true);
   }
 
-  /** What stands beside the picture. */
-  say() {
+  /** Updates the slider, the buttons and the hint. */
+  updateControls() {
     const { header } = this.now;
     this.slider.max = String(header.words.length - 1);
     this.slider.value = String(this.hand.at);
@@ -124,20 +124,20 @@ export class Stage {
     this.toggle.setAttribute('aria-pressed', String(this.hand.seen));
     this.back.style.display = this.wrong.style.display = this.cuts() ? '' : 'none';
     this.hint.textContent = this.covers()
-      ? 'Drag the square over the picture.'
+      ? 'Drag the square over the image.'
       : this.cuts()
-        ? 'Drag a piece onto another: they change places.'
+        ? 'Drag a piece onto another to swap them.'
         : '';
     this.keys.style.display = header.photograph || this.handled() ? '' : 'none';
     this.name();
   }
 
   name() {
-    const what = `The picture, ${this.now.header.title.toLowerCase()}: ${this.now.header.words[this.hand.at]}`;
+    const label = `Image, ${this.now.header.title.toLowerCase()}: ${this.now.header.words[this.hand.at]}`;
     this.node.setAttribute('role', this.handled() ? 'application' : 'img');
     this.node.setAttribute(
       'aria-label',
-      this.handled() ? `${what}. Arrow keys move${this.cuts() ? ', Enter exchanges' : ' the square'}.` : what,
+      this.handled() ? `${label}. Arrow keys move${this.cuts() ? ', Enter swaps' : ' the square'}.` : label,
     );
     this.node.tabIndex = this.handled() ? 0 : -1;
     this.node.style.touchAction = this.handled() ? 'none' : 'pan-y';
@@ -147,12 +147,12 @@ export class Stage {
   draw(now, hand) {
     this.now = now;
     this.hand = hand;
-    this.say();
+    this.updateControls();
     this.photo.show(now, (bitmap) => this.paint(bitmap));
     if (!this.photo.bitmap) this.paint(null);
   }
 
-  /** The photograph in its own pixels, or one frame in the models'. */
+  /** Draws the photo in its original resolution, or one frame of the model input. */
   paint(bitmap) {
     const { header, arrays, colors } = this.now;
     const ctx = this.node.getContext('2d');

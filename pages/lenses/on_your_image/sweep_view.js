@@ -1,10 +1,10 @@
-// A picture changed by a slider, and every model's answer to it: the whole slider came in one message.
+// Draw an image changed by a slider, and every model's prediction; one message holds all strengths.
 
 import { el, live } from '../../views/kit/dom.js';
 import { percent } from '../../views/kit/words.js';
-import { Asker } from './asker.js';
+import { RequestQueue } from './request_queue.js';
 import { Chart } from './sweep_chart.js';
-import { Panels, answerOf, chancesOf } from './sweep_panels.js';
+import { Panels, predictedOf, chancesOf } from './sweep_panels.js';
 import { Stage } from './sweep_stage.js';
 
 const NARROW = 600;
@@ -17,12 +17,12 @@ class SweepView {
     this.right = el(top, 'div', { class: 'op-right' });
     this.stage = new Stage(root, this.left, (changes, done) => this.move(changes, done));
     const go = (at, done) => this.move({ at }, done);
-    this.own = new Chart(this.right, 'This picture: how sure each model stays of its first answer', go);
+    this.current = new Chart(this.right, 'This image: confidence in the initial prediction', go);
     this.stored = new Chart(this.right, '', go);
     this.panels = new Panels(root);
-    this.say = live(root);
+    this.announce = live(root);
     this.mark = null;
-    this.asker = new Asker(() => send('moved', { ...this.hand, mark: this.mark }), onUnmount);
+    this.requests = new RequestQueue(() => send('moved', { ...this.hand, mark: this.mark }), onUnmount);
   }
 
   update(message) {
@@ -32,20 +32,20 @@ class SweepView {
     if (mark !== this.mark) {
       this.mark = mark;
       this.hand = { ...hand };
-      this.seen = [hand.at, hand.at]; // the way there would answer half of the page's question
+      this.seen = [hand.at, hand.at]; // the full range would reveal half of the answer
     }
     this.draw();
-    this.asker.answered();
+    this.requests.receive();
   }
 
-  /** The visitor moves something: drawn at once; the server is told at rest, and while a cover is dragged. */
+  /** Draws moved values at once; sends them at the end of a drag, and during it for the occluding square. */
   move(changes, done) {
     this.hand = { ...this.hand, ...changes };
     const { at } = this.hand;
     this.seen = [Math.min(this.seen[0], at), Math.max(this.seen[1], at)];
     this.draw();
-    if (done) this.asker.now();
-    else if ('place' in changes) this.asker.soon();
+    if (done) this.requests.sendNow();
+    else if ('place' in changes) this.requests.sendSoon();
   }
 
   draw() {
@@ -55,43 +55,42 @@ class SweepView {
     this.stage.draw(this.now, this.hand);
     this.panels.draw(this.now, this.hand);
     const room = narrow ? width : width - this.left.clientWidth - 24;
-    this.drawOwn(room);
+    this.drawCurrent(room);
     this.drawStored(room);
     this.root.dataset.at = String(this.hand.at);
-    this.say(this.told(header.models.map((model, m) => `${model.name} ${this.answer(m)}`)));
+    const predictions = header.models.map((model, m) => `${model.name} ${this.describePrediction(m)}`);
+    this.announce(`${header.words[this.hand.at]}: ${predictions.join(', ')}`);
   }
 
-  told = (answers) => `${this.now.header.words[this.hand.at]}: ${answers.join(', ')}`;
-
-  answer(m) {
+  describePrediction(m) {
     const { header, arrays } = this.now;
     const chances = chancesOf(arrays.chances, m, this.hand.at);
-    const top = answerOf(chances);
+    const top = predictedOf(chances);
     return `${header.classes[top]} ${percent(chances[top])}`;
   }
 
-  drawOwn(width) {
+  drawCurrent(width) {
     const { header, arrays, colors } = this.now;
     const [from, to] = header.revealed ? [0, header.words.length - 1] : this.seen;
     const lines = header.models.map(({ name, color }, m) => {
-      const first = answerOf(chancesOf(arrays.chances, m, header.neutral));
+      const first = predictedOf(chancesOf(arrays.chances, m, header.neutral));
       const points = [];
       for (let at = from; at <= to; at++) {
         const chances = chancesOf(arrays.chances, m, at);
-        points.push([at, chances[first], answerOf(chances) === first]);
+        points.push([at, chances[first], predictedOf(chances) === first]);
       }
       return { name, color, points, now: chancesOf(arrays.chances, m, this.hand.at)[first] };
     });
-    this.own.note.textContent = header.revealed
-      ? 'Bold where the model still gives that answer. Drag in the chart, too.'
-      : 'Drawn as far as you have moved the slider.';
+    this.current.note.textContent = header.revealed
+      ? 'Bold: the model still predicts that class. Drag in the chart to move the slider.'
+      : 'Drawn for the slider positions visited so far.';
     const { words } = header;
-    const where = from === to ? `at ${words[from]}` : `from ${words[from]} to ${words[to]}`;
-    const label = `The probability of each model's first answer, ${where}`;
-    this.own.draw({ lines, words, at: this.hand.at, colors, width, height: this.height(), label });
+    const range = from === to ? `at ${words[from]}` : `from ${words[from]} to ${words[to]}`;
+    const label = `Confidence in each model's initial prediction, ${range}`;
+    this.current.draw({ lines, words, at: this.hand.at, colors, width, height: this.height(), label });
   }
 
-  /** Alone the chart is as high as the picture. */
+  /** Returns the chart's height; alone it is as high as the image. */
   height = () => (this.now.header.pictures && this.now.header.revealed ? 168 : 320);
 
   drawStored(width) {
@@ -107,9 +106,9 @@ class SweepView {
       points: places.map((at, k) => [at, data[m * shape[1] + k], true]),
       now: null,
     }));
-    this.stored.title.textContent = `${header.pictures.toLocaleString('en')} test pictures: how many are right`;
-    this.stored.note.textContent = 'Stored by an experiment; the dashed line is where your slider stands.';
-    const label = `Accuracy on ${header.pictures} test pictures under the same change`;
+    this.stored.title.textContent = `Accuracy over ${header.pictures.toLocaleString('en')} test images`;
+    this.stored.note.textContent = 'Stored experiment. Dashed: your slider position.';
+    const label = `Accuracy over ${header.pictures} test images under the same change`;
     this.stored.draw({ lines, words: header.words, at: this.hand.at, colors, width, height: 168, label });
   }
 }

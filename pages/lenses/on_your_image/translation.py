@@ -1,4 +1,4 @@
-"""Does a layer's map move when the picture moves? Equivariance, layer by layer, in numbers."""
+"""Measure shift equivariance: does a layer's feature map move with the image?"""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.on_your_picture import model_choice, papers, stored_results
-from pages.lenses.on_your_picture.heat_rows import heat_rows
-from pages.lenses.on_your_picture.model_choice import Compared
+from pages.lenses.on_your_image import comparison, papers, stored_results
+from pages.lenses.on_your_image.comparison import Comparison
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import cached
+from pages.views.register import register
 from vitviz.analysis.changes import shift
-from vitviz.analysis.equivariance import liveliest_channel, move_and_stay, moved, staying, unlikeness
+from vitviz.analysis.equivariance import liveliest_channel, move_and_stay, shift_map, staying, unlikeness
 from vitviz.config import Preparation
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
@@ -27,41 +27,42 @@ from vitviz.plots import heat_rows as plots
 from vitviz.plots.equivariance import moving_figure
 from vitviz.probe.layers import layers_of, stream
 from vitviz.probe.robustness import chances, inputs_of
-from vitviz.text import listed, percent, plain, plural
+from vitviz.text import join_words, percent, plain, plural
 
+_draw_rows = register(__file__, "heat_rows")
 MOST_PX = 8
-FIRST_PX = 6  # of those that are stored it sets models farthest apart; a test measures it
+FIRST_PX = 6  # of the stored shifts, the one that separates the models most; a test checks it
 DEPTHS = ("first", "middle", "last")
-HEADS = ("The picture's map", "The moved picture's", "Difference")
+HEADS = ("Map of the image", "Map of the shifted image", "Difference")
 MARGIN = 0.25
-ANSWERS, PROBABILITY = "answers change", "probability changes class"  # what shares are of
-ALIKE = 0.05  # what is no difference worth a name
-EXACT = 1e-4  # rounding of sums over some thousand values
+PREDICTIONS, PROBABILITY = "predictions change", "probability changes class"  # the units of shares
+ALIKE = 0.05  # smaller differences count as none
+EXACT = 1e-4  # rounding error of sums over some thousand values
 MATHEMATICS = r"""
-A layer $F$ is **equivariant** to a shift $T$ if $F(T x) = T F(x)$: its map moves as the picture does. Two maps are as
-unlike as
+A layer $F$ is **equivariant** to a shift $T$ if $F(T x) = T F(x)$: its feature map shifts with the image. The
+difference of two maps is
 
 $$
 e(a, b) = \sqrt{\frac{\|a - b\|^2}{\|a - \bar a\|^2 + \|b - \bar b\|^2}},
 $$
 
-0 where they are equal, 1 where they have only their means over the places in common. With $m = e(F(Tx),\, T F(x))$,
-from moving along, and $s = e(F(Tx),\, F(x))$, from staying, what is drawn is $m / (m + s)$: a smooth map is near to
-both, so $m$ alone would flatter it. Where the shift is no whole number of the map's cells, $T F(x)$ is read between two
-columns. The columns that the shift brings in are left out; *inside* leaves out a quarter on each side too.
+0 for equal maps, 1 for maps that share only their means. With $m = e(F(Tx),\, T F(x))$, the difference from the shifted
+map, and $s = e(F(Tx),\, F(x))$, the difference from the unshifted one, $m / (m + s)$ is drawn: a smooth map is close to
+both, so $m$ alone would look too good. If the shift is not a whole number of the map's cells, $T F(x)$ is interpolated
+between two columns. Columns that enter with the shift are excluded; *inner part* also excludes a quarter on each side.
 
-A convolution with stride 1 is equivariant inside its border (Cohen and Welling 2016). With stride or pooling it is so
-for shifts by whole strides alone (Azulay and Weiss 2019). A ViT's patches are such a stride, and the position that is
-added to each token is tied to its place, so its layers need not be equivariant for any shift.
+A convolution with stride 1 is equivariant away from the border (Cohen and Welling 2016). With strides or pooling it is
+equivariant only to shifts by whole strides (Azulay and Weiss 2019). A ViT's patch embedding has such a stride, and its
+position embedding depends on the absolute position, so its layers need not be equivariant to any shift.
 
-An answer is **invariant** where $f(Tx) = f(x)$: what is given of it is $\tfrac12 \sum_c |f_c(Tx) - f_c(x)|$, the share
-of the probability that changes its class.
+A prediction is **invariant** if $f(Tx) = f(x)$. Reported is $\tfrac12 \sum_c |f_c(Tx) - f_c(x)|$, the share of the
+probability that changes its class.
 """
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="on_picture"):
-    """How far the picture moves, in px to the right, which of `DEPTHS` is drawn, and who is guessed to move along."""
+class ShiftControls(widgets.ControlValues, page="on_picture"):
+    """The shift to the right in px, the drawn layer (of `DEPTHS`), and the key of the predicted model."""
 
     shift_px: int
     depth: str
@@ -69,148 +70,163 @@ class Choice(widgets.Chosen, page="on_picture"):
 
 
 @dataclass(frozen=True, eq=False)
-class Moving:
-    """One model's layers before a picture and its shifted copy: names, maps (2, rows, cols, D), step in px of each."""
+class ShiftedMaps:
+    """One model's feature maps of an image and of its shifted copy.
+
+    Attributes:
+        maps: (2, rows, cols, D) of every layer.
+        size_px: the side of the model's input.
+        probabilities: (2, classes).
+    """
 
     key: str
     name: str
     titles: tuple[str, ...]
     maps: tuple[NDArray[np.float32], ...]
     size_px: int
-    answers: NDArray[np.floating]  # (2, classes), of the same two
+    probabilities: NDArray[np.floating]
 
-    def cells(self, layer: int, shift_px: int) -> float:
-        """A shift in cells of a layer's map."""
+    def count_cells(self, layer: int, shift_px: int) -> float:
+        """Convert a shift from px to cells of a layer's map."""
         columns: int = self.maps[layer].shape[2]
         return shift_px * columns / self.size_px
 
-    def apart(self, layer: int, shift_px: int, margin: float = 0.0) -> tuple[float, float]:
-        """How far a layer is from moving along, and from staying."""
+    def measure_differences(self, layer: int, shift_px: int, margin: float = 0.0) -> tuple[float, float]:
+        """Return a layer's difference from the shifted and from the unshifted map."""
         before, after = self.maps[layer]
-        return move_and_stay(before, after, self.cells(layer, shift_px), margin)
+        return move_and_stay(before, after, self.count_cells(layer, shift_px), margin)
 
-    def staying(self, layer: int, shift_px: int) -> float:
-        """0 where a layer moves along, 1 where it stays."""
-        return staying(*self.apart(layer, shift_px))
+    def measure_staying(self, layer: int, shift_px: int) -> float:
+        """Return 0 if a layer's map shifts with the image, 1 if it stays."""
+        return staying(*self.measure_differences(layer, shift_px))
 
-    def at(self, depth: str) -> int:
-        """The layer that is drawn."""
+    def select_layer(self, depth: str) -> int:
+        """Return the index of the layer at a depth of `DEPTHS`."""
         last = len(self.maps) - 1
         return {"first": 0, "middle": last // 2, "last": last}[depth]
 
     @property
-    def turned(self) -> float:
+    def changed_share(self) -> float:
         """The share of the probability that changes its class."""
-        return float(np.abs(self.answers[0] - self.answers[1]).sum() / 2)
+        return float(np.abs(self.probabilities[0] - self.probabilities[1]).sum() / 2)
 
 
 def draw() -> None:
-    """The controls, every layer's error, and the maps of one layer of each model."""
+    """Draw the controls, the feature maps of one layer of each model, and the equivariance of every layer."""
     with page.row():
         with st.container(width=240):
-            px = widgets.slider(
-                Choice.key("shift_px"), "Shift to the right", 1, MOST_PX, FIRST_PX, format="%d px"
+            shift_px = widgets.slider(
+                ShiftControls.key("shift_px"), "Shift to the right", 1, MOST_PX, FIRST_PX, format="%d px"
             )
         with st.container(width="content"):
             depth = widgets.segmented(
-                Choice.key("depth"), "Layer that is drawn", DEPTHS, "middle", format_func=str.capitalize
+                ShiftControls.key("depth"), "Drawn layer", DEPTHS, "middle", format_func=str.capitalize
             )
-        choices = model_choice.choose()
+        choices = comparison.choose_models()
     if not choices:
         return
-    of = model_choice.compared(choices)
-    found = movings(of, px)
-    if not found:
-        st.info("None of these models has layers with a place for every part of the picture.")
+    compared = comparison.build_comparison(choices)
+    models = run_models(compared, shift_px)
+    if not models:
+        st.info("None of these models has layers with a spatial feature map.")
         return
-    rows = [row_of(one, px, depth) for one in found]
-    often = stored_results.turned(of, "shift", px)
-    if _guessed(found, px, often):
-        _draw_moved(rows, found, px, often)
+    rows = [build_row(model, shift_px, depth) for model in models]
+    rates = stored_results.load_change_rates(compared, "shift", shift_px)
+    if _ask_model(models, shift_px, rates):
+        _draw_shifted(rows, models, shift_px, rates)
     else:
-        seen = cached.prepared(of.image, of.preparation, of.offset).shown
-        heads = ("The picture", *(one.name for one in found))
-        heat_rows(plots.payload([still(rows, seen)], heads), key="on_picture.moved")
-        page.caption("One map of each model before the picture moves; a guess moves it.")
-    papers.say("shift")
+        heads = ("Image", *(model.name for model in models))
+        row = build_unshifted_row(rows, compared.model_input)
+        _draw_rows(plots.payload([row], heads), key="on_picture.moved")
+        page.caption("One feature map of each model before the shift. Predict to see them after it.")
+    papers.draw_findings("shift")
     page.drawers(
         "on_picture.translation",
         math=MATHEMATICS,
-        code=(move_and_stay, staying, moved, unlikeness, shift),
-        numbers=partial(numbers, found, px),
+        code=(move_and_stay, staying, shift_map, unlikeness, shift),
+        numbers=partial(draw_numbers, models, shift_px),
     )
 
 
-def _guessed(found: Sequence[Moving], shift_px: int, often: Mapping[str, float]) -> bool:
-    """Asks whose answer changes most; whether the moved maps may be shown. One model alone is not asked about.
+def _ask_model(models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str, float]) -> bool:
+    """Ask which model's prediction changes most; return True if the shifted maps may be shown.
 
     Args:
-        often: by key, on which share of the stored test pictures an answer changes; where a model has none, the
-            question is about this picture.
+        rates: the share of test images whose prediction changes, by key; if a model lacks it, the question is about
+            this image.
     """
-    if len(found) < 2:
+    if len(models) < 2:
         return True
-    over_many = all(one.key in often for one in found)
-    turned = {one.key: (one.name, often[one.key] if over_many else one.turned) for one in found}
-    prompt, of_what = (
+    over_many = all(model.key in rates for model in models)
+    shares = {
+        model.key: (model.name, rates[model.key] if over_many else model.changed_share) for model in models
+    }
+    prompt, unit = (
         (
-            f"Test pictures move {shift_px} px to the right. Which model changes its answer most often?",
-            ANSWERS,
+            f"Test images shift {shift_px} px to the right. Which model's prediction changes most often?",
+            PREDICTIONS,
         )
         if over_many
-        else (f"The picture moves {shift_px} px to the right. Whose answer changes most?", PROBABILITY)
+        else (
+            f"The image shifts {shift_px} px to the right. Which model's prediction changes most?",
+            PROBABILITY,
+        )
     )
-    return prediction_gate.first(
-        Choice.key("moves"),
-        tuple(turned),
+    return prediction_gate.require_prediction(
+        ShiftControls.key("moves"),
+        tuple(shares),
         prompt,
-        {key: name for key, (name, _) in turned.items()},
-        lambda guess: judged(turned, guess, of_what),
+        {key: name for key, (name, _) in shares.items()},
+        lambda guess: judge_prediction(shares, guess, unit),
     )
 
 
-def judged(turned: Mapping[str, tuple[str, float]], guess: str, of_what: str) -> str:
-    """Whether a guess about whose answer changes most was right; by model its name and the share that changes.
+def judge_prediction(shares: Mapping[str, tuple[str, float]], guess: str, unit: str) -> str:
+    """Return the verdict on a prediction.
 
     Args:
-        of_what: what the shares are of: `ANSWERS` or `PROBABILITY`.
+        shares: the name and the changed share of every model, by key.
+        unit: of the shares: `PREDICTIONS` or `PROBABILITY`.
     """
-    name, own = turned[guess]
-    most, best = max(turned.values(), key=lambda of: of[1])
-    said = f"You said {plain(name)}: {percent(own)} of its {of_what}"
-    return (
-        f"{said}, right: of no other more." if own == best else f"{said}, of {plain(most)}'s {percent(best)}."
-    )
+    name, share = shares[guess]
+    most_name, most = max(shares.values(), key=lambda entry: entry[1])
+    measured = f"{percent(share)} of its {unit}"
+    if share == most:
+        return f"Your prediction, {plain(name)}, is correct: {measured}."
+    return f"Your prediction, {plain(name)}, is wrong: {measured}; {plain(most_name)}: {percent(most)}."
 
 
-def _draw_moved(
-    rows: Sequence[plots.Row], found: Sequence[Moving], shift_px: int, often: Mapping[str, float]
+def _draw_shifted(
+    rows: Sequence[plots.Row], models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str, float]
 ) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        heat_rows(plots.payload(rows, HEADS), key="on_picture.moved")
+        _draw_rows(plots.payload(rows, HEADS), key="on_picture.moved")
     with right:
-        st.markdown("**Does each layer move along, or stay?**")
-        page.figure(moving_figure(lines(found, shift_px), selection.mode()), "on_picture.errors")
-        page.caption(describe(found, shift_px))
-        if told := describe_often(found, shift_px, often):
-            page.caption(f"{told} {stored_results.how()}")
+        st.markdown("**Does each layer's map shift with the image?**")
+        page.figure(moving_figure(build_lines(models, shift_px), selection.get_theme()), "on_picture.errors")
+        page.caption(describe_shift(models, shift_px))
+        if sentences := describe_test_images(models, shift_px, rates):
+            page.caption(sentences)
+            page.provenance(stored_results.describe_provenance())
 
 
-def movings(of: Compared, shift_px: int) -> list[Moving]:
-    """Every model's layers, of those that have them."""
-    found = []
-    for choice, step, name in zip(of.choices, of.steps, of.names, strict=True):
+def run_models(compared: Comparison, shift_px: int) -> list[ShiftedMaps]:
+    """Run the models that have layers on the image and on its shifted copy."""
+    models = []
+    for choice, step, name in zip(compared.choices, compared.steps, compared.names, strict=True):
         if abilities(choice.config).layers:
-            model = cached.loaded(choice, step)
-            maps, answers = _maps(model.digest, model, of.image, of.preparation, of.offset, shift_px)
+            model = cached.load_model(choice, step)
+            maps, probabilities = _run_model(
+                model.digest, model, compared.image, compared.preparation, compared.offset, shift_px
+            )
             titles = tuple(layer.title for layer in layers_of(choice.config))
-            found.append(Moving(choice.key, name, titles, maps, of.grain_px, answers))
-    return found
+            models.append(ShiftedMaps(choice.key, name, titles, maps, compared.input_px, probabilities))
+    return models
 
 
-@cached.per_picture(shared=40, upload=16)
-def _maps(
+@cached.per_image(shared=40, upload=16)
+def _run_model(
     digest: str,
     _model: LoadedModel,
     image: str,
@@ -218,93 +234,107 @@ def _maps(
     offset: cached.Offset,
     shift_px: int,
 ) -> tuple[tuple[NDArray[np.float32], ...], NDArray[np.floating]]:
-    """Of every layer (2, rows, cols, D), before the picture and before the picture moved; (2, classes), the answers."""
-    own = cached.prepared(image, preparation, offset).shown
-    pair = np.stack([own, shift(own, shift_px)])
-    (said,) = stream(_model, inputs_of(_model, pair), 2)
-    return tuple(layer.places for layer in said), chances(_model, pair)
+    """Return (2, rows, cols, D) of every layer, and (2, classes) probabilities."""
+    model_input = cached.prepare_image(image, preparation, offset).shown
+    pair = np.stack([model_input, shift(model_input, shift_px)])
+    (layers,) = stream(_model, inputs_of(_model, pair), 2)
+    return tuple(layer.places for layer in layers), chances(_model, pair)
 
 
-def still(rows: Sequence[plots.Row], seen: NDArray[np.uint8]) -> plots.Row:
-    """The picture (S, S, 3) and of every model the map before it moves."""
+def build_unshifted_row(rows: Sequence[plots.Row], model_input: NDArray[np.uint8]) -> plots.Row:
+    """Return the image (S, S, 3) and every model's map before the shift."""
     maps = (replace(row.tiles[0], words=row.note) for row in rows)
-    return plots.Row("Before it moves", "", (plots.Tile("picture", seen, "what the models see"), *maps))
+    return plots.Row("Before the shift", "", (plots.Tile("picture", model_input, "model input"), *maps))
 
 
-def row_of(one: Moving, shift_px: int, depth: str) -> plots.Row:
-    """The liveliest channel of the layer that is drawn, before and after, and what is left when it is moved along."""
-    layer = one.at(depth)
-    before, after = one.maps[layer]
+def build_row(model: ShiftedMaps, shift_px: int, depth: str) -> plots.Row:
+    """Return the drawn layer's most varied channel before and after the shift, and the difference."""
+    layer = model.select_layer(depth)
+    before, after = model.maps[layer]
     channel = liveliest_channel(before)
-    cells = one.cells(layer, shift_px)
-    first, wanted = int(np.ceil(cells)), moved(before, cells)
-    rest = np.zeros(after.shape[:2], np.float32)
-    rest[:, first:] = (after[:, first:] - wanted)[..., channel]
+    cells = model.count_cells(layer, shift_px)
+    first, expected = int(np.ceil(cells)), shift_map(before, cells)
+    difference = np.zeros(after.shape[:2], np.float32)
+    difference[:, first:] = (after[:, first:] - expected)[..., channel]
     middle = float(before[..., channel].mean())
     most = float(np.abs(before[..., channel] - middle).max()) or 1.0
     size = "{} × {}".format(*before.shape[:2])
-    move, stay = one.apart(layer, shift_px)
+    moving, unmoved = model.measure_differences(layer, shift_px)
     tiles = (
-        plots.signed(before[..., channel] - middle, f"{size} places", most),
+        plots.signed(before[..., channel] - middle, f"{size} positions", most),
         plots.signed(
             after[..., channel] - middle, f"{cells:.2g} cell{'' if cells == 1 else 's'} to the right", most
         ),
-        plots.signed(rest, f"all channels: {move:.2f}; had they stayed: {stay:.2f}", most),
+        plots.signed(difference, f"all channels: {moving:.2f}; from the unshifted map: {unmoved:.2f}", most),
     )
-    return plots.Row(one.name, f"{one.titles[layer]}, channel {channel + 1}", tiles)
+    return plots.Row(model.name, f"{model.titles[layer]}, channel {channel + 1}", tiles)
 
 
-def lines(found: Sequence[Moving], shift_px: int) -> dict[str, list[tuple[str, float]]]:
-    """Of every model (title, whether it stays) of its layers, in order of depth."""
+def build_lines(models: Sequence[ShiftedMaps], shift_px: int) -> dict[str, list[tuple[str, float]]]:
+    """Return (title, staying) of every model's layers, by name and in order of depth."""
     return {
-        one.name: [(title, one.staying(layer, shift_px)) for layer, title in enumerate(one.titles)]
-        for one in found
+        model.name: [
+            (title, model.measure_staying(layer, shift_px)) for layer, title in enumerate(model.titles)
+        ]
+        for model in models
     }
 
 
-def describe(found: Sequence[Moving], shift_px: int) -> str:
-    """Whose first map moves along exactly, whose last layer moves and stays most, and what becomes of the answers."""
-    last = {one.name: one.staying(len(one.maps) - 1, shift_px) for one in found}
+def describe_shift(models: Sequence[ShiftedMaps], shift_px: int) -> str:
+    """Return a caption on the equivariance of first and last layers and on the predictions."""
+    last = {model.name: model.measure_staying(len(model.maps) - 1, shift_px) for model in models}
     best, worst = min(last, key=last.__getitem__), max(last, key=last.__getitem__)
-    exact = [one.name for one in found if one.apart(0, shift_px, MARGIN)[0] < EXACT]
+    exact = [model.name for model in models if model.measure_differences(0, shift_px, MARGIN)[0] < EXACT]
     first = (
-        f"Inside the border the first map of {listed([plain(name) for name in exact])} moves along exactly."
+        f"Away from the border, the first map of {join_words([plain(name) for name in exact])} is exactly equivariant."
         if exact
-        else "No model's first map moves along exactly, not even inside its border."
+        else "No model's first map is exactly equivariant, not even away from the border."
     )
     deep = (
-        f"In the last layer {plain(best)} moves along most ({last[best]:.2f}) and {plain(worst)} least"
-        f" ({last[worst]:.2f}), where 0 is moving along and 1 staying."
+        f"Last layer: {plain(best)} is most equivariant ({last[best]:.2f}), {plain(worst)} least ({last[worst]:.2f});"
+        " 0: shifts with the image, 1: stays."
     )
     if last[worst] - last[best] < ALIKE:
-        deep = f"In the last layer all are alike ({last[best]:.2f} to {last[worst]:.2f}; 0 moves along, 1 stays)."
-    turned = ", ".join(f"{plain(one.name)} {percent(one.turned)}" for one in found)
-    return f"Moved by {shift_px} px. {first} {deep} Of the answer's probability this much changes its class: {turned}."
+        deep = f"The last layers differ little ({last[best]:.2f} to {last[worst]:.2f}; 0: shifts, 1: stays)."
+    shares = ", ".join(f"{plain(model.name)} {percent(model.changed_share)}" for model in models)
+    return f"Shift of {shift_px} px. {first} {deep} Probability that changes its class: {shares}."
 
 
-def describe_often(found: Sequence[Moving], shift_px: int, often: Mapping[str, float]) -> str:
-    """On how many of the stored test pictures the answers change; nothing where nobody counted."""
-    result = stored_results.measured()
-    shares = {one.name: often[one.key] for one in found if one.key in often}
-    if result is None or not shares:
+def describe_test_images(models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str, float]) -> str:
+    """Return a caption on the stored test images whose prediction changes; '' if none are stored."""
+    stored = stored_results.load_robustness()
+    shares = {model.name: rates[model.key] for model in models if model.key in rates}
+    if stored is None or not shares:
         return ""
-    pictures = int(result.settings["pictures"])
-    each = ", ".join(f"{plain(name)} on {percent(share)}" for name, share in shares.items())
+    count = int(stored.settings["pictures"])
+    by_model = ", ".join(f"{plain(name)} {percent(share)}" for name, share in shares.items())
     return (
-        f"Of {pictures:,} test pictures moved by {shift_px} px another class is answered by {each}."
-        f" {stored_results.spread(np.array([*shares.values()]), pictures)}"
+        f"Of {count:,} test images shifted by {shift_px} px, the prediction changes on: {by_model}."
+        f" {stored_results.describe_error(np.array([*shares.values()]), count)}"
     )
 
 
-def numbers(found: Sequence[Moving], shift_px: int) -> None:
-    """The errors of every layer, to take away."""
+def draw_numbers(models: Sequence[ShiftedMaps], shift_px: int) -> None:
+    """Draw the differences of every layer as a table, with its download."""
     rows = [
-        (one.name, title, *one.apart(layer, shift_px), *one.apart(layer, shift_px, MARGIN))
-        for one in found
-        for layer, title in enumerate(one.titles)
+        (
+            model.name,
+            title,
+            *model.measure_differences(layer, shift_px),
+            *model.measure_differences(layer, shift_px, MARGIN),
+        )
+        for model in models
+        for layer, title in enumerate(model.titles)
     ]
-    names = ("model", "layer", "moves along", "stays", "moves along, inside", "stays, inside")
+    names = (
+        "model",
+        "layer",
+        "from shifted map",
+        "from unshifted map",
+        "from shifted map, inner part",
+        "from unshifted map, inner part",
+    )
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     st.dataframe(columns, hide_index=True, height=240)
-    st.caption(f"{plural(shift_px, 'px', 'px')} to the right.")
-    page.csv("Errors (CSV)", columns, "equivariance.csv", "on_picture.errors.csv")
+    st.caption(f"Shift of {plural(shift_px, 'px', 'px')} to the right.")
+    page.csv("Differences (CSV)", columns, "equivariance.csv", "on_picture.errors.csv")

@@ -1,4 +1,4 @@
-"""Which model keeps its answer longest? A guess first; then what the slider's whole way says."""
+"""Ask which model keeps its prediction longest, and compare the user's prediction with the measurement."""
 
 from __future__ import annotations
 
@@ -10,105 +10,118 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.questions import prediction_gate
-from vitviz.analysis.changes import CHANGES, kept
+from vitviz.analysis.changes import CHANGES, find_unchanged_range
 from vitviz.plots.image_changes import strength_words
-from vitviz.text import listed, plain
+from vitviz.text import join_words, plain
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="on_picture"):
-    """The model that is guessed, by key; 'shown' for none, '' while the question is open."""
+class ModelPrediction(widgets.ControlValues, page="on_picture"):
+    """The key of the predicted model; 'shown' for none, '' while the question is open."""
 
     guess: str
 
 
 @dataclass(frozen=True)
-class Kept:
-    """How far a model keeps the answer that it gives to the unchanged picture.
+class StableRange:
+    """The strengths at which a model keeps its prediction for the unchanged image.
 
-    first, last: strengths, by their place on the slider; steps: how many of them beside the neutral one.
+    Attributes:
+        predicted: the index of that class.
+        first: the lowest strength, by its position on the slider.
+        last: the highest strength, likewise.
     """
 
-    answer: int
+    predicted: int
     first: int
     last: int
 
     @property
     def steps(self) -> int:
-        """How many strengths it outlasts, on both sides together."""
+        """The number of strengths besides the neutral one."""
         return self.last - self.first
 
 
-def outlasted(answers: NDArray[np.int64], start: int) -> Kept:
-    """Of one model's answers (strengths,)."""
-    return Kept(int(answers[start]), *kept(answers, start))
+def find_stable_range(predictions: NDArray[np.int64], start: int) -> StableRange:
+    """Return the range around the neutral strength `start`; predictions: (strengths,) of one model."""
+    return StableRange(int(predictions[start]), *find_unchanged_range(predictions, start))
 
 
-def read(keys: Sequence[str], question: tuple[str, ...]) -> Choice:
-    """The guess as it stands; another picture, change or other models open the question again."""
-    return Choice(prediction_gate.read(Choice.key("guess"), question, keys))
+def read_prediction(keys: Sequence[str], question: tuple[str, ...]) -> str:
+    """Return the user's prediction; another image, change or selection of models reopens the question."""
+    return prediction_gate.read_prediction(ModelPrediction.key("guess"), question, keys)
 
 
-def ask(keys: Sequence[str], names: Sequence[str], prompt: str) -> None:
-    """The open question, with the models as its options in a row."""
-    prediction_gate.ask(Choice.key("guess"), prompt, dict(zip(keys, names, strict=True)))
+def ask_model(keys: Sequence[str], names: Sequence[str], prompt: str) -> None:
+    """Draw the open question with the models as its options."""
+    prediction_gate.draw_question(ModelPrediction.key("guess"), prompt, dict(zip(keys, names, strict=True)))
 
 
-def measured(
-    guess: str, keys: Sequence[str], names: Sequence[str], found: Sequence[Kept], change: str, grain_px: int
+def describe_outcome(
+    guess: str,
+    keys: Sequence[str],
+    names: Sequence[str],
+    ranges: Sequence[StableRange],
+    change: str,
+    input_px: int,
 ) -> str:
-    """What is measured, after the guess: who outlasts most strengths, and how far each comes."""
-    most, best = _longest(found)
+    """Return the verdict on the prediction, the most stable models, and the range of each."""
+    most, best = _find_longest(ranges)
     total = len(CHANGES[change].values) - 1
-    each = "; ".join(
-        f"{plain(name)} {_range(one, change, grain_px)}" for name, one in zip(names, found, strict=True)
+    by_model = "; ".join(
+        f"{plain(name)} {_format_range(stable, change, input_px)}"
+        for name, stable in zip(names, ranges, strict=True)
     )
     verdict = ""
     if guess in keys:
-        own = keys.index(guess)
-        verdict = f"You said {plain(names[own])}: {'right' if own in best else 'not so'}. "
+        guessed = keys.index(guess)
+        verdict = (
+            f"Your prediction, {plain(names[guessed])}, is {'correct' if guessed in best else 'wrong'}. "
+        )
     if not best:
-        return f"{verdict}On this picture **no model** keeps its answer. {each}."
-    winners = listed([plain(names[i]) for i in best])
+        return f"{verdict}On this image **no model** keeps its prediction. {by_model}."
+    winners = join_words([plain(names[i]) for i in best])
     return (
-        f"{verdict}On this picture **{winners}** {'keeps its' if len(best) == 1 else 'keep their'} answer"
-        f"{f' longest, over {most} of {total} steps' if total > 1 else ''}. {each}."
+        f"{verdict}On this image **{winners}** {'keeps its' if len(best) == 1 else 'keep their'} prediction"
+        f"{f' longest, over {most} of {total} steps' if total > 1 else ''}. {by_model}."
     )
 
 
-def prompt(change: str) -> str:
-    """The question about a change."""
-    return f"{CHANGES[change].title}: which model keeps its answer to this picture longest?"
+def write_prompt(change: str) -> str:
+    """Return the question about a change."""
+    return f"{CHANGES[change].title}: which model keeps its prediction for this image longest?"
 
 
-def keep(guess: str, keys: Sequence[str], names: Sequence[str], found: Sequence[Kept], change: str) -> None:
-    """Puts the guess and who outlasts most among the visit's answers, where a model was guessed."""
+def store_prediction(
+    guess: str, keys: Sequence[str], names: Sequence[str], ranges: Sequence[StableRange], change: str
+) -> None:
+    """Store the prediction and the right models among the session's answers, if a model was predicted."""
     if guess in keys:
-        best = [names[i] for i in _longest(found)[1]] or ["none of them"]
-        prediction_gate.keep(change, prompt(change), names[keys.index(guess)], listed(best))
+        best = [names[i] for i in _find_longest(ranges)[1]] or ["none of them"]
+        prediction_gate.store_answer(change, write_prompt(change), names[keys.index(guess)], join_words(best))
 
 
-def again() -> None:
-    """Opens the question again."""
-    prediction_gate.again(Choice.key("guess"))
+def draw_retry() -> None:
+    """Draw the button that reopens the question."""
+    prediction_gate.draw_retry_button(ModelPrediction.key("guess"))
 
 
-def _longest(found: Sequence[Kept]) -> tuple[int, list[int]]:
-    """How many strengths the most steadfast outlast, and which these are: none where all change at the first."""
-    most = max(one.steps for one in found)
-    return most, [i for i, one in enumerate(found) if one.steps == most > 0]
+def _find_longest(ranges: Sequence[StableRange]) -> tuple[int, list[int]]:
+    """Return the most steps and the models that reach them; none if all models change at the first step."""
+    most = max(stable.steps for stable in ranges)
+    return most, [i for i, stable in enumerate(ranges) if stable.steps == most > 0]
 
 
-def _range(one: Kept, change: str, grain_px: int) -> str:
-    values = CHANGES[change].values
-    if len(values) == 2:
-        return "keeps it" if one.steps else "changes it"
-    if one.steps == len(values) - 1:
-        return "everywhere"
-    if not one.steps:
-        return "nowhere else"
-    ends = [strength_words(change, values[at], grain_px) for at in (one.first, one.last)]
+def _format_range(stable: StableRange, change: str, input_px: int) -> str:
+    strengths = CHANGES[change].values
+    if len(strengths) == 2:
+        return "keeps it" if stable.steps else "changes it"
+    if stable.steps == len(strengths) - 1:
+        return "at all strengths"
+    if not stable.steps:
+        return "only without a change"
+    ends = [strength_words(change, strengths[at], input_px) for at in (stable.first, stable.last)]
     start = CHANGES[change].start
-    if one.first == start or one.last == start:
-        return f"up to {ends[1] if one.first == start else ends[0]}"
+    if stable.first == start or stable.last == start:
+        return f"up to {ends[1] if stable.first == start else ends[0]}"
     return f"from {ends[0]} to {ends[1]}"
